@@ -1,0 +1,46 @@
+#include "kernels/common/cpu_isa.h"
+
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace rooflab::kernels {
+namespace {
+
+CpuIsa detect_isa() {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
+    return CpuIsa::kBaseline;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
+    return CpuIsa::kAvx512;
+  return CpuIsa::kAvx2;
+}
+
+// AMX needs the CPU (leaf 7: AMX-BF16 is bit 22, AMX-TILE bit 24 of EDX) and Linux's leave to use its large state.
+bool detect_amx() {
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  if (!(d & (1u << 22)) || !(d & (1u << 24))) return false;
+  constexpr long kArchReqXcompPerm = 0x1023, kXfeatureXtiledata = 18;
+  return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
+}
+
+}  // namespace
+
+CpuIsa cpu_isa() {
+  static const CpuIsa isa = detect_isa();
+  return isa;
+}
+
+bool cpu_has_avx512_bf16() {
+  static const bool has = cpu_isa() == CpuIsa::kAvx512 && __builtin_cpu_supports("avx512bf16");
+  return has;
+}
+
+bool cpu_has_amx_bf16() {
+  static const bool has = cpu_isa() == CpuIsa::kAvx512 && detect_amx();
+  return has;
+}
+
+}  // namespace rooflab::kernels
