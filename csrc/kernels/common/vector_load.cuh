@@ -1,0 +1,115 @@
+// Vectors of consecutive elements moved by one memory instruction: 16 bytes a thread is what fills the bus.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/common/cuda_types.cuh"
+
+namespace rooflab::kernels {
+
+// How many elements of T one 16-byte access moves.
+template <class T>
+constexpr int kVectorWidth = 16 / static_cast<int>(sizeof(T));
+
+// kWidth elements of T, at an address that is a multiple of their whole size (of 16 bytes at most).
+template <class T, int kWidth>
+struct alignas(sizeof(T) * kWidth < 16 ? sizeof(T) * kWidth : 16) Vector {
+  static_assert((kWidth & (kWidth - 1)) == 0, "a power of two");
+  T values[kWidth];
+
+  __device__ __forceinline__ T& operator[](int i) { return values[i]; }
+  __device__ __forceinline__ const T& operator[](int i) const { return values[i]; }
+};
+
+// kCached: the default. kStreaming: read or written once, so it should not push other data out of the caches.
+enum class CachePolicy { kCached, kStreaming };
+
+namespace vector_detail {
+
+template <int kBytes>
+struct Word {
+  using type = uint4;
+};
+template <>
+struct Word<1> {
+  using type = uint8_t;
+};
+template <>
+struct Word<2> {
+  using type = uint16_t;
+};
+template <>
+struct Word<4> {
+  using type = uint32_t;
+};
+template <>
+struct Word<8> {
+  using type = uint2;
+};
+
+}  // namespace vector_detail
+
+template <int kWidth, CachePolicy kPolicy = CachePolicy::kCached, class T>
+__device__ __forceinline__ Vector<T, kWidth> load_vector(const T* from) {
+  using W = typename vector_detail::Word<sizeof(T) * kWidth>::type;
+  Vector<T, kWidth> out;
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(out) / sizeof(W)); ++i) {
+    const W* word = reinterpret_cast<const W*>(from) + i;
+    reinterpret_cast<W*>(&out)[i] = kPolicy == CachePolicy::kStreaming ? __ldcs(word) : *word;
+  }
+  return out;
+}
+
+template <CachePolicy kPolicy = CachePolicy::kCached, class T, int kWidth>
+__device__ __forceinline__ void store_vector(T* to, const Vector<T, kWidth>& vector) {
+  using W = typename vector_detail::Word<sizeof(T) * kWidth>::type;
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(vector) / sizeof(W)); ++i) {
+    const W value = reinterpret_cast<const W*>(&vector)[i];
+    if constexpr (kPolicy == CachePolicy::kStreaming)
+      __stcs(reinterpret_cast<W*>(to) + i, value);
+    else
+      reinterpret_cast<W*>(to)[i] = value;
+  }
+}
+
+// As float, element by element (pairs of bfloat16 or float16 are converted two at a time by the compiler).
+template <class T, int kWidth>
+__device__ __forceinline__ Vector<float, kWidth> to_float(const Vector<T, kWidth>& vector) {
+  Vector<float, kWidth> out;
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) out[i] = to_float(vector[i]);
+  return out;
+}
+
+template <class T, int kWidth>
+__device__ __forceinline__ Vector<T, kWidth> from_float(const Vector<float, kWidth>& vector) {
+  Vector<T, kWidth> out;
+  if constexpr (sizeof(T) == 2 && kWidth % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < kWidth; i += 2) {
+      const float2 pair = make_float2(vector[i], vector[i + 1]);
+      if constexpr (std::is_same_v<T, __half>)
+        *reinterpret_cast<__half2*>(&out[i]) = __float22half2_rn(pair);
+      else
+        *reinterpret_cast<__nv_bfloat162*>(&out[i]) = __float22bfloat162_rn(pair);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) out[i] = from_float<T>(vector[i]);
+  }
+  return out;
+}
+
+// True when every row that starts at `pointer + k * stride` can be accessed kWidth elements at a time.
+template <class T>
+inline bool is_vector_aligned(const T* pointer, int64_t stride = 0, int width = kVectorWidth<T>) {
+  const int64_t bytes = static_cast<int64_t>(sizeof(T)) * width;
+  const int64_t alignment = bytes < 16 ? bytes : 16;
+  return reinterpret_cast<uintptr_t>(pointer) % alignment == 0 &&
+         stride * static_cast<int64_t>(sizeof(T)) % alignment == 0;
+}
+
+}  // namespace rooflab::kernels
