@@ -1,0 +1,36 @@
+// The CUDA runtime of a build without CUDA: it has no device.
+#include "core/cuda_runtime.h"
+#include "core/error.h"
+
+namespace rooflab::cuda {
+namespace {
+
+constexpr const char* kWhy = "no CUDA device can be used: rooflab was built without CUDA (install nvcc and reinstall)";
+[[noreturn]] void refuse() { throw CudaError(kWhy); }
+
+}  // namespace
+
+bool is_available() { return false; }
+std::string unavailable() { return kWhy; }
+int device_count() { return 0; }
+void check_device(int) { refuse(); }
+const Properties& properties(int) { refuse(); }
+void set_device(int) { refuse(); }
+void* allocate(int64_t, int) { refuse(); }
+void release(void*, int) {}
+void copy(void*, const void*, int64_t, int) { refuse(); }
+int64_t free_memory(int) { refuse(); }
+Stream current_stream(int) { return {}; }
+void set_current_stream(int, Stream) { refuse(); }
+Stream create_stream(int) { refuse(); }
+void destroy_stream(Stream) {}
+void synchronize(int) { refuse(); }
+void synchronize(Stream) { refuse(); }
+Event::Event() { refuse(); }
+Event::~Event() = default;
+void Event::record(Stream) { refuse(); }
+void Event::synchronize() const { refuse(); }
+double Event::elapsed_ms(const Event&) const { refuse(); }
+void launch_empty(Stream) { refuse(); }
+
+}  // namespace rooflab::cuda

@@ -1,0 +1,95 @@
+// The sizes (or strides) of a tensor: a fixed-capacity list, so that making a tensor allocates nothing besides its
+// data.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "core/error.h"
+
+namespace rooflab {
+
+inline constexpr int kMaxDims = 8;
+
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> dims) : Shape(dims.begin(), dims.end()) {}
+  template <class Iterator>
+  Shape(Iterator begin, Iterator end) {
+    for (; begin != end; ++begin) push_back(*begin);
+  }
+
+  int size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  int64_t& operator[](int i) { return dims_[i]; }
+  int64_t operator[](int i) const { return dims_[i]; }
+  int64_t* begin() { return dims_.data(); }
+  int64_t* end() { return dims_.data() + size_; }
+  const int64_t* begin() const { return dims_.data(); }
+  const int64_t* end() const { return dims_.data() + size_; }
+  int64_t back() const { return dims_[size_ - 1]; }
+
+  void push_back(int64_t dim) {
+    RL_CHECK(size_ < kMaxDims, "tensor", "expected at most ", kMaxDims, " dimensions");
+    dims_[size_++] = dim;
+  }
+  void insert(int at, int64_t dim) {
+    push_back(0);
+    for (int i = size_ - 1; i > at; --i) dims_[i] = dims_[i - 1];
+    dims_[at] = dim;
+  }
+  void erase(int at) {
+    for (int i = at; i + 1 < size_; ++i) dims_[i] = dims_[i + 1];
+    --size_;
+  }
+
+  bool operator==(const Shape& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+
+ private:
+  std::array<int64_t, kMaxDims> dims_{};
+  int size_ = 0;
+};
+
+// "(2, 3)"; "(2,)" for one dimension and "()" for none, as Python writes tuples.
+inline std::string to_string(const Shape& shape) {
+  std::string text = "(";
+  for (int i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+inline std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
+
+// The number of elements, checked against overflow and negative sizes.
+inline int64_t numel(const Shape& shape) {
+  int64_t count = 1;
+  bool overflow = false, zero = false;
+  for (int64_t dim : shape) {
+    RL_CHECK(dim >= 0, "tensor", "shape: expected sizes >= 0, got ", shape);
+    zero |= dim == 0;
+    overflow |= __builtin_mul_overflow(count, dim, &count);
+  }
+  RL_CHECK(zero || !overflow, "tensor", "shape: ", shape, " has more elements than 2^63");
+  return zero ? 0 : count;
+}
+
+// Strides in elements of a row-major tensor without gaps.
+inline Shape contiguous_strides(const Shape& shape) {
+  Shape strides = shape;
+  int64_t step = 1;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= std::max<int64_t>(shape[i], 1);
+  }
+  return strides;
+}
+
+// A dimension counted from the front, or from the back when negative, as an index in [0, ndim).
+inline int normalize_dim(int64_t dim, int ndim, const char* op) {
+  RL_CHECK(dim >= -ndim && dim < ndim, op, "dim: expected in [", -ndim, ", ", ndim - 1, "], got ", dim);
+  return static_cast<int>(dim < 0 ? dim + ndim : dim);
+}
+
+}  // namespace rooflab

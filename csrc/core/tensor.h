@@ -1,0 +1,66 @@
+// An n-dimensional array on one device. Copies of a Tensor share its storage; views do too.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "core/allocator.h"
+#include "core/device.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+
+namespace rooflab {
+
+class Tensor {
+ public:
+  Tensor() = default;
+
+  // Uninitialised, row-major. Throws OutOfMemory, and ValueError for a shape that no memory can hold.
+  static Tensor empty(const Shape& shape, DType dtype, Device device);
+  // A view of memory that `storage` keeps alive. Strides in elements.
+  Tensor(std::shared_ptr<Storage> storage, void* data, const Shape& shape, const Shape& strides, DType dtype);
+
+  const Shape& shape() const { return shape_; }
+  const Shape& strides() const { return strides_; }
+  int ndim() const { return shape_.size(); }
+  int64_t size(int64_t dim) const { return shape_[normalize_dim(dim, ndim(), "size")]; }
+  int64_t stride(int64_t dim) const { return strides_[normalize_dim(dim, ndim(), "stride")]; }
+  int64_t numel() const { return numel_; }
+  int64_t nbytes() const { return numel_ * size_of(dtype_); }
+  DType dtype() const { return dtype_; }
+  Device device() const { return storage_ ? storage_->device() : Device{}; }
+  bool is_contiguous() const;
+  const std::shared_ptr<Storage>& storage() const { return storage_; }
+
+  void* data() const { return data_; }
+  template <class T>
+  T* data() const {
+    return static_cast<T*>(data_);
+  }
+
+  // Views: no bytes move.
+  Tensor as_strided(const Shape& shape, const Shape& strides, int64_t offset) const;
+  std::optional<Tensor> try_view(const Shape& shape) const;  // none when strides do not allow it
+  Tensor view(const Shape& shape) const;                     // one size may be -1
+  Tensor transpose(int64_t dim0, int64_t dim1) const;
+  Tensor permute(const Shape& dims) const;
+  Tensor expand(const Shape& shape) const;  // -1 keeps a size; size 1 becomes any size with stride 0
+  Tensor select(int64_t dim, int64_t index) const;
+  Tensor slice(int64_t dim, int64_t start, int64_t stop, int64_t step) const;
+  Tensor unsqueeze(int64_t dim) const;
+  Tensor squeeze(std::optional<int64_t> dim) const;
+
+ private:
+  std::shared_ptr<Storage> storage_;
+  void* data_ = nullptr;
+  Shape shape_, strides_;
+  int64_t numel_ = 0;
+  DType dtype_ = DType::kFloat32;
+};
+
+// The shape of two operands that broadcast against each other, as in NumPy.
+Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
+// `shape` with a -1 replaced by what makes `numel` elements.
+Shape infer_shape(const Shape& shape, int64_t numel);
+
+}  // namespace rooflab
