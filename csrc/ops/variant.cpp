@@ -1,0 +1,39 @@
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+std::vector<const LadderInfo*>& registry() {
+  static std::vector<const LadderInfo*> all;
+  return all;
+}
+
+}  // namespace
+
+const std::vector<const LadderInfo*>& ladders() { return registry(); }
+void register_ladder(const LadderInfo* ladder) { registry().push_back(ladder); }
+
+const LadderInfo& find_ladder(std::string_view op) {
+  std::string names;
+  for (const LadderInfo* ladder : registry()) {
+    if (op == ladder->op) return *ladder;
+    names += std::string(names.empty() ? "" : ", ") + ladder->op;
+  }
+  throw std::invalid_argument(message("[variants] op: expected one of ", names, "; got \"", op, "\""));
+}
+
+void refuse_variant(const LadderInfo& ladder, Device device, std::string_view variant, bool known) {
+  std::string names;
+  const char* idea = "";
+  for (const VariantInfo& rung : ladder.variants) {
+    if (rung.device != device.type) continue;
+    names += std::string(names.empty() ? "" : ", ") + rung.name;
+    if (variant == rung.name) idea = rung.idea;
+  }
+  RL_CHECK(variant.empty(), ladder.op, "variant: ",
+           known ? message(variant, " does not accept these operands (", idea, ")")
+                 : message("expected one of ", names, " on ", to_string(device), "; got \"", variant, "\""));
+  throw std::invalid_argument(message("[", ladder.op, "] no kernel on ", to_string(device), " accepts these operands"));
+}
+
+}  // namespace rooflab
