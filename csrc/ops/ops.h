@@ -1,10 +1,56 @@
 // Every public op. Each checks its arguments, allocates the result, runs its ladder and counts its cost.
+// `variant` names a rung ("v0_reference"); empty picks the fastest that accepts the operands.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "core/tensor.h"
+#include "kernels/elementwise/elementwise.h"
 
-namespace rooflab {}  // namespace rooflab
+namespace rooflab {
+
+using kernels::ElementwiseOp;
+using Scalar = kernels::ElementwiseScalar;  // a Python number: takes the dtype of the tensor it meets
+
+// Elementwise family: one launch each, operands broadcast, dtypes must agree.
+Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant = {});
+Tensor elementwise(ElementwiseOp op, const Tensor& a, const Tensor& b, std::string_view variant = {});
+Tensor elementwise(ElementwiseOp op, const Tensor& a, Scalar b, std::string_view variant = {});
+Tensor elementwise(ElementwiseOp op, Scalar a, const Tensor& b, std::string_view variant = {});
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::string_view variant = {});
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b, std::string_view variant = {});
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b, std::string_view variant = {});
+Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // itself when the dtype is the same
+Tensor copy(const Tensor& x, std::string_view variant = {});               // contiguous
+void copy_into(const Tensor& destination, const Tensor& source);           // broadcasts, casts, crosses devices
+void fill(const Tensor& destination, Scalar value);
+
+// tanh-approximated GeLU, fused.
+Tensor gelu(const Tensor& x, std::string_view variant = {});
+
+// Random fill; the same values on every device for the same seed and sequence of calls.
+void manual_seed(uint64_t seed);
+Tensor randn(const Shape& shape, DType dtype, Device device);
+Tensor rand(const Shape& shape, DType dtype, Device device);
+Tensor randint(int64_t low, int64_t high, const Shape& shape, DType dtype, Device device);  // [low, high)
+
+// Reductions over `dims`; all dimensions when empty.
+Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
+Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
+Tensor max(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
+
+Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant = {});
+Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, std::string_view variant = {});
+Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,
+                  std::string_view variant = {});
+
+// As torch.matmul: 1-D operands, 2-D, and batches that broadcast; transposed operands without a copy.
+Tensor matmul(const Tensor& a, const Tensor& b, std::string_view variant = {});
+
+// Views where possible, and moves between devices (transfer.cpp).
+Tensor contiguous(const Tensor& x);
+Tensor reshape(const Tensor& x, const Shape& shape);
+Tensor to_device(const Tensor& x, Device device);
+
+}  // namespace rooflab

@@ -1,0 +1,125 @@
+// NumPy arrays and everything that NumPy can read; __cuda_array_interface__ both ways.
+#include <pybind11/numpy.h>
+
+#include "bindings/bindings.h"
+#include "core/cuda_runtime.h"
+#include "ops/ops.h"
+
+namespace rooflab {
+namespace {
+
+py::dtype numpy_dtype(DType dtype) {
+  if (dtype == DType::kBFloat16) return py::dtype::from_args(py::module_::import("ml_dtypes").attr("bfloat16"));
+  return py::dtype::from_args(py::str(name(dtype)));
+}
+
+// A typestr such as "<f4". bfloat16 has none in the protocol: its bits travel as "<V2".
+std::string typestr(DType dtype) {
+  constexpr const char* kTexts[] = {"<f8", "<f4", "<f2", "<V2", "<i8", "<i4", "|b1"};
+  return kTexts[static_cast<int>(dtype)];
+}
+
+py::tuple byte_strides(const Tensor& self) {
+  py::tuple strides(self.ndim());
+  for (int i = 0; i < self.ndim(); ++i) strides[i] = py::int_(self.strides()[i] * size_of(self.dtype()));
+  return strides;
+}
+
+py::dict cuda_array_interface(const Tensor& self) {
+  if (!self.device().is_cuda()) throw py::attribute_error("__cuda_array_interface__: the tensor is on cpu");
+  using namespace py::literals;
+  return py::dict("shape"_a = self.shape(), "typestr"_a = typestr(self.dtype()), "version"_a = 3,
+                  "strides"_a = byte_strides(self),
+                  "data"_a = py::make_tuple(reinterpret_cast<uintptr_t>(self.data()), false), "stream"_a = 1);
+}
+
+// A view of another library's CUDA array, which it keeps alive.
+Tensor from_cuda_array(py::object owner) {
+  const py::dict interface = owner.attr("__cuda_array_interface__");
+  const std::string type = py::str(interface["typestr"]);
+  std::optional<DType> dtype;
+  for (int i = 0; i <= static_cast<int>(DType::kBool); ++i)
+    if (typestr(static_cast<DType>(i)) == type) dtype = static_cast<DType>(i);
+  RL_CHECK(dtype, "tensor", "__cuda_array_interface__: unsupported typestr ", type);
+  const Shape shape = to_shape(interface["shape"]);
+  Shape strides = contiguous_strides(shape);
+  if (interface.contains("strides") && !interface["strides"].is_none()) {
+    strides = to_shape(interface["strides"]);
+    for (int64_t& stride : strides) {
+      RL_CHECK(stride % size_of(*dtype) == 0, "tensor", "__cuda_array_interface__: strides are not whole elements");
+      stride /= size_of(*dtype);
+    }
+  }
+  void* data = reinterpret_cast<void*>(py::tuple(interface["data"])[0].cast<uintptr_t>());
+  const Device device = to_device(py::str("cuda"));
+  auto* keep = new py::object(std::move(owner));
+  auto storage = std::make_shared<Storage>(data, device, [keep] {
+    py::gil_scoped_acquire gil;
+    delete keep;
+  });
+  return Tensor(std::move(storage), data, shape, strides, *dtype);
+}
+
+}  // namespace
+
+Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) {
+  if (py::isinstance<Tensor>(object)) {
+    Tensor copied = copy(object.cast<const Tensor&>());
+    if (dtype) copied = cast(copied, *dtype);
+    return to_device(copied, device);
+  }
+  const py::module_ numpy = py::module_::import("numpy");
+  const bool is_array = py::isinstance<py::array>(object);
+  py::array array = py::array::ensure(numpy.attr("asarray")(object));
+  if (!array || array.dtype().kind() == 'O')
+    throw std::invalid_argument("[tensor] data: expected numbers in equal rows, got " +
+                                std::string(py::str(py::type::of(object).attr("__name__"))));
+  // As in PyTorch, Python floats become float32, and NumPy arrays keep their type.
+  if (!dtype) dtype = !is_array && array.dtype().kind() == 'f' ? DType::kFloat32 : to_dtype(array.dtype());
+  const py::object converted = numpy.attr("ascontiguousarray")(array, numpy_dtype(*dtype));
+  const py::array source = py::reinterpret_borrow<py::array>(converted);
+  Shape shape(array.shape(), array.shape() + array.ndim());  // ascontiguousarray gives 0-d arrays a dimension
+  Tensor host = Tensor::empty(shape, *dtype, Device{});
+  if (host.nbytes()) std::memcpy(host.data(), source.data(), host.nbytes());
+  return to_device(host, device);
+}
+
+py::object to_numpy(const Tensor& self) {
+  RL_CHECK(self.device().is_cpu(), "numpy", "the tensor is on ", to_string(self.device()), "; call .cpu() first");
+  auto* keep = new Tensor(self);
+  py::capsule owner(keep, [](void* tensor) { delete static_cast<Tensor*>(tensor); });
+  std::vector<py::ssize_t> shape(self.shape().begin(), self.shape().end()), strides;
+  for (int64_t stride : self.strides()) strides.push_back(stride * size_of(self.dtype()));
+  static char nothing;  // NumPy allocates for itself when given no address
+  return py::array(numpy_dtype(self.dtype()), shape, strides, self.data() ? self.data() : &nothing, owner);
+}
+
+void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
+  tensor.def("numpy", &to_numpy, "A NumPy array that shares its memory; ValueError unless on cpu.")
+      .def(
+          "__array__",
+          [](const Tensor& self, py::object dtype, py::object) -> py::object {
+            py::object array = to_numpy(to_device(self, Device{}));
+            return dtype.is_none() ? array : array.attr("astype")(dtype);
+          },
+          py::arg("dtype") = py::none(), py::arg("copy") = py::none())
+      .def_property_readonly("__cuda_array_interface__", &cuda_array_interface);
+  m.def(
+      "tensor",
+      [](py::object data, py::object dtype, py::object device) {
+        std::optional<DType> wanted;
+        if (!dtype.is_none()) wanted = to_dtype(dtype);
+        if (!py::isinstance<Tensor>(data) && py::hasattr(data, "__cuda_array_interface__")) {
+          Tensor copied = copy(from_cuda_array(data));
+          if (wanted) copied = cast(copied, *wanted);
+          return device.is_none() ? copied : to_device(copied, to_device(device));
+        }
+        return from_array(data, wanted, device.is_none() ? Device{} : to_device(device));
+      },
+      py::arg("data"), py::kw_only(), py::arg("dtype") = py::none(), py::arg("device") = py::none(),
+      "A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.");
+  m.def("from_cuda_array", &from_cuda_array, py::arg("array"),
+        "A tensor that shares the memory of an object with __cuda_array_interface__.");
+}
+
+}  // namespace rooflab

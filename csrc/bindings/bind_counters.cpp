@@ -1,0 +1,138 @@
+#include "bindings/bindings.h"
+#include "core/counters.h"
+#include "core/range.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+struct Range {
+  std::string name;
+};
+
+std::string describe(const Counts& c) {
+  return message("Counts(launches=", c.launches, ", host_calls=", c.host_calls, ", macs=", c.macs, ", flops=", c.flops,
+                 ", bytes_read=", c.bytes_read, ", bytes_written=", c.bytes_written, ", allocations=", c.allocations,
+                 ", bytes_allocated=", c.bytes_allocated, ")");
+}
+
+// The same eight read-only properties on Counts and on Counter.
+template <class Class, class Get>
+void add_counts(Class& cls, Get get) {
+  using Self = typename Class::type;
+  const std::pair<const char*, int64_t Counts::*> fields[] = {{"launches", &Counts::launches},
+                                                              {"host_calls", &Counts::host_calls},
+                                                              {"macs", &Counts::macs},
+                                                              {"flops", &Counts::flops},
+                                                              {"bytes_read", &Counts::bytes_read},
+                                                              {"bytes_written", &Counts::bytes_written},
+                                                              {"allocations", &Counts::allocations},
+                                                              {"bytes_allocated", &Counts::bytes_allocated}};
+  for (auto [name, field] : fields)
+    cls.def_property_readonly(name, [get, field = field](const Self& self) { return get(self).*field; });
+}
+
+}  // namespace
+
+void register_counters(py::module_& m) {
+  py::class_<Cost>(m, "Cost", "What one op has to do: macs, flops (2 a MAC), compulsory bytes_read and bytes_written.")
+      .def(py::init([](int64_t macs, int64_t flops, int64_t bytes_read, int64_t bytes_written) {
+             return Cost{macs, flops, bytes_read, bytes_written};
+           }),
+           py::kw_only(), py::arg("macs") = 0, py::arg("flops") = 0, py::arg("bytes_read") = 0,
+           py::arg("bytes_written") = 0)
+      .def_readonly("macs", &Cost::macs)
+      .def_readonly("flops", &Cost::flops)
+      .def_readonly("bytes_read", &Cost::bytes_read)
+      .def_readonly("bytes_written", &Cost::bytes_written)
+      .def_property_readonly("bytes", [](const Cost& c) { return c.bytes_read + c.bytes_written; })
+      .def_property_readonly(
+          "arithmetic_intensity",
+          [](const Cost& c) {
+            const int64_t bytes = c.bytes_read + c.bytes_written;
+            return bytes ? static_cast<double>(c.flops) / static_cast<double>(bytes) : 0.0;
+          },
+          "FLOPs a byte.")
+      .def("__add__",
+           [](const Cost& a, const Cost& b) {
+             return Cost{a.macs + b.macs, a.flops + b.flops, a.bytes_read + b.bytes_read,
+                         a.bytes_written + b.bytes_written};
+           })
+      .def("__mul__",
+           [](const Cost& c, int64_t n) {
+             return Cost{c.macs * n, c.flops * n, c.bytes_read * n, c.bytes_written * n};
+           })
+      .def("__rmul__",
+           [](const Cost& c, int64_t n) {
+             return Cost{c.macs * n, c.flops * n, c.bytes_read * n, c.bytes_written * n};
+           })
+      .def("__eq__",
+           [](const Cost& a, const Cost& b) {
+             return a.macs == b.macs && a.flops == b.flops && a.bytes_read == b.bytes_read &&
+                    a.bytes_written == b.bytes_written;
+           })
+      .def("__repr__", [](const Cost& c) {
+        return message("Cost(macs=", c.macs, ", flops=", c.flops, ", bytes_read=", c.bytes_read,
+                       ", bytes_written=", c.bytes_written, ")");
+      });
+
+  py::class_<Counts> counts(m, "Counts", "Exact counts of launches, work, bytes and allocations.");
+  add_counts(counts, [](const Counts& self) { return self; });
+  counts.def("__repr__", &describe);
+
+  py::class_<Counter> counter(m, "count", "Counts what the runtime does inside `with rl.count() as c:`.");
+  add_counts(counter, [](const Counter& self) { return self.total; });
+  counter.def(py::init<>())
+      .def_readonly("peak_bytes", &Counter::peak_bytes, "Highest memory in tensors above what was held on entry.")
+      .def_readonly("by_op", &Counter::by_op)
+      .def_readonly("by_range", &Counter::by_range,
+                    "Keys are paths: 'mlp' and 'mlp/gate'; a path includes what is under it.")
+      .def(
+          "__enter__",
+          [](Counter& self) -> Counter& {
+            self.start();
+            return self;
+          },
+          py::return_value_policy::reference)
+      .def("__exit__", [](Counter& self, const py::args&) { self.stop(); })
+      .def("__repr__",
+           [](const Counter& self) { return message(describe(self.total), ", peak_bytes=", self.peak_bytes); });
+
+  py::class_<Range>(m, "range", "Names what runs inside `with rl.range('mlp'):`, for counters and profiles.")
+      .def(py::init([](std::string name) { return Range{std::move(name)}; }), py::arg("name"))
+      .def("__enter__", [](const Range& self) { push_range(self.name); })
+      .def("__exit__", [](const Range&, const py::args&) { pop_range(); });
+
+  py::class_<VariantInfo>(m, "Variant", "One rung of an op's ladder.")
+      .def_property_readonly("name", [](const VariantInfo& self) { return self.name; })
+      .def_property_readonly("device",
+                             [](const VariantInfo& self) { return self.device == Device::Type::kCpu ? "cpu" : "cuda"; })
+      .def_property_readonly("idea", [](const VariantInfo& self) { return self.idea; })
+      .def_readonly("kernel", &VariantInfo::kernel, "The function's name, as profiles show it.")
+      .def("__repr__", [](const VariantInfo& self) {
+        return message("Variant(", self.device == Device::Type::kCpu ? "cpu" : "cuda", " ", self.name, ": ", self.idea,
+                       ")");
+      });
+  m.def(
+      "variants",
+      [](const std::string& op, py::object device) {
+        std::vector<VariantInfo> found;
+        for (const VariantInfo& variant : find_ladder(op).variants) {
+          const char* on = variant.device == Device::Type::kCpu ? "cpu" : "cuda";
+          if (device.is_none() || device.cast<std::string>().starts_with(on)) found.push_back(variant);
+        }
+        return found;
+      },
+      py::arg("op"), py::arg("device") = py::none(), "The kernels of an op, fastest first, v0 (the reference) last.");
+  m.def(
+      "ops",
+      [] {
+        std::vector<std::string> names;
+        for (const LadderInfo* ladder : ladders()) names.push_back(ladder->op);
+        std::sort(names.begin(), names.end());
+        return names;
+      },
+      "The names of all ops that have a ladder.");
+}
+
+}  // namespace rooflab

@@ -1,0 +1,105 @@
+// DLPack both ways: tensors cross to PyTorch, CuPy, JAX and back without a copy.
+#include "bindings/bindings.h"
+#include "bindings/dlpack.h"
+#include "core/cuda_runtime.h"
+
+namespace rooflab {
+namespace {
+
+constexpr const char* kFresh = "dltensor";
+constexpr const char* kUsed = "used_dltensor";
+
+dlpack::DataType to_dlpack(DType dtype) {
+  uint8_t code = is_floating(dtype) ? dlpack::kFloat : dlpack::kInt;
+  if (dtype == DType::kBFloat16) code = dlpack::kBfloat;
+  if (dtype == DType::kBool) code = dlpack::kBool;
+  return {code, static_cast<uint8_t>(size_of(dtype) * 8), 1};
+}
+
+DType from_dlpack(dlpack::DataType type) {
+  for (int i = 0; i <= static_cast<int>(DType::kBool); ++i) {
+    const auto dtype = static_cast<DType>(i);
+    const dlpack::DataType known = to_dlpack(dtype);
+    if (known.code == type.code && known.bits == type.bits && type.lanes == 1) return dtype;
+  }
+  throw std::invalid_argument(message("[from_dlpack] dtype: no rooflab type for DLPack code ", int{type.code}, " with ",
+                                      int{type.bits}, " bits"));
+}
+
+dlpack::Device dlpack_device(const Tensor& self) {
+  return {self.device().is_cpu() ? dlpack::kCpu : dlpack::kCuda, self.device().index};
+}
+
+// What a capsule owns: the tensor, with its sizes where DLPack can point at them.
+struct Exported {
+  Tensor tensor;
+  Shape shape, strides;
+  dlpack::ManagedTensor managed;
+};
+
+py::capsule export_capsule(const Tensor& self, const py::kwargs& options) {
+  // The consumer may run on any stream, so what is queued must be done.
+  if (self.device().is_cuda()) cuda::synchronize(cuda::current_stream(self.device().index));
+  if (options.contains("copy") && py::bool_(options["copy"]))
+    throw py::buffer_error("__dlpack__: copy=True is not offered; clone() the tensor");
+  auto* out = new Exported{self, self.shape(), self.strides(), {}};
+  out->managed.tensor = {self.data(),
+                         dlpack_device(self),
+                         self.ndim(),
+                         to_dlpack(self.dtype()),
+                         out->shape.begin(),
+                         out->strides.begin(),
+                         0};
+  out->managed.context = out;
+  out->managed.deleter = [](dlpack::ManagedTensor* managed) { delete static_cast<Exported*>(managed->context); };
+  PyObject* capsule = PyCapsule_New(&out->managed, kFresh, [](PyObject* self) {
+    if (!PyCapsule_IsValid(self, kFresh)) return;  // the consumer took it over
+    auto* managed = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(self, kFresh));
+    managed->deleter(managed);
+  });
+  return py::reinterpret_steal<py::capsule>(capsule);
+}
+
+Tensor import_tensor(const py::object& source) {
+  py::object capsule = source;
+  if (!PyCapsule_CheckExact(source.ptr())) {
+    if (!py::hasattr(source, "__dlpack__"))
+      throw py::type_error("from_dlpack: expected an object with __dlpack__, got " +
+                           std::string(py::str(py::type::of(source).attr("__name__"))));
+    capsule = source.attr("__dlpack__")();
+  }
+  RL_CHECK(PyCapsule_IsValid(capsule.ptr(), kFresh), "from_dlpack", "the capsule was used before");
+  auto* managed = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kFresh));
+  const dlpack::Tensor& in = managed->tensor;
+  const DType dtype = from_dlpack(in.dtype);
+  const bool is_cpu = in.device.type == dlpack::kCpu || in.device.type == dlpack::kCudaHost;
+  RL_CHECK(is_cpu || in.device.type == dlpack::kCuda, "from_dlpack", "device: expected cpu or cuda, got type ",
+           in.device.type);
+  Device device;
+  if (!is_cpu) {
+    cuda::check_device(in.device.id);
+    device = {Device::Type::kCuda, static_cast<int8_t>(in.device.id)};
+  }
+  const Shape shape(in.shape, in.shape + in.ndim);
+  const Shape strides = in.strides ? Shape(in.strides, in.strides + in.ndim) : contiguous_strides(shape);
+  void* data = static_cast<char*>(in.data) + in.byte_offset;
+  auto storage = std::make_shared<Storage>(data, device, [managed] {
+    if (managed->deleter) managed->deleter(managed);
+  });
+  PyCapsule_SetName(capsule.ptr(), kUsed);
+  return Tensor(std::move(storage), data, shape, strides, dtype);
+}
+
+}  // namespace
+
+void register_dlpack(py::module_& m, py::class_<Tensor>& tensor) {
+  tensor.def("__dlpack__", [](const Tensor& self, const py::kwargs& options) { return export_capsule(self, options); })
+      .def("__dlpack_device__", [](const Tensor& self) {
+        const dlpack::Device device = dlpack_device(self);
+        return py::make_tuple(device.type, device.id);
+      });
+  m.def("from_dlpack", &import_tensor, py::arg("source"),
+        "A tensor that shares the memory of `source` (an object with __dlpack__, or a capsule).");
+}
+
+}  // namespace rooflab

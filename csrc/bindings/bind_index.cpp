@@ -1,0 +1,65 @@
+// t[i, 2:5, ..., None]: integers, slices, one Ellipsis and None, all views; and assignment through such a view.
+#include "bindings/bindings.h"
+#include "ops/ops.h"
+
+namespace rooflab {
+namespace {
+
+Tensor apply_slice(const Tensor& self, int dim, py::handle index) {
+  Py_ssize_t start, stop, step;
+  if (PySlice_Unpack(index.ptr(), &start, &stop, &step) < 0) throw py::error_already_set();
+  RL_CHECK(step > 0, "tensor", "index: expected a slice with step > 0, got step ", step);
+  PySlice_AdjustIndices(self.size(dim), &start, &stop, step);
+  return self.slice(dim, start, stop, step);
+}
+
+bool is_integer(py::handle index) { return PyIndex_Check(index.ptr()) && !PyBool_Check(index.ptr()); }
+
+Tensor view_at(const Tensor& self, const py::object& index) {
+  if (PyLong_CheckExact(index.ptr())) return self.select(0, index.cast<int64_t>());
+  const py::tuple items = py::isinstance<py::tuple>(index) ? py::tuple(index) : py::make_tuple(index);
+  int used = 0, ellipses = 0;
+  for (py::handle item : items) {
+    if (item.ptr() == Py_Ellipsis)
+      ++ellipses;
+    else if (!item.is_none())
+      ++used;
+  }
+  if (ellipses > 1) throw py::index_error("an index can only have one ellipsis ('...')");
+  if (used > self.ndim()) throw py::index_error(message("too many indices (", used, ") for shape ", self.shape()));
+  Tensor view = self;
+  int dim = 0;
+  for (py::handle item : items) {
+    if (item.ptr() == Py_Ellipsis) {
+      dim += self.ndim() - used;
+    } else if (item.is_none()) {
+      view = view.unsqueeze(dim++);
+    } else if (PySlice_Check(item.ptr())) {
+      view = apply_slice(view, dim, item);
+      ++dim;
+    } else if (is_integer(item) && !py::isinstance<Tensor>(item)) {
+      view = view.select(dim, PyNumber_AsSsize_t(item.ptr(), PyExc_IndexError));
+    } else {
+      throw py::index_error(message("index: expected integers, slices, '...' or None, got ",
+                                    std::string(py::str(py::type::of(item).attr("__name__")))));
+    }
+    if (PyErr_Occurred()) throw py::error_already_set();
+  }
+  return view;
+}
+
+}  // namespace
+
+py::object get_item(const Tensor& self, const py::object& index) { return py::cast(view_at(self, index)); }
+
+void set_item(const Tensor& self, const py::object& index, const py::object& value) {
+  const Tensor view = view_at(self, index);
+  if (py::isinstance<Tensor>(value))
+    copy_into(view, value.cast<const Tensor&>());
+  else if (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()))
+    fill(view, value.cast<double>());
+  else
+    copy_into(view, from_array(value, view.dtype(), view.device()));
+}
+
+}  // namespace rooflab

@@ -1,0 +1,182 @@
+#include "bindings/bindings.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::ElementwiseInfo;
+
+constexpr const char* kVariantDoc = "\n\nvariant: a rung of rl.variants(op) by name; the fastest that fits when empty.";
+
+// add, sub ... lt: tensor with tensor, tensor with number, number with tensor.
+void register_binary(py::module_& m, const ElementwiseInfo& info) {
+  const ElementwiseOp op = info.op;
+  const std::string doc =
+      message(info.doc, ", elementwise; shapes broadcast, dtypes must agree. One launch.", kVariantDoc);
+  const py::arg_v variant = py::arg("variant") = "";
+  m.def(
+      info.name, [op](const Tensor& a, const Tensor& b, std::string_view v) { return elementwise(op, a, b, v); },
+      py::arg("a"), py::arg("b"), variant, doc.c_str());
+  m.def(
+      info.name, [op](const Tensor& a, const Scalar& b, std::string_view v) { return elementwise(op, a, b, v); },
+      py::arg("a"), py::arg("b"), variant);
+  m.def(
+      info.name, [op](const Scalar& a, const Tensor& b, std::string_view v) { return elementwise(op, a, b, v); },
+      py::arg("a"), py::arg("b"), variant);
+}
+
+void register_unary(py::module_& m, py::class_<Tensor>& tensor, const ElementwiseInfo& info) {
+  const ElementwiseOp op = info.op;
+  const std::string doc = message(info.doc, ", elementwise. One launch.", kVariantDoc);
+  m.def(
+      info.name, [op](const Tensor& x, std::string_view v) { return elementwise(op, x, v); }, py::arg("x"),
+      py::arg("variant") = "", doc.c_str());
+  tensor.def(
+      info.name, [op](const Tensor& x) { return elementwise(op, x); }, doc.c_str());
+}
+
+// a + b, a + 1, 1 + a.
+void register_operator(py::class_<Tensor>& tensor, const std::string& name, ElementwiseOp op, bool reflected) {
+  const std::string method = "__" + name + "__";
+  tensor
+      .def(
+          method.c_str(), [op](const Tensor& a, const Tensor& b) { return elementwise(op, a, b); }, py::is_operator())
+      .def(
+          method.c_str(), [op](const Tensor& a, const Scalar& b) { return elementwise(op, a, b); }, py::is_operator());
+  if (reflected)
+    tensor.def(("__r" + name + "__").c_str(), [op](const Tensor& b, const Scalar& a) { return elementwise(op, a, b); },
+               py::is_operator());
+}
+
+void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
+  using enum ElementwiseOp;
+  for (const ElementwiseInfo& info : kernels::kElementwiseOps) {
+    if (info.op == kWhere || info.op == kCast || info.op == kCopy) continue;
+    if (info.arity == 1)
+      register_unary(m, tensor, info);
+    else
+      register_binary(m, info);
+  }
+  for (auto [name, op] : {std::pair{"add", kAdd}, {"sub", kSub}, {"mul", kMul}, {"truediv", kDiv}, {"pow", kPow}})
+    register_operator(tensor, name, op, true);
+  for (auto [name, op] : {std::pair{"eq", kEq}, {"ne", kNe}, {"lt", kLt}, {"le", kLe}, {"gt", kGt}, {"ge", kGe}})
+    register_operator(tensor, name, op, false);
+  tensor.def("__neg__", [](const Tensor& x) { return elementwise(kNeg, x); }).def("__abs__", [](const Tensor& x) {
+    return elementwise(kAbs, x);
+  });
+
+  const char* where_doc = "a where the condition (bool) holds, else b; shapes broadcast. One launch.";
+  m.def(
+      "where", [](const Tensor& c, const Tensor& a, const Tensor& b) { return where(c, a, b); }, py::arg("condition"),
+      py::arg("a"), py::arg("b"), where_doc);
+  m.def(
+      "where", [](const Tensor& c, const Tensor& a, const Scalar& b) { return where(c, a, b); }, py::arg("condition"),
+      py::arg("a"), py::arg("b"));
+  m.def(
+      "where", [](const Tensor& c, const Scalar& a, const Tensor& b) { return where(c, a, b); }, py::arg("condition"),
+      py::arg("a"), py::arg("b"));
+  m.def(
+      "cast", [](const Tensor& x, py::object dtype, std::string_view v) { return cast(x, to_dtype(dtype), v); },
+      py::arg("x"), py::arg("dtype"), py::arg("variant") = "", "x in another dtype; itself when it has it already.");
+  m.def("copy", &copy, py::arg("x"), py::arg("variant") = "", "A contiguous copy of x. One launch.");
+}
+
+// dim=None, dim=1 or dim=(0, 1).
+Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape(dim); }
+
+void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
+  using Reduce = Tensor (*)(const Tensor&, const Shape&, bool, std::string_view);
+  const std::tuple<const char*, Reduce, const char*> reductions[] = {
+      {"sum", &sum, "Sum over `dim` (an int, several, or all when None). One launch."},
+      {"mean", &mean, "Mean over `dim` (an int, several, or all when None). One launch."},
+      {"max", &max,
+       "Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch."}};
+  for (auto [name, reduce, doc] : reductions) {
+    auto call = [reduce = reduce](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {
+      return reduce(x, to_dims(dim), keepdim, variant);
+    };
+    m.def(name, call, py::arg("x"), py::arg("dim") = py::none(), py::arg("keepdim") = false, py::arg("variant") = "",
+          doc);
+    tensor.def(name, call, py::arg("dim") = py::none(), py::arg("keepdim") = false, py::arg("variant") = "", doc);
+  }
+}
+
+// Factories share their last arguments: dtype and device.
+template <class Make>
+auto factory(Make make) {
+  return [make](const py::args& shape, const py::object& dtype, const py::object& device) {
+    return make(to_shape(shape), to_dtype(dtype), to_device(device));
+  };
+}
+
+Tensor filled(const Shape& shape, DType dtype, Device device, Scalar value) {
+  Tensor out = Tensor::empty(shape, dtype, device);
+  fill(out, value);
+  return out;
+}
+
+Tensor arange(int64_t start, int64_t stop, int64_t step, DType dtype, Device device) {
+  return from_array(py::module_::import("numpy").attr("arange")(start, stop, step), dtype, device);
+}
+
+void register_factories(py::module_& m) {
+  const py::arg_v dtype = py::arg("dtype") = "float32", device = py::arg("device") = "cpu";
+  m.def("empty", factory(&Tensor::empty), dtype, device, "A tensor whose elements are not set.");
+  m.def("zeros", factory([](auto&... a) { return filled(a..., {}); }), dtype, device, "A tensor of zeros.");
+  m.def("ones", factory([](auto&... a) { return filled(a..., {1, 1}); }), dtype, device, "A tensor of ones.");
+  m.def("randn", factory(&randn), dtype, device, "Standard normal values; the same on every device for a seed.");
+  m.def("rand", factory(&rand), dtype, device, "Uniform values in [0, 1); the same on every device for a seed.");
+  m.def(
+      "full",
+      [](const Shape& shape, const Scalar& value, const py::object& dtype, const py::object& device) {
+        return filled(shape, to_dtype(dtype), to_device(device), value);
+      },
+      py::arg("shape"), py::arg("value"), py::kw_only(), dtype, device, "A tensor of one value.");
+  m.def(
+      "randint",
+      [](int64_t low, int64_t high, const Shape& shape, const py::object& dtype, const py::object& device) {
+        return randint(low, high, shape, to_dtype(dtype), to_device(device));
+      },
+      py::arg("low"), py::arg("high"), py::arg("shape"), py::kw_only(), py::arg("dtype") = "int64", device,
+      "Integers in [low, high); the same on every device for a seed.");
+  m.def(
+      "arange",
+      [](int64_t start, std::optional<int64_t> stop, int64_t step, const py::object& dtype, const py::object& device) {
+        RL_CHECK(step != 0, "arange", "step: expected not 0");
+        return arange(stop ? start : 0, stop.value_or(start), step, to_dtype(dtype), to_device(device));
+      },
+      py::arg("start"), py::arg("stop") = py::none(), py::arg("step") = 1, py::kw_only(), py::arg("dtype") = "int64",
+      device, "Integers from start (0 when only one number is given) up to stop.");
+  m.def("manual_seed", &manual_seed, py::arg("seed"), "Restarts the random sequence.");
+}
+
+}  // namespace
+
+void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
+  register_factories(m);
+  register_elementwise(m, tensor);
+  register_reductions(m, tensor);
+  const py::arg_v variant = py::arg("variant") = "";
+  m.def("matmul", &matmul, py::arg("a"), py::arg("b"), variant,
+        "(..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a "
+        "matrix.");
+  tensor
+      .def(
+          "matmul", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::arg("b"))
+      .def(
+          "__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::is_operator());
+  m.def("gelu", &gelu, py::arg("x"), variant,
+        "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.");
+  m.def("softmax", &softmax, py::arg("x"), py::arg("dim") = -1, variant,
+        "exp(x - max) / sum(exp(x - max)) along `dim`. One launch, 5 FLOPs an element.");
+  tensor.def(
+      "softmax", [](const Tensor& x, int64_t dim) { return softmax(x, dim); }, py::arg("dim") = -1);
+  m.def("rms_norm", &rms_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6, variant,
+        "x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch, 4 FLOPs an "
+        "element.");
+  m.def("layer_norm", &layer_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("bias") = py::none(),
+        py::arg("eps") = 1e-5, variant,
+        "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One "
+        "launch, 7 FLOPs an element.");
+}
+
+}  // namespace rooflab

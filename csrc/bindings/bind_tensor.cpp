@@ -1,0 +1,142 @@
+#include "bindings/bindings.h"
+#include "ops/ops.h"
+
+namespace rooflab {
+namespace {
+
+std::string describe(const Tensor& self) {
+  std::string text = py::str(py::module_::import("numpy").attr("array2string")(
+      to_numpy(to_device(self, Device{})), py::arg("separator") = ", ", py::arg("prefix") = "tensor("));
+  text = "tensor(" + text;
+  if (self.dtype() != DType::kFloat32) text += message(", dtype=", name(self.dtype()));
+  if (self.device().is_cuda()) text += message(", device='", to_string(self.device()), "'");
+  return text + ")";
+}
+
+py::object item(const Tensor& self) {
+  RL_CHECK(self.numel() == 1, "item", "expected a tensor of one element, got shape ", self.shape());
+  return to_numpy(to_device(self, Device{})).attr("item")();
+}
+
+// t.to("cuda"), t.to(rl.bfloat16), t.to("bfloat16"), t.to("cuda", "float16")
+Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object device) {
+  for (py::handle argument : args) {
+    const std::string text = py::str(argument);
+    (text == "cpu" || text.starts_with("cuda") ? device : dtype) = py::reinterpret_borrow<py::object>(argument);
+  }
+  Tensor result = self;
+  if (!dtype.is_none()) result = cast(result, to_dtype(dtype));
+  if (!device.is_none()) result = to_device(result, to_device(device));
+  return result;
+}
+
+Tensor flatten(const Tensor& self, int64_t start, int64_t end) {
+  const Tensor x = self.ndim() ? self : self.unsqueeze(0);
+  const int first = normalize_dim(start, x.ndim(), "flatten"), last = normalize_dim(end, x.ndim(), "flatten");
+  RL_CHECK(first <= last, "flatten", "start_dim: expected <= end_dim, got ", start, " and ", end);
+  Shape shape;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (i <= first || i > last)
+      shape.push_back(x.shape()[i]);
+    else
+      shape[first] *= x.shape()[i];
+  }
+  return reshape(x, shape);
+}
+
+}  // namespace
+
+void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
+  tensor.def_property_readonly("shape", &Tensor::shape, "Sizes, a tuple.")
+      .def_property_readonly("strides", &Tensor::strides,
+                             "Distance between neighbours along each dimension, in elements.")
+      .def_property_readonly("dtype", [](const Tensor& self) { return from_dtype(self.dtype()); })
+      .def_property_readonly("device", &Tensor::device, "\"cpu\" or \"cuda:0\".")
+      .def_property_readonly("ndim", &Tensor::ndim)
+      .def_property_readonly("nbytes", &Tensor::nbytes, "Bytes of its elements.")
+      .def_property_readonly("itemsize", [](const Tensor& self) { return size_of(self.dtype()); })
+      .def_property_readonly("T",
+                             [](const Tensor& self) {
+                               RL_CHECK(self.ndim() <= 2, "T", "expected at most 2 dimensions, got shape ",
+                                        self.shape(), "; use mT or permute");
+                               return self.ndim() == 2 ? self.transpose(0, 1) : self;
+                             })
+      .def_property_readonly("mT", [](const Tensor& self) { return self.transpose(-2, -1); })
+      .def(
+          "size",
+          [](const Tensor& self, std::optional<int64_t> dim) -> py::object {
+            return dim ? py::cast(self.size(*dim)) : py::cast(self.shape());
+          },
+          py::arg("dim") = py::none())
+      .def("stride", [](const Tensor& self) { return self.strides(); })
+      .def("dim", &Tensor::ndim)
+      .def("numel", &Tensor::numel, "Number of elements.")
+      .def(
+          "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, "Bytes an element.")
+      .def("data_ptr", [](const Tensor& self) { return reinterpret_cast<uintptr_t>(self.data()); })
+      .def("is_contiguous", &Tensor::is_contiguous)
+      .def("contiguous", &contiguous, "Itself when row-major without gaps, else a copy that is.")
+      .def("clone", &copy, "A contiguous copy.")
+      .def("item", &item, "The only element as a Python number.")
+      .def("tolist", [](const Tensor& self) { return to_numpy(to_device(self, Device{})).attr("tolist")(); })
+      .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(),
+           "Another dtype or device; a copy only if needed.")
+      .def("cpu", [](const Tensor& self) { return to_device(self, Device{}); })
+      .def("cuda", [](const Tensor& self) { return to_device(self, to_device(py::str("cuda"))); })
+      .def("double", [](const Tensor& self) { return cast(self, DType::kFloat64); })
+      .def("float", [](const Tensor& self) { return cast(self, DType::kFloat32); })
+      .def("half", [](const Tensor& self) { return cast(self, DType::kFloat16); })
+      .def("bfloat16", [](const Tensor& self) { return cast(self, DType::kBFloat16); })
+      .def(
+          "view", [](const Tensor& self, const py::args& shape) { return self.view(to_shape(shape)); },
+          "The same elements under another shape; ValueError if that needs a copy.")
+      .def(
+          "reshape", [](const Tensor& self, const py::args& shape) { return reshape(self, to_shape(shape)); },
+          "A view where possible, else a copy.")
+      .def("transpose", &Tensor::transpose, py::arg("dim0"), py::arg("dim1"))
+      .def("permute", [](const Tensor& self, const py::args& dims) { return self.permute(to_shape(dims)); })
+      .def(
+          "expand", [](const Tensor& self, const py::args& shape) { return self.expand(to_shape(shape)); },
+          "Repeats dimensions of size 1 without a copy.")
+      .def("unsqueeze", &Tensor::unsqueeze, py::arg("dim"))
+      .def("squeeze", &Tensor::squeeze, py::arg("dim") = py::none())
+      .def("flatten", &flatten, py::arg("start_dim") = 0, py::arg("end_dim") = -1)
+      .def(
+          "fill_",
+          [](const Tensor& self, double value) {
+            fill(self, value);
+            return self;
+          },
+          py::arg("value"))
+      .def("zero_",
+           [](const Tensor& self) {
+             fill(self, 0);
+             return self;
+           })
+      .def(
+          "copy_",
+          [](const Tensor& self, const Tensor& source) {
+            copy_into(self, source);
+            return self;
+          },
+          py::arg("source"))
+      .def("__getitem__", &get_item)
+      .def("__setitem__", &set_item)
+      .def("__len__",
+           [](const Tensor& self) {
+             if (self.ndim() == 0) throw py::type_error("len() of a tensor without dimensions");
+             return self.size(0);
+           })
+      .def("__bool__", [](const Tensor& self) { return item(self).attr("__bool__")(); })
+      .def("__float__", [](const Tensor& self) { return py::float_(item(self)); })
+      .def("__int__", [](const Tensor& self) { return py::int_(item(self)); })
+      .def("__index__",
+           [](const Tensor& self) {
+             if (is_floating(self.dtype())) throw py::type_error("only integer tensors of one element can be an index");
+             return py::int_(item(self));
+           })
+      .def("__repr__", &describe);
+  tensor.attr("__hash__") = py::module_::import("builtins").attr("object").attr("__hash__");
+}
+
+}  // namespace rooflab

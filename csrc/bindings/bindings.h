@@ -1,0 +1,97 @@
+// Shared by the binding files: conversions between Python and core types, and one registration function per area.
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "core/tensor.h"
+#include "ops/ops.h"
+
+namespace rooflab {
+
+namespace py = pybind11;
+
+// "float32", rooflab.float32, or NumPy's float32, as a DType. ValueError lists the names.
+DType to_dtype(py::handle object);
+py::object from_dtype(DType dtype);    // the one Python object of each dtype: rooflab.float32 ...
+Device to_device(py::handle object);   // "cpu", "cuda", "cuda:1"
+Shape to_shape(py::handle object);     // an int, or a sequence of ints
+Shape to_shape(const py::args& args);  // f(2, 3) or f((2, 3))
+
+// NumPy and others (bind_arrays.cpp).
+Tensor from_array(py::handle object, std::optional<DType> dtype, Device device);
+py::object to_numpy(const Tensor& tensor);
+
+py::object get_item(const Tensor& self, const py::object& index);
+void set_item(const Tensor& self, const py::object& index, const py::object& value);
+
+void register_dtype(py::module_& m);
+void register_tensor(py::module_& m, py::class_<Tensor>& tensor);
+void register_arrays(py::module_& m, py::class_<Tensor>& tensor);
+void register_dlpack(py::module_& m, py::class_<Tensor>& tensor);
+void register_ops(py::module_& m, py::class_<Tensor>& tensor);
+void register_counters(py::module_& m);
+void register_memory(py::module_& m);
+void register_cuda(py::module_& m);
+void register_profiler(py::module_& m);
+
+}  // namespace rooflab
+
+// Shape as a tuple and Device as a string in every signature.
+namespace pybind11::detail {
+
+template <>
+struct type_caster<rooflab::Shape> {
+  PYBIND11_TYPE_CASTER(rooflab::Shape, const_name("tuple[int, ...]"));
+  bool load(handle source, bool) {
+    if (!PyLong_Check(source.ptr()) && !PySequence_Check(source.ptr())) return false;
+    if (PyUnicode_Check(source.ptr())) return false;
+    value = rooflab::to_shape(source);
+    return true;
+  }
+  static handle cast(const rooflab::Shape& shape, return_value_policy, handle) {
+    tuple result(shape.size());
+    for (int i = 0; i < shape.size(); ++i) result[i] = int_(shape[i]);
+    return result.release();
+  }
+};
+
+// A Python number (or NumPy scalar) where an op takes one in place of a tensor.
+template <>
+struct type_caster<rooflab::Scalar> {
+  PYBIND11_TYPE_CASTER(rooflab::Scalar, const_name("float"));
+  bool load(handle source, bool convert) {
+    PyObject* object = source.ptr();
+    if (PyFloat_Check(object)) {
+      value.real = PyFloat_AS_DOUBLE(object);
+      value.integer = value.real >= -9.2e18 && value.real <= 9.2e18 ? static_cast<int64_t>(value.real) : 0;
+      return true;
+    }
+    if (PyLong_Check(object)) {
+      int overflow = 0;
+      value.integer = PyLong_AsLongLongAndOverflow(object, &overflow);
+      value.real = PyLong_AsDouble(object);
+      if (!PyErr_Occurred()) return true;
+      PyErr_Clear();
+      return false;
+    }
+    if (!convert || isinstance<rooflab::Tensor>(source) || !hasattr(source, "item") || !hasattr(source, "dtype"))
+      return false;
+    return load(source.attr("item")(), false);
+  }
+};
+
+template <>
+struct type_caster<rooflab::Device> {
+  PYBIND11_TYPE_CASTER(rooflab::Device, const_name("str"));
+  bool load(handle source, bool) {
+    if (!PyUnicode_Check(source.ptr())) return false;
+    value = rooflab::to_device(source);
+    return true;
+  }
+  static handle cast(rooflab::Device device, return_value_policy, handle) {
+    return str(rooflab::to_string(device)).release();
+  }
+};
+
+}  // namespace pybind11::detail
