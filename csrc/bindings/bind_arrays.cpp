@@ -41,10 +41,10 @@ Tensor from_cuda_array(py::object owner) {
   for (int i = 0; i <= static_cast<int>(DType::kBool); ++i)
     if (typestr(static_cast<DType>(i)) == type) dtype = static_cast<DType>(i);
   RL_CHECK(dtype, "tensor", "__cuda_array_interface__: unsupported typestr ", type);
-  const Shape shape = to_shape(interface["shape"]);
+  const Shape shape = to_shape(py::object(interface["shape"]));
   Shape strides = contiguous_strides(shape);
   if (interface.contains("strides") && !interface["strides"].is_none()) {
-    strides = to_shape(interface["strides"]);
+    strides = to_shape(py::object(interface["strides"]));
     for (int64_t& stride : strides) {
       RL_CHECK(stride % size_of(*dtype) == 0, "tensor", "__cuda_array_interface__: strides are not whole elements");
       stride /= size_of(*dtype);

@@ -57,7 +57,7 @@ void set_item(const Tensor& self, const py::object& index, const py::object& val
   if (py::isinstance<Tensor>(value))
     copy_into(view, value.cast<const Tensor&>());
   else if (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()))
-    fill(view, value.cast<double>());
+    fill(view, value.cast<Scalar>());
   else
     copy_into(view, from_array(value, view.dtype(), view.device()));
 }

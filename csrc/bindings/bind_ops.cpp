@@ -121,8 +121,8 @@ Tensor arange(int64_t start, int64_t stop, int64_t step, DType dtype, Device dev
 void register_factories(py::module_& m) {
   const py::arg_v dtype = py::arg("dtype") = "float32", device = py::arg("device") = "cpu";
   m.def("empty", factory(&Tensor::empty), dtype, device, "A tensor whose elements are not set.");
-  m.def("zeros", factory([](auto&... a) { return filled(a..., {}); }), dtype, device, "A tensor of zeros.");
-  m.def("ones", factory([](auto&... a) { return filled(a..., {1, 1}); }), dtype, device, "A tensor of ones.");
+  m.def("zeros", factory([](const Shape& s, DType t, Device d) { return filled(s, t, d, {}); }), dtype, device, "A tensor of zeros.");
+  m.def("ones", factory([](const Shape& s, DType t, Device d) { return filled(s, t, d, {1, 1}); }), dtype, device, "A tensor of ones.");
   m.def("randn", factory(&randn), dtype, device, "Standard normal values; the same on every device for a seed.");
   m.def("rand", factory(&rand), dtype, device, "Uniform values in [0, 1); the same on every device for a seed.");
   m.def(

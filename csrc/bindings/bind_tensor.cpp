@@ -103,14 +103,14 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def("flatten", &flatten, py::arg("start_dim") = 0, py::arg("end_dim") = -1)
       .def(
           "fill_",
-          [](const Tensor& self, double value) {
+          [](const Tensor& self, const Scalar& value) {
             fill(self, value);
             return self;
           },
           py::arg("value"))
       .def("zero_",
            [](const Tensor& self) {
-             fill(self, 0);
+             fill(self, {});
              return self;
            })
       .def(

@@ -51,7 +51,7 @@ struct type_caster<rooflab::Shape> {
   }
   static handle cast(const rooflab::Shape& shape, return_value_policy, handle) {
     tuple result(shape.size());
-    for (int i = 0; i < shape.size(); ++i) result[i] = int_(shape[i]);
+    for (int i = 0; i < shape.size(); ++i) result[i] = pybind11::int_(shape[i]);
     return result.release();
   }
 };

@@ -1,0 +1,39 @@
+"""rooflab: counted kernels, measured rooflines and graded labs for making LLMs fast.
+
+    import rooflab as rl
+    a = rl.randn(512, 512)
+    with rl.count() as c:
+        rl.matmul(a, a)
+    c.macs, c.bytes_read            # exact: 134217728, 2097152
+    print(rl.latency(rl.matmul, a, a))
+"""
+
+import importlib as _importlib
+import sysconfig as _sysconfig
+from pathlib import Path as _Path
+
+from . import _core
+from ._core import *  # noqa: F403
+from ._core import CudaError, OutOfMemoryError, Tensor, cuda, memory
+from .latency import Timing, latency, latency_one_time, synchronize
+
+__version__ = "0.1.0"
+
+# CUDA libraries of the nvidia-* wheels lie beside this package, where the loader does not look.
+for _folder in sorted(_Path(_sysconfig.get_path("purelib")).glob("nvidia/*/lib")):
+    _core.add_library_directory(str(_folder))
+
+# Modules that import matplotlib or read files load when first used.
+_LAZY = {"cost", "grading", "labs", "machine", "plots", "profiler", "roofline", "specs", "testing"}
+
+
+def __getattr__(name):
+    if name == "profile":
+        return _importlib.import_module(".profiler", __name__).profile
+    if name in _LAZY:
+        return _importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'rooflab' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY, "profile"})
