@@ -1,0 +1,118 @@
+"""One description per op: sample inputs, a float64 reference, the cost formula, tolerances, bench sizes.
+
+Tests, benches and cost functions iterate over these, so a new op needs no edit elsewhere. A module of this package
+defines `SPEC` (one op) or `SPECS` (a family).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._core import Cost
+
+FLOATING = ("float64", "float32", "float16", "bfloat16")
+INTEGER = ("int64", "int32")
+
+_UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+_ITEMSIZE = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "bool": 1}
+
+
+def unit_roundoff(dtype: str) -> float:
+    """Half the distance from 1 to the next number of the dtype: the relative error of one rounding."""
+    return _UNIT_ROUNDOFF[dtype]
+
+
+def accumulator_roundoff(dtype: str) -> float:
+    """Unit roundoff of the type that sums are kept in: float64 for float64, float32 for all else."""
+    return _UNIT_ROUNDOFF["float64" if dtype == "float64" else "float32"]
+
+
+def itemsize(dtype: str) -> int:
+    """Bytes an element."""
+    return _ITEMSIZE[dtype]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call of an op.
+
+    Attributes
+    ----------
+    label : str
+        Goes into the test's name: "37x64".
+    args : tuple
+        Positional arguments. Float64 (or integer, or bool) NumPy arrays become tensors of the dtype under test;
+        everything else is passed as it is.
+    kwargs : dict
+        Keyword arguments, passed as they are.
+    """
+
+    label: str
+    args: tuple
+    kwargs: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OpSpec:
+    """What an op is, apart from its kernels.
+
+    Attributes
+    ----------
+    name : str
+        The op's one name: `rl.<name>`, and its ladder's when it has one.
+    fn : callable
+        Called with tensors, as users call it; takes `variant=`.
+    samples : callable
+        `samples(rng)` yields `Sample`s: odd sizes, size 1, empty, outliers.
+    reference : callable
+        The same call on float64 arrays, in NumPy.
+    cost : callable
+        `cost(sample, dtype)` is the `Cost` that the counters must show, exactly.
+    tolerance : callable
+        `tolerance(dtype, sample)` is `(rtol, atol)`, derived from roundoff and the length of sums.
+    dtypes : tuple of str
+        What the op accepts.
+    result_dtype : callable
+        The dtype of the result for a dtype of operands.
+    bench : callable, optional
+        `bench()` yields `(label, dtype, shapes, kwargs)` for `rooflab bench`.
+    peer : callable, optional
+        `peer(torch)` is PyTorch's function for the same call.
+    """
+
+    name: str
+    fn: Callable
+    samples: Callable[[np.random.Generator], Iterable[Sample]]
+    reference: Callable[..., np.ndarray]
+    cost: Callable[[Sample, str], Cost]
+    tolerance: Callable[[str, Sample], tuple[float, float]]
+    dtypes: tuple[str, ...] = FLOATING
+    result_dtype: Callable[[str], str] = lambda dtype: dtype
+    bench: Callable[[], Iterable[tuple[str, str, tuple, dict]]] | None = None
+    peer: Callable | None = None
+
+
+@functools.cache
+def all_specs() -> dict[str, OpSpec]:
+    """Every op's description, by name.
+
+    Examples
+    --------
+    >>> from rooflab import specs
+    >>> specs.all_specs()["gelu"].name
+    'gelu'
+    """
+    found: dict[str, OpSpec] = {}
+    for module_info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
+        module = importlib.import_module(f"{__name__}.{module_info.name}")
+        for spec in getattr(module, "SPECS", None) or [module.SPEC]:
+            if spec.name in found:
+                raise ValueError(f"[specs] {spec.name} is described twice")
+            found[spec.name] = spec
+    return found

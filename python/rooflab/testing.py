@@ -1,0 +1,63 @@
+"""Assertions for tests and test cells: shapes first, then NaN positions, then the worst element, named."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._core import Tensor
+
+
+def to_float64(x) -> np.ndarray:
+    """A tensor, array or number of any dtype and device as a float64 array."""
+    array = x.cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
+    return array.astype(np.float64)
+
+
+def assert_close(actual, expected, *, rtol: float = 1e-5, atol: float = 1e-6, name: str = "result") -> None:
+    """Assert `|actual - expected| <= atol + rtol |expected|`, element by element.
+
+    NaN matches NaN only, infinities match themselves only. Shapes must be equal: nothing broadcasts.
+
+    Parameters
+    ----------
+    actual, expected : Tensor, array or number
+        Compared in float64.
+    rtol, atol : float
+        Both required to be finite and not negative.
+    name : str
+        How the message calls `actual`.
+
+    Raises
+    ------
+    AssertionError
+        One sentence: shapes; or where NaN or infinities differ; or the worst element with its index.
+
+    Examples
+    --------
+    >>> assert_close([1.0, 2.0], [1.0, 2.0 + 1e-9])
+    """
+    if not (0 <= rtol < np.inf and 0 <= atol < np.inf):
+        raise ValueError(f"[assert_close] rtol and atol: expected finite and >= 0, got {rtol} and {atol}")
+    x, y = to_float64(actual), to_float64(expected)
+    if x.shape != y.shape:
+        raise AssertionError(f"{name}: expected shape {y.shape}, got {x.shape}")
+    if x.size == 0:
+        return
+    for what, test in (("NaN", np.isnan), ("+inf", np.isposinf), ("-inf", np.isneginf)):
+        wrong = np.argwhere(test(x) != test(y))
+        if len(wrong):
+            at = tuple(int(i) for i in wrong[0])
+            raise AssertionError(
+                f"{name}: {what} differs in {len(wrong)} places, first at {at}: expected {y[at]}, got {x[at]}"
+            )
+    finite = np.isfinite(y)
+    error = np.where(finite, np.abs(np.where(finite, x, 0) - np.where(finite, y, 0)), 0)
+    allowed = atol + rtol * np.abs(np.where(finite, y, 0))
+    excess = error - allowed
+    worst = tuple(int(i) for i in np.unravel_index(np.argmax(excess), x.shape))
+    if excess[worst] > 0:
+        count = int(np.count_nonzero(excess > 0))
+        raise AssertionError(
+            f"{name}: {count} of {x.size} elements are off; worst at {worst}: expected {y[worst]:.9g}, "
+            f"got {x[worst]:.9g} (error {error[worst]:.3g}, allowed {allowed[worst]:.3g})"
+        )

@@ -1,0 +1,27 @@
+"""Shared by all tests: devices, and skipping what this machine cannot run."""
+
+import pytest
+
+import rooflab as rl
+
+DEVICES = [pytest.param("cpu", id="cpu"), pytest.param("cuda", id="cuda", marks=pytest.mark.gpu)]
+
+
+def pytest_collection_modifyitems(items):
+    if rl.cuda.is_available():
+        return
+    skip = pytest.mark.skip(reason=rl.cuda.unavailable_reason())
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    """Each test runs on the CPU, and on the GPU where there is one."""
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    rl.manual_seed(0)

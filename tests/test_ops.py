@@ -1,0 +1,133 @@
+"""Every op of rooflab.specs: device x dtype x variant x layout against the float64 reference, and its exact cost."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab.specs import all_specs
+from rooflab.testing import assert_close, to_float64
+
+SPECS = all_specs()
+LAYOUTS = ("contiguous", "transposed", "strided")
+
+
+def cases():
+    for name, spec in SPECS.items():
+        for dtype in spec.dtypes:
+            for i, sample in enumerate(spec.samples(np.random.default_rng(0))):
+                yield pytest.param(name, dtype, i, id=f"{name}-{dtype}-{sample.label}")
+
+
+def nth_sample(spec, index):
+    for i, sample in enumerate(spec.samples(np.random.default_rng(0))):
+        if i == index:
+            return sample
+
+
+def lay_out(array, dtype, device, layout):
+    """The array as a tensor whose memory is laid out as asked, with sentinels where no element lies."""
+    if array.dtype == bool:
+        dtype = "bool"
+    tensor = rl.tensor(np.ascontiguousarray(array), dtype=dtype, device=device)
+    if layout == "transposed" and array.ndim >= 2:
+        axes = (*range(array.ndim - 2), array.ndim - 1, array.ndim - 2)
+        return tensor.permute(*axes).clone().permute(*axes)
+    if layout == "strided" and array.ndim >= 1:
+        room = rl.full((*array.shape[:-1], 2 * array.shape[-1]), 1 if dtype == "bool" else 77, dtype=dtype, device=device)
+        view = room[..., ::2]
+        view.copy_(tensor)
+        return view
+    return tensor
+
+
+def rungs(spec, device):
+    if spec.name in rl.ops():
+        return [variant.name for variant in rl.variants(spec.name, device)]
+    return [""]
+
+
+def accepts_nothing(error):
+    return "does not accept these operands" in str(error)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("name", "dtype", "index"), cases())
+def test_matches_reference(name, dtype, index, layout, device):
+    spec, sample = SPECS[name], nth_sample(SPECS[name], index)
+    tensors = [lay_out(a, dtype, device, layout) if isinstance(a, np.ndarray) else a for a in sample.args]
+    exact = [to_float64(t) if isinstance(t, rl.Tensor) else t for t in tensors]
+    with np.errstate(all="ignore"):
+        expected = spec.reference(*exact, **sample.kwargs)
+    rtol, atol = spec.tolerance(dtype, sample)
+    ran = 0
+    for variant in ["", *rungs(spec, device)]:
+        options = {"variant": variant} if variant else {}
+        try:
+            result = spec.fn(*tensors, **sample.kwargs, **options)
+        except ValueError as error:
+            if not variant or not accepts_nothing(error):
+                raise
+            continue
+        ran += 1
+        assert result.dtype == spec.result_dtype(dtype), variant
+        assert result.device.startswith(device)
+        assert_close(result, expected, rtol=rtol, atol=atol, name=f"{name} {variant or 'default'}")
+    assert ran >= 1
+    for tensor, before in zip(tensors, exact, strict=True):
+        if isinstance(tensor, rl.Tensor):
+            assert_close(tensor, before, rtol=0, atol=0, name=f"{name} wrote into its input:")
+
+
+@pytest.mark.parametrize(("name", "dtype", "index"), cases())
+def test_cost_is_counted_exactly(name, dtype, index, device):
+    spec, sample = SPECS[name], nth_sample(SPECS[name], index)
+    tensors = [lay_out(a, dtype, device, "contiguous") if isinstance(a, np.ndarray) else a for a in sample.args]
+    with rl.count() as counted:
+        result = spec.fn(*tensors, **sample.kwargs)
+    cost = spec.cost(sample, dtype)
+    seen = rl.Cost(
+        macs=counted.macs, flops=counted.flops, bytes_read=counted.bytes_read, bytes_written=counted.bytes_written
+    )
+    assert seen == cost
+    assert counted.launches == counted.host_calls == (1 if result.numel() else 0)
+    assert counted.bytes_allocated == counted.peak_bytes == result.nbytes
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_samples_tell_right_from_wrong(name):
+    """A result that is off by twice the tolerance everywhere, or shuffled, must be noticed."""
+    spec = SPECS[name]
+    dtype = spec.dtypes[0]
+    seen = False
+    for sample in spec.samples(np.random.default_rng(0)):
+        with np.errstate(all="ignore"):
+            expected = np.asarray(spec.reference(*sample.args, **sample.kwargs), dtype=np.float64)
+        finite = np.isfinite(expected)
+        if not finite.any():
+            continue
+        seen = True
+        rtol, atol = spec.tolerance(dtype, sample)
+        wrong = np.where(finite, expected + 2 * (atol + rtol * np.abs(expected)) + 1e-300, expected)
+        if spec.result_dtype(dtype) == "bool":
+            wrong = 1 - expected
+        with pytest.raises(AssertionError):
+            assert_close(wrong, expected, rtol=rtol, atol=atol)
+    assert seen
+
+
+def test_every_ladder_is_described():
+    assert set(rl.ops()) <= set(SPECS) | {"random"}
+
+
+@pytest.mark.parametrize("op", rl.ops())
+def test_ladder_ends_with_its_reference(op):
+    for device in {variant.device for variant in rl.variants(op)}:
+        names = [variant.name for variant in rl.variants(op, device)]
+        assert names[-1].startswith("v0_")
+        assert len(set(names)) == len(names)
+        assert all(variant.idea for variant in rl.variants(op, device))
+
+
+def test_unknown_variant_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"\[gelu\] variant: expected one of .*v0_reference.*got \"fastest\""):
+        rl.gelu(rl.ones(3), variant="fastest")
