@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import rooflab as rl
 from rooflab.specs import all_specs
 from rooflab.testing import assert_close, to_float64
@@ -33,7 +32,9 @@ def lay_out(array, dtype, device, layout):
         axes = (*range(array.ndim - 2), array.ndim - 1, array.ndim - 2)
         return tensor.permute(*axes).clone().permute(*axes)
     if layout == "strided" and array.ndim >= 1:
-        room = rl.full((*array.shape[:-1], 2 * array.shape[-1]), 1 if dtype == "bool" else 77, dtype=dtype, device=device)
+        room = rl.full(
+            (*array.shape[:-1], 2 * array.shape[-1]), 1 if dtype == "bool" else 77, dtype=dtype, device=device
+        )
         view = room[..., ::2]
         view.copy_(tensor)
         return view
@@ -86,7 +87,10 @@ def test_cost_is_counted_exactly(name, dtype, index, device):
         result = spec.fn(*tensors, **sample.kwargs)
     cost = spec.cost(sample, dtype)
     seen = rl.Cost(
-        macs=counted.macs, flops=counted.flops, bytes_read=counted.bytes_read, bytes_written=counted.bytes_written
+        macs=counted.macs,
+        flops=counted.flops,
+        bytes_read=counted.bytes_read,
+        bytes_written=counted.bytes_written,
     )
     assert seen == cost
     assert counted.launches == counted.host_calls == (1 if result.numel() else 0)

@@ -1,11 +1,11 @@
 """rooflab: counted kernels, measured rooflines and graded labs for making LLMs fast.
 
-    import rooflab as rl
-    a = rl.randn(512, 512)
-    with rl.count() as c:
-        rl.matmul(a, a)
-    c.macs, c.bytes_read            # exact: 134217728, 2097152
-    print(rl.latency(rl.matmul, a, a))
+import rooflab as rl
+a = rl.randn(512, 512)
+with rl.count() as c:
+    rl.matmul(a, a)
+c.macs, c.bytes_read            # exact: 134217728, 2097152
+print(rl.latency(rl.matmul, a, a))
 """
 
 import importlib as _importlib

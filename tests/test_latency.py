@@ -1,0 +1,77 @@
+"""Latency keeps every sample, names its units and refuses nonsense. No test depends on how fast anything is."""
+
+import time
+
+import numpy as np
+import pytest
+import rooflab as rl
+
+
+def test_calls_are_counted_right():
+    calls = []
+    timing = rl.latency(calls.append, 1, warmup=3, repeat=7)
+    assert len(calls) == 10
+    assert timing.samples_ms.shape == (7,)
+    assert timing.device == "cpu"
+    assert timing.overhead_ms > 0
+
+
+def test_statistics_are_those_of_the_samples():
+    timing = rl.Timing(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), 0.0, "cpu")
+    assert timing.median_ms == 3
+    assert timing.mean_ms == 22
+    assert timing.min_ms == 1
+    assert timing.max_ms == 100
+    assert timing.p20_ms == pytest.approx(1.8)
+    assert timing.p80_ms == pytest.approx(23.2)
+    assert str(timing) == "3 ms (p20 1.8, p80 23.2, n=5)"
+    assert str(rl.Timing(np.array([0.0125]), 0.0, "cpu")) == "12.5 us (one call)"
+
+
+def test_sleep_takes_as_long_as_it_says():
+    assert rl.latency(time.sleep, 0.01, warmup=0, repeat=3).min_ms >= 10
+
+
+def test_one_time_is_one_call_without_warm_up():
+    calls = []
+    timing = rl.latency_one_time(lambda: calls.append(1))
+    assert len(calls) == 1
+    assert len(timing.samples_ms) == 1
+
+
+def test_keyword_arguments_reach_the_function():
+    seen = {}
+    rl.latency(lambda x, *, scale: seen.update(x=x, scale=scale), 2, scale=3, warmup=0, repeat=1)
+    assert seen == {"x": 2, "scale": 3}
+
+
+def test_cold_evicts_between_calls(device):
+    x = rl.ones(1000, device=device)
+    with rl.count() as c:
+        timing = rl.latency(rl.exp, x, warmup=1, repeat=3, l2="cold")
+    assert c.by_op["exp"].launches == 4
+    assert c.launches == 4 + 3
+    assert timing.device.startswith(device)
+
+
+@pytest.mark.parametrize(
+    "options", [{"warmup": -1}, {"repeat": 0}, {"l2": "hot"}, {"fn": 3}], ids=["warmup", "repeat", "l2", "fn"]
+)
+def test_nonsense_is_refused(options):
+    fn = options.pop("fn", abs)
+    with pytest.raises(ValueError, match=r"\[latency\]"):
+        rl.latency(fn, 1, **options)
+
+
+def test_errors_of_the_function_come_through():
+    with pytest.raises(ZeroDivisionError):
+        rl.latency(lambda: 1 / 0)
+
+
+@pytest.mark.gpu
+def test_gpu_time_is_taken_by_events():
+    x = rl.randn(4096, 4096, device="cuda")
+    timing = rl.latency(rl.gelu, x, warmup=2, repeat=10)
+    assert timing.device == "cuda:0"
+    # 134 MB cannot move faster than 10 TB/s, and an enqueue alone would take microseconds.
+    assert timing.median_ms > 0.0134

@@ -1,0 +1,184 @@
+"""Tensors: making them, viewing them, indexing, moving them, and every way of getting it wrong."""
+
+import numpy as np
+import pytest
+import rooflab as rl
+from rooflab.testing import assert_close
+
+DTYPES = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numpy_round_trip(dtype, device):
+    array = np.arange(24).reshape(2, 3, 4) % 5
+    tensor = rl.tensor(array, dtype=dtype, device=device)
+    assert tensor.shape == (2, 3, 4)
+    assert tensor.strides == (12, 4, 1)
+    assert tensor.dtype == dtype
+    assert tensor.nbytes == 24 * tensor.dtype.itemsize
+    assert tensor.device == ("cpu" if device == "cpu" else "cuda:0")
+    assert_close(tensor, array.astype(bool) if dtype == "bool" else array, rtol=0, atol=0)
+    assert str(tensor.cpu().numpy().dtype) == dtype
+
+
+def test_numpy_shares_memory_and_keeps_it_alive():
+    array = rl.tensor([1.0, 2.0, 3.0]).numpy()
+    assert array.dtype == np.float32
+    tensor = rl.zeros(3)
+    tensor.numpy()[1] = 5
+    assert tensor.tolist() == [0, 5, 0]
+    assert array.tolist() == [1, 2, 3]
+
+
+def test_types_are_inferred_as_in_pytorch():
+    assert rl.tensor([1.5]).dtype == rl.float32
+    assert rl.tensor([1]).dtype == rl.int64
+    assert rl.tensor([True]).dtype == rl.bool_
+    assert rl.tensor(np.ones(2)).dtype == "float64"
+    assert rl.tensor(3.5).shape == ()
+    assert rl.tensor([]).shape == (0,)
+
+
+@pytest.mark.parametrize("bad", [["a"], [[1, 2], [3]], object(), np.ones(2, complex), np.ones(2, np.int8), None])
+def test_tensor_refuses_what_is_not_numbers(bad):
+    with pytest.raises(ValueError):
+        rl.tensor(bad)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x[1],
+        lambda x: x[-1, 2],
+        lambda x: x[:, 1:3],
+        lambda x: x[..., ::2],
+        lambda x: x[0, ..., None],
+        lambda x: x[1:0],
+        lambda x: x[:, -2:, 100:],
+        lambda x: x.transpose(0, -1) if isinstance(x, rl.Tensor) else x.swapaxes(0, -1),
+        lambda x: x.reshape(6, 4),
+        lambda x: x.reshape(2, -1),
+        lambda x: x[:, :, 0].reshape(-1),
+    ],
+)
+def test_views_agree_with_numpy(view, device):
+    array = np.arange(24.0).reshape(2, 3, 4)
+    assert_close(view(rl.tensor(array, device=device)), view(array), rtol=0, atol=0)
+
+
+def test_views_share_memory(device):
+    base = rl.zeros(4, 6, device=device)
+    view = base.T[1:3, ::2]
+    view[...] = 7
+    expected = np.zeros((4, 6))
+    expected.T[1:3, ::2] = 7
+    assert_close(base, expected, rtol=0, atol=0)
+    assert base.view(2, 12).data_ptr() == base.data_ptr()
+    assert base.permute(1, 0).shape == (6, 4)
+    assert base.unsqueeze(1).squeeze().shape == (4, 6)
+    assert base[:, :1].expand(4, 9).strides == (6, 0)
+    assert base.flatten().shape == (24,)
+
+
+def test_assignment(device):
+    tensor = rl.zeros(3, 4, device=device)
+    tensor[0, 1] = 2.5
+    tensor[1] = rl.tensor([1.0, 2.0, 3.0, 4.0], device=device)
+    tensor[2, :2] = [8, 9]
+    tensor[0, 1] += 1
+    assert tensor.tolist() == [[0, 3.5, 0, 0], [1, 2, 3, 4], [8, 9, 0, 0]]
+    with pytest.raises(ValueError):
+        tensor[1] = [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("act", "error"),
+    [
+        (lambda x: x[2], IndexError),
+        (lambda x: x[0, 0, 0, 0], IndexError),
+        (lambda x: x[..., ...], IndexError),
+        (lambda x: x["a"], IndexError),
+        (lambda x: x[1.5], IndexError),
+        (lambda x: x[::-1], ValueError),
+        (lambda x: x.view(5), ValueError),
+        (lambda x: x.transpose(0, 1).view(24), ValueError),
+        (lambda x: x.view(-1, -1), ValueError),
+        (lambda x: x.transpose(0, 3), ValueError),
+        (lambda x: x.permute(0, 0, 1), ValueError),
+        (lambda x: x.expand(5, 3, 4), ValueError),
+        (lambda x: x.unsqueeze(9), ValueError),
+        (lambda x: x.flatten(2, 1), ValueError),
+        (lambda x: x.item(), ValueError),
+        (lambda x: x.to("float8"), ValueError),
+        (lambda x: x.T, ValueError),
+        (lambda x: bool(x), ValueError),
+        (lambda x: x.size(7), ValueError),
+        (lambda _: rl.empty(-1), ValueError),
+        (lambda _: rl.empty(2**40, 2**40), ValueError),
+        (lambda _: rl.empty(2**62), ValueError),
+        (lambda _: rl.empty(2**60, dtype="float64"), ValueError),
+        (lambda _: rl.empty(*[1] * 9), ValueError),
+        (lambda _: rl.empty("ab"), Exception),
+        (lambda _: rl.zeros(2, device="tpu"), ValueError),
+        (lambda _: rl.zeros(2, device="cuda:"), ValueError),
+        (lambda _: rl.zeros(2, dtype="int8"), ValueError),
+        (lambda _: rl.arange(0, 5, 0), ValueError),
+        (lambda _: len(rl.tensor(1.0)), TypeError),
+    ],
+)
+def test_mistakes_are_errors(act, error):
+    with pytest.raises(error):
+        act(rl.zeros(2, 3, 4))
+
+
+def test_sizes_are_checked_before_memory_is_asked_for():
+    with pytest.raises(rl.OutOfMemoryError, match=r"out of memory on cpu: asked for [0-9.]+ MB, tensors hold"):
+        rl.empty(2**50, dtype="float32")
+    assert rl.ones(3).sum().item() == 3
+
+
+@pytest.mark.gpu
+def test_gpu_out_of_memory_leaves_the_runtime_usable():
+    with pytest.raises(rl.OutOfMemoryError, match="out of memory on cuda:0"):
+        rl.empty(2**42, device="cuda")
+    assert rl.ones(3, device="cuda").sum().item() == 3
+
+
+@pytest.mark.skipif(rl.cuda.is_available(), reason="needs a machine without a GPU")
+def test_without_a_gpu_one_sentence_says_so():
+    with pytest.raises(rl.CudaError, match="no CUDA device can be used"):
+        rl.zeros(2, device="cuda")
+    assert not rl.cuda.is_available()
+
+
+def test_scalars():
+    assert rl.tensor(2.5).item() == 2.5
+    assert isinstance(rl.tensor(3).item(), int)
+    assert float(rl.tensor([2.5])) == 2.5
+    assert int(rl.tensor(3)) == 3
+    assert [10, 20][rl.tensor(1)] == 20
+    assert bool(rl.tensor(0.0)) is False
+    with pytest.raises(TypeError):
+        [10, 20][rl.tensor(1.0)]
+
+
+def test_repr_reads_like_the_array(device):
+    text = repr(rl.tensor([[1.0, 2.0]], dtype="bfloat16", device=device))
+    assert text.startswith("tensor([[1, 2]], dtype=bfloat16")
+    assert ("device='cuda:0'" in text) == (device == "cuda")
+
+
+def test_dtypes_compare_with_their_names():
+    assert rl.float32 == "float32"
+    assert rl.float32 != rl.float16
+    assert str(rl.bfloat16) == "bfloat16"
+    assert len({rl.int32, rl.zeros(1, dtype="int32").dtype}) == 1
+
+
+def test_to_returns_itself_when_nothing_changes(device):
+    tensor = rl.zeros(3, device=device)
+    assert tensor.to("float32").data_ptr() == tensor.data_ptr()
+    assert tensor.to(device).data_ptr() == tensor.data_ptr()
+    assert tensor.to(rl.float16).dtype == "float16"
+    assert tensor.contiguous().data_ptr() == tensor.data_ptr()
+    assert tensor.clone().data_ptr() != tensor.data_ptr()
