@@ -128,7 +128,8 @@ void register_counters(py::module_& m) {
       "ops",
       [] {
         std::vector<std::string> names;
-        for (const LadderInfo* ladder : ladders()) names.push_back(ladder->op);
+        for (const LadderInfo* ladder : ladders())
+          for (const char* name : op_names(*ladder)) names.push_back(name);
         std::sort(names.begin(), names.end());
         return names;
       },

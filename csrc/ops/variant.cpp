@@ -13,16 +13,22 @@ std::vector<const LadderInfo*>& registry() {
 const std::vector<const LadderInfo*>& ladders() { return registry(); }
 void register_ladder(const LadderInfo* ladder) { registry().push_back(ladder); }
 
+std::vector<const char*> op_names(const LadderInfo& ladder) {
+  return ladder.members.empty() ? std::vector{ladder.op} : ladder.members;
+}
+
 const LadderInfo& find_ladder(std::string_view op) {
   std::string names;
   for (const LadderInfo* ladder : registry()) {
-    if (op == ladder->op) return *ladder;
-    names += std::string(names.empty() ? "" : ", ") + ladder->op;
+    for (const char* name : op_names(*ladder)) {
+      if (op == name) return *ladder;
+      names += std::string(names.empty() ? "" : ", ") + name;
+    }
   }
   throw std::invalid_argument(message("[variants] op: expected one of ", names, "; got \"", op, "\""));
 }
 
-void refuse_variant(const LadderInfo& ladder, Device device, std::string_view variant, bool known) {
+void refuse_variant(const LadderInfo& ladder, const char* op, Device device, std::string_view variant, bool known) {
   std::string names;
   const char* idea = "";
   for (const VariantInfo& rung : ladder.variants) {
@@ -30,10 +36,10 @@ void refuse_variant(const LadderInfo& ladder, Device device, std::string_view va
     names += std::string(names.empty() ? "" : ", ") + rung.name;
     if (variant == rung.name) idea = rung.idea;
   }
-  RL_CHECK(variant.empty(), ladder.op, "variant: ",
+  RL_CHECK(variant.empty(), op, "variant: ",
            known ? message(variant, " does not accept these operands (", idea, ")")
                  : message("expected one of ", names, " on ", to_string(device), "; got \"", variant, "\""));
-  throw std::invalid_argument(message("[", ladder.op, "] no kernel on ", to_string(device), " accepts these operands"));
+  throw std::invalid_argument(message("[", op, "] no kernel on ", to_string(device), " accepts these operands"));
 }
 
 }  // namespace rooflab

@@ -22,13 +22,16 @@ struct VariantInfo {
 
 // What rl.variants() reads: every ladder of the process, by op.
 struct LadderInfo {
-  const char* op;
+  const char* op;                    // also what the kernels' names begin with
+  std::vector<const char*> members;  // the ops of a family that share the ladder: add, exp ...; else empty
   std::vector<VariantInfo> variants;
 };
 const std::vector<const LadderInfo*>& ladders();
-const LadderInfo& find_ladder(std::string_view op);  // ValueError when there is none
+std::vector<const char*> op_names(const LadderInfo& ladder);  // the ops it serves
+const LadderInfo& find_ladder(std::string_view op);           // ValueError when there is none
 void register_ladder(const LadderInfo* ladder);
-[[noreturn]] void refuse_variant(const LadderInfo& ladder, Device device, std::string_view variant, bool known);
+[[noreturn]] void refuse_variant(const LadderInfo& ladder, const char* op, Device device, std::string_view variant,
+                                 bool known);
 
 template <class Args>
 struct Variant {
@@ -42,8 +45,9 @@ struct Variant {
 template <class Args>
 class Ladder {
  public:
-  Ladder(const char* op, std::initializer_list<Variant<Args>> variants) {
+  Ladder(const char* op, std::initializer_list<Variant<Args>> variants, std::vector<const char*> members = {}) {
     info_.op = op;
+    info_.members = std::move(members);
     for (const Variant<Args>& variant : variants) {
       if (!variant.run) continue;
       const char* device = variant.device == Device::Type::kCpu ? "cpu" : "cuda";
@@ -57,7 +61,9 @@ class Ladder {
   Ladder& operator=(const Ladder&) = delete;
 
   // Runs one kernel on the device's current stream and counts one launch: the named variant, or the first that accepts.
-  void run(Device device, const Args& args, const Cost& cost, std::string_view variant = {}) const {
+  // A family says which member runs; counters and profiles show that name.
+  void run(Device device, const Args& args, const Cost& cost, std::string_view variant = {},
+           const char* member = nullptr) const {
     bool known = false;
     for (size_t i = 0; i < rungs_.size(); ++i) {
       const Variant<Args>& rung = rungs_[i];
@@ -69,10 +75,11 @@ class Ladder {
         cuda::set_device(device.index);
         stream = cuda::current_stream(device.index);
       }
-      launch(info_.op, info_.variants[i].kernel.c_str(), device, stream, cost, [&] { rung.run(args, stream); });
+      launch(member ? member : info_.op, info_.variants[i].kernel.c_str(), device, stream, cost,
+             [&] { rung.run(args, stream); });
       return;
     }
-    refuse_variant(info_, device, variant, known);
+    refuse_variant(info_, member ? member : info_.op, device, variant, known);
   }
 
  private:
