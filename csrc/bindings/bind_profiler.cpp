@@ -1,0 +1,56 @@
+#include "bindings/bindings.h"
+#include "profiler/session.h"
+
+namespace rooflab {
+namespace {
+
+using profiler::KernelRecord;
+using profiler::RangeRecord;
+using profiler::Session;
+using profiler::StepRecord;
+
+py::dict to_dict(const KernelRecord& kernel) {
+  using namespace py::literals;
+  return py::dict("name"_a = kernel.name, "op"_a = kernel.op, "kernel"_a = kernel.kernel, "range"_a = kernel.range,
+                  "device"_a = to_string(kernel.device), "stream"_a = kernel.stream, "id"_a = kernel.id,
+                  "step"_a = kernel.step, "start_ns"_a = kernel.start_ns, "duration_ns"_a = kernel.duration_ns,
+                  "grid"_a = py::tuple(py::cast(kernel.grid)), "block"_a = py::tuple(py::cast(kernel.block)),
+                  "shared_bytes"_a = kernel.shared_bytes, "registers"_a = kernel.registers, "cost"_a = kernel.cost);
+}
+
+py::dict to_dict(const RangeRecord& range) {
+  using namespace py::literals;
+  return py::dict("path"_a = range.path, "step"_a = range.step, "start_ns"_a = range.start_ns,
+                  "duration_ns"_a = range.duration_ns);
+}
+
+py::dict to_dict(const StepRecord& step) {
+  using namespace py::literals;
+  return py::dict("number"_a = step.number, "start_ns"_a = step.start_ns, "duration_ns"_a = step.duration_ns);
+}
+
+template <class Record>
+py::list to_list(const std::vector<Record>& records) {
+  py::list list;
+  for (const Record& record : records) list.append(to_dict(record));
+  return list;
+}
+
+}  // namespace
+
+void register_profiler(py::module_& m) {
+  py::class_<Session>(m, "ProfilerSession", "What rooflab.profile() stands on: records the kernels of its steps.")
+      .def(py::init<std::string>(), py::arg("source") = "auto")
+      .def("start", &Session::start)
+      .def("stop", &Session::stop)
+      .def("begin_step", &Session::begin_step, py::arg("number"))
+      .def("end_step", &Session::end_step)
+      .def("kernels", [](const Session& self) { return to_list(self.kernels()); })
+      .def("ranges", [](const Session& self) { return to_list(self.ranges()); })
+      .def("steps", [](const Session& self) { return to_list(self.steps()); })
+      .def_property_readonly("dropped", &Session::dropped)
+      .def_property_readonly("source", &Session::source)
+      .def_property_readonly("reason", &Session::reason);
+}
+
+}  // namespace rooflab

@@ -1,0 +1,228 @@
+#include "profiler/session.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/cuda_runtime.h"
+#include "core/error.h"
+#include "core/range.h"
+
+namespace rooflab::profiler {
+namespace {
+
+Session* running_session = nullptr;
+
+}  // namespace
+
+Session::~Session() {
+  try {
+    stop();
+  } catch (...) {  // the device failed; what it recorded is lost with it
+  }
+}
+
+void Session::choose_source() {
+  RL_CHECK(wanted_ == "auto" || wanted_ == "cupti" || wanted_ == "cuda events" || wanted_ == "cpu clock", "profile",
+           "source: expected auto, cupti, cuda events or cpu clock, got \"", wanted_, "\"");
+  const bool any = wanted_ == "auto";
+  if (!cuda::is_available() || wanted_ == "cpu clock") {
+    if (!any && wanted_ != "cpu clock") throw CudaError(message("[profile] ", cuda::unavailable()));
+    source_ = "cpu clock";
+    reason_ = any ? cuda::unavailable() : "the caller asked for it";
+    return;
+  }
+  std::string why = "the caller asked for it";
+  if (wanted_ != "cuda events") timer_ = start_cupti_timer(why);
+  if (timer_) {
+    source_ = "cupti";
+    reason_ = "CUPTI sees every kernel of this process, those of other libraries too";
+    return;
+  }
+  if (wanted_ == "cupti") throw CudaError(message("[profile] ", why));
+  timer_ = start_event_timer();
+  source_ = "cuda events";
+  reason_ = why + "; CUDA events around rooflab's own launches do not see kernels of other libraries";
+}
+
+void Session::start() {
+  if (running_session) throw std::runtime_error("[profile] a profile is running already: profiles do not nest");
+  choose_source();
+  kernels_.clear(), ranges_.clear(), steps_.clear(), submitted_.clear(), open_ranges_.clear(), devices_.clear();
+  dropped_ = 0;
+  step_ = kNoStep;
+  const std::string& path = current_range();
+  for (size_t end = path.find('/'); !path.empty(); end = path.find('/', end + 1)) {
+    open_ranges_.push_back({path.substr(0, end), now_ns()});
+    if (end == path.npos) break;
+  }
+  if (timer_) devices_.insert(0);
+  add_listener(this);
+  running_session = this;
+  running_ = true;
+}
+
+void Session::stop() {
+  if (!running_) return;
+  running_ = false;
+  running_session = nullptr;
+  remove_listener(this);
+  const std::unique_ptr<DeviceTimer> timer = std::move(timer_);
+  if (step_ != kNoStep) end_step();
+  collect_cpu();
+  synchronize();
+  collect_devices(timer ? timer->stop() : DeviceTrace{});
+  std::stable_sort(kernels_.begin(), kernels_.end(),
+                   [](const KernelRecord& a, const KernelRecord& b) { return a.start_ns < b.start_ns; });
+  std::stable_sort(ranges_.begin(), ranges_.end(),
+                   [](const RangeRecord& a, const RangeRecord& b) { return a.start_ns < b.start_ns; });
+}
+
+void Session::synchronize() {
+  for (int device : devices_) cuda::synchronize(device);
+}
+
+void Session::begin_step(int number) {
+  synchronize();
+  std::lock_guard lock(mutex_);
+  step_ = number;
+  if (timer_) timer_->enter_step(number);
+  const int64_t now = now_ns();
+  for (OpenRange& range : open_ranges_) range.start_ns = now;
+  steps_.push_back({number, now, 0});
+}
+
+void Session::end_step() {
+  if (step_ == kNoStep) return;
+  synchronize();
+  std::lock_guard lock(mutex_);
+  const int64_t now = now_ns();
+  steps_.back().duration_ns = now - steps_.back().start_ns;
+  for (const OpenRange& range : open_ranges_) close_range(range, now);
+  step_ = kNoStep;
+  if (timer_) timer_->enter_step(kNoStep);
+}
+
+void Session::close_range(const OpenRange& range, int64_t end_ns) {
+  if (step_ != kNoStep) ranges_.push_back({range.path, step_, range.start_ns, end_ns - range.start_ns});
+}
+
+void Session::range(bool opened, const std::string& path) {
+  std::lock_guard lock(mutex_);
+  if (opened) {
+    open_ranges_.push_back({path, now_ns()});
+    return;
+  }
+  for (size_t i = open_ranges_.size(); i-- > 0;) {
+    if (open_ranges_[i].path != path) continue;
+    close_range(open_ranges_[i], now_ns());
+    open_ranges_.erase(open_ranges_.begin() + static_cast<int64_t>(i));
+    return;
+  }
+}
+
+void Session::before(const LaunchRecord& launch) {
+  std::lock_guard lock(mutex_);
+  if (step_ == kNoStep) return;
+  submitted_.push_back({launch, step_, 0, 0});
+  if (launch.device.is_cuda() && timer_) {
+    devices_.insert(launch.device.index);
+    try {
+      timer_->before(launch);
+    } catch (const CudaError&) {  // counted as dropped: it will have no record
+    }
+  }
+  submitted_.back().start_ns = now_ns();
+}
+
+void Session::after(const LaunchRecord& launch) {
+  const int64_t now = now_ns();
+  std::lock_guard lock(mutex_);
+  auto submitted = submitted_.rbegin();  // numbers ascend
+  while (submitted != submitted_.rend() && submitted->launch.id > launch.id) ++submitted;
+  if (submitted == submitted_.rend() || submitted->launch.id != launch.id) return;
+  submitted->end_ns = now;
+  if (launch.device.is_cuda() && timer_) {
+    try {
+      timer_->after(launch);
+    } catch (const CudaError&) {
+    }
+  }
+}
+
+void Session::collect_cpu() {
+  for (const Submitted& submitted : submitted_) {
+    const LaunchRecord& launch = submitted.launch;
+    if (!launch.device.is_cpu()) continue;
+    KernelRecord& kernel = kernels_.emplace_back();
+    kernel.name = kernel.kernel = launch.kernel;
+    kernel.op = launch.op;
+    kernel.range = launch.range;
+    kernel.device = launch.device;
+    kernel.id = launch.id;
+    kernel.step = submitted.step;
+    kernel.start_ns = submitted.start_ns;
+    kernel.duration_ns = submitted.end_ns - submitted.start_ns;
+    kernel.cost = launch.cost;
+  }
+}
+
+int Session::step_at(int64_t time_ns) const {
+  for (const StepRecord& step : steps_)
+    if (time_ns >= step.start_ns && time_ns <= step.start_ns + step.duration_ns) return step.number;
+  return kNoStep;
+}
+
+void Session::collect_devices(const DeviceTrace& trace) {
+  struct Launched {
+    const Submitted* submitted;
+    size_t longest;  // its longest kernel so far
+  };
+  constexpr size_t kNone = static_cast<size_t>(-1);
+  std::unordered_map<int64_t, Launched> launches;
+  for (const Submitted& submitted : submitted_)
+    if (submitted.launch.device.is_cuda()) launches[submitted.launch.id] = {&submitted, kNone};
+
+  for (const DeviceRecord& record : trace.records) {
+    const auto found = launches.find(record.launch);
+    KernelRecord kernel;
+    kernel.step = record.step == kUnknownStep ? step_at((record.start_ns + record.end_ns) / 2) : record.step;
+    kernel.name = record.name;
+    if (found != launches.end()) {
+      const LaunchRecord& launch = found->second.submitted->launch;
+      kernel.step = found->second.submitted->step;
+      if (kernel.name.empty()) kernel.name = launch.kernel;
+      kernel.op = launch.op;
+      kernel.kernel = launch.kernel;
+      kernel.range = launch.range;
+      kernel.id = launch.id;
+    } else {
+      kernel.cost.bytes_read = record.bytes_read;
+      kernel.cost.bytes_written = record.bytes_written;
+    }
+    if (kernel.step == kNoStep) continue;
+    kernel.device = record.device;
+    kernel.stream = record.stream;
+    kernel.start_ns = record.start_ns;
+    kernel.duration_ns = record.end_ns - record.start_ns;
+    kernel.grid = record.grid;
+    kernel.block = record.block;
+    kernel.shared_bytes = record.shared_bytes;
+    kernel.registers = record.registers;
+    kernels_.push_back(std::move(kernel));
+    if (found == launches.end()) continue;
+    size_t& longest = found->second.longest;
+    if (longest == kNone || kernels_.back().duration_ns > kernels_[longest].duration_ns) longest = kernels_.size() - 1;
+  }
+
+  int64_t missing = 0;  // launches with work to do that no record tells of
+  for (const auto& [id, launched] : launches) {
+    const Cost& cost = launched.submitted->launch.cost;
+    if (launched.longest != kNone)
+      kernels_[launched.longest].cost = cost;
+    else
+      missing += cost.bytes_read + cost.bytes_written > 0;
+  }
+  dropped_ = std::max(trace.dropped, missing);
+}
+
+}  // namespace rooflab::profiler

@@ -1,0 +1,110 @@
+// Records every kernel that runs in the steps of a session, with the op and range that launched it.
+//
+// Kernels on the CPU are timed by a monotonic clock around each launch. Those on a GPU come from CUPTI, kernels of
+// other libraries included; where CUPTI is missing or refused, CUDA events time rooflab's own launches. source() says
+// which.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/counters.h"
+#include "profiler/device_timer.h"
+
+namespace rooflab::profiler {
+
+// One kernel as it ran. Of several kernels of one launch the longest bears the launch's cost, the others none.
+struct KernelRecord {
+  std::string name;    // the symbol of a GPU kernel, the rung of a CPU kernel
+  std::string op;      // "softmax"; "" when another library launched it
+  std::string kernel;  // the rung, "softmax_cuda_v2_one_pass"; "" likewise
+  std::string range;   // "mlp/gate_proj"
+  Device device;
+  int64_t stream = 0;
+  int64_t id = 0;  // number of the launch; 0 when another library's
+  int step = 0;
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+  std::array<int32_t, 3> grid{}, block{};  // zero on the CPU, for copies and where only events serve
+  int64_t shared_bytes = 0;
+  int32_t registers = 0;
+  Cost cost;
+};
+
+struct RangeRecord {
+  std::string path;
+  int step = 0;
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+};
+
+struct StepRecord {
+  int number = 0;
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+};
+
+class Session final : public LaunchListener {
+ public:
+  // source: "auto", or one of "cupti", "cuda events", "cpu clock" that must serve.
+  explicit Session(std::string source = "auto") : wanted_(std::move(source)) {}
+  ~Session() override;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void start();  // throws when another session runs
+  void stop();   // sorts out what was recorded; removes the listener whatever happens
+
+  // Devices are synchronised at both ends of a step, so that a kernel belongs to the step that launched it.
+  void begin_step(int number);
+  void end_step();
+
+  const std::vector<KernelRecord>& kernels() const { return kernels_; }  // by start, after stop()
+  const std::vector<RangeRecord>& ranges() const { return ranges_; }     // on the host's time
+  const std::vector<StepRecord>& steps() const { return steps_; }
+  int64_t dropped() const { return dropped_; }
+  const std::string& source() const { return source_; }
+  const std::string& reason() const { return reason_; }
+
+  void before(const LaunchRecord& launch) override;
+  void after(const LaunchRecord& launch) override;
+  void range(bool opened, const std::string& path) override;
+
+ private:
+  struct Submitted {
+    LaunchRecord launch;
+    int step;
+    int64_t start_ns;
+    int64_t end_ns;
+  };
+  struct OpenRange {
+    std::string path;
+    int64_t start_ns;
+  };
+
+  void choose_source();
+  void synchronize();
+  void close_range(const OpenRange& range, int64_t end_ns);
+  void collect_cpu();
+  void collect_devices(const DeviceTrace& trace);
+  int step_at(int64_t time_ns) const;
+
+  std::string wanted_, source_, reason_;
+  std::mutex mutex_;
+  bool running_ = false;
+  int step_ = kNoStep;
+  std::unique_ptr<DeviceTimer> timer_;  // null: no GPU is recorded
+  std::set<int> devices_;
+  std::vector<Submitted> submitted_;
+  std::vector<OpenRange> open_ranges_;
+  std::vector<KernelRecord> kernels_;
+  std::vector<RangeRecord> ranges_;
+  std::vector<StepRecord> steps_;
+  int64_t dropped_ = 0;
+};
+
+}  // namespace rooflab::profiler
