@@ -1,0 +1,282 @@
+"""The machine at hand: its ceilings, measured through the runtime, beside what its datasheet promises.
+
+Figures are medians with the 20th and 80th percentiles. They are measured once, in seconds, and kept in a
+cache file per device, thread count and rooflab version; ``refresh=True`` measures again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .machine_cache import load, store
+from .machine_specs import SPECS, MachineSpec, SpecTable, UnknownMachineError, dtype_name, find_spec
+from .roofline import Machine, attainable, bound, ridge
+from .units import human
+
+__all__ = [
+    "SPECS",
+    "Ceilings",
+    "MachineSpec",
+    "Measured",
+    "SpecTable",
+    "UnknownMachineError",
+    "attainable",
+    "bound",
+    "dtype_name",
+    "find_spec",
+    "main",
+    "measure",
+    "ridge",
+]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measured figure with its spread.
+
+    Attributes
+    ----------
+    median, p20, p80 : float
+        In `unit`. ``p20 <= median <= p80``.
+    unit : str
+        ``"TB/s"``, ``"TFLOP/s"`` or ``"us"``.
+    n : int
+        Number of samples.
+    how : str
+        What was run.
+    """
+
+    median: float
+    p20: float
+    p80: float
+    unit: str
+    n: int
+    how: str
+
+    def __str__(self) -> str:
+        p20, p80 = human(self.p20, self.unit), human(self.p80, self.unit)
+        return f"{human(self.median, self.unit)} (p20 {p20}, p80 {p80}, n={self.n})"
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """The measured ceilings of one device. The roofline functions take it like a datasheet.
+
+    Attributes
+    ----------
+    device : str
+        ``"cpu"`` or ``"cuda:0"``.
+    name : str
+        What the system calls the device.
+    threads : int
+        CPU threads that the kernels used; 0 for a GPU.
+    version : str
+        rooflab's.
+    measured_on : str
+        UTC date and time.
+    seconds : float
+        How long measuring took.
+    copy_bandwidth : Measured
+        DRAM, TB/s, bytes read plus bytes written by a copy of a buffer several times the last-level cache.
+    read_bandwidth : Measured
+        DRAM, TB/s, bytes read by a reduction over such a buffer; it writes next to nothing.
+    cache_bandwidth : Measured
+        Last-level cache, TB/s, by the same reduction over a buffer that stays in it.
+    peak : dict of str to Measured
+        TFLOP/s of the fastest matmul rung, per dtype.
+    launch_overhead : Measured
+        Microseconds a call, from Python, of an operation on one element, calls in a row.
+    """
+
+    device: str
+    name: str
+    threads: int
+    version: str
+    measured_on: str
+    seconds: float
+    copy_bandwidth: Measured
+    read_bandwidth: Measured
+    cache_bandwidth: Measured
+    peak: Mapping[str, Measured]
+    launch_overhead: Measured
+
+    @property
+    def bandwidth(self) -> Measured:
+        """The memory roof: the better of copy and read bandwidth."""
+        return max(self.copy_bandwidth, self.read_bandwidth, key=lambda measured: measured.median)
+
+    @property
+    def bandwidth_tb_s(self) -> float:
+        """Median of the memory roof, TB/s."""
+        return self.bandwidth.median
+
+    @property
+    def peak_tflop_s(self) -> Mapping[str, float]:
+        """Median peak per dtype, TFLOP/s."""
+        return {dtype: measured.median for dtype, measured in self.peak.items()}
+
+    def datasheet(self) -> MachineSpec | None:
+        """The datasheet of this device, or None. A CPU's peaks are scaled to the threads used."""
+        spec = find_spec(self.name)
+        if spec is None or spec.cores is None or self.threads >= spec.cores:
+            return spec
+        share = self.threads / spec.cores
+        return replace(
+            spec,
+            name=f"{spec.name}, {self.threads} of {spec.cores} cores",
+            peak_tflop_s={dtype: peak * share for dtype, peak in spec.peak_tflop_s.items()},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Ceilings:
+        """The reverse of `to_dict`.
+
+        Raises
+        ------
+        TypeError, KeyError
+            If a field is missing or unknown.
+        """
+        fields = dict(values)
+        for key in ("copy_bandwidth", "read_bandwidth", "cache_bandwidth", "launch_overhead"):
+            fields[key] = Measured(**fields[key])
+        fields["peak"] = {dtype: Measured(**figure) for dtype, figure in fields["peak"].items()}
+        return cls(**fields)
+
+    def __str__(self) -> str:
+        return _table(self)
+
+
+def measure(device: object = "cpu", refresh: bool = False) -> Ceilings:
+    """Measured ceilings of a device, from the cache or by probing it now (under 20 seconds).
+
+    How each figure is measured; bytes and FLOPs are those that the runtime counted for the very calls timed:
+
+    - copy bandwidth: ``clone()`` of a float32 buffer of at least 4 times the last-level cache.
+    - read bandwidth: the faster of ``sum()`` and ``max()`` over such a buffer, which read it once and write
+      one element.
+    - cache bandwidth: the same reduction over 3/8 of the last-level cache. On a GPU, where such a read
+      lasts little longer than a launch, it is the slope between 1/8 and 3/8, in which the fixed cost of a
+      launch drops out.
+    - peak: every rung of matmul but the reference is tried at a small size, the best ones at the largest N
+      whose product fits a time limit; the fastest is sampled. Normally distributed data: zeros would let a
+      GPU clock higher.
+    - launch overhead: 100 ``exp()`` of one element in a row, then a synchronisation; per call.
+
+    Parameters
+    ----------
+    device : str or Device
+        ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+    refresh : bool
+        Measure even if the cache holds figures.
+
+    Returns
+    -------
+    Ceilings
+
+    Raises
+    ------
+    ValueError
+        If there is no such device.
+    """
+    from .machine_probe import identify, probe
+
+    identity = identify(device)
+    if not refresh:
+        cached = load(identity, Ceilings.from_dict)
+        if cached is not None:
+            return cached
+    ceilings = Ceilings(**identity, **probe(identity["device"]))
+    store(identity, ceilings.to_dict())
+    return ceilings
+
+
+def _rows(ceilings: Ceilings) -> Iterator[tuple[str, str, str, str, str]]:
+    spec = ceilings.datasheet()
+    columns: list[tuple[str, Measured, Callable[[MachineSpec], float | None]]] = [
+        ("DRAM copy bandwidth", ceilings.copy_bandwidth, lambda sheet: sheet.bandwidth_tb_s),
+        ("DRAM read bandwidth", ceilings.read_bandwidth, lambda sheet: sheet.bandwidth_tb_s),
+        ("cache read bandwidth", ceilings.cache_bandwidth, lambda sheet: None),
+        *(
+            (f"peak {dtype}", figure, lambda sheet, dtype=dtype: sheet.peak_tflop_s.get(dtype))  # type: ignore[misc]
+            for dtype, figure in ceilings.peak.items()
+        ),
+        ("launch overhead", ceilings.launch_overhead, lambda sheet: None),
+    ]
+    for label, figure, promised in columns:
+        sheet = promised(spec) if spec else None
+        spread = f"{human(figure.median, figure.unit)}  ({human(figure.p20, figure.unit)} .. "
+        spread += f"{human(figure.p80, figure.unit)})"
+        if sheet is None:
+            yield label, spread, "-", "-", figure.how
+        else:
+            yield label, spread, human(sheet, figure.unit), f"{figure.median / sheet:.0%}", figure.how
+    for dtype in ceilings.peak:
+        measured = f"{ridge(ceilings, dtype):.1f} FLOP/byte"
+        promise = f"{ridge(spec, dtype):.1f} FLOP/byte" if spec and dtype in spec.peak_tflop_s else "-"
+        yield f"ridge {dtype}", measured, promise, "-", "peak / the better DRAM bandwidth"
+
+
+def _table(ceilings: Ceilings) -> str:
+    spec = ceilings.datasheet()
+    threads = f", {ceilings.threads} threads" if ceilings.threads else ""
+    head = ("", "measured (p20 .. p80)", "datasheet", "ratio", "how")
+    rows = [head, *_rows(ceilings)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    lines = [
+        f"{ceilings.name} ({ceilings.device}{threads}), rooflab {ceilings.version}, "
+        f"measured {ceilings.measured_on} in {ceilings.seconds:.1f} s",
+        f"datasheet: {spec.name}; peaks are dense" if spec else "datasheet: none in the table for this device",
+        "",
+    ]
+    lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    if spec:
+        lines += ["", "sources:"] + [f"  {figure}: {source}" for figure, source in spec.sources.items()]
+    return "\n".join(lines)
+
+
+def _plot(ceilings: Ceilings, path: Path) -> None:
+    from .plots import plot_roofline
+
+    spec = ceilings.datasheet()
+    dtypes = [dtype for dtype in ("float32", "bfloat16") if dtype in ceilings.peak] or list(ceilings.peak)[:1]
+    machines: list[Machine] = [ceilings, spec] if spec else [ceilings]
+    plot_roofline(machines, dtype=dtypes, title=f"Roofline of {ceilings.name}").savefig(path)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``rooflab machine``: print the measured ceilings of this machine beside its datasheet.
+
+    Returns
+    -------
+    int
+        Exit status: 0, or 2 when the device or a file cannot be used.
+    """
+    parser = argparse.ArgumentParser(prog="rooflab machine", description="Measured ceilings of this machine.")
+    parser.add_argument("--device", default="cpu", help="cpu (default), cuda or cuda:N")
+    parser.add_argument("--refresh", action="store_true", help="measure again, even if the cache holds figures")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the roofline into an image file")
+    arguments = parser.parse_args(argv)
+    try:
+        ceilings = measure(arguments.device, refresh=arguments.refresh)
+        print(ceilings)
+        if arguments.json:
+            spec = ceilings.datasheet()
+            report = {"measured": ceilings.to_dict(), "datasheet": asdict(spec) if spec else None}
+            arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        if arguments.plot:
+            _plot(ceilings, arguments.plot)
+    except (ValueError, RuntimeError, ImportError, OSError) as error:
+        print(f"rooflab machine: {error}", file=sys.stderr)
+        return 2
+    return 0

@@ -1,0 +1,397 @@
+"""Datasheet figures of GPUs and CPUs: what the vendor promises, with the document that says it.
+
+Every peak is dense. Where a vendor prints a figure with 2:4 sparsity only, it is halved here and its source
+says so. 16-bit tensor peaks are those that accumulate in float32. A figure with no document behind it is
+absent, not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+_DTYPES = {
+    "float32": ("fp32", "f32", "float", "single"),
+    "float16": ("fp16", "f16", "half"),
+    "bfloat16": ("bf16",),
+    "float64": ("fp64", "f64", "double"),
+    "tfloat32": ("tf32", "tensorfloat32"),
+}
+_DTYPE_OF = {alias: name for name, aliases in _DTYPES.items() for alias in (name, *aliases)}
+
+
+def dtype_name(dtype: object) -> str:
+    """Canonical name of a dtype: ``float32``, ``float16``, ``bfloat16``, ``float64`` or ``tfloat32``.
+
+    Parameters
+    ----------
+    dtype : str or dtype object
+        A name, a usual short name (``fp32``, ``bf16``, ``tf32``), or a dtype of rooflab, NumPy or PyTorch.
+
+    Raises
+    ------
+    ValueError
+        If no floating dtype goes by that name.
+
+    Examples
+    --------
+    >>> dtype_name("bf16")
+    'bfloat16'
+    """
+    text = dtype.__name__ if isinstance(dtype, type) else str(dtype)
+    found = _DTYPE_OF.get(text.lower().rpartition(".")[2])
+    if found is None:
+        raise ValueError(f"[machine] dtype: expected one of {', '.join(_DTYPES)}, got {text!r}")
+    return found
+
+
+@dataclass(frozen=True)
+class MachineSpec:
+    """What the datasheet of one GPU or CPU says.
+
+    Attributes
+    ----------
+    name : str
+        The name to look it up by.
+    kind : str
+        ``"gpu"`` or ``"cpu"``.
+    bandwidth_tb_s : float
+        DRAM bandwidth, TB/s (1e12 bytes).
+    peak_tflop_s : dict of str to float
+        Dense peak per dtype, TFLOP/s (1e12; a multiply-add is 2 FLOPs). ``float32`` is exact float32,
+        ``tfloat32`` the tensor cores fed with float32; ``float64`` includes tensor cores where they compute
+        in float64.
+    memory_gb : float or None
+        Memory as the vendor names it, GB. None for CPUs: it depends on what is plugged in.
+    last_level_cache_mib : float or None
+        L2 of a GPU, L3 of a CPU, MiB (2**20 bytes; vendors write MB).
+    sources : dict of str to str
+        For each figure (``bandwidth``, ``memory``, ``cache`` and each dtype) the document and section that
+        says it.
+    aliases : tuple of str
+        Other names, those that drivers report among them.
+    cores : int or None
+        Physical cores of a CPU: its peak is proportional to them.
+    """
+
+    name: str
+    kind: str
+    bandwidth_tb_s: float
+    peak_tflop_s: Mapping[str, float]
+    memory_gb: float | None
+    last_level_cache_mib: float | None
+    sources: Mapping[str, str]
+    aliases: tuple[str, ...] = ()
+    cores: int | None = None
+
+    def __str__(self) -> str:
+        peaks = ", ".join(f"{dtype} {peak:g}" for dtype, peak in self.peak_tflop_s.items())
+        return f"{self.name}: {self.bandwidth_tb_s:g} TB/s; dense TFLOP/s: {peaks}"
+
+
+class UnknownMachineError(KeyError, ValueError):
+    """No machine of that name is in the table."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def _key(name: str) -> str:
+    text = re.sub(r"\((r|tm)\)|®|™", " ", name.lower())
+    text = re.sub(r"\b(nvidia|geforce|quadro|amd|intel|cpu|gpu|processor|@.*)\b", " ", text)
+    return re.sub(r"\d+-core|[^a-z0-9+]", "", text)
+
+
+@dataclass(frozen=True)
+class SpecTable(Mapping[str, MachineSpec]):
+    """Machines by name; case, spaces, dashes and vendor words do not matter.
+
+    Examples
+    --------
+    >>> SPECS["rtx a6000"].peak_tflop_s["float32"]
+    38.7
+    """
+
+    _specs: tuple[MachineSpec, ...]
+    _by_key: dict[str, MachineSpec] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        keys = {_key(alias): spec for spec in self._specs for alias in (spec.name, *spec.aliases)}
+        object.__setattr__(self, "_by_key", keys)
+
+    def __getitem__(self, name: str) -> MachineSpec:
+        spec = self._by_key.get(_key(name)) if isinstance(name, str) else None
+        if spec is None:
+            raise UnknownMachineError(f"[machine] no datasheet for {name!r}; known: {', '.join(self)}")
+        return spec
+
+    def __iter__(self) -> Iterator[str]:
+        return (spec.name for spec in self._specs)
+
+    def __len__(self) -> int:
+        return len(self._specs)
+
+    def __repr__(self) -> str:
+        return "\n".join(str(spec) for spec in self._specs)
+
+
+def _gpu(
+    name: str,
+    bandwidth_gb_s: float,
+    peaks: dict[str, float],
+    memory_gb: float,
+    cache_mib: float | None,
+    source: str,
+    aliases: tuple[str, ...] = (),
+    **other_sources: str,
+) -> MachineSpec:
+    figures = ["bandwidth", "memory", *peaks] + (["cache"] if cache_mib is not None else [])
+    tensor = other_sources.pop("tensor", source)
+    other_sources = dict.fromkeys(("tfloat32", "float16", "bfloat16"), tensor) | other_sources
+    sources = {figure: other_sources.get(figure, source) for figure in figures}
+    return MachineSpec(name, "gpu", bandwidth_gb_s / 1e3, peaks, memory_gb, cache_mib, sources, aliases)
+
+
+def _cpu(
+    name: str,
+    cores: int,
+    base_ghz: float,
+    flop_per_cycle: dict[str, int],
+    memory: tuple[int, int],
+    l3_mib: float,
+    document: str,
+    units: str,
+    aliases: tuple[str, ...] = (),
+) -> MachineSpec:
+    channels, mt_s = memory
+    peaks = {dtype: round(cores * base_ghz * flop / 1e3, 3) for dtype, flop in flop_per_cycle.items()}
+    sources = {
+        dtype: f"derived: {cores} cores x {base_ghz} GHz base clock ({document}) x {flop} FLOP a cycle "
+        f"({units}); boost clocks exceed it"
+        for dtype, flop in flop_per_cycle.items()
+    }
+    sources["bandwidth"] = f"derived: {channels} channels x 8 bytes x {mt_s} MT/s, one socket ({document})"
+    sources["cache"] = document
+    return MachineSpec(name, "cpu", channels * 8 * mt_s / 1e6, peaks, None, l3_mib, sources, aliases, cores)
+
+
+def _peaks(fp32: float, tf32: float | None, half: float, fp64: float, bf16: bool = True) -> dict[str, float]:
+    peaks = {"float32": fp32, "float16": half, "float64": fp64}
+    if bf16:
+        peaks["bfloat16"] = half
+    if tf32 is not None:
+        peaks["tfloat32"] = tf32
+    return peaks
+
+
+_GA102 = "NVIDIA Ampere GA102 GPU Architecture whitepaper V2.0"
+_ADA = "NVIDIA Ada GPU Architecture whitepaper V2"
+_A100 = "NVIDIA A100 Tensor Core GPU Architecture whitepaper, table 1 (GA100 against V100 and P100)"
+_A100_SHEET = "NVIDIA A100 Tensor Core GPU datasheet, specifications table"
+_RTX_BLACKWELL = "NVIDIA RTX Blackwell GPU Architecture whitepaper"
+_TURING = "NVIDIA Turing GPU Architecture whitepaper"
+_ZEN4 = "two 256-bit FMA units, Software Optimization Guide for the AMD Zen 4 Microarchitecture"
+_H100 = "NVIDIA H100 Tensor Core GPU Architecture whitepaper, table 3 (dense columns)"
+_FP64_64TH = "derived: 1/64 of float32, {}, SM section"
+_HALVED = "{}, specifications table; printed with sparsity, halved"
+
+SPECS = SpecTable(
+    (
+        _gpu(
+            "A6000",
+            768,
+            _peaks(38.7, 77.4, 154.8, 0.605),
+            48,
+            6,
+            f"{_GA102}, appendix C (RTX A6000)",
+            ("RTX A6000", "NVIDIA RTX A6000"),
+            float64=_FP64_64TH.format(_GA102),
+        ),
+        _gpu(
+            "A10",
+            600,
+            _peaks(31.2, 62.5, 125.0, 0.488),
+            24,
+            6,
+            "NVIDIA A10 Tensor Core GPU datasheet, specifications",
+            float64=_FP64_64TH.format(_GA102),
+            cache=f"{_GA102}, GPC section: 512 KB by each memory controller",
+        ),
+        _gpu(
+            "A100 SXM 80GB",
+            2039,
+            _peaks(19.5, 156.0, 312.0, 19.5),
+            80,
+            40,
+            _A100,
+            ("A100", "A100 80GB", "A100-SXM4-80GB", "A100 SXM"),
+            bandwidth=_A100_SHEET,
+            memory=_A100_SHEET,
+        ),
+        _gpu("A100 SXM 40GB", 1555, _peaks(19.5, 156.0, 312.0, 19.5), 40, 40, _A100, ("A100 40GB", "A100-SXM4-40GB")),
+        _gpu(
+            "A100 PCIe 80GB",
+            1935,
+            _peaks(19.5, 156.0, 312.0, 19.5),
+            80,
+            40,
+            _A100,
+            ("A100 80GB PCIe", "A100 PCIe"),
+            bandwidth=_A100_SHEET,
+            memory=_A100_SHEET,
+        ),
+        _gpu("A100 PCIe 40GB", 1555, _peaks(19.5, 156.0, 312.0, 19.5), 40, 40, _A100, ("A100-PCIE-40GB",)),
+        _gpu(
+            "H100 SXM",
+            3350,
+            _peaks(66.9, 494.7, 989.4, 66.9),
+            80,
+            50,
+            _H100,
+            ("H100", "H100 80GB HBM3", "H100 SXM5"),
+            bandwidth="NVIDIA H100 Tensor Core GPU datasheet, specifications table",
+        ),
+        _gpu("H100 PCIe", 2039, _peaks(51.2, 378.0, 756.0, 51.2), 80, 50, _H100),
+        _gpu(
+            "H200",
+            4800,
+            _peaks(67.0, 494.5, 989.5, 67.0),
+            141,
+            60,
+            "NVIDIA H200 Tensor Core GPU datasheet, table",
+            ("H200 SXM",),
+            tensor=_HALVED.format("NVIDIA H200 Tensor Core GPU datasheet"),
+            cache="l2CacheSize that the CUDA runtime reports on an H200; no NVIDIA document gives it",
+        ),
+        _gpu(
+            "B200",
+            8000,
+            _peaks(80.0, 1100.0, 2250.0, 40.0),
+            180,
+            None,
+            "NVIDIA Blackwell Architecture Technical Brief, HGX B200 table (1000 W)",
+            ("HGX B200",),
+            tensor=_HALVED.format("NVIDIA Blackwell Architecture Technical Brief, HGX B200"),
+            memory="NVIDIA DGX B200 datasheet: 1440 GB over 8 GPUs",
+        ),
+        _gpu(
+            "T4",
+            320,
+            _peaks(8.1, None, 65.0, 0.253, bf16=False),
+            16,
+            4,
+            "NVIDIA T4 Tensor Core GPU datasheet, table",
+            ("Tesla T4",),
+            float64=f"derived: 1/32 of float32, {_TURING}, SM section",
+            cache=f"{_TURING}, TU104 table",
+        ),
+        _gpu(
+            "L4",
+            300,
+            _peaks(30.3, 60.0, 121.0, 0.473),
+            24,
+            48,
+            "NVIDIA L4 Tensor Core GPU datasheet, table",
+            tensor=_HALVED.format("NVIDIA L4 Tensor Core GPU datasheet"),
+            float64=_FP64_64TH.format(_ADA),
+            cache=f"{_ADA}, appendix (L4 column)",
+        ),
+        _gpu(
+            "L40S",
+            864,
+            _peaks(91.6, 183.0, 362.05, 1.431),
+            48,
+            96,
+            "NVIDIA L40S GPU datasheet, table, dense column",
+            float64=_FP64_64TH.format(_ADA),
+            cache=f"{_ADA}, appendix (L40 column, the same AD102 chip)",
+        ),
+        _gpu(
+            "RTX 3090",
+            936,
+            _peaks(35.6, 35.6, 71.0, 0.556),
+            24,
+            6,
+            f"{_GA102}, appendix A (RTX 3090)",
+            ("3090",),
+            float64=_FP64_64TH.format(_GA102),
+        ),
+        _gpu(
+            "RTX 4090",
+            1008,
+            _peaks(82.6, 82.6, 165.2, 1.291),
+            24,
+            72,
+            f"{_ADA}, appendix A (RTX 4090)",
+            ("4090",),
+            float64=_FP64_64TH.format(_ADA),
+        ),
+        _gpu(
+            "RTX 5090",
+            1792,
+            _peaks(104.8, 104.8, 209.5, 1.638),
+            32,
+            96,
+            f"{_RTX_BLACKWELL}, appendix A (RTX 5090)",
+            ("5090",),
+            float64=_FP64_64TH.format(_RTX_BLACKWELL),
+        ),
+        _cpu(
+            "Xeon 8480+",
+            56,
+            2.0,
+            {"float32": 64, "float64": 32, "bfloat16": 1024},
+            (8, 4800),
+            105,
+            "Intel ARK, Xeon Platinum 8480+",
+            "two 512-bit FMA units; bfloat16: one AMX TDPBF16PS of 8192 multiply-adds every 16 cycles, Intel 64 and "
+            "IA-32 Architectures Optimization Reference Manual, AMX chapter",
+            ("Xeon Platinum 8480+", "Xeon Platinum 8480C"),
+        ),
+        _cpu(
+            "EPYC 7763",
+            64,
+            2.45,
+            {"float32": 32, "float64": 16},
+            (8, 3200),
+            256,
+            "AMD EPYC 7003 series datasheet",
+            "two 256-bit FMA units, Software Optimization Guide for AMD Family 19h",
+            ("EPYC 7763 64-Core Processor",),
+        ),
+        _cpu(
+            "EPYC 9654",
+            96,
+            2.4,
+            {"float32": 32, "float64": 16},
+            (12, 4800),
+            384,
+            "AMD EPYC 9004 series datasheet",
+            _ZEN4,
+            ("EPYC 9654 96-Core Processor",),
+        ),
+        _cpu(
+            "Ryzen 7950X",
+            16,
+            4.5,
+            {"float32": 32, "float64": 16},
+            (2, 5200),
+            64,
+            "AMD Ryzen 9 7950X product page",
+            _ZEN4,
+            ("Ryzen 9 7950X", "Ryzen 9 7950X 16-Core Processor"),
+        ),
+    )
+)
+
+
+def find_spec(device_name: str) -> MachineSpec | None:
+    """The datasheet of the machine that a driver or ``/proc/cpuinfo`` calls `device_name`, or None.
+
+    Examples
+    --------
+    >>> find_spec("NVIDIA GeForce RTX 4090").name
+    'RTX 4090'
+    """
+    return SPECS.get(device_name)

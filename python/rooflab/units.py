@@ -1,0 +1,55 @@
+"""Numbers with units as people read them: 1.94e11 FLOP/s is 194 GFLOP/s. GB is 1e9 bytes."""
+
+from __future__ import annotations
+
+import math
+
+_PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
+_SCALED = {
+    "TB/s": (1e12, "B/s"),
+    "GB/s": (1e9, "B/s"),
+    "TFLOP/s": (1e12, "FLOP/s"),
+    "GFLOP/s": (1e9, "FLOP/s"),
+    "us": (1e-6, "s"),
+    "ms": (1e-3, "s"),
+}
+
+
+def human(value: float, unit: str, digits: int = 3) -> str:
+    """`value` in `unit`, written with the decimal prefix that leaves one to three digits before the point.
+
+    Parameters
+    ----------
+    value : float
+        The number, in `unit`.
+    unit : str
+        A base unit (``FLOP/s``, ``B/s``, ``B``, ``s``) or a scaled one (``TB/s``, ``TFLOP/s``, ``us``,
+        ``ms``). Times never get a prefix above the second. Any other unit is left as it is.
+    digits : int
+        Significant digits.
+
+    Examples
+    --------
+    >>> human(0.0421, "TB/s")
+    '42.1 GB/s'
+    >>> human(38.7, "TFLOP/s")
+    '38.7 TFLOP/s'
+    >>> human(1500, "ms")
+    '1.5 s'
+    """
+    scale, base = _SCALED.get(unit, (1.0, unit))
+    number = value * scale
+    if base not in ("FLOP/s", "B/s", "B", "s", "FLOP"):
+        return f"{number:.{digits}g} {base}"
+    if number == 0 or not math.isfinite(number):
+        return f"{number:g} {base}"
+    top = 0 if base == "s" else 15
+    bottom = 0 if base in ("B", "FLOP") else -9
+    # Rounding first, so that 999.9 becomes 1 k and not 1000.
+    rounded = abs(float(f"{number:.{digits - 1}e}"))
+    power = min(top, max(bottom, 3 * math.floor(math.log10(rounded) / 3 + 1e-12)))
+    shown = number / 10.0**power
+    text = f"{shown:.{digits}g}"
+    if "e" in text:
+        text = f"{shown:.0f}" if abs(shown) >= 1 else f"{shown:.{digits + 2}f}".rstrip("0")
+    return f"{text} {_PREFIXES[power]}{base}"
