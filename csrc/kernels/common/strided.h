@@ -1,0 +1,34 @@
+// Where element i of a row-major walk over an array lies in arrays that are laid out otherwise.
+#pragma once
+
+#include <cstdint>
+
+#include "core/shape.h"
+#include "kernels/common/host_device.h"
+
+namespace rooflab::kernels {
+
+// Splits i into a quotient and a remainder; most indices fit 32 bits, where division costs a GPU a quarter.
+ROOFLAB_HOST_DEVICE int64_t divide(int64_t i, int64_t by, int64_t& remainder) {
+  if (((i | by) >> 32) == 0) {
+    const uint32_t quotient = static_cast<uint32_t>(i) / static_cast<uint32_t>(by);
+    remainder = static_cast<uint32_t>(i) - quotient * static_cast<uint32_t>(by);
+    return quotient;
+  }
+  const int64_t quotient = i / by;
+  remainder = i - quotient * by;
+  return quotient;
+}
+
+// Adds to offsets[k] the place of element i in array k: sizes[ndim], strides[k][ndim] in elements.
+template <int kArrays>
+ROOFLAB_HOST_DEVICE void add_offsets(int64_t i, int ndim, const int64_t* sizes,
+                                     const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kArrays]) {
+  for (int d = ndim - 1; d >= 0; --d) {
+    int64_t index = i;
+    if (d > 0) i = divide(i, sizes[d], index);
+    for (int k = 0; k < kArrays; ++k) offsets[k] += index * strides[k][d];
+  }
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,143 @@
+// out[i] = op(a[i], b[i], c[i]) over arrays of any strides, broadcast (stride 0) included: arithmetic, functions,
+// comparisons, where, casts, strided copies and fills. One family, one table: a new op is a row in kElementwiseOps and
+// a line in functors.h.
+//
+// Ladder (CUDA)
+//   v0_reference   one element a thread; op and dtype found at run time; computes in double (integers in int64)
+//   v1_strided     op and dtype compiled in, float arithmetic; any strides
+//   v2_vectorised  16-byte accesses, one index computation a vector; needs inner strides of 1 (or 0) and aligned rows
+// Ladder (CPU)
+//   v0_reference   as above, one thread
+//   v1_staged      blocks of 512 elements go through L1: gathered, widened, computed in SIMD, narrowed, stored; all
+//   threads
+//
+// FLOPs: one an element (casts, copies, where and comparisons: none). Compulsory bytes: every input element and every
+// output element once. Memory bandwidth binds everywhere out of cache.
+#pragma once
+
+#include <array>
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "kernels/common/cpu_isa.h"
+
+namespace rooflab::kernels {
+
+enum class ElementwiseOp : uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kPow,
+  kMaximum,
+  kMinimum,  // two inputs
+  kNeg,
+  kAbs,
+  kRelu,
+  kExp,
+  kLog,
+  kTanh,
+  kSqrt,
+  kRsqrt,
+  kSin,
+  kCos,
+  kSigmoid,
+  kSilu,  // one input
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,  // two, to bool
+  kWhere,
+  kCast,
+  kCopy,  // data movement
+};
+
+// Which dtypes an op takes.
+enum class ElementwiseDomain : uint8_t { kFloating, kNumeric, kAny };
+
+struct ElementwiseInfo {
+  ElementwiseOp op;
+  const char* name;
+  int arity;
+  ElementwiseDomain domain;
+  const char* doc;
+
+  constexpr bool is_comparison() const { return op >= ElementwiseOp::kEq && op <= ElementwiseOp::kGe; }
+  constexpr int flops() const { return op < ElementwiseOp::kEq ? 1 : 0; }
+};
+
+inline constexpr auto kElementwiseOps = [] {
+  using enum ElementwiseOp;
+  using enum ElementwiseDomain;
+  return std::to_array<ElementwiseInfo>({
+      {kAdd, "add", 2, kNumeric, "a + b"},
+      {kSub, "sub", 2, kNumeric, "a - b"},
+      {kMul, "mul", 2, kNumeric, "a * b"},
+      {kDiv, "div", 2, kFloating, "a / b"},
+      {kPow, "pow", 2, kNumeric, "a to the power b"},
+      {kMaximum, "maximum", 2, kNumeric, "the larger of a and b; NaN where either is"},
+      {kMinimum, "minimum", 2, kNumeric, "the smaller of a and b; NaN where either is"},
+      {kNeg, "neg", 1, kNumeric, "-x"},
+      {kAbs, "abs", 1, kNumeric, "|x|"},
+      {kRelu, "relu", 1, kNumeric, "max(x, 0)"},
+      {kExp, "exp", 1, kFloating, "e to the power x"},
+      {kLog, "log", 1, kFloating, "natural logarithm of x"},
+      {kTanh, "tanh", 1, kFloating, "hyperbolic tangent of x"},
+      {kSqrt, "sqrt", 1, kFloating, "square root of x"},
+      {kRsqrt, "rsqrt", 1, kFloating, "1 / sqrt(x)"},
+      {kSin, "sin", 1, kFloating, "sine of x radians"},
+      {kCos, "cos", 1, kFloating, "cosine of x radians"},
+      {kSigmoid, "sigmoid", 1, kFloating, "1 / (1 + exp(-x))"},
+      {kSilu, "silu", 1, kFloating, "x / (1 + exp(-x))"},
+      {kEq, "eq", 2, kAny, "a == b"},
+      {kNe, "ne", 2, kAny, "a != b"},
+      {kLt, "lt", 2, kAny, "a < b"},
+      {kLe, "le", 2, kAny, "a <= b"},
+      {kGt, "gt", 2, kAny, "a > b"},
+      {kGe, "ge", 2, kAny, "a >= b"},
+      {kWhere, "where", 3, kAny, "a where the condition holds, else b"},
+      {kCast, "cast", 1, kAny, "x in another dtype"},
+      {kCopy, "copy", 1, kAny, "x, moved as it is"},
+  });
+}();
+
+constexpr const ElementwiseInfo& info(ElementwiseOp op) { return kElementwiseOps[static_cast<size_t>(op)]; }
+
+// A number that stands for an input: taken as `real` where the op computes in floating point, else as `integer`.
+// Copies and where move bits: there `integer` holds the element's own bits.
+struct ElementwiseScalar {
+  double real = 0;
+  int64_t integer = 0;
+};
+
+struct ElementwiseOperand {
+  const void* data;           // null: the scalar stands in for it
+  int64_t strides[kMaxDims];  // of each dimension, in elements
+  ElementwiseScalar scalar;
+};
+
+struct ElementwiseArgs {
+  ElementwiseOp op;
+  DType dtype;  // of the inputs (where: of a and b; its condition, inputs[0], is bool)
+  DType out_dtype;
+  int ndim;       // dimensions worth keeping: neighbours that are evenly spaced in all arrays are one;
+                  // 1 at least
+  int64_t count;  // elements of out
+  int64_t sizes[kMaxDims];
+  ElementwiseOperand inputs[3];  // info(op).arity of them
+  void* out;
+  int64_t out_strides[kMaxDims];
+};
+
+void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Stream stream);
+ROOFLAB_PER_ISA(elementwise_cpu_v1_staged, ElementwiseArgs)
+
+[[gnu::weak]] void elementwise_cuda_v0_reference(const ElementwiseArgs& args, Stream stream);
+[[gnu::weak]] void elementwise_cuda_v1_strided(const ElementwiseArgs& args, Stream stream);
+[[gnu::weak]] void elementwise_cuda_v2_vectorised(const ElementwiseArgs& args, Stream stream);
+[[gnu::weak]] bool elementwise_cuda_v2_accepts(const ElementwiseArgs& args);
+
+}  // namespace rooflab::kernels

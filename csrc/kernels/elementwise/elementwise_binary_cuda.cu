@@ -1,0 +1,17 @@
+// Elementwise ops of two inputs, compiled for each dtype. The six comparisons share one kernel a dtype.
+#include "kernels/elementwise/elementwise_cuda.cuh"
+
+namespace rooflab::kernels {
+
+void launch_binary(const ElementwiseArgs& args, Stream stream, bool vectorised) {
+  with_type(args.dtype, [&]<class Element>(Element) {
+    using T = cuda_type_t<Element>;
+    if (info(args.op).is_comparison())
+      return launch_elementwise<ElementwiseOp::kEq, T, T, bool>(args, stream, vectorised);
+    dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
+      if constexpr (info(kOp).arity == 2 && takes<T>(kOp)) launch_elementwise<kOp, T, T, T>(args, stream, vectorised);
+    });
+  });
+}
+
+}  // namespace rooflab::kernels

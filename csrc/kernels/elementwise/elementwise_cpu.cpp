@@ -1,0 +1,10 @@
+// The reference rung of the elementwise family on the CPU.
+#include "kernels/elementwise/reference.h"
+
+namespace rooflab::kernels {
+
+void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Stream) {
+  for (int64_t i = 0; i < args.count; ++i) reference_element(args, i);
+}
+
+}  // namespace rooflab::kernels

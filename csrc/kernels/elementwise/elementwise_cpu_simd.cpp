@@ -1,0 +1,149 @@
+// The elementwise family on the CPU: one kernel for each op and type computed in, fed block by block through staged.h.
+#include "kernels/common/cache_size.h"
+#include "kernels/common/parallel.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/elementwise/staged.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+
+// Squares and cubes are what code asks for; the rest goes to the C library, a lane at a time. Found by functors.h.
+template <class S>
+ROOFLAB_INLINE Simd<S> floating_pow(Simd<S> a, Simd<S> b) {
+  if (!any(b != S(2))) return a * a;
+  if (!any(b != S(3))) return a * a * a;
+  S bases[Simd<S>::kLanes], exponents[Simd<S>::kLanes];
+  store(static_cast<S*>(bases), a);
+  store(static_cast<S*>(exponents), b);
+  for (int i = 0; i < Simd<S>::kLanes; ++i)
+    if constexpr (sizeof(S) == 4)
+      bases[i] = __builtin_powf(bases[i], exponents[i]);
+    else
+      bases[i] = __builtin_pow(bases[i], exponents[i]);
+  return load(static_cast<const S*>(bases));
+}
+
+namespace {
+
+// out[0, n) from in[0], in[1], in[2].
+using BlockKernel = void (*)(const void* const* in, void* out, int64_t n, unsigned outcomes);
+
+template <ElementwiseOp kOp, class T>
+void arithmetic_block(const void* const* in, void* out, int64_t n, unsigned) {
+  const T* a = static_cast<const T*>(in[0]);
+  const T* b = static_cast<const T*>(in[info(kOp).arity - 1]);
+  T* to = static_cast<T*>(out);
+  if constexpr (std::is_floating_point_v<T>) {
+    constexpr int kLanes = Simd<T>::kLanes;
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) store(to + i, evaluate<kOp>(load(a + i), load(b + i)));
+    if (i < n) store(to + i, evaluate<kOp>(load(a + i, n - i), load(b + i, n - i)), n - i);
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = evaluate<kOp>(a[i], b[i]);
+  }
+}
+
+template <class T>
+void comparison_block(const void* const* in, void* out, int64_t n, unsigned outcomes) {
+  const T* a = static_cast<const T*>(in[0]);
+  const T* b = static_cast<const T*>(in[1]);
+  bool* to = static_cast<bool*>(out);
+  for (int64_t i = 0; i < n; ++i) to[i] = holds(outcomes, a[i], b[i]);
+}
+
+template <class From, class To>
+void cast_block(const void* const* in, void* out, int64_t n, unsigned) {
+  const From* from = static_cast<const From*>(in[0]);
+  To* to = static_cast<To*>(out);
+  for (int64_t i = 0; i < n; ++i) to[i] = convert<To>(from[i]);
+}
+
+template <class Word>
+void where_block(const void* const* in, void* out, int64_t n, unsigned) {
+  const uint8_t* condition = static_cast<const uint8_t*>(in[0]);
+  const Word* a = static_cast<const Word*>(in[1]);
+  const Word* b = static_cast<const Word*>(in[2]);
+  Word* to = static_cast<Word*>(out);
+  for (int64_t i = 0; i < n; ++i) to[i] = condition[i] ? a[i] : b[i];
+}
+
+template <class Word>
+void copy_block(const void* const* in, void* out, int64_t n, unsigned) {
+  std::memcpy(out, in[0], static_cast<size_t>(n) * sizeof(Word));
+}
+
+// Calls f(T{}) with the type that elements of the dtype are computed in.
+template <class F>
+ROOFLAB_INLINE auto with_computed_type(DType dtype, F f) {
+  switch (dtype) {
+    case DType::kFloat64: return f(double{});
+    case DType::kInt64: return f(int64_t{});
+    case DType::kInt32: return f(int32_t{});
+    case DType::kBool: return f(bool{});
+    default: return f(float{});
+  }
+}
+
+template <class F>
+ROOFLAB_INLINE auto with_word(DType dtype, F f) {
+  switch (size_of(dtype)) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    default: return f(uint64_t{});
+  }
+}
+
+BlockKernel find_kernel(const ElementwiseArgs& args) {
+  if (args.op == ElementwiseOp::kWhere)
+    return with_word(args.dtype, []<class Word>(Word) -> BlockKernel { return where_block<Word>; });
+  if (args.op == ElementwiseOp::kCopy)
+    return with_word(args.dtype, []<class Word>(Word) -> BlockKernel { return copy_block<Word>; });
+  return with_computed_type(args.dtype, [&]<class T>(T) -> BlockKernel {
+    if (args.op == ElementwiseOp::kCast)
+      return with_computed_type(args.out_dtype, []<class To>(To) -> BlockKernel { return cast_block<T, To>; });
+    if (info(args.op).is_comparison()) return comparison_block<T>;
+    BlockKernel kernel = nullptr;
+    dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
+      if constexpr (takes<T>(kOp)) kernel = arithmetic_block<kOp, T>;
+    });
+    return kernel;
+  });
+}
+
+void open_input(const ElementwiseArgs& args, int k, SmallFloats small, BlockReader& reader) {
+  const ElementwiseOperand& input = args.inputs[k];
+  if (input.data != nullptr) {
+    const DType dtype = args.op == ElementwiseOp::kWhere && k == 0 ? DType::kBool : args.dtype;
+    const StridedArray array{static_cast<char*>(const_cast<void*>(input.data)), dtype, args.ndim, args.sizes,
+                             input.strides};
+    return reader.open(array, small);
+  }
+  const auto fill = [&]<class T>(T) { reader.fill(scalar_as<T>(input.scalar), args.count); };
+  small == SmallFloats::kAsBits ? with_word(args.dtype, fill) : with_computed_type(args.dtype, fill);
+}
+
+}  // namespace
+
+void elementwise_cpu_v1_staged(const ElementwiseArgs& args, Stream) {
+  const BlockKernel kernel = find_kernel(args);
+  const bool moves_bits = args.op == ElementwiseOp::kWhere || args.op == ElementwiseOp::kCopy;
+  const SmallFloats small = moves_bits ? SmallFloats::kAsBits : SmallFloats::kAsFloat;
+  const StridedArray out{static_cast<char*>(args.out), args.out_dtype, args.ndim, args.sizes, args.out_strides};
+  const bool streaming = out.is_dense() && exceeds_cpu_cache(args.count * size_of(args.out_dtype));
+  const unsigned truths = outcomes(args.op);
+  const int arity = info(args.op).arity;
+  parallel_for(args.count, kParallelGrain, [&](int64_t first, int64_t last) {
+    BlockReader inputs[3];
+    BlockWriter output(out, small, streaming);
+    for (int k = 0; k < arity; ++k) open_input(args, k, small, inputs[k]);
+    for (int64_t begin = first; begin < last; begin += kBlock) {
+      const int64_t n = last - begin < kBlock ? last - begin : kBlock;
+      const void* blocks[3];
+      for (int k = 0; k < arity; ++k) blocks[k] = inputs[k].read(begin, n);
+      kernel(blocks, output.target(begin), n, truths);
+      output.commit(begin, n);
+    }
+  });
+}
+
+}  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -1,0 +1,135 @@
+// The kernel behind v1_strided and v2_vectorised, and its launch. Instantiated in elementwise_*_cuda.cu.
+#pragma once
+
+#include <algorithm>
+
+#include "core/cuda_check.cuh"
+#include "kernels/common/strided.h"
+#include "kernels/common/vector_load.cuh"
+#include "kernels/elementwise/functors.h"
+
+namespace rooflab::kernels {
+
+constexpr int kElementwiseThreads = 256;
+
+// Elements a thread of v2_vectorised: the wider of input and output moves 16 bytes.
+template <class In, class Out>
+constexpr int kElementwiseWidth = kVectorWidth<std::conditional_t<(sizeof(In) > sizeof(Out)), In, Out>>;
+
+// The type that T is computed in on the GPU.
+template <class T>
+using compute_t = std::conditional_t<std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>, float, T>;
+
+template <class T>
+__device__ __forceinline__ compute_t<T> widen(T value) {
+  if constexpr (std::is_same_v<compute_t<T>, T>)
+    return value;
+  else
+    return to_float(value);
+}
+
+template <class T, class Compute>
+__device__ __forceinline__ T narrow(Compute value) {
+  if constexpr (std::is_same_v<compute_t<T>, T>)
+    return convert<T>(value);
+  else
+    return from_float<T>(static_cast<float>(value));
+}
+
+// kWidth elements of an operand: `valid` of them from its memory, side by side or all the same one; or its scalar.
+template <int kWidth, class T>
+__device__ __forceinline__ Vector<compute_t<T>, kWidth> load_operand(const ElementwiseOperand& operand, int64_t offset,
+                                                                     int64_t inner_stride, int valid) {
+  const T* from = static_cast<const T*>(operand.data) + offset;
+  Vector<compute_t<T>, kWidth> out;
+  if (operand.data == nullptr || inner_stride == 0) {
+    const compute_t<T> value = operand.data ? widen(*from) : scalar_as<compute_t<T>>(operand.scalar);
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) out[i] = value;
+    return out;
+  }
+  Vector<T, kWidth> raw;
+  if (valid == kWidth) {
+    raw = load_vector<kWidth>(from);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) raw[i] = i < valid ? from[i] : from[0];
+  }
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) out[i] = widen(raw[i]);
+  return out;
+}
+
+// One thread computes kWidth elements that lie side by side in out (kWidth = 1: out of any strides). First is the type
+// of the first input (where's condition is bool), In that of the others.
+template <ElementwiseOp kOp, class First, class In, class Out, int kWidth>
+__device__ __forceinline__ void evaluate_vector(const ElementwiseArgs& args) {
+  constexpr int kArity = info(kOp).arity;
+  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kElementwiseThreads + threadIdx.x) * kWidth;
+  if (begin >= args.count) return;
+  const int valid = static_cast<int>(args.count - begin < kWidth ? args.count - begin : kWidth);
+
+  int64_t offsets[kArity + 1] = {};
+  const int64_t* strides[kArity + 1] = {args.out_strides};
+#pragma unroll
+  for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
+  add_offsets(begin, args.ndim, args.sizes, strides, offsets);
+
+  const int inner = args.ndim - 1;
+  Vector<compute_t<First>, kWidth> a;
+  Vector<compute_t<In>, kWidth> b, c;
+  a = load_operand<kWidth, First>(args.inputs[0], offsets[1], strides[1][inner], valid);
+  if constexpr (kArity > 1) b = load_operand<kWidth, In>(args.inputs[1], offsets[2], strides[2][inner], valid);
+  if constexpr (kArity > 2) c = load_operand<kWidth, In>(args.inputs[2], offsets[3], strides[3][inner], valid);
+
+  Vector<Out, kWidth> out;
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) {
+    if constexpr (kOp == ElementwiseOp::kWhere)
+      out[i] = a[i] ? b[i] : c[i];
+    else if constexpr (info(kOp).is_comparison())
+      out[i] = holds(outcomes(args.op), a[i], b[i]);
+    else if constexpr (kOp == ElementwiseOp::kCopy || kOp == ElementwiseOp::kCast)
+      out[i] = narrow<Out>(a[i]);
+    else
+      out[i] = narrow<Out>(evaluate<kOp>(a[i], kArity > 1 ? b[i] : a[i]));
+  }
+
+  Out* to = static_cast<Out*>(args.out) + offsets[0];
+  if (valid == kWidth) {
+    store_vector(to, out);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i)
+      if (i < valid) to[i] = out[i];
+  }
+}
+
+template <ElementwiseOp kOp, class First, class In, class Out>
+__global__ void __launch_bounds__(kElementwiseThreads)
+    elementwise_cuda_v1_strided_kernel(const __grid_constant__ ElementwiseArgs args) {
+  evaluate_vector<kOp, First, In, Out, 1>(args);
+}
+
+template <ElementwiseOp kOp, class First, class In, class Out>
+__global__ void __launch_bounds__(kElementwiseThreads)
+    elementwise_cuda_v2_vectorised_kernel(const __grid_constant__ ElementwiseArgs args) {
+  evaluate_vector<kOp, First, In, Out, kElementwiseWidth<In, Out>>(args);
+}
+
+template <ElementwiseOp kOp, class First, class In, class Out>
+void launch_elementwise(const ElementwiseArgs& args, Stream stream, bool vectorised) {
+  const int64_t per_block = int64_t{kElementwiseThreads} * (vectorised ? kElementwiseWidth<In, Out> : 1);
+  const auto kernel = vectorised ? elementwise_cuda_v2_vectorised_kernel<kOp, First, In, Out>
+                                 : elementwise_cuda_v1_strided_kernel<kOp, First, In, Out>;
+  const unsigned blocks = static_cast<unsigned>((args.count + per_block - 1) / per_block);
+  kernel<<<blocks, kElementwiseThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(args);
+  cuda_check_launch(info(args.op).name);
+}
+
+// One per source file: each compiles part of the family.
+void launch_unary(const ElementwiseArgs& args, Stream stream, bool vectorised);
+void launch_binary(const ElementwiseArgs& args, Stream stream, bool vectorised);
+void launch_movement(const ElementwiseArgs& args, Stream stream, bool vectorised);
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,36 @@
+// Casts, copies, fills and where. What only moves bits is compiled for each element size, not for each dtype.
+#include "kernels/elementwise/elementwise_cuda.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+template <class Launch>
+void dispatch_word(DType dtype, Launch&& launch) {
+  switch (size_of(dtype)) {
+    case 1: return launch.template operator()<uint8_t>();
+    case 2: return launch.template operator()<uint16_t>();
+    case 4: return launch.template operator()<uint32_t>();
+    default: return launch.template operator()<uint64_t>();
+  }
+}
+
+}  // namespace
+
+void launch_movement(const ElementwiseArgs& args, Stream stream, bool vectorised) {
+  using enum ElementwiseOp;
+  if (args.op == kCast) {
+    with_type(args.dtype, [&]<class From>(From) {
+      with_type(args.out_dtype, [&]<class To>(To) {
+        using In = cuda_type_t<From>;
+        if constexpr (!std::is_same_v<From, To>)
+          launch_elementwise<kCast, In, In, cuda_type_t<To>>(args, stream, vectorised);
+      });
+    });
+  } else if (args.op == kWhere) {
+    dispatch_word(args.dtype, [&]<class T>() { launch_elementwise<kWhere, bool, T, T>(args, stream, vectorised); });
+  } else {
+    dispatch_word(args.dtype, [&]<class T>() { launch_elementwise<kCopy, T, T, T>(args, stream, vectorised); });
+  }
+}
+
+}  // namespace rooflab::kernels

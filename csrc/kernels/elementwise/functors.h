@@ -1,0 +1,187 @@
+// What each elementwise op does to one element, for host and device. T is the type computed in: float, double, an
+// integer, or a vector of simd.h, whose own exp, sqrt, ... argument-dependent lookup finds.
+#pragma once
+
+#include <cmath>
+#include <cstdlib>
+#include <type_traits>
+
+#include "kernels/common/host_device.h"
+#include "kernels/elementwise/elementwise.h"
+
+namespace rooflab::kernels {
+
+template <class T>
+ROOFLAB_HOST_DEVICE T select(bool condition, T a, T b) {
+  return condition ? a : b;
+}
+
+// a to the power b, modulo 2^bits; for b < 0 the quotient 1 / a^|b| rounded to zero (0 for a = 0).
+template <class T>
+ROOFLAB_HOST_DEVICE T integer_pow(T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  if (b < 0) return a == 1 ? T(1) : a == -1 ? (b % 2 ? T(-1) : T(1)) : T(0);
+  U result = 1, square = static_cast<U>(a);
+  for (U n = static_cast<U>(b); n; n >>= 1, square *= square)
+    if (n & 1) result *= square;
+  return static_cast<T>(result);
+}
+
+template <class T>
+ROOFLAB_HOST_DEVICE T floating_pow(T a, T b) {
+  if (b == T(2)) return a * a;
+  if (b == T(3)) return a * a * a;
+  return std::pow(a, b);
+}
+
+// Integers wrap around, as two's complement does.
+template <ElementwiseOp kOp, class T>
+ROOFLAB_HOST_DEVICE T evaluate_integer(T a, T b) {
+  using enum ElementwiseOp;
+  using U = std::make_unsigned_t<T>;
+  const U x = static_cast<U>(a), y = static_cast<U>(b);
+  if constexpr (kOp == kAdd) return static_cast<T>(x + y);
+  if constexpr (kOp == kSub) return static_cast<T>(x - y);
+  if constexpr (kOp == kMul) return static_cast<T>(x * y);
+  if constexpr (kOp == kPow) return integer_pow(a, b);
+  if constexpr (kOp == kMaximum) return a > b ? a : b;
+  if constexpr (kOp == kMinimum) return a < b ? a : b;
+  if constexpr (kOp == kNeg) return static_cast<T>(U(0) - x);
+  if constexpr (kOp == kAbs) return static_cast<T>(a < 0 ? U(0) - x : x);
+  if constexpr (kOp == kRelu) return a < 0 ? T(0) : a;
+}
+
+template <ElementwiseOp kOp, class T>
+ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
+  using enum ElementwiseOp;
+  using std::abs, std::exp, std::log, std::tanh, std::sqrt, std::sin, std::cos;
+  if constexpr (kOp == kAdd) return a + b;
+  if constexpr (kOp == kSub) return a - b;
+  if constexpr (kOp == kMul) return a * b;
+  if constexpr (kOp == kDiv) return a / b;
+  if constexpr (kOp == kPow) return floating_pow(a, b);
+  if constexpr (kOp == kMaximum) return select((a > b) | (a != a), a, b);
+  if constexpr (kOp == kMinimum) return select((a < b) | (a != a), a, b);
+  if constexpr (kOp == kNeg) return -a;
+  if constexpr (kOp == kAbs) return abs(a);
+  if constexpr (kOp == kRelu) return select(a < T(0), T(0), a);
+  if constexpr (kOp == kExp) return exp(a);
+  if constexpr (kOp == kLog) return log(a);
+  if constexpr (kOp == kTanh) return tanh(a);
+  if constexpr (kOp == kSqrt) return sqrt(a);
+  if constexpr (kOp == kRsqrt) return T(1) / sqrt(a);
+  if constexpr (kOp == kSin) return sin(a);
+  if constexpr (kOp == kCos) return cos(a);
+  if constexpr (kOp == kSigmoid) return T(1) / (T(1) + exp(-a));
+  if constexpr (kOp == kSilu) return a / (T(1) + exp(-a));
+}
+
+// Whether the op is defined on numbers of type T, of which bool is none.
+template <class T>
+constexpr bool takes(ElementwiseOp op) {
+  return !std::is_same_v<T, bool> && (!std::is_integral_v<T> || info(op).domain != ElementwiseDomain::kFloating);
+}
+
+template <ElementwiseOp kOp, class T>
+ROOFLAB_HOST_DEVICE T evaluate(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return evaluate_integer<kOp>(a, b);
+  else
+    return evaluate_floating<kOp>(a, b);
+}
+
+// A comparison as a set of the outcomes that make it true. Two numbers are less, equal, greater or (NaN) unordered.
+enum Outcome : unsigned { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
+
+constexpr unsigned outcomes(ElementwiseOp comparison) {
+  using enum ElementwiseOp;
+  switch (comparison) {
+    case kEq: return kEqual;
+    case kNe: return kLess | kGreater | kUnordered;
+    case kLt: return kLess;
+    case kLe: return kLess | kEqual;
+    case kGt: return kGreater;
+    default: return kGreater | kEqual;
+  }
+}
+
+template <class T>
+ROOFLAB_HOST_DEVICE bool holds(unsigned outcomes, T a, T b) {
+  const unsigned outcome = a < b ? kLess : a == b ? kEqual : a > b ? kGreater : kUnordered;
+  return (outcomes & outcome) != 0;
+}
+
+// The number nearest to `value` in another type; integers saturate and NaN becomes 0, the same on every device.
+template <class To, class From>
+ROOFLAB_HOST_DEVICE To convert(From value) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return value != From(0);
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    constexpr From kLimit = From(uint64_t{1} << (8 * sizeof(To) - 1));  // the first number too large
+    constexpr To kMax = static_cast<To>(~(uint64_t{1} << (8 * sizeof(To) - 1)));
+    if (value >= kLimit) return kMax;
+    if (value < -kLimit) return static_cast<To>(~kMax);
+    return value == value ? static_cast<To>(value) : To(0);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+// The type that an operand's scalar is computed in.
+template <class Compute>
+ROOFLAB_HOST_DEVICE Compute scalar_as(const ElementwiseScalar& scalar) {
+  if constexpr (std::is_floating_point_v<Compute>)
+    return static_cast<Compute>(scalar.real);
+  else
+    return static_cast<Compute>(scalar.integer);
+}
+
+// Calls f(T{}) with the type of a dtype known at run time.
+#ifdef __CUDACC__
+#pragma nv_exec_check_disable
+#endif
+template <class F>
+ROOFLAB_HOST_DEVICE auto with_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kFloat64: return f(double{});
+    case DType::kFloat32: return f(float{});
+    case DType::kFloat16: return f(Half{});
+    case DType::kBFloat16: return f(BFloat16{});
+    case DType::kInt64: return f(int64_t{});
+    case DType::kInt32: return f(int32_t{});
+    default: return f(bool{});
+  }
+}
+
+// Calls f.template operator()<kOp>() for an op of one or two inputs known at run time.
+#ifdef __CUDACC__
+#pragma nv_exec_check_disable
+#endif
+template <class F>
+ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
+  using enum ElementwiseOp;
+  switch (op) {
+    case kAdd: return f.template operator()<kAdd>();
+    case kSub: return f.template operator()<kSub>();
+    case kMul: return f.template operator()<kMul>();
+    case kDiv: return f.template operator()<kDiv>();
+    case kPow: return f.template operator()<kPow>();
+    case kMaximum: return f.template operator()<kMaximum>();
+    case kMinimum: return f.template operator()<kMinimum>();
+    case kNeg: return f.template operator()<kNeg>();
+    case kAbs: return f.template operator()<kAbs>();
+    case kRelu: return f.template operator()<kRelu>();
+    case kExp: return f.template operator()<kExp>();
+    case kLog: return f.template operator()<kLog>();
+    case kTanh: return f.template operator()<kTanh>();
+    case kSqrt: return f.template operator()<kSqrt>();
+    case kRsqrt: return f.template operator()<kRsqrt>();
+    case kSin: return f.template operator()<kSin>();
+    case kCos: return f.template operator()<kCos>();
+    case kSigmoid: return f.template operator()<kSigmoid>();
+    case kSilu: return f.template operator()<kSilu>();
+    default: return;
+  }
+}
+
+}  // namespace rooflab::kernels

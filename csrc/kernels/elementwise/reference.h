@@ -1,0 +1,70 @@
+// One element of any elementwise op, with the op and the dtypes found at run time: the v0 rung of both devices.
+#pragma once
+
+#include "kernels/common/strided.h"
+#include "kernels/elementwise/functors.h"
+
+namespace rooflab::kernels {
+
+template <class T>
+constexpr bool kIsSmallFloat = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+template <class Compute>
+ROOFLAB_HOST_DEVICE Compute load_as(DType dtype, const void* data, int64_t i) {
+  return with_type(dtype, [=]<class T>(T) {
+    const T value = static_cast<const T*>(data)[i];
+    if constexpr (kIsSmallFloat<T>)
+      return convert<Compute>(static_cast<float>(value));
+    else
+      return convert<Compute>(value);
+  });
+}
+
+template <class Compute>
+ROOFLAB_HOST_DEVICE void store_as(DType dtype, void* data, int64_t i, Compute value) {
+  with_type(dtype, [=]<class T>(T) {
+    if constexpr (kIsSmallFloat<T>)
+      static_cast<T*>(data)[i] = T(static_cast<float>(value));
+    else
+      static_cast<T*>(data)[i] = convert<T>(value);
+  });
+}
+
+template <class Compute>
+ROOFLAB_HOST_DEVICE void reference_number(const ElementwiseArgs& args, const int64_t (&offsets)[4]) {
+  Compute values[2] = {};
+  for (int k = 0; k < info(args.op).arity; ++k) {
+    const ElementwiseOperand& input = args.inputs[k];
+    values[k] = input.data ? load_as<Compute>(args.dtype, input.data, offsets[k]) : scalar_as<Compute>(input.scalar);
+  }
+  if (args.op == ElementwiseOp::kCast) return store_as(args.out_dtype, args.out, offsets[3], values[0]);
+  if (info(args.op).is_comparison()) {
+    static_cast<bool*>(args.out)[offsets[3]] = holds(outcomes(args.op), values[0], values[1]);
+    return;
+  }
+  dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
+    if constexpr (takes<Compute>(kOp))
+      store_as(args.out_dtype, args.out, offsets[3], evaluate<kOp>(values[0], values[1]));
+  });
+}
+
+ROOFLAB_HOST_DEVICE void reference_element(const ElementwiseArgs& args, int64_t i) {
+  int64_t offsets[4] = {};
+  add_offsets(i, args.ndim, args.sizes,
+              {args.inputs[0].strides, args.inputs[1].strides, args.inputs[2].strides, args.out_strides}, offsets);
+  if (args.op == ElementwiseOp::kCopy || args.op == ElementwiseOp::kWhere) {
+    const bool second = args.op == ElementwiseOp::kWhere && !static_cast<const bool*>(args.inputs[0].data)[offsets[0]];
+    const int from = args.op == ElementwiseOp::kWhere ? 1 + second : 0;
+    const ElementwiseOperand& input = args.inputs[from];
+    const int64_t size = size_of(args.dtype);
+    const char* bytes = input.data ? static_cast<const char*>(input.data) + offsets[from] * size
+                                   : reinterpret_cast<const char*>(&input.scalar.integer);
+    for (int64_t b = 0; b < size; ++b) static_cast<char*>(args.out)[offsets[3] * size + b] = bytes[b];
+  } else if (is_floating(args.dtype)) {
+    reference_number<double>(args, offsets);
+  } else {
+    reference_number<int64_t>(args, offsets);
+  }
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,183 @@
+// Arrays of any dtype and strides seen as blocks of adjacent numbers in the type that is computed in, for *_simd.cpp
+// files (see simd.h). What is already so is used in place; all else passes through buffers that stay in L1.
+#pragma once
+
+#include "kernels/common/simd.h"
+#include "kernels/common/strided.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+constexpr int64_t kBlock = 512;                       // elements
+constexpr int64_t kParallelGrain = int64_t{1} << 15;  // elements that are worth a thread
+
+struct alignas(64) BlockBuffer {
+  char bytes[kBlock * 8];
+};
+
+// An array as part of a walk over sizes[ndim], in row-major order.
+struct StridedArray {
+  char* data;
+  DType dtype;
+  int ndim;
+  const int64_t* sizes;
+  const int64_t* strides;  // in elements
+
+  bool is_dense() const { return ndim == 1 && strides[0] == 1; }
+
+  // Calls visit(from, position, run, stride) for runs along the inner dimension that make up elements
+  // [begin, begin + n): `run` elements, `stride` apart, the first of them element `position` of the block.
+  template <class Visit>
+  ROOFLAB_INLINE void for_each_run(int64_t begin, int64_t n, Visit visit) const {
+    int64_t index[kMaxDims], offset = 0, rest = begin;
+    for (int d = ndim - 1; d >= 0; --d) {
+      index[d] = rest;
+      if (d > 0) rest = divide(rest, sizes[d], index[d]);
+      offset += index[d] * strides[d];
+    }
+    const int inner = ndim - 1;
+    for (int64_t position = 0; position < n;) {
+      const int64_t left = sizes[inner] - index[inner], run = left < n - position ? left : n - position;
+      visit(data + offset * size_of(dtype), position, run, strides[inner]);
+      position += run;
+      offset += run * strides[inner];
+      index[inner] += run;
+      for (int d = inner; d > 0 && index[d] == sizes[d]; --d) {
+        index[d] = 0;
+        ++index[d - 1];
+        offset += strides[d - 1] - sizes[d] * strides[d];
+      }
+    }
+  }
+};
+
+template <class Word>
+void copy_run(const void* from, int64_t from_stride, void* to, int64_t to_stride, int64_t n) {
+  const Word* source = static_cast<const Word*>(from);
+  Word* destination = static_cast<Word*>(to);
+  if (from_stride == 1 && to_stride == 1)
+    for (int64_t i = 0; i < n; ++i) destination[i] = source[i];
+  else
+    for (int64_t i = 0; i < n; ++i) destination[i * to_stride] = source[i * from_stride];
+}
+
+using CopyRun = void (*)(const void*, int64_t, void*, int64_t, int64_t);
+ROOFLAB_INLINE CopyRun copy_run_of(int64_t element_size) {
+  switch (element_size) {
+    case 1: return copy_run<uint8_t>;
+    case 2: return copy_run<uint16_t>;
+    case 4: return copy_run<uint32_t>;
+    default: return copy_run<uint64_t>;
+  }
+}
+
+// n elements From as To, where one of the two is float and the other no wider.
+template <class From, class To>
+void convert_small(const void* from, void* to, int64_t n) {
+  const From* source = static_cast<const From*>(from);
+  To* destination = static_cast<To*>(to);
+  int64_t i = 0;
+  for (; i + F32x16::kLanes <= n; i += F32x16::kLanes) store(destination + i, load(source + i));
+  if (i < n) store(destination + i, load(source + i, n - i), n - i);
+}
+
+using ConvertBlock = void (*)(const void*, void*, int64_t);
+
+// Past the caches: the lines of `to` are not read before they are overwritten. SSE2 is all it takes.
+inline void stream_bytes(char* to, const char* from, int64_t n) {
+  const int64_t head = -reinterpret_cast<intptr_t>(to) & 15, aligned = head < n ? head : n;
+  std::memcpy(to, from, static_cast<size_t>(aligned));
+  int64_t i = aligned;
+  for (; i + 16 <= n; i += 16)
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+  std::memcpy(to + i, from + i, static_cast<size_t>(n - i));
+}
+
+// Whether Half and BFloat16 pass as float or as the bits that they are.
+enum class SmallFloats { kAsFloat, kAsBits };
+
+// An input: read(begin, n) gives n <= kBlock elements side by side.
+class BlockReader {
+ public:
+  void open(const StridedArray& array, SmallFloats small) {
+    array_ = array;
+    copy_ = copy_run_of(size_of(array.dtype));
+    widen_ = nullptr;
+    if (small == SmallFloats::kAsFloat && array.dtype == DType::kFloat16) widen_ = convert_small<Half, float>;
+    if (small == SmallFloats::kAsFloat && array.dtype == DType::kBFloat16) widen_ = convert_small<BFloat16, float>;
+  }
+  // A number in place of an array, for blocks of up to n elements.
+  template <class T>
+  void fill(T number, int64_t n) {
+    array_.data = nullptr;
+    T* to = reinterpret_cast<T*>(wide_.bytes);
+    for (int64_t i = 0; i < n && i < kBlock; ++i) to[i] = number;
+  }
+
+  const void* read(int64_t begin, int64_t n) {
+    if (array_.data == nullptr) return wide_.bytes;
+    const void* raw = array_.data + begin * size_of(array_.dtype);
+    if (!array_.is_dense()) {
+      array_.for_each_run(begin, n, [&](const char* from, int64_t position, int64_t run, int64_t stride) {
+        copy_(from, stride, raw_.bytes + position * size_of(array_.dtype), 1, run);
+      });
+      raw = raw_.bytes;
+    }
+    if (widen_ == nullptr) return raw;
+    widen_(raw, wide_.bytes, n);
+    return wide_.bytes;
+  }
+
+ private:
+  StridedArray array_;
+  CopyRun copy_;
+  ConvertBlock widen_;
+  BlockBuffer raw_, wide_;
+};
+
+// The output: write n <= kBlock elements to target(begin), then commit(begin, n).
+class BlockWriter {
+ public:
+  // `streaming`: the array is too large to be found in cache again.
+  BlockWriter(const StridedArray& array, SmallFloats small, bool streaming) : array_(array), streaming_(streaming) {
+    if (small == SmallFloats::kAsFloat && array.dtype == DType::kFloat16) narrow_ = convert_small<float, Half>;
+    if (small == SmallFloats::kAsFloat && array.dtype == DType::kBFloat16) narrow_ = convert_small<float, BFloat16>;
+  }
+  ~BlockWriter() {
+    if (streaming_) _mm_sfence();
+  }
+  BlockWriter(const BlockWriter&) = delete;
+  BlockWriter& operator=(const BlockWriter&) = delete;
+
+  void* target(int64_t begin) {
+    const bool in_place = narrow_ == nullptr && !streaming_ && array_.is_dense();
+    return in_place ? static_cast<void*>(at(begin)) : wide_.bytes;
+  }
+
+  void commit(int64_t begin, int64_t n) {
+    const bool dense = array_.is_dense();
+    const char* narrowed = wide_.bytes;
+    if (narrow_ != nullptr) {
+      char* to = dense && !streaming_ ? at(begin) : raw_.bytes;
+      narrow_(wide_.bytes, to, n);
+      narrowed = to;
+    }
+    if (!dense)
+      array_.for_each_run(begin, n, [&](char* to, int64_t position, int64_t run, int64_t stride) {
+        copy_run_of(size_of(array_.dtype))(narrowed + position * size_of(array_.dtype), 1, to, stride, run);
+      });
+    else if (streaming_)
+      stream_bytes(at(begin), narrowed, n * size_of(array_.dtype));
+  }
+
+ private:
+  char* at(int64_t begin) const { return array_.data + begin * size_of(array_.dtype); }
+
+  StridedArray array_;
+  ConvertBlock narrow_ = nullptr;
+  bool streaming_;
+  BlockBuffer raw_, wide_;
+};
+
+}  // namespace
+}  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -1,0 +1,172 @@
+// The random numbers of one Philox block, for host and device. Every operation is one that IEEE 754 rounds exactly, and
+// each product that is added to is an explicit fma, so that no compiler's choice can change a bit.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "kernels/common/host_device.h"
+#include "kernels/random/random.h"
+
+namespace rooflab::kernels {
+
+struct PhiloxBlock {
+  uint32_t words[4];
+
+  ROOFLAB_HOST_DEVICE uint64_t pair(int i) const {
+    return words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32;
+  }
+};
+
+ROOFLAB_HOST_DEVICE PhiloxBlock philox(uint64_t seed, uint64_t stream, uint64_t counter) {
+  uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
+  uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);
+  uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t a = uint64_t{0xD2511F53u} * c0, b = uint64_t{0xCD9E8D57u} * c2;
+    c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0;
+    c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
+    c1 = static_cast<uint32_t>(b);
+    c3 = static_cast<uint32_t>(a);
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+template <class Real>
+ROOFLAB_HOST_DEVICE Real exact_fma(Real a, Real b, Real c) {
+  if constexpr (sizeof(Real) == 4)
+    return __builtin_fmaf(a, b, c);
+  else
+    return __builtin_fma(a, b, c);
+}
+
+// log(x) for x in (0, 1]: x = 2^e m with m in [sqrt(1/2), sqrt(2)), log(m) = 2 atanh(s), s = (m - 1) / (m + 1), as the
+// series s + s^3/3 + s^5/5 ...; s^2 <= 0.0295, so 5 terms for float and 11 for double.
+template <class Real>
+ROOFLAB_HOST_DEVICE Real exact_log(Real x) {
+  using Bits = std::conditional_t<sizeof(Real) == 4, int32_t, int64_t>;
+  constexpr int kTerms = sizeof(Real) == 4 ? 5 : 11, kDigits = sizeof(Real) == 4 ? 23 : 52;
+  const Bits offset = std::bit_cast<Bits>(Real(0.70710678118654752440));
+  const Bits bits = std::bit_cast<Bits>(x) - offset;
+  const Bits exponent = bits >> kDigits;
+  const Real m = std::bit_cast<Real>((bits & ((Bits{1} << kDigits) - 1)) + offset);
+  const Real s = (m - 1) / (m + 1), square = s * s;
+  Real series = Real(1) / (2 * kTerms + 1);
+  for (int k = kTerms - 1; k >= 0; --k) series = exact_fma(series, square, Real(1) / (2 * k + 1));
+  return exact_fma(static_cast<Real>(exponent), Real(0.69314718055994530942), 2 * (s * series));
+}
+
+// cos and sin of 2 pi turn, turn in [0, 1): the nearest quarter is taken off exactly, and Taylor's series does the
+// rest.
+template <class Real>
+ROOFLAB_HOST_DEVICE void exact_cos_sin(Real turn, Real& cosine, Real& sine) {
+  constexpr int kTerms = sizeof(Real) == 4 ? 5 : 9;
+  const int quarter = static_cast<int>(exact_fma(turn, Real(4), Real(0.5)));
+  const Real angle = exact_fma(static_cast<Real>(quarter), Real(-0.25), turn) * Real(6.28318530717958647693);
+  const Real square = -(angle * angle);
+  Real c = 1, s = 1;
+  for (int k = kTerms; k > 0; --k) {
+    c = exact_fma(c * square, Real(1) / ((2 * k - 1) * (2 * k)), Real(1));
+    s = exact_fma(s * square, Real(1) / ((2 * k) * (2 * k + 1)), Real(1));
+  }
+  s *= angle;
+  const bool swap = quarter & 1;
+  const Real x = swap ? s : c, y = swap ? c : s;
+  cosine = (quarter + 1) & 2 ? -x : x;
+  sine = quarter & 2 ? -y : y;
+}
+
+// Uniform on (0, 1] and [0, 1), for Box and Muller.
+ROOFLAB_HOST_DEVICE float open_unit(uint32_t word) {
+  return exact_fma(static_cast<float>(static_cast<int32_t>(word >> 1)), 0x1p-31f, 0x1p-32f);
+}
+ROOFLAB_HOST_DEVICE double open_unit(uint64_t word) {
+  return exact_fma(static_cast<double>(static_cast<int64_t>(word >> 1)), 0x1p-63, 0x1p-64);
+}
+ROOFLAB_HOST_DEVICE float unit(uint32_t word) { return static_cast<float>(static_cast<int32_t>(word >> 8)) * 0x1p-24f; }
+ROOFLAB_HOST_DEVICE double unit(uint64_t word) {
+  return static_cast<double>(static_cast<int64_t>(word >> 11)) * 0x1p-53;
+}
+
+template <class Real, class Word>
+ROOFLAB_HOST_DEVICE void box_muller(Word a, Word b, Real (&out)[2]) {
+  Real cosine, sine;
+  exact_cos_sin(unit(b), cosine, sine);
+  const Real radius = std::sqrt(-2 * exact_log(open_unit(a)));
+  out[0] = radius * cosine;
+  out[1] = radius * sine;
+}
+
+// How many elements of the dtype one block makes.
+template <class T>
+constexpr int kPerBlock = std::is_integral_v<T> || sizeof(T) == 8 ? 2 : 4;
+
+// The digits of T's significand.
+template <class T>
+constexpr int kDigits = std::is_same_v<T, double>  ? 53
+                        : std::is_same_v<T, float> ? 24
+                        : std::is_same_v<T, Half>  ? 11
+                                                   : 8;
+
+ROOFLAB_HOST_DEVICE uint64_t high_product(uint64_t a, uint64_t b) {
+#ifdef __CUDA_ARCH__
+  return __umul64hi(a, b);
+#else
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b >> 64);
+#endif
+}
+
+// Elements [kPerBlock * counter, kPerBlock * (counter + 1)) of the sequence.
+template <RandomKind kKind, class T>
+ROOFLAB_HOST_DEVICE void random_block(const RandomArgs& args, uint64_t counter, T (&out)[kPerBlock<T>]) {
+  const PhiloxBlock block = philox(args.seed, args.stream, counter);
+  if constexpr (kKind == RandomKind::kIntegers) {
+    for (int i = 0; i < 2; ++i) {
+      const uint64_t r = args.range == 0 ? block.pair(i) : high_product(block.pair(i), args.range);
+      out[i] = static_cast<T>(static_cast<uint64_t>(args.low) + r);
+    }
+  } else if constexpr (kKind == RandomKind::kUniform) {
+    for (int i = 0; i < kPerBlock<T>; ++i)
+      if constexpr (sizeof(T) == 8)
+        out[i] = unit(block.pair(i));
+      else
+        out[i] = T(static_cast<float>(static_cast<int32_t>(block.words[i] >> (32 - kDigits<T>))) /
+                   static_cast<float>(1 << kDigits<T>));
+  } else if constexpr (sizeof(T) == 8) {
+    box_muller(block.pair(0), block.pair(1), out);
+  } else {
+    for (int i = 0; i < 4; i += 2) {
+      float pair[2];
+      box_muller(block.words[i], block.words[i + 1], pair);
+      out[i] = T(pair[0]);
+      out[i + 1] = T(pair[1]);
+    }
+  }
+}
+
+// Calls f.template operator()<kKind, T>().
+#ifdef __CUDACC__
+#pragma nv_exec_check_disable
+#endif
+template <class F>
+ROOFLAB_HOST_DEVICE void dispatch_random(const RandomArgs& args, F&& f) {
+  using enum RandomKind;
+  if (args.kind == kIntegers)
+    return args.dtype == DType::kInt64 ? f.template operator()<kIntegers, int64_t>()
+                                       : f.template operator()<kIntegers, int32_t>();
+  const auto floating = [&]<RandomKind kKind>() {
+    switch (args.dtype) {
+      case DType::kFloat64: return f.template operator()<kKind, double>();
+      case DType::kFloat32: return f.template operator()<kKind, float>();
+      case DType::kFloat16: return f.template operator()<kKind, Half>();
+      default: return f.template operator()<kKind, BFloat16>();
+    }
+  };
+  args.kind == kNormal ? floating.template operator()<kNormal>() : floating.template operator()<kUniform>();
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,41 @@
+// Random numbers by counter: element i is a function of (seed, stream, i) alone, by Philox4x32-10 (Salmon et al.,
+// "Parallel random numbers: as easy as 1, 2, 3", 2011). So the values are the same, bit for bit, on every device,
+// instruction set and number of threads; a call takes a new stream number instead of moving a state along.
+//   normal    standard normal, by Box and Muller: two of each pair of uniform numbers
+//   uniform   [0, 1): as many random bits as the dtype has digits, so 1 is never rounded to
+//   integers  low + floor(r * range / 2^64), r of 64 bits, for any range up to 2^64
+// float16 and bfloat16 normals are the float32 ones, rounded.
+//
+// Ladder (CUDA and CPU)
+//   v0_reference   one element at a time, each from its own Philox block
+//   v1_blocked     all the elements of a Philox block (4 of 32 random bits, 2 of 64) computed and stored together
+//
+// FLOPs: counted as none. Compulsory bytes: each element written once. On a GPU memory bandwidth binds, on a CPU the
+// arithmetic of Philox (10 rounds) does.
+#pragma once
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "kernels/common/cpu_isa.h"
+
+namespace rooflab::kernels {
+
+enum class RandomKind : uint8_t { kNormal, kUniform, kIntegers };
+
+struct RandomArgs {
+  void* out;  // count elements, contiguous
+  int64_t count;
+  DType dtype;  // floating; int64 or int32 for integers
+  RandomKind kind;
+  uint64_t seed, stream;
+  int64_t low;     // integers: the smallest
+  uint64_t range;  // integers: how many there are to choose from; 0 is 2^64
+};
+
+void random_cpu_v0_reference(const RandomArgs& args, Stream stream);
+ROOFLAB_PER_ISA(random_cpu_v1_blocked, RandomArgs)
+
+[[gnu::weak]] void random_cuda_v0_reference(const RandomArgs& args, Stream stream);
+[[gnu::weak]] void random_cuda_v1_blocked(const RandomArgs& args, Stream stream);
+
+}  // namespace rooflab::kernels
