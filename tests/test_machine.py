@@ -82,6 +82,7 @@ def test_tensor_peaks_are_dense():
         ("4090", "RTX 4090"),
         ("Tesla T4", "T4"),
         ("Intel(R) Xeon(R) Platinum 8480+", "Xeon 8480+"),
+        ("Intel(R) Xeon(R) Platinum 8480+ CPU @ 2.00GHz", "Xeon 8480+"),
         ("AMD EPYC 7763 64-Core Processor", "EPYC 7763"),
     ],
 )

@@ -111,6 +111,8 @@ def test_points_that_cover_each_other_share_a_label():
 
 def test_roofs_alone():
     assert isinstance(plot_roofline(SPECS["H200"]), Figure)
+    unknown = ceilings(name="some CPU")
+    assert isinstance(plot_roofline([unknown, unknown.datasheet()]), Figure)
 
 
 @pytest.mark.parametrize(

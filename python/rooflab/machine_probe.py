@@ -85,6 +85,7 @@ def probe(device: str) -> dict[str, Any]:
         wanted = max(16 * cache, 1024 * _MIB)
     # Under 128 MiB the cost of starting threads would show.
     large = rl.ones(max(4 * _MIB, min(room, max(wanted, 128 * _MIB), 2048 * _MIB)) // 4, device=device)
+    _warm_up(device, large.clone)
     copied = _best(device, [("copy", large.clone)])
     read = _best(device, [("sum", large.sum), ("max", large.max)])
     del large
@@ -102,6 +103,14 @@ def probe(device: str) -> dict[str, Any]:
         "measured_on": now.strftime("%Y-%m-%d %H:%M UTC"),
         "seconds": round(time.perf_counter() - start, 2),
     }
+
+
+def _warm_up(device: str, call: Callable[[], object], seconds: float = 0.2) -> None:
+    """Keeps the device busy until its clocks have risen."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        call()
+        rl.synchronize(device)
 
 
 def _free_host_bytes() -> int:

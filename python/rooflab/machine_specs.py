@@ -98,8 +98,8 @@ class UnknownMachineError(KeyError, ValueError):
 
 
 def _key(name: str) -> str:
-    text = re.sub(r"\((r|tm)\)|®|™", " ", name.lower())
-    text = re.sub(r"\b(nvidia|geforce|quadro|amd|intel|cpu|gpu|processor|@.*)\b", " ", text)
+    text = re.sub(r"\((r|tm)\)|®|™|@.*", " ", name.lower())
+    text = re.sub(r"\b(nvidia|geforce|quadro|amd|intel|cpu|gpu|processor)\b", " ", text)
     return re.sub(r"\d+-core|[^a-z0-9+]", "", text)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -57,16 +59,14 @@ class _Roof:
     def label(self) -> str:
         kind = "measured" if self.measured else "datasheet, dense"
         cache = f" (cache, dotted: {human(self.cache, 'B/s')})" if self.cache else ""
-        return (
-            f"{self.machine.name}, {kind}: {human(self.bandwidth, 'B/s')}{cache}, "
-            f"{human(self.peak, 'FLOP/s')} {self.dtype}"
-        )
+        name = re.sub(r"\((R|TM)\)|( CPU)? @.*| \d+-Core Processor", "", self.machine.name)
+        return f"{name}, {kind}: {human(self.bandwidth, 'B/s')}{cache}, {human(self.peak, 'FLOP/s')} {self.dtype}"
 
 
 def _as_machines(machines: Any) -> list[Machine]:
     if isinstance(machines, str) or hasattr(machines, "peak_tflop_s"):
         machines = [machines]
-    found = [SPECS[machine] if isinstance(machine, str) else machine for machine in machines]
+    found = [SPECS[one] if isinstance(one, str) else one for one in machines if one is not None]
     if not found:
         raise ValueError("[plots] machines: expected at least one, got none")
     return found
@@ -122,7 +122,7 @@ def plot_roofline(
     Parameters
     ----------
     machines : MachineSpec, Ceilings, str, or a sequence of them
-        Datasheets, measured ceilings, or names in `SPECS`.
+        Datasheets, measured ceilings, or names in `SPECS`. None is passed over: `Ceilings.datasheet` may be it.
     points : sequence of Point, or mapping of str to float, optional
         The work. A mapping gives names and arithmetic intensities (FLOP/byte). None draws the roofs alone.
     dtype : str or dtype, or a sequence of them
@@ -176,8 +176,10 @@ def plot_roofline(
         if title:
             axes.set_title(title)
         handles, texts = _legend(roofs, work, series)
-        made.legend(handles, texts, loc="outside lower left", ncols=1 if len(texts) < 6 else 2,
-                    handler_map={tuple: HandlerTuple(None)})  # fmt: skip
+        # About 125 characters fit side by side.
+        columns = 2 if len(texts) > 4 and 2 * max(map(len, texts)) < 125 else 1
+        made.set_figheight(4.75 + 0.19 * math.ceil(len(texts) / columns))
+        made.legend(handles, texts, loc="outside lower left", ncols=columns, handler_map={tuple: HandlerTuple(None)})
         _write_labels(axes, freeze_layout(made), roofs, first, work, series, (x0, x1))
     return made
 
@@ -294,20 +296,27 @@ def _write_labels(
 
 
 def _name_dtypes(axes: Any, renderer: Any, roofs: Sequence[_Roof], x1: float) -> list[Bbox]:
-    """Writes each dtype at the right end of its highest roof; returns where, in pixels."""
-    highest = {roof.dtype: roof for roof in sorted(roofs, key=lambda roof: roof.peak)}
-    return [
-        axes.annotate(
-            dtype,
-            (x1, roof.peak),
-            (-4, 3),
-            textcoords="offset points",
-            ha="right",
-            color=roof.color,
-            fontsize=8.5,
-        ).get_window_extent(renderer)
-        for dtype, roof in highest.items()
-    ]
+    """Writes the dtype at the right end of each roof that has room for it; returns where, in pixels."""
+    taken: list[Bbox] = []
+    for roof in sorted(roofs, key=lambda roof: -roof.peak):
+        for shift, side in ((3, "bottom"), (-3, "top")):
+            text = axes.annotate(
+                roof.dtype,
+                (x1, roof.peak),
+                (-4, shift),
+                textcoords="offset points",
+                ha="right",
+                va=side,
+                color=roof.color,
+                fontsize=8.5,
+            )
+            box = text.get_window_extent(renderer)
+            ends = [axes.transData.transform((x1, other.peak))[1] for other in roofs if other is not roof]
+            if not (any(box.overlaps(other) for other in taken) or any(box.y0 < y < box.y1 for y in ends)):
+                taken.append(box)
+                break
+            text.remove()
+    return taken
 
 
 def _join(names: Sequence[str]) -> str:

@@ -163,9 +163,10 @@ def _cost(box: Bbox, frame: Bbox, taken: Sequence[Bbox], samples: np.ndarray) ->
     outside = max(0.0, frame.x0 - box.x0, box.x1 - frame.x1) + max(0.0, frame.y0 - box.y0, box.y1 - frame.y1)
     cost = 60.0 * outside
     for other in taken:
-        shared = Bbox.intersection(box, other)
-        if shared is not None:
-            cost += 200.0 + shared.width * shared.height
+        width = min(box.x1, other.x1) - max(box.x0, other.x0)
+        height = min(box.y1, other.y1) - max(box.y0, other.y0)
+        if width > 0 and height > 0:
+            cost += 200.0 + width * height
     if len(samples):
         inside = (samples >= (box.x0 - 1, box.y0 - 1)) & (samples <= (box.x1 + 1, box.y1 + 1))
         cost += 4.0 * int(inside.all(axis=1).sum())
