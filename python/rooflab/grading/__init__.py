@@ -1,0 +1,12 @@
+"""Building, checking and grading labs.
+
+A test cell runs in the judge; student code runs in a worker, another process. Only plain values cross
+(`codec`).
+
+    release.py   source of a lab -> student notebook, with a leak check
+    repair.py    student notebook -> the master with the student's answers in their places
+    judge.py     runs the test cells; link.py is its end of the line to worker.py
+    guard.py     what the worker forbids student code; sandbox.py how the worker is started
+    measure.py   what test cells measure: counts, loops, latencies of student code
+    report.py    the table, the HTML and the JSON of a grade
+"""

@@ -1,0 +1,316 @@
+"""The closed codec between the judge and the worker: plain values and tensors, nothing else, and no pickle.
+
+A value is one tag byte and its body; integers are little-endian:
+
+    N T F                 None, True, False
+    i  u32 n, bytes       int (signed, n bytes)
+    f  8 bytes            float
+    c  16 bytes           complex
+    s  u32 n, bytes       str (UTF-8)         b  u32 n, bytes    bytes
+    l t d  u32 n, items   list, tuple, dict (n key/value pairs)
+    a  array              numpy.ndarray       g  array           numpy scalar
+    x  str device, array  rooflab.Tensor
+    array := u8 n, dtype name; u8 ndim; ndim x u64 sizes; raw bytes in C order
+
+A message is the magic `RLv1`, a u64 length and one value. The reader trusts nothing: a size is checked
+before it is used, and whatever breaks a rule raises `CodecError`. Types are matched exactly, so no subclass
+crosses in either direction.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import struct
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+MAGIC = b"RLv1"
+MAX_BYTES = 512 * 2**20
+MAX_ITEMS = 2_000_000
+MAX_DEPTH = 32
+MAX_INT_BYTES = 512
+MAX_DIMS = 16
+
+_DTYPES = """
+bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex64 complex128"""
+DTYPES = frozenset(_DTYPES.split())
+KEYS = (str, int, float, bool, bytes, tuple, type(None))
+
+
+class CodecError(ValueError):
+    """A value that may not cross, or bytes that are not a value."""
+
+
+def encode(value: Any) -> bytes:
+    """Bytes of a plain value.
+
+    Raises
+    ------
+    CodecError
+        The value, or one inside it, is not of a type listed above, or the whole is too large.
+    """
+    chunks: list[bytes] = []
+    _encode(value, chunks, 0)
+    body = b"".join(chunks)
+    if len(body) > MAX_BYTES:
+        raise CodecError(f"a value of {len(body)} bytes is too large to cross (limit {MAX_BYTES})")
+    return body
+
+
+def decode(body: bytes) -> Any:
+    """The value that `encode` wrote.
+
+    Raises
+    ------
+    CodecError
+        The bytes are anything else.
+    """
+    reader = _Reader(body)
+    value = reader.value(0)
+    if reader.at != len(body):
+        raise CodecError("bytes are left over after the value")
+    return value
+
+
+def _encode(value: Any, out: list[bytes], depth: int) -> None:
+    kind = type(value)
+    if depth > MAX_DEPTH:
+        raise CodecError(f"a value nested deeper than {MAX_DEPTH} levels may not cross")
+    if len(out) > 4 * MAX_ITEMS:
+        raise CodecError(f"a value of more than {MAX_ITEMS} items may not cross")
+    if value is None:
+        out.append(b"N")
+    elif kind is bool:
+        out.append(b"T" if value else b"F")
+    elif kind is int:
+        size = value.bit_length() // 8 + 1
+        if size > MAX_INT_BYTES:
+            raise CodecError(f"an int of {size} bytes may not cross")
+        out += [b"i", struct.pack("<I", size), value.to_bytes(size, "little", signed=True)]
+    elif kind is float:
+        out += [b"f", struct.pack("<d", value)]
+    elif kind is complex:
+        out += [b"c", struct.pack("<dd", value.real, value.imag)]
+    elif kind is str:
+        out += [b"s", _text(value)]
+    elif kind is bytes:
+        out += [b"b", struct.pack("<I", len(value)), value]
+    elif kind is list or kind is tuple:
+        out += [b"l" if kind is list else b"t", struct.pack("<I", len(value))]
+        for item in value:
+            _encode(item, out, depth + 1)
+    elif kind is dict:
+        out += [b"d", struct.pack("<I", len(value))]
+        for key, item in value.items():
+            if type(key) not in KEYS:
+                raise CodecError(f"a dict key of type {_name(type(key))} may not cross")
+            _encode(key, out, depth + 1)
+            _encode(item, out, depth + 1)
+    elif kind is np.ndarray:
+        out += [b"a", *_array(value)]
+    elif issubclass(kind, np.generic) or kind.__module__ == "ml_dtypes":
+        array = np.asarray(value)
+        if kind is not array.dtype.type:
+            raise CodecError(f"a value of type {_name(kind)} may not cross")
+        out += [b"g", *_array(array)]
+    elif (tensor := _tensor_type()) is not None and kind is tensor:
+        out += [b"x", _text(str(value.device)), *_array(value.cpu().numpy())]
+    else:
+        raise CodecError(
+            f"a value of type {_name(kind)} may not cross: give plain numbers, text, lists, dicts or arrays"
+        )
+
+
+def _text(text: str) -> bytes:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise CodecError("text that is not valid Unicode may not cross") from None
+    return struct.pack("<I", len(data)) + data
+
+
+def _array(array: np.ndarray) -> list[bytes]:
+    name = array.dtype.name
+    if name not in DTYPES:
+        raise CodecError(f"an array of dtype {name} may not cross")
+    if array.nbytes > MAX_BYTES:
+        raise CodecError(f"an array of {array.nbytes} bytes is too large to cross (limit {MAX_BYTES})")
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    head = struct.pack("<B", len(name)) + name.encode() + struct.pack(f"<B{array.ndim}Q", array.ndim, *array.shape)
+    return [head, array.tobytes()]
+
+
+def _name(kind: type) -> str:
+    return str(type.__getattribute__(kind, "__name__"))
+
+
+def _tensor_type() -> type | None:
+    """rooflab's Tensor, when rooflab is loaded: the codec itself needs only NumPy."""
+    return getattr(sys.modules.get("rooflab"), "Tensor", None)
+
+
+def _dtype(name: str) -> np.dtype:
+    if name not in DTYPES:
+        raise CodecError("an array has an unknown dtype")
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)
+
+
+class _Reader:
+    def __init__(self, body: bytes) -> None:
+        self.body, self.at, self.items = memoryview(body), 0, 0
+
+    def take(self, size: int) -> memoryview:
+        if size > len(self.body) - self.at:
+            raise CodecError("the bytes end too early")
+        self.at += size
+        return self.body[self.at - size : self.at]
+
+    def unpack(self, form: str) -> tuple:
+        return struct.unpack(form, self.take(struct.calcsize(form)))
+
+    def sized(self) -> memoryview:
+        return self.take(self.unpack("<I")[0])
+
+    def text(self) -> str:
+        try:
+            return str(self.sized(), "utf-8")
+        except UnicodeDecodeError:
+            raise CodecError("text is not valid UTF-8") from None
+
+    def value(self, depth: int) -> Any:
+        self.items += 1
+        if depth > MAX_DEPTH or self.items > MAX_ITEMS:
+            raise CodecError("a value is nested too deep or has too many items")
+        match bytes(self.take(1)):
+            case b"N":
+                return None
+            case b"T":
+                return True
+            case b"F":
+                return False
+            case b"i":
+                data = self.sized()
+                if not 0 < len(data) <= MAX_INT_BYTES:
+                    raise CodecError("an int has a bad size")
+                return int.from_bytes(data, "little", signed=True)
+            case b"f":
+                return self.unpack("<d")[0]
+            case b"c":
+                return complex(*self.unpack("<dd"))
+            case b"s":
+                return self.text()
+            case b"b":
+                return bytes(self.sized())
+            case b"l":
+                return [self.value(depth + 1) for _ in range(self.unpack("<I")[0])]
+            case b"t":
+                return tuple([self.value(depth + 1) for _ in range(self.unpack("<I")[0])])
+            case b"d":
+                return self.mapping(depth)
+            case b"a":
+                return self.array()
+            case b"g":
+                array = self.array()
+                if array.ndim:
+                    raise CodecError("a scalar has dimensions")
+                return array[()]
+            case b"x":
+                return self.tensor()
+        raise CodecError("an unknown tag")
+
+    def mapping(self, depth: int) -> dict:
+        result: dict = {}
+        for _ in range(self.unpack("<I")[0]):
+            key = self.value(depth + 1)
+            try:
+                known = type(key) not in KEYS or key in result
+            except TypeError:
+                known = True
+            if known:
+                raise CodecError("a dict has a key twice, or one that cannot be a key")
+            result[key] = self.value(depth + 1)
+        return result
+
+    def array(self) -> np.ndarray:
+        try:
+            dtype = _dtype(str(self.take(self.unpack("<B")[0]), "ascii"))
+        except UnicodeDecodeError:
+            raise CodecError("an array has an unknown dtype") from None
+        ndim = self.unpack("<B")[0]
+        if ndim > MAX_DIMS:
+            raise CodecError("an array has too many dimensions")
+        shape = self.unpack(f"<{ndim}Q")
+        size = math.prod(shape) * dtype.itemsize
+        if max(shape, default=0) > MAX_BYTES or size > MAX_BYTES:
+            raise CodecError("an array is too large")
+        data = np.frombuffer(self.take(size), np.uint8).copy()
+        if dtype.kind == "b" and data.size and data.max() > 1:
+            raise CodecError("a bool array holds something else")
+        return data.view(dtype).reshape(shape)
+
+    def tensor(self) -> Any:
+        if _tensor_type() is None:
+            raise CodecError("a tensor came where rooflab is not loaded")
+        rl = sys.modules["rooflab"]
+        device, array = self.text(), self.array()
+        try:
+            return rl.tensor(array, device=device)
+        except Exception as error:
+            raise CodecError(f"a tensor cannot be made: {error}") from None
+
+
+def write_message(fd: int, value: Any, deadline: float = math.inf) -> None:
+    """Write one message; `deadline` is on the `time.monotonic` clock. Raises TimeoutError, OSError,
+    CodecError.
+    """
+    body = encode(value)
+    data = memoryview(MAGIC + struct.pack("<Q", len(body)) + body)
+    while data:
+        _wait(fd, deadline, select.POLLOUT)
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:  # a non-blocking pipe that filled up after the wait
+            continue
+
+
+def read_message(fd: int, deadline: float = math.inf) -> Any:
+    """Read one message. Raises EOFError (the other side is gone), TimeoutError, OSError, CodecError."""
+    head = _read(fd, 12, deadline)
+    if head[:4] != MAGIC:
+        raise CodecError("what came is not a message")
+    size = struct.unpack("<Q", head[4:])[0]
+    if size > MAX_BYTES:
+        raise CodecError("a message is too large")
+    return decode(_read(fd, size, deadline))
+
+
+def _read(fd: int, size: int, deadline: float) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        _wait(fd, deadline, select.POLLIN)
+        chunk = os.read(fd, min(size - len(data), 2**20))
+        if not chunk:
+            raise EOFError("the other side is gone")
+        data += chunk
+    return bytes(data)
+
+
+def _wait(fd: int, deadline: float, event: int) -> None:
+    """Block until `fd` is ready, never past the deadline: a writer that stops half-way cannot hold the
+    reader.
+    """
+    if deadline == math.inf:
+        return
+    poll = select.poll()
+    poll.register(fd, event)
+    if not poll.poll(max(0.0, deadline - time.monotonic()) * 1e3):
+        raise TimeoutError("the time limit is over")

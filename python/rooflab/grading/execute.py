@@ -1,0 +1,35 @@
+"""Run a solved notebook in a Jupyter kernel, with a line of progress a cell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rooflab.grading.lab import Lab
+
+CELL_TIMEOUT_S = 600
+
+
+def execute(lab: Lab, notebook: Any, say: Callable[[str], None]) -> list[str]:
+    """Fill the notebook's outputs in place; returns a sentence for each cell that failed."""
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    client = NotebookClient(notebook, timeout=CELL_TIMEOUT_S, kernel_name="python3")
+    code = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
+    failed: list[str] = []
+    with client.setup_kernel():
+        for number, index in enumerate(code, 1):
+            key, start = lab.cells[index].key, time.monotonic()
+            try:
+                client.execute_cell(notebook.cells[index], index)
+            except CellExecutionError as error:
+                failed.append(f"Cell {key} failed: {error.ename}: {error.evalue}")
+            except CellTimeoutError:
+                failed.append(f"Cell {key} took longer than {CELL_TIMEOUT_S} s.")
+            except DeadKernelError:
+                failed.append(f"Cell {key} ended the kernel.")
+                return failed
+            say(f"[{number}/{len(code)}] {key} ({time.monotonic() - start:.1f} s)")
+    return failed

@@ -1,0 +1,205 @@
+"""The judge: runs the test cells of a lab on a submission, each question against a worker of its own.
+
+A test cell runs here, in a copy of the master's setup names, with the student's names replaced by proxies
+(functions) or plain copies (values). It earns its points only if it runs to its end and the worker was
+sound from its start to its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from rooflab.grading import measure
+from rooflab.grading.lab import Cell, Lab, label, loaded_names
+from rooflab.grading.link import Link, WorkerLost
+from rooflab.grading.repair import Submission
+
+SLACK_S = 10.0
+MAX_MESSAGE = 1000
+
+
+class JudgeTimeout(BaseException):
+    """A test cell itself ran on after its worker's time was over."""
+
+
+@dataclass
+class TestResult:
+    """One test cell: its points if it passed, and if not why."""
+
+    grade_id: str
+    points: int
+    message: str = ""
+
+    @property
+    def earned(self) -> int:
+        return 0 if self.message else self.points
+
+
+@dataclass
+class QuestionResult:
+    """One question: its test cells, and how long it took."""
+
+    question: str
+    tests: list[TestResult] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def label(self) -> str:
+        return label(self.question)
+
+    @property
+    def points(self) -> int:
+        return sum(test.points for test in self.tests)
+
+    @property
+    def earned(self) -> int:
+        return sum(test.earned for test in self.tests)
+
+
+class Proxy:
+    """Stands for one function of the student."""
+
+    def __init__(self, name: str, link: Link) -> None:
+        self.__name__, self._link = name, link
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._link.ask("call", self.__name__, args, kwargs)
+
+    def __rooflab_measure__(self, kind: str, args: tuple, kwargs: dict, options: dict) -> tuple[Any, float]:
+        start = time.perf_counter()
+        reply = self._link.ask("measure", kind, self.__name__, args, kwargs, options)
+        return reply, (time.perf_counter() - start) * 1e3
+
+    def __repr__(self) -> str:
+        return f"<the student's {self.__name__}>"
+
+
+class Judge:
+    """Grades submissions of one lab."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.setup = [cell for cell in lab.cells if cell.role == "setup"]
+        self.trusted: dict[str, Any] = {"__name__": "__judge__"}
+        for cell in self.setup:
+            exec(compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True), self.trusted)
+
+    def grade(self, submission: Submission) -> Iterator[QuestionResult]:
+        """Questions in order, each as soon as it is graded."""
+        for question in self.lab.questions:
+            yield self.grade_question(question, submission)
+
+    def grade_question(self, question: str, submission: Submission) -> QuestionResult:
+        start = time.monotonic()
+        result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in self.lab.tests(question)])
+        limits = self.lab.limits(question)
+        link = Link(limits)
+        try:
+            with _alarm(limits.seconds + SLACK_S):
+                trouble = self._prepare(link, question, submission)
+                for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
+                    test.message = self._run(cell, link)
+                    if test.message and trouble:
+                        test.message += " " + trouble
+        except JudgeTimeout:
+            link.lost = link.lost or "The tests did not end in time."
+        finally:
+            link.close()
+        for test in result.tests:
+            if link.lost:
+                test.message = link.lost
+        result.seconds = time.monotonic() - start
+        return result
+
+    def _prepare(self, link: Link, question: str, submission: Submission) -> str:
+        """Run the cells that the question builds on; says which of the student's failed."""
+        wanted = self.lab.needs(question) | {""}
+        trouble = ""
+        try:
+            for cell in self.setup:
+                link.ask("setup", cell.key, cell.source)
+            link.busy_s = 0.0
+            for cell in submission.cells:
+                if cell.role in ("solution", "extra") and cell.question in wanted:
+                    try:
+                        link.ask("run", cell.key, cell.source)
+                    except Exception as error:
+                        trouble = trouble or f"(Cell {cell.key} had stopped: {error})"
+        except WorkerLost:
+            pass
+        return trouble
+
+    def _run(self, cell: Cell, link: Link) -> str:
+        """Run one test cell; the empty message is a pass."""
+        scope = dict(self.trusted)
+        with measured_by(link):
+            try:
+                for name in sorted(loaded_names(cell.source) & self.lab.student_names):
+                    state, value = link.ask("get", name)
+                    if state == "missing":
+                        return f"{name} is not defined."
+                    scope[name] = Proxy(name, link) if state == "callable" else value
+                exec(compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True), scope)
+            except (KeyboardInterrupt, JudgeTimeout):
+                raise
+            except WorkerLost:
+                return link.lost
+            except AssertionError as error:
+                return _text(error) or f"An assertion failed: {_failed_line(error, cell)}"
+            except BaseException as error:
+                return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"
+        return ""
+
+
+@contextlib.contextmanager
+def measured_by(link: Link) -> Iterator[None]:
+    """Let `measure.elapsed_ms` tell this link's time."""
+    before: Callable[[], float] = measure._elapsed
+    measure._elapsed = lambda: link.busy_s * 1e3
+    try:
+        yield
+    finally:
+        measure._elapsed = before
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise JudgeTimeout in a test cell that never ends; only the main thread can be stopped so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(*_: object) -> None:
+        raise JudgeTimeout
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _text(error: BaseException) -> str:
+    """The message, short and printable: parts of it are the student's."""
+    try:
+        text = str(error)
+    except Exception:
+        return ""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text.strip())[:MAX_MESSAGE]
+
+
+def _failed_line(error: BaseException, cell: Cell) -> str:
+    line, trace = 0, error.__traceback__
+    while trace:
+        if trace.tb_frame.f_code.co_filename == f"<{cell.key}>":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return cell.source.split("\n")[line - 1].strip() if line else ""

@@ -1,0 +1,225 @@
+"""A lab as a list of cells: read from its source (with answers) or from its student notebook (public parts
+only).
+
+Source format: jupytext percent, see `release`. Errors that a user can mend are `LabError`, one sentence each.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rooflab.grading.sandbox import Limits
+
+GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*)(?:_[a-z]\w*)?")
+SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
+HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
+SOURCES = "notebooks/source"
+PACKAGED = Path(__file__).parent.parent / "labs" / "notebooks"
+
+
+class LabError(Exception):
+    """Something wrong that the user can mend, said in one sentence."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell. `role` is text, prose, setup, given, solution, test or (a student's own cell) extra."""
+
+    key: str
+    role: str
+    source: str
+    public: str
+    question: str = ""
+    points: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return "markdown" if self.role in ("text", "prose") else "code"
+
+    @property
+    def locked(self) -> bool:
+        """The student does not write in it."""
+        return self.role not in ("solution", "prose", "extra")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab: its cells in order, and what its header says."""
+
+    name: str
+    stem: str
+    cells: tuple[Cell, ...]
+    points: int
+    bonus: int
+
+    @cached_property
+    def title(self) -> str:
+        heading = next((re.match(r"# (.+)", cell.source) for cell in self.cells if cell.role == "text"), None)
+        return heading[1].strip() if heading else self.name
+
+    @cached_property
+    def questions(self) -> list[str]:
+        """Questions that have tests, in order."""
+        return list(dict.fromkeys(cell.question for cell in self.cells if cell.role == "test"))
+
+    @cached_property
+    def student_names(self) -> frozenset[str]:
+        """Names that the public parts of the solution cells bind: what a test takes from the worker."""
+        return frozenset().union(*(bound_names(cell.public) for cell in self.cells if cell.role == "solution"))
+
+    def tests(self, question: str) -> list[Cell]:
+        return [cell for cell in self.cells if cell.role == "test" and cell.question == question]
+
+    def limits(self, question: str) -> Limits:
+        """The largest that the question's test cells ask for."""
+        options = [cell.options for cell in self.tests(question)]
+        return Limits(
+            seconds=max(float(o.get("seconds", Limits.seconds)) for o in options),
+            memory_gb=max(float(o.get("memory_gb", Limits.memory_gb)) for o in options),
+        )
+
+    def needs(self, question: str) -> set[str]:
+        """The question and all questions whose answers it builds on."""
+        found: set[str] = set()
+        todo = [question]
+        while todo:
+            if (one := todo.pop()) not in found:
+                found.add(one)
+                todo += [need for cell in self.tests(one) for need in cell.options.get("needs", ())]
+        return found
+
+
+def label(question: str) -> str:
+    """`q1_3` -> `1.3`, `b3_1` -> `b3.1`."""
+    return question.removeprefix("q").replace("_", ".")
+
+
+def from_source(path: Path) -> Lab:
+    """The lab that a source file describes."""
+    import jupytext
+
+    return _lab(jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent"), path.stem)
+
+
+def from_notebook(path: Path) -> Lab:
+    """The public half of a lab, from its student notebook."""
+    return _lab(read_notebook(path), path.stem)
+
+
+def read_notebook(path: Path) -> Any:
+    """A notebook of any version as nbformat 4. Raises LabError."""
+    import nbformat
+
+    try:
+        notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+        cells = notebook["cells"]
+        if not all(isinstance(cell, dict) and isinstance(cell.get("source"), str) for cell in cells):
+            raise ValueError("it has a cell without a source")
+        return notebook
+    except FileNotFoundError:
+        raise LabError(f"There is no file {path.name}.") from None
+    except OSError as error:
+        raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
+    except Exception as error:
+        not_json = isinstance(error, (nbformat.reader.NotJSONError, UnicodeDecodeError))
+        why = "it is not JSON" if not_json else _first_line(error)
+        raise LabError(f"{path.name} is not a notebook: {why}.") from None
+
+
+def find_sources(folder: Path | None) -> list[Path]:
+    """Sources of all labs: in `folder`, else in the checkout around the working directory or the package."""
+    places = [folder] if folder else [Path.cwd() / SOURCES, Path(__file__).parents[3] / SOURCES]
+    return next((found for place in places if (found := sorted(place.glob("lab[0-9]*_*.py")))), [])
+
+
+def find_notebooks() -> list[Path]:
+    """Student notebooks of the installed package, else of the checkout."""
+    places = [PACKAGED, Path.cwd() / "notebooks", Path(__file__).parents[3] / "notebooks"]
+    return next((found for place in places if (found := sorted(place.glob("lab[0-9]*_*.ipynb")))), [])
+
+
+def pick(paths: list[Path], name: str, where: str) -> Path:
+    """The file of lab `name` among `paths`."""
+    for path in paths:
+        if name in (path.stem, path.stem.split("_")[0]):
+            return path
+    known = ", ".join(path.stem.split("_")[0] for path in paths)
+    raise LabError(f"There is no {name} {where}" + (f" (there is {known})." if known else "."))
+
+
+def bound_names(source: str) -> set[str]:
+    """Names that a cell binds at top level; none if it is not Python."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return set()
+    names: set[str] = set()
+    todo: list[ast.AST] = list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).split(".")[0])
+        else:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+            if not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+                todo += ast.iter_child_nodes(node)
+    return names
+
+
+def loaded_names(source: str) -> set[str]:
+    """Names that a cell reads anywhere."""
+    return {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _lab(notebook: Any, stem: str) -> Lab:
+    head = notebook.metadata.get("rooflab", {})
+    cells, used = [], set()
+    for index, raw in enumerate(notebook.cells):
+        cell = _cell(raw, f"{stem}, cell {index + 1}", used)
+        used.add(cell.key)
+        cells.append(cell)
+    name = head.get("lab", stem.split("_")[0])
+    return Lab(name, stem, tuple(cells), int(head.get("points", 0)), int(head.get("bonus", 0)))
+
+
+def _cell(raw: Any, where: str, used: set[str]) -> Cell:
+    from rooflab.grading.release import public_part
+
+    marks, options = raw.metadata.get("nbgrader", {}), raw.metadata.get("rooflab", {})
+    tags = tuple(raw.metadata.get("tags", ()))
+    code = raw.cell_type == "code"
+    if marks.get("grade") and marks.get("solution"):
+        raise LabError(f"{where}: a cell is a solution or a test, not both.")
+    if marks.get("grade") or marks.get("solution"):
+        key = marks["grade_id"]
+        found = GRADE_ID.fullmatch(key)
+        if not found or key in used:
+            raise LabError(
+                f"{where}: grade_id {key!r} is " + ("used twice." if found else "not like q1_3 or q1_3_test.")
+            )
+        question = found["question"]
+        role = "test" if marks.get("grade") else "solution" if code else "prose"
+    else:
+        digest = hashlib.sha256(raw.source.encode()).hexdigest()[:10]
+        key = marks.get("grade_id") or f"cell-{digest}"
+        while key in used:
+            key += "-again"
+        question, role = "", "text" if not code else "setup" if "setup" in tags else "given"
+    public = public_part(raw.source, label(question), where, code)
+    points = int(marks.get("points", 0)) if role == "test" else 0
+    return Cell(key, role, raw.source, public, question, points, dict(options), tags)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

@@ -1,0 +1,214 @@
+"""The judge's end of the line to one worker: start it, ask it, end it, and notice every way in which it can
+fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from rooflab.grading import codec, sandbox
+
+GRACE_S = 2.0
+ERRORS = {
+    kind.__name__: kind
+    for kind in (
+        *(
+            ArithmeticError,
+            AssertionError,
+            AttributeError,
+            IndexError,
+            KeyError,
+            LookupError,
+            MemoryError,
+            NameError,
+        ),
+        *(
+            NotImplementedError,
+            OSError,
+            OverflowError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+            ZeroDivisionError,
+        ),
+    )
+}
+
+
+class WorkerLost(BaseException):
+    """The worker is gone or can no longer be believed. Not an Exception, so that a test cell cannot pass
+    over it.
+    """
+
+
+class StudentError(Exception):
+    """An exception that student code raised; it also is of the builtin type that the student's was."""
+
+
+class Link:
+    """One worker process. After a failure `lost` says why, and every further question raises `WorkerLost`."""
+
+    def __init__(self, limits: sandbox.Limits) -> None:
+        self.limits, self.lost, self.number, self.busy_s = limits, "", 0, 0.0
+        self.deadline = time.monotonic() + limits.seconds
+        self.folder = tempfile.mkdtemp(prefix="rooflab-")
+        self.mark = f"ROOFLAB_WORKER={secrets.token_hex(16)}"
+        _copy_font_list(self.folder)
+        requests, self.to_worker = os.pipe()
+        self.from_worker, replies = os.pipe()
+        os.set_blocking(self.to_worker, False)
+        argv = [sys.executable, "-I", "-m", "rooflab.grading.worker", str(requests), str(replies)]
+        try:
+            self.process = subprocess.Popen(
+                sandbox.command(argv, limits, self.folder),
+                cwd=self.folder,
+                env=sandbox.environment(self.folder) | dict([self.mark.split("=")]),
+                pass_fds=(requests, replies),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        finally:
+            os.close(requests)
+            os.close(replies)
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ask(self, kind: str, *payload: Any) -> Any:
+        """Send one request and return what came back.
+
+        Raises
+        ------
+        CodecError
+            The payload may not cross; nothing was sent.
+        StudentError
+            Student code raised.
+        WorkerLost
+            It died, ran out of time, or sent what is not an answer.
+        """
+        if self.lost:
+            raise WorkerLost(self.lost)
+        self.number += 1
+        codec.encode(payload)
+        start = time.monotonic()
+        try:
+            if _readable(self.from_worker, 0):
+                self._unasked()
+            codec.write_message(self.to_worker, (self.number, kind, *payload), self.deadline)
+            reply = codec.read_message(self.from_worker, self.deadline)
+        except TimeoutError:
+            self.lose(f"It took longer than {self.limits.seconds:g} s.")
+        except codec.CodecError as error:
+            self.lose(f"What it sent is not an answer: {error}.")
+        except (EOFError, OSError):
+            self.lose(self._end())
+        except MemoryError:
+            self.lose("What it sent does not fit in memory.")
+        finally:
+            self.busy_s += time.monotonic() - start
+        return self._checked(reply)
+
+    def lose(self, why: str) -> None:
+        """End the worker for a reason that fails the question."""
+        self.lost = self.lost or why
+        self._kill()
+        raise WorkerLost(self.lost)
+
+    def close(self) -> None:
+        """End the worker; one that leaves a process behind, or says more than it was asked, is lost."""
+        if not self.lost:
+            with contextlib.suppress(OSError, TimeoutError):
+                codec.write_message(self.to_worker, (0, "bye"), time.monotonic() + GRACE_S)
+            with contextlib.suppress(WorkerLost):
+                if not _readable(self.from_worker, GRACE_S):
+                    self.lose("The student's code did not end, or left a process behind.")
+                elif os.read(self.from_worker, 1):
+                    self.lose("It sent more than was asked.")
+        self._kill()
+        with contextlib.suppress(OSError):
+            os.close(self.to_worker)
+            os.close(self.from_worker)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _checked(self, reply: Any) -> Any:
+        match reply:
+            case (self.number, "ok", value):
+                return value
+            case (self.number, "error", str(kind), str(text)):
+                base = ERRORS.get(kind, RuntimeError)
+                raise type(f"Student{base.__name__}", (StudentError, base), {})(text)
+            case (0, "fatal", str(reason)):
+                self.lose(f"Stopped: {reason[:300]}.")
+        self.lose("What it sent is not an answer to what was asked.")
+
+    def _unasked(self) -> None:
+        """Something waits where nothing should: its last words, its end, or a forgery."""
+        message = codec.read_message(self.from_worker, time.monotonic() + GRACE_S)
+        match message:
+            case (0, "fatal", str(reason)):
+                self.lose(f"Stopped: {reason[:300]}.")
+        self.lose("It sent something that was not asked for.")
+
+    def _end(self) -> str:
+        try:
+            code = self.process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            return "It closed its line to the judge."
+        if code < 0:
+            return f"It was ended by {signal.Signals(-code).name}."
+        return f"It ended in the middle (exit code {code})."
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for _ in range(20):
+            strays = _marked(self.mark)
+            for pid in strays:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            if not strays:
+                return
+            self.lost = self.lost or "The student's code left a process behind."
+            time.sleep(0.02)
+
+
+def _readable(fd: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(seconds * 1e3))
+
+
+def _marked(mark: str) -> list[int]:
+    """Living processes that were started by the worker with this mark, whatever group or session they have
+    moved to.
+    """
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in entry.read_bytes().split(b"\0"):
+                found.append(int(entry.parent.name))
+    return found
+
+
+def _copy_font_list(folder: str) -> None:
+    """Spare matplotlib in the worker the seconds it takes to list the fonts again."""
+    if "matplotlib" in sys.modules:
+        for path in Path(sys.modules["matplotlib"].get_cachedir()).glob("fontlist*.json"):
+            shutil.copy(path, folder)

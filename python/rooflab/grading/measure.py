@@ -1,0 +1,149 @@
+"""What a test cell measures of a student's function; works the same in Jupyter and under the judge.
+
+In Jupyter the function is called here. Under the judge it is a proxy: the worker measures, and the judge
+refuses what cannot be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rooflab.grading.products import Products
+
+if TYPE_CHECKING:
+    from rooflab import Timing
+
+_COUNTERS = """
+launches host_calls macs flops bytes_read bytes_written allocations bytes_allocated peak_bytes"""
+COUNTERS = _COUNTERS.split()
+PRODUCTS = Products()
+SLACK_MS = 5.0
+
+
+class Implausible(AssertionError):
+    """A measurement that cannot be true."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The runtime's counters around one call; `by_op` holds launches by op."""
+
+    value: Any
+    launches: int
+    host_calls: int
+    macs: int
+    flops: int
+    bytes_read: int
+    bytes_written: int
+    allocations: int
+    bytes_allocated: int
+    peak_bytes: int
+    by_op: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for number in (*(getattr(self, name) for name in COUNTERS), *self.by_op.values()):
+            _check(type(number) is int and number >= 0, "a counter is not a whole number")
+
+
+@dataclass(frozen=True)
+class Loops:
+    """One call under the tracer: `steps` of Python bytecode in student code, and the library `products`
+    that ran.
+    """
+
+    value: Any
+    steps: int
+    products: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check(type(self.steps) is int and type(self.products) is tuple, "a trace is not made of numbers")
+
+
+def count(fn: Callable, *args: Any, **kwargs: Any) -> Counted:
+    """Call `fn` once inside `rl.count()`."""
+    return Counted(**_ask("count", fn, args, kwargs, {})[0])
+
+
+def loops(fn: Callable, *args: Any, **kwargs: Any) -> Loops:
+    """Call `fn` once under the tracer, which slows it about a hundredfold: give it small inputs."""
+    return Loops(**_ask("loops", fn, args, kwargs, {})[0])
+
+
+def latency(
+    fn: Callable, *args: Any, warmup: int = 3, repeat: int = 20, floor_ms: float = 0.0, **kwargs: Any
+) -> Timing:
+    """`rl.latency` of `fn`.
+
+    Raises
+    ------
+    Implausible
+        A sample is at or under `floor_ms` (say the roofline's), the number of samples is not `repeat`, or together
+        they are longer than the time that passed for the judge.
+    """
+    import rooflab as rl
+
+    reply, wall_ms = _ask("latency", fn, args, kwargs, {"warmup": warmup, "repeat": repeat})
+    samples = reply["samples_ms"]
+    good = type(samples) is np.ndarray and samples.dtype == np.float64 and samples.shape == (repeat,)
+    _check(good and bool(np.isfinite(samples).all()), f"the latencies are not {repeat} finite numbers")
+    _check(float(samples.min()) > floor_ms, f"a call in {samples.min():.3g} ms is faster than the machine")
+    _check(float(samples.sum()) <= wall_ms + SLACK_MS, "the calls are said to take longer than the clock ran")
+    return rl.Timing(samples, float(reply["overhead_ms"]), str(reply["device"]))
+
+
+def elapsed_ms() -> float:
+    """Wall time that the judge saw this question's worker busy; infinite in Jupyter."""
+    return _elapsed()
+
+
+def _ask(kind: str, fn: Callable, args: tuple, kwargs: dict, options: dict) -> tuple[dict, float]:
+    """The measurement as a dict, and the wall time in ms in which it was made."""
+    remote = getattr(fn, "__rooflab_measure__", None)
+    if remote is None:
+        return LOCAL[kind](fn, args, kwargs, **options), math.inf
+    reply, wall_ms = remote(kind, args, kwargs, options)
+    _check(type(reply) is dict, "a measurement is not a dict")
+    return reply, wall_ms
+
+
+def _check(holds: bool, why: str) -> None:
+    if not holds:
+        raise Implausible(f"The measurement is not plausible: {why}.")
+
+
+def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    import rooflab as rl
+
+    with rl.count() as counters:
+        value = fn(*args, **kwargs)
+    ops = {name: int(op.launches) for name, op in counters.by_op.items()}
+    return {"value": value, "by_op": ops} | {name: int(getattr(counters, name)) for name in COUNTERS}
+
+
+def _loops(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    import rooflab as rl
+
+    with rl.count() as counters:
+        value = PRODUCTS.run(fn, args, kwargs)
+    products = list(PRODUCTS.seen or ()) + ["rl.matmul"] * bool(counters.macs)
+    return {"value": value, "steps": PRODUCTS.steps, "products": tuple(products)}
+
+
+def _latency(fn: Callable, args: tuple, kwargs: dict, warmup: int, repeat: int) -> dict:
+    import rooflab as rl
+
+    timing = rl.latency(fn, *args, warmup=warmup, repeat=repeat, **kwargs)
+    return {
+        "samples_ms": np.array(timing.samples_ms, np.float64),
+        "overhead_ms": timing.overhead_ms,
+        "device": timing.device,
+    }
+
+
+LOCAL: dict[str, Callable[..., dict]] = {"count": _count, "loops": _loops, "latency": _latency}
+_elapsed: Callable[[], float] = lambda: math.inf  # noqa: E731

@@ -1,0 +1,138 @@
+"""Did this call loop in Python, or did a library multiply for it? Judged by what runs, not by the text.
+
+`Products` sees: the operator `@` wherever a student's frame executes it, `.dot` of an array however it is
+reached, NumPy's product functions under any name taken from NumPy after `install`, `operator.matmul`, and a
+name such as `__matmul__` looked up by a student's frame. It counts the bytecode steps that student frames
+execute: three nested loops take at least N*K*M of them. Launches of rooflab's own matmul are counted by the
+runtime (`measure.loops` adds them). It cannot see a product made by another compiled library
+(scipy.linalg.blas) or by an attribute reached through `getattr` with a built name; there the steps still
+must be there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import functools
+import operator
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+_NUMPY = "dot matmul inner vdot tensordot einsum vecdot matvec vecmat convolve correlate"
+_LINALG = "multi_dot matmul tensordot vecdot matrix_power"
+FUNCTIONS: list[tuple[ModuleType, str]] = [
+    *((np, name) for name in _NUMPY.split()),
+    *((np.linalg, name) for name in _LINALG.split()),
+    (operator, "matmul"),
+    (operator, "imatmul"),
+]
+METHODS = frozenset(("__matmul__", "__rmatmul__", "__imatmul__"))
+
+
+class Products:
+    """Counts library products and Python steps during `run`."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] | None = None
+        self.steps = 0
+        self.originals: list[tuple[ModuleType, str, Any]] = []
+        self.pause: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext
+        paths = (
+            *sysconfig.get_paths().values(),
+            sys.prefix,
+            sys.base_prefix,
+            os.path.dirname(os.path.dirname(__file__)),
+        )
+        self.libraries = tuple({os.path.realpath(path) + os.sep for path in paths} | {"<frozen"})
+
+    def install(self) -> None:
+        """Wrap the product functions in their modules; student code imported later binds the wrappers."""
+        for module, name in FUNCTIONS if not self.originals else ():
+            if original := getattr(module, name, None):
+                self.originals.append((module, name, original))
+                setattr(module, name, self._wrapped(f"{module.__name__.lstrip('_')}.{name}", original))
+
+    def remove(self) -> None:
+        for module, name, original in self.originals:
+            setattr(module, name, original)
+        self.originals.clear()
+
+    def run(self, fn: Callable, args: tuple, kwargs: dict) -> Any:
+        """Call `fn` under the tracer; afterwards `seen` and `steps` say what it did. Calls may not be
+        nested.
+        """
+        with contextlib.ExitStack() as stack:
+            if not self.originals:
+                self.install()
+                stack.callback(self.remove)
+            seen = self.seen = []
+            self.steps = 0
+            before = sys.gettrace(), sys.getprofile()
+            with self.pause():
+                threading.settrace(self._call)
+                threading.setprofile(self._profile)
+                sys.setprofile(self._profile)
+                sys.settrace(self._call)
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                kept = sys.gettrace() == self._call
+                with self.pause():
+                    sys.settrace(before[0])
+                    sys.setprofile(before[1])
+                    threading.settrace(before[0])  # type: ignore[arg-type]
+                    threading.setprofile(before[1])  # type: ignore[arg-type]
+                if not kept:
+                    seen.append("a removed tracer")
+
+    def _wrapped(self, label: str, original: Callable) -> Callable:
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self._note(label)
+            return original(*args, **kwargs)
+
+        return call
+
+    def _note(self, label: str) -> None:
+        if self.seen is not None and label not in self.seen:
+            self.seen.append(label)
+
+    def _call(self, frame: FrameType, event: str, arg: object) -> Callable | None:
+        if self._of_a_library(frame):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._step
+
+    def _step(self, frame: FrameType, event: str, arg: object) -> Callable:
+        if event == "opcode":
+            self.steps += 1
+            if label := _suspects(frame.f_code).get(frame.f_lasti):
+                self._note(label)
+        return self._step
+
+    def _profile(self, frame: FrameType, event: str, arg: Any) -> None:
+        method = event == "c_call" and getattr(arg, "__name__", "") == "dot" and isinstance(arg.__self__, np.ndarray)
+        if method and not self._of_a_library(frame):
+            self._note("ndarray.dot")
+
+    def _of_a_library(self, frame: FrameType) -> bool:
+        return os.path.realpath(frame.f_code.co_filename).startswith(self.libraries)
+
+
+@functools.lru_cache(maxsize=512)
+def _suspects(code: CodeType) -> dict[int, str]:
+    """Offsets of the instructions of `code` that multiply matrices, and what to call them."""
+    found = {}
+    for step in dis.get_instructions(code):
+        if step.opname == "BINARY_OP" and step.argrepr in ("@", "@="):
+            found[step.offset] = "@"
+        elif step.argval in METHODS and isinstance(step.argval, str):
+            found[step.offset] = step.argval
+    return found

@@ -1,0 +1,231 @@
+"""The student notebook of a lab, made from its source, with a proof that nothing leaks.
+
+Source format (jupytext percent; `notebooks/source/labN_<topic>.py`). The header holds `rooflab: {lab,
+points, bonus}`; the first markdown cell opens with the title. Cells, by their metadata:
+
+    # %% [markdown]                                                           text
+    # %% tags=["setup"]                                                       runs in the judge and in the
+    worker # %%                                                                      demonstration: only in
+    Jupyter # %% nbgrader={"grade_id": "q1_3", "solution": true}                      the student's answer
+    (code) # %% [markdown] nbgrader={"grade_id": "q1_3_why", "solution": true}       the student's prose,
+    never graded # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 5} rooflab={"needs":
+    ["q1_1"], "seconds": 60, "memory_gb": 4}
+
+A grade_id is a question (`q1_3`, bonus `b3_1`) and perhaps a part (`_test`); cells with the same question
+belong together. Between `### BEGIN SOLUTION` and `### END SOLUTION` stands what the student writes, between
+`### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` what the student never sees. An indented solution
+becomes `raise NotImplementedError`, one at the margin `# your code here`; names that tests use are bound
+outside of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import re
+import tokenize
+from typing import Any
+
+from rooflab.grading.lab import HIDDEN, SOLUTION, Cell, Lab, LabError, bound_names, loaded_names
+
+STUB = 'raise NotImplementedError("Question {}: write your code here")'
+MARGIN_STUB = "# your code here"
+TRIVIAL = frozenset(["(", ")", "[", "]", "{", "}", ",", ":", "else:", "try:", "pass", "return"])
+
+
+def public_part(source: str, question: str, where: str, code: bool = True) -> str:
+    """The cell as the student gets it."""
+    text = "\n".join(_regions(source, question, where)[0]).strip("\n")
+    return text if code else text.replace(MARGIN_STUB, "*Your answer here.*")
+
+
+def build(lab: Lab, solved: bool = False) -> Any:
+    """The student notebook, or with `solved` the teacher's. The same source gives the same bytes.
+
+    Raises
+    ------
+    LabError
+        The points do not add up, a test uses a name that nothing binds, or something secret is left.
+    """
+    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+    cells = []
+    for cell in lab.cells:
+        make = new_markdown_cell if cell.kind == "markdown" else new_code_cell
+        cells.append(make(cell.source if solved else cell.public, id=cell.key[:64], metadata=metadata(cell)))
+    notebook = new_notebook(cells=cells, metadata=_notebook_metadata(lab))
+    if not solved:
+        check_leaks(lab, notebook)
+    _check_points(lab)
+    _check_names(lab)
+    return notebook
+
+
+def dumps(notebook: Any) -> str:
+    """The notebook as the text of a file."""
+    import nbformat
+
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook, version=4) + "\n"
+
+
+def metadata(cell: Cell) -> dict:
+    """nbgrader's fields, spelled out."""
+    marks = {
+        "grade": cell.role == "test",
+        "grade_id": cell.key,
+        "locked": cell.locked,
+        "schema_version": 3,
+        "solution": not cell.locked,
+        "task": False,
+    }
+    if cell.role == "test":
+        marks["points"] = cell.points
+    more: dict[str, Any] = {"tags": list(cell.tags)} if cell.tags else {}
+    if cell.options:
+        more["rooflab"] = cell.options
+    return {
+        "nbgrader": marks,
+        **({"deletable": False, "editable": not cell.locked} if cell.question else {}),
+        **more,
+    }
+
+
+def check_leaks(lab: Lab, notebook: Any) -> None:
+    """Prove that the notebook holds no line and no literal that only a solution or a hidden test has, and no output.
+
+    Lines are compared by their tokens, comments by their content, so spacing and commenting out hide nothing. An
+    expected number or text that stands in no public part may stand nowhere in the notebook.
+    """
+    public, secret = _split(lab)
+    sources = "\n".join(cell["source"] for cell in notebook["cells"])
+    if left := _lines(sources.split("\n")) & (_lines(secret.split("\n")) - _lines(public.split("\n"))):
+        raise LabError(f"{lab.stem}: a secret line is left in the notebook: {' '.join(min(left))}")
+    around = " ".join(str(part["metadata"]) for part in (notebook, *notebook["cells"]))
+    for literal, pattern in _literals(secret.split("\n")).items():
+        places = sources if literal[0] in "'\"" else f"{sources} {around}"
+        if re.search(pattern, places) and not re.search(pattern, public):
+            raise LabError(f"{lab.stem}: a secret value is left in the notebook: {literal}")
+    if any(mark in sources for mark in (*SOLUTION, *HIDDEN)):
+        raise LabError(f"{lab.stem}: a marker of a secret part is left in the notebook.")
+    if any(cell.get("outputs") or cell.get("execution_count") or cell.get("attachments") for cell in notebook["cells"]):
+        raise LabError(f"{lab.stem}: outputs are left in the notebook.")
+
+
+def _regions(source: str, question: str, where: str) -> tuple[list[str], list[str]]:
+    """Public lines, stubs included, and secret lines."""
+    shown: list[str] = []
+    hidden: list[str] = []
+    open_until = ""
+    for line in source.split("\n"):
+        mark = line.strip()
+        if open_until:
+            if mark == open_until:
+                open_until = ""
+            elif mark in (*SOLUTION, *HIDDEN):
+                raise LabError(f"{where}: {mark} stands inside another region.")
+            else:
+                hidden.append(line)
+        elif mark in (SOLUTION[0], HIDDEN[0]):
+            open_until = SOLUTION[1] if mark == SOLUTION[0] else HIDDEN[1]
+            indent = line[: len(line) - len(line.lstrip())]
+            if mark == SOLUTION[0]:
+                shown.append(indent + STUB.format(question) if indent else MARGIN_STUB)
+        elif mark in (SOLUTION[1], HIDDEN[1]):
+            raise LabError(f"{where}: {mark} without its beginning.")
+        else:
+            shown.append(line)
+    if open_until:
+        raise LabError(f"{where}: {open_until} is missing.")
+    return shown, hidden
+
+
+def _split(lab: Lab) -> tuple[str, str]:
+    """Public and secret text of the sources, found another way than `_regions` does: a fault there is noticed here."""
+    region = re.compile(r"### BEGIN (SOLUTION|HIDDEN TESTS)\n(.*?)### END \1", re.DOTALL)
+    public = "\n".join(region.sub("", cell.source) for cell in lab.cells)
+    return public, "\n".join(found[2] for cell in lab.cells for found in region.finditer(cell.source))
+
+
+def _lines(lines: list[str]) -> set[tuple[str, ...]]:
+    """Token tuples of all lines, and of the content of their comments."""
+    found: set[tuple[str, ...]] = set()
+    for line in lines:
+        tokens = _tokens(line)
+        found.add(tuple(token for token in tokens if token[0] != "#"))
+        found.update(tuple(_tokens(token.lstrip("# "))) for token in tokens if token[0] == "#")
+    return {tokens for tokens in found if not TRIVIAL.issuperset(tokens)}
+
+
+def _tokens(line: str) -> list[str]:
+    """Tokens of one line of code; words of one that is no code on its own."""
+    try:
+        found = tokenize.generate_tokens(io.StringIO(line.strip() + "\n").readline)
+        return [token.string for token in found if token.string.strip()]
+    except (tokenize.TokenError, SyntaxError):
+        return line.split()
+
+
+def _literals(lines: list[str]) -> dict[str, str]:
+    """Numbers of three digits or more and texts of four letters or more, each with a pattern that finds it."""
+    patterns = {}
+    for word in {token for line in lines for token in _tokens(line)}:
+        if word[0].isdigit() and len(word) > 2:
+            patterns[word] = rf"(?<![\w.]){re.escape(word)}(?!\w)"
+        elif word[0] in "'\"" and len(word) > 5:
+            patterns[word] = re.escape(word.strip("'\""))
+    return patterns
+
+
+def _check_points(lab: Lab) -> None:
+    tests = [cell for cell in lab.cells if cell.role == "test"]
+    for name, first, said in (("points", "q", lab.points), ("bonus", "b", lab.bonus)):
+        found = sum(cell.points for cell in tests if cell.question.startswith(first))
+        if found != said:
+            raise LabError(f"{lab.stem}: the {name} of the tests add up to {found}, and the header says {said}.")
+    answered = {cell.question for cell in lab.cells if cell.role == "solution"}
+    for cell in tests:
+        if missing := ({cell.question} | set(cell.options.get("needs", ()))) - answered:
+            raise LabError(f"{lab.stem}: {cell.key} needs {min(missing)}, which has no solution cell.")
+        if cell.points <= 0:
+            raise LabError(f"{lab.stem}: {cell.key} has no points.")
+
+
+def _check_names(lab: Lab) -> None:
+    """A test may use names of setup cells, its own, and those that its question's public solution cells
+    bind.
+    """
+    given = set(dir(builtins)).union(*(bound_names(cell.source) for cell in lab.cells if cell.role == "setup"))
+    for cell in lab.cells:
+        if cell.role != "test":
+            continue
+        reach = lab.needs(cell.question)
+        answers = [c for c in lab.cells if c.role == "solution" and c.question in reach]
+        own = set().union(*(bound_names(c.public) for c in answers))
+        for source in (cell.source, cell.public):
+            if unknown := loaded_names(source) - given - own - _local_names(source):
+                name = f"{lab.stem}: {cell.key} uses {min(unknown)}"
+                raise LabError(f"{name}, which no setup or solution cell binds in public.")
+
+
+def _local_names(source: str) -> set[str]:
+    """Whatever the cell binds at any depth: assignments, arguments, imports, functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                names.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.alias(name=name, asname=other):
+                names.add((other or name).split(".")[0])
+    return names
+
+
+def _notebook_metadata(lab: Lab) -> dict:
+    return {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+        "rooflab": {"lab": lab.name, "points": lab.points, "bonus": lab.bonus},
+    }

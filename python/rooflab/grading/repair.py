@@ -1,0 +1,146 @@
+"""A student's notebook put back into the master's shape: the master's cells in order, the student's answers
+in their places.
+
+Locked cells always come from the master; answers are found by grade_id, else by cell id. Cells that the
+student added stay behind the cell they stood behind and belong to its question. All that had to be mended
+is listed, one sentence each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rooflab.grading.lab import Cell, Lab, read_notebook
+from rooflab.grading.release import metadata
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The repaired cells in order, the raw notebook cells beside them (None: not in the student's file),
+    the repairs.
+    """
+
+    cells: list[Cell]
+    raw: list[Any]
+    repairs: list[str]
+
+
+def reference(lab: Lab) -> Submission:
+    """The master itself, as if a student had written it."""
+    return Submission(list(lab.cells), [None] * len(lab.cells), [])
+
+
+def read_submission(lab: Lab, path: Path) -> Submission:
+    """The repaired notebook in `path`. Raises LabError when it is not a notebook at all."""
+    return repair(lab, read_notebook(path)["cells"])
+
+
+def repair(lab: Lab, submitted: list[Any]) -> Submission:
+    """Match `submitted` raw cells to the master."""
+    master = {cell.key: cell for cell in lab.cells}
+    repairs: list[str] = []
+    found: dict[str, list[Any]] = {}
+    extras: dict[str, list[Any]] = {}
+    order: list[str] = []
+    anchor = ""
+    for raw in submitted:
+        key = _key(raw, master)
+        if key is None:
+            extras.setdefault(anchor, []).append(raw)
+            if _marks(raw).get("grade") or "points" in _marks(raw):
+                repairs.append("A cell of the student's own claimed points; it has none.")
+            continue
+        anchor = key
+        if key not in found:
+            order.append(key)
+        found.setdefault(key, []).append(raw)
+
+    positions = {key: index for index, key in enumerate(master)}
+    if [positions[key] for key in order] != sorted(positions[key] for key in order):
+        repairs.append("Cells were out of order; the order was restored.")
+    cells: list[Cell] = []
+    raws: list[Any] = []
+    _append_extras(extras.get("", []), "", cells, raws)
+    for key, cell in master.items():
+        raw = _choose(cell, found.get(key, []), repairs)
+        kept = not cell.locked and raw is not None
+        cells.append(replace(cell, source=str(raw["source"])) if kept else _untouched(cell))
+        raws.append(raw)
+        _append_extras(extras.get(key, []), cell.question, cells, raws)
+    return Submission(cells, raws, repairs)
+
+
+def _untouched(cell: Cell) -> Cell:
+    """A locked cell whole, hidden tests included; an answer that is missing as its stub."""
+    return cell if cell.locked else replace(cell, source=cell.public)
+
+
+def _choose(cell: Cell, candidates: list[Any], repairs: list[str]) -> Any:
+    """The student's version of a master cell; says what is wrong with it."""
+    name = f"{_what(cell)} {cell.key}" if cell.question else f"A {_what(cell)} cell"
+    if not candidates:
+        repairs.append(f"{name} was missing; it was restored." if cell.locked else f"{name} is missing: not answered.")
+        return None
+    raw = candidates[0]
+    if len(candidates) > 1:
+        changed = [one for one in candidates if one["source"].strip() != cell.public.strip()]
+        raw = changed[0] if changed and not cell.locked else raw
+        repairs.append(f"{name} stood there {len(candidates)} times; one was kept.")
+    if raw.get("cell_type") != cell.kind:
+        repairs.append(
+            f"{name} had become a {raw.get('cell_type')} cell; it was " + ("restored." if cell.locked else "dropped.")
+        )
+        return None
+    if cell.locked and raw["source"].strip() != cell.public.strip():
+        repairs.append(f"{name} had been edited; it was restored.")
+    expected = metadata(cell)["nbgrader"]
+    marks = _marks(raw)
+    if marks and any(marks.get(field) != value for field, value in expected.items() if field != "schema_version"):
+        points = marks.get("points", cell.points)
+        forged = f" (points {str(points)[:20]} instead of {cell.points})" if points != cell.points else ""
+        repairs.append(f"{name} had forged metadata{forged}; the master's count.")
+    return raw
+
+
+def _append_extras(extras: list[Any], question: str, cells: list[Cell], raws: list[Any]) -> None:
+    for raw in extras:
+        role = "extra" if raw.get("cell_type") == "code" else "text"
+        cells.append(Cell(f"extra-{len(cells)}", role, str(raw["source"]), str(raw["source"]), question))
+        raws.append(raw)
+
+
+def _key(raw: Any, master: dict[str, Cell]) -> str | None:
+    for key in (_marks(raw).get("grade_id"), raw.get("id")):
+        if isinstance(key, str) and key in master:
+            return key
+    return None
+
+
+def _marks(raw: Any) -> dict:
+    meta = raw.get("metadata")
+    marks = meta.get("nbgrader") if isinstance(meta, dict) else None
+    return marks if isinstance(marks, dict) else {}
+
+
+def _what(cell: Cell) -> str:
+    kinds = {"test": "Test", "solution": "Answer", "prose": "Prose answer"}
+    return (
+        kinds.get(cell.role, cell.role) if cell.question else {"text": "text", "setup": "setup"}.get(cell.role, "given")
+    )
+
+
+def as_notebook(submission: Submission) -> Any:
+    """The repaired notebook, public parts only, with the outputs of the student's file."""
+    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+    cells = []
+    for index, (cell, raw) in enumerate(zip(submission.cells, submission.raw, strict=True)):
+        text = cell.public if cell.locked else cell.source
+        if cell.kind == "markdown":
+            cells.append(new_markdown_cell(text, id=f"cell-{index}"))
+        else:
+            outputs = raw.get("outputs", []) if isinstance(raw, dict) else []
+            cells.append(new_code_cell(text, id=f"cell-{index}", outputs=outputs))
+    return new_notebook(cells=cells)

@@ -1,0 +1,148 @@
+"""A grade as a table for the terminal, as JSON, and as an HTML page with the plots under the table."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rooflab.grading.judge import QuestionResult
+from rooflab.grading.lab import Lab
+
+STYLE = """<style>
+.grade { max-width: 60rem; margin: 2rem auto; font: 15px/1.45 system-ui, sans-serif; }
+.grade table { border-collapse: collapse; width: 100%; }
+.grade td, .grade th { border-bottom: 1px solid #ddd; padding: .3rem .6rem; }
+.grade th, .grade td { text-align: left; vertical-align: top; }
+.grade td.number, .grade th.number { text-align: right; white-space: nowrap; }
+.grade .full { color: #1a7f37; }
+.grade .lost { color: #b42318; }
+.grade pre { white-space: pre-wrap; margin: 0; }
+</style>"""
+SAFE_OUTPUTS = ("image/png", "text/plain")
+
+
+@dataclass
+class Grade:
+    """What `rooflab lab check`, `run` and `grade` produce."""
+
+    lab: Lab
+    notebook: str
+    repairs: list[str] = field(default_factory=list)
+    results: list[QuestionResult] = field(default_factory=list)
+    done: bool = False
+
+    def total(self, first: str, earned: bool) -> int:
+        """Sum over the questions whose id begins with `first` (q or b)."""
+        ours = [result for result in self.results if result.question.startswith(first)]
+        return sum(result.earned if earned else result.points for result in ours)
+
+    @property
+    def full(self) -> bool:
+        return self.done and all(result.earned == result.points for result in self.results)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "lab": self.lab.name,
+            "notebook": self.notebook,
+            "status": "done" if self.done else "running",
+            "points": self.total("q", True),
+            "out_of": self.lab.points,
+            "bonus": self.total("b", True),
+            "bonus_out_of": self.lab.bonus,
+            "full_marks": self.full,
+            "repairs": self.repairs,
+            "questions": [_question(result) for result in self.results],
+        }
+
+    def write_json(self, path: Path) -> None:
+        """Replace the file in one step: a reader never sees half of it."""
+        partial = path.with_name(path.name + ".part")
+        partial.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+        os.replace(partial, path)
+
+
+def table(grade: Grade) -> str:
+    """The grade for a terminal: a line a question, and under it why points were lost."""
+    lines = [f"{'question':<10} {'points':>8}   {'time':>7}"]
+    for result in grade.results:
+        lines.append(f"{result.label:<10} {result.earned:>3} of {result.points:<2} {result.seconds:>8.1f} s")
+        for test in result.tests:
+            if test.message:
+                lines.append("           " + test.message.replace("\n", "\n           "))
+    return "\n".join([*lines, *(f"repaired: {repair}" for repair in grade.repairs), summary(grade)])
+
+
+def summary(grade: Grade) -> str:
+    """One line: points and bonus."""
+    text = f"{grade.total('q', True)} of {grade.total('q', False)} points"
+    if bonus := grade.total("b", False):
+        text += f", {grade.total('b', True)} of {bonus} bonus points"
+    return text
+
+
+def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
+    """The page. What a student wrote is sanitised, and of its outputs only images and plain text are kept."""
+    from nbconvert import HTMLExporter
+
+    for cell in notebook.cells if not trusted else ():
+        if cell.cell_type == "code":
+            cell.outputs = _safe(cell.outputs)
+    page, _ = HTMLExporter(sanitize_html=not trusted, exclude_input_prompt=True).from_notebook_node(
+        notebook, {"metadata": {"name": grade.lab.title}}
+    )
+    start = page.index(">", page.index("<body")) + 1
+    path.write_text(page[:start] + STYLE + _html_table(grade) + page[start:], encoding="utf-8")
+
+
+def _html_table(grade: Grade) -> str:
+    rows = []
+    for result in grade.results:
+        mark = "full" if result.earned == result.points else "lost"
+        why = "".join(f"<pre>{html.escape(test.message)}</pre>" for test in result.tests if test.message)
+        rows.append(
+            f'<tr><td>{html.escape(result.label)}</td><td class="number {mark}">{result.earned} of {result.points}'
+            f'</td><td class="number">{result.seconds:.1f} s</td><td>{why}</td></tr>'
+        )
+    repairs = "".join(f"<li>{html.escape(repair)}</li>" for repair in grade.repairs)
+    return (
+        f'<div class="grade"><h1>{html.escape(grade.lab.title)}</h1><p>{html.escape(grade.notebook)}: '
+        f"<b>{summary(grade)}</b></p>"
+        '<table><tr><th>Question</th><th class="number">Points</th><th class="number">Time</th><th></th></tr>'
+        + "".join(rows)
+        + "</table>"
+        + (f"<h2>Repairs</h2><ul>{repairs}</ul>" if repairs else "")
+        + "</div>"
+    )
+
+
+def _safe(outputs: Sequence[Any]) -> list[Any]:
+    from nbformat.v4 import new_output
+
+    kept = []
+    for output in outputs:
+        kind = output.get("output_type")
+        if kind in ("display_data", "execute_result"):
+            data = {name: output.get("data", {}).get(name) for name in SAFE_OUTPUTS}
+            data = {name: value for name, value in data.items() if isinstance(value, str)}
+            kept.append(new_output("display_data", data=data))
+        elif kind == "stream" and isinstance(output.get("text"), str):
+            kept.append(new_output("stream", name="stdout", text=output["text"]))
+    return kept
+
+
+def _question(result: QuestionResult) -> dict[str, Any]:
+    return {
+        "question": result.label,
+        "points": result.earned,
+        "out_of": result.points,
+        "seconds": round(result.seconds, 2),
+        "tests": [
+            {"grade_id": one.grade_id, "points": one.earned, "out_of": one.points, "message": one.message}
+            for one in result.tests
+        ],
+    }

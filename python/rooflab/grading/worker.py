@@ -1,0 +1,145 @@
+"""The worker: runs a student's cells and calls the student's functions for the judge.
+
+Started as `python -I -m rooflab.grading.worker REQUESTS REPLIES` (two pipe ends). It serves one request at
+a time, each a message (number, kind, ...), and answers (number, "ok", value) or (number, "error", type
+name, text). A forbidden act is answered by (0, "fatal", reason) and the end of the process. Hidden tests,
+points and answers never come here.
+"""
+
+from __future__ import annotations
+
+import _thread
+import builtins
+import ctypes  # noqa: F401  loaded before the guard, for the libraries that use it
+import importlib
+import math
+import operator
+import os
+import sys
+import time
+import traceback
+from typing import Any, NoReturn
+
+import numpy as np
+
+from rooflab.grading import codec, measure
+from rooflab.grading.guard import Guard, Seal
+
+THREAD_GRACE_S = 0.5
+MAX_TEXT = 2000
+
+
+class Worker:
+    """State of one worker process: the student's namespace, and the guard once student code has begun."""
+
+    def __init__(self, requests: int, replies: int) -> None:
+        self.requests, self.replies = requests, replies
+        self.names: dict[str, Any] = {"__name__": "__main__", "display": lambda *args, **kwargs: None}
+        self.guard = Guard(self.stop, os.getcwd())
+        self.seal: Seal | None = None
+        self.threads = 0
+
+    def serve(self) -> NoReturn:
+        while True:
+            number, kind, *payload = codec.read_message(self.requests)
+            if kind == "bye":
+                os._exit(0)
+            reply = self.answer(number, getattr(self, f"do_{kind}"), payload)
+            self.inspect()
+            codec.write_message(self.replies, reply)
+
+    def answer(self, number: int, action: Any, payload: list) -> tuple:
+        try:
+            reply = (number, "ok", action(*payload))
+            codec.encode(reply)
+            return reply
+        except BaseException as error:
+            return (number, "error", *describe(error))
+
+    def stop(self, reason: str) -> NoReturn:
+        """Say why and end the process at once."""
+        try:
+            codec.write_message(self.replies, (0, "fatal", reason))
+        finally:
+            os._exit(86)
+
+    def inspect(self) -> None:
+        """Before each reply: nothing was replaced, no thread runs on."""
+        if self.seal is None:
+            return
+        if name := self.seal.broken():
+            self.stop(f"student code replaced {name}")
+        end = time.monotonic() + THREAD_GRACE_S
+        while _thread._count() > self.threads:
+            if time.monotonic() > end:
+                self.stop("student code left a thread running")
+            time.sleep(0.01)
+
+    def arm(self) -> None:
+        """Student code comes next: close the doors."""
+        measure.PRODUCTS.install()
+        measure.PRODUCTS.pause = self.guard.paused
+        modules = [np, np.linalg, time, math, operator, builtins, codec, measure]
+        if "rooflab._core" in sys.modules:
+            modules += [sys.modules["rooflab"], sys.modules["rooflab._core"]]
+        self.seal, self.threads = Seal(modules), _thread._count()
+        self.guard.install()
+
+    def do_setup(self, label: str, source: str) -> None:
+        """A cell of the master."""
+        exec(compile(source, f"<{label}>", "exec", dont_inherit=True), self.names)
+
+    def do_run(self, label: str, source: str) -> None:
+        """A cell of the student."""
+        if self.seal is None:
+            self.arm()
+        try:
+            code = compile(source, f"<{label}>", "exec", dont_inherit=True)
+        except SyntaxError:
+            code = compile(without_magics(source), f"<{label}>", "exec", dont_inherit=True)
+        exec(code, self.names)
+
+    def do_get(self, name: str) -> tuple:
+        if name not in self.names:
+            return ("missing", None)
+        value = self.names[name]
+        return ("callable", None) if callable(value) else ("value", value)
+
+    def do_call(self, name: str, args: tuple, kwargs: dict) -> Any:
+        return self.names[name](*args, **kwargs)
+
+    def do_measure(self, kind: str, name: str, args: tuple, kwargs: dict, options: dict) -> dict:
+        return measure.LOCAL[kind](self.names[name], args, kwargs, **options)
+
+
+def describe(error: BaseException) -> tuple[str, str]:
+    """Nearest builtin type of an exception, and a sentence that says where in the student's code it arose."""
+    kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+    try:
+        text = str(error)[:MAX_TEXT].encode("utf-8", "replace").decode()
+    except BaseException:
+        text = ""
+    if isinstance(error, SyntaxError):
+        text = f"{error.msg} (line {error.lineno})"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith("<") and f.lineno]
+    frames = [f for f in frames if not f.filename.startswith("<frozen")]
+    where = f" (line {frames[-1].lineno} of {frames[-1].filename[1:-1]})" if frames else ""
+    if isinstance(error, SystemExit):
+        text = "the code called exit"
+    return kinds[0] if kinds else "RuntimeError", f"{type(error).__name__}: {text}{where}"
+
+
+def without_magics(source: str) -> str:
+    """The cell without IPython's magics and shell lines, which mean nothing to a plain interpreter."""
+    if source.lstrip().startswith("%%"):
+        return ""
+    lines = source.split("\n")
+    return "\n".join(
+        line[: len(line) - len(line.lstrip())] + "pass" if line.lstrip().startswith(("%", "!")) else line
+        for line in lines
+    )
+
+
+if __name__ == "__main__":
+    importlib.import_module("rooflab")
+    Worker(int(sys.argv[1]), int(sys.argv[2])).serve()

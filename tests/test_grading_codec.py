@@ -1,0 +1,197 @@
+"""The codec carries plain values exactly and refuses everything else, whatever the bytes."""
+
+import contextlib
+import os
+import random
+import struct
+import threading
+import time
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from rooflab.grading import codec
+from rooflab.grading.codec import CodecError, decode, encode
+
+PLAIN = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    255,
+    -(2**63),
+    2**400,
+    1.5,
+    float("inf"),
+    2 - 3j,
+    "",
+    "naïve ✓",
+    b"\0\xff",
+    [],
+    [1, [2.0, (None,)]],
+    (),
+    {"a": 1, 2: [3], (1, "x"): {}, None: b""},
+]
+
+
+@pytest.mark.parametrize("value", PLAIN, ids=repr)
+def test_plain_values_come_back(value):
+    back = decode(encode(value))
+    assert back == value and type(back) is type(value)
+
+
+@pytest.mark.parametrize("dtype", sorted(codec.DTYPES))
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3)], ids=str)
+def test_arrays_come_back(dtype, shape):
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    array = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(kind)
+    back = decode(encode(array))
+    assert type(back) is np.ndarray and back.dtype == array.dtype and back.shape == shape
+    assert back.tobytes() == array.tobytes() and back.flags.writeable
+    if shape == ():
+        scalar = decode(encode(array[()]))
+        assert type(scalar) is type(array[()]) and scalar == array[()]
+
+
+def test_layout_and_byte_order_do_not_matter():
+    array = np.arange(12, dtype=">f4").reshape(3, 4).T[::2]
+    back = decode(encode(array))
+    assert back.dtype == np.float32 and np.array_equal(back, array)
+
+
+def test_nan_keeps_its_bits():
+    value = struct.unpack("<d", b"\x01\0\0\0\0\0\xf8\x7f")[0]
+    assert encode(decode(encode(value))) == encode(value)
+
+
+class Lying(float):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = float.__hash__
+
+
+class Sub(np.ndarray):
+    pass
+
+
+class Named(dict):
+    pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Lying(1.0),
+        [Lying(1.0)],
+        np.zeros(2).view(Sub),
+        np.matrix([[1.0]]),
+        np.ma.array([1.0]),
+        np.array([object()]),
+        np.array(["text"]),
+        np.zeros(2, [("a", int)]),
+        np.datetime64("2020-01-01"),
+        Named(),
+        {Lying(1.0): 1},
+        {frozenset(): 1},
+        {1, 2},
+        object(),
+        len,
+        type,
+        2**10000,
+        "\ud800",
+        range(3),
+        bytearray(b"x"),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_nothing_else_crosses(value):
+    with pytest.raises(CodecError, match="may not cross"):
+        encode(value)
+
+
+def test_endless_nesting_is_refused():
+    loop = []
+    loop.append(loop)
+    with pytest.raises(CodecError, match="nested"):
+        encode(loop)
+    with pytest.raises(CodecError, match="nested"):
+        decode(b"l\x01\0\0\0" * 1000 + b"N")
+
+
+MALFORMED = {
+    "empty": b"",
+    "unknown tag": b"Z",
+    "rest": b"NN",
+    "short float": b"f\0",
+    "empty int": b"i\0\0\0\0",
+    "endless list": b"l\xff\xff\xff\xff",
+    "list of nothing": b"l\xff\xff\xff\xff" + b"N" * 10,
+    "unhashable key": b"d\x01\0\0\0l\0\0\0\0N",
+    "unhashable in key": b"d\x01\0\0\0t\x01\0\0\0l\0\0\0\0N",
+    "array as key": b"d\x01\0\0\0" + encode(np.zeros(1)) + b"N",
+    "key twice": b"d\x02\0\0\0NNNN",
+    "bad text": b"s\x01\0\0\0\xff",
+    "object dtype": b"a\x06object\x00" + b"\0" * 8,
+    "dtype with shape": b"a\x05(3,)f\x00" + b"\0" * 12,
+    "too many sizes": b"a\x05int64\xff",
+    "huge array": b"a\x05int64\x02" + struct.pack("<2Q", 2**62, 2**62),
+    "huge empty array": b"a\x05int64\x02" + struct.pack("<2Q", 2**62, 0),
+    "missing data": b"a\x05int64\x01" + struct.pack("<Q", 3) + b"\0" * 8,
+    "bool of 2": b"a\x04bool\x01" + struct.pack("<Q", 1) + b"\x02",
+    "scalar with sizes": b"g\x05int64\x01" + struct.pack("<Q", 1) + b"\0" * 8,
+}
+
+
+@pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED)
+def test_malformed_bytes_are_refused(body):
+    with pytest.raises(CodecError):
+        decode(body)
+
+
+def test_random_damage_is_refused_or_harmless():
+    rng = random.Random(0)
+    values = [*PLAIN, np.arange(6.0).reshape(2, 3), {"x": [np.float32(2), np.zeros((0, 2), bool)]}]
+    for _ in range(20000):
+        body = bytearray(encode(rng.choice(values)))
+        for _ in range(rng.randint(1, 4)):
+            if body and rng.random() < 0.7:
+                body[rng.randrange(len(body))] = rng.randrange(256)
+            else:
+                body = body[: rng.randint(0, len(body))] + rng.randbytes(rng.randint(0, 3))
+        with contextlib.suppress(CodecError):
+            encode(decode(bytes(body)))
+
+
+def test_messages_through_a_pipe():
+    reader, writer = os.pipe()
+    try:
+        value = {"big": np.arange(300_000.0)}
+        thread = threading.Thread(target=codec.write_message, args=(writer, value))
+        thread.start()
+        back = codec.read_message(reader, time.monotonic() + 5)
+        thread.join()
+        assert np.array_equal(back["big"], value["big"])
+        os.write(writer, b"RLv1\x05")
+        with pytest.raises(TimeoutError):
+            codec.read_message(reader, time.monotonic() + 0.05)
+        os.write(writer, b"hello world, this is no message")
+        with pytest.raises(CodecError):
+            codec.read_message(reader, time.monotonic() + 1)
+    finally:
+        os.close(writer)
+    os.read(reader, 2**16)
+    with pytest.raises(EOFError):
+        codec.read_message(reader)
+    os.close(reader)
+
+
+def test_a_message_that_claims_too_much_is_refused():
+    reader, writer = os.pipe()
+    os.write(writer, b"RLv1" + struct.pack("<Q", 2**60))
+    with pytest.raises(CodecError, match="too large"):
+        codec.read_message(reader)
+    os.close(reader)
+    os.close(writer)
