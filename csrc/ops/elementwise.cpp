@@ -1,0 +1,269 @@
+// The elementwise family: arithmetic, functions, comparisons, where, casts, copies and fills. One launch each.
+#include "kernels/elementwise/elementwise.h"
+
+#include <cstring>
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/compulsory_bytes.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::ElementwiseArgs;
+using kernels::ElementwiseDomain;
+using kernels::ElementwiseInfo;
+using kernels::ElementwiseOperand;
+using enum Device::Type;
+
+const Ladder<ElementwiseArgs> kLadder(
+    "elementwise",
+    {
+        {"v2_vectorised", kCuda, "16-byte accesses, one index computation a vector; adjacent and aligned rows",
+         kernels::elementwise_cuda_v2_accepts, kernels::elementwise_cuda_v2_vectorised},
+        {"v1_strided", kCuda, "one element a thread, op and dtype compiled in", nullptr,
+         kernels::elementwise_cuda_v1_strided},
+        {"v0_reference", kCuda, "one element a thread, op and dtype found at run time, in double", nullptr,
+         kernels::elementwise_cuda_v0_reference},
+        {"v1_staged", kCpu, "blocks through L1, SIMD, all threads", nullptr, kernels::elementwise_cpu_v1_staged},
+        {"v0_reference", kCpu, "one thread, op and dtype found at run time, in double", nullptr,
+         kernels::elementwise_cpu_v0_reference},
+    },
+    [] {
+      std::vector<const char*> names;
+      for (const ElementwiseInfo& info : kernels::kElementwiseOps) names.push_back(info.name);
+      names.push_back("fill");
+      return names;
+    }());
+
+// An input: a tensor, or a number in its place.
+struct Operand {
+  const Tensor* tensor;
+  Scalar scalar;
+
+  Operand(const Tensor& x) : tensor(&x) {}
+  Operand(Scalar x) : tensor(nullptr), scalar(x) {}
+};
+
+// The number's own bits as an element of T.
+template <class T>
+int64_t bits_of(T value) {
+  int64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+
+int64_t bits_of(Scalar scalar, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64: return bits_of(scalar.real);
+    case DType::kFloat32: return bits_of(static_cast<float>(scalar.real));
+    case DType::kFloat16: return bits_of(Half(static_cast<float>(scalar.real)));
+    case DType::kBFloat16: return bits_of(BFloat16(static_cast<float>(scalar.real)));
+    default: return scalar.integer;
+  }
+}
+
+// The number as the dtype holds it: what comparing it with a tensor's elements means.
+double rounded(double number, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: return static_cast<float>(number);
+    case DType::kFloat16: return static_cast<float>(Half(static_cast<float>(number)));
+    case DType::kBFloat16: return static_cast<float>(BFloat16(static_cast<float>(number)));
+    default: return number;
+  }
+}
+
+// Numbers take the dtype of the tensor they meet, which must be able to hold them.
+void check_number(const char* op, Scalar number, DType dtype) {
+  if (is_floating(dtype)) return;
+  const int64_t low = dtype == DType::kInt32 ? INT32_MIN : dtype == DType::kBool ? 0 : INT64_MIN;
+  const int64_t high = dtype == DType::kInt32 ? INT32_MAX : dtype == DType::kBool ? 1 : INT64_MAX;
+  RL_CHECK(static_cast<double>(number.integer) == number.real && number.integer >= low && number.integer <= high, op,
+           "number: expected one that ", name(dtype), " can hold, got ", number.real);
+}
+
+void check_domain(const ElementwiseInfo& info, DType dtype) {
+  const bool accepted = is_floating(dtype) || info.domain == ElementwiseDomain::kAny ||
+                        (info.domain == ElementwiseDomain::kNumeric && dtype != DType::kBool);
+  RL_CHECK(accepted, info.name, "expected a ",
+           info.domain == ElementwiseDomain::kFloating ? "floating-point" : "numeric", " dtype, got ", name(dtype),
+           "; convert with .to()");
+}
+
+bool is_same_view(const Tensor& a, const Tensor& b) {
+  return a.data() == b.data() && a.shape() == b.shape() && a.strides() == b.strides();
+}
+
+// Lays the dimensions of `out` and of the operands, broadcast to it, into args; neighbours that are evenly spaced in
+// all of them become one.
+template <int kArity>
+void set_layout(ElementwiseArgs& args, const Tensor& out, const Operand (&operands)[kArity]) {
+  int ndim = 0;
+  int64_t* strides[kArity + 1];
+  for (int k = 0; k < kArity; ++k) strides[k] = args.inputs[k].strides;
+  strides[kArity] = args.out_strides;
+  for (int d = 0; d < out.ndim(); ++d) {
+    const int64_t size = out.shape()[d];
+    if (size == 1) continue;
+    int64_t steps[kArity + 1];
+    bool merges = ndim > 0;
+    for (int k = 0; k <= kArity; ++k) {
+      const Tensor* x = k < kArity ? operands[k].tensor : &out;
+      const int at = x ? d - (out.ndim() - x->ndim()) : -1;
+      steps[k] = at >= 0 && x->shape()[at] != 1 ? x->strides()[at] : 0;
+      merges = merges && strides[k][ndim - 1] == steps[k] * size;
+    }
+    if (!merges) args.sizes[ndim++] = 1;
+    args.sizes[ndim - 1] *= size;
+    for (int k = 0; k <= kArity; ++k) strides[k][ndim - 1] = steps[k];
+  }
+  if (ndim == 0) {  // one element
+    args.sizes[ndim++] = 1;
+    for (int64_t* stride : strides) stride[0] = 1;
+  }
+  args.ndim = ndim;
+}
+
+// Writes `out`, whose shape the operands broadcast to, in one launch under the name `member`.
+template <int kArity>
+void run(ElementwiseOp op, const char* member, const Operand (&operands)[kArity], DType dtype, const Tensor& out,
+         std::string_view variant) {
+  if (out.numel() == 0) return;
+  const ElementwiseInfo& info = kernels::info(op);
+  const bool moves_bits = op == ElementwiseOp::kWhere || op == ElementwiseOp::kCopy;
+  ElementwiseArgs args;
+  args.op = op;
+  args.dtype = dtype;
+  args.out_dtype = out.dtype();
+  args.count = out.numel();
+  args.out = out.data();
+  Cost cost{0, info.flops() * out.numel(), 0, out.nbytes()};
+  for (int k = 0; k < kArity; ++k) {
+    ElementwiseOperand& input = args.inputs[k];
+    const Tensor* x = operands[k].tensor;
+    input.data = x ? x->data() : nullptr;
+    if (x == nullptr) {
+      check_number(member, operands[k].scalar, dtype);
+      input.scalar = operands[k].scalar;
+      if (moves_bits) input.scalar.integer = bits_of(input.scalar, dtype);
+      if (info.is_comparison()) input.scalar.real = rounded(input.scalar.real, dtype);
+    } else if (k == 0 || operands[k - 1].tensor == nullptr || !is_same_view(*x, *operands[k - 1].tensor)) {
+      cost.bytes_read += compulsory_bytes(*x);
+    }
+  }
+  set_layout(args, out, operands);
+  kLadder.run(out.device(), args, cost, variant, member);
+}
+
+template <int kArity>
+Tensor run_new(ElementwiseOp op, const Operand (&operands)[kArity], DType dtype, DType out_dtype, const Shape& shape,
+               Device device, std::string_view variant) {
+  Tensor out = Tensor::empty(shape, out_dtype, device);
+  run(op, kernels::info(op).name, operands, dtype, out, variant);
+  return out;
+}
+
+// Two operands of which `x`, a tensor, gives dtype and device.
+Tensor binary(ElementwiseOp op, const Operand& a, const Operand& b, const Tensor& x, const Shape& shape,
+              std::string_view variant) {
+  const ElementwiseInfo& info = kernels::info(op);
+  check_domain(info, x.dtype());
+  RL_CHECK(op != ElementwiseOp::kPow || is_floating(x.dtype()) || b.tensor || b.scalar.integer >= 0, "pow",
+           "number: expected an exponent >= 0 for ", name(x.dtype()), ", got ", b.scalar.integer);
+  return run_new(op, {a, b}, x.dtype(), info.is_comparison() ? DType::kBool : x.dtype(), shape, x.device(), variant);
+}
+
+Tensor where_of(const Tensor& condition, const Operand& a, const Operand& b, const Tensor& x, const Shape& shape,
+                std::string_view variant) {
+  RL_CHECK(condition.dtype() == DType::kBool, "where", "condition: expected bool, got ", name(condition.dtype()));
+  check_same_device("where", condition, x);
+  const Shape whole = condition.shape() == shape ? shape : broadcast_shapes("where", condition.shape(), shape);
+  return run_new(ElementwiseOp::kWhere, {Operand(condition), a, b}, x.dtype(), x.dtype(), whole, x.device(), variant);
+}
+
+void check_writable(const char* op, const Tensor& destination) {
+  for (int i = 0; i < destination.ndim(); ++i)
+    RL_CHECK(destination.strides()[i] != 0 || destination.shape()[i] <= 1, op,
+             "destination: an expanded tensor holds one element in many places; copy it first");
+}
+
+}  // namespace
+
+Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant) {
+  const ElementwiseInfo& info = kernels::info(op);
+  const OpScope scope(info.name);
+  check_domain(info, x.dtype());
+  return run_new(op, {Operand(x)}, x.dtype(), x.dtype(), x.shape(), x.device(), variant);
+}
+
+Tensor elementwise(ElementwiseOp op, const Tensor& a, const Tensor& b, std::string_view variant) {
+  const char* name = kernels::info(op).name;
+  const OpScope scope(name);
+  check_same_device(name, a, b);
+  check_same_dtype(name, a, b);
+  if (a.shape() == b.shape()) return binary(op, a, b, a, a.shape(), variant);
+  return binary(op, a, b, a, broadcast_shapes(name, a.shape(), b.shape()), variant);
+}
+
+Tensor elementwise(ElementwiseOp op, const Tensor& a, Scalar b, std::string_view variant) {
+  const OpScope scope(kernels::info(op).name);
+  return binary(op, a, b, a, a.shape(), variant);
+}
+
+Tensor elementwise(ElementwiseOp op, Scalar a, const Tensor& b, std::string_view variant) {
+  const OpScope scope(kernels::info(op).name);
+  return binary(op, a, b, b, b.shape(), variant);
+}
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::string_view variant) {
+  const OpScope scope("where");
+  check_same_device("where", a, b);
+  check_same_dtype("where", a, b);
+  return where_of(condition, a, b, a, broadcast_shapes("where", a.shape(), b.shape()), variant);
+}
+
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b, std::string_view variant) {
+  const OpScope scope("where");
+  return where_of(condition, a, b, a, a.shape(), variant);
+}
+
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b, std::string_view variant) {
+  const OpScope scope("where");
+  return where_of(condition, a, b, b, b.shape(), variant);
+}
+
+Tensor cast(const Tensor& x, DType dtype, std::string_view variant) {
+  if (x.dtype() == dtype) return x;
+  const OpScope scope("cast");
+  return run_new(ElementwiseOp::kCast, {Operand(x)}, x.dtype(), dtype, x.shape(), x.device(), variant);
+}
+
+Tensor copy(const Tensor& x, std::string_view variant) {
+  const OpScope scope("copy");
+  return run_new(ElementwiseOp::kCopy, {Operand(x)}, x.dtype(), x.dtype(), x.shape(), x.device(), variant);
+}
+
+void copy_into(const Tensor& destination, const Tensor& source) {
+  const OpScope scope("copy");
+  check_writable("copy", destination);
+  RL_CHECK(broadcast_shapes("copy", destination.shape(), source.shape()) == destination.shape(), "copy",
+           "source: ", source.shape(), " does not broadcast to ", destination.shape());
+  Tensor from = to_device(source, destination.device());
+  if (from.storage() == destination.storage()) {  // elements may be overwritten before they are read
+    if (is_same_view(from, destination)) return;
+    from = copy(from);
+  }
+  const bool casts = from.dtype() != destination.dtype();
+  const ElementwiseOp op = casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy;
+  run(op, casts ? "cast" : "copy", {Operand(from)}, from.dtype(), destination, {});
+}
+
+void fill(const Tensor& destination, Scalar value) {
+  const OpScope scope("fill");
+  check_writable("fill", destination);
+  run(ElementwiseOp::kCopy, "fill", {Operand(value)}, destination.dtype(), destination, {});
+}
+
+}  // namespace rooflab
