@@ -1,0 +1,108 @@
+"""Profiles on a GPU: what CUPTI sees, of rooflab and of others, and what is left without it."""
+
+import math
+
+import pytest
+
+import rooflab as rl
+from rooflab.profiler import schedule
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture
+def cupti():
+    with rl.profile() as probe:
+        rl.ones(8, device="cuda")
+    if probe.source != "cupti":
+        pytest.skip(probe.reason)
+
+
+def test_cupti_sees_launch_shape_and_symbol(cupti):
+    a = rl.ones(256, 256, device="cuda")
+    rl.matmul(a, a, variant="v0_naive")
+    with rl.profile() as prof, rl.range("here"):
+        rl.matmul(a, a, variant="v0_naive")
+    (kernel,) = prof.kernels
+    assert (kernel.op, kernel.range, kernel.kernel) == ("matmul", "here", "matmul_cuda_v0_naive")
+    assert kernel.name.startswith("matmul_cuda_v0_naive")
+    assert min(kernel.grid) >= 1 and math.prod(kernel.block) > 1 and kernel.registers > 0
+    assert kernel.device == "cuda:0"
+
+
+def test_cublas_kernels_are_gemm(cupti):
+    a = rl.ones(512, 512, dtype="bfloat16", device="cuda")
+    rl.matmul(a, a, variant="library")
+    with rl.profile() as prof:
+        for _ in range(3):
+            rl.matmul(a, a, variant="library")
+            prof.step()
+    counts = prof.count_kernels()
+    assert counts["gemm"] >= 1 and counts["gemm"] + counts["memory"] == counts["total"]
+    assert sum(kernel.cost.macs for kernel in prof.kernels) == 3 * 512**3
+    assert all(kernel.op == "matmul" and kernel.kernel == "matmul_cuda_library" for kernel in prof.kernels)
+
+
+def test_events_and_cupti_tell_the_same(cupti):
+    x = rl.ones(4096, 4096, device="cuda")
+    rl.gelu(x)
+    found = {}
+    for source in ("cupti", "cuda events"):
+        with rl.profile(schedule(warmup=1, active=5), source=source) as prof:
+            for _ in range(6):
+                rl.gelu(x)
+                prof.step()
+        assert prof.source == source and prof.count_kernels()["total"] == 1
+        found[source] = sorted(kernel.duration_us for kernel in prof.kernels)[2]
+    assert found["cupti"] <= found["cuda events"] <= found["cupti"] * 1.5 + 15
+
+
+def test_launches_that_no_source_times_are_reported_as_dropped():
+    x = rl.ones(8, device="cuda")
+    with pytest.warns(RuntimeWarning, match="1 kernel records are missing"), rl.profile(source="cpu clock") as prof:
+        rl.exp(x)
+    assert prof.dropped == 1 and prof.kernels == []
+
+
+def test_copies_between_devices_are_memory():
+    x = rl.ones(1024, device="cuda")
+    with rl.profile() as prof:
+        x.cpu()
+    (kernel,) = prof.kernels
+    assert (kernel.op, kernel.category, kernel.cost.bytes) == ("memcpy", "memory", 2 * 4096)
+
+
+@pytest.mark.peer
+def test_kernels_of_pytorch_are_seen(cupti):
+    torch = pytest.importorskip("torch")
+    x = torch.ones(256, 256, device="cuda", dtype=torch.bfloat16)
+
+    def step():
+        torch.softmax(x @ x, dim=-1)
+
+    step()
+    with rl.profile() as prof:
+        for _ in range(2):
+            step()
+            prof.step()
+    counts = prof.count_kernels()
+    assert (counts["softmax"], counts["total"]) == (1, counts["gemm"] + 1) and counts["gemm"] >= 1
+    assert {(kernel.op, kernel.id) for kernel in prof.kernels} == {("", 0)}
+
+
+@pytest.mark.peer
+def test_a_running_pytorch_profiler_keeps_cupti(cupti):
+    torch = pytest.importorskip("torch")
+    from torch.profiler import ProfilerActivity
+
+    x = rl.ones(8, device="cuda")
+    with torch.profiler.profile(activities=[ProfilerActivity.CUDA]):
+        with rl.profile() as prof:
+            rl.exp(x)
+        with pytest.raises(RuntimeError, match="held by PyTorch's profiler"), rl.profile(source="cupti"):
+            pass
+    assert prof.source == "cuda events" and "PyTorch" in prof.reason
+    assert [kernel.op for kernel in prof.kernels] == ["exp"]
+    with rl.profile() as after:
+        rl.exp(x)
+    assert after.source == "cupti" and [kernel.op for kernel in after.kernels] == ["exp"]
