@@ -93,7 +93,7 @@ class Profile:
 
     schedule: Schedule | None = None
     wanted_source: str = "auto"
-    source: str = field(default="", init=False)
+    source: str = field(default="none", init=False)
     reason: str = field(default="no step was profiled yet", init=False)
     dropped: int = field(default=0, init=False)
 
