@@ -1,0 +1,137 @@
+// Rows of a (rows, D) matrix held in registers while a group of threads works on them, so that each is read once.
+// A group is 1 to 32 neighbouring lanes (several rows a block) or a whole block (one row). A thread holds up to eight
+// vectors of 16 bytes, a group's width apart: all its loads are in flight before the first is used.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector_load.cuh"
+
+namespace rooflab::kernels {
+
+// How rows are dealt to threads; a block is (group, rows_per_block) threads.
+struct RowPlan {
+  int vectors;  // that a thread holds
+  int group;    // threads on a row
+  int rows_per_block;
+  bool block_per_row;  // the group may be wider than a warp
+  unsigned blocks;
+};
+
+constexpr int kSharedBlockThreads = 128;  // of a block with several rows
+constexpr int kMaxRowThreads = 1024;      // of a block with one row; each thread holds 32 elements
+constexpr int64_t kMaxRowElements = 32 * kMaxRowThreads;
+template <class T>
+constexpr int kBlockVectors = 32 / kVectorWidth<T>;
+
+// One block for every `per_block` items, as far as a grid goes: kernels stride over the rest.
+inline unsigned grid_for(int64_t items, int64_t per_block = 1) {
+  return static_cast<unsigned>(std::min<int64_t>((items + per_block - 1) / per_block, INT32_MAX));
+}
+
+// Threads for a block that walks over a row of D element by element.
+inline unsigned row_threads(int64_t d) {
+  return static_cast<unsigned>(std::clamp<int64_t>((d + 255) / 256 * kWarp, kWarp, 512));
+}
+
+inline bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
+
+// True when rows can be held in registers: not double, short enough, and every row begins and ends on 16 bytes.
+inline bool rows_fit_tile(DType dtype, int64_t d, const void* x, int64_t x_row_stride, const void* y) {
+  const int64_t size = size_of(dtype);
+  return dtype != DType::kFloat64 && d <= kMaxRowElements && d * size % 16 == 0 && x_row_stride * size % 16 == 0 &&
+         is_aligned(x) && is_aligned(y);
+}
+
+// As many vectors a thread as wanted while a warp can hold the row so; eight lanes or more where possible (a line of
+// 128 bytes).
+template <class T>
+RowPlan plan_rows(int64_t rows, int64_t d, int wanted_vectors = 3) {
+  const int row_vectors = static_cast<int>(d / kVectorWidth<T>);
+  RowPlan plan{};
+  if (row_vectors <= 5 * kWarp) {
+    plan.group = 1;
+    while (plan.group < std::min(row_vectors, 8) || (plan.group < kWarp && plan.group * wanted_vectors < row_vectors))
+      plan.group *= 2;
+    plan.vectors = (row_vectors + plan.group - 1) / plan.group;
+    plan.rows_per_block = kSharedBlockThreads / plan.group;
+  } else {
+    plan.vectors = kBlockVectors<T>;
+    plan.group = (row_vectors + plan.vectors * kWarp - 1) / (plan.vectors * kWarp) * kWarp;
+    plan.rows_per_block = 1;
+    plan.block_per_row = true;
+  }
+  plan.blocks = grid_for(rows, plan.rows_per_block);
+  return plan;
+}
+
+// Calls launch.operator()<kVectors, kBlockPerRow>() for the plan.
+template <class T, class Launch>
+void dispatch_row_plan(const RowPlan& plan, Launch&& launch) {
+  if (plan.block_per_row) return launch.template operator()<kBlockVectors<T>, true>();
+  switch (plan.vectors) {
+    case 1: return launch.template operator()<1, false>();
+    case 2: return launch.template operator()<2, false>();
+    case 3: return launch.template operator()<3, false>();
+    case 4: return launch.template operator()<4, false>();
+    default: return launch.template operator()<5, false>();
+  }
+}
+
+// Calls launch.operator()<T>() for the element types that tiles hold.
+template <class Launch>
+void dispatch_tile_type(DType dtype, Launch&& launch) {
+  switch (dtype) {
+    case DType::kFloat32: return launch.template operator()<float>();
+    case DType::kFloat16: return launch.template operator()<__half>();
+    default: return launch.template operator()<__nv_bfloat16>();
+  }
+}
+
+// What one thread holds of a row.
+template <class T, int kVectors>
+struct RowTile {
+  static constexpr int kWidth = kVectorWidth<T>;
+  Vector<T, kWidth> vectors[kVectors];
+
+  // Elements past the row's end become `fill`, which should not disturb what is computed.
+  __device__ __forceinline__ void load(const T* row, int row_vectors, T fill) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const int at = threadIdx.x + v * blockDim.x;
+      if (at < row_vectors) {
+        vectors[v] = load_vector<kWidth>(row + at * kWidth);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) vectors[v][i] = fill;
+      }
+    }
+  }
+
+  // Writes result(v, at), kWidth floats, in place of vector v, whose first element is number `at` of the row.
+  template <class Result>
+  __device__ __forceinline__ void store(T* row, int row_vectors, Result&& result) const {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const int at = threadIdx.x + v * blockDim.x;
+      if (at >= row_vectors) continue;
+      const Vector<float, kWidth> out = result(v, at * kWidth);
+      store_vector(row + at * kWidth, from_float<T>(out));
+    }
+  }
+};
+
+// The elements of a weight or bias that go with a vector; a missing one (null) stands for `missing` everywhere. Kept in
+// L1 between rows: registers are dearer.
+template <int kWidth, class T>
+__device__ __forceinline__ Vector<float, kWidth> load_parameter(const T* parameter, int at, float missing) {
+  if (parameter) return to_float(load_vector<kWidth>(parameter + at));
+  Vector<float, kWidth> all;
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) all[i] = missing;
+  return all;
+}
+
+}  // namespace rooflab::kernels

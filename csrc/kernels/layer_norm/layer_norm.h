@@ -1,0 +1,44 @@
+// layer_norm: y[n, d] = (x[n, d] - mean_d x[n, :]) / sqrt(var_d x[n, :] + eps) * weight[d] + bias[d], over rows of
+// length D, with var the mean of the squared distances from the mean, computed as such (no difference of two large
+// sums).
+//
+// Ladder, CUDA:
+//   v0 reference      one thread a row, three passes over it: mean, variance, result
+//   v1 block per row  one block a row, neighbouring threads on neighbouring elements; later passes find the row in L1
+//   v2 one pass       the row waits in registers, read once with 16-byte loads; rows up to 64 KiB
+// Ladder, CPU:
+//   v0 reference      one thread, three passes
+//   v1 simd           all cores, SIMD; later passes find the row in L1, the result bypasses the caches
+//
+// FLOPs: 7 an element (sum; subtract, square, sum; two multiplications, add). Compulsory bytes: each element of x,
+// weight and bias read once, each of y written once. Roof: memory bandwidth everywhere.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "kernels/common/cpu_isa.h"
+
+namespace rooflab::kernels {
+
+struct LayerNormArgs {
+  const void* x;       // (N, D), elements of a row adjacent
+  const void* weight;  // (D), contiguous; null: all ones
+  const void* bias;    // (D), contiguous; null: all zeros
+  void* y;             // (N, D), contiguous
+  int64_t n, d;
+  int64_t x_row_stride;  // in elements; 0 repeats a row
+  double eps;
+  DType dtype;
+};
+
+void layer_norm_cpu_v0_reference(const LayerNormArgs&, Stream);
+ROOFLAB_PER_ISA(layer_norm_cpu_v1_simd, LayerNormArgs)
+
+[[gnu::weak]] void layer_norm_cuda_v0_reference(const LayerNormArgs&, Stream);
+[[gnu::weak]] void layer_norm_cuda_v1_block_per_row(const LayerNormArgs&, Stream);
+[[gnu::weak]] void layer_norm_cuda_v2_one_pass(const LayerNormArgs&, Stream);
+[[gnu::weak]] bool layer_norm_cuda_v2_accepts(const LayerNormArgs&);
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,153 @@
+// The CUDA rungs of layer_norm: see layer_norm.h for what they compute and what was measured.
+#include "core/cuda_check.cuh"
+#include "core/dispatch.h"
+#include "kernels/common/row_tile.cuh"
+#include "kernels/layer_norm/layer_norm.h"
+
+namespace rooflab::kernels {
+namespace {
+
+template <class T>
+__global__ void layer_norm_cuda_v0_reference_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n,
+                                                    int64_t d, int64_t x_row_stride, double eps) {
+  for (int64_t row = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; row < n; row += int64_t{gridDim.x} * blockDim.x) {
+    const T* in = x + row * x_row_stride;
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < d; ++i) sum += to_float(in[i]);
+    const double mean = sum / d;
+    for (int64_t i = 0; i < d; ++i) squares += (to_float(in[i]) - mean) * (to_float(in[i]) - mean);
+    const double scale = 1 / sqrt(squares / d + eps);
+    for (int64_t i = 0; i < d; ++i) {
+      const double gain = weight ? static_cast<double>(to_float(weight[i])) : 1.0;
+      const double offset = bias ? static_cast<double>(to_float(bias[i])) : 0.0;
+      y[row * d + i] = round_to<T>((to_float(in[i]) - mean) * scale * gain + offset);
+    }
+  }
+}
+
+template <class T, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(512)
+    layer_norm_cuda_v1_block_per_row_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int64_t d,
+                                            int64_t x_row_stride, A eps) {
+  __shared__ typename BlockReduction<A>::Scratch scratch;
+  BlockReduction<A> block(scratch);
+  for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
+    const T* in = x + row * x_row_stride;
+    A sum = 0, squares = 0;
+    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) sum += to_float(in[i]);
+    const A mean = block.reduce(sum, A{0}, Add{}) / static_cast<A>(d);
+    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+      const A distance = to_float(in[i]) - mean;
+      squares += distance * distance;
+    }
+    const A scale = 1 / sqrt(block.reduce(squares, A{0}, Add{}) / static_cast<A>(d) + eps);
+    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+      const A gain = weight ? static_cast<A>(to_float(weight[i])) : A{1};
+      const A offset = bias ? static_cast<A>(to_float(bias[i])) : A{0};
+      y[row * d + i] = round_to<T>((to_float(in[i]) - mean) * scale * gain + offset);
+    }
+  }
+}
+
+template <class T, int kVectors, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 6)
+    layer_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
+                                       int64_t x_row_stride, float eps) {
+  using Tile = RowTile<T, kVectors>;
+  constexpr int kWidth = Tile::kWidth;
+  __shared__ typename BlockReduction<float>::Scratch scratch;
+  BlockReduction<float> block(scratch);
+  const float per_element = 1.0f / (row_vectors * kWidth);
+  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
+    const int64_t row = first + threadIdx.y;
+    Tile tile;
+    tile.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
+
+    float sum = 0, squares = 0;
+    Vector<float, kWidth> values[kVectors];
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      values[v] = to_float(tile.vectors[v]);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) sum += values[v][i];
+    }
+    sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
+    if constexpr (kBlockPerRow) sum = block.across_warps(sum, 0.0f, Add{});
+    const float mean = sum * per_element;
+
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const float inside = threadIdx.x + v * blockDim.x < row_vectors ? 1.0f : 0.0f;
+      float vector_squares = 0;
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        values[v][i] -= mean;
+        vector_squares += values[v][i] * values[v][i];
+      }
+      squares += inside * vector_squares;
+    }
+    squares = warp_reduce(squares, Add{}, kBlockPerRow ? kWarp : blockDim.x);
+    if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
+    const float scale = 1.0f / sqrtf(squares * per_element + eps);
+
+    if (row < n)
+      tile.store(y + row * row_vectors * kWidth, row_vectors, [&](int v, int at) {
+        const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, at, 1.0f);
+        const Vector<float, kWidth> offset = load_parameter<kWidth>(bias, at, 0.0f);
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) values[v][i] = values[v][i] * (scale * gain[i]) + offset[i];
+        return values[v];
+      });
+  }
+}
+
+template <class T>
+void launch_one_pass(const LayerNormArgs& args, cudaStream_t stream) {
+  const RowPlan plan = plan_rows<T>(args.n, args.d, 5);
+  dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+    layer_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>
+        <<<plan.blocks, dim3(plan.group, plan.rows_per_block), 0, stream>>>(
+            static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<const T*>(args.bias),
+            static_cast<T*>(args.y), args.n, static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride,
+            static_cast<float>(args.eps));
+  });
+}
+
+}  // namespace
+
+void layer_norm_cuda_v0_reference(const LayerNormArgs& args, Stream stream) {
+  if (args.n == 0 || args.d == 0) return;
+  dispatch_floating(args.dtype, "layer_norm", [&]<class Element>() {
+    using T = cuda_type_t<Element>;
+    layer_norm_cuda_v0_reference_kernel<T><<<grid_for(args.n, 128), 128, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+        static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<const T*>(args.bias),
+        static_cast<T*>(args.y), args.n, args.d, args.x_row_stride, args.eps);
+  });
+  cuda_check_launch("layer_norm");
+}
+
+void layer_norm_cuda_v1_block_per_row(const LayerNormArgs& args, Stream stream) {
+  if (args.n == 0 || args.d == 0) return;
+  dispatch_floating(args.dtype, "layer_norm", [&]<class Element>() {
+    using T = cuda_type_t<Element>;
+    layer_norm_cuda_v1_block_per_row_kernel<T>
+        <<<grid_for(args.n), row_threads(args.d), 0, static_cast<cudaStream_t>(stream.handle)>>>(
+            static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<const T*>(args.bias),
+            static_cast<T*>(args.y), args.n, args.d, args.x_row_stride, static_cast<accumulator_t<T>>(args.eps));
+  });
+  cuda_check_launch("layer_norm");
+}
+
+bool layer_norm_cuda_v2_accepts(const LayerNormArgs& args) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight) &&
+         is_aligned(args.bias);
+}
+
+void layer_norm_cuda_v2_one_pass(const LayerNormArgs& args, Stream stream) {
+  if (args.n == 0 || args.d == 0) return;
+  dispatch_tile_type(args.dtype,
+                     [&]<class T>() { launch_one_pass<T>(args, static_cast<cudaStream_t>(stream.handle)); });
+  cuda_check_launch("layer_norm");
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,56 @@
+// The reference rung of reduce on the CPU: see reduce.h.
+#include <cmath>
+#include <type_traits>
+
+#include "core/dispatch.h"
+#include "kernels/common/reference.h"
+#include "kernels/reduce/reduce.h"
+
+namespace rooflab::kernels {
+namespace {
+
+double reduce_numbers(const ReduceArgs& args, auto&& element) {
+  double value = args.op == ReduceOp::kMax ? -INFINITY : 0;
+  for (int64_t k = 0; k < args.reduced; ++k) {
+    const double x = element(k);
+    if (args.op != ReduceOp::kMax)
+      value += x;
+    else if (x > value || std::isnan(x))
+      value = x;
+  }
+  return args.op == ReduceOp::kMean ? value / static_cast<double>(args.reduced) : value;
+}
+
+int64_t reduce_integers(const ReduceArgs& args, auto&& element) {
+  int64_t value = args.op == ReduceOp::kMax ? INT64_MIN : 0;
+  for (int64_t k = 0; k < args.reduced; ++k) {
+    const int64_t x = element(k);
+    if (args.op == ReduceOp::kMax)
+      value = std::max(value, x);
+    else
+      value = static_cast<int64_t>(static_cast<uint64_t>(value) + static_cast<uint64_t>(x));  // wraps around
+  }
+  return value;
+}
+
+}  // namespace
+
+void reduce_cpu_v0_reference(const ReduceArgs& args, Stream) {
+  dispatch_all(args.dtype, "reduce", [&]<class T>() {
+    for (int64_t o = 0; o < args.outer; ++o)
+      for (int64_t i = 0; i < args.inner; ++i) {
+        const T* x = static_cast<const T*>(args.x) + o * args.outer_stride + i * args.inner_stride;
+        const int64_t at = o * args.inner + i;
+        if constexpr (!std::is_integral_v<T>)
+          static_cast<T*>(args.y)[at] =
+              from_double<T>(reduce_numbers(args, [&](int64_t k) { return to_double(x[k * args.reduced_stride]); }));
+        else if (const auto element = [&](int64_t k) { return static_cast<int64_t>(x[k * args.reduced_stride]); };
+                 args.op == ReduceOp::kMax)
+          static_cast<T*>(args.y)[at] = static_cast<T>(reduce_integers(args, element));
+        else
+          static_cast<int64_t*>(args.y)[at] = reduce_integers(args, element);
+      }
+  });
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,190 @@
+// The SIMD rung of reduce on the CPU: see reduce.h for what it computes and what was measured.
+#include "kernels/common/row_simd.h"
+#include "kernels/reduce/reduce.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+constexpr int64_t kColumns = 64;   // outputs of a task, neighbours in y
+constexpr int64_t kTasks = 64;     // the reduced axis is cut into pieces until there are so many
+constexpr int64_t kChunk = 16384;  // elements folded in float before the result joins a total in double
+constexpr int64_t kGather = 512;
+
+template <class T>
+struct TotalOf {
+  using type = double;
+};
+template <>
+struct TotalOf<int64_t> {
+  using type = int64_t;
+};
+template <>
+struct TotalOf<int32_t> {
+  using type = int64_t;
+};
+template <>
+struct TotalOf<bool> {
+  using type = int64_t;
+};
+template <class T>
+using total_t = typename TotalOf<T>::type;
+template <class T>
+constexpr bool kIsInteger = static_cast<total_t<T>>(0.5) == 0;
+
+template <bool kMax>
+ROOFLAB_INLINE double fold(double a, double b) {
+  return kMax ? (a > b || a != a ? a : b) : a + b;
+}
+template <bool kMax>
+ROOFLAB_INLINE int64_t fold(int64_t a, int64_t b) {  // sums wrap around
+  return kMax ? (a > b ? a : b) : static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+template <bool kMax, class A>
+constexpr A identity() {
+  if constexpr (!kMax) return 0;
+  return static_cast<A>(0.5) == 0 ? static_cast<A>(INT64_MIN) : static_cast<A>(-__builtin_inf());
+}
+
+// n neighbours.
+template <bool kMax, class T>
+total_t<T> fold_along(const T* x, int64_t n) {
+  total_t<T> total = identity<kMax, total_t<T>>();
+  if constexpr (kIsInteger<T>) {
+    for (int64_t i = 0; i < n; ++i) total = fold<kMax>(total, static_cast<int64_t>(x[i]));
+  } else {
+    for (int64_t begin = 0; begin < n; begin += kChunk) {
+      const T* chunk = x + begin;
+      const int64_t size = n - begin < kChunk ? n - begin : kChunk;
+      if constexpr (kMax)
+        total = fold<kMax>(total, max_row(chunk, size));
+      else
+        total += sum_row<T>(
+            size, [&](int64_t i, int64_t lanes)
+                      __attribute__((always_inline)) { return load_lanes(chunk + i, lanes); });
+    }
+  }
+  return total;
+}
+
+// n elements, `stride` apart.
+template <bool kMax, class T>
+total_t<T> fold_strided(const T* x, int64_t n, int64_t stride) {
+  if (stride == 1) return fold_along<kMax>(x, n);
+  total_t<T> total = identity<kMax, total_t<T>>();
+  T gathered[kGather];
+  for (int64_t begin = 0; begin < n; begin += kGather) {
+    const int64_t size = n - begin < kGather ? n - begin : kGather;
+    for (int64_t i = 0; i < size; ++i) gathered[i] = x[(begin + i) * stride];
+    total = fold<kMax>(total, fold_along<kMax>(gathered, size));
+  }
+  return total;
+}
+
+// kVectors vectors of neighbouring columns, each over n elements that are `stride` apart.
+template <bool kMax, int kVectors, class T>
+void fold_across(const T* x, int64_t n, int64_t stride, total_t<T>* totals) {
+  using S = typename ComputeOf<T>::type;
+  constexpr int64_t kLanes = SimdOf<T>::kLanes, kRows = 256;
+  for (int64_t begin = 0; begin < n; begin += kRows) {
+    const int64_t end = n - begin < kRows ? n : begin + kRows;
+    SimdOf<T> columns[kVectors];
+    for (int v = 0; v < kVectors; ++v) columns[v] = load<T>(x + begin * stride + v * kLanes);
+    for (int64_t k = begin + 1; k < end; ++k)
+      for (int v = 0; v < kVectors; ++v) {
+        const SimdOf<T> value = load<T>(x + k * stride + v * kLanes);
+        columns[v] = kMax ? max(columns[v], value) : columns[v] + value;
+      }
+    S lanes[kVectors * kLanes];
+    for (int v = 0; v < kVectors; ++v) store<S>(lanes + v * kLanes, columns[v]);
+    for (int c = 0; c < kVectors * kLanes; ++c) totals[c] = fold<kMax>(totals[c], static_cast<double>(lanes[c]));
+  }
+}
+
+// `columns` neighbours in y, each over n elements of x.
+template <bool kMax, class T>
+void fold_columns(const T* x, int64_t n, const ReduceArgs& args, int64_t columns, total_t<T>* totals) {
+  for (int64_t c = 0; c < columns; ++c) totals[c] = identity<kMax, total_t<T>>();
+  int64_t c = 0;
+  if constexpr (!kIsInteger<T>) {
+    constexpr int64_t kLanes = SimdOf<T>::kLanes;
+    if (args.inner_stride == 1) {
+      for (; c + 4 * kLanes <= columns; c += 4 * kLanes)
+        fold_across<kMax, 4>(x + c, n, args.reduced_stride, totals + c);
+      for (; c + kLanes <= columns; c += kLanes) fold_across<kMax, 1>(x + c, n, args.reduced_stride, totals + c);
+    }
+  }
+  for (; c < columns; ++c) totals[c] = fold_strided<kMax>(x + c * args.inner_stride, n, args.reduced_stride);
+}
+
+template <class T>
+ROOFLAB_INLINE void write_result(void* y, int64_t i, double value) {
+  store<T>(static_cast<T*>(y) + i, SimdOf<T>(static_cast<typename ComputeOf<T>::type>(value)), 1);
+}
+
+template <bool kMax, class T>
+void run(const ReduceArgs& args) {
+  using A = total_t<T>;
+  const int64_t groups_of_row = (args.inner + kColumns - 1) / kColumns, groups = args.outer * groups_of_row;
+  if (groups == 0) return;
+  const int64_t width = args.inner < kColumns ? args.inner : kColumns;
+  const int64_t most = groups < kTasks ? kTasks / groups : 1, worth = args.reduced * width / 65536;
+  const int64_t pieces = worth < 1 ? 1 : worth < most ? worth : most;
+  const double divisor = args.op == ReduceOp::kMean ? static_cast<double>(args.reduced) : 1;
+
+  const auto finish = [&](int64_t group, int64_t columns, const A* totals) {
+    const int64_t at = group / groups_of_row * args.inner + group % groups_of_row * kColumns;
+    for (int64_t c = 0; c < columns; ++c) {
+      if constexpr (!kIsInteger<T>)
+        write_result<T>(args.y, at + c, totals[c] / divisor);
+      else if constexpr (kMax)
+        static_cast<T*>(args.y)[at + c] = static_cast<T>(totals[c]);
+      else
+        static_cast<int64_t*>(args.y)[at + c] = totals[c];
+    }
+  };
+  const auto columns_of = [&](int64_t group) {
+    const int64_t left = args.inner - group % groups_of_row * kColumns;
+    return left < kColumns ? left : kColumns;
+  };
+
+  A partial[kTasks * kColumns];
+  const int64_t elements = args.reduced / pieces * width + 1;
+  parallel_for(groups * pieces, elements < 32768 ? 32768 / elements : 1, [&](int64_t first, int64_t last) {
+    for (int64_t task = first; task < last; ++task) {
+      const int64_t group = task / pieces, piece = task % pieces, columns = columns_of(group);
+      const int64_t begin = args.reduced * piece / pieces, end = args.reduced * (piece + 1) / pieces;
+      const T* x = static_cast<const T*>(args.x) + group / groups_of_row * args.outer_stride +
+                   group % groups_of_row * kColumns * args.inner_stride + begin * args.reduced_stride;
+      A own[kColumns];
+      A* totals = pieces == 1 ? own : partial + task * kColumns;
+      fold_columns<kMax>(x, end - begin, args, columns, totals);
+      if (pieces == 1) finish(group, columns, totals);
+    }
+  });
+  if (pieces == 1) return;
+  for (int64_t group = 0; group < groups; ++group) {
+    A* totals = partial + group * pieces * kColumns;
+    for (int64_t piece = 1; piece < pieces; ++piece)
+      for (int64_t c = 0; c < columns_of(group); ++c) totals[c] = fold<kMax>(totals[c], totals[piece * kColumns + c]);
+    finish(group, columns_of(group), totals);
+  }
+}
+
+template <class T>
+void run_op(const ReduceArgs& args) {
+  args.op == ReduceOp::kMax ? run<true, T>(args) : run<false, T>(args);
+}
+
+}  // namespace
+
+void reduce_cpu_v1_simd(const ReduceArgs& args, Stream) {
+  switch (args.dtype) {
+    case DType::kInt64: return run_op<int64_t>(args);
+    case DType::kInt32: return run_op<int32_t>(args);
+    case DType::kBool: return run_op<bool>(args);
+    default: return with_floating(args.dtype, [&]<class T>() { run_op<T>(args); });
+  }
+}
+
+}  // namespace rooflab::kernels::ROOFLAB_ISA

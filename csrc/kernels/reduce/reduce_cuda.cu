@@ -1,0 +1,54 @@
+// The CUDA rungs of reduce that take any layout and dtype: see reduce.h for what they compute.
+#include "kernels/reduce/reduction.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+template <class R>
+__global__ void reduce_cuda_v0_reference_kernel(const typename R::Element* x, typename R::Result* y, ReduceArgs args,
+                                                double divisor) {
+  using A = std::conditional_t<std::is_integral_v<typename R::Element>, int64_t, double>;
+  const int64_t outputs = args.outer * args.inner, threads = gridDim.x * int64_t{blockDim.x};
+  for (int64_t output = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; output < outputs; output += threads) {
+    const typename R::Element* from =
+        x + output / args.inner * args.outer_stride + output % args.inner * args.inner_stride;
+    A value = R::template identity<A>();
+    for (int64_t k = 0; k < args.reduced; ++k) value = R{}(value, accumulated<A>(from[k * args.reduced_stride]));
+    y[output] = finish<R>(value, divisor);
+  }
+}
+
+template <class R>
+__global__ void __launch_bounds__(256)
+    reduce_cuda_v1_block_tree_kernel(const typename R::Element* x, typename R::Result* y,
+                                     typename R::Accumulator* partial, ReduceArgs args, ReducePlan plan,
+                                     double divisor) {
+  reduce_tiles<R, 1, false>(x, y, partial, args, plan, divisor);
+}
+
+}  // namespace
+
+void reduce_cuda_v0_reference(const ReduceArgs& args, Stream stream) {
+  const int64_t outputs = args.outer * args.inner;
+  if (outputs == 0) return;
+  const auto blocks = static_cast<unsigned>(std::min<int64_t>((outputs + 127) / 128, INT32_MAX));
+  dispatch_all(args.dtype, "reduce", [&]<class T>() {
+    dispatch_reduction<cuda_type_t<T>>(args, [&]<class R>() {
+      reduce_cuda_v0_reference_kernel<R><<<blocks, 128, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+          static_cast<const typename R::Element*>(args.x), static_cast<typename R::Result*>(args.y), args,
+          reduce_divisor(args));
+    });
+  });
+  cuda_check_launch("reduce");
+}
+
+void reduce_cuda_v1_block_tree(const ReduceArgs& args, Stream stream) {
+  if (args.outer * args.inner == 0) return;
+  dispatch_all(args.dtype, "reduce", [&]<class T>() {
+    dispatch_reduction<cuda_type_t<T>>(args, [&]<class R>() {
+      launch_reduce<R>(reduce_cuda_v1_block_tree_kernel<R>, args, plan_reduce(args, 1, false), stream);
+    });
+  });
+}
+
+}  // namespace rooflab::kernels

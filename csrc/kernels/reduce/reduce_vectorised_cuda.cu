@@ -1,0 +1,36 @@
+// The vectorised CUDA rung of reduce: see reduce.h for what it computes.
+#include "kernels/reduce/reduction.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+template <class R, bool kAlong>
+__global__ void __launch_bounds__(256)
+    reduce_cuda_v2_vectorised_kernel(const typename R::Element* x, typename R::Result* y,
+                                     typename R::Accumulator* partial, ReduceArgs args, ReducePlan plan,
+                                     double divisor) {
+  reduce_tiles<R, kVectorWidth<typename R::Element>, kAlong>(x, y, partial, args, plan, divisor);
+}
+
+template <class T>
+void launch_vectorised(const ReduceArgs& args, Stream stream) {
+  const bool along = reduce_vectorises(args, true);
+  const ReducePlan plan = plan_reduce(args, kVectorWidth<T>, along);
+  dispatch_reduction<T>(args, [&]<class R>() {
+    launch_reduce<R>(along ? reduce_cuda_v2_vectorised_kernel<R, true> : reduce_cuda_v2_vectorised_kernel<R, false>,
+                     args, plan, stream);
+  });
+}
+
+}  // namespace
+
+void reduce_cuda_v2_vectorised(const ReduceArgs& args, Stream stream) {
+  if (args.outer * args.inner == 0) return;
+  switch (args.dtype) {
+    case DType::kFloat32: return launch_vectorised<float>(args, stream);
+    case DType::kFloat16: return launch_vectorised<__half>(args, stream);
+    default: return launch_vectorised<__nv_bfloat16>(args, stream);
+  }
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,175 @@
+// What the CUDA rungs of reduce share: the reductions themselves, and the kernels behind v1 and v2.
+#pragma once
+
+#include <type_traits>
+
+#include "core/cuda_check.cuh"
+#include "core/dispatch.h"
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector_load.cuh"
+#include "kernels/reduce/reduce.h"
+
+namespace rooflab::kernels {
+
+// Integers and bool accumulate in int64.
+template <class T>
+using reduce_accumulator_t = std::conditional_t<std::is_integral_v<T>, int64_t, accumulator_t<T>>;
+
+template <class A, class T>
+__device__ __forceinline__ A accumulated(T value) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<A>(value);
+  else
+    return static_cast<A>(to_float(value));
+}
+
+template <class T>
+struct Sum : Add {
+  using Element = T;
+  using Accumulator = reduce_accumulator_t<T>;
+  using Result = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
+  template <class A>
+  static __device__ __forceinline__ A identity() {
+    return A{0};
+  }
+};
+
+template <class T>
+struct Maximum : Max {
+  using Element = T;
+  using Accumulator = reduce_accumulator_t<T>;
+  using Result = T;
+  template <class A>
+  static __device__ __forceinline__ A identity() {
+    if constexpr (std::is_integral_v<A>)
+      return INT64_MIN;
+    else
+      return -static_cast<A>(INFINITY);
+  }
+};
+
+// The divisor is the count for a mean, and 1 otherwise.
+template <class R, class A>
+__device__ __forceinline__ typename R::Result finish(A value, double divisor) {
+  if constexpr (std::is_integral_v<A>)
+    return static_cast<typename R::Result>(value);
+  else
+    return round_to<typename R::Result>(value / static_cast<A>(divisor));
+}
+
+inline double reduce_divisor(const ReduceArgs& args) {
+  return args.op == ReduceOp::kMean ? static_cast<double>(args.reduced) : 1.0;
+}
+
+// Calls f.operator()<R>() with R the reduction of T that args ask for.
+template <class T, class F>
+void dispatch_reduction(const ReduceArgs& args, F&& f) {
+  if (args.op == ReduceOp::kMax)
+    f.template operator()<Maximum<T>>();
+  else
+    f.template operator()<Sum<T>>();
+}
+
+// One block folds its tile of outputs over its part of the reduced axis, into y, or into partial[split, outer, inner]
+// where there are several parts.
+template <class R, int kWidth, bool kAlong>
+__device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typename R::Result* y,
+                                             typename R::Accumulator* partial, const ReduceArgs& args,
+                                             const ReducePlan& plan, double divisor) {
+  using A = typename R::Accumulator;
+  constexpr int kFolded = kAlong ? 1 : kWidth, kUnroll = 4;
+  const R fold;
+  __shared__ A shared[256 * kFolded];
+  A* mine = shared + ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) * kFolded;
+  const int64_t begin = plan.step_count * blockIdx.y / plan.splits,
+                end = plan.step_count * (blockIdx.y + 1) / plan.splits;
+  const int64_t step_stride = kAlong ? kWidth : args.reduced_stride;
+
+  for (int64_t tile = blockIdx.x; tile < plan.column_tiles * plan.row_tiles; tile += gridDim.x) {
+    const int64_t column = tile % plan.column_tiles * blockDim.x + threadIdx.x;
+    const int64_t row = tile / plan.column_tiles * blockDim.z + threadIdx.z;
+    const bool inside = column < plan.column_count && row < args.outer;
+    A sums[kWidth];
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) sums[i] = R::template identity<A>();
+    if (inside) {
+      const typename R::Element* from = x + row * args.outer_stride + column * kWidth * args.inner_stride;
+      const auto add = [&](const Vector<typename R::Element, kWidth>& vector) {
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) sums[i] = fold(sums[i], accumulated<A>(vector[i]));
+      };
+      int64_t step = begin + threadIdx.y;
+      for (; step + (kUnroll - 1) * blockDim.y < end; step += kUnroll * blockDim.y) {
+        Vector<typename R::Element, kWidth> vectors[kUnroll];
+#pragma unroll
+        for (int u = 0; u < kUnroll; ++u)
+          vectors[u] = load_vector<kWidth>(from + (step + u * blockDim.y) * step_stride);
+#pragma unroll
+        for (int u = 0; u < kUnroll; ++u) add(vectors[u]);
+      }
+      for (; step < end; step += blockDim.y) add(load_vector<kWidth>(from + step * step_stride));
+      if constexpr (kAlong)  // what is left of the axis when it is no multiple of the width
+        if (blockIdx.y == 0 && threadIdx.y == 0)
+          for (int64_t k = plan.step_count * kWidth; k < args.reduced; ++k)
+            sums[0] = fold(sums[0], accumulated<A>(from[k]));
+    }
+
+    if constexpr (kAlong)
+#pragma unroll
+      for (int i = 1; i < kWidth; ++i) sums[0] = fold(sums[0], sums[i]);
+#pragma unroll
+    for (int i = 0; i < kFolded; ++i) mine[i] = sums[i];
+    for (int half = blockDim.y / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (threadIdx.y < half)
+#pragma unroll
+        for (int i = 0; i < kFolded; ++i) mine[i] = fold(mine[i], mine[half * blockDim.x * kFolded + i]);
+    }
+    if (inside && threadIdx.y == 0) {
+      const int64_t at = row * args.inner + column * kFolded;
+      for (int i = 0; i < kFolded; ++i)
+        if (plan.splits == 1)
+          y[at + i] = finish<R>(mine[i], divisor);
+        else
+          partial[blockIdx.y * args.outer * args.inner + at + i] = mine[i];
+    }
+    __syncthreads();
+  }
+}
+
+// One warp an output: folds its `splits` partial results.
+template <class R>
+__global__ void reduce_cuda_combine_kernel(const typename R::Accumulator* partial, typename R::Result* y,
+                                           int64_t outputs, int64_t splits, double divisor) {
+  using A = typename R::Accumulator;
+  const int64_t warps = gridDim.x * int64_t{blockDim.y};
+  for (int64_t output = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; output < outputs; output += warps) {
+    A value = R::template identity<A>();
+    for (int64_t split = threadIdx.x; split < splits; split += kWarp)
+      value = R{}(value, partial[split * outputs + output]);
+    value = warp_reduce(value, R{});
+    if (threadIdx.x == 0) y[output] = finish<R>(value, divisor);
+  }
+}
+
+// Launches `kernel` (a wrapper of reduce_tiles) by the plan, then folds the parts if there are several.
+template <class R, class Kernel>
+void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan, Stream stream) {
+  using Element = typename R::Element;
+  using Accumulator = typename R::Accumulator;
+  using Result = typename R::Result;
+  const auto cuda_stream = static_cast<cudaStream_t>(stream.handle);
+  const auto partial = static_cast<Accumulator*>(args.workspace);
+  const int64_t tiles = plan.column_tiles * plan.row_tiles, outputs = args.outer * args.inner;
+  const dim3 grid(static_cast<unsigned>(std::min<int64_t>(tiles, INT32_MAX)), static_cast<unsigned>(plan.splits));
+  kernel<<<grid, dim3(plan.columns, plan.steps, plan.rows), 0, cuda_stream>>>(
+      static_cast<const Element*>(args.x), static_cast<Result*>(args.y), partial, args, plan, reduce_divisor(args));
+  if (plan.splits > 1) {
+    const dim3 block(kWarp, 4);
+    reduce_cuda_combine_kernel<R><<<static_cast<unsigned>((outputs + 3) / 4), block, 0, cuda_stream>>>(
+        partial, static_cast<Result*>(args.y), outputs, plan.splits, reduce_divisor(args));
+  }
+  cuda_check_launch("reduce");
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,31 @@
+// The SIMD rung of rms_norm on the CPU: see rms_norm.h for what it computes and what was measured.
+#include "kernels/common/row_simd.h"
+#include "kernels/rms_norm/rms_norm.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+
+void rms_norm_cpu_v1_simd(const RmsNormArgs& args, Stream) {
+  if (args.d == 0) return;
+  const bool streaming = exceeds_cpu_cache(args.n * args.d * size_of(args.dtype));
+  with_floating(args.dtype, [&]<class T>() {
+    using S = typename ComputeOf<T>::type;
+    const T* weight = static_cast<const T*>(args.weight);
+    for_each_row(args.n, args.d, [&](int64_t n) {
+      const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
+      const S squares = sum_row<T>(
+          args.d, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
+            const SimdOf<T> value = load_lanes(x + i, lanes);
+            return value * value;
+          });
+      const SimdOf<T> scale = S(1) / __builtin_sqrt(squares / S(args.d) + S(args.eps));
+      write_row(
+          static_cast<T*>(args.y) + n * args.d, args.d,
+          streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
+            const SimdOf<T> value = load_lanes(x + i, lanes) * scale;
+            return weight ? value * load_lanes(weight + i, lanes) : value;
+          });
+    });
+  });
+}
+
+}  // namespace rooflab::kernels::ROOFLAB_ISA

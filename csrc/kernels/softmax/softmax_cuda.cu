@@ -1,0 +1,171 @@
+// The CUDA rungs of softmax: see softmax.h for what they compute and what was measured.
+#include "core/cuda_check.cuh"
+#include "core/dispatch.h"
+#include "kernels/common/row_tile.cuh"
+#include "kernels/softmax/softmax.h"
+
+namespace rooflab::kernels {
+namespace {
+
+template <class T>
+__global__ void softmax_cuda_v0_reference_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
+  for (int64_t row = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; row < n; row += int64_t{gridDim.x} * blockDim.x) {
+    const T* in = x + row * x_row_stride;
+    double maximum = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < d; ++i) maximum = fmax(maximum, static_cast<double>(to_float(in[i])));
+    for (int64_t i = 0; i < d; ++i) sum += exp(to_float(in[i]) - maximum);
+    for (int64_t i = 0; i < d; ++i) y[row * d + i] = round_to<T>(exp(to_float(in[i]) - maximum) / sum);
+  }
+}
+
+// The maximum of some elements, and the sum of their exponentials relative to it.
+template <class A>
+struct MaxSum {
+  A maximum, sum;
+};
+
+// What to subtract before exp: elements that are all -inf shall sum to 0, not to NaN.
+template <class A>
+__device__ __forceinline__ A finite_shift(A maximum) {
+  return maximum == -static_cast<A>(INFINITY) ? A{0} : maximum;
+}
+
+struct MergeMaxSum {
+  template <class A>
+  __device__ __forceinline__ MaxSum<A> operator()(MaxSum<A> a, MaxSum<A> b) const {
+    const A maximum = fmax(a.maximum, b.maximum), shift = finite_shift(maximum);
+    return {maximum, a.sum * exp(a.maximum - shift) + b.sum * exp(b.maximum - shift)};
+  }
+};
+
+template <class T, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(512)
+    softmax_cuda_v1_online_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
+  __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
+  BlockReduction<MaxSum<A>> block(scratch);
+  constexpr int kUnroll = 4;
+  const MaxSum<A> nothing{-static_cast<A>(INFINITY), A{0}};
+  for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
+    const T* in = x + row * x_row_stride;
+    MaxSum<A> own = nothing;
+    for (int64_t i = threadIdx.x; i < d; i += int64_t{kUnroll} * blockDim.x) {
+      A values[kUnroll], maximum = own.maximum;
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        const int64_t at = i + int64_t{u} * blockDim.x;
+        values[u] = at < d ? static_cast<A>(to_float(in[at])) : nothing.maximum;
+      }
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) maximum = fmax(maximum, values[u]);
+      const A shift = finite_shift(maximum);
+      own = {maximum, own.sum * exp(own.maximum - shift)};
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) own.sum += exp(values[u] - shift);
+    }
+    const MaxSum<A> all = block.reduce(own, nothing, MergeMaxSum{});
+    for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
+      y[row * d + i] = round_to<T>(exp(static_cast<A>(to_float(in[i])) - all.maximum) / all.sum);
+  }
+}
+
+// exp to the precision of T: 16-bit types are content with the hardware's base-2 exponential.
+template <class T>
+__device__ __forceinline__ float exp_as(float x) {
+  if constexpr (sizeof(T) == 4) return expf(x);
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
+  return power;
+}
+
+template <class T, int kVectors, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 6)
+    softmax_cuda_v2_one_pass_kernel(const T* x, T* y, int64_t n, int row_vectors, int64_t x_row_stride) {
+  using Tile = RowTile<T, kVectors>;
+  constexpr int kWidth = Tile::kWidth;
+  __shared__ typename BlockReduction<MaxSum<float>>::Scratch scratch;
+  BlockReduction<MaxSum<float>> block(scratch);
+  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
+    const int64_t row = first + threadIdx.y;
+    Tile tile;
+    tile.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(-INFINITY));
+
+    float maximum = -INFINITY;
+    Vector<float, kWidth> values[kVectors];
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      values[v] = to_float(tile.vectors[v]);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) maximum = fmaxf(maximum, values[v][i]);
+    }
+    const auto larger = [](float a, float b) { return fmaxf(a, b); };
+    maximum = warp_reduce(maximum, larger, kBlockPerRow ? kWarp : blockDim.x);
+
+    const float shift = finite_shift(maximum);
+    float sum = 0;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) sum += values[v][i] = exp_as<T>(values[v][i] - shift);
+    sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
+
+    float scale = 1.0f / sum;
+    if constexpr (kBlockPerRow) {  // each warp's exponentials are relative to its own maximum: one exchange brings them
+                                   // together
+      const MaxSum<float> all = block.across_warps({maximum, sum}, {-INFINITY, 0.0f}, MergeMaxSum{});
+      scale = expf(maximum - all.maximum) / all.sum;
+    }
+    if (row < n)
+      tile.store(y + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) values[v][i] *= scale;
+        return values[v];
+      });
+  }
+}
+
+template <class T>
+void launch_one_pass(const SoftmaxArgs& args, cudaStream_t stream) {
+  const RowPlan plan = plan_rows<T>(args.n, args.d);
+  dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+    softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>
+        <<<plan.blocks, dim3(plan.group, plan.rows_per_block), 0, stream>>>(
+            static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, static_cast<int>(args.d / kVectorWidth<T>),
+            args.x_row_stride);
+  });
+}
+
+}  // namespace
+
+void softmax_cuda_v0_reference(const SoftmaxArgs& args, Stream stream) {
+  if (args.n == 0 || args.d == 0) return;
+  dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
+    using T = cuda_type_t<Element>;
+    softmax_cuda_v0_reference_kernel<T><<<grid_for(args.n, 128), 128, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+        static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, args.d, args.x_row_stride);
+  });
+  cuda_check_launch("softmax");
+}
+
+void softmax_cuda_v1_online(const SoftmaxArgs& args, Stream stream) {
+  if (args.n == 0 || args.d == 0) return;
+  dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
+    using T = cuda_type_t<Element>;
+    softmax_cuda_v1_online_kernel<T>
+        <<<grid_for(args.n), row_threads(args.d), 0, static_cast<cudaStream_t>(stream.handle)>>>(
+            static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, args.d, args.x_row_stride);
+  });
+  cuda_check_launch("softmax");
+}
+
+bool softmax_cuda_v2_accepts(const SoftmaxArgs& args) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y);
+}
+
+void softmax_cuda_v2_one_pass(const SoftmaxArgs& args, Stream stream) {
+  if (args.n == 0 || args.d == 0) return;
+  dispatch_tile_type(args.dtype,
+                     [&]<class T>() { launch_one_pass<T>(args, static_cast<cudaStream_t>(stream.handle)); });
+  cuda_check_launch("softmax");
+}
+
+}  // namespace rooflab::kernels
