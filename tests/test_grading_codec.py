@@ -169,22 +169,22 @@ def test_messages_through_a_pipe():
     reader, writer = os.pipe()
     try:
         value = {"big": np.arange(300_000.0)}
-        thread = threading.Thread(target=codec.write_message, args=(writer, value))
+        thread = threading.Thread(target=codec.send, args=(writer, codec.message(value)))
         thread.start()
-        back = codec.read_message(reader, time.monotonic() + 5)
+        back = codec.receive(reader, time.monotonic() + 5)
         thread.join()
         assert np.array_equal(back["big"], value["big"])
         os.write(writer, b"RLv1\x05")
         with pytest.raises(TimeoutError):
-            codec.read_message(reader, time.monotonic() + 0.05)
+            codec.receive(reader, time.monotonic() + 0.05)
         os.write(writer, b"hello world, this is no message")
         with pytest.raises(CodecError):
-            codec.read_message(reader, time.monotonic() + 1)
+            codec.receive(reader, time.monotonic() + 1)
     finally:
         os.close(writer)
     os.read(reader, 2**16)
     with pytest.raises(EOFError):
-        codec.read_message(reader)
+        codec.receive(reader)
     os.close(reader)
 
 
@@ -192,6 +192,6 @@ def test_a_message_that_claims_too_much_is_refused():
     reader, writer = os.pipe()
     os.write(writer, b"RLv1" + struct.pack("<Q", 2**60))
     with pytest.raises(CodecError, match="too large"):
-        codec.read_message(reader)
+        codec.receive(reader)
     os.close(reader)
     os.close(writer)

@@ -62,7 +62,7 @@ def encode(value: Any) -> bytes:
     return body
 
 
-def decode(body: bytes) -> Any:
+def decode(body: bytes | bytearray) -> Any:
     """The value that `encode` wrote.
 
     Raises
@@ -165,7 +165,7 @@ def _dtype(name: str) -> np.dtype:
 
 
 class _Reader:
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes | bytearray) -> None:
         self.body, self.at, self.items = memoryview(body), 0, 0
 
     def take(self, size: int) -> memoryview:
@@ -268,21 +268,24 @@ class _Reader:
             raise CodecError(f"a tensor cannot be made: {error}") from None
 
 
-def write_message(fd: int, value: Any, deadline: float = math.inf) -> None:
-    """Write one message; `deadline` is on the `time.monotonic` clock. Raises TimeoutError, OSError,
-    CodecError.
-    """
+def message(value: Any) -> bytes:
+    """One message, ready to be sent. Raises CodecError."""
     body = encode(value)
-    data = memoryview(MAGIC + struct.pack("<Q", len(body)) + body)
-    while data:
+    return MAGIC + struct.pack("<Q", len(body)) + body
+
+
+def send(fd: int, data: bytes, deadline: float = math.inf) -> None:
+    """Write one message; `deadline` is on the `time.monotonic` clock. Raises TimeoutError, OSError."""
+    rest = memoryview(data)
+    while rest:
         _wait(fd, deadline, select.POLLOUT)
         try:
-            data = data[os.write(fd, data) :]
+            rest = rest[os.write(fd, rest) :]
         except BlockingIOError:  # a non-blocking pipe that filled up after the wait
             continue
 
 
-def read_message(fd: int, deadline: float = math.inf) -> Any:
+def receive(fd: int, deadline: float = math.inf) -> Any:
     """Read one message. Raises EOFError (the other side is gone), TimeoutError, OSError, CodecError."""
     head = _read(fd, 12, deadline)
     if head[:4] != MAGIC:
@@ -293,7 +296,7 @@ def read_message(fd: int, deadline: float = math.inf) -> Any:
     return decode(_read(fd, size, deadline))
 
 
-def _read(fd: int, size: int, deadline: float) -> bytes:
+def _read(fd: int, size: int, deadline: float) -> bytearray:
     data = bytearray()
     while len(data) < size:
         _wait(fd, deadline, select.POLLIN)
@@ -301,7 +304,7 @@ def _read(fd: int, size: int, deadline: float) -> bytes:
         if not chunk:
             raise EOFError("the other side is gone")
         data += chunk
-    return bytes(data)
+    return data
 
 
 def _wait(fd: int, deadline: float, event: int) -> None:

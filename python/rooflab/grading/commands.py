@@ -54,6 +54,9 @@ def main(arguments: argparse.Namespace) -> int:
     except LabError as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
 
 
 def list_labs(arguments: argparse.Namespace) -> int:
@@ -120,7 +123,7 @@ def run_lab(arguments: argparse.Namespace) -> int:
     page = _report_path(arguments, lab.stem)
     notebook = release.build(lab, solved=True)
     print(f"Running {lab.title}", flush=True)
-    failed = execute.execute(lab, notebook, print)
+    failed = execute.execute(lab, notebook, str(arguments.output), print)
     print("Grading", flush=True)
     grade = _grade(lab, repair.reference(lab), arguments)
     report.write_html(grade, notebook, page, trusted=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rooflab.grading import measure
-from rooflab.grading.lab import Cell, Lab, label, loaded_names
+from rooflab.grading.lab import Cell, Lab, LabError, label, loaded_names
 from rooflab.grading.link import Link, WorkerLost
 from rooflab.grading.repair import Submission
 
@@ -88,7 +88,10 @@ class Judge:
         self.setup = [cell for cell in lab.cells if cell.role == "setup"]
         self.trusted: dict[str, Any] = {"__name__": "__judge__"}
         for cell in self.setup:
-            exec(compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True), self.trusted)
+            try:
+                exec(compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True), self.trusted)
+            except Exception as error:
+                raise LabError(f"A setup cell of {lab.name} fails here: {type(error).__name__}: {error}") from error
 
     def grade(self, submission: Submission) -> Iterator[QuestionResult]:
         """Questions in order, each as soon as it is graded."""

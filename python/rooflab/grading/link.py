@@ -105,13 +105,13 @@ class Link:
         if self.lost:
             raise WorkerLost(self.lost)
         self.number += 1
-        codec.encode(payload)
+        message = codec.message((self.number, kind, *payload))
         start = time.monotonic()
         try:
             if _readable(self.from_worker, 0):
                 self._unasked()
-            codec.write_message(self.to_worker, (self.number, kind, *payload), self.deadline)
-            reply = codec.read_message(self.from_worker, self.deadline)
+            codec.send(self.to_worker, message, self.deadline)
+            reply = codec.receive(self.from_worker, self.deadline)
         except TimeoutError:
             self.lose(f"It took longer than {self.limits.seconds:g} s.")
         except codec.CodecError as error:
@@ -134,7 +134,7 @@ class Link:
         """End the worker; one that leaves a process behind, or says more than it was asked, is lost."""
         if not self.lost:
             with contextlib.suppress(OSError, TimeoutError):
-                codec.write_message(self.to_worker, (0, "bye"), time.monotonic() + GRACE_S)
+                codec.send(self.to_worker, codec.message((0, "bye")), time.monotonic() + GRACE_S)
             with contextlib.suppress(WorkerLost):
                 if not _readable(self.from_worker, GRACE_S):
                     self.lose("The student's code did not end, or left a process behind.")
@@ -159,7 +159,7 @@ class Link:
 
     def _unasked(self) -> None:
         """Something waits where nothing should: its last words, its end, or a forgery."""
-        message = codec.read_message(self.from_worker, time.monotonic() + GRACE_S)
+        message = codec.receive(self.from_worker, time.monotonic() + GRACE_S)
         match message:
             case (0, "fatal", str(reason)):
                 self.lose(f"Stopped: {reason[:300]}.")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
+GPU_MEMORY_GB = 16  # what the driver and its libraries map on the host
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,12 @@ class Limits:
 def command(argv: Sequence[str], limits: Limits, folder: str) -> list[str]:
     """The command that runs `argv` inside the sandbox, where `folder` alone may be written."""
     cpus = os.cpu_count() or 1
+    memory_gb = limits.memory_gb + (GPU_MEMORY_GB if os.path.exists("/dev/nvidiactl") else 0)
     values = {
-        "RLIMIT_DATA": int(limits.memory_gb * 1e9),  # not RLIMIT_AS: CUDA reserves far more addresses than it uses
+        "RLIMIT_DATA": int(memory_gb * 1e9),  # not RLIMIT_AS: CUDA reserves far more addresses than it uses
         "RLIMIT_CPU": int(limits.seconds * cpus) + 10,
         "RLIMIT_FSIZE": 2**28,
-        "RLIMIT_NOFILE": 512,
+        "RLIMIT_NOFILE": 4096,
         "RLIMIT_CORE": 0,
     }
     return [sys.executable, "-I", "-S", str(Path(__file__)), json.dumps(values), *argv]

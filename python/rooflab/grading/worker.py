@@ -41,25 +41,24 @@ class Worker:
 
     def serve(self) -> NoReturn:
         while True:
-            number, kind, *payload = codec.read_message(self.requests)
+            number, kind, *payload = codec.receive(self.requests)
             if kind == "bye":
                 os._exit(0)
             reply = self.answer(number, getattr(self, f"do_{kind}"), payload)
             self.inspect()
-            codec.write_message(self.replies, reply)
+            codec.send(self.replies, reply)
 
-    def answer(self, number: int, action: Any, payload: list) -> tuple:
+    def answer(self, number: int, action: Any, payload: list) -> bytes:
         try:
-            reply = (number, "ok", action(*payload))
-            codec.encode(reply)
-            return reply
+            return codec.message((number, "ok", action(*payload)))
         except BaseException as error:
-            return (number, "error", *describe(error))
+            traceback.clear_frames(error.__traceback__)  # what filled the memory goes first
+            return codec.message((number, "error", *describe(error)))
 
     def stop(self, reason: str) -> NoReturn:
         """Say why and end the process at once."""
         try:
-            codec.write_message(self.replies, (0, "fatal", reason))
+            codec.send(self.replies, codec.message((0, "fatal", reason)))
         finally:
             os._exit(86)
 
