@@ -55,6 +55,8 @@ enum class ElementwiseOp : uint8_t {
   kCopy,  // data movement
 };
 
+constexpr bool is_comparison(ElementwiseOp op) { return op >= ElementwiseOp::kEq && op <= ElementwiseOp::kGe; }
+
 // Which dtypes an op takes.
 enum class ElementwiseDomain : uint8_t { kFloating, kNumeric, kAny };
 
@@ -65,7 +67,7 @@ struct ElementwiseInfo {
   ElementwiseDomain domain;
   const char* doc;
 
-  constexpr bool is_comparison() const { return op >= ElementwiseOp::kEq && op <= ElementwiseOp::kGe; }
+  constexpr bool is_comparison() const { return kernels::is_comparison(op); }
   constexpr int flops() const { return op < ElementwiseOp::kEq ? 1 : 0; }
 };
 
@@ -105,6 +107,21 @@ inline constexpr auto kElementwiseOps = [] {
 }();
 
 constexpr const ElementwiseInfo& info(ElementwiseOp op) { return kElementwiseOps[static_cast<size_t>(op)]; }
+
+// info(op).arity, for code that runs on the GPU, which does not see the table.
+constexpr int arity(ElementwiseOp op) {
+  using enum ElementwiseOp;
+  return op < kNeg ? 2 : op < kEq ? 1 : op < kWhere ? 2 : op == kWhere ? 3 : 1;
+}
+static_assert(
+    [] {
+      for (size_t i = 0; i < kElementwiseOps.size(); ++i) {
+        const ElementwiseInfo& row = kElementwiseOps[i];
+        if (static_cast<size_t>(row.op) != i || row.arity != arity(row.op)) return false;
+      }
+      return true;
+    }(),
+    "kElementwiseOps is in the order of ElementwiseOp");
 
 // A number that stands for an input: taken as `real` where the op computes in floating point, else as `integer`.
 // Copies and where move bits: there `integer` holds the element's own bits.

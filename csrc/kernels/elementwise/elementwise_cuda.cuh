@@ -2,19 +2,40 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/cuda_check.cuh"
-#include "kernels/common/strided.h"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/elementwise/functors.h"
 
 namespace rooflab::kernels {
 
-constexpr int kElementwiseThreads = 256;
+constexpr int kElementwiseThreads = 128;
+constexpr int kElementwiseBlocks = 16;  // at a time on a multiprocessor, which limits a thread to 32 registers
 
 // Elements a thread of v2_vectorised: the wider of input and output moves 16 bytes.
 template <class In, class Out>
 constexpr int kElementwiseWidth = kVectorWidth<std::conditional_t<(sizeof(In) > sizeof(Out)), In, Out>>;
+
+// Division by a size that stays the same, of n < 2^31, as a product and a shift (Granlund and Montgomery, 1994).
+struct Divider {
+  uint32_t multiplier, shift;
+
+  static Divider of(int64_t size) {
+    uint32_t shift = 0;
+    while ((int64_t{1} << shift) < size) ++shift;
+    return {static_cast<uint32_t>((((int64_t{1} << shift) - size) << 32) / size + 1), shift};
+  }
+  __device__ __forceinline__ uint32_t quotient(uint32_t n) const { return (__umulhi(n, multiplier) + n) >> shift; }
+};
+
+// ElementwiseArgs with what each thread would else work out for itself. Scalars are in the type that is computed in.
+struct ElementwiseLaunch {
+  ElementwiseArgs args;
+  Divider dividers[kMaxDims];
+  bool is_small;  // every index is below 2^31
+  unsigned outcomes;
+};
 
 // The type that T is computed in on the GPU.
 template <class T>
@@ -40,10 +61,11 @@ __device__ __forceinline__ T narrow(Compute value) {
 template <int kWidth, class T>
 __device__ __forceinline__ Vector<compute_t<T>, kWidth> load_operand(const ElementwiseOperand& operand, int64_t offset,
                                                                      int64_t inner_stride, int valid) {
+  using Compute = compute_t<T>;
   const T* from = static_cast<const T*>(operand.data) + offset;
-  Vector<compute_t<T>, kWidth> out;
+  Vector<Compute, kWidth> out;
   if (operand.data == nullptr || inner_stride == 0) {
-    const compute_t<T> value = operand.data ? widen(*from) : scalar_as<compute_t<T>>(operand.scalar);
+    const Compute value = operand.data ? widen(*from) : reinterpret_cast<const Compute&>(operand.scalar.integer);
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) out[i] = value;
     return out;
@@ -60,10 +82,27 @@ __device__ __forceinline__ Vector<compute_t<T>, kWidth> load_operand(const Eleme
   return out;
 }
 
+// Adds to offsets[k] the place of element i in array k.
+template <int kArrays>
+__device__ __forceinline__ void locate(const ElementwiseLaunch& launch, int64_t i,
+                                       const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kArrays]) {
+  for (int d = launch.args.ndim - 1; d >= 0; --d) {
+    int64_t index = i;
+    if (d > 0) {
+      const int64_t size = launch.args.sizes[d];
+      i = launch.is_small ? launch.dividers[d].quotient(static_cast<uint32_t>(i)) : i / size;
+      index -= i * size;
+    }
+#pragma unroll
+    for (int k = 0; k < kArrays; ++k) offsets[k] += index * strides[k][d];
+  }
+}
+
 // One thread computes kWidth elements that lie side by side in out (kWidth = 1: out of any strides). First is the type
 // of the first input (where's condition is bool), In that of the others.
 template <ElementwiseOp kOp, class First, class In, class Out, int kWidth>
-__device__ __forceinline__ void evaluate_vector(const ElementwiseArgs& args) {
+__device__ __forceinline__ void evaluate_vector(const ElementwiseLaunch& launch) {
+  const ElementwiseArgs& args = launch.args;
   constexpr int kArity = info(kOp).arity;
   const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kElementwiseThreads + threadIdx.x) * kWidth;
   if (begin >= args.count) return;
@@ -73,7 +112,7 @@ __device__ __forceinline__ void evaluate_vector(const ElementwiseArgs& args) {
   const int64_t* strides[kArity + 1] = {args.out_strides};
 #pragma unroll
   for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
-  add_offsets(begin, args.ndim, args.sizes, strides, offsets);
+  locate(launch, begin, strides, offsets);
 
   const int inner = args.ndim - 1;
   Vector<compute_t<First>, kWidth> a;
@@ -88,7 +127,7 @@ __device__ __forceinline__ void evaluate_vector(const ElementwiseArgs& args) {
     if constexpr (kOp == ElementwiseOp::kWhere)
       out[i] = a[i] ? b[i] : c[i];
     else if constexpr (info(kOp).is_comparison())
-      out[i] = holds(outcomes(args.op), a[i], b[i]);
+      out[i] = holds(launch.outcomes, a[i], b[i]);
     else if constexpr (kOp == ElementwiseOp::kCopy || kOp == ElementwiseOp::kCast)
       out[i] = narrow<Out>(a[i]);
     else
@@ -106,24 +145,31 @@ __device__ __forceinline__ void evaluate_vector(const ElementwiseArgs& args) {
 }
 
 template <ElementwiseOp kOp, class First, class In, class Out>
-__global__ void __launch_bounds__(kElementwiseThreads)
-    elementwise_cuda_v1_strided_kernel(const __grid_constant__ ElementwiseArgs args) {
-  evaluate_vector<kOp, First, In, Out, 1>(args);
+__global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
+    elementwise_cuda_v1_strided_kernel(const __grid_constant__ ElementwiseLaunch launch) {
+  evaluate_vector<kOp, First, In, Out, 1>(launch);
 }
 
 template <ElementwiseOp kOp, class First, class In, class Out>
-__global__ void __launch_bounds__(kElementwiseThreads)
-    elementwise_cuda_v2_vectorised_kernel(const __grid_constant__ ElementwiseArgs args) {
-  evaluate_vector<kOp, First, In, Out, kElementwiseWidth<In, Out>>(args);
+__global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
+    elementwise_cuda_v2_vectorised_kernel(const __grid_constant__ ElementwiseLaunch launch) {
+  evaluate_vector<kOp, First, In, Out, kElementwiseWidth<In, Out>>(launch);
 }
 
 template <ElementwiseOp kOp, class First, class In, class Out>
 void launch_elementwise(const ElementwiseArgs& args, Stream stream, bool vectorised) {
+  ElementwiseLaunch launch{args, {}, args.count <= INT32_MAX, outcomes(args.op)};
+  for (int d = 1; d < args.ndim; ++d) launch.dividers[d] = Divider::of(launch.is_small ? args.sizes[d] : 1);
+  for (int k = 0; k < info(kOp).arity; ++k)
+    if (args.inputs[k].data == nullptr) {
+      const compute_t<In> number = scalar_as<compute_t<In>>(args.inputs[k].scalar);
+      std::memcpy(&launch.args.inputs[k].scalar.integer, &number, sizeof(number));
+    }
   const int64_t per_block = int64_t{kElementwiseThreads} * (vectorised ? kElementwiseWidth<In, Out> : 1);
   const auto kernel = vectorised ? elementwise_cuda_v2_vectorised_kernel<kOp, First, In, Out>
                                  : elementwise_cuda_v1_strided_kernel<kOp, First, In, Out>;
   const unsigned blocks = static_cast<unsigned>((args.count + per_block - 1) / per_block);
-  kernel<<<blocks, kElementwiseThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(args);
+  kernel<<<blocks, kElementwiseThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(launch);
   cuda_check_launch(info(args.op).name);
 }
 

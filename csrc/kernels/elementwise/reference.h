@@ -33,12 +33,12 @@ ROOFLAB_HOST_DEVICE void store_as(DType dtype, void* data, int64_t i, Compute va
 template <class Compute>
 ROOFLAB_HOST_DEVICE void reference_number(const ElementwiseArgs& args, const int64_t (&offsets)[4]) {
   Compute values[2] = {};
-  for (int k = 0; k < info(args.op).arity; ++k) {
+  for (int k = 0; k < arity(args.op); ++k) {
     const ElementwiseOperand& input = args.inputs[k];
     values[k] = input.data ? load_as<Compute>(args.dtype, input.data, offsets[k]) : scalar_as<Compute>(input.scalar);
   }
   if (args.op == ElementwiseOp::kCast) return store_as(args.out_dtype, args.out, offsets[3], values[0]);
-  if (info(args.op).is_comparison()) {
+  if (is_comparison(args.op)) {
     static_cast<bool*>(args.out)[offsets[3]] = holds(outcomes(args.op), values[0], values[1]);
     return;
   }

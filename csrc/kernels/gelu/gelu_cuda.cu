@@ -9,7 +9,7 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 128;
 
 // Two of the special functions' unit an element, and nothing that branches: expf(-2u) as 2^(-2u log2(e)).
 __device__ __forceinline__ float gelu(float x) {
