@@ -1,0 +1,98 @@
+// Packing for the bfloat16 instructions, which multiply pairs of neighbours along k and add both products to one float.
+//   A panel: for each 32 of k: kMr rows of 32 elements (64 bytes)     a row's pairs in order
+//   B panel: for each 2 of k:  kNr = 32 columns of one pair (128 bytes)
+// Both are made of blocks of 16 x 16 pairs. A block is read with its pairs along k already neighbours (load_rows), or
+// by zipping two rows of k together (zip_rows); if that is the wrong way round for the panel, it is transposed.
+#pragma once
+
+#include "kernels/matmul/matmul_packed.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+using Pairs = __m512i;  // 16 pairs of bfloat16
+
+// out[i] = 16 pairs along k of row i; zeros beyond `rows` and `depth` (<= 16 and <= 32).
+ROOFLAB_INLINE void load_rows(Pairs* out, const BFloat16* x, int64_t row, int64_t rows, int64_t depth) {
+  const __mmask32 mask = depth >= 32 ? ~0u : (1u << depth) - 1;
+  for (int64_t i = 0; i < 16; ++i) out[i] = i < rows ? _mm512_maskz_loadu_epi16(mask, x + i * row) : Pairs{};
+}
+
+// out[q] = for each of 16 columns the pair of rows 2q and 2q + 1 of k; zeros beyond `depth` and `columns`.
+ROOFLAB_INLINE void zip_rows(Pairs* out, const BFloat16* x, int64_t row, int64_t depth, int64_t columns) {
+  const __mmask16 mask = static_cast<__mmask16>(columns >= 16 ? 0xffffu : (1u << columns) - 1);
+  const auto line = [&](int64_t p) __attribute__((always_inline)) {
+    if (p >= depth) return Pairs{};
+    return _mm512_maskz_cvtepu16_epi32(-1, _mm256_maskz_loadu_epi16(mask, x + p * row));
+  };
+  for (int64_t q = 0; q < 16; ++q)
+    out[q] = _mm512_or_si512(line(2 * q), _mm512_maskz_slli_epi32(-1, line(2 * q + 1), 16));
+}
+
+// block[i][j] <-> block[j][i]: four rounds, each swapping one bit of the row's number with the same bit of the lane's.
+ROOFLAB_INLINE void transpose(Pairs* block) {
+  alignas(64) static constexpr int kLane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const Pairs lane = _mm512_load_si512(kLane);
+#pragma GCC unroll 4
+  for (int bit = 1; bit < 16; bit *= 2) {
+    const __mmask16 high = _mm512_test_epi32_mask(lane, _mm512_set1_epi32(bit));
+    const Pairs up = _mm512_add_epi32(lane, _mm512_set1_epi32(bit));
+    const Pairs down = _mm512_add_epi32(lane, _mm512_set1_epi32(16 - bit));  // of the other row
+    const Pairs first = _mm512_mask_blend_epi32(high, lane, down);
+    const Pairs second = _mm512_mask_blend_epi32(high, up, _mm512_add_epi32(lane, _mm512_set1_epi32(16)));
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) {
+      if (i & bit) continue;
+      const Pairs a = block[i], b = block[i + bit];
+      block[i] = _mm512_permutex2var_epi32(a, first, b);
+      block[i + bit] = _mm512_permutex2var_epi32(a, second, b);
+    }
+  }
+}
+
+// Any strides, an element at a time.
+ROOFLAB_INLINE void gather_rows(Pairs* out, const BFloat16* x, int64_t row, int64_t col, int64_t rows, int64_t depth) {
+  alignas(64) BFloat16 block[16 * 32];
+  __builtin_memset(static_cast<void*>(block), 0, sizeof(block));
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t p = 0; p < depth; ++p) block[i * 32 + p].bits = x[i * row + p * col].bits;
+  load_rows(out, block, 32, 16, 32);
+}
+
+// block[i] = the pairs along k of row (or column) i, for up to 16 of them and 32 of k.
+ROOFLAB_INLINE void read_block(Pairs* block, const BFloat16* x, int64_t stride, int64_t step, int64_t width,
+                               int64_t depth) {
+  if (step == 1) return load_rows(block, x, stride, width, depth);
+  if (stride != 1) return gather_rows(block, x, stride, step, width, depth);
+  zip_rows(block, x, step, depth, width);
+  transpose(block);
+}
+
+template <int64_t kMr>
+void pack_a_pairs(BFloat16* panel, const BFloat16* a, int64_t row, int64_t col, int64_t depth, int64_t rows) {
+  Pairs block[16];
+  for (int64_t p = 0; p < depth; p += 32)
+    for (int64_t i = 0; i < kMr; i += 16) {
+      read_block(block, a + i * row + p * col, row, col, larger(0, smaller(16, rows - i)), smaller(32, depth - p));
+      for (int64_t r = 0; r < smaller(16, kMr - i); ++r) _mm512_storeu_si512(panel + p * kMr + (i + r) * 32, block[r]);
+    }
+}
+
+inline void pack_b_pairs(BFloat16* panel, const BFloat16* b, int64_t row, int64_t col, int64_t depth, int64_t columns) {
+  Pairs block[16];
+  for (int64_t p = 0; p < depth; p += 32)
+    for (int64_t j = 0; j < 32; j += 16) {
+      const BFloat16* x = b + p * row + j * col;
+      const int64_t width = larger(0, smaller(16, columns - j));
+      if (col == 1) {
+        zip_rows(block, x, row, smaller(32, depth - p), width);
+      } else {
+        read_block(block, x, col, row, width, smaller(32, depth - p));
+        transpose(block);
+      }
+      for (int64_t q = 0; q < 16; ++q) _mm512_storeu_si512(panel + (p + 2 * q) * 32 + j * 2, block[q]);
+    }
+}
+
+}  // namespace
+}  // namespace rooflab::kernels::ROOFLAB_ISA

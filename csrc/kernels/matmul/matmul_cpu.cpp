@@ -1,0 +1,199 @@
+// The rungs of matmul on the CPU that need no vector instructions: the reference, what loop order and cache blocking do
+// for it, and the BLAS that SciPy brings.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "core/dispatch.h"
+#include "kernels/common/parallel.h"
+#include "kernels/matmul/matmul.h"
+
+namespace rooflab::kernels {
+namespace {
+
+// The scalar that sums are kept in.
+template <class T>
+using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+template <class T>
+struct Operands {
+  const T *a, *b;
+  T* c;
+};
+
+template <class T>
+Operands<T> matrix(const MatmulArgs& args, int64_t i) {
+  return {static_cast<const T*>(args.a) + i * args.a_batch_stride,
+          static_cast<const T*>(args.b) + i * args.b_batch_stride, static_cast<T*>(args.c) + i * args.m * args.n};
+}
+
+template <class T>
+void reference(const MatmulArgs& args) {
+  for (int64_t batch = 0; batch < args.batch; ++batch) {
+    const auto [a, b, c] = matrix<T>(args, batch);
+    for (int64_t i = 0; i < args.m; ++i)
+      for (int64_t j = 0; j < args.n; ++j) {
+        double sum = 0;
+        for (int64_t p = 0; p < args.k; ++p)
+          sum += static_cast<double>(static_cast<Sum<T>>(a[i * args.a_row_stride + p * args.a_col_stride])) *
+                 static_cast<double>(static_cast<Sum<T>>(b[p * args.b_row_stride + j * args.b_col_stride]));
+        c[i * args.n + j] = static_cast<T>(static_cast<Sum<T>>(sum));
+      }
+  }
+}
+
+// c[0 : columns] += a * b[0 : columns * b_step : b_step]
+template <class T>
+void add_row(Sum<T>* c, Sum<T> a, const T* b, int64_t b_step, int64_t columns) {
+  if (b_step == 1)
+    for (int64_t j = 0; j < columns; ++j) c[j] += a * static_cast<Sum<T>>(b[j]);
+  else
+    for (int64_t j = 0; j < columns; ++j) c[j] += a * static_cast<Sum<T>>(b[j * b_step]);
+}
+
+template <class T>
+void loop_order(const MatmulArgs& args) {
+  std::vector<Sum<T>> row(static_cast<size_t>(args.n));
+  for (int64_t batch = 0; batch < args.batch; ++batch) {
+    const auto [a, b, c] = matrix<T>(args, batch);
+    for (int64_t i = 0; i < args.m; ++i) {
+      std::fill(row.begin(), row.end(), Sum<T>{0});
+      for (int64_t p = 0; p < args.k; ++p)
+        add_row(row.data(), static_cast<Sum<T>>(a[i * args.a_row_stride + p * args.a_col_stride]),
+                b + p * args.b_row_stride, args.b_col_stride, args.n);
+      for (int64_t j = 0; j < args.n; ++j) c[i * args.n + j] = static_cast<T>(row[static_cast<size_t>(j)]);
+    }
+  }
+}
+
+template <class T>
+void blocked(const MatmulArgs& args) {
+  constexpr int64_t kRows = 64, kColumns = 256, kDepth = 128;  // B's block: 128 KiB of floats, reused by 64 rows
+  std::vector<Sum<T>> block(static_cast<size_t>(kRows * kColumns));
+  for (int64_t batch = 0; batch < args.batch; ++batch) {
+    const auto [a, b, c] = matrix<T>(args, batch);
+    for (int64_t i0 = 0; i0 < args.m; i0 += kRows)
+      for (int64_t j0 = 0; j0 < args.n; j0 += kColumns) {
+        const int64_t rows = std::min(kRows, args.m - i0), columns = std::min(kColumns, args.n - j0);
+        std::fill(block.begin(), block.end(), Sum<T>{0});
+        for (int64_t p0 = 0; p0 < args.k; p0 += kDepth)
+          for (int64_t i = 0; i < rows; ++i)
+            for (int64_t p = p0; p < std::min(p0 + kDepth, args.k); ++p)
+              add_row(block.data() + i * kColumns,
+                      static_cast<Sum<T>>(a[(i0 + i) * args.a_row_stride + p * args.a_col_stride]),
+                      b + p * args.b_row_stride + j0 * args.b_col_stride, args.b_col_stride, columns);
+        for (int64_t i = 0; i < rows; ++i)
+          for (int64_t j = 0; j < columns; ++j)
+            c[(i0 + i) * args.n + j0 + j] = static_cast<T>(block[static_cast<size_t>(i * kColumns + j)]);
+      }
+  }
+}
+
+// Fortran's gemm: column-major, every argument by address.
+template <class T>
+using Gemm = void (*)(char* trans_a, char* trans_b, int* m, int* n, int* k, T* alpha, T* a, int* lda, T* b, int* ldb,
+                      T* beta, T* c, int* ldc);
+Gemm<float> sgemm = nullptr;
+Gemm<double> dgemm = nullptr;
+
+// How Fortran may read a matrix that lies row by row ('N', seen as its transpose) or column by column ('T').
+struct Layout {
+  bool readable;
+  char trans;
+  int leading;
+};
+
+Layout layout(int64_t rows, int64_t columns, int64_t row_stride, int64_t col_stride) {
+  if (rows <= 1) row_stride = std::max<int64_t>(columns, 1);  // a single row is never stepped over
+  if (columns <= 1) col_stride = rows <= 1 || row_stride == 1 ? std::max<int64_t>(rows, 1) : 1;
+  const auto leads = [](int64_t stride, int64_t least) {
+    return stride >= std::max<int64_t>(least, 1) && stride <= std::numeric_limits<int>::max();
+  };
+  if (col_stride == 1 && leads(row_stride, columns)) return {true, 'N', static_cast<int>(row_stride)};
+  if ((row_stride == 1 || rows <= 1) && leads(col_stride, rows)) return {true, 'T', static_cast<int>(col_stride)};
+  return {false, 'N', 0};
+}
+
+// C = A B row by row is C^T = B^T A^T column by column.
+template <class T>
+void call_blas(Gemm<T> gemm, const MatmulArgs& args) {
+  Layout a = layout(args.m, args.k, args.a_row_stride, args.a_col_stride);
+  Layout b = layout(args.k, args.n, args.b_row_stride, args.b_col_stride);
+  int m = static_cast<int>(args.m), n = static_cast<int>(args.n), k = static_cast<int>(args.k);
+  T one = 1, zero = 0;
+  for (int64_t batch = 0; batch < args.batch; ++batch) {
+    const auto [pa, pb, pc] = matrix<T>(args, batch);
+    gemm(&b.trans, &a.trans, &n, &m, &k, &one, const_cast<T*>(pb), &b.leading, const_cast<T*>(pa), &a.leading, &zero,
+         pc, &n);
+  }
+}
+
+struct Scratch {
+  void* data = nullptr;
+  int64_t size = 0;
+  ~Scratch() { std::free(data); }
+};
+
+}  // namespace
+
+void matmul_cpu_v0_reference(const MatmulArgs& args, Stream) {
+  dispatch_floating(args.dtype, "matmul", [&]<class T>() { reference<T>(args); });
+}
+
+void matmul_cpu_v1_loop_order(const MatmulArgs& args, Stream) {
+  dispatch_floating(args.dtype, "matmul", [&]<class T>() { loop_order<T>(args); });
+}
+
+void matmul_cpu_v2_blocked(const MatmulArgs& args, Stream) {
+  dispatch_floating(args.dtype, "matmul", [&]<class T>() { blocked<T>(args); });
+}
+
+bool matmul_cpu_v4_accepts(const MatmulArgs& args) { return args.dtype == DType::kBFloat16 && cpu_has_avx512_bf16(); }
+
+bool matmul_cpu_v5_accepts(const MatmulArgs& args) { return args.dtype == DType::kBFloat16 && cpu_has_amx_bf16(); }
+
+bool matmul_cpu_v6_accepts(const MatmulArgs& args) {
+  if (args.n == 1) return args.a_col_stride == 1 || args.a_row_stride == 1 || args.k <= 1;
+  return args.m == 1 && (args.b_col_stride == 1 || args.b_row_stride == 1 || args.k <= 1);
+}
+
+void set_cpu_blas(void* sgemm_pointer, void* dgemm_pointer) {
+  sgemm = reinterpret_cast<Gemm<float>>(sgemm_pointer);
+  dgemm = reinterpret_cast<Gemm<double>>(dgemm_pointer);
+}
+
+bool matmul_cpu_library_accepts(const MatmulArgs& args) {
+  if (args.dtype == DType::kFloat32 ? !sgemm : args.dtype != DType::kFloat64 || !dgemm) return false;
+  constexpr int64_t kMost = std::numeric_limits<int>::max();
+  return args.m <= kMost && args.n <= kMost && args.k <= kMost &&
+         layout(args.m, args.k, args.a_row_stride, args.a_col_stride).readable &&
+         layout(args.k, args.n, args.b_row_stride, args.b_col_stride).readable;
+}
+
+void matmul_cpu_library(const MatmulArgs& args, Stream) {
+  if (args.batch == 0 || args.m == 0 || args.n == 0) return;
+  if (args.k == 0)
+    std::memset(args.c, 0, static_cast<size_t>(args.batch * args.m * args.n * size_of(args.dtype)));
+  else if (args.dtype == DType::kFloat32)
+    call_blas(sgemm, args);
+  else
+    call_blas(dgemm, args);
+}
+
+void* matmul_cpu_scratch(int64_t bytes) {
+  thread_local Scratch scratch;
+  if (scratch.size < bytes) {
+    std::free(scratch.data);
+    scratch.size = 0;
+    const int64_t size = (bytes + 4095) / 4096 * 4096;
+    scratch.data = std::aligned_alloc(4096, static_cast<size_t>(size));
+    if (!scratch.data) throw OutOfMemory(message("[matmul] no memory for ", size, " bytes of packed panels"));
+    scratch.size = size;
+  }
+  return scratch.data;
+}
+
+}  // namespace rooflab::kernels

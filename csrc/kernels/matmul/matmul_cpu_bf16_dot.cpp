@@ -1,0 +1,63 @@
+// matmul_cpu_v4_bf16_dot: the loops of matmul_packed.h around vdpbf16ps (AVX512_BF16), which takes two steps of k at
+// once: twice the products of an FMA, from operands half as large. Compiled with -mavx512bf16; subnormals count as
+// zero, which is how the instruction is defined.
+#define ROOFLAB_ISA isa_avx512_bf16
+#include "kernels/matmul/matmul_bf16_panels.h"
+
+namespace rooflab::kernels {
+namespace ROOFLAB_ISA {
+namespace {
+
+struct DotKernel {
+  using T = BFloat16;
+  using Acc = float;
+  using Packed = BFloat16;
+  struct Session {};
+  static constexpr bool kDirect = false;
+  static constexpr int64_t kMr = 14, kNr = 32, kKStep = 32, kKc = 512, kMc = 24 * kMr, kNc = 2048;
+
+  static void pack_a(BFloat16* panel, const BFloat16* a, int64_t row, int64_t col, int64_t depth, int64_t rows) {
+    pack_a_pairs<kMr>(panel, a, row, col, depth, rows);
+  }
+  static void pack_b(BFloat16* panel, const BFloat16* b, int64_t row, int64_t col, int64_t depth, int64_t columns) {
+    pack_b_pairs(panel, b, row, col, depth, columns);
+  }
+
+  static void tile(int64_t rows, int64_t depth, const BFloat16* a, int64_t, int64_t, const BFloat16* b, int64_t,
+                   float* c, int64_t c_step, bool) {
+    if (rows > 8) return rows_tile<14>(depth, a, b, c, c_step);
+    if (rows > 4) return rows_tile<8>(depth, a, b, c, c_step);
+    rows_tile<4>(depth, a, b, c, c_step);
+  }
+
+  template <int kRows>
+  static void rows_tile(int64_t depth, const BFloat16* a, const BFloat16* b, float* c, int64_t c_step) {
+    __m512 sums[kRows][2];
+    for (int i = 0; i < kRows; ++i) sums[i][0] = sums[i][1] = _mm512_setzero_ps();
+    for (int64_t p = 0; p < depth; p += 32, a += 32 * kMr)
+      for (int64_t q = 0; q < 32; q += 2, b += 64) {
+        const auto left = (__m512bh)_mm512_loadu_si512(b), right = (__m512bh)_mm512_loadu_si512(b + 32);
+#pragma GCC unroll 16
+        for (int i = 0; i < kRows; ++i) {
+          int pair;
+          __builtin_memcpy(&pair, a + i * 32 + q, 4);
+          const auto both = (__m512bh)_mm512_set1_epi32(pair);
+          sums[i][0] = _mm512_dpbf16_ps(sums[i][0], both, left);
+          sums[i][1] = _mm512_dpbf16_ps(sums[i][1], both, right);
+        }
+      }
+    for (int i = 0; i < kRows; ++i) {
+      _mm512_storeu_ps(c + i * c_step, sums[i][0]);
+      _mm512_storeu_ps(c + i * c_step + 16, sums[i][1]);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace ROOFLAB_ISA
+
+void matmul_cpu_v4_bf16_dot(const MatmulArgs& args, Stream) {
+  ROOFLAB_ISA::PackedMatmul<ROOFLAB_ISA::DotKernel>::run(args);
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,152 @@
+// matmul_cpu_v6_gemv: a matrix times a vector (N = 1) or a vector times a matrix (M = 1). Each element of the matrix is
+// used once, so memory sets the pace, and all that a kernel can do is to read the matrix once, in long runs, on every
+// core.
+//   rows contiguous along k:  dot products of four rows at a time with the vector, which stays in cache
+//   columns contiguous:       four columns at a time are added to a stretch of the result that stays in L1
+#include "kernels/common/parallel.h"
+#include "kernels/common/simd.h"
+#include "kernels/matmul/matmul.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
+
+template <class T>
+struct Gemv {
+  using Acc = typename ComputeOf<T>::type;
+  using Vector = SimdOf<T>;
+  static constexpr int64_t kLanes = Vector::kLanes, kGroup = 4, kStretch = 4096;
+
+  const T* w;  // (R, K): y = W x
+  const Acc* x;
+  int64_t row_stride, k_stride;
+
+  // out[r] = sum of w[r, p] * x[p] over p in [k0, k1), for r in [r0, r1).
+  void part(int64_t r0, int64_t r1, int64_t k0, int64_t k1, Acc* out) const {
+    if (k_stride == 1)
+      dots(r0, r1, k0, k1, out);
+    else
+      for (int64_t r = r0; r < r1; r += kStretch) columns(r, smaller(r + kStretch, r1), k0, k1, out);
+  }
+
+  void dots(int64_t r0, int64_t r1, int64_t k0, int64_t k1, Acc* out) const {
+    int64_t r = r0;
+    for (; r + kGroup <= r1; r += kGroup) dot<kGroup>(r, k0, k1, out);
+    for (; r < r1; ++r) dot<1>(r, k0, k1, out);
+  }
+
+  template <int kRows>
+  void dot(int64_t r, int64_t k0, int64_t k1, Acc* out) const {
+    Vector sums[kRows];
+    for (int i = 0; i < kRows; ++i) sums[i] = Vector(0);
+    const T* row = w + r * row_stride;
+    int64_t p = k0;
+    for (; p + kLanes <= k1; p += kLanes) {
+      const Vector factor = load<Acc>(x + p);
+      for (int i = 0; i < kRows; ++i) sums[i] = fma(load<T>(row + i * row_stride + p), factor, sums[i]);
+    }
+    if (p < k1) {
+      const Vector factor = load<Acc>(x + p, k1 - p);
+      for (int i = 0; i < kRows; ++i) sums[i] = fma(load<T>(row + i * row_stride + p, k1 - p), factor, sums[i]);
+    }
+    for (int i = 0; i < kRows; ++i) out[r + i] = sum(sums[i]);
+  }
+
+  void columns(int64_t r0, int64_t r1, int64_t k0, int64_t k1, Acc* out) const {
+    __builtin_memset(out + r0, 0, (r1 - r0) * sizeof(Acc));
+    int64_t p = k0;
+    for (; p + kGroup <= k1; p += kGroup) add<kGroup>(r0, r1, p, out);
+    for (; p < k1; ++p) add<1>(r0, r1, p, out);
+  }
+
+  template <int kColumns>
+  void add(int64_t r0, int64_t r1, int64_t p, Acc* out) const {
+    Vector factors[kColumns];
+    for (int i = 0; i < kColumns; ++i) factors[i] = Vector(x[p + i]);
+    const T* column = w + p * k_stride;
+    int64_t r = r0;
+    for (; r + kLanes <= r1; r += kLanes) {
+      Vector sums = load<Acc>(out + r);
+      for (int i = 0; i < kColumns; ++i) sums = fma(load<T>(column + i * k_stride + r), factors[i], sums);
+      store<Acc>(out + r, sums);
+    }
+    if (r < r1) {
+      Vector sums = load<Acc>(out + r, r1 - r);
+      for (int i = 0; i < kColumns; ++i) sums = fma(load<T>(column + i * k_stride + r, r1 - r), factors[i], sums);
+      store<Acc>(out + r, sums, r1 - r);
+    }
+  }
+};
+
+template <class T>
+void gemv(const MatmulArgs& args) {
+  using Acc = typename Gemv<T>::Acc;
+  constexpr int64_t kLanes = Gemv<T>::kLanes;
+  const bool by_rows = args.n == 1;  // W is A; otherwise its role is B's transpose
+  const int64_t rows = by_rows ? args.m : args.n, depth = args.k;
+  const int64_t x_stride = by_rows ? args.b_row_stride : args.a_col_stride;
+  Gemv<T> plan{};
+  plan.row_stride = by_rows ? args.a_row_stride : args.b_col_stride;
+  plan.k_stride = by_rows ? args.a_col_stride : args.b_row_stride;
+  if (depth == 1 && plan.row_stride != 1) plan.k_stride = 1;  // one column: its step is never taken
+
+  // A thread must get 128 KiB to be worth waking. Few rows: k is cut instead, and the parts are added up.
+  const int64_t bytes = rows * depth * static_cast<int64_t>(sizeof(T));
+  const int64_t usable = omp_in_parallel() ? 1 : omp_get_max_threads();
+  const int64_t threads = bytes >> 17 < 2 ? 1 : smaller(usable, bytes >> 17);
+  const int64_t parts = rows >= threads * 256 ? 1 : smaller(threads, depth);
+  const bool direct_x = sizeof(T) == sizeof(Acc) && x_stride == 1, direct_y = sizeof(T) == sizeof(Acc) && parts == 1;
+  const int64_t x_size = direct_x ? 0 : depth, y_size = direct_y ? 0 : (rows + 63) / 64 * 64;
+  Acc* scratch = nullptr;
+  if (x_size + y_size) scratch = static_cast<Acc*>(matmul_cpu_scratch((y_size * parts + x_size) * sizeof(Acc)));
+  Acc* converted = scratch + y_size * parts;
+
+  for (int64_t batch = 0; batch < args.batch; ++batch) {
+    const T* a = static_cast<const T*>(args.a) + batch * args.a_batch_stride;
+    const T* b = static_cast<const T*>(args.b) + batch * args.b_batch_stride;
+    T* y = static_cast<T*>(args.c) + batch * rows;
+    const T* x = by_rows ? b : a;
+    plan.w = by_rows ? a : b;
+    if (direct_x) {
+      plan.x = reinterpret_cast<const Acc*>(x);
+    } else {
+      plan.x = converted;
+      for (int64_t p = 0; p < depth; p += x_stride == 1 ? kLanes : 1) {
+        const int64_t count = x_stride == 1 ? smaller(kLanes, depth - p) : 1;
+        store<Acc>(converted + p, load<T>(x + p * x_stride, count), count);
+      }
+    }
+
+    Acc* out = direct_y ? reinterpret_cast<Acc*>(y) : scratch;
+    if (parts == 1)
+      parallel_for(rows, (rows + threads - 1) / threads,
+                   [&](int64_t begin, int64_t end) { plan.part(begin, end, 0, depth, out); });
+    else
+      parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          plan.part(0, rows, depth * i / parts, depth * (i + 1) / parts, out + i * y_size);
+      });
+    if (direct_y) continue;
+    for (int64_t r = 0; r < rows; r += kLanes) {
+      const int64_t count = smaller(kLanes, rows - r);
+      SimdOf<T> total = load<Acc>(out + r, count);
+      for (int64_t i = 1; i < parts; ++i) total += load<Acc>(out + i * y_size + r, count);
+      store<T>(y + r, total, count);
+    }
+  }
+}
+
+}  // namespace
+
+void matmul_cpu_v6_gemv(const MatmulArgs& args, Stream) {
+  if (args.m == 0 || args.n == 0) return;
+  switch (args.dtype) {
+    case DType::kFloat64: return gemv<double>(args);
+    case DType::kFloat32: return gemv<float>(args);
+    case DType::kFloat16: return gemv<Half>(args);
+    default: return gemv<BFloat16>(args);
+  }
+}
+
+}  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -1,0 +1,213 @@
+// The loops around a register micro-kernel, after Goto and BLIS; included by files that are compiled per instruction
+// set.
+//
+//   for j0 in N by kNc              B panel, kKc x kNc: packed once, shared by the threads, lives in the last-level
+//   cache
+//     for p0 in K by kKc
+//       for i0 in M by mc           A block, mc x kKc: packed by the thread that uses it, lives in its L2     (threads)
+//         for j in the panel by kNr      micro-panel of B, kKc x kNr: lives in L1
+//           for i in the block by kMr    micro-kernel: kMr x kNr sums in registers
+//
+// Packing lays a micro-panel out in the order in which the micro-kernel reads it, zero-padded to its full width, so any
+// strides, ragged sizes and conversions are dealt with there. An operand that is used only a few times is not worth
+// packing: the micro-kernel then reads it where it lies.
+//
+// A Kernel has: T (storage), Acc (sums), Packed (panels), kMr, kNr, kKStep (depth of one step), kKc, kMc, kNc, kDirect
+// (reads unpacked operands), Session (what a thread holds while it works), pack_a, pack_b, tile.
+#pragma once
+
+#include "kernels/common/parallel.h"
+#include "kernels/common/simd.h"
+#include "kernels/matmul/matmul.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+inline int64_t round_up(int64_t x, int64_t multiple) { return (x + multiple - 1) / multiple * multiple; }
+inline int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
+inline int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
+// The part size, a multiple of `step` and at most `limit`, that cuts `total` into equal parts, `multiple` of them
+// or 2...
+inline int64_t even_part(int64_t total, int64_t limit, int64_t step, int64_t multiple = 1) {
+  const int64_t parts = round_up((total + limit - 1) / limit, multiple);
+  return round_up((total + parts - 1) / parts, step);
+}
+
+template <class Kernel>
+class PackedMatmul {
+ public:
+  using T = typename Kernel::T;
+  using Acc = typename Kernel::Acc;
+  using Packed = typename Kernel::Packed;
+  static constexpr int64_t kMr = Kernel::kMr, kNr = Kernel::kNr;
+  static constexpr bool kNarrow = sizeof(T) != sizeof(Acc);  // C cannot hold partial sums
+
+  static void run(const MatmulArgs& args) {
+    const int64_t work = args.m * args.n * args.k;
+    if (args.batch == 0 || args.m == 0 || args.n == 0) return;
+    const int64_t usable = omp_in_parallel() ? 1 : omp_get_max_threads();
+    // Waking a thread takes microseconds: it must get some 2^20 multiplications. Whole matrices are the best parts.
+    const bool by_matrix = args.batch >= usable && work < (int64_t{1} << 24);
+    const int64_t total = by_matrix ? work * args.batch : work;
+    const int64_t threads = larger(1, smaller(usable, total >> 20));
+    PackedMatmul plan(args, by_matrix ? 1 : threads);
+    const int64_t bytes = plan.scratch_bytes();
+    char* scratch = static_cast<char*>(matmul_cpu_scratch(by_matrix ? bytes * threads : bytes));
+    if (!by_matrix) {
+      plan.use_scratch(scratch);
+      for (int64_t i = 0; i < args.batch; ++i) plan.multiply(args, i);
+      return;
+    }
+    parallel_for(args.batch, (args.batch + threads - 1) / threads, [&](int64_t begin, int64_t end) {
+      PackedMatmul mine = plan;
+      mine.use_scratch(scratch + bytes * omp_get_thread_num());
+      for (int64_t i = begin; i < end; ++i) mine.multiply(args, i);
+    });
+  }
+
+ private:
+  static constexpr int64_t kRows = 4096;  // rows of C at a time: bounds the partial sums
+
+  PackedMatmul(const MatmulArgs& args, int64_t threads)
+      : n_(args.n),
+        k_(args.k),
+        a_row_(args.a_row_stride),
+        a_col_(args.a_col_stride),
+        b_row_(args.b_row_stride),
+        b_col_(args.b_col_stride),
+        threads_(threads) {
+    const int64_t rows = smaller(args.m, kRows);
+    kc_ = k_ ? even_part(k_, Kernel::kKc, Kernel::kKStep) : Kernel::kKStep;
+    nc_ = even_part(n_, Kernel::kNc, kNr);
+    const int64_t panels = (rows + kMr - 1) / kMr;
+    mc_ = even_part(rows, Kernel::kMc, kMr, panels < threads ? 1 : threads);
+    // Too few rows for everyone: the columns are cut as well.
+    const int64_t blocks = (rows + mc_ - 1) / mc_;
+    column_parts_ = smaller((threads + blocks - 1) / blocks, nc_ / kNr);
+    pack_a_ = !Kernel::kDirect || n_ > 3 * kNr || k_ > kc_;
+    pack_b_ = !Kernel::kDirect || b_col_ != 1 || rows > 4 * kMr || k_ > kc_;
+  }
+
+  int64_t a_block_size() const { return round_up(mc_, kMr) * kc_ + 64; }
+  int64_t scratch_bytes() const {
+    const int64_t packed = threads_ * a_block_size() + nc_ * kc_ + 64;
+    const int64_t sums = kNarrow && k_ > kc_ ? partial_rows() * nc_ : 0;
+    return round_up(packed * sizeof(Packed), 64) + round_up(sums * sizeof(Acc), 64);
+  }
+  int64_t partial_rows() const { return round_up(kRows, kMr); }
+  void use_scratch(char* scratch) {
+    b_panels_ = reinterpret_cast<Packed*>(scratch);
+    a_blocks_ = b_panels_ + nc_ * kc_ + 64;
+    const int64_t packed = threads_ * a_block_size() + nc_ * kc_ + 64;
+    partial_ = reinterpret_cast<Acc*>(scratch + round_up(packed * sizeof(Packed), 64));
+  }
+
+  void multiply(const MatmulArgs& args, int64_t i) {
+    b_ = static_cast<const T*>(args.b) + i * args.b_batch_stride;
+    for (int64_t row = 0; row < args.m; row += kRows) {
+      m_ = smaller(args.m - row, kRows);
+      a_ = static_cast<const T*>(args.a) + i * args.a_batch_stride + row * a_row_;
+      c_ = static_cast<T*>(args.c) + (i * args.m + row) * n_;
+      if (k_ == 0) {
+        __builtin_memset(static_cast<void*>(c_), 0, m_ * n_ * sizeof(T));
+        continue;
+      }
+      for (int64_t j0 = 0; j0 < n_; j0 += nc_)
+        for (int64_t p0 = 0; p0 < k_; p0 += kc_) panel(j0, smaller(nc_, n_ - j0), p0, smaller(kc_, k_ - p0));
+    }
+  }
+
+  // C[:, j0 : j0 + columns] += A[:, p0 : p0 + depth] B[p0 : p0 + depth, j0 : j0 + columns]
+  void panel(int64_t j0, int64_t columns, int64_t p0, int64_t depth) {
+    const int64_t panels = (columns + kNr - 1) / kNr, panel_size = kNr * round_up(depth, Kernel::kKStep);
+    const int64_t first = pack_b_ ? 0 : columns / kNr;  // a ragged last panel is packed in any case
+    parallel_for(panels - first, threads_ > 1 ? (panels + threads_ - 1) / threads_ : panels,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t j = first + begin; j < first + end; ++j)
+                     Kernel::pack_b(b_panels_ + j * panel_size, b_ + p0 * b_row_ + (j0 + j * kNr) * b_col_, b_row_,
+                                    b_col_, depth, smaller(kNr, columns - j * kNr));
+                 });
+
+    const int64_t blocks = (m_ + mc_ - 1) / mc_, tasks = blocks * column_parts_;
+    int64_t next = 0;
+    parallel_for(smaller(threads_, tasks), 1, [&](int64_t, int64_t) {
+      int64_t task;
+      [[maybe_unused]] typename Kernel::Session session;
+      Packed* a_block = a_blocks_ + (threads_ > 1 ? omp_get_thread_num() : 0) * a_block_size();
+      while ((task = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < tasks) {
+        const int64_t i0 = task / column_parts_ * mc_, part = task % column_parts_;
+        block(a_block, i0, smaller(mc_, m_ - i0), j0, columns, panels * part / column_parts_,
+              panels * (part + 1) / column_parts_, p0, depth);
+      }
+    });
+  }
+
+  // One block of A against micro-panels [begin, end) of B.
+  void block(Packed* a_block, int64_t i0, int64_t rows, int64_t j0, int64_t columns, int64_t begin, int64_t end,
+             int64_t p0, int64_t depth) {
+    const int64_t padded = round_up(depth, Kernel::kKStep);
+    const T* a = a_ + i0 * a_row_ + p0 * a_col_;
+    for (int64_t i = pack_a_ ? 0 : rows / kMr * kMr; i < rows; i += kMr)
+      Kernel::pack_a(a_block + i * padded, a + i * a_row_, a_row_, a_col_, depth, smaller(kMr, rows - i));
+    const bool first = p0 == 0, last = p0 + depth == k_;
+    for (int64_t j = begin; j < end; ++j) {
+      const int64_t width = smaller(kNr, columns - j * kNr);
+      const bool direct_b = !pack_b_ && width == kNr;
+      const auto* b =
+          direct_b ? reinterpret_cast<const Packed*>(b_ + p0 * b_row_ + j0 + j * kNr) : b_panels_ + j * kNr * padded;
+      const int64_t b_step = direct_b ? b_row_ : kNr;
+      for (int64_t i = 0; i < rows; i += kMr) {
+        const int64_t height = smaller(kMr, rows - i);
+        const bool direct_a = !pack_a_ && height == kMr;
+        const auto* a_panel = direct_a ? reinterpret_cast<const Packed*>(a + i * a_row_) : a_block + i * padded;
+        const int64_t row_step = direct_a ? a_row_ : 0, step = direct_a ? a_col_ : kMr;
+        T* c = c_ + (i0 + i) * n_ + j0 + j * kNr;
+        if constexpr (!kNarrow) {
+          if (height == kMr && width == kNr) {
+            Kernel::tile(kMr, padded, a_panel, row_step, step, b, b_step, c, n_, !first);
+            continue;
+          }
+        }
+        alignas(64) Acc sums[kMr * kNr];
+        Kernel::tile(height, padded, a_panel, row_step, step, b, b_step, sums, kNr, false);
+        finish(sums, height, width, c, partial_ + (i0 + i) * nc_ + j * kNr, first, last);
+      }
+    }
+  }
+
+  // Adds a tile's sums to those of the depths before, in C itself or, where C is narrow, aside until the last depth.
+  void finish(const Acc* sums, int64_t height, int64_t width, T* c, Acc* partial, bool first, bool last) const {
+    constexpr int64_t kLanes = kNr < Simd<Acc>::kLanes ? kNr : Simd<Acc>::kLanes;
+    for (int64_t i = 0; i < height; ++i)
+      for (int64_t j = 0; j < width; j += kLanes) {
+        Simd<Acc> sum = load<Acc>(sums + i * kNr + j, kLanes);
+        T* out = c + i * n_ + j;
+        if constexpr (kNarrow) {
+          if (!first) sum += load<Acc>(partial + i * nc_ + j, kLanes);
+          if (!last) {
+            store<Acc>(partial + i * nc_ + j, sum, kLanes);
+            continue;
+          }
+        }
+        const int64_t lanes = smaller(kLanes, width - j);
+        if constexpr (!kNarrow) {
+          if (!first) sum += lanes == kLanes ? load<T>(out, kLanes) : load<T>(out, lanes);
+        }
+        if (lanes == kLanes)
+          store<T>(out, sum, kLanes);  // a constant: one whole vector
+        else
+          store<T>(out, sum, lanes);
+      }
+  }
+
+  const T *a_ = nullptr, *b_ = nullptr;
+  T* c_ = nullptr;
+  int64_t m_ = 0, n_, k_, a_row_, a_col_, b_row_, b_col_;
+  int64_t threads_, mc_, nc_, kc_, column_parts_;
+  bool pack_a_, pack_b_;
+  Packed *a_blocks_ = nullptr, *b_panels_ = nullptr;
+  Acc* partial_ = nullptr;  // (M, nc)
+};
+
+}  // namespace
+}  // namespace rooflab::kernels::ROOFLAB_ISA
