@@ -166,15 +166,15 @@ check_gemm(11, 13, 9, dtype="bfloat16", tolerance=0.1)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_loops_test", "grade": true, "points": 2}
-A, B = rl.randn(6, 9, device=device), rl.randn(9, 5, device=device)
+A, B = rl.randn(4, 60, device=device), rl.randn(60, 3, device=device)
 seen = measure.loops(gemm, A, B)
 assert seen.products == (), f"a library did the product: {', '.join(seen.products)}"
-assert seen.steps >= 6 * 9 * 5, "fewer Python steps than multiplications: write the three loops out"
+assert seen.steps >= 4 * 60 * 3, "fewer Python steps than multiplications: write the three loops out"
 ### BEGIN HIDDEN TESTS
-A, B = rl.randn(13, 16, device=device), rl.randn(16, 11, device=device)
+A, B = rl.randn(3, 250, device=device), rl.randn(250, 5, device=device)
 seen = measure.loops(gemm, A, B)
 assert seen.products == (), f"a library did the product: {', '.join(seen.products)}"
-assert seen.steps >= 13 * 16 * 11, f"{seen.steps} Python steps for {13 * 16 * 11} MACs"
+assert seen.steps >= 3 * 250 * 5, f"{seen.steps} Python steps for {3 * 250 * 5} MACs"
 assert_close(seen.value, to_float64(A) @ to_float64(B), atol=1e-4, name="gemm under the tracer")
 assert measure.count(gemm, A, B).macs == 0, "the runtime counted a product"
 ### END HIDDEN TESTS
@@ -242,7 +242,7 @@ assert shots != sorted(shots), "the times were sorted: the order they were taken
 assert len(single_shots(8, 5)) == 5, "n is an argument"
 A, B = rl.randn(24, 24, device=device), rl.randn(24, 24, device=device)
 typical = measure.latency(gemm, A, B, warmup=1, repeat=10).median_ms
-assert typical / 20 < np.median(shots) < typical * 20, (
+assert typical / 50 < np.median(shots) < typical * 50, (
     "these are not the times of gemm at that size, in ms"
 )
 small, large = np.median(single_shots(8, 7)), np.median(single_shots(40, 7))
@@ -350,7 +350,7 @@ assert gemm_ms + gemv_ms <= measure.elapsed_ms(), "these times are not in ms"
 assert 4 < gemm_ms / gemv_ms < 300, "48 times the MACs: the ratio is implausible"
 A, B = rl.randn(48, 48, device=device), rl.randn(48, 48, device=device)
 typical = measure.latency(gemm, A, B, warmup=1, repeat=5).median_ms
-assert typical / 20 < gemm_ms < typical * 20, "this is not the time of gemm at that size, in ms"
+assert typical / 50 < gemm_ms < typical * 50, "this is not the time of gemm at that size, in ms"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -460,8 +460,9 @@ def check_mac(N, K, M, expected, dtype="float32"):
 
 check_mac(2, 3, 4, expected=24)
 check_mac(512, 512, 512, expected=134217728)
+A, B = rl.ones((512, 512)), rl.ones((512, 512))
 with rl.count() as counted:
-    rl.matmul(rl.ones((512, 512)), rl.ones((512, 512)))
+    rl.matmul(A, B)
 assert counted.macs == 134217728, "the runtime counts the same"
 ### BEGIN HIDDEN TESTS
 check_mac(512, 256, 512, expected=67108864)
@@ -503,8 +504,9 @@ def check_io(N, K, M, expected):
 
 check_io(2, 3, 4, expected=4 * (6 + 12 + 8))
 check_io(512, 512, 512, expected=3145728)
+A, B = rl.ones((512, 512)), rl.ones((512, 512))
 with rl.count() as counted:
-    rl.matmul(rl.ones((512, 512)), rl.ones((512, 512)))
+    rl.matmul(A, B)
 assert counted.bytes_read + counted.bytes_written == 3145728, "the runtime counts the same"
 ### BEGIN HIDDEN TESTS
 check_io(512, 256, 512, expected=2097152)
@@ -780,7 +782,7 @@ for N in (512, 1024):
     assert point["ms"] <= measure.elapsed_ms(), "more than the time that passed: not in ms"
     A, b = rl.randn(N, N, device=device), rl.randn(N, 1, device=device)
     typical = rl.latency(rl.matmul, A, b, warmup=5, repeat=20).median_ms
-    assert typical / 50 < point["ms"] < typical * 50, (
+    assert typical / 100 < point["ms"] < typical * 100, (
         "this is not the latency of rl.matmul at that size, in ms"
     )
 ### END HIDDEN TESTS
@@ -989,15 +991,15 @@ x = rl.randn(1_000_000, device=device)
 moved = measure.count(gelu_tanh_python, x)
 bytes_ratio = (moved.bytes_read + moved.bytes_written) / 8e6
 ratio = times["python"] / times["fused"]
-assert ratio < 10 * bytes_ratio, (
+assert ratio < 30 * bytes_ratio, (
     f"{ratio:.0f} times slower, with {bytes_ratio:.0f} times the bytes: implausible"
 )
 typical = measure.latency(gelu_tanh_python, x, warmup=2, repeat=10).median_ms
-assert typical / 20 < times["python"] < typical * 20, (
+assert typical / 100 < times["python"] < typical * 100, (
     "this is not the latency of gelu_tanh_python, in ms"
 )
 typical = rl.latency(rl.gelu, x, warmup=2, repeat=10).median_ms
-assert typical / 20 < times["fused"] < typical * 20, "this is not the latency of rl.gelu, in ms"
+assert typical / 100 < times["fused"] < typical * 100, "this is not the latency of rl.gelu, in ms"
 ### END HIDDEN TESTS
 
 # %%
