@@ -175,6 +175,8 @@ def test_table():
     for part in ("20 GB/s", "18 GB/s .. 22 GB/s", "204.8", "10%", "ridge float32", "6.0 FLOP/byte", "sources:"):
         assert part in text.replace("205", "204.8"), part
     assert "none in the table" in str(ceilings(name="some CPU"))
+    assert "busy" not in text
+    assert "busy" in str(ceilings(copy_bandwidth=figure(0.014, "TB/s", spread=0.3)))
 
 
 # --- cache ---

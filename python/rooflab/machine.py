@@ -159,9 +159,10 @@ class Ceilings:
 def measure(device: object = "cpu", refresh: bool = False) -> Ceilings:
     """Measured ceilings of a device, from the cache or by probing it now (under 20 seconds).
 
-    How each figure is measured; bytes and FLOPs are those that the runtime counted for the very calls timed:
+    How each figure is measured; bytes and FLOPs are those that the runtime counted for the very calls
+    timed, and of two rounds, some seconds apart, each figure's better one counts:
 
-    - copy bandwidth: ``clone()`` of a float32 buffer of at least 4 times the last-level cache.
+    - copy bandwidth: ``rl.copy`` of a float32 buffer of at least 4 times the last-level cache.
     - read bandwidth: the faster of ``sum()`` and ``max()`` over such a buffer, which read it once and write
       one element.
     - cache bandwidth: the same reduction over 3/8 of the last-level cache. On a GPU, where such a read
@@ -239,6 +240,9 @@ def _table(ceilings: Ceilings) -> str:
         "",
     ]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    figures = [ceilings.copy_bandwidth, ceilings.read_bandwidth, *ceilings.peak.values()]
+    if any(figure.p80 > 1.5 * figure.p20 for figure in figures):
+        lines += ["", "Some figures scatter by more than 1.5: was the machine busy? Measure again with --refresh."]
     if spec:
         lines += ["", "sources:"] + [f"  {figure}: {source}" for figure, source in spec.sources.items()]
     return "\n".join(lines)

@@ -29,7 +29,6 @@ _CATEGORY_COLORS = {
     "softmax": COLORS[2],
     "layernorm": COLORS[3],
     "memory": COLORS[4],
-    "attention": COLORS[5],
     "other": "#8c8c8c",
 }
 
