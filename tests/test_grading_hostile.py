@@ -121,7 +121,7 @@ WHOLE = {
     ),
     "a generator": ("def gemm(a, b):\n    yield a", "may not cross"),
     "an array of objects": ("def gemm(a, b):\n    return np.array([[object()]])", "may not cross"),
-    "too large a result": ("def gemm(a, b):\n    return np.zeros(2**26 + 1)", "too large"),
+    "too large a result": ("def gemm(a, b):\n    return np.zeros(2**26 + 1)", "too large|Unable to allocate"),
     "not a function": ("gemm = 3", "not callable"),
     "no such name": ("nothing = 1", "gemm is not defined"),
     "not Python": ("def gemm(a, b:", "SyntaxError"),

@@ -136,10 +136,7 @@ class Link:
             with contextlib.suppress(OSError, TimeoutError):
                 codec.send(self.to_worker, codec.message((0, "bye")), time.monotonic() + GRACE_S)
             with contextlib.suppress(WorkerLost):
-                if not _readable(self.from_worker, GRACE_S):
-                    self.lose("The student's code did not end, or left a process behind.")
-                elif os.read(self.from_worker, 1):
-                    self.lose("It sent more than was asked.")
+                self._await_end()
         self._kill()
         with contextlib.suppress(OSError):
             os.close(self.to_worker)
@@ -157,8 +154,19 @@ class Link:
                 self.lose(f"Stopped: {reason[:300]}.")
         self.lose("What it sent is not an answer to what was asked.")
 
+    def _await_end(self) -> None:
+        """After "bye" nothing may come but the end of the line."""
+        try:
+            self._unasked()
+        except EOFError:
+            return
+        except TimeoutError:
+            self.lose("The student's code did not end, or left a process behind.")
+        except (codec.CodecError, OSError):
+            self.lose("It sent more than was asked.")
+
     def _unasked(self) -> None:
-        """Something waits where nothing should: its last words, its end, or a forgery."""
+        """Take what comes where nothing should: last words, the end of the line (EOFError), or a forgery."""
         message = codec.receive(self.from_worker, time.monotonic() + GRACE_S)
         match message:
             case (0, "fatal", str(reason)):

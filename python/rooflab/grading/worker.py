@@ -43,6 +43,7 @@ class Worker:
         while True:
             number, kind, *payload = codec.receive(self.requests)
             if kind == "bye":
+                self.inspect()
                 os._exit(0)
             reply = self.answer(number, getattr(self, f"do_{kind}"), payload)
             self.inspect()
