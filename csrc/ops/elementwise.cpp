@@ -34,7 +34,6 @@ const Ladder<ElementwiseArgs> kLadder(
     [] {
       std::vector<const char*> names;
       for (const ElementwiseInfo& info : kernels::kElementwiseOps) names.push_back(info.name);
-      names.push_back("fill");
       return names;
     }());
 

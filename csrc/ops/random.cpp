@@ -24,8 +24,7 @@ const Ladder<RandomArgs> kLadder(
         {"v1_blocked", kCpu, "whole Philox blocks side by side, SIMD, all threads", nullptr,
          kernels::random_cpu_v1_blocked},
         {"v0_reference", kCpu, "one thread, one element at a time", nullptr, kernels::random_cpu_v0_reference},
-    },
-    {"randn", "rand", "randint"});
+    });
 
 std::atomic<uint64_t> seed{0}, next_stream{0};
 

@@ -1,0 +1,173 @@
+"""The elementwise family: arithmetic, functions, comparisons, where, casts and copies."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+import rooflab as rl
+
+from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+
+SPECIAL = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf)
+# The range in which each function's result fits float16, where it is not the default.
+RANGES = {
+    "exp": (-20, 10),
+    "pow": (0.1, 4),
+    "div": (0.25, 150),
+    "log": (1e-3, 6e4),
+    "sqrt": (0, 6e4),
+    "rsqrt": (1e-3, 6e4),
+}
+SMALLEST = {"float64": 2.0**-1022, "float32": 2.0**-120, "float16": 2.0**-24, "bfloat16": 2.0**-120}
+
+
+def numbers(rng: np.random.Generator, name: str, shape: tuple[int, ...], *, special: bool = True) -> np.ndarray:
+    """Numbers the op takes, of all magnitudes down to its range's, with zeros, infinities and NaN strewn in."""
+    low, high = RANGES.get(name, (-150, 150))
+    x = rng.uniform(low, high, shape)
+    x = np.where(rng.random(shape) < 0.5, x, np.clip(rng.standard_normal(shape), low, high))
+    return np.where(rng.random(shape) < 0.1, rng.choice(SPECIAL, shape), x) if special else x
+
+
+def unary_samples(rng, name):
+    for shape in ((37, 130), (3, 1, 65), (1,), (), (0, 3)):
+        label = "x".join(map(str, shape)) or "scalar"
+        yield Sample(label, (numbers(rng, name, shape),))
+
+
+def binary_samples(rng, name):
+    draw = functools.partial(numbers, rng, name)
+    for a, b in (((37, 130), (37, 130)), ((33, 64), (64,)), ((2, 3, 1, 65), (4, 1)), ((1,), (1,)), ((0, 3), (3,))):
+        yield Sample(f"{'x'.join(map(str, a))}_{'x'.join(map(str, b))}", (draw(a), draw(b)))
+    ties = rng.integers(0, 3, (2, 17, 19)).astype(np.float64)
+    yield Sample("ties", (ties[0], ties[1]))
+    for number in (2, 3, 0.5):
+        yield Sample(f"number_{number}", (draw((17, 31)), number))
+    yield Sample("number_first", (2.5, draw((17, 31))))
+
+
+def where_samples(rng, name):
+    draw = functools.partial(numbers, rng, name)
+    yield Sample("37x130", (rng.random((37, 130)) < 0.5, draw((37, 130)), draw((37, 130))))
+    yield Sample("broadcast", (rng.random((5, 1, 64)) < 0.5, draw((64,)), draw((3, 1))))
+    yield Sample("number", (rng.random((33, 65)) < 0.5, draw((33, 65)), -1.5))
+    yield Sample("number_first", (rng.random(7) < 0.5, 2.0, draw((33, 7))))
+    yield Sample("0x3", (rng.random((0, 3)) < 0.5, draw((0, 3)), draw((3,))))
+
+
+def shape_of(operand) -> tuple[int, ...]:
+    return operand.shape if isinstance(operand, np.ndarray) else ()
+
+
+def cost(flops: int, result_size, condition: bool, sample: Sample, dtype: str) -> rl.Cost:
+    """`flops` an element of the result; each operand read once, Python numbers never."""
+    size = itemsize(dtype)
+    count = int(np.prod(np.broadcast_shapes(*map(shape_of, sample.args)), dtype=np.int64))
+    if count == 0:
+        return rl.Cost()
+    read = 0
+    for position, operand in enumerate(sample.args):
+        if isinstance(operand, np.ndarray):
+            read += operand.size * (1 if condition and position == 0 else size)
+    return rl.Cost(flops=flops * count, bytes_read=read, bytes_written=count * result_size(dtype))
+
+
+def rounding(roundings: int, dtype: str, sample: Sample) -> tuple[float, float]:
+    """One rounding to the dtype, and `roundings` half units of the type computed in; then what underflow loses."""
+    return unit_roundoff(dtype) + roundings * accumulator_roundoff(dtype), SMALLEST[dtype]
+
+
+def cast_rounding(dtype: str, sample: Sample) -> tuple[float, float]:
+    return (unit_roundoff("float32"), SMALLEST["float32"]) if dtype == "float64" else (0.0, 0.0)
+
+
+def cast_target(dtype: str) -> str:
+    """A dtype to cast to that can hold the values of `dtype`."""
+    return "float32" if dtype == "float64" else "float64"
+
+
+def cast(x, variant: str = ""):
+    return rl.cast(x, cast_target(str(x.dtype)), variant=variant)
+
+
+def describe(name, samples, reference, *, roundings=0, flops=1, result_dtype=lambda dtype: dtype, **fields):
+    """An OpSpec of the family. `roundings`: how far off it may be, in roundoffs of the type computed in."""
+    operands = {unary_samples: 1, binary_samples: 2}.get(samples)
+    described = {
+        "name": name,
+        "fn": getattr(rl, name),
+        "samples": functools.partial(samples, name=name),
+        "reference": reference,
+        "cost": functools.partial(cost, flops, lambda dtype: itemsize(result_dtype(dtype)), name == "where"),
+        "tolerance": functools.partial(rounding, roundings),
+        "result_dtype": result_dtype,
+        "bench": functools.partial(bench, operands) if operands else None,
+        "peer": lambda torch: getattr(torch, name),
+    }
+    return OpSpec(**(described | fields))
+
+
+def bench(operands):
+    for dtype in ("bfloat16", "float32"):
+        yield "16384x4096", dtype, ((16384, 4096),) * operands, {}
+
+
+def power(a, b):
+    """As C defines it for every number: NumPy takes the square root when b is the number 0.5."""
+    a, b = np.broadcast_arrays(a, b)
+    return np.power(a, b.copy())
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+# NumPy's function, and how many units of roundoff the least exact backend is off (CUDA C++ Programming Guide,
+# "Mathematical Functions", and csrc/kernels/common/simd.h).
+UNARY = {
+    "neg": (np.negative, 0),
+    "abs": (np.abs, 0),
+    "relu": (lambda x: np.where(x < 0, 0, x), 0),
+    "exp": (np.exp, 4),
+    "log": (np.log, 4),
+    "tanh": (np.tanh, 4),
+    "sqrt": (np.sqrt, 1),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 4),
+    "sin": (np.sin, 4),
+    "cos": (np.cos, 4),
+    "sigmoid": (sigmoid, 10),
+    "silu": (lambda x: x / (1 + np.exp(-x)), 10),
+}
+BINARY = {
+    "add": (np.add, 1),
+    "sub": (np.subtract, 1),
+    "mul": (np.multiply, 1),
+    "div": (np.divide, 2),
+    "pow": (power, 8),
+    "maximum": (np.maximum, 0),
+    "minimum": (np.minimum, 0),
+}
+COMPARISONS = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+SPECS = [
+    *(describe(name, unary_samples, function, roundings=k) for name, (function, k) in UNARY.items()),
+    *(describe(name, binary_samples, function, roundings=k) for name, (function, k) in BINARY.items()),
+    *(
+        describe(name, binary_samples, function, flops=0, result_dtype=lambda dtype: "bool")
+        for name, function in COMPARISONS.items()
+    ),
+    describe("where", where_samples, np.where, flops=0),
+    describe("copy", unary_samples, np.array, flops=0, peer=lambda torch: torch.clone),
+    describe(
+        "cast", unary_samples, np.array, flops=0, result_dtype=cast_target, fn=cast, tolerance=cast_rounding, peer=None
+    ),
+]
