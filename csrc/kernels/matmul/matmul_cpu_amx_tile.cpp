@@ -14,7 +14,7 @@ struct AmxKernel {
   using Acc = float;
   using Packed = BFloat16;
   static constexpr bool kDirect = false;
-  static constexpr int64_t kMr = 32, kNr = 32, kKStep = 32, kKc = 1024, kMc = 8 * kMr, kNc = 2048;
+  static constexpr int64_t kMr = 32, kNr = 32, kKStep = 32, kKc = 2048, kMc = 8 * kMr, kNc = 2048;
 
   // The tiles' shapes are state of the thread; unreleased, they would be saved at every switch to another thread.
   struct Session {

@@ -16,7 +16,7 @@ struct FmaKernel {
   static constexpr bool kDirect = sizeof(T) == sizeof(Acc);
   static constexpr int64_t kLanes = kNativeBytes / sizeof(Scalar), kVectors = 2;
   static constexpr int64_t kMr = kNativeBytes == 64 ? 14 : 6, kNr = kVectors * kLanes, kKStep = 1;
-  static constexpr int64_t kKc = kNativeBytes == 64 ? 256 : 2048 / sizeof(Scalar);
+  static constexpr int64_t kKc = 2048 / sizeof(Scalar);
   static constexpr int64_t kMc = kNativeBytes == 64 ? 24 * kMr : 16 * kMr, kNc = 2048;
 
   struct Session {};  // nothing to prepare in a thread
@@ -89,12 +89,14 @@ struct FmaKernel {
     }
   }
 
+  static constexpr int kMiddle = kMr > 8 ? 8 : kMr;
+
   // c[i][j] (+)= sum over p of a[i, p] b[p, j]. A row_step of 0 says that `a` is a packed panel.
   static void tile(int64_t rows, int64_t depth, const Scalar* a, int64_t row_step, int64_t a_step, const Scalar* b,
                    int64_t b_step, Scalar* c, int64_t c_step, bool add) {
     if (row_step) return rows_tile<kMr, false>(depth, a, row_step, a_step, b, b_step, c, c_step, add);
-    if (rows == kMr) return rows_tile<kMr, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
-    if (rows > 4) return rows_tile < kMr == 14 ? 8 : kMr, true > (depth, a, 1, kMr, b, b_step, c, c_step, add);
+    if (rows > kMiddle) return rows_tile<kMr, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
+    if (rows > 4) return rows_tile<kMiddle, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
     if (rows > 2) return rows_tile<4, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
     rows_tile<2, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
   }

@@ -84,7 +84,7 @@ class PackedMatmul {
     // Too few rows for everyone: the columns are cut as well.
     const int64_t blocks = (rows + mc_ - 1) / mc_;
     column_parts_ = smaller((threads + blocks - 1) / blocks, nc_ / kNr);
-    pack_a_ = !Kernel::kDirect || n_ > 3 * kNr || k_ > kc_;
+    pack_a_ = !Kernel::kDirect || n_ > 3 * kNr || k_ > kc_ || a_row_ == 0;  // a repeated row looks packed
     pack_b_ = !Kernel::kDirect || b_col_ != 1 || rows > 4 * kMr || k_ > kc_;
   }
 
