@@ -160,7 +160,7 @@ def measure(device: object = "cpu", refresh: bool = False) -> Ceilings:
     """Measured ceilings of a device, from the cache or by probing it now (under 20 seconds).
 
     How each figure is measured; bytes and FLOPs are those that the runtime counted for the very calls
-    timed, and of two rounds, some seconds apart, each figure's better one counts:
+    timed, and of two rounds (one, if it took over 9 seconds) each figure's better one counts:
 
     - copy bandwidth: ``rl.copy`` of a float32 buffer of at least 4 times the last-level cache.
     - read bandwidth: the faster of ``sum()`` and ``max()`` over such a buffer, which read it once and write
@@ -229,7 +229,8 @@ def _rows(ceilings: Ceilings) -> Iterator[tuple[str, str, str, str, str]]:
 
 def _table(ceilings: Ceilings) -> str:
     spec = ceilings.datasheet()
-    threads = f", {ceilings.threads} threads" if ceilings.threads else ""
+    plural = "" if ceilings.threads == 1 else "s"
+    threads = f", {ceilings.threads} thread{plural}" if ceilings.threads else ""
     head = ("", "measured (p20 .. p80)", "datasheet", "ratio", "how")
     rows = [head, *_rows(ceilings)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]

@@ -75,7 +75,10 @@ def probe(device: str) -> dict[str, Any]:
     """Measures every figure of `Ceilings` on `device`, as its constructor takes them."""
     start = time.perf_counter()
     best: dict[str, Measured] = {}
-    for _ in range(2):  # a disturbance of some seconds spoils one round, not both
+    rounds = 0
+    # A disturbance of some seconds spoils one round, not both. On a slow or busy machine one must do.
+    while rounds == 0 or (rounds == 1 and time.perf_counter() - start < 9):
+        rounds += 1
         for name, figure in _figures(device):
             known = best.get(name)
             if known is None or (figure.median > known.median) != (name == "launch_overhead"):
@@ -206,7 +209,7 @@ def _peak(device: str, dtype: str) -> Measured | None:
         return [(name, partial(rl.matmul, a, b, variant=name)) for name in names]
 
     # The limit keeps a sample of the largest product well inside the budget.
-    size, top, limit_ms = (256, 2048, 100.0) if device == "cpu" else (1024, 8192, 20.0)
+    size, top, limit_ms = (256, 2048, 130.0) if device == "cpu" else (1024, 8192, 20.0)
     timed = _fastest(device, products(size, rungs))
     if not timed:
         return None

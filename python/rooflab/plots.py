@@ -257,8 +257,10 @@ def plot_timeline(
                     for kernel in members
                     if (kernel.category or "other") == category
                 ]
+                # A white edge tells neighbours apart; a hair would drown in it.
+                edges = [0.6 if width > 2 * hair else 0.0 for _, width in bars]
                 if bars:
-                    axes.broken_barh(bars, (row - 0.36, 0.72), color=colors[category], lw=0, zorder=3)
+                    axes.broken_barh(bars, (row - 0.36, 0.72), fc=colors[category], ec="white", lw=edges, zorder=3)
             total = sum(kernel.duration_us for kernel in members)
             plural = "launch" if len(members) == 1 else "launches"
             axes.text(1.01, row, f"{len(members)} {plural}, {human(total, 'us')}", va="center", fontsize=8.5,
