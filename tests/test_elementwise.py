@@ -1,0 +1,126 @@
+"""What the specs of the elementwise family do not reach: integers, bools, numbers, fills, copies into views, refusals."""
+
+import numpy as np
+import pytest
+import rooflab as rl
+
+INT64_MIN = -(2**63)
+
+
+def ints(values, dtype, device):
+    return rl.tensor(np.array(values), dtype=dtype, device=device)
+
+
+@pytest.mark.parametrize("variant", ["", "v0_reference"])
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_integer_arithmetic(dtype, variant, device):
+    values = np.random.default_rng(0).integers(-9, 9, (2, 33, 65))
+    a, b = (ints(v, dtype, device) for v in values)
+    x, y = values
+    exact = {
+        "add": x + y,
+        "sub": x - y,
+        "mul": x * y,
+        "maximum": np.maximum(x, y),
+        "minimum": np.minimum(x, y),
+        "pow": x ** np.abs(y),
+        "eq": x == y,
+        "lt": x < y,
+        "ge": x >= y,
+    }
+    for name, expected in exact.items():
+        result = getattr(rl, name)(a, rl.abs(b) if name == "pow" else b, variant=variant)
+        assert result.dtype == ("bool" if expected.dtype == bool else dtype)
+        np.testing.assert_array_equal(result.cpu().numpy(), expected.astype(np.dtype(str(result.dtype))), err_msg=name)
+    for name, expected in {"neg": -x, "abs": np.abs(x), "relu": np.maximum(x, 0)}.items():
+        np.testing.assert_array_equal(getattr(rl, name)(a, variant=variant).cpu().numpy(), expected)
+
+
+def test_integers_wrap_around_and_stay_exact(device):
+    big = ints([INT64_MIN, 2**63 - 1, 2**53 + 1], "int64", device)
+    assert (big - 1).tolist() == [2**63 - 1, 2**63 - 2, 2**53]
+    assert (-big).tolist() == [INT64_MIN, -(2**63) + 1, -(2**53) - 1]
+    assert rl.abs(big).tolist() == [INT64_MIN, 2**63 - 1, 2**53 + 1]
+    assert (big == 2**53 + 1).tolist() == [False, False, True]
+    assert (ints([3, -1, 1, 0], "int64", device) ** ints([39, -3, -2, -1], "int64", device)).tolist() == [
+        3**40,
+        -1,
+        1,
+        0,
+    ]
+
+
+def test_casts_saturate_and_turn_nan_into_zero(device):
+    x = rl.tensor(np.array([np.nan, np.inf, -np.inf, 1e30, -2.9, 2.9, 0.0]), device=device)
+    assert x.to("int32").tolist() == [0, 2**31 - 1, -(2**31), 2**31 - 1, -2, 2, 0]
+    assert x.to("int64").tolist() == [0, 2**63 - 1, INT64_MIN, 2**63 - 1, -2, 2, 0]
+    assert x.to("bool").tolist() == [True] * 6 + [False]
+    assert ints([0, 7, -1], "int32", device).to("bool").to("float16").tolist() == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"])
+def test_fill_and_copy_into_views(dtype, device):
+    x = rl.zeros(5, 6, dtype=dtype, device=device)
+    x[1:4, ::2] = 1
+    expected = np.zeros((5, 6))
+    expected[1:4, ::2] = 1
+    np.testing.assert_array_equal(np.array(x.tolist()), expected)
+    x[:, 1] = x[:, 0]
+    expected[:, 1] = expected[:, 0]
+    np.testing.assert_array_equal(np.array(x.tolist()), expected)
+    x.T.copy_(rl.ones(1, device=device))
+    np.testing.assert_array_equal(np.array(x.tolist()), np.ones((5, 6)))
+
+
+def test_overlapping_copy_reads_before_it_writes(device):
+    x = rl.arange(100_000, device=device)
+    x[1:] = x[:-1]
+    assert x[:4].tolist() == [0, 0, 1, 2]
+    assert x[99_999].item() == 99_998
+
+
+def test_numbers_take_the_dtype_of_the_tensor(device):
+    x = rl.full((3,), 0.1, dtype="float16", device=device)
+    for dtype in ("float16", "bfloat16", "float32"):
+        y = rl.full((3,), 0.1, dtype=dtype, device=device)
+        assert (y == 0.1).tolist() == [True] * 3
+        assert (y * 2).dtype == dtype
+    assert (1 - x).dtype == "float16"
+    assert rl.where(x > 1, x, 2.0).tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.0, 65504.0, 2.0**-24])
+def test_copies_keep_every_bit(value, device):
+    x = rl.full((4, 5), value, dtype="float16", device=device)
+    assert x.T.clone().cpu().numpy().tobytes() == np.full(20, value, dtype=np.float16).tobytes()
+
+
+def test_one_operand_twice_is_read_once(device):
+    x = rl.ones(8, 4, device=device)
+    with rl.count() as counted:
+        rl.mul(x, x)
+        rl.add(x, x[0].expand(8, 4))
+    assert counted.bytes_read == 8 * 4 * 4 + (8 * 4 + 4) * 4
+    assert counted.by_op["mul"].launches == counted.by_op["add"].launches == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rl.ones(2) + rl.ones(2, dtype="float16"), r"\[add\] operands are float32 and float16"),
+        (lambda: rl.ones(2, 3) * rl.ones(2), r"\[mul\] shapes \(2, 3\) and \(2,\) do not broadcast"),
+        (lambda: rl.ones(2, dtype="int64") / 2, r"\[div\] expected a floating-point dtype, got int64"),
+        (lambda: rl.exp(rl.ones(2, dtype="int32")), r"\[exp\] expected a floating-point dtype, got int32"),
+        (lambda: rl.ones(2, dtype="bool") + 1, r"\[add\] expected a numeric dtype, got bool"),
+        (lambda: rl.ones(2, dtype="int32") + 0.5, r"\[add\] number: expected one that int32 can hold, got 0.5"),
+        (lambda: rl.ones(2, dtype="int32") * 2**40, r"\[mul\] number: expected one that int32 can hold"),
+        (lambda: rl.ones(2, dtype="int64") ** -1, r"\[pow\] number: expected an exponent >= 0 for int64, got -1"),
+        (lambda: rl.where(rl.ones(2), rl.ones(2), 0.0), r"\[where\] condition: expected bool, got float32"),
+        (lambda: rl.ones(1).expand(3).fill_(2), r"\[fill\] destination: an expanded tensor"),
+        (lambda: rl.ones(2).copy_(rl.ones(3)), r"\[copy\]"),
+        (lambda: rl.ones(1, 2).copy_(rl.ones(3, 2)), r"\[copy\] source: \(3, 2\) does not broadcast to \(1, 2\)"),
+    ],
+)
+def test_refuses(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
