@@ -1,0 +1,124 @@
+// matmul: shapes and strides brought to (batch, M, K) x (batch, K, N), cost and ladder.
+#include "kernels/matmul/matmul.h"
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/compulsory_bytes.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::MatmulArgs;
+using enum Device::Type;
+
+const Ladder<MatmulArgs> kLadder(
+    "matmul",
+    {
+        {"library", kCuda, "cuBLASLt, with its first heuristic", kernels::matmul_cuda_library_accepts,
+         kernels::matmul_cuda_library},
+        {"v5_hopper", kCuda, "TMA feeds wgmma, producer and consumer warps; float16 and bfloat16, sm_90a",
+         kernels::matmul_cuda_v5_accepts, kernels::matmul_cuda_v5_hopper},
+        {"v4_tensor_core", kCuda, "mma.sync from a cp.async pipeline; float16 and bfloat16, sm_80 and newer",
+         kernels::matmul_cuda_v4_accepts, kernels::matmul_cuda_v4_tensor_core},
+        {"v3_register_tile", kCuda, "an 8 x 8 tile of sums a thread, 16-byte loads", kernels::matmul_cuda_v3_accepts,
+         kernels::matmul_cuda_v3_register_tile},
+        {"v2_shared_tile", kCuda, "tiles of A and B shared by a block", kernels::matmul_cuda_v2_accepts,
+         kernels::matmul_cuda_v2_shared_tile},
+        {"v1_coalesced", kCuda, "neighbouring threads take neighbouring columns", kernels::matmul_cuda_v1_accepts,
+         kernels::matmul_cuda_v1_coalesced},
+        {"v0_naive", kCuda, "one thread an element, summed in double", kernels::matmul_cuda_v0_accepts,
+         kernels::matmul_cuda_v0_naive},
+        {"v6_gemv", kCpu, "one row or one column: streams the matrix once", kernels::matmul_cpu_v6_accepts,
+         kernels::matmul_cpu_v6_gemv},
+        {"v5_amx_tile", kCpu, "AMX tiles; bfloat16", kernels::matmul_cpu_v5_accepts, kernels::matmul_cpu_v5_amx_tile},
+        {"v4_bf16_dot", kCpu, "AVX512_BF16 dot products; bfloat16", kernels::matmul_cpu_v4_accepts,
+         kernels::matmul_cpu_v4_bf16_dot},
+        {"v3_packed_simd", kCpu, "packed panels, a register tile of SIMD sums, all threads", nullptr,
+         kernels::matmul_cpu_v3_packed_simd},
+        {"library", kCpu, "the BLAS that SciPy ships; float32 and float64", kernels::matmul_cpu_library_accepts,
+         kernels::matmul_cpu_library},
+        {"v2_blocked", kCpu, "tiles that stay in the cache", nullptr, kernels::matmul_cpu_v2_blocked},
+        {"v1_loop_order", kCpu, "i-k-j: the inner loop runs along rows of B", nullptr,
+         kernels::matmul_cpu_v1_loop_order},
+        {"v0_reference", kCpu, "three loops, summed in double", nullptr, kernels::matmul_cpu_v0_reference},
+    });
+
+void (*blas_loader)() = nullptr;
+bool blas_loaded = false;
+
+Shape batch_of(const Tensor& x) { return Shape(x.shape().begin(), x.shape().end() - 2); }
+
+// x as (batch, rows, columns), its leading dimensions broadcast to `batch`: a view unless their strides do not merge.
+Tensor as_batch(const Tensor& x, const Shape& batch, int64_t count) {
+  Shape expanded = batch;
+  expanded.push_back(x.size(-2));
+  expanded.push_back(x.size(-1));
+  return reshape(x.expand(expanded), {count, x.size(-2), x.size(-1)});
+}
+
+}  // namespace
+
+void set_cpu_blas_loader(void (*loader)()) { blas_loader = loader; }
+
+Tensor matmul(const Tensor& a_in, const Tensor& b_in, std::string_view variant) {
+  const OpScope scope("matmul");
+  check_same_device("matmul", a_in, b_in);
+  check_same_dtype("matmul", a_in, b_in);
+  check_floating("matmul", "a", a_in);
+  RL_CHECK(a_in.ndim() && b_in.ndim(), "matmul", "expected at least one dimension, got ", a_in.shape(), " and ",
+           b_in.shape());
+  // A vector is one row on the left and one column on the right.
+  const Tensor a = a_in.ndim() == 1 ? a_in.unsqueeze(0) : a_in;
+  const Tensor b = b_in.ndim() == 1 ? b_in.unsqueeze(1) : b_in;
+  const int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
+  RL_CHECK(b.size(-2) == k, "matmul", "b: expected (K=", k, ", N), got ", b_in.shape(), " against a of shape ",
+           a_in.shape());
+  const Shape batch = broadcast_shapes("matmul", batch_of(a), batch_of(b));
+  const int64_t count = numel(batch);
+
+  Shape result = batch;
+  if (a_in.ndim() > 1) result.push_back(m);
+  if (b_in.ndim() > 1) result.push_back(n);
+  Tensor c = Tensor::empty(result, a.dtype(), a.device());
+  if (c.numel() == 0) return c;
+
+  if (variant == "library" && a.device().is_cpu() && blas_loader && !blas_loaded) {
+    blas_loader();  // imports SciPy, so only who asks for its BLAS waits for that
+    blas_loaded = true;
+  }
+
+  Tensor a3 = as_batch(a, batch, count), b3 = as_batch(b, batch, count);
+  // Packing takes any strides on the CPU; CUDA's rungs from v2 on want rows or columns without gaps.
+  if (a.device().is_cuda() && !variant.starts_with("v0") && !variant.starts_with("v1"))
+    for (Tensor* x : {&a3, &b3})
+      if (x->stride(1) != 1 && x->stride(2) != 1) *x = contiguous(*x);
+  MatmulArgs args{.a = a3.data(),
+                  .b = b3.data(),
+                  .c = c.data(),
+                  .batch = count,
+                  .m = m,
+                  .n = n,
+                  .k = k,
+                  .a_batch_stride = count > 1 ? a3.stride(0) : 0,
+                  .a_row_stride = a3.stride(1),
+                  .a_col_stride = a3.stride(2),
+                  .b_batch_stride = count > 1 ? b3.stride(0) : 0,
+                  .b_row_stride = b3.stride(1),
+                  .b_col_stride = b3.stride(2),
+                  .dtype = a.dtype()};
+  if (count > 1 && m == 1) args.a_row_stride = args.a_batch_stride;  // a single row: its stride may step over the batch
+  // One B for all of A: the batch is more rows of A, and B is read once.
+  if (count > 1 && args.b_batch_stride == 0 && args.a_batch_stride == m * args.a_row_stride) {
+    args.m *= count;
+    args.batch = 1;
+    args.a_batch_stride = 0;
+  }
+  const int64_t macs = numel({count, m, n, k});  // refuses what overflows, which expanded operands can reach
+  kLadder.run(a.device(), args, Cost{macs, 2 * macs, compulsory_bytes(a_in) + compulsory_bytes(b_in), c.nbytes()},
+              variant);
+  return c;
+}
+
+}  // namespace rooflab
