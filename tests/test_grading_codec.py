@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import rooflab as rl
 from rooflab.grading import codec
 from rooflab.grading.codec import CodecError, decode, encode
 
@@ -195,3 +196,19 @@ def test_a_message_that_claims_too_much_is_refused():
         codec.receive(reader)
     os.close(reader)
     os.close(writer)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)], ids=str)
+def test_tensors_come_back(dtype, shape, device):
+    tensor = rl.tensor(np.ones(shape), dtype=dtype, device=device)
+    back = decode(encode({"x": [tensor]}))["x"][0]
+    assert type(back) is rl.Tensor and back.dtype == tensor.dtype and back.device == tensor.device
+    assert np.array_equal(back.cpu().numpy(), tensor.cpu().numpy()) and back.cpu().numpy().shape == shape
+
+
+def test_a_tensor_on_a_device_that_is_not_there_is_refused():
+    body = encode(rl.ones((2,)))
+    assert body.startswith(b"x\x03\0\0\0cpu")
+    with pytest.raises(CodecError, match="cannot be made"):
+        decode(body.replace(b"cpu", b"tpu"))
