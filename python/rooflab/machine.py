@@ -163,9 +163,9 @@ def measure(device: object = "cpu", refresh: bool = False) -> Ceilings:
     timed, and of two rounds (one, if it took over 9 seconds) each figure's better one counts:
 
     - copy bandwidth: ``rl.copy`` of a float32 buffer of at least 4 times the last-level cache.
-    - read bandwidth: the faster of ``sum()`` and ``max()`` over such a buffer, which read it once and write
-      one element.
-    - cache bandwidth: the same reduction over 3/8 of the last-level cache. On a GPU, where such a read
+    - read bandwidth: the fastest of ``sum()``, ``max()`` and a product with a vector over such a buffer: each
+      reads it once and writes next to nothing.
+    - cache bandwidth: the same over 3/8 of the last-level cache. On a GPU, where such a read
       lasts little longer than a launch, it is the slope between 1/8 and 3/8, in which the fixed cost of a
       launch drops out.
     - peak: every rung of matmul but the reference is tried at a small size, the best ones at the largest N

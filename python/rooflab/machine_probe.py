@@ -105,11 +105,11 @@ def _figures(device: str) -> Iterator[tuple[str, Measured]]:
         room = rl.cuda.free_memory(index) // 4
         wanted = max(16 * cache, 1024 * _MIB)
     # Under 128 MiB the cost of starting threads would show.
-    large = rl.ones(max(4 * _MIB, min(room, max(wanted, 128 * _MIB), 2048 * _MIB)) // 4, device=device)
+    large = _buffer(max(4 * _MIB, min(room, max(wanted, 128 * _MIB), 2048 * _MIB)), device)
     copy = partial(rl.copy, large)
     _warm_up(device, copy)
     yield "copy_bandwidth", _best(device, [("copy", copy)])
-    yield "read_bandwidth", _best(device, [("sum", large.sum), ("max", large.max)])
+    yield "read_bandwidth", _best(device, _readers(large))
     del large, copy
     yield "cache_bandwidth", _cache_bandwidth(device, cache)
     for dtype in _DTYPES:
@@ -132,6 +132,17 @@ def _free_host_bytes() -> int:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 1024 * _MIB
+
+
+def _buffer(size: int, device: str) -> rl.Tensor:
+    """About `size` bytes of float32 ones, in rows of 4096."""
+    return rl.ones(max(1, size // 4 // 4096), 4096, device=device)
+
+
+def _readers(x: rl.Tensor) -> list[tuple[str, Callable[[], object]]]:
+    """Calls that read every row of `x` once and write next to nothing."""
+    vector = rl.ones(4096, 1, device=str(x.device))
+    return [("sum", x.sum), ("max", x.max), ("matrix-vector product", partial(rl.matmul, x, vector))]
 
 
 def _work(call: Callable[[], object]) -> Any:
@@ -175,8 +186,7 @@ def _best(device: str, calls: Iterable[tuple[str, Callable[[], object]]]) -> Mea
 
 def _cache_bandwidth(device: str, cache: int) -> Measured:
     def reader(size: int) -> tuple[float, str, Timing]:
-        x = rl.ones(max(1024, size // 4), device=device)
-        _, name, call = _fastest(device, [("sum", x.sum), ("max", x.max)])[0]
+        _, name, call = _fastest(device, _readers(_buffer(size, device)))[0]
         counted = _work(call)
         return counted.bytes_read + counted.bytes_written, name, _sample(device, call)
 
