@@ -169,7 +169,9 @@ check_gemm(11, 13, 9, dtype="bfloat16", tolerance=0.1)
 A, B = rl.randn(4, 60, device=device), rl.randn(60, 3, device=device)
 seen = measure.loops(gemm, A, B)
 assert seen.products == (), f"a library did the product: {', '.join(seen.products)}"
-assert seen.steps >= 4 * 60 * 3, "fewer Python steps than multiplications: write the three loops out"
+assert seen.steps >= 4 * 60 * 3, (
+    "fewer Python steps than multiplications: write the three loops out"
+)
 ### BEGIN HIDDEN TESTS
 A, B = rl.randn(3, 250, device=device), rl.randn(250, 5, device=device)
 seen = measure.loops(gemm, A, B)
@@ -241,10 +243,8 @@ assert len(set(shots)) > 1, "twelve equal times: these are not measurements"
 assert shots != sorted(shots), "the times were sorted: the order they were taken in is lost"
 assert len(single_shots(8, 5)) == 5, "n is an argument"
 A, B = rl.randn(24, 24, device=device), rl.randn(24, 24, device=device)
-typical = measure.latency(gemm, A, B, warmup=1, repeat=10).median_ms
-assert typical / 50 < np.median(shots) < typical * 50, (
-    "these are not the times of gemm at that size, in ms"
-)
+fastest = measure.latency(gemm, A, B, warmup=1, repeat=10).samples_ms.min()
+assert np.median(shots) > fastest / 10, "these are not the times of gemm at that size, in ms"
 small, large = np.median(single_shots(8, 7)), np.median(single_shots(40, 7))
 assert large > 3 * small, "125 times the work took about the same time: size is not used"
 check_spread([4.0, 4.0, 4.0], first_over_median=1.0, median_ms=4.0, p20_ms=4.0, p80_ms=4.0)
@@ -349,8 +349,8 @@ gemm_ms, gemv_ms = gemm_and_gemv_ms(48)
 assert gemm_ms + gemv_ms <= measure.elapsed_ms(), "these times are not in ms"
 assert 4 < gemm_ms / gemv_ms < 300, "48 times the MACs: the ratio is implausible"
 A, B = rl.randn(48, 48, device=device), rl.randn(48, 48, device=device)
-typical = measure.latency(gemm, A, B, warmup=1, repeat=5).median_ms
-assert typical / 50 < gemm_ms < typical * 50, "this is not the time of gemm at that size, in ms"
+fastest = measure.latency(gemm, A, B, warmup=1, repeat=5).samples_ms.min()
+assert gemm_ms > fastest / 10, "this is not the time of gemm at that size, in ms"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -781,10 +781,8 @@ for N in (512, 1024):
     assert is_near(point["tb_s"], moved / point["ms"] / 1e9), "tb_s does not follow from ms"
     assert point["ms"] <= measure.elapsed_ms(), "more than the time that passed: not in ms"
     A, b = rl.randn(N, N, device=device), rl.randn(N, 1, device=device)
-    typical = rl.latency(rl.matmul, A, b, warmup=5, repeat=20).median_ms
-    assert typical / 100 < point["ms"] < typical * 100, (
-        "this is not the latency of rl.matmul at that size, in ms"
-    )
+    fastest = rl.latency(rl.matmul, A, b, warmup=5, repeat=50).min_ms
+    assert point["ms"] > fastest / 100, "this is not the latency of rl.matmul at that size, in ms"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -991,15 +989,11 @@ x = rl.randn(1_000_000, device=device)
 moved = measure.count(gelu_tanh_python, x)
 bytes_ratio = (moved.bytes_read + moved.bytes_written) / 8e6
 ratio = times["python"] / times["fused"]
-assert ratio < 30 * bytes_ratio, (
+assert ratio < 100 * bytes_ratio, (
     f"{ratio:.0f} times slower, with {bytes_ratio:.0f} times the bytes: implausible"
 )
-typical = measure.latency(gelu_tanh_python, x, warmup=2, repeat=10).median_ms
-assert typical / 100 < times["python"] < typical * 100, (
-    "this is not the latency of gelu_tanh_python, in ms"
-)
-typical = rl.latency(rl.gelu, x, warmup=2, repeat=10).median_ms
-assert typical / 100 < times["fused"] < typical * 100, "this is not the latency of rl.gelu, in ms"
+fastest = measure.latency(gelu_tanh_python, x, warmup=2, repeat=20).samples_ms.min()
+assert times["python"] > fastest / 100, "this is not the latency of gelu_tanh_python, in ms"
 ### END HIDDEN TESTS
 
 # %%
