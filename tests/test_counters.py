@@ -59,11 +59,12 @@ def test_counting_ends_when_the_block_raises():
 
 
 def test_a_refused_op_counts_nothing():
+    x = rl.ones(2, 3)
     with rl.count() as c:
         with pytest.raises(ValueError):
-            rl.matmul(rl.ones(2, 3), rl.ones(2, 3))
+            rl.matmul(x, x)
         with pytest.raises(ValueError):
-            rl.gelu(rl.ones(3), variant="nonsense")
+            rl.gelu(x, variant="nonsense")
     assert c.launches == 0
 
 

@@ -70,7 +70,7 @@ LaunchRecord detail::begin_launch(const char* op, const char* kernel, Device dev
 }
 
 void detail::end_launch(const LaunchRecord& record, bool done) {
-  for (LaunchListener* listener : listeners) listener->after(record);
+  for (LaunchListener* listener : listeners) listener->after(record, done);
   if (!done) return;
   for (Counter* counter : counters)
     add_to(*counter, record.op, record.range, [&](Counts& counts) {

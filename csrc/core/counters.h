@@ -65,7 +65,7 @@ struct LaunchRecord {
 struct LaunchListener {
   virtual ~LaunchListener() = default;
   virtual void before(const LaunchRecord& launch) = 0;
-  virtual void after(const LaunchRecord& launch) = 0;
+  virtual void after(const LaunchRecord& launch, bool done) = 0;  // not done: the submission threw
   virtual void range(bool opened, const std::string& path) { (void)opened, (void)path; }
 };
 void add_listener(LaunchListener* listener);

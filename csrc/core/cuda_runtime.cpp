@@ -34,7 +34,6 @@ cudaStream_t raw(Stream stream) { return static_cast<cudaStream_t>(stream.handle
 
 std::string version(int number) { return message(number / 1000, ".", number % 1000 / 10); }
 
-thread_local int thread_device = 0;
 thread_local std::vector<Stream> thread_streams;
 
 }  // namespace
@@ -67,11 +66,12 @@ const Properties& properties(int device) {
   return *known[device];
 }
 
+// Asked each time: other libraries in the process set it too.
 void set_device(int device) {
-  if (device == thread_device) return;
+  int now = -1;
+  if (cudaGetDevice(&now) == cudaSuccess && now == device) return;
   check_device(device);
   RL_CUDA_CHECK(cudaSetDevice(device));
-  thread_device = device;
 }
 
 void* allocate(int64_t bytes, int device) {
@@ -136,7 +136,7 @@ void synchronize(int device) {
 void synchronize(Stream stream) { RL_CUDA_CHECK(cudaStreamSynchronize(raw(stream))); }
 
 Event::Event() {
-  check_device(thread_device);
+  if (!is_available()) throw CudaError(probe().why);
   cudaEvent_t event;
   RL_CUDA_CHECK(cudaEventCreate(&event));
   handle_ = event;

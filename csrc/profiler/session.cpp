@@ -134,7 +134,7 @@ void Session::before(const LaunchRecord& launch) {
   submitted_.back().start_ns = now_ns();
 }
 
-void Session::after(const LaunchRecord& launch) {
+void Session::after(const LaunchRecord& launch, bool done) {
   const int64_t now = now_ns();
   std::lock_guard lock(mutex_);
   auto submitted = submitted_.rbegin();  // numbers ascend
@@ -147,6 +147,7 @@ void Session::after(const LaunchRecord& launch) {
     } catch (const CudaError&) {
     }
   }
+  if (!done) submitted_.erase(std::next(submitted).base());
 }
 
 void Session::collect_cpu() {

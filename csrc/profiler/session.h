@@ -71,7 +71,7 @@ class Session final : public LaunchListener {
   const std::string& reason() const { return reason_; }
 
   void before(const LaunchRecord& launch) override;
-  void after(const LaunchRecord& launch) override;
+  void after(const LaunchRecord& launch, bool done) override;
   void range(bool opened, const std::string& path) override;
 
  private:
