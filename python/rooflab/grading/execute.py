@@ -24,6 +24,7 @@ def execute(lab: Lab, notebook: Any, folder: str, say: Callable[[str], None]) ->
         manager = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{sockets}/kernel")
         where = {"metadata": {"path": folder}}
         client = NotebookClient(notebook, km=manager, timeout=CELL_TIMEOUT_S, resources=where)
+        client.owns_km = True  # so that the kernel is shut down with the client
         with client.setup_kernel():
             return _run(client, lab, notebook, say)
 
@@ -45,5 +46,4 @@ def _run(client: Any, lab: Lab, notebook: Any, say: Callable[[str], None]) -> li
             failed.append(f"Cell {key} ended the kernel.")
             return failed
         say(f"[{number}/{len(code)}] {key} ({time.monotonic() - start:.1f} s)")
-
     return failed
