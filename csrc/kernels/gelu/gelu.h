@@ -10,7 +10,9 @@
 // Ladder (CPU)
 //   v0_reference   one thread, in double
 //   v1_simd        all threads, 16 elements at a time; any strides
-//   v2_streaming   the same, with stores that go around the cache, for what does not fit in it
+//   v2_streaming   whole cache lines stored past the caches, four walks a thread with prefetch; for x contiguous and
+//   more
+//                  than fits in the caches
 //
 // FLOPs: 8 an element (3 for x^3 scaled and added, 2 to scale, tanh, 2 for the rest). Compulsory bytes: x once, y once.
 // Memory bandwidth binds.

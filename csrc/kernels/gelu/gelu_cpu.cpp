@@ -19,6 +19,9 @@ void gelu_cpu_v0_reference(const GeluArgs& args, Stream) {
   });
 }
 
-bool gelu_cpu_v2_accepts(const GeluArgs& args) { return exceeds_cpu_cache(args.count * size_of(args.dtype)); }
+bool gelu_cpu_v2_accepts(const GeluArgs& args) {
+  return args.ndim == 1 && args.strides[0] == 1 && reinterpret_cast<uintptr_t>(args.y) % 64 == 0 &&
+         exceeds_cpu_cache(args.count * size_of(args.dtype));
+}
 
 }  // namespace rooflab::kernels

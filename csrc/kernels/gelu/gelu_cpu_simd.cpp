@@ -7,7 +7,8 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// 1 / x for 1 <= x <= 2^126, to 2 ulp: the CPU's estimate, refined once. A division would take longer than all the rest.
+// 1 / x for 1 <= x <= 2^126, to 2 ulp: the CPU's estimate, refined once. A division would take longer than all the
+// rest.
 ROOFLAB_INLINE NativeFloat reciprocal(NativeFloat x) {
 #if defined(__AVX512F__)
   const NativeFloat estimate = (NativeFloat)_mm512_maskz_rcp14_ps(0xffff, (__m512)x);
@@ -56,7 +57,51 @@ void gelu_block(const void* from, void* to, int64_t n) {
   if (i < n) store(y + i, gelu(load(x + i, n - i)), n - i);
 }
 
-void run(const GeluArgs& args, bool streaming) {
+// A cache line of results, computed in registers and stored past the caches.
+template <class T>
+ROOFLAB_INLINE void gelu_line(const T* x, T* y) {
+  constexpr int kLanes = SimdOf<T>::kLanes;
+  alignas(64) T line[64 / sizeof(T)];
+  for (int i = 0; i < static_cast<int>(64 / sizeof(T)); i += kLanes) store(line + i, gelu(load(x + i)));
+  stream_line(y, load(reinterpret_cast<const float*>(line)));
+}
+
+// A thread walks four parts of its range in turn, a chunk (of lines) at a time, and asks for the next chunk of each as
+// it goes: a single walk leaves the memory idle while it computes (measured: 27 GB/s against 53 on two cores).
+constexpr int64_t kWalks = 4, kChunk = 16;
+
+template <class T>
+void gelu_lines(const T* x, T* y, int64_t first, int64_t last) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  const int64_t part = (last - first) / kWalks;
+  for (int64_t begin = 0; begin < part; begin += kChunk) {
+    const int64_t end = begin + kChunk < part ? begin + kChunk : part;
+    for (int64_t p = 0; p < kWalks; ++p)
+      for (int64_t i = first + p * part + begin; i < first + p * part + end; ++i) {
+        _mm_prefetch(reinterpret_cast<const char*>(x + (i + kChunk) * kLine), _MM_HINT_T0);
+        gelu_line(x + i * kLine, y + i * kLine);
+      }
+  }
+  for (int64_t i = first + kWalks * part; i < last; ++i) gelu_line(x + i * kLine, y + i * kLine);
+  _mm_sfence();
+}
+
+template <class T>
+void stream_gelu(const GeluArgs& args) {
+  const T* x = static_cast<const T*>(args.x);
+  T* y = static_cast<T*>(args.y);
+  constexpr int64_t kLine = 64 / sizeof(T);
+  const int64_t lines = args.count / kLine, rest = args.count - lines * kLine;
+  parallel_for(lines, kParallelGrain / kLine, [&](int64_t first, int64_t last) { gelu_lines(x, y, first, last); });
+  for (int64_t i = lines * kLine; i < lines * kLine + rest; i += SimdOf<T>::kLanes) {
+    const int64_t left = args.count - i, n = left < SimdOf<T>::kLanes ? left : SimdOf<T>::kLanes;
+    store(y + i, gelu(load(x + i, n)), n);
+  }
+}
+
+}  // namespace
+
+void gelu_cpu_v1_simd(const GeluArgs& args, Stream) {
   constexpr int64_t kDense[1] = {1};
   const StridedArray from{static_cast<char*>(const_cast<void*>(args.x)), args.dtype, args.ndim, args.sizes,
                           args.strides};
@@ -64,7 +109,7 @@ void run(const GeluArgs& args, bool streaming) {
   const auto block = args.dtype == DType::kFloat64 ? gelu_block<double> : gelu_block<float>;
   parallel_for(args.count, kParallelGrain, [&](int64_t first, int64_t last) {
     BlockReader x;
-    BlockWriter y(to, SmallFloats::kAsFloat, streaming);
+    BlockWriter y(to, SmallFloats::kAsFloat, false);
     x.open(from, SmallFloats::kAsFloat);
     for (int64_t begin = first; begin < last; begin += kBlock) {
       const int64_t n = last - begin < kBlock ? last - begin : kBlock;
@@ -74,10 +119,13 @@ void run(const GeluArgs& args, bool streaming) {
   });
 }
 
-}  // namespace
-
-void gelu_cpu_v1_simd(const GeluArgs& args, Stream) { run(args, false); }
-
-void gelu_cpu_v2_streaming(const GeluArgs& args, Stream) { run(args, true); }
+void gelu_cpu_v2_streaming(const GeluArgs& args, Stream) {
+  switch (args.dtype) {
+    case DType::kFloat64: return stream_gelu<double>(args);
+    case DType::kFloat32: return stream_gelu<float>(args);
+    case DType::kFloat16: return stream_gelu<Half>(args);
+    default: return stream_gelu<BFloat16>(args);
+  }
+}
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA
