@@ -47,6 +47,7 @@ Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const st
 
 // As torch.matmul: 1-D operands, 2-D, and batches that broadcast; transposed operands without a copy.
 Tensor matmul(const Tensor& a, const Tensor& b, std::string_view variant = {});
+void set_cpu_blas_loader(void (*loader)());  // calls kernels::set_cpu_blas when `library` is first asked for
 
 // Views where possible, and moves between devices (transfer.cpp).
 Tensor contiguous(const Tensor& x);

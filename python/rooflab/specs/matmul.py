@@ -1,0 +1,83 @@
+"""matmul: 2-D, batched, vectors on either side; ragged sizes that fill no tile, and K longer than a packed panel."""
+
+import numpy as np
+
+from .. import _core
+from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from .softmax import SMALLEST, with_outliers
+
+# (shape of a, shape of b): size 1 and 0, odd sizes, whole tiles, vectors, and leading dimensions that broadcast.
+SHAPES = (
+    ((1, 1), (1, 1)),
+    ((5, 9), (9, 7)),
+    ((13, 19), (19, 17)),
+    ((64, 64), (64, 64)),
+    ((97, 263), (263, 101)),
+    ((33, 2100), (2100, 35)),
+    ((3, 300), (300, 700)),
+    ((700, 300), (300, 3)),
+    ((1, 1000), (1000, 300)),
+    ((300, 1000), (1000, 1)),
+    ((1000,), (1000,)),
+    ((40,), (40, 30)),
+    ((3, 30, 40), (40,)),
+    ((3, 14, 32), (3, 32, 33)),
+    ((2, 3, 8, 16), (16, 8)),
+    ((2, 1, 8, 16), (3, 16, 8)),
+    ((0, 4), (4, 3)),
+    ((3, 4), (4, 0)),
+    ((3, 0), (0, 4)),
+    ((0, 3, 4), (4, 2)),
+)
+BENCH_SIZES = (512, 1024, 2048, 4096, 8192)
+BENCH_VECTOR = 8192
+
+
+def _samples(rng):
+    for a, b in SHAPES:
+        label = "_".join("x".join(map(str, shape)) for shape in (a, b))
+        yield Sample(label, (with_outliers(rng, *a), with_outliers(rng, *b)))
+    a, b = with_outliers(rng, 20, 50), with_outliers(rng, 50, 40)
+    a[3, 4], a[5, 6], b[7, 8], b[4, :5] = np.inf, np.nan, -np.inf, 0.0  # inf * 0 must come out as NaN
+    yield Sample("nan-inf", (a, b))
+
+
+def _cost(sample, dtype):
+    a, b = sample.args
+    result = np.matmul(np.empty(a.shape, bool), np.empty(b.shape, bool))
+    if result.size == 0:
+        return _core.Cost()
+    macs, width = result.size * a.shape[-1], itemsize(dtype)
+    return _core.Cost(
+        macs=macs, flops=2 * macs, bytes_read=(a.size + b.size) * width, bytes_written=result.size * width
+    )
+
+
+def _tolerance(dtype, sample):
+    # A sum of K products in any order is off by at most K roundoffs of the sum of their magnitudes; tensor cores
+    # truncate where others round, hence the 2.
+    a, b = (np.abs(np.where(np.isfinite(x), x, 0)) for x in sample.args)
+    magnitudes = np.matmul(a, b)
+    largest = float(magnitudes.max()) if magnitudes.size else 0.0
+    atol = 2 * (a.shape[-1] + 4) * accumulator_roundoff(dtype) * largest
+    return 2 * unit_roundoff(dtype), atol + SMALLEST[dtype]
+
+
+def _bench():
+    for n in BENCH_SIZES:
+        for dtype in ("float32", "bfloat16"):
+            yield f"{n}", dtype, ((n, n), (n, n)), {}
+    for dtype in ("float32", "bfloat16"):
+        yield "gemv", dtype, ((BENCH_VECTOR, BENCH_VECTOR), (BENCH_VECTOR, 1)), {}
+
+
+SPEC = OpSpec(
+    name="matmul",
+    fn=_core.matmul,
+    samples=_samples,
+    reference=np.matmul,
+    cost=_cost,
+    tolerance=_tolerance,
+    bench=_bench,
+    peer=lambda torch: torch.matmul,
+)
