@@ -29,9 +29,8 @@ namespace rooflab::kernels {
 enum class ReduceOp : uint8_t { kSum, kMean, kMax };
 
 struct ReduceArgs {
-  const void* x;    // (outer, reduced, inner)
-  void* y;          // (outer, inner), contiguous; int64 for sums of integers and bool, else of dtype
-  void* workspace;  // reduce_workspace_bytes(args) bytes; unused on the CPU
+  const void* x;  // (outer, reduced, inner)
+  void* y;        // (outer, inner), contiguous; int64 for sums of integers and bool, else of dtype
   int64_t outer, reduced, inner;
   int64_t outer_stride, reduced_stride, inner_stride;  // of x, in elements
   ReduceOp op;
@@ -82,15 +81,6 @@ inline bool reduce_vectorises(const ReduceArgs& args, bool along) {
 
 inline bool reduce_cuda_v2_accepts(const ReduceArgs& args) {
   return reduce_vectorises(args, true) || reduce_vectorises(args, false);
-}
-
-// Partial results of either rung: 8 bytes for each output and split.
-inline int64_t reduce_workspace_bytes(const ReduceArgs& args) {
-  int64_t splits = plan_reduce(args, 1, false).splits;
-  for (const bool along : {false, true})
-    if (reduce_vectorises(args, along))
-      splits = std::max(splits, plan_reduce(args, static_cast<int>(16 / size_of(args.dtype)), along).splits);
-  return splits > 1 ? splits * args.outer * args.inner * 8 : 0;
 }
 
 void reduce_cpu_v0_reference(const ReduceArgs&, Stream);

@@ -1,6 +1,8 @@
 // What the CUDA rungs of reduce share: the reductions themselves, and the kernels behind v1 and v2.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <type_traits>
 
 #include "core/cuda_check.cuh"
@@ -152,22 +154,26 @@ __global__ void reduce_cuda_combine_kernel(const typename R::Accumulator* partia
   }
 }
 
-// Launches `kernel` (a wrapper of reduce_tiles) by the plan, then folds the parts if there are several.
+// Launches `kernel` (a wrapper of reduce_tiles) by the plan, then folds the parts if there are several: they pass
+// through memory that belongs to the stream, at most a few MiB.
 template <class R, class Kernel>
 void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan, Stream stream) {
-  using Element = typename R::Element;
   using Accumulator = typename R::Accumulator;
-  using Result = typename R::Result;
   const auto cuda_stream = static_cast<cudaStream_t>(stream.handle);
-  const auto partial = static_cast<Accumulator*>(args.workspace);
+  const auto x = static_cast<const typename R::Element*>(args.x);
+  const auto y = static_cast<typename R::Result*>(args.y);
   const int64_t tiles = plan.column_tiles * plan.row_tiles, outputs = args.outer * args.inner;
   const dim3 grid(static_cast<unsigned>(std::min<int64_t>(tiles, INT32_MAX)), static_cast<unsigned>(plan.splits));
-  kernel<<<grid, dim3(plan.columns, plan.steps, plan.rows), 0, cuda_stream>>>(
-      static_cast<const Element*>(args.x), static_cast<Result*>(args.y), partial, args, plan, reduce_divisor(args));
+  const dim3 block(plan.columns, plan.steps, plan.rows);
+  Accumulator* partial = nullptr;
+  if (plan.splits > 1)
+    RL_CUDA_CHECK(cudaMallocAsync(&partial, plan.splits * outputs * sizeof(Accumulator), cuda_stream));
+  kernel<<<grid, block, 0, cuda_stream>>>(x, y, partial, args, plan, reduce_divisor(args));
   if (plan.splits > 1) {
-    const dim3 block(kWarp, 4);
-    reduce_cuda_combine_kernel<R><<<static_cast<unsigned>((outputs + 3) / 4), block, 0, cuda_stream>>>(
-        partial, static_cast<Result*>(args.y), outputs, plan.splits, reduce_divisor(args));
+    const auto blocks = static_cast<unsigned>((outputs + 3) / 4);
+    reduce_cuda_combine_kernel<R>
+        <<<blocks, dim3(kWarp, 4), 0, cuda_stream>>>(partial, y, outputs, plan.splits, reduce_divisor(args));
+    RL_CUDA_CHECK(cudaFreeAsync(partial, cuda_stream));
   }
   cuda_check_launch("reduce");
 }

@@ -1,0 +1,48 @@
+// rms_norm: checks, cost and ladder.
+#include "kernels/rms_norm/rms_norm.h"
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/compulsory_bytes.h"
+#include "ops/ops.h"
+#include "ops/rows.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::RmsNormArgs;
+using enum Device::Type;
+
+const Ladder<RmsNormArgs> kLadder(
+    "rms_norm",
+    {
+        {"v2_one_pass", kCuda, "the row waits in registers, 16-byte accesses; aligned rows of up to 32768 elements",
+         kernels::rms_norm_cuda_v2_accepts, kernels::rms_norm_cuda_v2_one_pass},
+        {"v1_block_per_row", kCuda, "a block a row, neighbours on neighbours", nullptr,
+         kernels::rms_norm_cuda_v1_block_per_row},
+        {"v0_reference", kCuda, "a thread a row, in double", nullptr, kernels::rms_norm_cuda_v0_reference},
+        {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1", nullptr, kernels::rms_norm_cpu_v1_simd},
+        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_cpu_v0_reference},
+    });
+
+constexpr int64_t kFlops = 4;  // an element
+
+}  // namespace
+
+Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, std::string_view variant) {
+  const OpScope scope("rms_norm");
+  check_floating("rms_norm", "x", x);
+  RL_CHECK(x.ndim() > 0, "rms_norm", "x: expected (..., D), got ()");
+  const std::optional<Tensor> gain = check_parameter("rms_norm", "weight", x, weight);
+  Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  if (y.numel() == 0) return y;
+  const Rows rows = as_rows(x);
+  const RmsNormArgs args{rows.x.data(), gain ? gain->data() : nullptr, y.data(), rows.n, rows.d, rows.stride, eps,
+                         x.dtype()};
+  const int64_t read = compulsory_bytes(x) + (weight ? compulsory_bytes(*weight) : 0);
+  kLadder.run(x.device(), args, Cost{0, kFlops * x.numel(), read, y.nbytes()}, variant);
+  return y;
+}
+
+}  // namespace rooflab

@@ -1,0 +1,33 @@
+// A tensor seen as rows along its last dimension, for ops that work on rows of adjacent elements.
+#pragma once
+
+#include "core/tensor_check.h"
+#include "ops/ops.h"
+
+namespace rooflab {
+
+struct Rows {
+  Tensor x;  // keeps the memory alive; a copy where the strides are of no use
+  int64_t n, d, stride;
+};
+
+// x (..., D), not empty, as (N, D) with one stride between rows.
+inline Rows as_rows(const Tensor& x) {
+  const int64_t d = x.shape().back(), n = x.numel() / d;
+  if (const auto rows = x.try_view({n, d}); rows && (d == 1 || rows->stride(1) == 1))
+    return {*rows, n, d, n == 1 ? d : rows->stride(0)};
+  return {copy(x), n, d, d};
+}
+
+// A weight or bias over the last dimension of x, contiguous.
+inline std::optional<Tensor> check_parameter(const char* op, const char* argument, const Tensor& x,
+                                             const std::optional<Tensor>& parameter) {
+  if (!parameter) return std::nullopt;
+  RL_CHECK(parameter->ndim() == 1 && parameter->size(0) == x.shape().back(), op, argument,
+           ": expected (D=", x.shape().back(), "), got ", to_string(parameter->shape()));
+  check_same_device(op, x, *parameter);
+  check_same_dtype(op, x, *parameter);
+  return contiguous(*parameter);
+}
+
+}  // namespace rooflab

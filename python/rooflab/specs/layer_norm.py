@@ -1,0 +1,52 @@
+"""layer_norm over the last dimension."""
+
+import numpy as np
+
+from .. import _core
+from . import OpSpec, Sample, accumulator_roundoff, unit_roundoff
+from .softmax import CHAIN, SMALLEST, row_bench, row_cost, row_samples, with_outliers
+
+
+def _samples(rng):
+    for sample in row_samples(rng, parameters=2):
+        yield Sample(sample.label, (sample.args[0] + 3.0, *sample.args[1:]))
+    yield Sample("no-parameters", (with_outliers(rng, 3, 5, 96),), {"eps": 1e-3})
+    yield Sample("no-bias", (with_outliers(rng, 9, 33), rng.standard_normal(33)))
+
+
+def _normalized(x, eps):
+    if x.size == 0:
+        return x
+    distance = x - x.mean(axis=-1, keepdims=True)
+    return distance / np.sqrt((distance * distance).mean(axis=-1, keepdims=True) + eps)
+
+
+def _reference(x, weight=1.0, bias=0.0, eps=1e-5):
+    return _normalized(x, eps) * weight + bias
+
+
+def _tolerance(dtype, sample):
+    u = (CHAIN + 8) * accumulator_roundoff(dtype)
+    x, *parameters = sample.args
+    if x.size == 0:
+        return 2 * unit_roundoff(dtype), SMALLEST[dtype]
+    weight, bias = (*parameters, *[1.0, 0.0][len(parameters) :])
+    # The mean is off by up to u |x|, so are the distances from it, which the scale then stretches.
+    x = np.where(np.isfinite(x), x, 0)
+    eps = sample.kwargs.get("eps", 1e-5)
+    stretch = 1 / np.sqrt(x.var(axis=-1) + eps)
+    distances = (np.abs(x).mean(axis=-1) * stretch).max() * np.abs(weight).max()
+    terms = np.abs(_normalized(x, eps) * weight).max() + np.abs(bias).max()
+    return 2 * unit_roundoff(dtype) + u, u * distances + 4 * accumulator_roundoff(dtype) * terms + SMALLEST[dtype]
+
+
+SPEC = OpSpec(
+    name="layer_norm",
+    fn=_core.layer_norm,
+    samples=_samples,
+    reference=_reference,
+    cost=row_cost(7),
+    tolerance=_tolerance,
+    bench=row_bench(parameters=2),
+    peer=lambda torch: lambda x, weight, bias: torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias),
+)

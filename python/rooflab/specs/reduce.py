@@ -1,0 +1,111 @@
+"""sum, mean and max over some or all dimensions."""
+
+import math
+
+import numpy as np
+
+from .. import _core
+from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from .softmax import with_outliers
+
+_CHAIN = 512  # the longest run of additions in one accumulator, in any rung, for the sizes of the samples
+
+
+def _samples(rng):
+    yield Sample("all", (with_outliers(rng, 7, 33),))
+    yield Sample("rows", (with_outliers(rng, 37, 65),), {"dim": 1})
+    yield Sample("columns", (with_outliers(rng, 129, 40),), {"dim": 0})
+    yield Sample("middle", (with_outliers(rng, 3, 50, 19),), {"dim": -2, "keepdim": True})
+    yield Sample("two-dims", (with_outliers(rng, 5, 4, 31),), {"dim": (1, 2)})
+    yield Sample("vectors", (with_outliers(rng, 6, 1024),), {"dim": 1})
+    yield Sample("long", (with_outliers(rng, 70001),))
+    yield Sample("one", (np.array([3.0]),), {"dim": 0})
+    yield Sample("scalar", (np.array(-2.0),))
+    yield Sample("no-outputs", (np.zeros((0, 4)),), {"dim": 1})
+
+
+def _sums(rng):
+    yield from _samples(rng)
+    yield Sample("empty-sum", (np.zeros((3, 0)),), {"dim": 1})
+
+
+def _means(rng):
+    yield from _samples(rng)
+    x = rng.standard_normal((4, 100))
+    x[1, 7], x[2, 9] = np.nan, np.inf
+    yield Sample("nan-inf", (x,), {"dim": 1})
+
+
+def _reference(fold):
+    return lambda x, dim=None, keepdim=False: fold(x, axis=dim, keepdims=keepdim)
+
+
+def _lengths(sample):
+    """Elements of the input, of the output, and of one sum."""
+    x, dim = sample.args[0], sample.kwargs.get("dim")
+    dims = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = {d % x.ndim for d in dims}
+    outputs = math.prod(size for d, size in enumerate(x.shape) if d not in dims)
+    return math.prod(x.shape), outputs, math.prod(x.shape[d] for d in dims)
+
+
+def _result(name):
+    return lambda dtype: "int64" if name == "sum" and dtype in INTEGER else dtype
+
+
+def _cost(name):
+    def cost(sample, dtype):
+        inputs, outputs, _ = _lengths(sample)
+        if outputs == 0:
+            return _core.Cost()
+        return _core.Cost(
+            flops=inputs,
+            bytes_read=inputs * itemsize(dtype),
+            bytes_written=outputs * itemsize(_result(name)(dtype)),
+        )
+
+    return cost
+
+
+def _tolerance(name):
+    def tolerance(dtype, sample):
+        if dtype in INTEGER:
+            return 0.0, 0.0
+        if name == "max":
+            return unit_roundoff(dtype), 0.0
+        _, _, length = _lengths(sample)
+        x = np.abs(np.where(np.isfinite(sample.args[0]), sample.args[0], 0))
+        total = x.sum(axis=sample.kwargs.get("dim")).max(initial=0)
+        error = min(length, _CHAIN) * accumulator_roundoff(dtype) * total
+        return 2 * unit_roundoff(dtype), error / length if name == "mean" and length else error
+
+    return tolerance
+
+
+def _bench():
+    for dtype in ("bfloat16", "float32"):
+        yield "16384x4096 rows", dtype, ((16384, 4096),), {"dim": 1}
+        yield "16384x4096 columns", dtype, ((16384, 4096),), {"dim": 0}
+        yield "16384x4096 all", dtype, ((16384, 4096),), {}
+
+
+def _spec(name, fold, samples, dtypes):
+    return OpSpec(
+        name=name,
+        fn=getattr(_core, name),
+        samples=samples,
+        reference=_reference(fold),
+        cost=_cost(name),
+        tolerance=_tolerance(name),
+        dtypes=dtypes,
+        result_dtype=_result(name),
+        bench=_bench,
+        peer=lambda torch: getattr(torch, "amax" if name == "max" else name),
+    )
+
+
+SPECS = [
+    _spec("sum", np.sum, _sums, FLOATING + INTEGER),
+    _spec("mean", np.mean, _means, FLOATING),
+    _spec("max", np.max, _samples, FLOATING + INTEGER),
+]

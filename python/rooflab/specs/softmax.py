@@ -1,0 +1,84 @@
+"""softmax, and the rows that it shares with the specs of the other row-wise ops."""
+
+import numpy as np
+
+from .. import _core
+from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+
+SHAPES = ((1, 1), (5, 3), (2, 3, 17), (37, 64), (4, 640), (3, 1000), (2, 4097), (2, 40000), (640,), (0, 8), (4, 0))
+BENCH_SHAPES = ((16384, 4096), (32768, 640))
+CHAIN = 512  # the longest run of additions in one accumulator, in any rung, for rows of these lengths
+
+# What rounding to subnormals costs; smaller float32 and bfloat16 results may come out as 0.
+SMALLEST = {"float64": 5e-324, "float32": 2.0**-126, "float16": 2.0**-24, "bfloat16": 2.0**-126}
+
+
+def with_outliers(rng, *shape):
+    """Standard normal values, of which one in fifty is twenty times as large, as in the activations of LLMs."""
+    x = rng.standard_normal(shape)
+    return x * np.where(rng.random(shape) < 0.02, 20.0, 1.0)
+
+
+def row_samples(rng, parameters=0):
+    """Rows of many lengths, with as many vectors of length D beside them as asked, and rows of NaN and infinities."""
+    for shape in SHAPES:
+        vectors = (rng.standard_normal(shape[-1]) for _ in range(parameters))
+        yield Sample("x".join(map(str, shape)), (with_outliers(rng, *shape), *vectors))
+    x = with_outliers(rng, 5, 72)
+    x[0] = -np.inf
+    x[1, 5], x[2, 70], x[3, ::2] = np.nan, np.inf, -np.inf
+    yield Sample("nan-inf", (x, *(rng.standard_normal(72) for _ in range(parameters))))
+
+
+def row_cost(flops):
+    """`flops` an element; x and the vectors beside it are read once, the result is written once."""
+
+    def cost(sample, dtype):
+        arrays = [a for a in sample.args if isinstance(a, np.ndarray)]
+        size = arrays[0].size
+        if size == 0:
+            return _core.Cost()
+        width = itemsize(dtype)
+        return _core.Cost(
+            flops=flops * size, bytes_read=sum(a.size for a in arrays) * width, bytes_written=size * width
+        )
+
+    return cost
+
+
+def row_bench(parameters=0):
+    """`bench` for rows with as many vectors of length D beside them."""
+
+    def bench():
+        for rows, d in BENCH_SHAPES:
+            for dtype in ("bfloat16", "float32"):
+                yield f"{rows}x{d}", dtype, ((rows, d), *[(d,)] * parameters), {}
+
+    return bench
+
+
+def _reference(x, dim=-1):
+    shifted = np.exp(x - x.max(axis=dim, keepdims=True)) if x.size else x
+    return shifted / shifted.sum(axis=dim, keepdims=True)
+
+
+def _tolerance(dtype, sample):
+    x = sample.args[0]
+    finite = np.where(np.isfinite(x), x, 0)
+    # exp turns the rounding of its argument into a relative error; beyond 800 every result is 0.
+    span = min(float(np.ptp(finite)) if x.size else 0.0, 800.0)
+    u = accumulator_roundoff(dtype)
+    # The inputs themselves are rounded to the dtype before the reference sees them: that costs nothing.
+    return 2 * unit_roundoff(dtype) + (CHAIN + 8 + 3 * span) * u, SMALLEST[dtype]
+
+
+SPEC = OpSpec(
+    name="softmax",
+    fn=_core.softmax,
+    samples=row_samples,
+    reference=_reference,
+    cost=row_cost(5),
+    tolerance=_tolerance,
+    bench=row_bench(),
+    peer=lambda torch: lambda x: torch.softmax(x, -1),
+)
