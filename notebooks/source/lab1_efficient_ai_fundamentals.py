@@ -430,8 +430,12 @@ plot_gemm_torch_matmul_latency(sizes, gemm_times, library_times)
 plot_gemm_gemv_latency(sizes, gemm_times, gemv_times)
 
 # %% [markdown]
-# The same arithmetic, thousands of times faster. Is the library fast, then, or merely less slow? A stop-watch cannot
-# say. For that we have to know how much work there is, and how fast this machine could do it.
+# The ratio of GEMM to GEMV falls short of N: a GEMV has N² MACs, but turning the matrix into Python numbers costs N²
+# steps as well. Whatever does not shrink with the work shows when the work is small; on a GPU that will be the
+# launch.
+#
+# And the library: the same arithmetic, thousands of times faster. Is the library fast, then, or merely less slow? A
+# stop-watch cannot say. For that we have to know how much work there is, and how fast this machine could do it.
 #
 # ## 1.3 Count the work: MACs (5 points)
 #
@@ -772,7 +776,7 @@ assert point["ms"] > 0 and is_near(point["tflop_s"], 2 * 512 * 512 / point["ms"]
 )
 ### BEGIN HIDDEN TESTS
 check_speeds(1024 * 1024, 4 * (1024 * 1024 + 2048), 0.25, tflop_s=0.008388608, tb_s=0.016809984)
-for N in (512, 1024):
+for N in (64, 1024):
     point = measured_gemv(N)
     moved = 4 * (N * N + 2 * N)
     assert is_near(point["tflop_s"], 2 * N * N / point["ms"] / 1e9), (
@@ -780,9 +784,9 @@ for N in (512, 1024):
     )
     assert is_near(point["tb_s"], moved / point["ms"] / 1e9), "tb_s does not follow from ms"
     assert point["ms"] <= measure.elapsed_ms(), "more than the time that passed: not in ms"
-    A, b = rl.randn(N, N, device=device), rl.randn(N, 1, device=device)
-    fastest = rl.latency(rl.matmul, A, b, warmup=5, repeat=50).min_ms
-    assert point["ms"] > fastest / 100, "this is not the latency of rl.matmul at that size, in ms"
+A, b = rl.randn(64, 64, device=device), rl.randn(64, 1, device=device)
+fastest = rl.latency(rl.matmul, A, b, warmup=5, repeat=50).min_ms
+assert measured_gemv(64)["ms"] > fastest / 20, "this is not the latency of rl.matmul, in ms"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -992,8 +996,11 @@ ratio = times["python"] / times["fused"]
 assert ratio < 100 * bytes_ratio, (
     f"{ratio:.0f} times slower, with {bytes_ratio:.0f} times the bytes: implausible"
 )
-fastest = measure.latency(gelu_tanh_python, x, warmup=2, repeat=20).samples_ms.min()
-assert times["python"] > fastest / 100, "this is not the latency of gelu_tanh_python, in ms"
+times, x = gelu_latencies_ms(10_000), rl.randn(10_000, device=device)
+fastest = measure.latency(gelu_tanh_python, x, warmup=5, repeat=50).samples_ms.min()
+assert times["python"] > fastest / 20, "this is not the latency of gelu_tanh_python, in ms"
+fastest = rl.latency(rl.gelu, x, warmup=5, repeat=50).min_ms
+assert times["fused"] > fastest / 20, "this is not the latency of rl.gelu, in ms"
 ### END HIDDEN TESTS
 
 # %%
