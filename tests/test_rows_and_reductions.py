@@ -1,0 +1,82 @@
+"""What the specs of softmax, the norms and the reductions leave out: other dimensions, copies, NaN, bad arguments."""
+
+import numpy as np
+import pytest
+import rooflab as rl
+from rooflab.testing import assert_close
+
+
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -3])
+def test_softmax_over_any_dimension(device, dim):
+    x = np.random.default_rng(0).standard_normal((4, 33, 16))
+    y = rl.softmax(rl.tensor(x, dtype="float64", device=device), dim=dim)
+    assert_close(y, softmax(x, dim), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "max"])
+@pytest.mark.parametrize("dim", [(0, 2), (0, 1), (1, 3), (3, 0), (-1, -4, 1), None])
+def test_reductions_over_any_dimensions(device, op, dim):
+    x = np.random.default_rng(0).standard_normal((3, 5, 4, 7))
+    for tensor, array in (
+        (rl.tensor(x, dtype="float64", device=device), x),
+        (rl.tensor(x, dtype="float64", device=device).permute(2, 0, 3, 1), x.transpose(2, 0, 3, 1)),
+    ):
+        y = getattr(rl, op)(tensor, dim=dim, keepdim=True)
+        assert_close(y, getattr(np, op)(array, axis=dim, keepdims=True), rtol=1e-12, atol=1e-13)
+
+
+def test_integers_sum_in_int64_and_keep_their_maximum(device):
+    x = rl.full((100000,), 2**30, dtype="int32", device=device)
+    assert (x.sum().item(), x.sum().dtype) == (100000 * 2**30, "int64")
+    assert (x.max().item(), x.max().dtype) == (2**30, "int32")
+    flags = rl.tensor([True, False, True], dtype="bool", device=device)
+    assert flags.sum().item() == 2
+    assert flags.max().item() is True
+
+
+def test_maximum_is_nan_wherever_there_is_one(device):
+    x = np.random.default_rng(0).standard_normal((5, 70))
+    x[0, 0] = x[1, 69] = x[2, 33] = np.nan
+    for dtype in ("float64", "float32", "float16", "bfloat16"):
+        tensor = rl.tensor(x, dtype=dtype, device=device)
+        for variant in ("", "v0_reference"):
+            found = rl.max(tensor, dim=1, variant=variant).float().cpu().numpy()
+            assert np.isnan(found).tolist() == [True, True, True, False, False]
+
+
+def test_sums_are_the_same_on_every_run(device):
+    x = rl.randn(3, 200003, device=device)
+    first = [rl.sum(x).item(), rl.mean(x, dim=1).tolist(), rl.sum(x, dim=0).tolist()]
+    for _ in range(3):
+        assert [rl.sum(x).item(), rl.mean(x, dim=1).tolist(), rl.sum(x, dim=0).tolist()] == first
+
+
+def test_expanded_rows_are_read_where_they_lie(device):
+    row = rl.randn(1, 64, device=device)
+    with rl.count() as counted:
+        y = rl.softmax(row.expand(9, 64))
+    assert (counted.launches, counted.bytes_read) == (1, 64 * 4)
+    assert_close(y, np.repeat(rl.softmax(row).cpu().numpy(), 9, axis=0), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: rl.rms_norm(rl.ones(2, 640), rl.ones(512)), r"\[rms_norm\] weight: expected \(D=640\), got \(512,\)"),
+        (lambda: rl.layer_norm(rl.ones(2, 8), rl.ones(8), rl.ones(2, 8)), r"\[layer_norm\] bias: expected \(D=8\)"),
+        (lambda: rl.rms_norm(rl.ones(2, 8), rl.ones(8, dtype="float16")), r"\[rms_norm\].*float32 and float16"),
+        (lambda: rl.softmax(rl.ones(2, 8, dtype="int64")), r"\[softmax\] x: expected a floating-point dtype"),
+        (lambda: rl.softmax(rl.ones(2, 8), dim=2), r"\[softmax\] dim: expected in \[-2, 1\], got 2"),
+        (lambda: rl.sum(rl.ones(2, 8), dim=(0, -2)), r"\[sum\] dim: -2 appears twice"),
+        (lambda: rl.mean(rl.ones(2, 8, dtype="int32")), r"\[mean\] x: expected a floating-point dtype"),
+        (lambda: rl.max(rl.ones(2, 0), dim=1), r"\[max\] x: expected at least one element"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
