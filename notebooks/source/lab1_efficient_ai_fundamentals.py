@@ -56,21 +56,20 @@ from rooflab.testing import assert_close, to_float64
 device = "cuda" if rl.cuda.is_available() else "cpu"
 
 
+def is_number(value):
+    """Whether `value` is a finite real number (not a bool, not text)."""
+    kinds = (int, float, np.integer, np.floating)
+    return isinstance(value, kinds) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
 def is_count(value):
-    """Whether `value` is a whole number (an int, not a float, not a bool)."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    """Whether `value` is a whole number of an integer type."""
+    return is_number(value) and isinstance(value, (int, np.integer))
 
 
 def is_near(value, expected, relative=1e-6):
-    """Whether `value` is a finite number within `relative` of `expected`."""
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
-        value, bool
-    )
-    return (
-        is_number
-        and bool(np.isfinite(value))
-        and bool(abs(value - expected) <= relative * abs(expected))
-    )
+    """Whether `value` is a number within `relative` of `expected`."""
+    return is_number(value) and bool(abs(value - expected) <= relative * abs(expected))
 
 
 # %% [markdown]
@@ -890,14 +889,12 @@ def profile_matmul():
 # %%
 matmul_profile = profile_matmul()
 print(matmul_profile)
-assert matmul_profile["launches_per_call"] == 1, (
-    "one call, one launch; was it counted over all six recorded steps?"
-)
+assert 1 <= matmul_profile["launches_per_call"] <= 2, "count one step, not all six"
 assert matmul_profile["kernel"] != "matmul", "that is the op; the kernel's own name says more"
 
 # %% [markdown]
 # Read the name: it tells the op, the device and the idea behind the kernel (or the library that was called).
-# `rl.variants("matmul")` lists all kernels that rooflab has for this op, from the plainest to the fastest. Try
+# `rl.variants("matmul")` lists all kernels that rooflab has for this op, the fastest first, the plainest last. Try
 # `rl.matmul(a, b, variant=...)` with another one and look at its roofline point.
 
 # %%
