@@ -1,0 +1,291 @@
+// v5: Hopper. One warp of each block does nothing but order tiles of A and B from the copy engine (TMA), four stages
+// ahead; two warpgroups do nothing but multiply them (wgmma), 64 x 256 each of the block's 128 x 256 tile of C. Two
+// blocks, one above the other, form a cluster: each brings half of their common tile of B and sends it to both. Blocks
+// are persistent, so while C leaves through shared memory the next tiles are already arriving.
+// float16 and bfloat16 with float32 sums, rows or columns contiguous, rows 16-byte aligned.
+#include <cudaTypedefs.h>
+
+#include "kernels/common/cuda_types.cuh"
+#include "kernels/common/ptx_hopper.cuh"
+#include "kernels/matmul/matmul_cuda.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64, kStages = 4;
+constexpr int kCluster = 2;    // blocks that share a tile of B
+constexpr int kConsumers = 2;  // warpgroups that multiply
+constexpr int kWarpgroup = 128, kThreads = (1 + kConsumers) * kWarpgroup;
+constexpr int kConsumerM = kBlockM / kConsumers;
+constexpr int kGroup = 8;  // in pairs of tiles
+constexpr int kMmaK = 16;
+constexpr int kLine = 64;  // elements in a swizzled line of 128 bytes
+constexpr int kSliceN = kLine, kSlices = 2;
+
+// A tile of kRows along M or N by kBlockK, as lines of 128 bytes. K-major: a line is one row's 64 elements along K.
+// Otherwise a line is 64 rows at one k, and 64 lines make a panel. Either way 64 rows take 64 lines.
+template <class T, int kRows>
+using Tile = T[kRows][kLine];
+
+template <class T>
+struct Shared {
+  alignas(1024) Tile<T, kBlockM> a[kStages];
+  alignas(1024) Tile<T, kBlockN> b[kStages];
+  alignas(1024) T c[kConsumers][kSlices][kConsumerM][kSliceN];
+  ptx::Barrier full[kStages], empty[kStages];
+};
+
+struct Problem {
+  int m_pairs, n_tiles, k_tiles, batches;
+  bool a_batched, b_batched;  // false: one matrix for the whole batch
+};
+
+// Where a stage stands in the ring, and the parity of the lap.
+struct RingPosition {
+  int stage = 0;
+  uint32_t parity = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+struct OutputTile {
+  int m, n, batch;
+};
+
+// Calls body for each tile of C that falls to this block.
+template <class Body>
+__device__ __forceinline__ void for_each_tile(const Problem& problem, Body body) {
+  const int per_matrix = problem.m_pairs * problem.n_tiles;
+  const int64_t pairs = int64_t{per_matrix} * problem.batches;
+  for (int64_t pair = blockIdx.x / kCluster; pair < pairs; pair += gridDim.x / kCluster) {
+    const TileIndex tile = grouped_tile<kGroup>(pair % per_matrix, problem.m_pairs, problem.n_tiles);
+    body(OutputTile{(tile.m * kCluster + static_cast<int>(ptx::cluster_rank())) * kBlockM, tile.n * kBlockN,
+                    static_cast<int>(pair / per_matrix)});
+  }
+}
+
+// Orders all tiles of A and B, by one thread.
+template <class T, bool kAKMajor, bool kBKMajor>
+__device__ __forceinline__ void produce(Shared<T>& shared, const CUtensorMap& a_map, const CUtensorMap& b_map,
+                                        const Problem& problem) {
+  constexpr int kShareOfB = kBlockN / kCluster;
+  constexpr uint32_t kStageBytes = sizeof(Tile<T, kBlockM>) + sizeof(Tile<T, kBlockN>);
+  constexpr uint16_t kEveryBlock = (1 << kCluster) - 1;
+  const int first_b = ptx::cluster_rank() * kShareOfB;
+  RingPosition at;
+  for_each_tile(problem, [&](const OutputTile& tile) {
+    const int a_batch = problem.a_batched ? tile.batch : 0, b_batch = problem.b_batched ? tile.batch : 0;
+    for (int k = 0; k < problem.k_tiles * kBlockK; k += kBlockK, at.advance()) {
+      ptx::Barrier& full = shared.full[at.stage];
+      ptx::barrier_wait(shared.empty[at.stage], at.parity ^ 1);
+      ptx::barrier_expect(full, kStageBytes);
+      auto* a = shared.a[at.stage];
+      auto* b = shared.b[at.stage] + first_b;
+      if constexpr (kAKMajor) {
+        ptx::tile_load(a, a_map, full, k, tile.m, a_batch);
+      } else {
+        for (int row = 0; row < kBlockM; row += kLine) ptx::tile_load(a + row, a_map, full, tile.m + row, k, a_batch);
+      }
+      if constexpr (kBKMajor) {
+        ptx::tile_load_multicast(b, b_map, full, k, tile.n + first_b, b_batch, kEveryBlock);
+      } else {
+        for (int row = 0; row < kShareOfB; row += kLine) {
+          ptx::tile_load_multicast(b + row, b_map, full, tile.n + first_b + row, k, b_batch, kEveryBlock);
+        }
+      }
+    }
+  });
+}
+
+// Rounds a warpgroup's 64 x 256 sums and sends them to C in slices of 64 columns, through two buffers in turn.
+template <class T>
+__device__ __forceinline__ void store(Shared<T>& shared, const float (&sum)[128], const CUtensorMap& c_map,
+                                      int consumer, const OutputTile& tile) {
+  const int thread = threadIdx.x % kWarpgroup, lane = thread % 32;
+  const int row = thread / 32 * 16 + lane % 16;
+#pragma unroll
+  for (int slice = 0; slice < kBlockN / kSliceN; ++slice) {
+    auto* buffer = shared.c[consumer][slice % kSlices];
+    if (thread == 0) ptx::tile_store_wait_read<kSlices - 1>();
+    ptx::named_barrier(1 + consumer, kWarpgroup);
+#pragma unroll
+    for (int j = 0; j < kSliceN / 8; j += 2) {
+      const float* d = sum + (slice * kSliceN / 8 + j) * 4;
+      const int vector = (j + lane / 16) ^ (row % 8);
+      ptx::store_matrices(&buffer[row][vector * 8], ptx::pack<T>(d[0], d[1]), ptx::pack<T>(d[2], d[3]),
+                          ptx::pack<T>(d[4], d[5]), ptx::pack<T>(d[6], d[7]));
+    }
+    ptx::async_proxy_fence();
+    ptx::named_barrier(1 + consumer, kWarpgroup);
+    if (thread == 0) {
+      ptx::tile_store(c_map, buffer, tile.n + slice * kSliceN, tile.m + consumer * kConsumerM, tile.batch);
+      ptx::tile_store_commit();
+    }
+  }
+}
+
+// Multiplies, by one warpgroup.
+template <class T, bool kAKMajor, bool kBKMajor>
+__device__ __forceinline__ void consume(Shared<T>& shared, const CUtensorMap& c_map, int consumer,
+                                        const Problem& problem) {
+  // From one step along K to the next: 16 elements of a line, or 16 lines. In units of 16 bytes.
+  constexpr int kAStep = (kAKMajor ? kMmaK : kMmaK * kLine) * sizeof(T) / 16;
+  constexpr int kBStep = (kBKMajor ? kMmaK : kMmaK * kLine) * sizeof(T) / 16;
+  constexpr uint32_t kPanelBytes = kLine * kBlockK * sizeof(T);
+  const uint32_t thread = threadIdx.x % kWarpgroup;
+  // A stage may be refilled when the consumers of all blocks to which it was sent are done.
+  const auto release = [&](int stage) {
+    if (thread < kCluster) ptx::barrier_arrive_at(shared.empty[stage], thread);
+  };
+
+  RingPosition at;
+  for_each_tile(problem, [&](const OutputTile& tile) {
+    float sum[128];
+    int previous = 0;
+    for (int k_tile = 0; k_tile < problem.k_tiles; ++k_tile, at.advance()) {
+      ptx::barrier_wait(shared.full[at.stage], at.parity);
+      const uint64_t a = ptx::swizzled_tile(shared.a[at.stage] + consumer * kConsumerM, kPanelBytes);
+      const uint64_t b = ptx::swizzled_tile(shared.b[at.stage], kPanelBytes);
+      ptx::wgmma_fence();
+#pragma unroll
+      for (int step = 0; step < kBlockK / kMmaK; ++step) {
+        ptx::wgmma_m64n256k16<T, kAKMajor, kBKMajor>(sum, a + step * kAStep, b + step * kBStep, k_tile > 0 || step > 0);
+      }
+      ptx::wgmma_commit();
+      ptx::wgmma_wait<1>();  // those of the stage before are done; these go on while the next is waited for
+      if (k_tile > 0) release(previous);
+      previous = at.stage;
+    }
+    ptx::wgmma_wait<0>();
+    release(previous);
+    store(shared, sum, c_map, consumer, tile);
+  });
+  if (thread == 0) ptx::tile_store_wait_read<0>();
+}
+
+template <class T, bool kAKMajor, bool kBKMajor>
+__global__ void __launch_bounds__(kThreads, 1)
+    matmul_cuda_v5_hopper_kernel(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
+                                 const __grid_constant__ CUtensorMap c_map, const __grid_constant__ Problem problem) {
+#ifdef ROOFLAB_SM90A
+  extern __shared__ __align__(1024) unsigned char raw[];
+  Shared<T>& shared = *reinterpret_cast<Shared<T>*>(raw);
+
+  if (threadIdx.x == 0) {
+    ptx::tensor_map_prefetch(a_map);
+    ptx::tensor_map_prefetch(b_map);
+    ptx::tensor_map_prefetch(c_map);
+    for (int stage = 0; stage < kStages; ++stage) {
+      ptx::barrier_init(shared.full[stage], 1);
+      ptx::barrier_init(shared.empty[stage], kConsumers * kCluster);
+    }
+    ptx::barrier_init_fence();
+  }
+  ptx::cluster_sync();
+
+  const int warpgroup = __shfl_sync(0xffffffff, threadIdx.x / kWarpgroup, 0);
+  if (warpgroup == 0) {
+    ptx::registers_shrink_to<40>();
+    if (threadIdx.x == 0) produce<T, kAKMajor, kBKMajor>(shared, a_map, b_map, problem);
+    __syncwarp();
+  } else {
+    ptx::registers_grow_to<232>();
+    consume<T, kAKMajor, kBKMajor>(shared, c_map, warpgroup - 1, problem);
+  }
+  ptx::cluster_sync();  // a block's shared memory must outlive what the other sends to it
+#endif
+}
+
+PFN_cuTensorMapEncodeTiled_v12000 tensor_map_encoder() {
+  static const auto encoder = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    RL_CUDA_CHECK(
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
+    if (found != cudaDriverEntryPointSuccess) throw CudaError("[matmul] the driver has no cuTensorMapEncodeTiled");
+    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
+  }();
+  return encoder;
+}
+
+// Tiles of `lines` rows of 128 bytes; what lies outside the matrix reads as zero and is not written.
+CUtensorMap tensor_map(const MatmulOperand& operand, int64_t batches, DType dtype, int lines) {
+  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(operand.row_length), static_cast<cuuint64_t>(operand.rows),
+                              static_cast<cuuint64_t>(operand.batch_stride == 0 ? 1 : batches)};
+  const cuuint64_t row_bytes = static_cast<cuuint64_t>(operand.leading * size_of(dtype));
+  const cuuint64_t batch_bytes = static_cast<cuuint64_t>(operand.batch_stride * size_of(dtype));
+  const cuuint64_t strides[] = {row_bytes, operand.batch_stride == 0 ? row_bytes : batch_bytes};
+  const cuuint32_t box[] = {kLine, static_cast<cuuint32_t>(lines), 1}, ones[] = {1, 1, 1};
+  const auto type = dtype == DType::kFloat16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  CUtensorMap map;
+  const CUresult status = tensor_map_encoder()(&map, type, 3, const_cast<void*>(operand.data), sizes, strides, box,
+                                               ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS) throw CudaError(message("[matmul] cuTensorMapEncodeTiled failed: ", int{status}));
+  return map;
+}
+
+MatmulOperand matmul_c(const MatmulArgs& args) {
+  return {args.c, args.m, args.n, args.n, args.batch <= 1 ? 0 : args.m * args.n, false, true};
+}
+
+template <class T, bool kAKMajor, bool kBKMajor>
+void launch(const MatmulArgs& args, Stream stream) {
+  const MatmulOperand a = matmul_a(args), b = matmul_b(args);
+  const auto tiles = [](int64_t size, int tile) { return static_cast<int>((size + tile - 1) / tile); };
+  const Problem problem{tiles(args.m, kCluster * kBlockM), tiles(args.n, kBlockN), tiles(args.k, kBlockK),
+                        static_cast<int>(args.batch),      a.batch_stride != 0,    b.batch_stride != 0};
+  const int64_t pairs = int64_t{problem.m_pairs} * problem.n_tiles * problem.batches;
+  const int64_t clusters = std::min<int64_t>(pairs, cuda_current_properties().sm_count / kCluster);
+
+  constexpr auto kernel = matmul_cuda_v5_hopper_kernel<T, kAKMajor, kBKMajor>;
+  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared<T>)));
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {kCluster, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(clusters * kCluster));
+  config.blockDim = dim3(kThreads);
+  config.dynamicSmemBytes = sizeof(Shared<T>);
+  config.stream = cuda_stream(stream);
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  RL_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, tensor_map(a, args.batch, args.dtype, kAKMajor ? kBlockM : kBlockK),
+                                   tensor_map(b, args.batch, args.dtype, kBKMajor ? kBlockN / kCluster : kBlockK),
+                                   tensor_map(matmul_c(args), args.batch, args.dtype, kConsumerM), problem));
+}
+
+template <class T>
+void launch(const MatmulArgs& args, Stream stream) {
+  const bool a_k_major = matmul_a(args).k_major, b_k_major = matmul_b(args).k_major;
+  if (a_k_major) {
+    b_k_major ? launch<T, true, true>(args, stream) : launch<T, true, false>(args, stream);
+  } else {
+    b_k_major ? launch<T, false, true>(args, stream) : launch<T, false, false>(args, stream);
+  }
+}
+
+}  // namespace
+
+bool matmul_cuda_v5_accepts(const MatmulArgs& args) {
+  const auto accepts = [&](const MatmulOperand& operand) {
+    constexpr int64_t kMaxStride = int64_t{1} << 38;
+    return operand.has_rows && operand.aligned_to_16_bytes(args.dtype) && operand.leading >= operand.row_length &&
+           operand.leading < kMaxStride && operand.batch_stride >= 0 && operand.batch_stride < kMaxStride;
+  };
+  return (args.dtype == DType::kFloat16 || args.dtype == DType::kBFloat16) && args.k > 0 && matmul_fits_int32(args) &&
+         accepts(matmul_a(args)) && accepts(matmul_b(args)) && accepts(matmul_c(args)) &&
+         cuda_current_properties().compute_capability == 90;
+}
+
+void matmul_cuda_v5_hopper(const MatmulArgs& args, Stream stream) {
+  if (matmul_is_empty(args)) return;
+  args.dtype == DType::kFloat16 ? launch<__half>(args, stream) : launch<__nv_bfloat16>(args, stream);
+}
+
+}  // namespace rooflab::kernels
