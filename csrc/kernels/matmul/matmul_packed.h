@@ -4,7 +4,7 @@
 //   for j0 in N by kNc              B panel, kKc x kNc: packed once, shared by the threads, lives in the last-level
 //   cache
 //     for p0 in K by kKc
-//       for i0 in M by mc           A block, mc x kKc: packed by the thread that uses it, lives in its L2     (threads)
+//       for i0 in M by kMc          A block, kMc x kKc: packed by the thread that uses it, lives in its L2 (threads)
 //         for j in the panel by kNr      micro-panel of B, kKc x kNr: lives in L1
 //           for i in the block by kMr    micro-kernel: kMr x kNr sums in registers
 //
@@ -26,10 +26,10 @@ namespace {
 inline int64_t round_up(int64_t x, int64_t multiple) { return (x + multiple - 1) / multiple * multiple; }
 inline int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
 inline int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
-// The part size, a multiple of `step` and at most `limit`, that cuts `total` into equal parts, `multiple` of them
-// or 2...
-inline int64_t even_part(int64_t total, int64_t limit, int64_t step, int64_t multiple = 1) {
-  const int64_t parts = round_up((total + limit - 1) / limit, multiple);
+inline int64_t parts_of(int64_t total, int64_t limit) { return (total + limit - 1) / limit; }
+// The size of equal parts of `total`, each a multiple of `step` and at most `limit`.
+inline int64_t even_part(int64_t total, int64_t limit, int64_t step) {
+  const int64_t parts = parts_of(total, limit);
   return round_up((total + parts - 1) / parts, step);
 }
 
@@ -79,16 +79,18 @@ class PackedMatmul {
     const int64_t rows = smaller(args.m, kRows);
     kc_ = k_ ? even_part(k_, Kernel::kKc, Kernel::kKStep) : Kernel::kKStep;
     nc_ = even_part(n_, Kernel::kNc, kNr);
-    const int64_t panels = (rows + kMr - 1) / kMr;
-    mc_ = even_part(rows, Kernel::kMc, kMr, panels < threads ? 1 : threads);
     // Too few rows for everyone: the columns are cut as well.
-    const int64_t blocks = (rows + mc_ - 1) / mc_;
-    column_parts_ = smaller((threads + blocks - 1) / blocks, nc_ / kNr);
+    column_parts_ = smaller(parts_of(threads, block_count(rows)), nc_ / kNr);
     pack_a_ = !Kernel::kDirect || n_ > 3 * kNr || k_ > kc_ || a_row_ == 0;  // a repeated row looks packed
     pack_b_ = !Kernel::kDirect || b_col_ != 1 || rows > 4 * kMr || k_ > kc_;
   }
 
-  int64_t a_block_size() const { return round_up(mc_, kMr) * kc_ + 64; }
+  // Blocks of A: whole micro-panels, as equal as can be, as many as the threads can share out.
+  int64_t block_count(int64_t rows) const {
+    const int64_t blocks = parts_of(rows, Kernel::kMc);
+    return parts_of(rows, kMr) < threads_ ? blocks : round_up(blocks, threads_);
+  }
+  int64_t a_block_size() const { return Kernel::kMc * kc_ + 64; }
   int64_t scratch_bytes() const {
     const int64_t packed = threads_ * a_block_size() + nc_ * kc_ + 64;
     const int64_t sums = kNarrow && k_ > kc_ ? partial_rows() * nc_ : 0;
@@ -128,16 +130,17 @@ class PackedMatmul {
                                     b_col_, depth, smaller(kNr, columns - j * kNr));
                  });
 
-    const int64_t blocks = (m_ + mc_ - 1) / mc_, tasks = blocks * column_parts_;
+    const int64_t rows = parts_of(m_, kMr), blocks = block_count(m_), tasks = blocks * column_parts_;
     int64_t next = 0;
     parallel_for(smaller(threads_, tasks), 1, [&](int64_t, int64_t) {
       int64_t task;
       [[maybe_unused]] typename Kernel::Session session;
       Packed* a_block = a_blocks_ + (threads_ > 1 ? omp_get_thread_num() : 0) * a_block_size();
       while ((task = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < tasks) {
-        const int64_t i0 = task / column_parts_ * mc_, part = task % column_parts_;
-        block(a_block, i0, smaller(mc_, m_ - i0), j0, columns, panels * part / column_parts_,
-              panels * (part + 1) / column_parts_, p0, depth);
+        const int64_t part = task % column_parts_, index = task / column_parts_;
+        const int64_t i0 = rows * index / blocks * kMr, i1 = smaller(rows * (index + 1) / blocks * kMr, m_);
+        block(a_block, i0, i1 - i0, j0, columns, panels * part / column_parts_, panels * (part + 1) / column_parts_, p0,
+              depth);
       }
     });
   }
@@ -203,7 +206,7 @@ class PackedMatmul {
   const T *a_ = nullptr, *b_ = nullptr;
   T* c_ = nullptr;
   int64_t m_ = 0, n_, k_, a_row_, a_col_, b_row_, b_col_;
-  int64_t threads_, mc_, nc_, kc_, column_parts_;
+  int64_t threads_, nc_, kc_, column_parts_;
   bool pack_a_, pack_b_;
   Packed *a_blocks_ = nullptr, *b_panels_ = nullptr;
   Acc* partial_ = nullptr;  // (M, nc)

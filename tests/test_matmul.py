@@ -1,0 +1,93 @@
+"""What the spec of matmul does not reach: views as operands, leading dimensions folded into rows, bad input, rungs."""
+
+import numpy as np
+import pytest
+import rooflab as rl
+from rooflab.testing import assert_close
+
+
+def rungs(device):
+    return ["", *(variant.name for variant in rl.variants("matmul", device))]
+
+
+def multiply(a, b, variant):
+    """The product, or None where the rung does not take these operands."""
+    try:
+        return rl.matmul(a, b, variant=variant)
+    except ValueError as error:
+        if variant and "does not accept these operands" in str(error):
+            return None
+        raise
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_views_are_operands(dtype, device):
+    """Transposed, sliced, stepped and expanded views give what their copies give."""
+    rl.manual_seed(1)
+    big = rl.randn(75, 90, dtype=dtype, device=device)
+    views = {
+        "transposed": big.T,
+        "sliced": big[3:70, 5:84],
+        "stepped": big[::2, ::3],
+        "one row for all": big[4:5].expand(40, 90),
+        "one column for all": big[:, 4:5].expand(75, 33),
+        "a column": big[:, 7:8],
+        "a row": big[7:8, :],
+    }
+    for name, a in views.items():
+        b = rl.randn(33, a.shape[1], dtype=dtype, device=device).T
+        expected = a.double().numpy() @ b.double().numpy()
+        tolerance = {"float64": 1e-12, "float32": 1e-4, "float16": 5e-3, "bfloat16": 4e-2}[dtype]
+        for variant in rungs(device):
+            for x, y, want in ((a, b, expected), (b.T, a.T, expected.T)):
+                result = multiply(x, y, variant)
+                if result is not None:
+                    assert_close(result, want, rtol=tolerance, atol=10 * tolerance, name=f"{name} {variant}")
+
+
+def test_leading_dimensions_broadcast(device):
+    rng = np.random.default_rng(0)
+    for a_shape, b_shape in (
+        ((2, 1, 5, 6), (3, 6, 4)),
+        ((4, 1, 6), (6, 5)),
+        ((2, 3, 1, 6), (2, 1, 6, 5)),
+        ((6,), (2, 3, 6, 5)),
+        ((2, 3, 5, 6), (6,)),
+    ):
+        a, b = rng.standard_normal(a_shape), rng.standard_normal(b_shape)
+        result = rl.matmul(rl.tensor(a, device=device), rl.tensor(b, device=device))
+        assert_close(result, a @ b, rtol=1e-12, atol=1e-12, name=f"{a_shape} @ {b_shape}")
+
+
+def test_one_launch_and_no_copy_for_batches_and_transposes(device):
+    a, b = rl.randn(3, 20, 30, device=device), rl.randn(25, 30, device=device)
+    with rl.count() as c:
+        rl.matmul(a, b.T)
+        rl.matmul(a.transpose(0, 1), b.T)
+    assert c.launches == c.allocations == 2
+    assert c.macs == 2 * 3 * 20 * 30 * 25
+
+
+def test_library_agrees(device):
+    a, b = rl.randn(130, 70, device=device), rl.randn(90, 70, device=device).T
+    expected = a.double().numpy() @ b.double().numpy()
+    if device == "cpu":
+        pytest.importorskip("scipy")
+    assert_close(rl.matmul(a, b, variant="library"), expected, rtol=1e-5, atol=1e-4, name="library")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        (rl.ones((2, 3)), rl.ones((4, 5)), ["[matmul]", "K=3", "(4, 5)"]),
+        (rl.ones((2, 3)), rl.ones((3, 5), dtype="float64"), ["[matmul]", "float32", "float64"]),
+        (rl.ones((2, 3), dtype="int64"), rl.ones((3, 5), dtype="int64"), ["[matmul]", "int64"]),
+        (rl.ones((2, 2, 3)), rl.ones((3, 3, 5)), ["[matmul]", "(2,)", "(3,)"]),
+        (rl.ones(()), rl.ones((3,)), ["[matmul]", "dimension"]),
+    ],
+)
+def test_bad_operands_are_named(a, b, words):
+    with pytest.raises(ValueError) as error:
+        rl.matmul(a, b)
+    for word in words:
+        assert word in str(error.value)
