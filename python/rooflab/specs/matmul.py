@@ -6,8 +6,8 @@ from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
 from .softmax import SMALLEST, with_outliers
 
-# (shape of a, shape of b): size 1 and 0, odd sizes, whole tiles, vectors, batches. (Both operands broadcasting costs a copy
-# of one, which tests/test_matmul.py covers.)
+# (shape of a, shape of b): size 1 and 0, odd sizes, whole tiles, vectors, batches. Leading dimensions that both
+# broadcast cost a copy of one operand: tests/test_matmul.py has those.
 SHAPES = (
     ((1, 1), (1, 1)),
     ((5, 9), (9, 7)),
