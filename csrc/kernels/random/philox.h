@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/dtype.h"
 #include "kernels/common/host_device.h"
@@ -12,29 +13,45 @@
 
 namespace rooflab::kernels {
 
-struct PhiloxBlock {
-  uint32_t words[4];
+constexpr int kPhiloxRounds = 10;
 
-  ROOFLAB_HOST_DEVICE uint64_t pair(int i) const {
-    return words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32;
-  }
-};
+struct PhiloxKey {
+  uint32_t k0, k1;
 
-ROOFLAB_HOST_DEVICE PhiloxBlock philox(uint64_t seed, uint64_t stream, uint64_t counter) {
-  uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
-  uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);
-  uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t a = uint64_t{0xD2511F53u} * c0, b = uint64_t{0xCD9E8D57u} * c2;
-    c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0;
-    c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
-    c1 = static_cast<uint32_t>(b);
-    c3 = static_cast<uint32_t>(a);
+  ROOFLAB_HOST_DEVICE explicit PhiloxKey(uint64_t seed)
+      : k0(static_cast<uint32_t>(seed)), k1(static_cast<uint32_t>(seed >> 32)) {}
+  ROOFLAB_HOST_DEVICE void advance() {
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
-  return {{c0, c1, c2, c3}};
+};
+
+ROOFLAB_HOST_DEVICE void philox_round(const PhiloxKey& key, uint32_t& c0, uint32_t& c1, uint32_t& c2, uint32_t& c3) {
+  const uint64_t a = uint64_t{0xD2511F53u} * c0, b = uint64_t{0xCD9E8D57u} * c2;
+  c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ key.k0;
+  c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ key.k1;
+  c1 = static_cast<uint32_t>(b);
+  c3 = static_cast<uint32_t>(a);
 }
+
+struct PhiloxBlock {
+  uint32_t words[4];
+
+  ROOFLAB_HOST_DEVICE PhiloxBlock(uint64_t seed, uint64_t stream, uint64_t counter)
+      : words{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), static_cast<uint32_t>(stream),
+              static_cast<uint32_t>(stream >> 32)} {
+    PhiloxKey key(seed);
+    for (int round = 0; round < kPhiloxRounds; ++round, key.advance())
+      philox_round(key, words[0], words[1], words[2], words[3]);
+  }
+  template <class Word>
+  ROOFLAB_HOST_DEVICE Word word(int i) const {
+    if constexpr (sizeof(Word) == 4)
+      return words[i];
+    else
+      return words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32;
+  }
+};
 
 template <class Real>
 ROOFLAB_HOST_DEVICE Real exact_fma(Real a, Real b, Real c) {
@@ -101,9 +118,11 @@ ROOFLAB_HOST_DEVICE void box_muller(Word a, Word b, Real (&out)[2]) {
   out[1] = radius * sine;
 }
 
-// How many elements of the dtype one block makes.
+// The random bits that an element takes, and how many elements of the dtype one block makes.
 template <class T>
-constexpr int kPerBlock = std::is_integral_v<T> || sizeof(T) == 8 ? 2 : 4;
+using WordOf = std::conditional_t<std::is_integral_v<T> || sizeof(T) == 8, uint64_t, uint32_t>;
+template <class T>
+constexpr int kPerBlock = 16 / static_cast<int>(sizeof(WordOf<T>));
 
 // The digits of T's significand.
 template <class T>
@@ -120,31 +139,34 @@ ROOFLAB_HOST_DEVICE uint64_t high_product(uint64_t a, uint64_t b) {
 #endif
 }
 
+// An element of the kinds that take one word each: uniform and integers.
+template <RandomKind kKind, class T>
+ROOFLAB_HOST_DEVICE T random_element(const RandomArgs& args, WordOf<T> word) {
+  if constexpr (kKind == RandomKind::kIntegers) {
+    const uint64_t r = args.range == 0 ? word : high_product(word, args.range);
+    return static_cast<T>(static_cast<uint64_t>(args.low) + r);
+  } else if constexpr (sizeof(T) == 8) {
+    return unit(word);
+  } else {
+    constexpr float kStep = 1.0f / static_cast<float>(1 << kDigits<T>);
+    return T(static_cast<float>(static_cast<int32_t>(word >> (32 - kDigits<T>))) * kStep);
+  }
+}
+
 // Elements [kPerBlock * counter, kPerBlock * (counter + 1)) of the sequence.
 template <RandomKind kKind, class T>
 ROOFLAB_HOST_DEVICE void random_block(const RandomArgs& args, uint64_t counter, T (&out)[kPerBlock<T>]) {
-  const PhiloxBlock block = philox(args.seed, args.stream, counter);
-  if constexpr (kKind == RandomKind::kIntegers) {
-    for (int i = 0; i < 2; ++i) {
-      const uint64_t r = args.range == 0 ? block.pair(i) : high_product(block.pair(i), args.range);
-      out[i] = static_cast<T>(static_cast<uint64_t>(args.low) + r);
-    }
-  } else if constexpr (kKind == RandomKind::kUniform) {
-    for (int i = 0; i < kPerBlock<T>; ++i)
-      if constexpr (sizeof(T) == 8)
-        out[i] = unit(block.pair(i));
-      else
-        out[i] = T(static_cast<float>(static_cast<int32_t>(block.words[i] >> (32 - kDigits<T>))) /
-                   static_cast<float>(1 << kDigits<T>));
-  } else if constexpr (sizeof(T) == 8) {
-    box_muller(block.pair(0), block.pair(1), out);
-  } else {
-    for (int i = 0; i < 4; i += 2) {
-      float pair[2];
-      box_muller(block.words[i], block.words[i + 1], pair);
+  using Real = std::conditional_t<sizeof(T) == 8, double, float>;
+  const PhiloxBlock block(args.seed, args.stream, counter);
+  if constexpr (kKind == RandomKind::kNormal) {
+    for (int i = 0; i < kPerBlock<T>; i += 2) {
+      Real pair[2];
+      box_muller(block.word<WordOf<T>>(i), block.word<WordOf<T>>(i + 1), pair);
       out[i] = T(pair[0]);
       out[i + 1] = T(pair[1]);
     }
+  } else {
+    for (int i = 0; i < kPerBlock<T>; ++i) out[i] = random_element<kKind, T>(args, block.word<WordOf<T>>(i));
   }
 }
 
