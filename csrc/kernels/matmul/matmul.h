@@ -8,7 +8,8 @@
 
 namespace rooflab::kernels {
 
-// C[b, i, j] = sum_k A[b, i, k] * B[b, k, j]. Strides are in elements; C is contiguous. A batch stride of 0 repeats a matrix.
+// C[b, i, j] = sum_k A[b, i, k] * B[b, k, j]. Strides are in elements; C is contiguous. A batch stride of 0 repeats a
+// matrix.
 struct MatmulArgs {
   const void* a;  // (batch, M, K)
   const void* b;  // (batch, K, N)
@@ -36,8 +37,8 @@ bool matmul_cpu_library_accepts(const MatmulArgs&);
 // The BLAS of the `library` rung: Fortran sgemm and dgemm with 32-bit sizes, as scipy.linalg.cython_blas exports them.
 void set_cpu_blas(void* sgemm, void* dgemm);
 
-// Memory for packed panels, kept by the calling thread from call to call (fresh pages would cost more than the packing):
-// at least `bytes`, aligned to 64. Throws OutOfMemory.
+// Memory for packed panels, kept by the calling thread from call to call (fresh pages would cost more than the
+// packing): at least `bytes`, aligned to 64. Throws OutOfMemory.
 void* matmul_cpu_scratch(int64_t bytes);
 
 // CUDA, weak so that a build without CUDA links. Each rung comes with what it accepts (dtype, layout, architecture).
@@ -45,10 +46,10 @@ void* matmul_cpu_scratch(int64_t bytes);
 //   v0 naive           a thread per element, rows along the warp, double sums     fp32   0.5 TFLOP/s
 //   v1 coalesced       columns along the warp                                     fp32   3.2
 //   v2 shared_tile     32 x 32 tiles in shared memory                             fp32   5.5
-//   v3 register_tile   8 x 16 of C in a thread's registers                        fp32  46.5, 0.91 of library
-//   v4 tensor_core     mma.sync, tiles by cp.async, fragments by ldmatrix         bf16   365, 0.51 of library
-//   v5 hopper          wgmma, tiles by TMA, warps specialised, blocks in pairs    bf16   723, 1.00 of library
-//   library            cuBLASLt                                                   fp32    51, bf16 722
+//   v3 register_tile   8 x 16 of C in a thread's registers                        fp32  46.5, 0.91 of library (0.84 for
+//   A B^T) v4 tensor_core     mma.sync, tiles by cp.async, fragments by ldmatrix         bf16   365, 0.51 of library v5
+//   hopper          wgmma, tiles by TMA, warps specialised, blocks in pairs    bf16   723, 1.00 of library library
+//   cuBLASLt                                                   fp32    51, bf16 722
 // v0 to v2 take any strides. The rest want unit stride along one side, v5 16-byte alignment too. Work 2 B M N K FLOPs,
 // compulsory bytes those of A, B and C: arithmetic binds large squares (fp32 50, bf16 about 790 TFLOP/s by clock and
 // power), memory binds where M, N or K is under a few hundred.

@@ -17,8 +17,8 @@ constexpr int kCluster = 2;    // blocks that share a tile of B
 constexpr int kConsumers = 2;  // warpgroups that multiply
 constexpr int kWarpgroup = 128, kThreads = (1 + kConsumers) * kWarpgroup;
 constexpr int kConsumerM = kBlockM / kConsumers;
-constexpr int kGroup = 8;  // in pairs of tiles
-constexpr int kMmaK = 16;
+[[maybe_unused]] constexpr int kGroup = 8;  // in pairs of tiles
+[[maybe_unused]] constexpr int kMmaK = 16;
 constexpr int kLine = 64;  // elements in a swizzled line of 128 bytes
 constexpr int kSliceN = kLine, kSlices = 2;
 
@@ -41,12 +41,13 @@ struct Problem {
 };
 
 // Where a stage stands in the ring, and the parity of the lap.
+template <int kSize>
 struct RingPosition {
   int stage = 0;
   uint32_t parity = 0;
 
   __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
+    if (++stage == kSize) {
       stage = 0;
       parity ^= 1;
     }
@@ -77,7 +78,7 @@ __device__ __forceinline__ void produce(Shared<T>& shared, const CUtensorMap& a_
   constexpr uint32_t kStageBytes = sizeof(Tile<T, kBlockM>) + sizeof(Tile<T, kBlockN>);
   constexpr uint16_t kEveryBlock = (1 << kCluster) - 1;
   const int first_b = ptx::cluster_rank() * kShareOfB;
-  RingPosition at;
+  RingPosition<kStages> at;
   for_each_tile(problem, [&](const OutputTile& tile) {
     const int a_batch = problem.a_batched ? tile.batch : 0, b_batch = problem.b_batched ? tile.batch : 0;
     for (int k = 0; k < problem.k_tiles * kBlockK; k += kBlockK, at.advance()) {
@@ -143,7 +144,7 @@ __device__ __forceinline__ void consume(Shared<T>& shared, const CUtensorMap& c_
     if (thread < kCluster) ptx::barrier_arrive_at(shared.empty[stage], thread);
   };
 
-  RingPosition at;
+  RingPosition<kStages> at;
   for_each_tile(problem, [&](const OutputTile& tile) {
     float sum[128];
     int previous = 0;

@@ -10,9 +10,9 @@ namespace rooflab::kernels {
 namespace {
 
 constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 32, kStages = 4;
-constexpr int kWarpTile = 64, kMmaM = 16, kMmaN = 8, kMmaK = 16;
+[[maybe_unused]] constexpr int kWarpTile = 64, kMmaM = 16, kMmaN = 8, kMmaK = 16;
 constexpr int kThreads = (kBlockM / kWarpTile) * (kBlockN / kWarpTile) * 32;
-constexpr int kGroup = 16;
+[[maybe_unused]] constexpr int kGroup = 16;
 constexpr int kVector = 8;  // elements in 16 bytes
 
 template <class T>
