@@ -43,13 +43,13 @@ void* matmul_cpu_scratch(int64_t bytes);
 
 // CUDA, weak so that a build without CUDA links. Each rung comes with what it accepts (dtype, layout, architecture).
 // The ladder, measured on one H200 at N = 4096, row-major (v0 to v2 at 2048):
-//   v0 naive           a thread per element, rows along the warp, double sums     fp32   0.5 TFLOP/s
-//   v1 coalesced       columns along the warp                                     fp32   3.2
-//   v2 shared_tile     32 x 32 tiles in shared memory                             fp32   5.5
-//   v3 register_tile   8 x 16 of C in a thread's registers                        fp32  46.5, 0.91 of library (0.84 for
-//   A B^T) v4 tensor_core     mma.sync, tiles by cp.async, fragments by ldmatrix         bf16   365, 0.51 of library v5
-//   hopper          wgmma, tiles by TMA, warps specialised, blocks in pairs    bf16   723, 1.00 of library library
-//   cuBLASLt                                                   fp32    51, bf16 722
+//   v0 naive           a thread per element, rows along the warp, double sums  fp32   0.5 TFLOP/s
+//   v1 coalesced       columns along the warp                           fp32   3.2
+//   v2 shared_tile     32 x 32 tiles in shared memory                   fp32   5.5
+//   v3 register_tile   8 x 16 of C in a thread's registers              fp32  46.5, 0.91 of library; A B^T 0.84
+//   v4 tensor_core     mma.sync, tiles by cp.async, ldmatrix            bf16   365, 0.51 of library
+//   v5 hopper          wgmma, TMA, warps specialised, blocks in pairs   bf16   723, 1.00 of library
+//   library            cuBLASLt                                         fp32    51; bf16 722
 // v0 to v2 take any strides. The rest want unit stride along one side, v5 16-byte alignment too. Work 2 B M N K FLOPs,
 // compulsory bytes those of A, B and C: arithmetic binds large squares (fp32 50, bf16 about 790 TFLOP/s by clock and
 // power), memory binds where M, N or K is under a few hundred.
