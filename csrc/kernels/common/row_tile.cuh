@@ -20,8 +20,8 @@ struct RowPlan {
   unsigned blocks;
 };
 
-constexpr int kSharedBlockThreads = 128;  // of a block with several rows
-constexpr int kMaxRowThreads = 1024;      // of a block with one row; each thread holds 32 elements
+constexpr int kSharedBlockThreads = 64;  // of a block with several rows
+constexpr int kMaxRowThreads = 1024;     // of a block with one row; each thread holds 32 elements
 constexpr int64_t kMaxRowElements = 32 * kMaxRowThreads;
 template <class T>
 constexpr int kBlockVectors = 32 / kVectorWidth<T>;
@@ -123,15 +123,10 @@ struct RowTile {
   }
 };
 
-// The elements of a weight or bias that go with a vector; a missing one (null) stands for `missing` everywhere. Kept in
-// L1 between rows: registers are dearer.
+// The elements of a weight or bias that go with a vector. Kept in L1 between rows: registers are dearer.
 template <int kWidth, class T>
-__device__ __forceinline__ Vector<float, kWidth> load_parameter(const T* parameter, int at, float missing) {
-  if (parameter) return to_float(load_vector<kWidth>(parameter + at));
-  Vector<float, kWidth> all;
-#pragma unroll
-  for (int i = 0; i < kWidth; ++i) all[i] = missing;
-  return all;
+__device__ __forceinline__ Vector<float, kWidth> load_parameter(const T* parameter, int at) {
+  return to_float(load_vector<kWidth>(parameter + at));
 }
 
 }  // namespace rooflab::kernels

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(512)
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 6)
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
     layer_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
                                        int64_t x_row_stride, float eps) {
   using Tile = RowTile<T, kVectors>;
@@ -90,12 +90,23 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
     const float scale = 1.0f / sqrtf(squares * per_element + eps);
 
-    if (row < n)
-      tile.store(y + row * row_vectors * kWidth, row_vectors, [&](int v, int at) {
-        const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, at, 1.0f);
-        const Vector<float, kWidth> offset = load_parameter<kWidth>(bias, at, 0.0f);
+    if (row >= n) continue;
+    T* out = y + row * row_vectors * kWidth;
+    if (weight && bias)  // known for all vectors at once: a branch for each costs 5 % of the bandwidth
+      tile.store(out, row_vectors, [&](int v, int at) {
+        const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, at),
+                                    offset = load_parameter<kWidth>(bias, at);
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) values[v][i] = values[v][i] * (scale * gain[i]) + offset[i];
+        return values[v];
+      });
+    else
+      tile.store(out, row_vectors, [&](int v, int at) {
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          const float gain = weight ? to_float(weight[at + i]) : 1.0f, offset = bias ? to_float(bias[at + i]) : 0.0f;
+          values[v][i] = values[v][i] * (scale * gain) + offset;
+        }
         return values[v];
       });
   }

@@ -3,14 +3,17 @@
 // Accumulated in float (double for float64, int64 for integers and bool); the order of additions depends on the shape
 // alone, so a result is the same on every run and for any number of threads.
 //
-// Ladder, CUDA:
+// Ladder, CUDA; on an H200, TB/s read of 67 M elements, bfloat16 / float32:    one sum     16384 rows   4096 columns
 //   v0 reference   one thread an output
-//   v1 block tree  a block shares the reduced axis and folds its sums in shared memory; few outputs: the axis is also
-//                  split over blocks, whose partial results a second kernel folds in a fixed order
-//   v2 vectorised  the same with 16-byte loads, along the reduced axis or across the outputs, whichever is contiguous
-// Ladder, CPU:
+//   v1 block tree  a block shares the reduced axis and folds its sums in
+//                  shared memory; where outputs are few the axis is also
+//                  split over blocks, and a second kernel folds their parts  1.2 / 3.7    1.0 / 3.3     1.2 / 3.8
+//   v2 vectorised  the same with 16-byte loads, along the reduced axis or
+//                  across the outputs, whichever is contiguous               3.2 / 3.7    3.5 / 3.9     3.0 / 3.6
+// Ladder, CPU; two Zen 3 cores with AVX2, float32, GB/s read where memcpy reads and writes 31:
 //   v0 reference   one thread, plain loops
-//   v1 simd        all cores, SIMD; the axis is cut into pieces whose partial results are folded in order in double
+//   v1 simd        SIMD, all threads; the axis is cut into pieces whose
+//                  sums are folded in order in double                           32           33            22
 //
 // FLOPs: 1 an input element. Compulsory bytes: each input element read once, each output written once.
 // Roof: memory bandwidth.

@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(512)
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 6)
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
     rms_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, T* y, int64_t n, int row_vectors,
                                      int64_t x_row_stride, float eps) {
   using Tile = RowTile<T, kVectors>;
@@ -69,14 +69,21 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
     const float scale = 1.0f / sqrtf(squares * per_element + eps);
 
-    if (row < n)
-      tile.store(y + row * row_vectors * kWidth, row_vectors, [&](int v, int at) {
-        Vector<float, kWidth> out = to_float(tile.vectors[v]);
-        const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, at, 1.0f);
+    if (row >= n) continue;
+    T* out = y + row * row_vectors * kWidth;
+    const auto scaled = [&](int v, auto&& gain) {
+      Vector<float, kWidth> values = to_float(tile.vectors[v]);
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) out[i] = out[i] * scale * gain[i];
-        return out;
+      for (int i = 0; i < kWidth; ++i) values[i] *= scale * gain(i);
+      return values;
+    };
+    if (weight)
+      tile.store(out, row_vectors, [&](int v, int at) {
+        const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, at);
+        return scaled(v, [&](int i) { return gain[i]; });
       });
+    else
+      tile.store(out, row_vectors, [&](int v, int) { return scaled(v, [](int) { return 1.0f; }); });
   }
 }
 

@@ -78,7 +78,7 @@ __device__ __forceinline__ float exp_as(float x) {
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 6)
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
     softmax_cuda_v2_one_pass_kernel(const T* x, T* y, int64_t n, int row_vectors, int64_t x_row_stride) {
   using Tile = RowTile<T, kVectors>;
   constexpr int kWidth = Tile::kWidth;
