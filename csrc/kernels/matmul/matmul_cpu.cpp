@@ -54,6 +54,23 @@ void add_row(Sum<T>* c, Sum<T> a, const T* b, int64_t b_step, int64_t columns) {
     for (int64_t j = 0; j < columns; ++j) c[j] += a * static_cast<Sum<T>>(b[j * b_step]);
 }
 
+// The same for four rows of B at once: the sums are loaded and stored a quarter as often.
+template <class T>
+void add_4_rows(Sum<T>* c, const T* a, int64_t a_step, const T* b, int64_t b_row, int64_t b_step, int64_t columns) {
+  const auto a0 = static_cast<Sum<T>>(a[0]), a1 = static_cast<Sum<T>>(a[a_step]);
+  const auto a2 = static_cast<Sum<T>>(a[2 * a_step]), a3 = static_cast<Sum<T>>(a[3 * a_step]);
+  const T *b0 = b, *b1 = b + b_row, *b2 = b + 2 * b_row, *b3 = b + 3 * b_row;
+  const auto add = [&](int64_t step) {
+    for (int64_t j = 0; j < columns; ++j)
+      c[j] += a0 * static_cast<Sum<T>>(b0[j * step]) + a1 * static_cast<Sum<T>>(b1[j * step]) +
+              a2 * static_cast<Sum<T>>(b2[j * step]) + a3 * static_cast<Sum<T>>(b3[j * step]);
+  };
+  if (b_step == 1)
+    add(1);
+  else
+    add(b_step);
+}
+
 template <class T>
 void loop_order(const MatmulArgs& args) {
   std::vector<Sum<T>> row(static_cast<size_t>(args.n));
@@ -79,12 +96,21 @@ void blocked(const MatmulArgs& args) {
       for (int64_t j0 = 0; j0 < args.n; j0 += kColumns) {
         const int64_t rows = std::min(kRows, args.m - i0), columns = std::min(kColumns, args.n - j0);
         std::fill(block.begin(), block.end(), Sum<T>{0});
-        for (int64_t p0 = 0; p0 < args.k; p0 += kDepth)
-          for (int64_t i = 0; i < rows; ++i)
-            for (int64_t p = p0; p < std::min(p0 + kDepth, args.k); ++p)
-              add_row(block.data() + i * kColumns,
-                      static_cast<Sum<T>>(a[(i0 + i) * args.a_row_stride + p * args.a_col_stride]),
-                      b + p * args.b_row_stride + j0 * args.b_col_stride, args.b_col_stride, columns);
+        for (int64_t p0 = 0; p0 < args.k; p0 += kDepth) {
+          const int64_t p1 = std::min(p0 + kDepth, args.k);
+          for (int64_t i = 0; i < rows; ++i) {
+            Sum<T>* sums = block.data() + i * kColumns;
+            const T* row = a + (i0 + i) * args.a_row_stride;
+            const T* panel = b + j0 * args.b_col_stride;
+            int64_t p = p0;
+            for (; p + 4 <= p1; p += 4)
+              add_4_rows(sums, row + p * args.a_col_stride, args.a_col_stride, panel + p * args.b_row_stride,
+                         args.b_row_stride, args.b_col_stride, columns);
+            for (; p < p1; ++p)
+              add_row(sums, static_cast<Sum<T>>(row[p * args.a_col_stride]), panel + p * args.b_row_stride,
+                      args.b_col_stride, columns);
+          }
+        }
         for (int64_t i = 0; i < rows; ++i)
           for (int64_t j = 0; j < columns; ++j)
             c[(i0 + i) * args.n + j0 + j] = static_cast<T>(block[static_cast<size_t>(i * kColumns + j)]);
