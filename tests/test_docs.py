@@ -32,7 +32,7 @@ def test_examples_in_docstrings(name, monkeypatch, tmp_path):
     assert failed == 0
 
 
-@pytest.mark.parametrize("name", module_names())
+@pytest.mark.parametrize("name", [n for n in module_names() if not n.startswith("rooflab.specs.")])
 def test_public_functions_are_documented(name):
     module = importlib.import_module(name)
     missing = [

@@ -98,3 +98,12 @@ def test_torch_shares_cpu_memory():
     assert theirs.dtype == torch.bfloat16
     theirs[1, 2] = 42
     assert ours[1, 2].item() == 42
+
+
+def test_numpy_scalars_leave_arithmetic_to_tensors():
+    product = np.sqrt(np.float64(4)) * rl.tensor([1.0, 2.0])
+    assert isinstance(product, rl.Tensor)
+    assert product.tolist() == [2, 4]
+    assert product.dtype == "float32"
+    with pytest.raises(TypeError):
+        np.ones(2) * rl.ones(2)

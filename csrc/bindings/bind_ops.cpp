@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "kernels/matmul/matmul.h"
 
 namespace rooflab {
 namespace {
@@ -65,15 +66,13 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
   });
 
   const char* where_doc = "a where the condition (bool) holds, else b; shapes broadcast. One launch.";
-  m.def(
-      "where", [](const Tensor& c, const Tensor& a, const Tensor& b) { return where(c, a, b); }, py::arg("condition"),
-      py::arg("a"), py::arg("b"), where_doc);
-  m.def(
-      "where", [](const Tensor& c, const Tensor& a, const Scalar& b) { return where(c, a, b); }, py::arg("condition"),
-      py::arg("a"), py::arg("b"));
-  m.def(
-      "where", [](const Tensor& c, const Scalar& a, const Tensor& b) { return where(c, a, b); }, py::arg("condition"),
-      py::arg("a"), py::arg("b"));
+  const py::arg_v variant = py::arg("variant") = "";
+  m.def("where", py::overload_cast<const Tensor&, const Tensor&, const Tensor&, std::string_view>(&where),
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant, where_doc);
+  m.def("where", py::overload_cast<const Tensor&, const Tensor&, Scalar, std::string_view>(&where),
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant);
+  m.def("where", py::overload_cast<const Tensor&, Scalar, const Tensor&, std::string_view>(&where),
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant);
   m.def(
       "cast", [](const Tensor& x, py::object dtype, std::string_view v) { return cast(x, to_dtype(dtype), v); },
       py::arg("x"), py::arg("dtype"), py::arg("variant") = "", "x in another dtype; itself when it has it already.");
@@ -121,8 +120,12 @@ Tensor arange(int64_t start, int64_t stop, int64_t step, DType dtype, Device dev
 void register_factories(py::module_& m) {
   const py::arg_v dtype = py::arg("dtype") = "float32", device = py::arg("device") = "cpu";
   m.def("empty", factory(&Tensor::empty), dtype, device, "A tensor whose elements are not set.");
-  m.def("zeros", factory([](const Shape& s, DType t, Device d) { return filled(s, t, d, {}); }), dtype, device, "A tensor of zeros.");
-  m.def("ones", factory([](const Shape& s, DType t, Device d) { return filled(s, t, d, {1, 1}); }), dtype, device, "A tensor of ones.");
+  m.def("zeros", factory([](const Shape& s, DType t, Device d) { return filled(s, t, d, {}); }), dtype, device,
+        "A tensor of zeros.");
+  m.def("ones", factory([](const Shape& s, DType t, Device d) {
+          return filled(s, t, d, {1, 1});
+        }),
+        dtype, device, "A tensor of ones.");
   m.def("randn", factory(&randn), dtype, device, "Standard normal values; the same on every device for a seed.");
   m.def("rand", factory(&rand), dtype, device, "Uniform values in [0, 1); the same on every device for a seed.");
   m.def(
@@ -149,12 +152,24 @@ void register_factories(py::module_& m) {
   m.def("manual_seed", &manual_seed, py::arg("seed"), "Restarts the random sequence.");
 }
 
+// The `library` rung on the CPU gets its BLAS from SciPy, imported when first asked for (python/rooflab/_blas.py).
+void register_blas(py::module_& m) {
+  m.def(
+      "set_cpu_blas",
+      [](const py::capsule& sgemm, const py::capsule& dgemm) {
+        kernels::set_cpu_blas(sgemm.get_pointer(), dgemm.get_pointer());
+      },
+      py::arg("sgemm"), py::arg("dgemm"), "The BLAS that matmul's library rung calls: capsules of function pointers.");
+  set_cpu_blas_loader([] { py::module_::import("rooflab._blas").attr("load")(); });
+}
+
 }  // namespace
 
 void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   register_factories(m);
   register_elementwise(m, tensor);
   register_reductions(m, tensor);
+  register_blas(m);
   const py::arg_v variant = py::arg("variant") = "";
   m.def("matmul", &matmul, py::arg("a"), py::arg("b"), variant,
         "(..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a "

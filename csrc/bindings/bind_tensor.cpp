@@ -136,6 +136,7 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
              return py::int_(item(self));
            })
       .def("__repr__", &describe);
+  tensor.attr("__array_ufunc__") = py::none();  // np.float64(2) * t asks the tensor, not NumPy
   tensor.attr("__hash__") = py::module_::import("builtins").attr("object").attr("__hash__");
 }
 

@@ -3,8 +3,10 @@
 PYBIND11_MODULE(_core, m) {
   using namespace rooflab;
   m.doc() = "The native half of rooflab. Use it through `import rooflab`.";
-  py::register_exception<OutOfMemory>(m, "OutOfMemoryError", PyExc_MemoryError);
-  py::register_exception<CudaError>(m, "CudaError", PyExc_RuntimeError);
+  py::register_exception<OutOfMemory>(m, "OutOfMemoryError", PyExc_MemoryError).attr("__doc__") =
+      "The device has no room; the message says what was asked for and who holds what.";
+  py::register_exception<CudaError>(m, "CudaError", PyExc_RuntimeError).attr("__doc__") =
+      "A CUDA call or library failed or is missing.";
   register_dtype(m);
   py::class_<Tensor> tensor(m, "Tensor", "An n-dimensional array on one device; copies and views share its memory.");
   register_tensor(m, tensor);

@@ -10,8 +10,16 @@ namespace rooflab {
 enum class DType : uint8_t { kFloat64, kFloat32, kFloat16, kBFloat16, kInt64, kInt32, kBool };
 
 constexpr const char* name(DType dtype) {
-  constexpr const char* kNames[] = {"float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"};
-  return kNames[static_cast<int>(dtype)];
+  switch (dtype) {
+    case DType::kFloat64: return "float64";
+    case DType::kFloat32: return "float32";
+    case DType::kFloat16: return "float16";
+    case DType::kBFloat16: return "bfloat16";
+    case DType::kInt64: return "int64";
+    case DType::kInt32: return "int32";
+    case DType::kBool: return "bool";
+  }
+  return "unknown";
 }
 
 constexpr int64_t size_of(DType dtype) {

@@ -22,7 +22,7 @@ const Ladder<MatmulArgs> kLadder(
          kernels::matmul_cuda_v5_accepts, kernels::matmul_cuda_v5_hopper},
         {"v4_tensor_core", kCuda, "mma.sync from a cp.async pipeline; float16 and bfloat16, sm_80 and newer",
          kernels::matmul_cuda_v4_accepts, kernels::matmul_cuda_v4_tensor_core},
-        {"v3_register_tile", kCuda, "an 8 x 8 tile of sums a thread, 16-byte loads", kernels::matmul_cuda_v3_accepts,
+        {"v3_register_tile", kCuda, "an 8 x 16 tile of sums a thread, 16-byte loads", kernels::matmul_cuda_v3_accepts,
          kernels::matmul_cuda_v3_register_tile},
         {"v2_shared_tile", kCuda, "tiles of A and B shared by a block", kernels::matmul_cuda_v2_accepts,
          kernels::matmul_cuda_v2_shared_tile},

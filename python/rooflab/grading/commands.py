@@ -60,6 +60,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def list_labs(arguments: argparse.Namespace) -> int:
+    """The labs there are, with questions and points."""
     sources = labs.find_sources(arguments.labs)
     found = [labs.from_source(path) for path in sources] or [labs.from_notebook(p) for p in labs.find_notebooks()]
     if not found:
@@ -71,6 +72,7 @@ def list_labs(arguments: argparse.Namespace) -> int:
 
 
 def build_labs(arguments: argparse.Namespace) -> int:
+    """Student notebooks from the sources; with --check only whether they are current."""
     from rooflab.grading import release
 
     paths = labs.find_sources(arguments.labs)
@@ -94,6 +96,7 @@ def build_labs(arguments: argparse.Namespace) -> int:
 
 
 def check_notebook(arguments: argparse.Namespace) -> int:
+    """The public tests of a notebook."""
     from rooflab.grading.repair import read_submission
 
     notebooks = labs.find_notebooks()
@@ -104,6 +107,7 @@ def check_notebook(arguments: argparse.Namespace) -> int:
 
 
 def grade_notebook(arguments: argparse.Namespace) -> int:
+    """All tests of a student's notebook, in the judge."""
     from rooflab.grading import repair, report
 
     lab = _with_answers(arguments)
@@ -117,6 +121,7 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
 
 
 def run_lab(arguments: argparse.Namespace) -> int:
+    """The solved notebook: executed, graded, reported."""
     from rooflab.grading import execute, release, repair, report
 
     lab = _with_answers(arguments)
