@@ -22,14 +22,14 @@ struct MatmulArgs {
 
 // The ladder on the CPU. float32 GFLOP/s at 1024 on 2 cores of Sapphire Rapids unless it says otherwise; NumPy's
 // OpenBLAS there: 381. Operands may have any strides: packing is where they are dealt with.
-//   v0_reference     three loops, sums in double                                          1 (Zen 3, one thread)
-//   v1_loop_order    i-k-j: the inner loop runs along rows of B, a vector at a time      17 (Zen 3, one thread)
-//   v2_blocked       tiles that stay in cache, four rows of B for each pass over C       as v1 while B fits in cache
-//   v3_packed_simd   packed panels, 14 x 2 vectors of sums in registers, all threads    344  (Zen 3: 175 at 512, NumPy
-//   184) v4_bf16_dot      vdpbf16ps, two steps of k at once; bfloat16                        199 v5_amx_tile      16 x
-//   32 x 16 products an instruction; bfloat16                    2096  (PyTorch: 1993) v6_gemv          one row or
-//   column: the matrix is read once, at the speed of memory  1.0 to 1.1 of plain reading library          the BLAS that
-//   SciPy ships; float32 and float64
+//   v0_reference    three loops, sums in double                          1 (Zen 3, one thread)
+//   v1_loop_order   i-k-j: the inner loop runs along rows of B           17 (Zen 3, one thread)
+//   v2_blocked      tiles in cache, four rows of B for each pass over C  as v1 while B fits in cache
+//   v3_packed_simd  packed panels, sums in registers, all threads        344 (Zen 3: 175 at 512, NumPy 184)
+//   v4_bf16_dot     vdpbf16ps, two steps of k at once; bfloat16          199
+//   v5_amx_tile     16 x 32 x 16 products an instruction; bfloat16       2096 (PyTorch: 1993)
+//   v6_gemv         one row or column: the matrix is read once           1.0 to 1.1 of plain reading
+//   library         the BLAS that SciPy ships; float32 and float64
 // 2 B M N K FLOPs; compulsory bytes: A, B and C once. Compute binds from some tens of rows and columns on; for one row
 // or one column memory does.
 void matmul_cpu_v0_reference(const MatmulArgs&, Stream);
