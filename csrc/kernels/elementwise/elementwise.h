@@ -2,14 +2,17 @@
 // comparisons, where, casts, strided copies and fills. One family, one table: a new op is a row in kElementwiseOps and
 // a line in functors.h.
 //
-// Ladder (CUDA)
+// Ladder (CUDA; shares of the copy bandwidth of the same run, H200, 16384x4096)
 //   v0_reference   one element a thread; op and dtype found at run time; computes in double (integers in int64)
-//   v1_strided     op and dtype compiled in, float arithmetic; any strides
-//   v2_vectorised  16-byte accesses, one index computation a vector; needs inner strides of 1 (or 0) and aligned rows
-// Ladder (CPU)
+//   v1_strided     op and dtype compiled in, float arithmetic; any strides. A transposed copy: 13 % in bfloat16, 25 %
+//   in
+//                  float32
+//   v2_vectorised  16-byte accesses, one index computation a vector; needs inner strides of 1 (or 0) and aligned rows.
+//                  float32: add 103 %, exp 100 %, one operand a row 98 %; bfloat16: 103 %, 94 %, 87 %
+// Ladder (CPU; two cores with AVX-512, 512 MiB, where memcpy moves 50 GB/s)
 //   v0_reference   as above, one thread
 //   v1_staged      blocks of 512 elements go through L1: gathered, widened, computed in SIMD, narrowed, stored; all
-//   threads
+//                  threads. x + 1 in float32: 38 GB/s
 //
 // FLOPs: one an element (casts, copies, where and comparisons: none). Compulsory bytes: every input element and every
 // output element once. Memory bandwidth binds everywhere out of cache.

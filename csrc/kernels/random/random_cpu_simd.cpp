@@ -12,7 +12,7 @@ constexpr int kGroup = 16;
 struct Group {
   uint32_t words[4][kGroup];
 
-  Group(const RandomArgs& args, uint64_t counter) {
+  [[gnu::noinline]] Group(const RandomArgs& args, uint64_t counter) {
     auto& [c0, c1, c2, c3] = words;
     for (int j = 0; j < kGroup; ++j) {
       c0[j] = static_cast<uint32_t>(counter + static_cast<uint64_t>(j));
