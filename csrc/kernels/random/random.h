@@ -8,10 +8,8 @@
 //
 // Ladder (CUDA and CPU)
 //   v0_reference   one element at a time, each from its own Philox block
-//   v1_blocked     all the elements of a Philox block (4 of 32 random bits, 2 of 64) computed and stored together; on
-//   the
-//                  CPU 16 blocks side by side. float32: H200 0.39 T normals/s, 0.78 T uniforms/s; one AVX2 core 2.8 and
-//                  2.0 ns an element
+//   v1_blocked     all elements of a Philox block (4 of 32 random bits, 2 of 64) at once; on the CPU 16 blocks side by
+//                  side. float32: H200 0.39 T normals/s and 0.78 T uniforms/s; one AVX2 core 2.8 and 2.0 ns an element
 //
 // FLOPs: counted as none. Compulsory bytes: each element written once. On a GPU memory bandwidth binds, on a CPU the
 // arithmetic of Philox (10 rounds) does.
