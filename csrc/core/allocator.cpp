@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -32,13 +33,13 @@ int64_t round_up(int64_t bytes) {
 }
 
 int64_t cpu_memory_available() {
-  std::ifstream file("/proc/meminfo");
-  std::string key, unit;
-  for (int64_t value; file >> key >> value;) {
-    if (key == "MemAvailable:") return value * 1024;
-    std::getline(file, unit);
+  int64_t kilobytes = INT64_MAX / 1024;
+  if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {
+    for (char line[128]; std::fgets(line, sizeof line, file);)
+      if (std::sscanf(line, "MemAvailable: %" SCNd64, &kilobytes) == 1) break;
+    std::fclose(file);
   }
-  return INT64_MAX;
+  return kilobytes * 1024;
 }
 
 void* cpu_allocate(int64_t bytes) {

@@ -1,9 +1,11 @@
 // Errors: a failed check becomes one sentence, raised in Python as ValueError (design: "Errors").
 #pragma once
 
-#include <sstream>
+#include <concepts>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace rooflab {
 
@@ -17,12 +19,26 @@ struct CudaError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What message() can write. Another type joins by an overload in its own namespace. No streams: their locales break in
+// a process that holds two copies of the C++ library.
+inline void append(std::string& out, std::string_view text) { out += text; }
+inline void append(std::string& out, char letter) { out += letter; }
+template <std::integral T>
+void append(std::string& out, T number) {
+  out += std::to_string(number);
+}
+inline void append(std::string& out, double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  out += text;
+}
+
 // Writes its arguments one after another: message("expected ", 3, ", got ", 4).
 template <class... Parts>
 std::string message(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+  std::string out;
+  (append(out, parts), ...);
+  return out;
 }
 
 }  // namespace rooflab

@@ -60,7 +60,7 @@ inline std::string to_string(const Shape& shape) {
   for (int i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
   return text + (shape.size() == 1 ? ",)" : ")");
 }
-inline std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
+inline void append(std::string& out, const Shape& shape) { out += to_string(shape); }
 
 // The number of elements, checked against overflow and negative sizes.
 inline int64_t numel(const Shape& shape) {

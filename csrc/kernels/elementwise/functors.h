@@ -91,8 +91,11 @@ ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   if constexpr (kOp == kRsqrt) return inverse_sqrt(a);
   if constexpr (kOp == kSin) return sin(a);
   if constexpr (kOp == kCos) return cos(a);
-  if constexpr (kOp == kSigmoid) return fast_quotient(T(1), T(1) + exp(-a));
-  if constexpr (kOp == kSilu) return fast_quotient(a, T(1) + exp(-a));
+  if constexpr (kOp == kSigmoid || kOp == kSilu) {
+    const T e = exp(-abs(a));  // at most 1: the quotient's divisor stays in [1, 2], where a fast one is right
+    const T sigmoid = fast_quotient(select(a < T(0), e, T(1)), T(1) + e);
+    return kOp == kSilu ? a * sigmoid : sigmoid;
+  }
 }
 
 // Whether the op is defined on numbers of type T, of which bool is none.
