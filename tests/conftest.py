@@ -1,6 +1,7 @@
 """Shared by all tests: devices, and skipping what this machine cannot run."""
 
 import pytest
+
 import rooflab as rl
 
 DEVICES = [pytest.param("cpu", id="cpu"), pytest.param("cuda", id="cuda", marks=pytest.mark.gpu)]

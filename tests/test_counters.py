@@ -1,6 +1,7 @@
 """Counters, ranges and memory accounting: exact, nested, and the same on every device."""
 
 import pytest
+
 import rooflab as rl
 
 

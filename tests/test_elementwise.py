@@ -1,7 +1,8 @@
-"""What the specs of the elementwise family do not reach: integers, bools, numbers, fills, copies into views, refusals."""
+"""What the specs of the elementwise family do not reach: integers, numbers, fills, copies into views, refusals."""
 
 import numpy as np
 import pytest
+
 import rooflab as rl
 
 INT64_MIN = -(2**63)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import rooflab as rl
 
 X = rl.ones(2, 3)

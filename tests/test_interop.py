@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+
 import rooflab as rl
 from rooflab.testing import assert_close
 

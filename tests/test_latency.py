@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+
 import rooflab as rl
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+
 import rooflab as rl
-from rooflab.testing import assert_close
+from rooflab.testing import assert_close, to_float64
 
 
 def rungs(device):
@@ -36,7 +37,7 @@ def test_views_are_operands(dtype, device):
     }
     for name, a in views.items():
         b = rl.randn(33, a.shape[1], dtype=dtype, device=device).T
-        expected = a.double().numpy() @ b.double().numpy()
+        expected = to_float64(a) @ to_float64(b)
         tolerance = {"float64": 1e-12, "float32": 1e-4, "float16": 5e-3, "bfloat16": 4e-2}[dtype]
         for variant in rungs(device):
             for x, y, want in ((a, b, expected), (b.T, a.T, expected.T)):
@@ -70,7 +71,7 @@ def test_one_launch_and_no_copy_for_batches_and_transposes(device):
 
 def test_library_agrees(device):
     a, b = rl.randn(130, 70, device=device), rl.randn(90, 70, device=device).T
-    expected = a.double().numpy() @ b.double().numpy()
+    expected = to_float64(a) @ to_float64(b)
     if device == "cpu":
         pytest.importorskip("scipy")
     assert_close(rl.matmul(a, b, variant="library"), expected, rtol=1e-5, atol=1e-4, name="library")

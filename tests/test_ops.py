@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import rooflab as rl
 from rooflab.specs import all_specs
 from rooflab.testing import assert_close, to_float64

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import rooflab as rl
 from rooflab.testing import assert_close
 
