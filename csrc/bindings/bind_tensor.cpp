@@ -76,7 +76,8 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def("data_ptr", [](const Tensor& self) { return reinterpret_cast<uintptr_t>(self.data()); })
       .def("is_contiguous", &Tensor::is_contiguous)
       .def("contiguous", &contiguous, "Itself when row-major without gaps, else a copy that is.")
-      .def("clone", [](const Tensor& self) { return copy(self); }, "A contiguous copy.")
+      .def(
+          "clone", [](const Tensor& self) { return copy(self); }, "A contiguous copy.")
       .def("item", &item, "The only element as a Python number.")
       .def("tolist", [](const Tensor& self) { return to_numpy(to_device(self, Device{})).attr("tolist")(); })
       .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(),

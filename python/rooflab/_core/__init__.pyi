@@ -1,0 +1,909 @@
+"""
+The native half of rooflab. Use it through `import rooflab`.
+"""
+from __future__ import annotations
+import typing
+import typing_extensions
+from . import memory
+from . import cuda
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'bfloat16', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
+class OutOfMemoryError(MemoryError):
+    """
+    The device has no room; the message says what was asked for and who holds what.
+    """
+class CudaError(RuntimeError):
+    """
+    A CUDA call or library failed or is missing.
+    """
+class DType:
+    """
+    An element type: rooflab.float32, rooflab.bfloat16 ...
+    """
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __hash__(self) -> int:
+        ...
+    def __reduce__(self) -> str:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __str__(self) -> str:
+        ...
+    @property
+    def is_floating_point(self) -> bool:
+        ...
+    @property
+    def itemsize(self) -> int:
+        """
+        Bytes an element.
+        """
+    @property
+    def name(self) -> str:
+        ...
+class Tensor:
+    """
+    An n-dimensional array on one device; copies and views share its memory.
+    """
+    __array_ufunc__ = None
+    def __abs__(self) -> Tensor:
+        ...
+    @typing.overload
+    def __add__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __add__(self, arg0: float) -> Tensor:
+        ...
+    def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> typing.Any:
+        ...
+    def __bool__(self) -> typing.Any:
+        ...
+    def __dlpack__(self, **kwargs) -> typing_extensions.CapsuleType:
+        ...
+    def __dlpack_device__(self) -> tuple[int, int]:
+        ...
+    @typing.overload
+    def __eq__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __eq__(self, arg0: float) -> Tensor:
+        ...
+    def __float__(self) -> float:
+        ...
+    @typing.overload
+    def __ge__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __ge__(self, arg0: float) -> Tensor:
+        ...
+    def __getitem__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    @typing.overload
+    def __gt__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __gt__(self, arg0: float) -> Tensor:
+        ...
+    def __hash__(self):
+        """
+        Return hash(self).
+        """
+    def __index__(self) -> int:
+        ...
+    def __int__(self) -> int:
+        ...
+    @typing.overload
+    def __le__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __le__(self, arg0: float) -> Tensor:
+        ...
+    def __len__(self) -> int:
+        ...
+    @typing.overload
+    def __lt__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __lt__(self, arg0: float) -> Tensor:
+        ...
+    def __matmul__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __mul__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __mul__(self, arg0: float) -> Tensor:
+        ...
+    @typing.overload
+    def __ne__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __ne__(self, arg0: float) -> Tensor:
+        ...
+    def __neg__(self) -> Tensor:
+        ...
+    @typing.overload
+    def __pow__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __pow__(self, arg0: float) -> Tensor:
+        ...
+    def __radd__(self, arg0: float) -> Tensor:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __rmul__(self, arg0: float) -> Tensor:
+        ...
+    def __rpow__(self, arg0: float) -> Tensor:
+        ...
+    def __rsub__(self, arg0: float) -> Tensor:
+        ...
+    def __rtruediv__(self, arg0: float) -> Tensor:
+        ...
+    def __setitem__(self, arg0: typing.Any, arg1: typing.Any) -> None:
+        ...
+    @typing.overload
+    def __sub__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __sub__(self, arg0: float) -> Tensor:
+        ...
+    @typing.overload
+    def __truediv__(self, arg0: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def __truediv__(self, arg0: float) -> Tensor:
+        ...
+    def abs(self) -> Tensor:
+        """
+        |x|, elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def bfloat16(self) -> Tensor:
+        ...
+    def clone(self) -> Tensor:
+        """
+        A contiguous copy.
+        """
+    def contiguous(self) -> Tensor:
+        """
+        Itself when row-major without gaps, else a copy that is.
+        """
+    def copy_(self, source: Tensor) -> Tensor:
+        ...
+    def cos(self) -> Tensor:
+        """
+        cosine of x radians, elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def cpu(self) -> Tensor:
+        ...
+    def cuda(self) -> Tensor:
+        ...
+    def data_ptr(self) -> int:
+        ...
+    def dim(self) -> int:
+        ...
+    def double(self) -> Tensor:
+        ...
+    def element_size(self) -> int:
+        """
+        Bytes an element.
+        """
+    def exp(self) -> Tensor:
+        """
+        e to the power x, elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def expand(self, *args) -> Tensor:
+        """
+        Repeats dimensions of size 1 without a copy.
+        """
+    def fill_(self, value: float) -> Tensor:
+        ...
+    def flatten(self, start_dim: typing.SupportsInt | typing.SupportsIndex = 0, end_dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+        ...
+    def float(self) -> Tensor:
+        ...
+    def half(self) -> Tensor:
+        ...
+    def is_contiguous(self) -> bool:
+        ...
+    def item(self) -> typing.Any:
+        """
+        The only element as a Python number.
+        """
+    def log(self) -> Tensor:
+        """
+        natural logarithm of x, elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def matmul(self, b: Tensor) -> Tensor:
+        ...
+    def max(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch.
+        """
+    def mean(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        Mean over `dim` (an int, several, or all when None). One launch.
+        """
+    def neg(self) -> Tensor:
+        """
+        -x, elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def numel(self) -> int:
+        """
+        Number of elements.
+        """
+    def numpy(self) -> typing.Any:
+        """
+        A NumPy array that shares its memory; ValueError unless on cpu.
+        """
+    def permute(self, *args) -> Tensor:
+        ...
+    def relu(self) -> Tensor:
+        """
+        max(x, 0), elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def reshape(self, *args) -> Tensor:
+        """
+        A view where possible, else a copy.
+        """
+    def rsqrt(self) -> Tensor:
+        """
+        1 / sqrt(x), elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def sigmoid(self) -> Tensor:
+        """
+        1 / (1 + exp(-x)), elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def silu(self) -> Tensor:
+        """
+        x / (1 + exp(-x)), elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def sin(self) -> Tensor:
+        """
+        sine of x radians, elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def size(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> typing.Any:
+        ...
+    def softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+        ...
+    def sqrt(self) -> Tensor:
+        """
+        square root of x, elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def squeeze(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
+        ...
+    def stride(self) -> tuple[int, ...]:
+        ...
+    def sum(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        Sum over `dim` (an int, several, or all when None). One launch.
+        """
+    def tanh(self) -> Tensor:
+        """
+        hyperbolic tangent of x, elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def to(self, *args, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
+        """
+        Another dtype or device; a copy only if needed.
+        """
+    def tolist(self) -> typing.Any:
+        ...
+    def transpose(self, dim0: typing.SupportsInt | typing.SupportsIndex, dim1: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
+        ...
+    def unsqueeze(self, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
+        ...
+    def view(self, *args) -> Tensor:
+        """
+        The same elements under another shape; ValueError if that needs a copy.
+        """
+    def zero_(self) -> Tensor:
+        ...
+    @property
+    def T(self) -> Tensor:
+        ...
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        ...
+    @property
+    def device(self) -> str:
+        """
+        "cpu" or "cuda:0".
+        """
+    @property
+    def dtype(self) -> typing.Any:
+        ...
+    @property
+    def itemsize(self) -> int:
+        ...
+    @property
+    def mT(self) -> Tensor:
+        ...
+    @property
+    def nbytes(self) -> int:
+        """
+        Bytes of its elements.
+        """
+    @property
+    def ndim(self) -> int:
+        ...
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """
+        Sizes, a tuple.
+        """
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """
+        Distance between neighbours along each dimension, in elements.
+        """
+class Cost:
+    """
+    What one op has to do: macs, flops (2 a MAC), compulsory bytes_read and bytes_written.
+    """
+    __hash__: typing.ClassVar[None] = None
+    def __add__(self, arg0: Cost) -> Cost:
+        ...
+    def __eq__(self, arg0: Cost) -> bool:
+        ...
+    def __init__(self, *, macs: typing.SupportsInt | typing.SupportsIndex = 0, flops: typing.SupportsInt | typing.SupportsIndex = 0, bytes_read: typing.SupportsInt | typing.SupportsIndex = 0, bytes_written: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
+        ...
+    def __mul__(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> Cost:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __rmul__(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> Cost:
+        ...
+    @property
+    def arithmetic_intensity(self) -> float:
+        """
+        FLOPs a byte.
+        """
+    @property
+    def bytes(self) -> int:
+        ...
+    @property
+    def bytes_read(self) -> int:
+        ...
+    @property
+    def bytes_written(self) -> int:
+        ...
+    @property
+    def flops(self) -> int:
+        ...
+    @property
+    def macs(self) -> int:
+        ...
+class Counts:
+    """
+    Exact counts of launches, work, bytes and allocations.
+    """
+    def __repr__(self) -> str:
+        ...
+    @property
+    def allocations(self) -> int:
+        ...
+    @property
+    def bytes_allocated(self) -> int:
+        ...
+    @property
+    def bytes_read(self) -> int:
+        ...
+    @property
+    def bytes_written(self) -> int:
+        ...
+    @property
+    def flops(self) -> int:
+        ...
+    @property
+    def host_calls(self) -> int:
+        ...
+    @property
+    def launches(self) -> int:
+        ...
+    @property
+    def macs(self) -> int:
+        ...
+class count:
+    """
+    Counts what the runtime does inside `with rl.count() as c:`.
+    """
+    def __enter__(self) -> count:
+        ...
+    def __exit__(self, *args) -> None:
+        ...
+    def __init__(self) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    @property
+    def allocations(self) -> int:
+        ...
+    @property
+    def by_op(self) -> dict[str, Counts]:
+        ...
+    @property
+    def by_range(self) -> dict[str, Counts]:
+        """
+        Keys are paths: 'mlp' and 'mlp/gate'; a path includes what is under it.
+        """
+    @property
+    def bytes_allocated(self) -> int:
+        ...
+    @property
+    def bytes_read(self) -> int:
+        ...
+    @property
+    def bytes_written(self) -> int:
+        ...
+    @property
+    def flops(self) -> int:
+        ...
+    @property
+    def host_calls(self) -> int:
+        ...
+    @property
+    def launches(self) -> int:
+        ...
+    @property
+    def macs(self) -> int:
+        ...
+    @property
+    def peak_bytes(self) -> int:
+        """
+        Highest memory in tensors above what was held on entry.
+        """
+class range:
+    """
+    Names what runs inside `with rl.range('mlp'):`, for counters and profiles.
+    """
+    def __enter__(self) -> None:
+        ...
+    def __exit__(self, *args) -> None:
+        ...
+    def __init__(self, name: str) -> None:
+        ...
+class Variant:
+    """
+    One rung of an op's ladder.
+    """
+    def __repr__(self) -> str:
+        ...
+    @property
+    def device(self) -> str:
+        ...
+    @property
+    def idea(self) -> str:
+        ...
+    @property
+    def kernel(self) -> str:
+        """
+        The function's name, as profiles show it.
+        """
+    @property
+    def name(self) -> str:
+        ...
+class ProfilerSession:
+    """
+    What rooflab.profile() stands on: records the kernels of its steps.
+    """
+    def __init__(self, source: str = 'auto') -> None:
+        ...
+    def begin_step(self, number: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def end_step(self) -> None:
+        ...
+    def kernels(self) -> list:
+        ...
+    def ranges(self) -> list:
+        ...
+    def start(self) -> None:
+        ...
+    def steps(self) -> list:
+        ...
+    def stop(self) -> None:
+        ...
+    @property
+    def dropped(self) -> int:
+        ...
+    @property
+    def reason(self) -> str:
+        ...
+    @property
+    def source(self) -> str:
+        ...
+def abs(x: Tensor, variant: str = '') -> Tensor:
+    """
+    |x|, elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def add(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a + b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def add(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def add(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def add_library_directory(path: str) -> None:
+    """
+    A folder in which CUDA libraries are looked for before the system's own.
+    """
+def arange(start: typing.SupportsInt | typing.SupportsIndex, stop: typing.SupportsInt | typing.SupportsIndex | None = None, step: typing.SupportsInt | typing.SupportsIndex = 1, *, dtype: typing.Any = 'int64', device: typing.Any = 'cpu') -> Tensor:
+    """
+    Integers from start (0 when only one number is given) up to stop.
+    """
+def cast(x: Tensor, dtype: typing.Any, variant: str = '') -> Tensor:
+    """
+    x in another dtype; itself when it has it already.
+    """
+def copy(x: Tensor, variant: str = '') -> Tensor:
+    """
+    A contiguous copy of x. One launch.
+    """
+def cos(x: Tensor, variant: str = '') -> Tensor:
+    """
+    cosine of x radians, elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def cpu_isa() -> str:
+    """
+    The instruction set that CPU kernels use here.
+    """
+@typing.overload
+def div(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a / b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def div(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def div(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def empty(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+    """
+    A tensor whose elements are not set.
+    """
+@typing.overload
+def eq(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a == b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def eq(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def eq(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def exp(x: Tensor, variant: str = '') -> Tensor:
+    """
+    e to the power x, elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def from_cuda_array(array: typing.Any) -> Tensor:
+    """
+    A tensor that shares the memory of an object with __cuda_array_interface__.
+    """
+def from_dlpack(source: typing.Any) -> Tensor:
+    """
+    A tensor that shares the memory of `source` (an object with __dlpack__, or a capsule).
+    """
+def full(shape: tuple[int, ...], value: float, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+    """
+    A tensor of one value.
+    """
+@typing.overload
+def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a >= b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def ge(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def ge(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def gelu(x: Tensor, variant: str = '') -> Tensor:
+    """
+    0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.
+    """
+@typing.overload
+def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a > b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def gt(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def gt(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, variant: str = '') -> Tensor:
+    """
+    (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch, 7 FLOPs an element.
+    """
+@typing.overload
+def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a <= b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def le(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def le(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def log(x: Tensor, variant: str = '') -> Tensor:
+    """
+    natural logarithm of x, elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a < b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def lt(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def lt(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def manual_seed(seed: typing.SupportsInt | typing.SupportsIndex) -> None:
+    """
+    Restarts the random sequence.
+    """
+def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    (..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a matrix.
+    """
+def max(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch.
+    """
+@typing.overload
+def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    the larger of a and b; NaN where either is, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def maximum(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def maximum(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def mean(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    Mean over `dim` (an int, several, or all when None). One launch.
+    """
+@typing.overload
+def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    the smaller of a and b; NaN where either is, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def minimum(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def minimum(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def mul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a * b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def mul(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def mul(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def ne(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a != b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def ne(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def ne(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def neg(x: Tensor, variant: str = '') -> Tensor:
+    """
+    -x, elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def num_threads() -> int:
+    """
+    CPU threads that kernels use.
+    """
+def ones(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+    """
+    A tensor of ones.
+    """
+def ops() -> list[str]:
+    """
+    The names of all ops that have a ladder.
+    """
+@typing.overload
+def pow(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a to the power b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def pow(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def pow(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def rand(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+    """
+    Uniform values in [0, 1); the same on every device for a seed.
+    """
+def randint(low: typing.SupportsInt | typing.SupportsIndex, high: typing.SupportsInt | typing.SupportsIndex, shape: tuple[int, ...], *, dtype: typing.Any = 'int64', device: typing.Any = 'cpu') -> Tensor:
+    """
+    Integers in [low, high); the same on every device for a seed.
+    """
+def randn(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+    """
+    Standard normal values; the same on every device for a seed.
+    """
+def relu(x: Tensor, variant: str = '') -> Tensor:
+    """
+    max(x, 0), elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, variant: str = '') -> Tensor:
+    """
+    x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch, 4 FLOPs an element.
+    """
+def rsqrt(x: Tensor, variant: str = '') -> Tensor:
+    """
+    1 / sqrt(x), elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def set_cpu_blas(sgemm: typing_extensions.CapsuleType, dgemm: typing_extensions.CapsuleType) -> None:
+    """
+    The BLAS that matmul's library rung calls: capsules of function pointers.
+    """
+def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
+    ...
+def sigmoid(x: Tensor, variant: str = '') -> Tensor:
+    """
+    1 / (1 + exp(-x)), elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def silu(x: Tensor, variant: str = '') -> Tensor:
+    """
+    x / (1 + exp(-x)), elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def sin(x: Tensor, variant: str = '') -> Tensor:
+    """
+    sine of x radians, elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
+    """
+    exp(x - max) / sum(exp(x - max)) along `dim`. One launch, 5 FLOPs an element.
+    """
+def sqrt(x: Tensor, variant: str = '') -> Tensor:
+    """
+    square root of x, elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def sub(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a - b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def sub(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def sub(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def sum(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    Sum over `dim` (an int, several, or all when None). One launch.
+    """
+def tanh(x: Tensor, variant: str = '') -> Tensor:
+    """
+    hyperbolic tangent of x, elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
+    """
+    A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.
+    """
+def variants(op: str, device: typing.Any = None) -> list[Variant]:
+    """
+    The kernels of an op, fastest first, v0 (the reference) last.
+    """
+@typing.overload
+def where(condition: Tensor, a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a where the condition (bool) holds, else b; shapes broadcast. One launch.
+    """
+@typing.overload
+def where(condition: Tensor, a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def where(condition: Tensor, a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def zeros(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+    """
+    A tensor of zeros.
+    """
+bfloat16: DType
+bool_: DType
+float16: DType
+float32: DType
+float64: DType
+int32: DType
+int64: DType
