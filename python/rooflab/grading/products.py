@@ -33,6 +33,7 @@ FUNCTIONS: list[tuple[ModuleType, str]] = [
     (operator, "matmul"),
     (operator, "imatmul"),
 ]
+_TOOL = 4  # of sys.monitoring's six, one that neither debuggers nor profilers claim
 METHODS = frozenset(("__matmul__", "__rmatmul__", "__imatmul__"))
 
 
@@ -76,21 +77,60 @@ class Products:
             self.steps = 0
             before = sys.gettrace(), sys.getprofile()
             with self.pause():
-                threading.settrace(self._call)
+                threading.settrace(self._call if sys.version_info < (3, 12) else None)  # type: ignore[arg-type]
                 threading.setprofile(self._profile)
                 sys.setprofile(self._profile)
-                sys.settrace(self._call)
+                self._start_steps()
             try:
                 return fn(*args, **kwargs)
             finally:
-                kept = sys.gettrace() == self._call
                 with self.pause():
+                    kept = self._stop_steps()
                     sys.settrace(before[0])
                     sys.setprofile(before[1])
                     threading.settrace(before[0])  # type: ignore[arg-type]
                     threading.setprofile(before[1])  # type: ignore[arg-type]
                 if not kept:
                     seen.append("a removed tracer")
+
+    # Steps come from sys.monitoring where there is one (Python 3.12): there, opcode events of settrace miss the first
+    # run of a function.
+    if sys.version_info >= (3, 12):
+
+        def _start_steps(self) -> None:
+            monitoring = sys.monitoring
+            monitoring.use_tool_id(_TOOL, "rooflab")
+            monitoring.register_callback(_TOOL, monitoring.events.INSTRUCTION, self._instruction)
+            monitoring.restart_events()
+            monitoring.set_events(_TOOL, monitoring.events.INSTRUCTION)
+
+        def _stop_steps(self) -> bool:
+            monitoring = sys.monitoring
+            kept = (
+                monitoring.get_tool(_TOOL) == "rooflab"
+                and monitoring.get_events(_TOOL) == monitoring.events.INSTRUCTION
+                and monitoring.register_callback(_TOOL, monitoring.events.INSTRUCTION, None) == self._instruction
+            )
+            if monitoring.get_tool(_TOOL) is not None:
+                monitoring.set_events(_TOOL, 0)
+                monitoring.free_tool_id(_TOOL)
+            return kept
+
+        def _instruction(self, code: CodeType, offset: int) -> object:
+            if self._is_library(code):
+                return sys.monitoring.DISABLE
+            self.steps += 1
+            if label := _suspects(code).get(offset):
+                self._note(label)
+            return None
+
+    else:
+
+        def _start_steps(self) -> None:
+            sys.settrace(self._call)
+
+        def _stop_steps(self) -> bool:
+            return sys.gettrace() == self._call
 
     def _wrapped(self, label: str, original: Callable) -> Callable:
         @functools.wraps(original)
@@ -105,7 +145,7 @@ class Products:
             self.seen.append(label)
 
     def _call(self, frame: FrameType, event: str, arg: object) -> Callable | None:
-        if self._of_a_library(frame):
+        if self._is_library(frame.f_code):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._step
@@ -119,11 +159,11 @@ class Products:
 
     def _profile(self, frame: FrameType, event: str, arg: Any) -> None:
         method = event == "c_call" and getattr(arg, "__name__", "") == "dot" and isinstance(arg.__self__, np.ndarray)
-        if method and not self._of_a_library(frame):
+        if method and not self._is_library(frame.f_code):
             self._note("ndarray.dot")
 
-    def _of_a_library(self, frame: FrameType) -> bool:
-        return os.path.realpath(frame.f_code.co_filename).startswith(self.libraries)
+    def _is_library(self, code: CodeType) -> bool:
+        return os.path.realpath(code.co_filename).startswith(self.libraries)
 
 
 @functools.lru_cache(maxsize=512)

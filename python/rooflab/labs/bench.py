@@ -22,7 +22,8 @@ import rooflab as rl
 from rooflab.specs import OpSpec, all_specs, itemsize
 
 _CACHE_BYTES = 64_000_000  # what rotating buffers must exceed several times over
-_SLOW_FLOPS = {"cpu": 2e9, "cuda": 1e12}  # above this the slow rungs (v0, v1) wait for --all
+_SLOW_FLOPS = {"cpu": 2e9, "cuda": 2e10}  # above this the slow rungs (v0, v1, v2) of a product wait for --all
+_SLOW_RATIO = 30  # as do all that one call shows to be this many times slower than the fastest
 
 
 @dataclass
@@ -71,7 +72,8 @@ def _contenders(spec, dtype, shapes, kwargs, device, peer, every_rung) -> dict[s
     sets = [_operands(spec, dtype, shapes, device) for _ in range(copies)]
     found: dict[str, Callable[[], object]] = {}
     for rung in rl.variants(spec.name, device) if spec.name in rl.ops() else []:
-        slow = rung.name.startswith(("v0_", "v1_")) and (cost.flops > _SLOW_FLOPS[device] or cost.macs == 0)
+        low = ("v0_", "v1_", "v2_") if cost.macs else ("v0_", "v1_")
+        slow = rung.name.startswith(low) and (cost.flops > _SLOW_FLOPS[device] or cost.macs == 0)
         if slow and not every_rung:
             continue
         call = _rotating(spec.fn, sets, {**kwargs, "variant": rung.name})
@@ -102,11 +104,15 @@ def bench_case(spec, label, dtype, shapes, kwargs, device, *, peer=None, every_r
         Times in ms a call; TFLOP/s and GB/s from the op's cost (not for copies: their bytes are the same).
     """
     contenders = _contenders(spec, dtype, shapes, kwargs, device, peer, every_rung)
-    calls = {}
+    first_ms = {}
     for name, call in contenders.items():
         call()
         rl.synchronize()
-        calls[name] = int(np.clip(10.0 / max(_turn(call, 1, device), 1e-3), 1, 20))
+        first_ms[name] = max(_turn(call, 1, device), 1e-3)
+    if not every_rung:
+        limit_ms = _SLOW_RATIO * min(first_ms.values())
+        contenders = {name: call for name, call in contenders.items() if first_ms[name] <= limit_ms}
+    calls = {name: int(np.clip(10.0 / first_ms[name], 1, 20)) for name in contenders}
     samples = {name: np.empty(turns) for name in contenders}
     for turn in range(turns):
         for name, call in contenders.items():
