@@ -75,9 +75,9 @@ struct type_caster<rooflab::Scalar> {
       PyErr_Clear();
       return false;
     }
-    if (!convert || isinstance<rooflab::Tensor>(source) || !hasattr(source, "item") || !hasattr(source, "dtype"))
+    if (!convert || isinstance<rooflab::Tensor>(source) || !hasattr(source, "item") || !hasattr(source, "ndim"))
       return false;
-    return load(source.attr("item")(), false);
+    return source.attr("ndim").equal(pybind11::int_(0)) && load(source.attr("item")(), false);
   }
 };
 
