@@ -77,7 +77,7 @@ struct type_caster<rooflab::Scalar> {
     }
     if (!convert || isinstance<rooflab::Tensor>(source) || !hasattr(source, "item") || !hasattr(source, "ndim"))
       return false;
-    return source.attr("ndim").equal(pybind11::int_(0)) && load(source.attr("item")(), false);
+    return source.attr("ndim").cast<int>() == 0 && load(source.attr("item")(), false);
   }
 };
 
