@@ -1,5 +1,7 @@
 """matmul: 2-D, batched, vectors on either side; ragged sizes that fill no tile, and K longer than a packed panel."""
 
+import math
+
 import numpy as np
 
 from .. import _core
@@ -44,13 +46,13 @@ def _samples(rng):
 
 def _cost(sample, dtype):
     a, b = sample.args
-    result = np.matmul(np.empty(a.shape, bool), np.empty(b.shape, bool))
-    if result.size == 0:
+    m = a.shape[-2] if a.ndim > 1 else 1
+    n = b.shape[-1] if b.ndim > 1 else 1
+    results = math.prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2])) * m * n
+    if results == 0:
         return _core.Cost()
-    macs, width = result.size * a.shape[-1], itemsize(dtype)
-    return _core.Cost(
-        macs=macs, flops=2 * macs, bytes_read=(a.size + b.size) * width, bytes_written=result.size * width
-    )
+    macs, width = results * a.shape[-1], itemsize(dtype)
+    return _core.Cost(macs=macs, flops=2 * macs, bytes_read=(a.size + b.size) * width, bytes_written=results * width)
 
 
 def _tolerance(dtype, sample):
