@@ -23,6 +23,7 @@ from rooflab.specs import OpSpec, all_specs, itemsize
 
 _CACHE_BYTES = 64_000_000  # what rotating buffers must exceed several times over
 _SLOW_FLOPS = {"cpu": 2e9, "cuda": 2e10}  # above this the slow rungs (v0, v1, v2) of a product wait for --all
+_IDLE_S = 0.05  # between turns on the CPU: thread pools of other libraries go on spinning for about half of this
 _SLOW_RATIO = 30  # as do all that one call shows to be this many times slower than the fastest
 
 
@@ -116,6 +117,9 @@ def bench_case(spec, label, dtype, shapes, kwargs, device, *, peer=None, every_r
     samples = {name: np.empty(turns) for name in contenders}
     for turn in range(turns):
         for name, call in contenders.items():
+            if device == "cpu":
+                time.sleep(_IDLE_S)
+            call()
             samples[name][turn] = _turn(call, calls[name], device)
     cost = rl.cost.of(spec.name, *shapes, dtype=dtype, **kwargs)
     opponents = [n for n in ("copy", "library", peer, f"{peer} copy") if n in samples]
