@@ -85,10 +85,13 @@ Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape
 void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
   using Reduce = Tensor (*)(const Tensor&, const Shape&, bool, std::string_view);
   const std::tuple<const char*, Reduce, const char*> reductions[] = {
-      {"sum", &sum, "Sum over `dim` (an int, several, or all when None). One launch."},
-      {"mean", &mean, "Mean over `dim` (an int, several, or all when None). One launch."},
+      {"sum", &sum,
+       "Sum over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first."},
+      {"mean", &mean,
+       "Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first."},
       {"max", &max,
-       "Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch."}};
+       "Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch; dims that do "
+       "not merge are copied first."}};
   for (auto [name, reduce, doc] : reductions) {
     auto call = [reduce = reduce](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {
       return reduce(x, to_dims(dim), keepdim, variant);
@@ -182,7 +185,8 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("gelu", &gelu, py::arg("x"), variant,
         "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.");
   m.def("softmax", &softmax, py::arg("x"), py::arg("dim") = -1, variant,
-        "exp(x - max) / sum(exp(x - max)) along `dim`. One launch, 5 FLOPs an element.");
+        "exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs an element; one launch along the last dim, else a copy "
+        "before it.");
   tensor.def(
       "softmax", [](const Tensor& x, int64_t dim) { return softmax(x, dim); }, py::arg("dim") = -1);
   m.def("rms_norm", &rms_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6, variant,

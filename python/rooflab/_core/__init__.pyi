@@ -225,11 +225,11 @@ class Tensor:
         ...
     def max(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
-        Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch.
+        Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch; dims that do not merge are copied first.
         """
     def mean(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
-        Mean over `dim` (an int, several, or all when None). One launch.
+        Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
         """
     def neg(self) -> Tensor:
         """
@@ -297,7 +297,7 @@ class Tensor:
         ...
     def sum(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
-        Sum over `dim` (an int, several, or all when None). One launch.
+        Sum over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
         """
     def tanh(self) -> Tensor:
         """
@@ -703,7 +703,7 @@ def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
 def max(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
-    Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch.
+    Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch; dims that do not merge are copied first.
     """
 @typing.overload
 def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -720,7 +720,7 @@ def maximum(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def mean(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
-    Mean over `dim` (an int, several, or all when None). One launch.
+    Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
     """
 @typing.overload
 def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -846,7 +846,7 @@ def sin(x: Tensor, variant: str = '') -> Tensor:
     """
 def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
-    exp(x - max) / sum(exp(x - max)) along `dim`. One launch, 5 FLOPs an element.
+    exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs an element; one launch along the last dim, else a copy before it.
     """
 def sqrt(x: Tensor, variant: str = '') -> Tensor:
     """
@@ -869,7 +869,7 @@ def sub(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def sum(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
-    Sum over `dim` (an int, several, or all when None). One launch.
+    Sum over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
     """
 def tanh(x: Tensor, variant: str = '') -> Tensor:
     """
