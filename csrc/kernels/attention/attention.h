@@ -1,0 +1,87 @@
+// attention: out[i] = sum_j p[i, j] v[j] with p[i, :] = softmax_j(scale * q[i] . k[j] + mask[i, j]), for each batch and
+// query head. Query head h reads key/value head h / (H / H_kv). A query that may see no key gives a row of zeros and
+// lse = -inf; a NaN in a query stays in its row.
+//
+// The last query stands beside the last key: query i has position p = i + L_kv - L_q. is_causal shows it the keys j <=
+// p, a window of w those with |p - j| < w.
+//
+// FLOPs: 4 D_h + 5 for each (query, key) pair that causality and window allow: two products and softmax's 5.
+// Compulsory bytes: q, k, v, mask and out once, lse once when asked for.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "kernels/common/cpu_isa.h"
+#include "kernels/common/host_device.h"
+
+namespace rooflab::kernels {
+
+// In elements. The elements of one head of one token are adjacent.
+struct AttentionStrides {
+  int64_t batch, head, token;
+};
+
+struct AttentionArgs {
+  const void* q;      // (B, H, L_q, D_h)
+  const void* k;      // (B, H_kv, L_kv, D_h)
+  const void* v;      // (B, H_kv, L_kv, D_h)
+  void* out;          // (B, H, L_q, D_h)
+  float* lse;         // (B, H, L_q), contiguous: log sum_j exp(score), natural; null when nobody asks
+  float* partial;     // scratch of attention_partial_floats(args) for the split rungs; null when that is 0
+  const void* mask;   // (B, H, L_q, L_kv) by mask_strides (0 repeats); null for none
+  bool mask_is_bool;  // true: bytes, 0 hides the key; false: numbers of `dtype`, added to the scaled score
+  int64_t mask_strides[4];
+  int64_t batch, heads, kv_heads, q_length, kv_length, head_size;
+  AttentionStrides q_strides, k_strides, v_strides, out_strides;
+  float scale;
+  bool is_causal;
+  int64_t window;  // L_q + L_kv when there is none
+  DType dtype;     // float32, float16 or bfloat16
+};
+
+// The keys [begin, end) that query row i may see, mask aside; begin == end when none.
+struct KeyRange {
+  int64_t begin, end;
+};
+ROOFLAB_HOST_DEVICE KeyRange visible_keys(int64_t i, int64_t q_length, int64_t kv_length, bool is_causal,
+                                          int64_t window) {
+  const int64_t position = i + kv_length - q_length;
+  int64_t begin = position - window + 1, end = is_causal ? position + 1 : position + window;
+  begin = begin < 0 ? 0 : begin;
+  end = end > kv_length ? kv_length : end;
+  return {begin, end < begin ? begin : end};
+}
+
+// Few queries over many keys are split over the keys: this many parts for each key head, the same on every device.
+inline constexpr int64_t kAttentionSplitRows = 64;    // the most query rows (L_q * H / H_kv) of a split rung
+inline constexpr int64_t kAttentionSplitParts = 264;  // parts wanted over all batches and key heads
+inline constexpr int64_t kAttentionSplitKeys = 128;   // the fewest keys of a part
+inline int64_t attention_splits(const AttentionArgs& args) {
+  if (args.q_length * (args.heads / args.kv_heads) > kAttentionSplitRows) return 1;
+  const int64_t wanted = kAttentionSplitParts / std::max<int64_t>(args.batch * args.kv_heads, 1);
+  return std::max<int64_t>(1, std::min(wanted, args.kv_length / kAttentionSplitKeys));
+}
+// Each part leaves a row of D_h sums, its maximum and its sum of exponentials.
+inline int64_t attention_partial_floats(const AttentionArgs& args) {
+  const int64_t splits = attention_splits(args);
+  return splits == 1 ? 0 : splits * args.batch * args.heads * args.q_length * (args.head_size + 2);
+}
+
+void attention_cpu_v1_flash(const AttentionArgs&, Stream);
+ROOFLAB_PER_ISA(attention_cpu_v2_flash_simd, AttentionArgs)
+ROOFLAB_PER_ISA(attention_cpu_v3_split_kv, AttentionArgs)
+bool attention_cpu_v3_accepts(const AttentionArgs&);
+
+[[gnu::weak]] void attention_cuda_v1_flash(const AttentionArgs&, Stream);
+[[gnu::weak]] void attention_cuda_v2_tensor_core(const AttentionArgs&, Stream);
+[[gnu::weak]] void attention_cuda_v3_hopper(const AttentionArgs&, Stream);
+[[gnu::weak]] void attention_cuda_v4_split_kv(const AttentionArgs&, Stream);
+[[gnu::weak]] bool attention_cuda_v1_accepts(const AttentionArgs&);
+[[gnu::weak]] bool attention_cuda_v2_accepts(const AttentionArgs&);
+[[gnu::weak]] bool attention_cuda_v3_accepts(const AttentionArgs&);
+[[gnu::weak]] bool attention_cuda_v4_accepts(const AttentionArgs&);
+
+}  // namespace rooflab::kernels

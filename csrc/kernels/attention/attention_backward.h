@@ -1,0 +1,39 @@
+// attention_backward: the gradients of attention's q, k and v by recomputation. With P = exp(S - lse), S the scaled and
+// masked scores, D_i = sum_d dO[i, d] O[i, d], and, for each batch and head,
+//   dV = P^T dO    dP = dO V^T    dS = P * (dP - D)    dQ = scale dS K    dK = scale dS^T Q.
+// dK and dV add up the query heads that share a key head. A query that sees no key has lse = -inf and gives nothing.
+//
+// FLOPs: 10 D_h + 4 for each visible pair (five products) and 2 for each element of O. Compulsory bytes: q, k, v, out,
+// dout, lse and mask read once, dq, dk and dv written once.
+#pragma once
+
+#include "kernels/attention/attention.h"
+
+namespace rooflab::kernels {
+
+struct AttentionBackwardArgs {
+  AttentionArgs forward;  // q, k, v, out, lse, mask and all sizes; out and lse are inputs here, partial is null
+  const void* dout;       // (B, H, L_q, D_h)
+  void* dq;               // (B, H, L_q, D_h)
+  void* dk;               // (B, H_kv, L_kv, D_h)
+  void* dv;               // (B, H_kv, L_kv, D_h)
+  AttentionStrides dout_strides, dq_strides, dk_strides, dv_strides;
+  float* delta;        // scratch (B, H, rounded L_q): D
+  float* dq_sum;       // scratch (B, H, rounded L_q, D_h): dQ before it is rounded to 16 bits; null in float32
+  bool deterministic;  // the same bits on every run
+};
+
+// Query rows of the scratch, so that whole tiles fit.
+inline int64_t attention_rounded_rows(int64_t q_length) { return (q_length + 127) / 128 * 128; }
+
+void attention_backward_cpu_v1_flash(const AttentionBackwardArgs&, Stream);
+ROOFLAB_PER_ISA(attention_backward_cpu_v2_flash_simd, AttentionBackwardArgs)
+
+[[gnu::weak]] void attention_backward_cuda_v1_flash(const AttentionBackwardArgs&, Stream);
+[[gnu::weak]] void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs&, Stream);
+[[gnu::weak]] void attention_backward_cuda_v3_hopper(const AttentionBackwardArgs&, Stream);
+[[gnu::weak]] bool attention_backward_cuda_v1_accepts(const AttentionBackwardArgs&);
+[[gnu::weak]] bool attention_backward_cuda_v2_accepts(const AttentionBackwardArgs&);
+[[gnu::weak]] bool attention_backward_cuda_v3_accepts(const AttentionBackwardArgs&);
+
+}  // namespace rooflab::kernels
