@@ -1,0 +1,117 @@
+// attention_cpu_v1_flash: the forward pass of FlashAttention-2 (Dao 2023, algorithm 1) in plain loops on one thread.
+// Only a tile of scores exists at a time; beside it each query keeps its running maximum m, the sum l of exp(score - m)
+// and the weighted sum O of values. Tiles that no query of the block may see are never visited.
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/attention/attention.h"
+
+namespace rooflab::kernels {
+namespace {
+
+constexpr int64_t kQueries = 32, kKeys = 64;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// One head of one batch.
+template <class T>
+struct Head {
+  const T *q, *k, *v, *mask;
+  const bool* mask_bits;
+  T* out;
+  float* lse;
+
+  Head(const AttentionArgs& args, int64_t b, int64_t h) {
+    const auto at = [&](const void* p, const AttentionStrides& strides, int64_t head) {
+      return static_cast<const T*>(p) + b * strides.batch + head * strides.head;
+    };
+    const int64_t kv_head = h / (args.heads / args.kv_heads),
+                  mask_at = b * args.mask_strides[0] + h * args.mask_strides[1];
+    q = at(args.q, args.q_strides, h);
+    k = at(args.k, args.k_strides, kv_head);
+    v = at(args.v, args.v_strides, kv_head);
+    out = static_cast<T*>(args.out) + b * args.out_strides.batch + h * args.out_strides.head;
+    mask = args.mask && !args.mask_is_bool ? static_cast<const T*>(args.mask) + mask_at : nullptr;
+    mask_bits = args.mask && args.mask_is_bool ? static_cast<const bool*>(args.mask) + mask_at : nullptr;
+    lse = args.lse ? args.lse + (b * args.heads + h) * args.q_length : nullptr;
+  }
+};
+
+// scale q[i] . k[j] + mask[i, j], or -inf for a key that is hidden.
+template <class T>
+float score(const AttentionArgs& args, const Head<T>& head, const float* query, int64_t i, int64_t j) {
+  const KeyRange seen = visible_keys(i, args.q_length, args.kv_length, args.is_causal, args.window);
+  if (j < seen.begin || j >= seen.end) return -kInfinity;
+  const int64_t mask_at = i * args.mask_strides[2] + j * args.mask_strides[3];
+  if (head.mask_bits && !head.mask_bits[mask_at]) return -kInfinity;
+  const T* key = head.k + j * args.k_strides.token;
+  float dot = 0;
+  for (int64_t d = 0; d < args.head_size; ++d) dot += query[d] * static_cast<float>(key[d]);
+  return args.scale * dot + (head.mask ? static_cast<float>(head.mask[mask_at]) : 0.0f);
+}
+
+template <class T>
+void flash(const AttentionArgs& args) {
+  const int64_t d_h = args.head_size;
+  std::vector<float> q(kQueries * d_h), o(kQueries * d_h), p(kKeys), m(kQueries), l(kQueries);
+  for (int64_t b = 0; b < args.batch; ++b)
+    for (int64_t h = 0; h < args.heads; ++h) {
+      const Head<T> head(args, b, h);
+      for (int64_t i0 = 0; i0 < args.q_length; i0 += kQueries) {
+        const int64_t queries = std::min(kQueries, args.q_length - i0);
+        for (int64_t i = 0; i < queries; ++i)
+          for (int64_t d = 0; d < d_h; ++d)
+            q[i * d_h + d] = static_cast<float>(head.q[(i0 + i) * args.q_strides.token + d]);
+        std::fill(o.begin(), o.end(), 0.0f);
+        std::fill(m.begin(), m.end(), -kInfinity);
+        std::fill(l.begin(), l.end(), 0.0f);
+
+        const auto visible = [&](int64_t i) {
+          return visible_keys(i, args.q_length, args.kv_length, args.is_causal, args.window);
+        };
+        const int64_t end = visible(i0 + queries - 1).end;
+        for (int64_t j0 = visible(i0).begin; j0 < end; j0 += kKeys) {
+          const int64_t keys = std::min(kKeys, end - j0);
+          for (int64_t i = 0; i < queries; ++i) {
+            const float last = m[i];
+            for (int64_t j = 0; j < keys; ++j) {
+              p[j] = score(args, head, &q[i * d_h], i0 + i, j0 + j);
+              m[i] = std::max(m[i], p[j]);
+            }
+            const float shift = m[i] == -kInfinity ? 0.0f : m[i];  // nothing seen so far: all exponentials are 0
+            const float alpha = std::exp(last - shift);
+            l[i] *= alpha;
+            for (int64_t d = 0; d < d_h; ++d) o[i * d_h + d] *= alpha;
+            for (int64_t j = 0; j < keys; ++j) {
+              if (p[j] == -kInfinity) continue;
+              const T* value = head.v + (j0 + j) * args.v_strides.token;
+              p[j] = std::exp(p[j] - shift);
+              l[i] += p[j];
+              for (int64_t d = 0; d < d_h; ++d) o[i * d_h + d] += p[j] * static_cast<float>(value[d]);
+            }
+          }
+        }
+
+        for (int64_t i = 0; i < queries; ++i) {
+          const float inverse = l[i] == 0 ? 0.0f : 1 / l[i];
+          for (int64_t d = 0; d < d_h; ++d)
+            head.out[(i0 + i) * args.out_strides.token + d] = T(o[i * d_h + d] * inverse);
+          if (head.lse) head.lse[i0 + i] = m[i] + std::log(l[i]);  // -inf where no key was seen
+        }
+      }
+    }
+}
+
+}  // namespace
+
+void attention_cpu_v1_flash(const AttentionArgs& args, Stream) {
+  switch (args.dtype) {
+    case DType::kFloat32: return flash<float>(args);
+    case DType::kFloat16: return flash<Half>(args);
+    default: return flash<BFloat16>(args);
+  }
+}
+
+bool attention_cpu_v3_accepts(const AttentionArgs& args) { return attention_splits(args) > 1; }
+
+}  // namespace rooflab::kernels
