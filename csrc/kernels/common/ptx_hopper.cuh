@@ -34,6 +34,10 @@ __device__ __forceinline__ void barrier_expect(Barrier& barrier, uint32_t bytes)
                : "memory");
 }
 
+__device__ __forceinline__ void barrier_arrive(Barrier& barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier)) : "memory");
+}
+
 // Arrives at the same barrier of block `rank` of the cluster. Orders no memory outside this block: it may tell that
 // finished reads are over, not that something was written.
 __device__ __forceinline__ void barrier_arrive_at(Barrier& barrier, uint32_t rank) {
@@ -65,6 +69,11 @@ __device__ __forceinline__ void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+// Counts as the caller's arrival at a named barrier, without waiting for the others.
+__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 // ---- Clusters
 
 __device__ __forceinline__ uint32_t cluster_rank() {
@@ -77,7 +86,7 @@ __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// ---- Tensor maps: tiles of up to three dimensions, innermost first
+// ---- Tensor maps: tiles of three or four dimensions, innermost first
 
 __device__ __forceinline__ void tensor_map_prefetch(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
@@ -88,6 +97,15 @@ __device__ __forceinline__ void tile_load(void* shared, const CUtensorMap& map, 
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::
           "r"(shared_address(shared)),
       "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y), "r"(z)
+      : "memory");
+}
+
+__device__ __forceinline__ void tile_load(void* shared, const CUtensorMap& map, Barrier& barrier, int x, int y, int z,
+                                          int w) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
+      "[%2];" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y), "r"(z), "r"(w)
       : "memory");
 }
 

@@ -1,0 +1,109 @@
+// What the Hopper rungs of attention share: tensor maps of q, k and v, rings of stages, the exponential, and where a
+// lane of a warpgroup stands in a tile of scores.
+#pragma once
+
+#include <cudaTypedefs.h>
+
+#include <algorithm>
+
+#include "core/cuda_check.cuh"
+#include "core/cuda_runtime.h"
+#include "kernels/attention/attention.h"
+#include "kernels/common/cuda_types.cuh"
+#include "kernels/common/ptx_wgmma.cuh"
+
+namespace rooflab::kernels {
+
+inline constexpr int kWarpgroup = 128;
+inline constexpr int kWarpgroupRows = 64;  // of a product by one warpgroup
+inline constexpr int kLine = 64;           // 16-bit elements in a swizzled line of 128 bytes
+inline constexpr int kMmaK = 16;
+
+// A tile of kRows tokens by kHeadSize, as panels of one line for each token.
+template <class T, int kRows, int kHeadSize>
+using TokenTile = T[kHeadSize / kLine][kRows][kLine];
+
+// Where a stage stands in a ring, and the parity of the lap.
+template <int kSize>
+struct StageRing {
+  int stage = 0;
+  uint32_t parity = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++stage == kSize) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+// Orders the tokens from `token` on of one head, by one thread.
+template <class T, int kRows, int kPanels>
+__device__ __forceinline__ void load_tokens(T (&tile)[kPanels][kRows][kLine], const CUtensorMap& map,
+                                            ptx::Barrier& full, int token, int head, int batch) {
+  ptx::barrier_expect(full, sizeof(tile));
+#pragma unroll
+  for (int panel = 0; panel < kPanels; ++panel) {
+    ptx::tile_load(tile[panel], map, full, panel * kLine, token, head, batch);
+  }
+}
+
+__device__ __forceinline__ float exp2_approximate(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// Over the four lanes that hold a row.
+__device__ __forceinline__ float row_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
+  return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
+}
+__device__ __forceinline__ float row_sum(float x) {
+  x += __shfl_xor_sync(0xffffffff, x, 1);
+  return x + __shfl_xor_sync(0xffffffff, x, 2);
+}
+
+inline PFN_cuTensorMapEncodeTiled_v12000 attention_map_encoder() {
+  static const auto encoder = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    RL_CUDA_CHECK(
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
+    if (found != cudaDriverEntryPointSuccess) throw CudaError("[attention] the driver has no cuTensorMapEncodeTiled");
+    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
+  }();
+  return encoder;
+}
+
+// Tiles of `rows` tokens by one line of a (batch, heads, length, head_size) operand; what lies outside reads as zero.
+inline CUtensorMap attention_map(const void* data, const AttentionStrides& strides, int64_t batch, int64_t heads,
+                                 int64_t length, int64_t head_size, DType dtype, int rows) {
+  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(head_size), static_cast<cuuint64_t>(length),
+                              static_cast<cuuint64_t>(heads), static_cast<cuuint64_t>(batch)};
+  // The stride of an extent of one says nothing; the encoder wants one that it could use.
+  const auto bytes = [&](int64_t extent, int64_t stride) {
+    return static_cast<cuuint64_t>((extent > 1 ? stride : head_size) * size_of(dtype));
+  };
+  const cuuint64_t steps[] = {bytes(length, strides.token), bytes(heads, strides.head), bytes(batch, strides.batch)};
+  const cuuint32_t box[] = {kLine, static_cast<cuuint32_t>(rows), 1, 1}, ones[] = {1, 1, 1, 1};
+  const auto type = dtype == DType::kFloat16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  CUtensorMap map;
+  const CUresult status = attention_map_encoder()(
+      &map, type, 4, const_cast<void*>(data), sizes, steps, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
+      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS) throw CudaError(message("[attention] cuTensorMapEncodeTiled failed: ", int{status}));
+  return map;
+}
+
+// Whether attention_map can describe the operand: 16-byte aligned, no axis that repeats or runs backwards.
+inline bool attention_map_fits(const void* data, const AttentionStrides& strides, int64_t batch, int64_t heads,
+                               int64_t length, DType dtype) {
+  const auto fits = [&](int64_t extent, int64_t stride) {
+    return extent <= 1 || (stride > 0 && stride < int64_t{1} << 38 && stride * size_of(dtype) % 16 == 0);
+  };
+  return reinterpret_cast<uintptr_t>(data) % 16 == 0 && fits(length, strides.token) && fits(heads, strides.head) &&
+         fits(batch, strides.batch);
+}
+
+}  // namespace rooflab::kernels
