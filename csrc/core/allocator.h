@@ -24,10 +24,15 @@ class Storage {
   int64_t bytes() const { return bytes_; }
   const char* op() const { return op_; }
 
+  // How often an op wrote into it after it was made: what is saved for backward must not have changed.
+  int64_t version() const { return version_; }
+  void bump_version() { ++version_; }
+
  private:
   friend class Allocator;
   void* data_ = nullptr;
   int64_t bytes_ = 0;
+  int64_t version_ = 0;
   Device device_;
   Stream stream_;  // reuse of the block is ordered after the work queued here
   const char* op_ = "";

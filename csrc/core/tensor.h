@@ -11,9 +11,13 @@
 
 namespace rooflab {
 
+namespace autograd {
+struct Meta;
+}
+
 class Tensor {
  public:
-  Tensor() = default;
+  Tensor() = default;  // not defined: stands for an absent one
 
   // Uninitialised, row-major. Throws OutOfMemory, and ValueError for a shape that no memory can hold.
   static Tensor empty(const Shape& shape, DType dtype, Device device);
@@ -30,7 +34,13 @@ class Tensor {
   DType dtype() const { return dtype_; }
   Device device() const { return storage_ ? storage_->device() : Device{}; }
   bool is_contiguous() const;
+  bool defined() const { return storage_ != nullptr; }
   const std::shared_ptr<Storage>& storage() const { return storage_; }
+
+  // What the tape knows of it (autograd/tape.h); null for a tensor outside every graph, and for what members below make.
+  const std::shared_ptr<autograd::Meta>& meta() const { return meta_; }
+  void set_meta(std::shared_ptr<autograd::Meta> meta) { meta_ = std::move(meta); }
+  Tensor detach() const { return as_strided(shape_, strides_, 0); }
 
   void* data() const { return data_; }
   template <class T>
@@ -56,6 +66,7 @@ class Tensor {
   Shape shape_, strides_;
   int64_t numel_ = 0;
   DType dtype_ = DType::kFloat32;
+  std::shared_ptr<autograd::Meta> meta_;
 };
 
 // The shape of two operands that broadcast against each other, as in NumPy.

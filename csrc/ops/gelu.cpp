@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/arithmetic.h"
 #include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
@@ -30,6 +32,18 @@ const Ladder<GeluArgs> kLadder(
 
 constexpr int64_t kFlops = 8;  // an element
 
+// y = x (1 + tanh u) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3). Beyond 10, tanh is 1 in every dtype and powers of x
+// would overflow.
+Tensor gradient(const Tensor& dy, const Tensor& x_in) {
+  using enum ElementwiseOp;
+  constexpr double kSlope = 0.7978845608028654, kCube = 0.044715;
+  const Tensor x = elementwise(kMinimum, elementwise(kMaximum, widen(x_in), Scalar{-10}), Scalar{10});
+  const Tensor x2 = x * x;
+  const Tensor t = elementwise(kTanh, kSlope * x * (1 + kCube * x2));
+  const Tensor du = kSlope * (1 + 3 * kCube * x2);
+  return dy * cast(0.5 * (1 + t) * (1 + x * (1 - t) * du), x_in.dtype());
+}
+
 }  // namespace
 
 Tensor gelu(const Tensor& x, std::string_view variant) {
@@ -52,6 +66,7 @@ Tensor gelu(const Tensor& x, std::string_view variant) {
     std::copy(x.strides().begin(), x.strides().end(), args.strides);
   }
   kLadder.run(x.device(), args, Cost{0, kFlops * x.numel(), compulsory_bytes(x), y.nbytes()}, variant);
+  if (autograd::recording(x)) autograd::record("gelu", y, {x}, autograd::saving(x), gradient);
   return y;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "autograd/tape.h"
 #include "core/tensor.h"
 #include "kernels/elementwise/elementwise.h"
 
@@ -49,7 +50,29 @@ Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const st
 Tensor matmul(const Tensor& a, const Tensor& b, std::string_view variant = {});
 void set_cpu_blas_loader(void (*loader)());  // calls kernels::set_cpu_blas when `library` is first asked for
 
-// Views where possible, and moves between devices (transfer.cpp).
+// Takes `gradients` of `outputs` back to the leaves' grad, or to `inputs` alone (autograd/engine.h).
+void backward(const Tensors& outputs, Tensors gradients, bool retain_graph);
+Tensors grad(const Tensors& outputs, Tensors gradients, const Tensors& inputs, bool retain_graph);
+
+// Views that gradients go through; the members of Tensor of the same names record nothing.
+Tensor view(const Tensor& x, const Shape& shape);
+Tensor reshape(const Tensor& x, const Shape& shape);  // a copy where a view cannot be
+Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim);
+Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
+Tensor permute(const Tensor& x, const Shape& dims);
+Tensor expand(const Tensor& x, const Shape& shape);
+Tensor unsqueeze(const Tensor& x, int64_t dim);
+Tensor squeeze(const Tensor& x, std::optional<int64_t> dim);
+
+// One step of t[i, 2:5, None]: element `start` of a dimension, a slice of it, or a new dimension of size 1.
+struct IndexStep {
+  enum Kind { kSelect, kSlice, kInsert } kind;
+  int dim;  // of the tensor that the steps before it have made
+  int64_t start, stop, step;
+};
+Tensor index(const Tensor& x, std::vector<IndexStep> steps);
+
+// Copies only if needed (transfer.cpp).
 Tensor contiguous(const Tensor& x);
 Tensor reshape(const Tensor& x, const Shape& shape);
 Tensor to_device(const Tensor& x, Device device);

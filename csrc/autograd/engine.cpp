@@ -1,0 +1,181 @@
+#include "autograd/engine.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/range.h"
+
+namespace rooflab::autograd {
+namespace {
+
+struct RangeScope {
+  explicit RangeScope(const std::string& name) { push_range(name); }
+  ~RangeScope() { pop_range(); }
+};
+
+// The nodes that outputs depend on, latest first: a node comes after all that use its results.
+std::vector<Node*> nodes_under(const Tensors& outputs) {
+  std::vector<Node*> nodes;
+  std::unordered_set<const Node*> seen;
+  auto visit = [&](const std::shared_ptr<Meta>& meta) {
+    if (meta && meta->node && seen.insert(meta->node.get()).second) nodes.push_back(meta->node.get());
+  };
+  for (const Tensor& y : outputs) visit(y.meta());
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (const std::shared_ptr<Meta>& input : nodes[i]->inputs) visit(input);
+  std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->sequence > b->sequence; });
+  return nodes;
+}
+
+// One way back through a graph.
+class Sweep {
+ public:
+  // Towards `targets`; towards every leaf when empty.
+  Sweep(const Tensors& outputs, const Tensors& targets, const Arithmetic& arithmetic)
+      : arithmetic_(arithmetic), nodes_(nodes_under(outputs)) {
+    for (const Tensor& x : targets) targets_.insert(x.meta().get());
+    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+      State& state = states_[*node];
+      state.gradients.resize((*node)->results);
+      for (const std::shared_ptr<Meta>& input : (*node)->inputs) {
+        state.wanted.push_back(input && leads_to_target(*input));
+        state.leads_to_target |= state.wanted.back();
+      }
+    }
+    for (const Tensor& x : targets)
+      if (const auto found = states_.find(x.meta()->node.get()); found != states_.end()) found->second.is_target = true;
+  }
+
+  void deliver(const std::shared_ptr<Meta>& meta, Tensor gradient) {
+    Tensor& sum = place_of(meta);
+    sum = sum.defined() ? arithmetic_.add(sum, gradient) : std::move(gradient);
+  }
+
+  void run(bool retain_graph) {
+    for (Node* node : nodes_) {
+      State& state = states_.at(node);
+      const bool arrived = std::any_of(state.gradients.begin(), state.gradients.end(), std::mem_fn(&Tensor::defined));
+      if (!arrived || !state.leads_to_target) continue;
+      const RangeScope range(node->op);
+      Tensors results = apply(*node, state.is_target ? state.gradients : std::move(state.gradients), state.wanted);
+      if (!retain_graph) node->release();
+      for (size_t i = 0; i < results.size(); ++i)
+        if (state.wanted[i] && results[i].defined()) deliver(node->inputs[i], std::move(results[i]));
+    }
+  }
+
+  // What arrived at a target; not defined when nothing did.
+  Tensor gradient_at(const std::shared_ptr<Meta>& meta) {
+    return !meta->node || states_.contains(meta->node.get()) ? place_of(meta) : Tensor();
+  }
+
+  struct Leaf {
+    std::shared_ptr<Meta> meta;
+    Tensor gradient;
+  };
+  std::vector<Leaf>& leaves() { return leaves_; }  // in the order of arrival
+
+ private:
+  // Where gradients of a tensor of the graph add up.
+  Tensor& place_of(const std::shared_ptr<Meta>& meta) {
+    if (meta->node) return states_.at(meta->node.get()).gradients[meta->index];
+    const auto [place, is_new] = leaf_places_.try_emplace(meta.get(), leaves_.size());
+    if (is_new) leaves_.push_back({meta, Tensor()});
+    return leaves_[place->second].gradient;
+  }
+
+  struct State {
+    Tensors gradients;  // of the node's results
+    std::vector<bool> wanted;
+    bool leads_to_target = false, is_target = false;
+  };
+
+  bool leads_to_target(const Meta& meta) const {
+    if (targets_.empty() ? !meta.node : targets_.contains(&meta)) return true;
+    return meta.node && states_.at(meta.node.get()).leads_to_target;
+  }
+
+  static Tensors apply(const Node& node, const Tensors& gradients, const std::vector<bool>& wanted) {
+    const Tensors saved = node.unpack();
+    Tensors results = node.rule({gradients, wanted}, saved);
+    RL_CHECK(results.size() == wanted.size(), node.op, "backward: expected ", wanted.size(), " gradients, got ",
+             results.size());
+    for (size_t i = 0; i < results.size(); ++i)
+      if (wanted[i] && results[i].defined()) check_gradient(node.op, *node.inputs[i], results[i]);
+    return results;
+  }
+
+  const Arithmetic& arithmetic_;
+  const std::vector<Node*> nodes_;
+  std::unordered_set<const Meta*> targets_;
+  std::unordered_map<const Node*, State> states_;
+  std::vector<Leaf> leaves_;
+  std::unordered_map<const Meta*, size_t> leaf_places_;
+};
+
+void start(Sweep& sweep, const Tensors& outputs, Tensors gradients, bool retain_graph) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    RL_CHECK(requires_grad(outputs[i]), "backward", "the tensor does not require grad, so nothing was recorded");
+    check_gradient("backward", *outputs[i].meta(), gradients[i]);
+    sweep.deliver(outputs[i].meta(), std::exchange(gradients[i], {}));
+  }
+  sweep.run(retain_graph);
+}
+
+}  // namespace
+
+void check_gradient(const std::string& op, const Meta& meta, const Tensor& gradient) {
+  const auto describe = [](const Shape& shape, DType dtype, Device device) {
+    return message(shape, " ", name(dtype), " on ", to_string(device));
+  };
+  RL_CHECK(gradient.shape() == meta.shape && gradient.dtype() == meta.dtype && gradient.device() == meta.device, op,
+           "gradient: expected ", describe(meta.shape, meta.dtype, meta.device), ", got ",
+           describe(gradient.shape(), gradient.dtype(), gradient.device()));
+}
+
+void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, const Arithmetic& arithmetic) {
+  const GradMode off(false);
+  const RangeScope range("backward");
+  Sweep sweep(outputs, {}, arithmetic);
+  start(sweep, outputs, std::move(gradients), retain_graph);
+  for (auto& [leaf, gradient] : sweep.leaves()) {
+    // A leaf's grad is its own: nobody else's view of the same memory.
+    const bool is_own = gradient.storage().use_count() == 1 && gradient.is_contiguous() &&
+                        gradient.storage()->bytes() == gradient.nbytes();
+    if (leaf->grad.defined())
+      leaf->grad = arithmetic.add(leaf->grad, gradient);
+    else
+      leaf->grad = is_own ? gradient : arithmetic.copy(gradient);
+    gradient = {};
+  }
+}
+
+Tensors grad(const Tensors& outputs, Tensors gradients, const Tensors& inputs, bool retain_graph,
+             const Arithmetic& arithmetic) {
+  for (const Tensor& x : inputs) RL_CHECK(requires_grad(x), "grad", "inputs: expected tensors that require grad");
+  const GradMode off(false);
+  const RangeScope range("backward");
+  Sweep sweep(outputs, inputs, arithmetic);
+  start(sweep, outputs, std::move(gradients), retain_graph);
+  Tensors found;
+  for (const Tensor& x : inputs) found.push_back(sweep.gradient_at(x.meta()));
+  return found;
+}
+
+std::vector<SavedTensor> saved_tensors(const Tensor& y) {
+  std::vector<SavedTensor> found;
+  std::unordered_set<const Storage*> seen;
+  const std::vector<Node*> nodes = nodes_under({y});
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    for (const auto& [x, version, is_outside] : (*node)->saved) {
+      if (!x.defined() || !seen.insert(x.storage().get()).second) continue;
+      const int64_t bytes = x.storage()->bytes() ? x.storage()->bytes() : x.nbytes();  // foreign memory: 0
+      found.push_back({(*node)->op, x.shape(), x.dtype(), bytes, is_outside});
+    }
+  }
+  return found;
+}
+
+}  // namespace rooflab::autograd

@@ -1,0 +1,37 @@
+// Runs a tape backwards.
+#pragma once
+
+#include "autograd/tape.h"
+
+namespace rooflab::autograd {
+
+// What the engine needs of the ops, which are above it.
+struct Arithmetic {
+  Tensor (*add)(const Tensor&, const Tensor&);
+  Tensor (*copy)(const Tensor&);
+};
+
+// ValueError unless shape, dtype and device are those of the tensor it is the gradient of.
+void check_gradient(const std::string& op, const Meta& meta, const Tensor& gradient);
+
+// Takes `gradients` of `outputs` back, and adds what arrives at the leaves to their grad. What nodes saved is freed as
+// soon as they have run, unless `retain_graph`.
+void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, const Arithmetic& arithmetic);
+
+// The same towards `inputs` alone, whose gradients it returns: not defined where outputs do not depend on an input.
+Tensors grad(const Tensors& outputs, Tensors gradients, const Tensors& inputs, bool retain_graph,
+             const Arithmetic& arithmetic);
+
+// One block of memory that a graph holds for its backward.
+struct SavedTensor {
+  std::string op;  // the first to save it
+  Shape shape;
+  DType dtype;
+  int64_t bytes;    // of the whole block
+  bool is_outside;  // a leaf or a constant, which the user holds anyway
+};
+
+// All that the graph of y holds, each block once, in the order of recording.
+std::vector<SavedTensor> saved_tensors(const Tensor& y);
+
+}  // namespace rooflab::autograd

@@ -1,0 +1,165 @@
+// The tape: every op that meets a tensor which requires grad records how to take gradients back through it.
+//
+// An op does so after it has computed, on one branch, with the tensors that its rule will need:
+//
+//   Tensor y = ...;
+//   if (autograd::recording(x))
+//     autograd::record("exp", y, {x}, autograd::saving(y), [](const Tensor& dy, const Tensor& y) { return dy * y; });
+//
+// The rule gets the gradient of the result, then what was saved, in that order. With several inputs it takes Gradients,
+// which tells the inputs that want a gradient, and returns one for each input in order, Tensor() where none is wanted
+// or it is zero everywhere:
+//
+//   if (autograd::recording(a, b))
+//     autograd::record("mul", y, {a, b}, autograd::saving(a, b),
+//                      [](const Gradients& dy, const Tensor& a, const Tensor& b) -> Tensors {
+//                        return {dy.wanted(0) ? dy * b : Tensor(), dy.wanted(1) ? dy * a : Tensor()};
+//                      });
+//
+// With several results, {&out, &lse} stands for y and dy[1] is the gradient of lse: not defined() when nothing was made
+// of lse. Inputs and saved tensors may be std::optional or not defined(). Rules run with grad mode off. Inside an op,
+// the members of Tensor (view, transpose, detach ...) give tensors that record nothing.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace rooflab::autograd {
+
+struct Node;
+using Tensors = std::vector<Tensor>;
+
+// What a tensor of a graph carries. Copies of the tensor share it.
+struct Meta {
+  explicit Meta(const Tensor& x) : shape(x.shape()), dtype(x.dtype()), device(x.device()) {}
+
+  bool requires_grad = false;
+  bool is_outside = true;      // its memory is that of a leaf: no op of the graph made it
+  std::shared_ptr<Node> node;  // the op that made it; null for a leaf
+  int index = 0;               // which of the op's results it is
+  Shape shape;                 // of the tensor, and so of its gradient
+  DType dtype;
+  Device device;
+  Tensor grad;  // of a leaf, added up over calls of backward
+};
+
+inline bool requires_grad(const Tensor& x) { return x.meta() && x.meta()->requires_grad; }
+inline bool requires_grad(const std::optional<Tensor>& x) { return x && requires_grad(*x); }
+void set_requires_grad(Tensor& x, bool requires_grad);  // of a leaf
+
+// Grad mode of this thread: nothing is recorded while it is off.
+bool is_enabled();
+class GradMode {
+ public:
+  explicit GradMode(bool enabled);
+  ~GradMode();
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+
+ private:
+  bool previous_;
+};
+
+// What reaches a node on the way back.
+class Gradients {
+ public:
+  Gradients(const Tensors& results, const std::vector<bool>& wanted) : results_(results), wanted_(wanted) {}
+
+  const Tensor& operator[](int result) const { return results_[result]; }  // not defined: zero everywhere
+  operator const Tensor&() const { return results_[0]; }
+  bool wanted(int input) const { return wanted_[input]; }
+
+ private:
+  const Tensors& results_;
+  const std::vector<bool>& wanted_;
+};
+
+// A tensor that a rule needs, without its place in the graph, and its version when it was saved.
+struct Saved {
+  Tensor tensor;
+  int64_t version;
+  bool is_outside;  // a leaf or a constant, which the user holds anyway
+};
+
+struct Node {
+  using Rule = std::function<Tensors(const Gradients&, const Tensors& saved)>;
+
+  ~Node();                 // takes chains of any length apart without recursion
+  Tensors unpack() const;  // what was saved; ValueError when it was written to since, or released
+  void release();          // gives up what was saved
+
+  std::string op;
+  int64_t sequence;  // larger than that of all nodes it depends on
+  int results;
+  std::vector<std::shared_ptr<Meta>> inputs;  // null where no gradient is wanted
+  std::vector<Saved> saved;
+  Rule rule;  // null when released
+};
+
+// An argument that may be absent.
+struct Ref {
+  Ref(const Tensor& x) : tensor(x.defined() ? &x : nullptr) {}
+  Ref(const std::optional<Tensor>& x) : tensor(x ? &*x : nullptr) {}
+  Ref(std::nullopt_t) {}
+  const Tensor* tensor = nullptr;
+};
+
+// The tensors to save, of which some may be needed only if another input wants a gradient.
+template <class... T>
+std::array<Ref, sizeof...(T)> saving(const T&... tensors) {
+  return {Ref(tensors)...};
+}
+inline Ref only_if(bool needed, const Tensor& x) { return needed ? Ref(x) : Ref(std::nullopt); }
+
+// Whether what is made of these must be recorded.
+template <class... T>
+bool recording(const T&... inputs) {
+  return (requires_grad(inputs) || ...) && is_enabled();
+}
+
+// Makes `results` those of a new node.
+void attach(std::string op, std::span<Tensor* const> results, std::span<const Ref> inputs, std::span<const Ref> saved,
+            Node::Rule rule);
+
+template <size_t N, class Rule>
+void record(const char* op, std::initializer_list<Tensor*> results, std::initializer_list<Ref> inputs,
+            const std::array<Ref, N>& saved, Rule rule) {
+  auto unpacked =
+      [rule = std::move(
+           rule)]<size_t... I>(const Gradients& dy, const Tensors& saved, std::index_sequence<I...>)->Tensors {
+    return {rule(dy, saved[I]...)};
+  };
+  attach(op, results, inputs, saved, [unpacked = std::move(unpacked)](const Gradients& dy, const Tensors& saved) {
+    return unpacked(dy, saved, std::make_index_sequence<N>());
+  });
+}
+
+template <size_t N, class Rule>
+void record(const char* op, Tensor& y, std::initializer_list<Ref> inputs, const std::array<Ref, N>& saved, Rule rule) {
+  record(op, {&y}, inputs, saved, std::move(rule));
+}
+
+template <class Rule>
+void record(const char* op, Tensor& y, std::initializer_list<Ref> inputs, Rule rule) {
+  record(op, {&y}, inputs, saving(), std::move(rule));
+}
+
+// Refuse what gradients would not know of, in grad mode: writing into a tensor that requires grad, or writing one into
+// another. Ops that write into a tensor they are given call these, then bump its storage's version.
+void check_destination(const char* op, const Tensor& destination);
+void check_source(const char* op, const Tensor& source);
+
+}  // namespace rooflab::autograd
+
+namespace rooflab {
+using autograd::Gradients;
+using autograd::Tensors;
+}  // namespace rooflab

@@ -1,0 +1,30 @@
+// Gradients by the tape: what the engine needs of the ops, and what backward rules share.
+#include "autograd/engine.h"
+#include "ops/arithmetic.h"
+
+namespace rooflab {
+namespace {
+
+const autograd::Arithmetic kArithmetic{[](const Tensor& a, const Tensor& b) { return a + b; },
+                                       [](const Tensor& x) { return copy(x); }};
+
+}  // namespace
+
+void backward(const Tensors& outputs, Tensors gradients, bool retain_graph) {
+  autograd::backward(outputs, std::move(gradients), retain_graph, kArithmetic);
+}
+
+Tensors grad(const Tensors& outputs, Tensors gradients, const Tensors& inputs, bool retain_graph) {
+  return autograd::grad(outputs, std::move(gradients), inputs, retain_graph, kArithmetic);
+}
+
+Tensor sum_to(const Tensor& gradient, const Shape& shape) {
+  if (gradient.shape() == shape) return gradient;
+  const int added = gradient.ndim() - shape.size();
+  Shape dims;
+  for (int i = 0; i < gradient.ndim(); ++i)
+    if (i < added || (shape[i - added] == 1 && gradient.shape()[i] != 1)) dims.push_back(i);
+  return dims.empty() ? gradient.view(shape) : sum(gradient, dims, true).view(shape);
+}
+
+}  // namespace rooflab
