@@ -1,7 +1,27 @@
 #include "bindings/bindings.h"
 #include "core/memory.h"
+#include "profiler/memory_recorder.h"
 
 namespace rooflab {
+namespace {
+
+using profiler::MemoryRecorder;
+
+py::list blocks(const MemoryRecorder& recorder) {
+  py::list list;
+  for (const profiler::MemoryBlock& block : recorder.blocks())
+    list.append(py::make_tuple(block.op, block.range, to_string(block.device), block.bytes));
+  return list;
+}
+
+py::list events(const MemoryRecorder& recorder) {
+  py::list list;
+  for (const profiler::MemoryEvent& event : recorder.events())
+    list.append(py::make_tuple(event.time_ns, event.block, event.freed));
+  return list;
+}
+
+}  // namespace
 
 void register_memory(py::module_& m) {
   py::module_ memory = m.def_submodule("memory", "Bytes held by tensors, exact and the same on every run.");
@@ -17,6 +37,18 @@ void register_memory(py::module_& m) {
   memory.def("reserved", &memory::reserved, device, "Bytes taken from the system, cached blocks included.");
   memory.def("empty_cache", &memory::empty_cache, device, "Gives cached blocks back to the system.");
   memory.def("snapshot", &memory::snapshot, device, "Every live allocation, oldest first.");
+
+  py::class_<MemoryRecorder>(memory, "Recorder", "What rooflab.memory.record() stands on: every allocation and free.")
+      .def(py::init<std::optional<Device>>(), py::arg("device") = py::none())
+      .def("start", &MemoryRecorder::start)
+      .def("stop", &MemoryRecorder::stop)
+      .def_property_readonly("resident_bytes", &MemoryRecorder::resident_bytes, "In tensors at the start.")
+      .def_property_readonly("live_bytes", &MemoryRecorder::live_bytes, "Above `resident_bytes`, now or at the stop.")
+      .def_property_readonly("peak_bytes", &MemoryRecorder::peak_bytes, "The highest that `live_bytes` was.")
+      .def_property_readonly("duration_ns", &MemoryRecorder::duration_ns)
+      .def_property_readonly("dropped", &MemoryRecorder::dropped)
+      .def("blocks", &blocks, "(op, range, device, bytes) of each block.")
+      .def("events", &events, "(time_ns, block, freed) of each event, in order.");
 }
 
 }  // namespace rooflab

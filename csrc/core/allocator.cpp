@@ -169,7 +169,8 @@ class Allocator {
 
 namespace {
 int64_t held_bytes = 0;
-}
+std::vector<memory::Listener*> listeners;
+}  // namespace
 
 Storage::Storage(int64_t bytes, Device device)
     : bytes_(bytes),
@@ -180,6 +181,7 @@ Storage::Storage(int64_t bytes, Device device)
   Allocator::of(device_).allocate(*this);
   held_bytes += bytes_;
   if (detail::observers) count_allocation(bytes_, held_bytes);
+  for (memory::Listener* listener : listeners) listener->allocated(*this);
 }
 
 Storage::Storage(void* data, Device device, std::function<void()> release)
@@ -189,6 +191,7 @@ Storage::~Storage() {
   if (release_) {
     release_();
   } else if (data_) {
+    for (memory::Listener* listener : listeners) listener->freed(*this);
     Allocator::of(device_).release(*this);
     held_bytes -= bytes_;
   }
@@ -202,6 +205,8 @@ void reset_peak(Device device) { Allocator::of(device).reset_peak(); }
 int64_t reserved(Device device) { return Allocator::of(device).reserved(); }
 void empty_cache(Device device) { Allocator::of(device).empty_cache(device); }
 std::vector<BlockInfo> snapshot(Device device) { return Allocator::of(device).snapshot(); }
+void add_listener(Listener* listener) { listeners.push_back(listener); }
+void remove_listener(Listener* listener) { std::erase(listeners, listener); }
 }  // namespace memory
 
 }  // namespace rooflab

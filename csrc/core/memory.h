@@ -7,6 +7,10 @@
 
 #include "core/device.h"
 
+namespace rooflab {
+class Storage;
+}
+
 namespace rooflab::memory {
 
 int64_t held();                    // bytes in live tensors, all devices
@@ -21,5 +25,14 @@ struct BlockInfo {
   int64_t bytes;
 };
 std::vector<BlockInfo> snapshot(Device device);  // every live block, oldest first
+
+// Hears of each block that tensors take and give back while it is added. Must not throw.
+struct Listener {
+  virtual ~Listener() = default;
+  virtual void allocated(const Storage& block) = 0;
+  virtual void freed(const Storage& block) = 0;
+};
+void add_listener(Listener* listener);
+void remove_listener(Listener* listener);
 
 }  // namespace rooflab::memory

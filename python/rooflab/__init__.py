@@ -14,8 +14,9 @@ from pathlib import Path as _Path
 
 from . import _core
 from ._core import *  # noqa: F403
-from ._core import CudaError, OutOfMemoryError, Tensor, cuda, memory
+from ._core import CudaError, OutOfMemoryError, Tensor, cuda
 from .latency import Timing, latency, latency_one_time, synchronize
+from .memory import MemoryUse, benchmark_memory
 
 __version__ = "0.1.0"
 

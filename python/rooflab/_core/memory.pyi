@@ -2,7 +2,8 @@
 Bytes held by tensors, exact and the same on every run.
 """
 from __future__ import annotations
-__all__: list[str] = ['Block', 'allocated', 'empty_cache', 'peak', 'reserved', 'reset_peak', 'snapshot']
+import typing
+__all__: list[str] = ['Block', 'Recorder', 'allocated', 'empty_cache', 'peak', 'reserved', 'reset_peak', 'snapshot']
 class Block:
     """
     One live allocation.
@@ -16,6 +17,45 @@ class Block:
     def op(self) -> str:
         """
         The op that allocated it; '' for tensors made by the user.
+        """
+class Recorder:
+    """
+    What rooflab.memory.record() stands on: every allocation and free.
+    """
+    def __init__(self, device: str | None = None) -> None:
+        ...
+    def blocks(self) -> list:
+        """
+        (op, range, device, bytes) of each block.
+        """
+    def events(self) -> list:
+        """
+        (time_ns, block, freed) of each event, in order.
+        """
+    def start(self) -> None:
+        ...
+    def stop(self) -> None:
+        ...
+    @property
+    def dropped(self) -> int:
+        ...
+    @property
+    def duration_ns(self) -> int:
+        ...
+    @property
+    def live_bytes(self) -> int:
+        """
+        Above `resident_bytes`, now or at the stop.
+        """
+    @property
+    def peak_bytes(self) -> int:
+        """
+        The highest that `live_bytes` was.
+        """
+    @property
+    def resident_bytes(self) -> int:
+        """
+        In tensors at the start.
         """
 def allocated(device: str = 'cpu') -> int:
     """

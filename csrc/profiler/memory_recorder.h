@@ -1,0 +1,64 @@
+// Records each block of memory that tensors take or give back: for what, how large, from when until when.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/memory.h"
+
+namespace rooflab::profiler {
+
+struct MemoryBlock {
+  const char* op;     // that allocated it; "" for the user
+  std::string range;  // current_range() then; "" for a block older than the recording
+  Device device;
+  int64_t bytes;
+};
+
+struct MemoryEvent {
+  int64_t time_ns;  // of the host, since start()
+  size_t block;     // its place in blocks()
+  bool freed;
+};
+
+class MemoryRecorder final : public memory::Listener {
+ public:
+  // Without a device: all of them together.
+  explicit MemoryRecorder(std::optional<Device> device) : device_(device) {}
+  ~MemoryRecorder() override { stop(); }
+  MemoryRecorder(const MemoryRecorder&) = delete;
+  MemoryRecorder& operator=(const MemoryRecorder&) = delete;
+
+  void start();
+  void stop();
+
+  int64_t resident_bytes() const { return resident_; }  // in tensors at start()
+  int64_t live_bytes() const { return live_; }          // above that, now or at stop()
+  int64_t peak_bytes() const { return peak_; }          // the highest that live_bytes() was
+  int64_t duration_ns() const { return duration_ns_; }
+  int64_t dropped() const { return dropped_; }  // events that the host had no memory to note; not in what follows
+  const std::vector<MemoryBlock>& blocks() const { return blocks_; }
+  const std::vector<MemoryEvent>& events() const { return events_; }  // as they happened
+
+  void allocated(const Storage& block) override;
+  void freed(const Storage& block) override;
+
+ private:
+  bool ignores(const Storage& block) const;
+  void note(const Storage& block, bool freed);
+
+  std::optional<Device> device_;
+  std::mutex mutex_;  // tensors that another library held may end in its threads
+  bool running_ = false;
+  int64_t start_ns_ = 0, duration_ns_ = 0;
+  int64_t resident_ = 0, live_ = 0, peak_ = 0, dropped_ = 0;
+  std::unordered_map<const Storage*, size_t> live_blocks_;
+  std::vector<MemoryBlock> blocks_;
+  std::vector<MemoryEvent> events_;
+};
+
+}  // namespace rooflab::profiler
