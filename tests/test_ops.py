@@ -48,6 +48,14 @@ def rungs(spec, device):
     return [""]
 
 
+def prepared(spec, tensors, sample):
+    return spec.prepare(*tensors, **sample.kwargs) if spec.prepare else tensors
+
+
+def as_tuple(results):
+    return results if isinstance(results, tuple) else (results,)
+
+
 def accepts_nothing(error):
     return "does not accept these operands" in str(error)
 
@@ -61,19 +69,21 @@ def test_matches_reference(name, dtype, index, layout, device):
     with np.errstate(all="ignore"):
         expected = spec.reference(*exact, **sample.kwargs)
     rtol, atol = spec.tolerance(dtype, sample)
+    operands = prepared(spec, tensors, sample)
     ran = 0
     for variant in ["", *rungs(spec, device)]:
         options = {"variant": variant} if variant else {}
         try:
-            result = spec.fn(*tensors, **sample.kwargs, **options)
+            results = as_tuple(spec.fn(*operands, **sample.kwargs, **options))
         except ValueError as error:
             if not variant or not accepts_nothing(error):
                 raise
             continue
         ran += 1
-        assert result.dtype == spec.result_dtype(dtype), variant
-        assert result.device.startswith(device)
-        assert_close(result, expected, rtol=rtol, atol=atol, name=f"{name} {variant or 'default'}")
+        for i, (result, right) in enumerate(zip(results, as_tuple(expected), strict=True)):
+            assert result.dtype == spec.result_dtype(dtype), variant
+            assert result.device.startswith(device)
+            assert_close(result, right, rtol=rtol, atol=atol, name=f"{name} {variant or 'default'} result {i}")
     assert ran >= 1
     for tensor, before in zip(tensors, exact, strict=True):
         if isinstance(tensor, rl.Tensor):
@@ -84,8 +94,9 @@ def test_matches_reference(name, dtype, index, layout, device):
 def test_cost_is_counted_exactly(name, dtype, index, device):
     spec, sample = SPECS[name], nth_sample(SPECS[name], index)
     tensors = [lay_out(a, dtype, device, "contiguous") if isinstance(a, np.ndarray) else a for a in sample.args]
+    operands = prepared(spec, tensors, sample)
     with rl.count() as counted:
-        result = spec.fn(*tensors, **sample.kwargs)
+        results = as_tuple(spec.fn(*operands, **sample.kwargs))
     cost = spec.cost(sample, dtype)
     seen = rl.Cost(
         macs=counted.macs,
@@ -94,8 +105,9 @@ def test_cost_is_counted_exactly(name, dtype, index, device):
         bytes_written=counted.bytes_written,
     )
     assert seen == cost
-    assert counted.launches == counted.host_calls == (1 if result.numel() else 0)
-    assert counted.bytes_allocated == counted.peak_bytes == result.nbytes
+    assert counted.launches == counted.host_calls == (1 if any(result.numel() for result in results) else 0)
+    held = sum(result.nbytes for result in results) + spec.scratch(sample, dtype)
+    assert counted.bytes_allocated == counted.peak_bytes == held
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -106,7 +118,8 @@ def test_samples_tell_right_from_wrong(name):
     seen = False
     for sample in spec.samples(np.random.default_rng(0)):
         with np.errstate(all="ignore"):
-            expected = np.asarray(spec.reference(*sample.args, **sample.kwargs), dtype=np.float64)
+            references = as_tuple(spec.reference(*sample.args, **sample.kwargs))
+        expected = np.concatenate([np.asarray(r, dtype=np.float64).ravel() for r in references])
         finite = np.isfinite(expected)
         if not finite.any():
             continue
@@ -122,7 +135,7 @@ def test_samples_tell_right_from_wrong(name):
 
 
 def test_every_ladder_is_described():
-    assert set(rl.ops()) <= set(SPECS) | {"random"}
+    assert set(rl.ops()) <= set(SPECS) | {"random", "attention_mask"}
 
 
 @pytest.mark.parametrize("op", rl.ops())

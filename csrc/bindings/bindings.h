@@ -30,6 +30,7 @@ void register_tensor(py::module_& m, py::class_<Tensor>& tensor);
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor);
 void register_dlpack(py::module_& m, py::class_<Tensor>& tensor);
 void register_ops(py::module_& m, py::class_<Tensor>& tensor);
+void register_attention(py::module_& m);
 void register_counters(py::module_& m);
 void register_memory(py::module_& m);
 void register_cuda(py::module_& m);

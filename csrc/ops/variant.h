@@ -17,7 +17,7 @@ struct VariantInfo {
   const char* name;  // "v2_shared_tile"
   Device::Type device;
   const char* idea;    // one line
-  std::string kernel;  // "matmul_cuda_v2_shared_tile": the function, and what a profile shows
+  std::string kernel;  // "matmul_cuda_v2_shared_tile": the function, and what a profile shows; "" when composed
 };
 
 // What rl.variants() reads: every ladder of the process, by op.
@@ -42,6 +42,10 @@ struct Variant {
   void (*run)(const Args&, Stream);  // null where this build lacks the backend (a weak declaration): not listed
 };
 
+// In place of a kernel: the op makes the result from other ops, which count themselves.
+template <class Args>
+void composed(const Args&, Stream) {}
+
 template <class Args>
 class Ladder {
  public:
@@ -51,8 +55,8 @@ class Ladder {
     for (const Variant<Args>& variant : variants) {
       if (!variant.run) continue;
       const char* device = variant.device == Device::Type::kCpu ? "cpu" : "cuda";
-      info_.variants.push_back(
-          {variant.name, variant.device, variant.idea, message(op, "_", device, "_", variant.name)});
+      info_.variants.push_back({variant.name, variant.device, variant.idea,
+                                is_composed(variant) ? "" : message(op, "_", device, "_", variant.name)});
       rungs_.push_back(variant);
     }
     register_ladder(&info_);
@@ -60,29 +64,39 @@ class Ladder {
   Ladder(const Ladder&) = delete;
   Ladder& operator=(const Ladder&) = delete;
 
+  // Whether the rung that run() would take has no kernel of its own.
+  bool composes(Device device, const Args& args, std::string_view variant) const {
+    return is_composed(rungs_[choose(device, args, variant, info_.op)]);
+  }
+
   // Runs one kernel on the device's current stream and counts one launch: the named variant, or the first that accepts.
   // A family says which member runs; counters and profiles show that name.
   void run(Device device, const Args& args, const Cost& cost, std::string_view variant = {},
            const char* member = nullptr) const {
+    const char* op = member ? member : info_.op;
+    const size_t i = choose(device, args, variant, op);
+    Stream stream;
+    if (device.is_cuda()) {
+      cuda::set_device(device.index);
+      stream = cuda::current_stream(device.index);
+    }
+    launch(op, info_.variants[i].kernel.c_str(), device, stream, cost, [&] { rungs_[i].run(args, stream); });
+  }
+
+ private:
+  static bool is_composed(const Variant<Args>& rung) { return rung.run == composed<Args>; }
+
+  size_t choose(Device device, const Args& args, std::string_view variant, const char* op) const {
     bool known = false;
     for (size_t i = 0; i < rungs_.size(); ++i) {
       const Variant<Args>& rung = rungs_[i];
       if (rung.device != device.type || (!variant.empty() && variant != rung.name)) continue;
       known = true;
-      if (rung.accepts && !rung.accepts(args)) continue;
-      Stream stream;
-      if (device.is_cuda()) {
-        cuda::set_device(device.index);
-        stream = cuda::current_stream(device.index);
-      }
-      launch(member ? member : info_.op, info_.variants[i].kernel.c_str(), device, stream, cost,
-             [&] { rung.run(args, stream); });
-      return;
+      if (!rung.accepts || rung.accepts(args)) return i;
     }
-    refuse_variant(info_, member ? member : info_.op, device, variant, known);
+    refuse_variant(info_, op, device, variant, known);
   }
 
- private:
   LadderInfo info_;
   std::vector<Variant<Args>> rungs_;
 };

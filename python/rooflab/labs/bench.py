@@ -22,7 +22,9 @@ import rooflab as rl
 from rooflab.specs import OpSpec, all_specs, itemsize
 
 _CACHE_BYTES = 64_000_000  # what rotating buffers must exceed several times over
-_SLOW_FLOPS = {"cpu": 2e9, "cuda": 2e10}  # above this the slow rungs (v0, v1, v2) of a product wait for --all
+_SLOW_FLOPS = {"cpu": 2e9, "cuda": 2e10}  # above this the slow rungs (v0, v1) of a product wait for --all
+_MOST_FLOPS = {"cpu": 2e11, "cuda": math.inf}  # a call; cases above it wait for --all
+_STREAMS = 16  # FLOP/byte; below this memory is what is measured: buffers rotate, and copies compete
 _IDLE_S = 0.05  # between turns on the CPU: thread pools of other libraries go on spinning for about half of this
 _SLOW_RATIO = 30  # as do all that one call shows to be this many times slower than the fastest
 
@@ -67,31 +69,53 @@ def _rotating(fn: Callable, sets: list[tuple], kwargs: dict) -> Callable[[], obj
     return lambda: fn(*next(cycle), **kwargs)
 
 
-def _contenders(spec, dtype, shapes, kwargs, device, peer, every_rung) -> dict[str, Callable[[], object]]:
-    cost = rl.cost.of(spec.name, *shapes, dtype=dtype, **kwargs)
-    copies = min(8, max(1, math.ceil(3 * _CACHE_BYTES / max(cost.bytes, 1)))) if cost.macs == 0 else 1
-    sets = [_operands(spec, dtype, shapes, device) for _ in range(copies)]
-    found: dict[str, Callable[[], object]] = {}
+def _rungs(spec, sets, cost, kwargs, device, every_rung) -> dict[str, Callable[[], object]]:
+    """The rungs that take this case, but for those that are slow by their nature."""
+    found = {}
     for rung in rl.variants(spec.name, device) if spec.name in rl.ops() else []:
-        low = ("v0_", "v1_", "v2_") if cost.macs else ("v0_", "v1_")
-        slow = rung.name.startswith(low) and (cost.flops > _SLOW_FLOPS[device] or cost.macs == 0)
+        slow = rung.name.startswith(("v0_", "v1_")) and (cost.flops > _SLOW_FLOPS[device] or cost.macs == 0)
         if slow and not every_rung:
             continue
         call = _rotating(spec.fn, sets, {**kwargs, "variant": rung.name})
         try:
             call()
-        except ValueError:
+        except (ValueError, rl.OutOfMemoryError):
             continue  # this rung does not take this case
         found[rung.name] = call
-    if cost.macs == 0:
+    return found
+
+
+def _peers(spec, peer, sets, kwargs) -> dict[str, Callable[[], object]]:
+    """The peer's functions that take this case."""
+    module = importlib.import_module(peer)
+    theirs = [tuple(module.from_dlpack(x) if isinstance(x, rl.Tensor) else x for x in s) for s in sets]
+    functions = spec.peer(module)
+    found = {}
+    for name, function in functions.items() if isinstance(functions, dict) else [(peer, functions)]:
+        call = _rotating(function, theirs, kwargs)
+        try:
+            call()
+        except RuntimeError:
+            continue  # this backend does not take this case
+        found[name] = call
+    return found
+
+
+def _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung) -> dict[str, Callable[[], object]]:
+    streams = cost.arithmetic_intensity < _STREAMS
+    copies = min(8, max(1, math.ceil(3 * _CACHE_BYTES / max(cost.bytes, 1)))) if streams else 1
+    sets = [_operands(spec, dtype, shapes, device) for _ in range(copies)]
+    if spec.prepare:
+        sets = [spec.prepare(*operands, **kwargs) for operands in sets]
+    found = _rungs(spec, sets, cost, kwargs, device, every_rung)
+    if peer and spec.peer:
+        found |= _peers(spec, peer, sets, kwargs)
+    if streams:
         elements = max(1, cost.bytes // 2 // itemsize(dtype))
         buffers = [(rl.randn(elements, dtype="float32", device=device).to(dtype),) for _ in range(copies)]
         found["copy"] = _rotating(rl.copy, buffers, {})
-    if peer and spec.peer:
-        module = importlib.import_module(peer)
-        theirs = [tuple(module.from_dlpack(x) if isinstance(x, rl.Tensor) else x for x in s) for s in sets]
-        found[peer] = _rotating(spec.peer(module), theirs, {})
-        if cost.macs == 0:
+        if peer and spec.peer:
+            module = importlib.import_module(peer)
             found[f"{peer} copy"] = _rotating(lambda x: x.clone(), [(module.from_dlpack(b[0]),) for b in buffers], {})
     return found
 
@@ -104,7 +128,8 @@ def bench_case(spec, label, dtype, shapes, kwargs, device, *, peer=None, every_r
     list of Row
         Times in ms a call; TFLOP/s and GB/s from the op's cost (not for copies: their bytes are the same).
     """
-    contenders = _contenders(spec, dtype, shapes, kwargs, device, peer, every_rung)
+    cost = rl.cost.of(spec.name, *shapes, dtype=dtype, **kwargs)
+    contenders = _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung)
     first_ms = {}
     for name, call in contenders.items():
         call()
@@ -121,8 +146,7 @@ def bench_case(spec, label, dtype, shapes, kwargs, device, *, peer=None, every_r
                 time.sleep(_IDLE_S)
             call()
             samples[name][turn] = _turn(call, calls[name], device)
-    cost = rl.cost.of(spec.name, *shapes, dtype=dtype, **kwargs)
-    opponents = [n for n in ("copy", "library", peer, f"{peer} copy") if n in samples]
+    opponents = [n for n in samples if n in ("copy", "library") or (peer and n.startswith(peer))]
     rows = []
     for name, ms in samples.items():
         ratios = {
@@ -176,6 +200,10 @@ def main(argv: list[str] | None = None) -> int:
     rows: list[Row] = []
     for label, dtype, shapes, kwargs in specs[options.op].bench():
         if options.case not in f"{label} {dtype}":
+            continue
+        flops = rl.cost.of(options.op, *shapes, dtype=dtype, **kwargs).flops
+        if flops > _MOST_FLOPS[options.device] and not options.all:
+            print(f"{options.op}  {label}  {dtype}\n  left out: {flops / 1e9:.0f} GFLOP a call (--all runs it)")
             continue
         case = bench_case(
             specs[options.op], label, dtype, shapes, kwargs, options.device,

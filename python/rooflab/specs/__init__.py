@@ -70,10 +70,14 @@ class OpSpec:
         Called with tensors, as users call it; takes `variant=`.
     samples : callable
         `samples(rng)` yields `Sample`s: odd sizes, size 1, empty, outliers.
+    prepare : callable, optional
+        `prepare(*tensors, **kwargs)` makes the operands of `fn` from a sample's, where one op needs another's result.
     reference : callable
-        The same call on float64 arrays, in NumPy.
+        The same call on float64 arrays of the sample, in NumPy; a tuple where `fn` returns several tensors.
     cost : callable
         `cost(sample, dtype)` is the `Cost` that the counters must show, exactly.
+    scratch : callable
+        `scratch(sample, dtype)`: bytes that the op holds besides its results while it runs.
     tolerance : callable
         `tolerance(dtype, sample)` is `(rtol, atol)`, derived from roundoff and the length of sums.
     dtypes : tuple of str
@@ -83,7 +87,7 @@ class OpSpec:
     bench : callable, optional
         `bench()` yields `(label, dtype, shapes, kwargs)` for `rooflab bench`.
     peer : callable, optional
-        `peer(torch)` is PyTorch's function for the same call.
+        `peer(torch)` is PyTorch's function for the same call, or several by name.
     """
 
     name: str
@@ -94,6 +98,8 @@ class OpSpec:
     tolerance: Callable[[str, Sample], tuple[float, float]]
     dtypes: tuple[str, ...] = FLOATING
     result_dtype: Callable[[str], str] = lambda dtype: dtype
+    prepare: Callable[..., tuple] | None = None
+    scratch: Callable[[Sample, str], int] = lambda sample, dtype: 0
     bench: Callable[[], Iterable[tuple[str, str, tuple, dict]]] | None = None
     peer: Callable | None = None
 

@@ -1,0 +1,78 @@
+#include "bindings/bindings.h"
+
+namespace rooflab {
+namespace {
+
+constexpr const char* kAttentionDoc =
+    R"(softmax(scale q k^T + mask) v for each batch and head, as torch.nn.functional.scaled_dot_product_attention.
+
+Parameters
+----------
+q : Tensor
+    (B, H, L_q, D_h), or (H, L_q, D_h).
+k, v : Tensor
+    (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv).
+attn_mask : Tensor, optional
+    Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores.
+is_causal : bool
+    The last query stands beside the last key (query i at position i + L_kv - L_q) and sees no later key. PyTorch
+    counts from the first query and key instead; for L_q = L_kv both are the same.
+window : int, optional
+    Only keys nearer than this are seen, the query's own included.
+scale : float, optional
+    1 / sqrt(D_h) when None.
+return_lse : bool
+    Also return the natural log of the sum of exponentials of the scores.
+variant : str
+    A rung of rl.variants("attention"). "v0_composed" is the textbook's: L_q x L_kv matrices, an op a step.
+
+Returns
+-------
+Tensor, or (Tensor, Tensor)
+    (B, H, L_q, D_h), laid out like q; zeros where a query sees no key. With return_lse also (B, H, L_q), float32
+    (float64 for float64), -inf where a query sees no key.
+
+Cost: one launch, 2 D_h MACs and 5 FLOPs besides for each pair that causality and window let meet.
+Source: Dao, FlashAttention-2 (arXiv:2307.08691).)";
+
+constexpr const char* kBackwardDoc =
+    R"(The gradients of attention, from its result by recomputation of the scores.
+
+dout, out: like q. lse: what attention(..., return_lse=True) gave. Returns (dq, dk, dv), laid out like q, k and v.
+deterministic: the same bits on every run. 5 D_h MACs a visible pair; no L_q x L_kv tensor except in "v0_composed".
+Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.)";
+
+}  // namespace
+
+void register_attention(py::module_& m) {
+  m.def(
+      "attention",
+      [](const Tensor& q, const Tensor& k, const Tensor& v, std::optional<Tensor> mask, bool is_causal,
+         std::optional<int64_t> window, std::optional<double> scale, bool return_lse,
+         std::string_view variant) -> py::object {
+        AttentionResult result = attention(q, k, v, {std::move(mask), is_causal, window, scale}, return_lse, variant);
+        if (!return_lse) return py::cast(std::move(result.out));
+        return py::make_tuple(std::move(result.out), std::move(*result.lse));
+      },
+      py::arg("q"), py::arg("k"), py::arg("v"), py::arg("attn_mask") = py::none(), py::kw_only(),
+      py::arg("is_causal") = false, py::arg("window") = py::none(), py::arg("scale") = py::none(),
+      py::arg("return_lse") = false, py::arg("variant") = "", kAttentionDoc);
+  m.def(
+      "attention_backward",
+      [](const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
+         std::optional<Tensor> mask, bool is_causal, std::optional<int64_t> window, std::optional<double> scale,
+         bool deterministic, std::string_view variant) {
+        AttentionGradients grads = attention_backward(
+            dout, q, k, v, out, lse, {std::move(mask), is_causal, window, scale}, deterministic, variant);
+        return std::make_tuple(std::move(grads.dq), std::move(grads.dk), std::move(grads.dv));
+      },
+      py::arg("dout"), py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"), py::arg("lse"),
+      py::arg("attn_mask") = py::none(), py::kw_only(), py::arg("is_causal") = false, py::arg("window") = py::none(),
+      py::arg("scale") = py::none(), py::arg("deterministic") = false, py::arg("variant") = "", kBackwardDoc);
+  m.def("attention_mask", &attention_mask, py::arg("q_length"), py::arg("kv_length"), py::kw_only(),
+        py::arg("is_causal") = true, py::arg("window") = py::none(), py::arg("device") = "cpu",
+        "The keys that each query may see: bool (L_q, L_kv). The last query stands beside the last key; `window` keeps "
+        "the keys nearer than that. One launch.");
+}
+
+}  // namespace rooflab

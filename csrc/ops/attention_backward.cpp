@@ -1,0 +1,133 @@
+// attention_backward: checks, cost and ladder; the textbook version, composed of other ops.
+#include "kernels/attention/attention_backward.h"
+
+#include <cmath>
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/attention_operands.h"
+#include "ops/compulsory_bytes.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::AttentionBackwardArgs;
+using enum Device::Type;
+using enum ElementwiseOp;
+
+bool not_double(const AttentionBackwardArgs& args) { return args.forward.dtype != DType::kFloat64; }
+
+const Ladder<AttentionBackwardArgs> kLadder(
+    "attention_backward",
+    {
+        {"v3_hopper", kCuda, "scores again by wgmma, TMA both ways; sm_90a, 16 bit",
+         kernels::attention_backward_cuda_v3_accepts, kernels::attention_backward_cuda_v3_hopper},
+        {"v2_tensor_core", kCuda, "scores again by mma.sync; sm_80 and newer, 16 bit",
+         kernels::attention_backward_cuda_v2_accepts, kernels::attention_backward_cuda_v2_tensor_core},
+        {"v1_flash", kCuda, "scores again, tile by tile, on FMA units; D_h up to 256",
+         kernels::attention_backward_cuda_v1_accepts, kernels::attention_backward_cuda_v1_flash},
+        {"v0_composed", kCuda, "five products and what is between them as ops of their own", nullptr,
+         composed<AttentionBackwardArgs>},
+        {"v2_flash_simd", kCpu, "scores again, tile by tile, SIMD, all threads; not float64", not_double,
+         kernels::attention_backward_cpu_v2_flash_simd},
+        {"v1_flash", kCpu, "scores again, tile by tile, one thread; not float64", not_double,
+         kernels::attention_backward_cpu_v1_flash},
+        {"v0_composed", kCpu, "five products and what is between them as ops of their own", nullptr,
+         composed<AttentionBackwardArgs>},
+    });
+
+constexpr int64_t kPairFlops = 4;    // a visible pair: two subtractions, exp, product
+constexpr int64_t kOutputFlops = 2;  // an element of out, for D
+
+AttentionGradients composed_backward(const AttentionOperands& operands, const Tensor& dout, const Tensor& out,
+                                     const Tensor& lse) {
+  const int64_t kv_heads = operands.k.size(1), rows = operands.q.size(2) * operands.q.size(1) / kv_heads;
+  auto grouped = [&](const Tensor& x) { return reshape(x, {x.size(0), kv_heads, rows, x.size(3)}); };
+  auto transposed_product = [&](const Tensor& a, const Tensor& b) {  // a^T b, summed over the heads of a group
+    return matmul(grouped(a).transpose(-2, -1), grouped(b));
+  };
+  const Tensor shift = cast(where(elementwise(kEq, lse, Scalar{-INFINITY, 0}), Scalar{}, lse), dout.dtype());
+  const Tensor p = elementwise(kExp, elementwise(kSub, masked_scores(operands), shift.unsqueeze(-1)));
+  const Tensor dp = heads_product(dout, operands.v.transpose(-2, -1));
+  const Tensor d = sum(elementwise(kMul, out, dout), {-1}, true);
+  const Tensor ds = elementwise(kMul, elementwise(kMul, p, elementwise(kSub, dp, d)), Scalar{operands.args.scale, 0});
+  return {heads_product(ds, operands.k), transposed_product(ds, operands.q), transposed_product(p, dout)};
+}
+
+AttentionGradients zeros(const AttentionOperands& operands) {
+  AttentionGradients grads{empty_laid_out_like(operands.q), empty_laid_out_like(operands.k),
+                           empty_laid_out_like(operands.v)};
+  for (const Tensor* x : {&grads.dq, &grads.dk, &grads.dv}) fill(*x, {});
+  return grads;
+}
+
+void check_like(const char* argument, const Tensor& x, const Tensor& q) {
+  check_same_device("attention_backward", q, x);
+  check_same_dtype("attention_backward", q, x);
+  RL_CHECK(x.shape() == q.shape(), "attention_backward", argument, ": expected the shape of q ", q.shape(), ", got ",
+           x.shape());
+}
+
+void check_lse(const Tensor& lse, const Tensor& q) {
+  const DType wanted = q.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const Shape shape(q.shape().begin(), q.shape().end() - 1);
+  check_same_device("attention_backward", q, lse);
+  RL_CHECK(lse.shape() == shape && lse.dtype() == wanted, "attention_backward", "lse: expected ", name(wanted), " ",
+           shape, ", got ", name(lse.dtype()), " ", lse.shape());
+}
+
+}  // namespace
+
+AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, const Tensor& k, const Tensor& v,
+                                      const Tensor& out_in, const Tensor& lse_in, const AttentionOptions& options,
+                                      bool deterministic, std::string_view variant) {
+  const OpScope scope("attention_backward");
+  const AttentionOperands operands = attention_operands("attention_backward", q, k, v, options);
+  check_like("dout", dout_in, q);
+  check_like("out", out_in, q);
+  check_lse(lse_in, q);
+  const Tensor dout = as_heads(dout_in), out = as_heads(out_in),
+               lse = contiguous(q.ndim() == 3 ? lse_in.unsqueeze(0) : lse_in);
+
+  AttentionBackwardArgs args{};
+  args.forward = operands.args;
+  args.deterministic = deterministic;
+  const kernels::AttentionArgs& forward = args.forward;
+  AttentionGradients grads;
+  if (operands.q.numel() == 0 || operands.k.numel() == 0) {
+    grads = zeros(operands);
+  } else if (kLadder.composes(q.device(), args, variant)) {
+    grads = composed_backward(operands, dout, out, lse);
+  } else {
+    grads = {empty_laid_out_like(operands.q), empty_laid_out_like(operands.k), empty_laid_out_like(operands.v)};
+    const Shape rows{forward.batch, forward.heads, kernels::attention_rounded_rows(forward.q_length)};
+    const Tensor delta = Tensor::empty(rows, DType::kFloat32, q.device());
+    Tensor dq_sum;
+    if (q.dtype() != DType::kFloat32)
+      dq_sum = Tensor::empty({rows[0], rows[1], rows[2], forward.head_size}, DType::kFloat32, q.device());
+    args.forward.out = out.data();
+    args.forward.out_strides = attention_strides(out);
+    args.forward.lse = lse.data<float>();
+    args.dout = dout.data();
+    args.dq = grads.dq.data();
+    args.dk = grads.dk.data();
+    args.dv = grads.dv.data();
+    args.dout_strides = attention_strides(dout);
+    args.dq_strides = attention_strides(grads.dq);
+    args.dk_strides = attention_strides(grads.dk);
+    args.dv_strides = attention_strides(grads.dv);
+    args.delta = delta.data<float>();
+    args.dq_sum = dq_sum.data<float>();
+    const int64_t pairs = forward.batch * forward.heads * visible_pairs(forward), macs = 5 * pairs * forward.head_size;
+    kLadder.run(q.device(), args,
+                Cost{macs, 2 * macs + kPairFlops * pairs + kOutputFlops * out.numel(),
+                     attention_bytes(operands) + 2 * out.nbytes() + lse.nbytes(),
+                     grads.dq.nbytes() + grads.dk.nbytes() + grads.dv.nbytes()},
+                variant);
+  }
+  if (q.ndim() == 4) return grads;
+  return {grads.dq.select(0, 0), grads.dk.select(0, 0), grads.dv.select(0, 0)};
+}
+
+}  // namespace rooflab

@@ -1,0 +1,34 @@
+// attention_mask: checks, cost and ladder.
+#include "kernels/attention_mask/attention_mask.h"
+
+#include "core/range.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::AttentionMaskArgs;
+using enum Device::Type;
+
+const Ladder<AttentionMaskArgs> kLadder("attention_mask", {{"v0_reference", kCuda, "one element a thread", nullptr,
+                                                            kernels::attention_mask_cuda_v0_reference},
+                                                           {"v0_reference", kCpu, "one thread", nullptr,
+                                                            kernels::attention_mask_cpu_v0_reference}});
+
+}  // namespace
+
+Tensor attention_mask(int64_t q_length, int64_t kv_length, bool is_causal, std::optional<int64_t> window,
+                      Device device) {
+  const OpScope scope("attention_mask");
+  RL_CHECK(!window || *window > 0, "attention_mask", "window: expected > 0, got ", window.value_or(0));
+  Tensor y = Tensor::empty({q_length, kv_length}, DType::kBool, device);
+  if (y.numel() == 0) return y;
+  const int64_t unlimited = q_length + kv_length;
+  const AttentionMaskArgs args{y.data<bool>(), q_length, kv_length, is_causal,
+                               std::min(window.value_or(unlimited), unlimited)};
+  kLadder.run(device, args, Cost{0, 0, 0, y.nbytes()});
+  return y;
+}
+
+}  // namespace rooflab

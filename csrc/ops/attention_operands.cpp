@@ -1,0 +1,130 @@
+#include "ops/attention_operands.h"
+
+#include <cmath>
+
+#include "core/tensor_check.h"
+#include "ops/compulsory_bytes.h"
+
+namespace rooflab {
+namespace {
+
+// sum over i < rows of i + first, each clamped to [0, most]
+int64_t clamped_sum(int64_t rows, int64_t first, int64_t most) {
+  const int64_t begin = std::clamp<int64_t>(-first, 0, rows), full = std::clamp<int64_t>(most - first, begin, rows);
+  const int64_t rising = full - begin;
+  return rising * (begin + first) + rising * (rising - 1) / 2 + (rows - full) * std::max<int64_t>(most, 0);
+}
+
+Tensor with_adjacent_elements(const Tensor& x) { return x.size(-1) == 1 || x.stride(-1) == 1 ? x : contiguous(x); }
+
+void check_heads(const char* op, const char* argument, const Tensor& x, const Tensor& q) {
+  check_same_device(op, q, x);
+  check_same_dtype(op, q, x);
+  RL_CHECK(x.ndim() == q.ndim(), op, argument, ": expected ", q.ndim(), " dimensions as in q, got ", x.shape());
+  RL_CHECK(x.size(-1) == q.size(-1), op, argument, ": expected (..., L_kv, D_h=", q.size(-1), "), got ", x.shape());
+  RL_CHECK(x.ndim() == 3 || x.size(0) == q.size(0), op, argument, ": expected B=", q.size(0), " as in q, got ",
+           x.shape());
+}
+
+Tensor expanded_mask(const char* op, const Tensor& mask, const Tensor& q, const Tensor& k) {
+  check_same_device(op, q, mask);
+  RL_CHECK(mask.dtype() == DType::kBool || mask.dtype() == q.dtype(), op, "attn_mask: expected bool or ", name(q.dtype()),
+           ", got ", name(mask.dtype()));
+  const Shape scores{q.size(0), q.size(1), q.size(2), k.size(2)};
+  RL_CHECK(mask.ndim() <= 4 && broadcast_shapes(op, mask.shape(), scores) == scores, op,
+           "attn_mask: expected a shape that broadcasts to (B, H, L_q, L_kv) = ", scores, ", got ", mask.shape());
+  return mask.expand(scores);
+}
+
+}  // namespace
+
+Tensor as_heads(const Tensor& x) { return with_adjacent_elements(x.ndim() == 3 ? x.unsqueeze(0) : x); }
+
+kernels::AttentionStrides attention_strides(const Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
+
+Tensor empty_laid_out_like(const Tensor& x) {
+  const bool tokens_outside = x.size(1) > 1 && x.size(2) > 1 && x.stride(2) > x.stride(1);
+  if (!tokens_outside) return Tensor::empty(x.shape(), x.dtype(), x.device());
+  return Tensor::empty({x.size(0), x.size(2), x.size(1), x.size(3)}, x.dtype(), x.device()).transpose(1, 2);
+}
+
+AttentionOperands attention_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
+                                     const AttentionOptions& options) {
+  check_floating(op, "q", q);
+  RL_CHECK(q.ndim() == 3 || q.ndim() == 4, op, "q: expected (B, H, L_q, D_h) or (H, L_q, D_h), got ", q.shape());
+  check_heads(op, "k", k, q);
+  check_heads(op, "v", v, q);
+  RL_CHECK(k.shape() == v.shape(), op, "v: expected the shape of k ", k.shape(), ", got ", v.shape());
+  RL_CHECK(q.size(-1) > 0, op, "q: expected D_h > 0, got ", q.shape());
+  const int64_t heads = q.size(-3), kv_heads = k.size(-3);
+  RL_CHECK(kv_heads > 0 ? heads % kv_heads == 0 : heads == 0, op, "k: expected H_kv to divide H=", heads, ", got ",
+           k.shape());
+  RL_CHECK(!options.window || *options.window > 0, op, "window: expected > 0, got ", options.window.value_or(0));
+  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
+  RL_CHECK(std::isfinite(scale), op, "scale: expected a finite number, got ", scale);
+
+  AttentionOperands operands{as_heads(q), as_heads(k), as_heads(v), std::nullopt, {}};
+  if (options.mask) operands.mask = expanded_mask(op, *options.mask, operands.q, operands.k);
+  kernels::AttentionArgs& args = operands.args;
+  args.q = operands.q.data();
+  args.k = operands.k.data();
+  args.v = operands.v.data();
+  args.batch = operands.q.size(0);
+  args.heads = heads;
+  args.kv_heads = kv_heads;
+  args.q_length = q.size(-2);
+  args.kv_length = k.size(-2);
+  args.head_size = q.size(-1);
+  args.q_strides = attention_strides(operands.q);
+  args.k_strides = attention_strides(operands.k);
+  args.v_strides = attention_strides(operands.v);
+  args.scale = static_cast<float>(scale);
+  args.is_causal = options.is_causal;
+  const int64_t unlimited = args.q_length + args.kv_length;
+  args.window = std::min(options.window.value_or(unlimited), unlimited);
+  args.dtype = q.dtype();
+  if (operands.mask) {
+    args.mask = operands.mask->data();
+    args.mask_is_bool = operands.mask->dtype() == DType::kBool;
+    std::copy(operands.mask->strides().begin(), operands.mask->strides().end(), args.mask_strides);
+  }
+  return operands;
+}
+
+int64_t visible_pairs(const kernels::AttentionArgs& args) {
+  const int64_t first = args.kv_length - args.q_length;  // the first query's position
+  const int64_t after = args.is_causal ? 1 : args.window;
+  return clamped_sum(args.q_length, first + after, args.kv_length) -
+         clamped_sum(args.q_length, first - args.window + 1, args.kv_length);
+}
+
+int64_t attention_bytes(const AttentionOperands& operands) {
+  return compulsory_bytes(operands.q) + compulsory_bytes(operands.k) + compulsory_bytes(operands.v) +
+         (operands.mask ? compulsory_bytes(*operands.mask) : 0);
+}
+
+Tensor heads_product(const Tensor& a, const Tensor& b) {
+  const int64_t batch = a.size(0), heads = a.size(1), rows = a.size(2), kv_heads = b.size(1);
+  const Tensor grouped = reshape(a, {batch, kv_heads, heads / kv_heads * rows, a.size(3)});
+  return reshape(matmul(grouped, b), {batch, heads, rows, b.size(3)});
+}
+
+Tensor masked_scores(const AttentionOperands& operands) {
+  const kernels::AttentionArgs& args = operands.args;
+  const Scalar hidden{-INFINITY, 0};
+  Tensor scores =
+      elementwise(ElementwiseOp::kMul, heads_product(operands.q, operands.k.transpose(-2, -1)), Scalar{args.scale, 0});
+  if (args.is_causal || args.window < args.q_length + args.kv_length)
+    scores = where(attention_mask(args.q_length, args.kv_length, args.is_causal, args.window, scores.device()), scores,
+                   hidden);
+  if (!operands.mask) return scores;
+  return args.mask_is_bool ? where(*operands.mask, scores, hidden)
+                           : elementwise(ElementwiseOp::kAdd, scores, *operands.mask);
+}
+
+bool may_see_nothing(const kernels::AttentionArgs& args) {
+  const kernels::KeyRange seen = kernels::visible_keys(0, args.q_length, args.kv_length, args.is_causal, args.window);
+  return args.mask || seen.begin == seen.end;
+}
+
+}  // namespace rooflab

@@ -1,0 +1,215 @@
+"""attention: grouped heads, causality, windows, masks, lengths that fill no tile; what its backward shares."""
+
+import math
+
+import numpy as np
+
+from .. import _core
+from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from .softmax import SMALLEST
+
+DTYPES = ("float32", "float16", "bfloat16")
+PEER_BACKENDS = ("FLASH_ATTENTION", "CUDNN_ATTENTION")
+
+# label, q's shape, k's and v's shape, keywords
+SHAPES = (
+    ("one", (1, 1, 1, 16), (1, 1, 1, 16), {}),
+    ("plain", (2, 3, 37, 64), (2, 3, 37, 64), {}),
+    ("grouped", (2, 8, 65, 32), (2, 2, 130, 32), {}),
+    ("one-key-head", (1, 6, 20, 80), (1, 1, 150, 80), {"scale": 0.3}),
+    ("no-batch", (3, 33, 24), (3, 29, 24), {}),
+    ("causal", (1, 2, 150, 128), (1, 2, 150, 128), {"is_causal": True}),
+    ("causal-more-keys", (1, 4, 70, 64), (1, 2, 200, 64), {"is_causal": True}),
+    ("causal-fewer-keys", (1, 2, 140, 64), (1, 2, 70, 64), {"is_causal": True}),  # the first 70 see nothing
+    ("causal-window", (1, 2, 200, 256), (1, 1, 200, 256), {"is_causal": True, "window": 37}),
+    ("window", (1, 2, 100, 20), (1, 2, 160, 20), {"window": 9}),
+    ("window-of-one", (1, 1, 40, 64), (1, 1, 40, 64), {"is_causal": True, "window": 1}),
+    ("decode", (2, 8, 1, 64), (2, 2, 700, 64), {}),
+    ("decode-causal", (1, 4, 3, 128), (1, 1, 1000, 128), {"is_causal": True}),
+    ("decode-window", (1, 2, 2, 256), (1, 1, 900, 256), {"is_causal": True, "window": 300}),
+    ("no-keys", (1, 2, 5, 16), (1, 2, 0, 16), {}),
+    ("no-queries", (1, 2, 0, 16), (1, 2, 5, 16), {}),
+    ("no-batches", (0, 2, 5, 16), (0, 2, 5, 16), {}),
+)
+# label, shape of the mask of (2, 4, 40, 70) scores
+MASKS = (("mask-whole", (2, 4, 40, 70)), ("mask-keys", (2, 1, 1, 70)), ("mask-scores", (40, 70)))
+
+
+def visible(q_length, kv_length, is_causal=False, window=None):
+    """Which keys each query may see (L_q, L_kv), bool."""
+    distance = (np.arange(q_length)[:, None] + kv_length - q_length) - np.arange(kv_length)
+    window = q_length + kv_length if window is None else window
+    return (distance < window) & ((distance >= 0) if is_causal else (-distance < window))
+
+
+def operands(rng, q_shape, kv_shape):
+    """q, k and v, standard normal but for a few large elements of q, which make some weights nearly 1."""
+    q = rng.standard_normal(q_shape) * np.where(rng.random(q_shape) < 0.02, 5.0, 1.0)
+    return q, rng.standard_normal(kv_shape), rng.standard_normal(kv_shape)
+
+
+def samples(rng, finite_only=False):
+    """Calls that every rung must get right; NaN and huge scores too unless only finite ones are wanted."""
+    for label, q_shape, kv_shape, keywords in SHAPES:
+        yield Sample(label, operands(rng, q_shape, kv_shape), keywords)
+    for label, shape in MASKS:
+        seen = rng.random(shape) < 0.6
+        if shape[-2] > 1:
+            seen[..., 3, :] = False  # a query that sees nothing
+        qkv = operands(rng, (2, 4, 40, 64), (2, 2, 70, 64))
+        yield Sample(f"{label}-bool", (*qkv, seen), {"is_causal": shape[-2] > 1})
+        yield Sample(f"{label}-added", (*qkv, np.where(seen, rng.standard_normal(shape), -np.inf)), {})
+    if finite_only:
+        return
+    q, k, v = operands(rng, (1, 2, 70, 64), (1, 2, 90, 64))
+    yield Sample("huge-scores", (64 * q, 64 * k, v), {})
+    q = q.copy()
+    q[0, 1, 5, 7] = np.nan
+    yield Sample("nan-query", (q, k, v), {"is_causal": True})
+
+
+def heads_first(x):
+    """(H, L, D_h) as a batch of one."""
+    return x if x.ndim == 4 else x[None]
+
+
+def scores(q, k, mask=None, *, is_causal=False, window=None, scale=None):
+    """Scaled and masked scores (B, H, L_q, L_kv)."""
+    group = q.shape[1] // max(k.shape[1], 1)
+    s = q @ np.repeat(k, group, 1).swapaxes(-2, -1) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    s = np.where(visible(q.shape[2], k.shape[2], is_causal, window), s, -np.inf)
+    if mask is None:
+        return s
+    # Bool masks reach the reference as numbers.
+    is_bool = mask.dtype == bool or np.isin(mask, (0, 1)).all()
+    return np.where(mask, s, -np.inf) if is_bool else s + mask
+
+
+def weights(s):
+    """softmax of scores, 0 where a query sees nothing; and the log of the sum of exponentials."""
+    if s.shape[-1] == 0:
+        return s, np.full(s.shape[:-1], -np.inf)
+    top = s.max(-1, keepdims=True)
+    e = np.exp(s - np.where(np.isneginf(top), 0, top))
+    total = e.sum(-1, keepdims=True)
+    return np.where(np.isneginf(top), 0, e / total), (np.log(total) + top)[..., 0]
+
+
+def _reference(q, k, v, mask=None, **keywords):
+    q4, k4, v4 = heads_first(q), heads_first(k), heads_first(v)
+    p, _ = weights(scores(q4, k4, mask, **keywords))
+    return (p @ np.repeat(v4, q4.shape[1] // max(k4.shape[1], 1), 1)).reshape(q.shape)
+
+
+def visible_pairs(q, k, is_causal=False, window=None, **_):
+    """(query, key) pairs over all batches and heads, by what causality and window allow."""
+    rows = np.arange(q.shape[-2]) + k.shape[-2] - q.shape[-2]
+    window = q.shape[-2] + k.shape[-2] if window is None else window
+    begin = np.clip(rows - window + 1, 0, k.shape[-2])
+    end = np.clip(rows + (1 if is_causal else window), 0, k.shape[-2])
+    return math.prod(q.shape[:-2]) * int((end - begin).sum())
+
+
+def operand_bytes(sample, dtype):
+    """q, k, v (or more) and the mask, once each."""
+    return sum(x.size * (1 if x.dtype == bool else itemsize(dtype)) for x in sample.args)
+
+
+def _cost(sample, dtype):
+    q, k = sample.args[:2]
+    written = q.size * itemsize(dtype)
+    if k.size == 0 or q.size == 0:
+        return _core.Cost(bytes_written=written)
+    pairs = visible_pairs(q, k, **sample.kwargs)
+    macs = 2 * pairs * q.shape[-1]
+    return _core.Cost(
+        macs=macs, flops=2 * macs + 5 * pairs, bytes_read=operand_bytes(sample, dtype), bytes_written=written
+    )
+
+
+def _scratch(sample, dtype):
+    """What a split over the keys leaves to be combined: the same rule as csrc/kernels/attention/attention.h."""
+    q, k = (heads_first(x) for x in sample.args[:2])
+    if q.size == 0 or k.size == 0 or q.shape[2] * q.shape[1] // k.shape[1] > 64:
+        return 0
+    splits = max(1, min(264 // (k.shape[0] * k.shape[1]), k.shape[2] // 128))
+    return 0 if splits == 1 else 4 * splits * math.prod(q.shape[:3]) * (q.shape[3] + 2)
+
+
+def weight_error(dtype, q, k, scale=None):
+    """The relative error of a weight: scores that are rounded to the dtype three times before exp, sums besides."""
+    q4, k4 = heads_first(np.nan_to_num(q)), heads_first(np.nan_to_num(k))
+    if q4.size == 0 or k4.size == 0:
+        return 0.0
+    largest = float(np.abs(scores(q4, k4, scale=scale)).max())
+    u, sums = unit_roundoff(dtype), accumulator_roundoff(dtype)
+    in_scores = 2 * largest * (3 * u + q4.shape[-1] * sums)
+    return float(np.expm1(min(in_scores, 50.0))) + 4 * u + (k4.shape[-2] + 8) * sums
+
+
+def _tolerance(dtype, sample):
+    q, k, v = sample.args[:3]
+    error = min(weight_error(dtype, q, k, sample.kwargs.get("scale")), 2.0)
+    return 2 * unit_roundoff(dtype), error * float(np.abs(v).max(initial=0)) + SMALLEST[dtype]
+
+
+def bench_shapes():
+    """16384 tokens and 2048 features over all heads, as `(label, shape, keywords)`."""
+    for head_size in (64, 128, 256):
+        for length in (2048, 4096, 16384):
+            shape = (16384 // length, 2048 // head_size, length, head_size)
+            for is_causal in (False, True):
+                yield f"D{head_size} L{length} {'causal' if is_causal else 'full'}", shape, {"is_causal": is_causal}
+
+
+def _bench():
+    for label, shape, keywords in bench_shapes():
+        yield label, "bfloat16", (shape,) * 3, keywords
+    for batch, heads, kv_heads, length, head_size in (
+        (1, 4, 1, 4096, 256),
+        (8, 4, 1, 4096, 256),
+        (8, 4, 1, 32768, 256),
+        (64, 32, 8, 4096, 128),
+    ):
+        cache = (batch, kv_heads, length, head_size)
+        label = f"decode B{batch} H{heads}:{kv_heads} D{head_size} L{length}"
+        yield label, "bfloat16", ((batch, heads, 1, head_size), cache, cache), {}
+    for length in (512, 1024, 2048, 4096):
+        for is_causal in (False, True):
+            label = f"H4 D128 L{length} {'causal' if is_causal else 'full'}"
+            yield label, "float32", ((1, 4, length, 128),) * 3, {"is_causal": is_causal}
+
+
+def peer_call(torch, backend):
+    """PyTorch's function for attention(q, k, v, is_causal=), held to one of its GPU backends."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def call(q, k, v, is_causal=False):
+        grouped = q.shape[1] != k.shape[1]
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=is_causal, enable_gqa=grouped)
+
+    return call
+
+
+def _peer(torch):
+    def on_cpu_or_any(q, k, v, is_causal=False):
+        return torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, is_causal=is_causal, enable_gqa=q.shape[1] != k.shape[1]
+        )
+
+    return {"torch": on_cpu_or_any} | {f"torch {b.split('_')[0].lower()}": peer_call(torch, b) for b in PEER_BACKENDS}
+
+
+SPEC = OpSpec(
+    name="attention",
+    fn=_core.attention,
+    samples=samples,
+    reference=_reference,
+    cost=_cost,
+    tolerance=_tolerance,
+    dtypes=DTYPES,
+    scratch=_scratch,
+    bench=_bench,
+    peer=_peer,
+)
