@@ -1,9 +1,281 @@
-// The vectorised rungs of attention on the CPU.
-#include "kernels/attention/attention.h"
+// attention_cpu_v2_flash_simd: FlashAttention-2 around a register tile. Blocks of queries are dealt to the threads;
+// each meets the keys a tile at a time, in panels of kWidth queries that lie across the vector lanes:
+//
+//   S^T (keys x kWidth)  = K Q^T     Q^T of the panel in L1, K broadcast from where it lies
+//   P^T = 2^(S^T - m)                maxima, sums and masks of kWidth queries at once: no reduction crosses lanes
+//   O^T (D_h x kWidth)   = O^T 2^(m_old - m) + V^T P^T     P^T in L1, V broadcast from groups of adjacent columns
+//
+// Every FMA thus has a broadcast element of K or V and a vector of queries, and nothing is transposed but Q once and O
+// once for each block. A panel takes part in a tile only from its first visible key to its last.
+#include "kernels/attention/attention_simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
 
-void attention_cpu_v2_flash_simd(const AttentionArgs& args, Stream stream) { attention_cpu_v1_flash(args, stream); }
-void attention_cpu_v3_split_kv(const AttentionArgs& args, Stream stream) { attention_cpu_v1_flash(args, stream); }
+template <class T>
+class FlashForward {
+ public:
+  static void run(const AttentionArgs& args) {
+    const int64_t heads = args.batch * args.heads;
+    if (heads == 0 || args.q_length == 0) return;
+    // Waking a thread takes microseconds: it must get some 2^20 multiplications.
+    const int64_t work = 2 * heads * args.q_length * args.kv_length * args.head_size;
+    const int64_t threads = larger(1, smaller(usable_threads(), work >> 20));
+    int64_t queries = kQueries;
+    while (queries > kWidth && heads * parts_of(args.q_length, queries) < 4 * threads) queries /= 2;
+    const int64_t blocks = parts_of(args.q_length, queries);
+    const FlashForward layout(args, queries, nullptr);
+    float* scratch = static_cast<float*>(cpu_scratch(threads * layout.floats_ * 4));
+    parallel_for_dynamic(heads * blocks, threads, [&](int64_t task, int64_t thread) {
+      // Under a causal mask the last blocks have the most keys: they go first, so that the threads end together.
+      const int64_t head = task / blocks, i0 = (blocks - 1 - task % blocks) * queries;
+      FlashForward(args, queries, scratch + thread * layout.floats_)
+          .block(head / args.heads, head % args.heads, i0, smaller(queries, args.q_length - i0));
+    });
+  }
+
+ private:
+  static constexpr int64_t kQueries = 128, kKeys = 128;
+  static constexpr bool kInPlace = sizeof(T) == 4;  // K needs no conversion
+
+  FlashForward(const AttentionArgs& args, int64_t queries, float* scratch) : args_(args), d_h_(args.head_size) {
+    const auto take = [&](int64_t floats) {
+      float* taken = scratch + floats_;
+      floats_ += round_up(floats, 16);
+      return taken;
+    };
+    q_ = take(queries * d_h_);
+    o_ = take(queries * d_h_);
+    v_ = take(kKeys * d_h_);
+    rows_ = take((kInPlace ? kWidth : kKeys) * d_h_);
+    scores_ = take(kKeys * kWidth);
+    bias_ = take(args.mask ? kKeys * kWidth : 0);
+    bias_rows_ = take(args.mask ? kKeys * kWidth : 0);
+    maximum_ = take(queries);
+    sum_ = take(queries);
+  }
+
+  KeyRange visible(int64_t i) const {
+    return visible_keys(i, args_.q_length, args_.kv_length, args_.is_causal, args_.window);
+  }
+
+  // Queries [i0, i0 + queries) of one head.
+  void block(int64_t b, int64_t h, int64_t i0, int64_t queries) {
+    const int64_t kv_head = h / (args_.heads / args_.kv_heads);
+    const auto at = [&](const void* p, const AttentionStrides& strides, int64_t head) {
+      return static_cast<const T*>(p) + b * strides.batch + head * strides.head;
+    };
+    const T* k = at(args_.k, args_.k_strides, kv_head);
+    const T* v = at(args_.v, args_.v_strides, kv_head);
+    mask_at_ = b * args_.mask_strides[0] + h * args_.mask_strides[1];
+    start(at(args_.q, args_.q_strides, h) + i0 * args_.q_strides.token, queries);
+    const int64_t end = visible(i0 + queries - 1).end;
+    for (int64_t j0 = visible(i0).begin; j0 < end; j0 += kKeys) {
+      const int64_t keys = smaller(kKeys, end - j0);
+      load_tile(k + j0 * args_.k_strides.token, v + j0 * args_.v_strides.token, keys);
+      for (int64_t i = 0; i < queries; i += kWidth) attend(i0 + i, smaller(kWidth, queries - i), i / kWidth, j0, keys);
+    }
+    T* out = static_cast<T*>(args_.out) + b * args_.out_strides.batch + h * args_.out_strides.head;
+    float* lse = args_.lse ? args_.lse + (b * args_.heads + h) * args_.q_length + i0 : nullptr;
+    finish(out + i0 * args_.out_strides.token, lse, queries);
+  }
+
+  // Q^T, scaled, in panels of kWidth columns; nothing attended to so far.
+  void start(const T* q, int64_t queries) {
+    for (int64_t i = 0; i < queries; i += kWidth) {
+      const int64_t width = smaller(kWidth, queries - i);
+      for (int64_t r = 0; r < width; ++r)
+        convert_row(rows_ + r * d_h_, q + (i + r) * args_.q_strides.token, d_h_, args_.scale * kLog2E);
+      if (width < kWidth) __builtin_memset(q_ + i * d_h_, 0, d_h_ * kWidth * 4);
+      transpose(q_ + i * d_h_, kWidth, rows_, d_h_, d_h_, width);
+    }
+    const int64_t rounded = round_up(queries, kWidth);
+    __builtin_memset(o_, 0, rounded * d_h_ * 4);
+    for (int64_t i = 0; i < rounded; ++i) {
+      maximum_[i] = -kInfinity;
+      sum_[i] = 0;
+    }
+  }
+
+  // K as floats, and V in groups of as many columns as a register tile has rows: group g, key j, column of the group.
+  void load_tile(const T* k, const T* v, int64_t keys) {
+    if constexpr (kInPlace) {
+      k_ = k;
+      k_step_ = args_.k_strides.token;
+    } else {
+      for (int64_t j = 0; j < keys; ++j) convert_row(rows_ + j * d_h_, k + j * args_.k_strides.token, d_h_);
+      k_ = rows_;
+      k_step_ = d_h_;
+    }
+    for (int64_t j = 0; j < keys; ++j) {
+      const float* row;
+      if constexpr (kInPlace) {
+        row = v + j * args_.v_strides.token;
+      } else {
+        convert_row(scores_, v + j * args_.v_strides.token, d_h_);
+        row = scores_;
+      }
+      for_row_groups(
+          d_h_, [&]<int kRows>(int64_t d) __attribute__((always_inline)) {
+            __builtin_memcpy(v_ + d * kKeys + j * kRows, row + d, kRows * 4);
+          });
+    }
+  }
+
+  // One panel of queries, i0 on, against the tile of keys, j0 on.
+  void attend(int64_t i0, int64_t width, int64_t panel, int64_t j0, int64_t keys) {
+    const KeyRange first = visible(i0), last = visible(i0 + width - 1);
+    const int64_t begin = larger(first.begin, j0) - j0, end = smaller(last.end, j0 + keys) - j0;
+    if (begin >= end) return;
+    const float *q = q_ + panel * kWidth * d_h_, *k = k_;
+    const int64_t d_h = d_h_, k_step = k_step_;
+    float* scores = scores_;
+    for_row_groups(
+        end - begin, [&]<int kRows>(int64_t j) __attribute__((always_inline)) {
+          register_tile<kRows, false>(
+              d_h, k + (begin + j) * k_step, k_step, q, kWidth, scores + j * kWidth, kWidth,
+              [](const float*, int) __attribute__((always_inline)) { return NativeFloat{}; });
+        });
+    if (args_.mask) add_mask(i0, width, j0 + begin, end - begin);
+    for (int64_t j = begin; j < end; ++j)  // keys that all the panel sees need no look
+      if (j0 + j < last.begin || j0 + j >= first.end) hide(i0, j0 + j, scores + (j - begin) * kWidth);
+
+    NativeFloat alpha[kVectors];
+    for (int v = 0; v < kVectors; ++v)
+      alpha[v] = softmax(scores + v * kLanes, end - begin, maximum_ + panel * kWidth + v * kLanes,
+                         sum_ + panel * kWidth + v * kLanes);
+    float* o = o_ + panel * kWidth * d_h;
+    const float* values = v_;
+    for_row_groups(
+        d_h, [&]<int kRows>(int64_t d) __attribute__((always_inline)) {
+          register_tile<kRows, true>(
+              end - begin, values + d * kKeys + begin * kRows, kRows, scores, kWidth, o + d * kWidth,
+              kWidth, [&](const float* c, int v) __attribute__((always_inline)) {
+                NativeFloat old;
+                read(c, old);
+                return old * alpha[v];
+              });
+        });
+  }
+
+  // Makes a column of scores for each lane probabilities; returns what shrinks the sums so far. Where nothing was seen
+  // the maximum is -inf, and all exponentials must be 0.
+  static NativeFloat softmax(float* scores, int64_t keys, float* maximum, float* sum) {
+    const NativeFloat zero = {};
+    NativeFloat last, best, total, score;
+    read(maximum, last);
+    read(sum, total);
+    best = last;
+    for (int64_t j = 0; j < keys; ++j) {
+      read(scores + j * kWidth, score);
+      best = score > best ? score : best;  // passes by NaN, which the exponentials will show
+    }
+    const NativeFloat shift = best == zero - kInfinity ? zero : best;
+    const NativeFloat alpha = exp2_negative(last - shift);
+    total *= alpha;
+    for (int64_t j = 0; j < keys; ++j) {
+      read(scores + j * kWidth, score);
+      score = exp2_negative(score - shift);
+      write(scores + j * kWidth, score);
+      total += score;
+    }
+    write(maximum, best);
+    write(sum, total);
+    return alpha;
+  }
+
+  // Hides key j from those of the panel's queries that causality or the window keep from it.
+  void hide(int64_t i0, int64_t j, float* scores) const {
+    const int window = static_cast<int>(smaller(args_.window, 1 << 30));
+    const int position = static_cast<int>(i0 + args_.kv_length - args_.q_length - j);
+    for (int v = 0; v < kVectors; ++v) {
+      NativeInt distance;
+      for (int i = 0; i < kLanes; ++i) distance[i] = position + v * static_cast<int>(kLanes) + i;
+      NativeInt hidden = (distance >= window) | (-distance >= window);
+      if (args_.is_causal) hidden |= distance < 0;
+      NativeFloat score;
+      read(scores + v * kLanes, score);
+      write(scores + v * kLanes, hidden ? NativeFloat{} - kInfinity : score);
+    }
+  }
+
+  // Adds the mask of width queries from i0 on and `keys` keys from j0 on.
+  void add_mask(int64_t i0, int64_t width, int64_t j0, int64_t keys) {
+    __builtin_memset(bias_, 0, keys * kWidth * 4);
+    for (int64_t i = 0; i < width; ++i)
+      load_mask(bias_rows_ + i * kKeys, mask_at_ + (i0 + i) * args_.mask_strides[2] + j0 * args_.mask_strides[3], keys);
+    transpose(bias_, kWidth, bias_rows_, kKeys, keys, width);
+    const NativeFloat hidden = NativeFloat{} - kInfinity;
+    for (int64_t n = 0; n < keys * kWidth; n += kLanes) {
+      NativeFloat score, bias;
+      read(scores_ + n, score);
+      read(bias_ + n, bias);
+      write(scores_ + n, bias == hidden ? hidden : score + bias);
+    }
+  }
+  // A row of the mask as numbers to add to scores.
+  void load_mask(float* bias, int64_t at, int64_t keys) const {
+    const int64_t step = args_.mask_strides[3];
+    if (args_.mask_is_bool) {
+      const char* mask = static_cast<const char*>(args_.mask) + at;
+      for (int64_t j = 0; j < keys; ++j) bias[j] = mask[j * step] ? 0.0f : -kInfinity;
+    } else if (step == 1) {
+      convert_row(bias, static_cast<const T*>(args_.mask) + at, keys, kLog2E);
+    } else {
+      for (int64_t j = 0; j < keys; ++j) bias[j] = element(static_cast<const T*>(args_.mask) + at + j * step) * kLog2E;
+    }
+  }
+
+  void finish(T* out, float* lse, int64_t queries) {
+    for (int64_t i = 0; i < queries; i += kWidth) {
+      const int64_t width = smaller(kWidth, queries - i);
+      float* o = o_ + i * d_h_;
+      for (int v = 0; v < kVectors; ++v) {
+        NativeFloat sum, maximum, values;
+        read(sum_ + i + v * kLanes, sum);
+        read(maximum_ + i + v * kLanes, maximum);
+        const NativeFloat inverse = sum == 0.0f ? NativeFloat{} : 1.0f / sum;
+        for (int64_t d = 0; d < d_h_; ++d) {
+          read(o + d * kWidth + v * kLanes, values);
+          write(o + d * kWidth + v * kLanes, values * inverse);
+        }
+        write(sum_ + i + v * kLanes, maximum * kLn2 + native_log(sum));  // -inf where no key was seen
+      }
+      transpose(rows_, d_h_, o, kWidth, width, d_h_);
+      for (int64_t r = 0; r < width; ++r) {
+        T* row = out + (i + r) * args_.out_strides.token;
+        int64_t d = 0;
+        for (; d + F32x16::kLanes <= d_h_; d += F32x16::kLanes) store<T>(row + d, load<float>(rows_ + r * d_h_ + d));
+        if (d < d_h_) store<T>(row + d, load<float>(rows_ + r * d_h_ + d, d_h_ - d), d_h_ - d);
+      }
+      if (lse) __builtin_memcpy(lse + i, sum_ + i, width * 4);
+    }
+  }
+
+  const AttentionArgs& args_;
+  const int64_t d_h_;
+  int64_t floats_ = 0;  // of scratch
+  float *q_, *o_;       // panels: (D_h, kWidth) each
+  float* v_;            // groups of columns
+  float* rows_;         // K as floats where T is not; a panel's rows on their way in and out
+  float *scores_, *bias_, *bias_rows_;
+  float *maximum_, *sum_;
+  const float* k_ = nullptr;
+  int64_t k_step_ = 0, mask_at_ = 0;
+};
+
+}  // namespace
+
+void attention_cpu_v2_flash_simd(const AttentionArgs& args, Stream) {
+  switch (args.dtype) {
+    case DType::kFloat32: return FlashForward<float>::run(args);
+    case DType::kFloat16: return FlashForward<Half>::run(args);
+    default: return FlashForward<BFloat16>::run(args);
+  }
+}
+
+void attention_cpu_v3_split_kv(const AttentionArgs& args, Stream stream) {
+  ROOFLAB_ISA::attention_cpu_v2_flash_simd(args, stream);
+}
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -26,4 +26,22 @@ void parallel_for(int64_t count, int64_t grain, Body&& body) {
   }
 }
 
+// The threads that a parallel loop opened here could use.
+inline int64_t usable_threads() { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
+
+// Calls body(item, thread) for each item of [0, count), thread < threads. Whoever is free takes the next one: for items
+// that differ in work, and for machines that are busy. The body must not throw.
+template <class Body>
+void parallel_for_dynamic(int64_t count, int64_t threads, Body&& body) {
+  if (threads > count) threads = count;
+  if (threads <= 1) {
+    for (int64_t item = 0; item < count; ++item) body(item, int64_t{0});
+    return;
+  }
+  int64_t next = 0;
+#pragma omp parallel num_threads(static_cast <int>(threads))
+  for (int64_t item; (item = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < count;)
+    body(item, static_cast<int64_t>(omp_get_thread_num()));
+}
+
 }  // namespace rooflab::kernels
