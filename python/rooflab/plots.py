@@ -1,4 +1,4 @@
-"""Figures of the labs: rooflines, latency over size, kernel timelines, comparisons.
+"""Figures of the labs: rooflines, latency over size, kernel and memory timelines, comparisons.
 
 Each function returns a matplotlib Figure and never shows it. Medians are drawn with their 20th and 80th
 percentiles.
@@ -14,14 +14,20 @@ import numpy as np
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
+from .plot_attention import plot_flash_attention_improvement, plot_length_sweep
+from .plot_memory import plot_memory_timeline
 from .plot_roofline import plot_roofline
 from .plot_style import COLORS, GREY, MARKERS, figure, freeze_layout
+from .plot_values import quantiles
 from .units import human
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["plot_bars", "plot_latency_vs_size", "plot_roofline", "plot_timeline"]
+__all__ = [
+    "plot_bars", "plot_flash_attention_improvement", "plot_latency_vs_size", "plot_length_sweep",
+    "plot_memory_timeline", "plot_roofline", "plot_timeline",
+]  # fmt: skip
 
 _CATEGORY_COLORS = {
     "gemm": COLORS[0],
@@ -31,19 +37,6 @@ _CATEGORY_COLORS = {
     "memory": COLORS[4],
     "other": "#8c8c8c",
 }
-
-
-def _quantiles(what: str, value: Any, names: tuple[str, str, str]) -> tuple[float, float, float]:
-    """(p20, median, p80) of a Timing, a Measured or a bare number; all finite and positive."""
-    if hasattr(value, names[1]):
-        numbers = tuple(float(getattr(value, name)) for name in names)
-    elif isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
-        numbers = (float(value),) * 3
-    else:
-        raise ValueError(f"[plots] {what}: expected a measurement or a number, got {value!r}")
-    if not all(math.isfinite(number) and number > 0 for number in numbers):
-        raise ValueError(f"[plots] {what}: expected finite numbers > 0, got {numbers[1]!r}")
-    return numbers[0], numbers[1], numbers[2]
 
 
 def plot_latency_vs_size(
@@ -83,14 +76,14 @@ def plot_latency_vs_size(
     lines: dict[str, list[tuple[float, float, float, float]]] = {}
     for name, values in series.items():
         for size in values:
-            _quantiles(f"series {name!r}: size", size, ("", "median_size", ""))
+            quantiles(f"series {name!r}: size", size, ("", "median_size", ""))
         measured = {size: timing for size, timing in values.items() if timing is not None}
         if not measured:
             raise ValueError(f"[plots] series {name!r}: no size was measured")
         lines[name] = [
             (
                 size,
-                *_quantiles(f"series {name!r} at {size}", measured[size], ("p20_ms", "median_ms", "p80_ms")),
+                *quantiles(f"series {name!r} at {size}", measured[size], ("p20_ms", "median_ms", "p80_ms")),
             )
             for size in sorted(measured)
         ]
@@ -177,7 +170,7 @@ def plot_bars(values: Mapping[str, Any], unit: str, title: str | None = None, ba
         raise ValueError("[plots] values: expected at least one, got none")
     names = {True: ("p20_ms", "median_ms", "p80_ms"), False: ("p20", "median", "p80")}
     rows = {
-        name: _quantiles(f"value {name!r}", value, names[hasattr(value, "median_ms")]) for name, value in values.items()
+        name: quantiles(f"value {name!r}", value, names[hasattr(value, "median_ms")]) for name, value in values.items()
     }
     if baseline is not None and baseline not in rows:
         raise ValueError(f"[plots] baseline: expected one of {', '.join(rows)}, got {baseline!r}")
