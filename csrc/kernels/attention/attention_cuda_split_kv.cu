@@ -1,0 +1,382 @@
+// v4: decode. The rows of a group, all heads that share a key head times all queries, lie packed in tiles of 16 rows,
+// so each byte of K and V is read from memory once. Few rows leave most of the GPU idle unless the keys are split: each
+// block takes one part of them, and a second kernel, launched before the first ends, combines the parts. In a block the
+// teams of warps take the part's steps (16 keys) in turn, each with tiles of its own in shared memory, which cp.async
+// fills some steps ahead: 128 KB on their way to each multiprocessor, and up to 16 rows no barrier wider than a warp.
+// Memory binds: 4.4 TB/s on an H200 that copies at 4.2 (B64 L4096 H32:8 D128), 3.9 where parts must be combined (B8
+// L32768 H4:1 D256). Below some 30 MB latency does: B1 L4096 H4:1 D256 takes 7.9 us, 2.9 of them an empty launch, 2.1
+// the parts, 2.9 the combining, where 1 would move the bytes. Above 16 packed rows two warps a scheduler cannot issue
+// instructions as fast as memory delivers: 2.3 TB/s with 32 rows of D128, 1.8 with 64 of D256.
+// float16 and bfloat16 with float32 sums, rows 16-byte aligned, D_h a multiple of 8 up to 256, at most 64 packed rows.
+#include "kernels/attention/attention_split.cuh"
+#include "kernels/common/ptx_ampere.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+constexpr int kWarps = 4, kThreads = kWarps * kWarp;
+constexpr int kTileRows = 16, kStepKeys = 16;
+constexpr int kVector = 8;  // elements in 16 bytes
+static_assert(kAttentionSplitRows == kWarps * kTileRows);
+
+// Where packed row r of a group lies: heads vary faster, so that neighbouring rows see the same keys.
+struct PackedRow {
+  __device__ PackedRow(const SplitPlan& plan, int r, int64_t kv_head)
+      : query(r / plan.group), head(kv_head * plan.group + r % plan.group) {}
+  int64_t query, head;
+};
+
+// 16 rows of K or V. The 16-byte vectors of a row are exchanged by xor so that the eight which ldmatrix reads at a time
+// lie in different banks.
+template <class T, int kD>
+struct Tile {
+  T data[kStepKeys][kD];
+
+  __device__ __forceinline__ T* vector(int key, int index) { return &data[key][(index ^ key % 8) * kVector]; }
+  __device__ __forceinline__ const T* vector(int key, int index) const {
+    return &data[key][(index ^ key % 8) * kVector];
+  }
+};
+
+// The K and V tiles of a team's steps, in the order K, V, K, V. The ring holds the tile in use and 2 kAhead on their
+// way.
+template <class T, int kD>
+class TileStream {
+ public:
+  static constexpr int kAhead = 256 / kD, kSlots = 2 * kAhead + 1;
+
+  // A tensor's rows in the team's tiles that are still to be ordered.
+  struct Source {
+    const T* next;  // this lane's first
+    int64_t stride;
+    int keys;  // from the next tile on
+  };
+
+  __device__ TileStream(Tile<T, kD>* ring, const SplitPlan& plan, int row_warp, int head_size)
+      : ring_(ring),
+        row_warp_(row_warp),
+        row_warps_(plan.row_warps),
+        stride_keys_(plan.teams * kStepKeys),
+        bytes_(lane_column() < head_size ? 16 : 0) {}
+
+  // `first` is the team's first of `keys` keys.
+  __device__ __forceinline__ Source source(const T* first, int64_t stride, int keys) const {
+    return {first + first_key() * stride + lane_column(), stride, keys};
+  }
+
+  __device__ __forceinline__ void start(Source& k, Source& v) {
+#pragma unroll
+    for (int step = 0; step < kAhead; ++step) {
+      order(k, ring_[2 * step]);
+      order(v, ring_[2 * step + 1]);
+    }
+  }
+
+  // Waits for the next tile, and orders the one kAhead steps behind it of the same tensor. All warps of the block take
+  // as many turns, those of teams that have run out of keys too.
+  __device__ __forceinline__ const Tile<T, kD>& next(Source& source) {
+    ptx::copy_async_wait<kSlots - 2>();
+    if (row_warps_ == 1) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+    const int current = slot_;
+    order(source, ring_[current == 0 ? kSlots - 1 : current - 1]);  // whose tile the whole team has left
+    slot_ = current + 1 == kSlots ? 0 : current + 1;
+    return ring_[current];
+  }
+
+ private:
+  static constexpr int kWide = kD / kVector;       // lanes along a key
+  static constexpr int kPassKeys = kWarp / kWide;  // keys that one copy of a warp covers
+  static constexpr int kShareKeys = 4;             // keys that a warp brings before the team's next warp takes over
+
+  __device__ __forceinline__ int first_key() const { return row_warp_ * kShareKeys + threadIdx.x % kWarp / kWide; }
+  static __device__ __forceinline__ int lane_column() { return threadIdx.x % kWide * kVector; }
+
+  __device__ __forceinline__ void order(Source& source, Tile<T, kD>& tile) const {
+    if (source.keys > 0) {
+      const T* from = source.next;
+      const int64_t pass_stride = kPassKeys * source.stride, skipped = (row_warps_ - 1) * kShareKeys * source.stride;
+      const int lane_key = threadIdx.x % kWarp / kWide, lane_index = threadIdx.x % kWide;
+#pragma unroll 1
+      for (int share = row_warp_; share < kStepKeys / kShareKeys; share += row_warps_, from += skipped) {
+#pragma unroll
+        for (int pass = 0; pass < kShareKeys; pass += kPassKeys, from += pass_stride) {
+          const int key = share * kShareKeys + pass + lane_key;
+          ptx::copy_async<16>(tile.vector(key, lane_index), from, key < source.keys ? bytes_ : 0);
+        }
+      }
+      source.next += stride_keys_ * source.stride;
+      source.keys -= stride_keys_;
+    }
+    ptx::copy_async_commit();
+  }
+
+  Tile<T, kD>* const ring_;
+  const int row_warp_, row_warps_, stride_keys_, bytes_;
+  int slot_ = 0;
+};
+
+// What one warp has found for its 16 rows. A lane holds two neighbouring columns of each eight, in row lane / 4 and in
+// the row eight further down.
+template <class T, int kD>
+struct WarpState {
+  float max[2] = {-INFINITY, -INFINITY};  // of the scores, in base 2
+  float sum[2] = {};                      // this lane's share of sum exp2(score - max)
+  float out[kD / 8][4] = {};              // sum exp2(score - max) v
+
+  __device__ __forceinline__ void add_step(float (&score)[2][4], const Tile<T, kD>& v) {
+    float scale[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float most =
+          fmaxf(fmaxf(score[0][2 * r], score[0][2 * r + 1]), fmaxf(score[1][2 * r], score[1][2 * r + 1]));
+      const float new_max = fmaxf(max[r], warp_reduce(most, Larger{}, 4));
+      const float base = new_max == -INFINITY ? 0.0f : new_max;
+      scale[r] = exp2_fast(max[r] - base);
+      max[r] = new_max;
+      sum[r] *= scale[r];
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+#pragma unroll
+        for (int e = 2 * r; e < 2 * r + 2; ++e) {
+          score[j][e] = exp2_fast(score[j][e] - base);
+          sum[r] += score[j][e];
+        }
+      }
+    }
+    if (__any_sync(0xffffffff, scale[0] != 1.0f || scale[1] != 1.0f)) {
+#pragma unroll
+      for (auto& column : out) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) column[e] *= scale[e / 2];
+      }
+    }
+    const uint32_t p[4] = {ptx::pack<T>(score[0][0], score[0][1]), ptx::pack<T>(score[0][2], score[0][3]),
+                           ptx::pack<T>(score[1][0], score[1][1]), ptx::pack<T>(score[1][2], score[1][3])};
+    const int lane = threadIdx.x % kWarp;
+#pragma unroll
+    for (int j = 0; j < kD / 8; j += 2) {
+      uint32_t pair[4];  // 16 keys by 16 columns
+      ptx::load_matrices<true>(pair, v.vector(lane % 16, j + lane / 16));
+      ptx::mma_m16n8k16<T>(out[j], p, pair[0], pair[1]);
+      ptx::mma_m16n8k16<T>(out[j + 1], p, pair[2], pair[3]);
+    }
+  }
+};
+
+// The scaled scores of a warp's 16 rows and a tile of 16 keys, laid out as WarpState::out is.
+template <class T, int kD>
+__device__ __forceinline__ void multiply(float (&score)[2][4], const uint32_t (&q)[kD / 16][4], const Tile<T, kD>& k,
+                                         float scale) {
+  const int lane = threadIdx.x % kWarp;
+  float chains[2][2][4] = {};
+#pragma unroll
+  for (int j = 0; j < kD / 16; ++j) {
+    uint32_t pair[4];  // 16 keys by 16 columns
+    ptx::load_matrices<false>(pair, k.vector(lane / 16 * 8 + lane % 8, 2 * j + lane / 8 % 2));
+    ptx::mma_m16n8k16<T>(chains[j % 2][0], q[j], pair[0], pair[1]);
+    ptx::mma_m16n8k16<T>(chains[j % 2][1], q[j], pair[2], pair[3]);
+  }
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) score[j][e] = (chains[0][j][e] + chains[1][j][e]) * scale;
+  }
+}
+
+// Hides from each of the warp's rows the keys outside [first_key, last_key].
+__device__ __forceinline__ void hide(float (&score)[2][4], int key, const int (&first_key)[2],
+                                     const int (&last_key)[2]) {
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int at = key + j * 8 + threadIdx.x % 4 * 2 + e % 2;
+      if (at < first_key[e / 2] || at > last_key[e / 2]) score[j][e] = -INFINITY;
+    }
+  }
+}
+
+// What the warps of a block found, in the memory of their tiles.
+template <int kD>
+struct Found {
+  float out[kWarps][kTileRows][kD + 8];  // 8 more keep a warp's writes in different banks
+  float max[kWarps][kTileRows], sum[kWarps][kTileRows];
+};
+
+template <class T, int kD>
+constexpr int kSharedBytes = kWarps* TileStream<T, kD>::kSlots * sizeof(Tile<T, kD>);
+
+template <class T, int kD>
+__global__ void __launch_bounds__(kThreads, 2)
+    attention_cuda_v4_split_kv_kernel(const __grid_constant__ AttentionArgs args,
+                                      const __grid_constant__ SplitPlan plan) {
+#ifdef ROOFLAB_SM80
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const unsigned item = blockIdx.x / plan.splits, part = blockIdx.x % plan.splits;
+  const int64_t batch = item / static_cast<unsigned>(args.kv_heads), kv_head = item - batch * args.kv_heads;
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const int team = warp / plan.row_warps, row_warp = warp % plan.row_warps, first_row = row_warp * kTileRows;
+
+  const int64_t wanted_begin = plan.seen.begin + int64_t{part} * plan.part_keys;
+  const int part_begin = static_cast<int>(min(wanted_begin, plan.seen.end));
+  const int part_end = static_cast<int>(min(wanted_begin + plan.part_keys, plan.seen.end));
+  int key = part_begin + team * kStepKeys;  // the team's
+  auto* tiles = reinterpret_cast<Tile<T, kD>*>(shared) + team * plan.row_warps * TileStream<T, kD>::kSlots;
+  TileStream<T, kD> stream(tiles, plan, row_warp, static_cast<int>(args.head_size));
+  const auto source = [&](const void* tensor, const AttentionStrides& strides) {
+    const int64_t offset = batch * strides.batch + kv_head * strides.head + key * strides.token;
+    return stream.source(static_cast<const T*>(tensor) + offset, strides.token, part_end - key);
+  };
+  auto k = source(args.k, args.k_strides), v = source(args.v, args.v_strides);
+  wait_for_previous_kernel();
+  stream.start(k, v);
+
+  // The warp's rows of Q, as fragments; beyond the last row and column they are zero.
+  uint32_t q[kD / 16][4];
+  int first_key[2], last_key[2];
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int row = first_row + r * 8 + lane / 4;
+    const PackedRow at(plan, row, kv_head);
+    const KeyRange range = visible_keys(at.query, args.q_length, args.kv_length, args.is_causal, args.window);
+    first_key[r] = static_cast<int>(range.begin);
+    last_key[r] = min(static_cast<int>(range.end), part_end) - 1;
+    const T* from = static_cast<const T*>(args.q) + batch * args.q_strides.batch + at.head * args.q_strides.head +
+                    at.query * args.q_strides.token;
+#pragma unroll
+    for (int j = 0; j < kD / 8; ++j) {
+      const int column = j * 8 + lane % 4 * 2;
+      const bool inside = row < plan.rows && column < args.head_size;
+      q[j / 2][j % 2 * 2 + r] = inside ? *reinterpret_cast<const uint32_t*>(from + column) : 0;
+    }
+  }
+
+  const float scale = args.scale * kLog2E;
+  const int seen_begin = static_cast<int>(plan.seen_by_all.begin);
+  const int seen_end = min(static_cast<int>(plan.seen_by_all.end), part_end);
+  WarpState<T, kD> state;
+  for (int turn = part_begin; turn < part_end; turn += plan.teams * kStepKeys, key += plan.teams * kStepKeys) {
+    float score[2][4];
+    const Tile<T, kD>& k_tile = stream.next(k);
+    if (key < part_end) {
+      multiply<T, kD>(score, q, k_tile, scale);
+      if (key < seen_begin || key + kStepKeys > seen_end) hide(score, key, first_key, last_key);
+    }
+    const Tile<T, kD>& v_tile = stream.next(v);
+    if (key < part_end) state.add_step(score, v_tile);
+  }
+  if (plan.splits > 1) let_next_kernel_come();
+
+  ptx::copy_async_wait<0>();
+  __syncthreads();
+  Found<kD>& found = *reinterpret_cast<Found<kD>*>(shared);
+  static_assert(sizeof(found) <= kSharedBytes<T, kD>);
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int row = r * 8 + lane / 4;
+    state.sum[r] = warp_reduce(state.sum[r], Add{}, 4);
+    if (first_row + row >= plan.rows) continue;
+    if (lane % 4 == 0) {
+      found.max[warp][row] = state.max[r];
+      found.sum[warp][row] = state.sum[r];
+    }
+#pragma unroll
+    for (int j = 0; j < kD / 8; ++j) {
+      *reinterpret_cast<float2*>(&found.out[warp][row][j * 8 + lane % 4 * 2]) =
+          make_float2(state.out[j][2 * r], state.out[j][2 * r + 1]);
+    }
+  }
+  __syncthreads();
+
+  // The sums over the teams: the end when this is the only part.
+  const int wide = static_cast<int>(args.head_size) / kSumColumns;
+  const int64_t all_rows = args.batch * args.heads * args.q_length;
+  for (int i = threadIdx.x; i < plan.rows * wide; i += kThreads) {
+    const int packed_row = i / wide, column = i % wide * kSumColumns;
+    const int row = packed_row % kTileRows, first_warp = packed_row / kTileRows;
+    float max = -INFINITY, sum = 0;
+    float4 sums{};
+    for (int w = first_warp; w < kWarps; w += plan.row_warps) max = fmaxf(max, found.max[w][row]);
+    for (int w = first_warp; w < kWarps; w += plan.row_warps) {
+      const float weight = rescale(found.max[w][row], max);
+      sum += weight * found.sum[w][row];
+      add_weighted(sums, weight, *reinterpret_cast<const float4*>(&found.out[w][row][column]));
+    }
+    const PackedRow at(plan, packed_row, kv_head);
+    if (plan.splits == 1) {
+      store_row<T>(args, batch, at.head, at.query, column, sums, max, sum);
+    } else {
+      const int64_t index = part * all_rows + (batch * args.heads + at.head) * args.q_length + at.query;
+      float* stats = args.partial + plan.splits * all_rows * args.head_size;
+      *reinterpret_cast<float4*>(args.partial + index * args.head_size + column) = sums;
+      if (column == 0) *reinterpret_cast<float2*>(stats + 2 * index) = make_float2(max, sum);
+    }
+  }
+#endif
+}
+
+SplitPlan plan_of(const AttentionArgs& args) {
+  const auto range = [&](int64_t query) {
+    return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);
+  };
+  const KeyRange first = range(0), last = range(args.q_length - 1);
+  SplitPlan plan{};
+  plan.group = static_cast<int>(args.heads / args.kv_heads);
+  plan.rows = static_cast<int>(args.q_length) * plan.group;
+  plan.seen = {first.begin, std::max(first.begin, last.end)};
+  plan.seen_by_all = {last.begin, first.end};
+  plan.splits = static_cast<int>(attention_splits(args));
+  const int64_t steps = (plan.seen.end - plan.seen.begin + kStepKeys - 1) / kStepKeys;
+  plan.part_keys = static_cast<int>((steps + plan.splits - 1) / plan.splits * kStepKeys);
+  plan.row_warps = plan.rows <= kTileRows ? 1 : plan.rows <= 2 * kTileRows ? 2 : 4;
+  plan.teams = kWarps / plan.row_warps;
+  return plan;
+}
+
+template <class T, int kD>
+void launch_parts(const AttentionArgs& args, const SplitPlan& plan, cudaStream_t stream) {
+  constexpr auto kernel = attention_cuda_v4_split_kv_kernel<T, kD>;
+  constexpr int kShared = kSharedBytes<T, kD>;
+  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
+  launch_early(kernel, args.batch * args.kv_heads * plan.splits, kThreads, kShared, args, plan, stream);
+}
+
+template <class T>
+void launch(const AttentionArgs& args, cudaStream_t stream) {
+  const SplitPlan plan = plan_of(args);
+  if (args.head_size <= 64) {
+    launch_parts<T, 64>(args, plan, stream);
+  } else if (args.head_size <= 128) {
+    launch_parts<T, 128>(args, plan, stream);
+  } else {
+    launch_parts<T, 256>(args, plan, stream);
+  }
+  if (plan.splits > 1) launch_combine<T>(args, plan, stream);
+}
+
+}  // namespace
+
+bool attention_cuda_v4_accepts(const AttentionArgs& args) {
+  const auto aligned = [&](const void* data, const AttentionStrides& strides) {
+    return reinterpret_cast<uintptr_t>(data) % 16 == 0 && strides.batch % kVector == 0 && strides.head % kVector == 0 &&
+           strides.token % kVector == 0;
+  };
+  return (args.dtype == DType::kFloat16 || args.dtype == DType::kBFloat16) && args.mask == nullptr &&
+         args.head_size > 0 && args.head_size % kVector == 0 && args.head_size <= 256 &&
+         args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= kAttentionSplitRows &&
+         attention_fits_int32(args) && aligned(args.q, args.q_strides) && aligned(args.k, args.k_strides) &&
+         aligned(args.v, args.v_strides) && aligned(args.out, args.out_strides) &&
+         attention_device().compute_capability >= 80;
+}
+
+void attention_cuda_v4_split_kv(const AttentionArgs& args, Stream stream) {
+  if (attention_is_empty(args)) return;
+  args.dtype == DType::kFloat16 ? launch<__half>(args, attention_stream(stream))
+                                : launch<__nv_bfloat16>(args, attention_stream(stream));
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,167 @@
+// Decode in two kernels: one leaves a part of the keys' sums for each row, the other combines the parts. Here is the
+// second, and what both share.
+#pragma once
+
+#include "core/cuda_runtime.h"
+#include "kernels/attention/attention_tile.cuh"
+#include "kernels/common/cuda_types.cuh"
+#include "kernels/common/ptx_ampere.cuh"
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector_load.cuh"
+
+namespace rooflab::kernels {
+
+struct SplitPlan {
+  int rows, group;       // packed rows: L_q times the group, the heads that share a key head
+  KeyRange seen;         // the keys that some row sees
+  KeyRange seen_by_all;  // those that every row sees
+  int part_keys;         // keys of a part, whole steps
+  int splits;
+  int teams, row_warps;  // of a block: each warp of a team has 16 of the packed rows, and all share the team's tiles
+};
+
+// One thread's columns of a row in the sums over parts or over teams.
+constexpr int kSumColumns = 4;
+
+__device__ __forceinline__ float exp2_fast(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// The larger; a NaN loses, so that a maximum is always a number (the sum of exponentials carries the NaN).
+struct Larger {
+  __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+// What turns sums relative to `max` into sums relative to the maximum of all.
+__device__ __forceinline__ float rescale(float max, float max_of_all) {
+  return max == -INFINITY ? 0.0f : exp2_fast(max - max_of_all);
+}
+
+__device__ __forceinline__ void add_weighted(float4& sums, float weight, float4 more) {
+  sums.x += weight * more.x;
+  sums.y += weight * more.y;
+  sums.z += weight * more.z;
+  sums.w += weight * more.w;
+}
+
+// A finished row from `column` on, and its log-sum-exp; `max` is in base 2.
+template <class T>
+__device__ __forceinline__ void store_row(const AttentionArgs& args, int64_t batch, int64_t head, int64_t query,
+                                          int column, const float4& sums, float max, float sum) {
+  const AttentionStrides& strides = args.out_strides;
+  T* out = static_cast<T*>(args.out) + batch * strides.batch + head * strides.head + query * strides.token + column;
+  const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+  const Vector<float, kSumColumns> values{sums.x * inverse, sums.y * inverse, sums.z * inverse, sums.w * inverse};
+  store_vector(out, from_float<T>(values));
+  if (args.lse != nullptr && column == 0) {
+    args.lse[(batch * args.heads + head) * args.q_length + query] = (max + log2f(sum)) * kLn2;
+  }
+}
+
+// A kernel that is launched early may come before the one ahead of it has ended: all but its set-up must wait.
+__device__ __forceinline__ void wait_for_previous_kernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+// From here on, the kernel behind may come as soon as there is room for it.
+__device__ __forceinline__ void let_next_kernel_come() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+constexpr int kCombineThreads = 512, kCombineBatch = 8;
+static_assert(kAttentionSplitParts <= kCombineThreads, "a thread for the weight of each part");
+
+// One row a block. Threads side by side take its columns, the layers of threads the parts in turn. The first batch of
+// parts is under way while the weights are found.
+template <class T>
+__global__ void __launch_bounds__(kCombineThreads, 1)
+    attention_cuda_v4_split_kv_combine_kernel(const __grid_constant__ AttentionArgs args,
+                                              const __grid_constant__ SplitPlan plan) {
+#ifdef ROOFLAB_SM80
+  __shared__ float weight[kAttentionSplitParts];
+  __shared__ float4 layer_sums[kCombineThreads];
+  __shared__ BlockReduction<float>::Scratch scratch;
+  const int splits = plan.splits, wide = static_cast<int>(args.head_size) / kSumColumns;
+  const int layers = blockDim.x / wide, layer = threadIdx.x / wide, column = threadIdx.x % wide;
+  const int64_t row = blockIdx.x, all_rows = gridDim.x;
+  const float4* sums_of_parts = reinterpret_cast<const float4*>(args.partial) + row * wide + column;
+  const float2* stats = reinterpret_cast<const float2*>(args.partial + splits * all_rows * args.head_size) + row;
+
+  float4 batch[kCombineBatch];
+  const auto load = [&](int first) {
+#pragma unroll
+    for (int i = 0; i < kCombineBatch; ++i) {
+      const int part = first + i * layers;
+      batch[i] = part < splits ? sums_of_parts[part * all_rows * wide] : float4{};
+    }
+  };
+  wait_for_previous_kernel();
+  load(layer);
+  const int mine = threadIdx.x;
+  const float2 stat = mine < splits ? stats[mine * all_rows] : make_float2(-INFINITY, 0.0f);
+  BlockReduction<float> reduction(scratch);
+  const float max = reduction.reduce(stat.x, -INFINITY, Larger{});
+  const float my_weight = rescale(stat.x, max);
+  if (mine < splits) weight[mine] = my_weight;
+  const float sum = reduction.reduce(my_weight * stat.y, 0.0f, Add{});
+
+  float4 sums{};
+  for (int first = layer; first < splits; first += kCombineBatch * layers) {
+    if (first > layer) load(first);
+#pragma unroll
+    for (int i = 0; i < kCombineBatch; ++i) {
+      const int part = first + i * layers;
+      if (part < splits) add_weighted(sums, weight[part], batch[i]);
+    }
+  }
+  layer_sums[threadIdx.x] = sums;
+  __syncthreads();
+  if (layer > 0) return;
+  for (int i = 1; i < layers; ++i) add_weighted(sums, 1.0f, layer_sums[i * wide + column]);
+  const unsigned head_row = blockIdx.x / static_cast<unsigned>(args.q_length);
+  const unsigned heads = static_cast<unsigned>(args.heads);
+  store_row<T>(args, head_row / heads, head_row % heads, row - head_row * args.q_length, column * kSumColumns, sums,
+               max, sum);
+#endif
+}
+
+inline const cuda::Properties& attention_device() {
+  int device = 0;
+  RL_CUDA_CHECK(cudaGetDevice(&device));
+  return cuda::properties(device);
+}
+
+// From Hopper on, the launch itself overlaps the end of the kernel ahead.
+template <class Kernel>
+void launch_early(Kernel kernel, int64_t blocks, int threads, int shared_bytes, const AttentionArgs& args,
+                  const SplitPlan& plan, cudaStream_t stream) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = attention_device().compute_capability >= 90 ? 1 : 0;
+  RL_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args, plan));
+}
+
+// A thread for four columns of every few parts of a row, as many as a block has room for.
+template <class T>
+void launch_combine(const AttentionArgs& args, const SplitPlan& plan, cudaStream_t stream) {
+  const int wide = static_cast<int>(args.head_size) / kSumColumns;
+  const int layers = std::max(1, std::min(kCombineThreads / wide, (plan.splits + 3) / 4));
+  const int threads = std::max(wide * layers, plan.splits);
+  launch_early(attention_cuda_v4_split_kv_combine_kernel<T>, args.batch * args.heads * args.q_length,
+               (threads + kWarp - 1) / kWarp * kWarp, 0, args, plan, stream);
+}
+
+}  // namespace rooflab::kernels
