@@ -21,8 +21,7 @@ thread_local std::vector<Parts>* dismantling = nullptr;
 }  // namespace
 
 bool is_enabled() { return enabled; }
-GradMode::GradMode(bool enable) : previous_(std::exchange(enabled, enable)) {}
-GradMode::~GradMode() { enabled = previous_; }
+bool set_enabled(bool enable) { return std::exchange(enabled, enable); }
 
 void set_requires_grad(Tensor& x, bool requires_grad) {
   RL_CHECK(!requires_grad || is_floating(x.dtype()), "requires_grad", "expected a floating-point dtype, got ",

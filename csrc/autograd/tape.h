@@ -57,10 +57,11 @@ void set_requires_grad(Tensor& x, bool requires_grad);  // of a leaf
 
 // Grad mode of this thread: nothing is recorded while it is off.
 bool is_enabled();
+bool set_enabled(bool enabled);  // what it was
 class GradMode {
  public:
-  explicit GradMode(bool enabled);
-  ~GradMode();
+  explicit GradMode(bool enabled) : previous_(set_enabled(enabled)) {}
+  ~GradMode() { set_enabled(previous_); }
   GradMode(const GradMode&) = delete;
   GradMode& operator=(const GradMode&) = delete;
 

@@ -25,8 +25,14 @@ py::tuple byte_strides(const Tensor& self) {
   return strides;
 }
 
+// Another library's writes and ops are unknown to the tape.
+void check_detached(const char* what, const Tensor& self) {
+  RL_CHECK(!autograd::requires_grad(self), what, "the tensor requires grad; call .detach() first");
+}
+
 py::dict cuda_array_interface(const Tensor& self) {
   if (!self.device().is_cuda()) throw py::attribute_error("__cuda_array_interface__: the tensor is on cpu");
+  check_detached("__cuda_array_interface__", self);
   using namespace py::literals;
   return py::dict("shape"_a = self.shape(), "typestr"_a = typestr(self.dtype()), "version"_a = 3,
                   "strides"_a = byte_strides(self),
@@ -60,11 +66,22 @@ Tensor from_cuda_array(py::object owner) {
   return Tensor(std::move(storage), data, shape, strides, *dtype);
 }
 
+Tensor make_tensor(py::handle data, py::handle dtype, py::handle device) {
+  std::optional<DType> wanted;
+  if (!dtype.is_none()) wanted = to_dtype(dtype);
+  if (!py::isinstance<Tensor>(data) && py::hasattr(data, "__cuda_array_interface__")) {
+    Tensor copied = copy(from_cuda_array(py::reinterpret_borrow<py::object>(data)));
+    if (wanted) copied = cast(copied, *wanted);
+    return device.is_none() ? copied : to_device(copied, to_device(device));
+  }
+  return from_array(data, wanted, device.is_none() ? Device{} : to_device(device));
+}
+
 }  // namespace
 
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) {
   if (py::isinstance<Tensor>(object)) {
-    Tensor copied = copy(object.cast<const Tensor&>());
+    Tensor copied = copy(object.cast<const Tensor&>().detach());
     if (dtype) copied = cast(copied, *dtype);
     return to_device(copied, device);
   }
@@ -85,6 +102,7 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
 }
 
 py::object to_numpy(const Tensor& self) {
+  check_detached("numpy", self);
   RL_CHECK(self.device().is_cpu(), "numpy", "the tensor is on ", to_string(self.device()), "; call .cpu() first");
   auto* keep = new Tensor(self);
   py::capsule owner(keep, [](void* tensor) { delete static_cast<Tensor*>(tensor); });
@@ -99,6 +117,7 @@ void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
       .def(
           "__array__",
           [](const Tensor& self, py::object dtype, py::object) -> py::object {
+            check_detached("numpy", self);
             py::object array = to_numpy(to_device(self, Device{}));
             return dtype.is_none() ? array : array.attr("astype")(dtype);
           },
@@ -106,17 +125,13 @@ void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
       .def_property_readonly("__cuda_array_interface__", &cuda_array_interface);
   m.def(
       "tensor",
-      [](py::object data, py::object dtype, py::object device) {
-        std::optional<DType> wanted;
-        if (!dtype.is_none()) wanted = to_dtype(dtype);
-        if (!py::isinstance<Tensor>(data) && py::hasattr(data, "__cuda_array_interface__")) {
-          Tensor copied = copy(from_cuda_array(data));
-          if (wanted) copied = cast(copied, *wanted);
-          return device.is_none() ? copied : to_device(copied, to_device(device));
-        }
-        return from_array(data, wanted, device.is_none() ? Device{} : to_device(device));
+      [](py::object data, py::object dtype, py::object device, bool requires_grad) {
+        Tensor made = make_tensor(data, dtype, device);
+        autograd::set_requires_grad(made, requires_grad);
+        return made;
       },
       py::arg("data"), py::kw_only(), py::arg("dtype") = py::none(), py::arg("device") = py::none(),
+      py::arg("requires_grad") = false,
       "A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.");
   m.def("from_cuda_array", &from_cuda_array, py::arg("array"),
         "A tensor that shares the memory of an object with __cuda_array_interface__.");

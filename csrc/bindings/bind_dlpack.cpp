@@ -38,6 +38,7 @@ struct Exported {
 };
 
 py::capsule export_capsule(const Tensor& self, const py::kwargs& options) {
+  RL_CHECK(!autograd::requires_grad(self), "__dlpack__", "the tensor requires grad; call .detach() first");
   // The consumer may run on any stream, so what is queued must be done.
   if (self.device().is_cuda()) cuda::synchronize(cuda::current_stream(self.device().index));
   if (options.contains("copy") && py::bool_(options["copy"]))

@@ -5,18 +5,18 @@
 namespace rooflab {
 namespace {
 
-Tensor apply_slice(const Tensor& self, int dim, py::handle index) {
+bool is_integer(py::handle index) { return PyIndex_Check(index.ptr()) && !PyBool_Check(index.ptr()); }
+
+IndexStep slice_step(int dim, int64_t size, py::handle index) {
   Py_ssize_t start, stop, step;
   if (PySlice_Unpack(index.ptr(), &start, &stop, &step) < 0) throw py::error_already_set();
   RL_CHECK(step > 0, "tensor", "index: expected a slice with step > 0, got step ", step);
-  PySlice_AdjustIndices(self.size(dim), &start, &stop, step);
-  return self.slice(dim, start, stop, step);
+  PySlice_AdjustIndices(size, &start, &stop, step);
+  return {IndexStep::kSlice, dim, start, stop, step};
 }
 
-bool is_integer(py::handle index) { return PyIndex_Check(index.ptr()) && !PyBool_Check(index.ptr()); }
-
 Tensor view_at(const Tensor& self, const py::object& index) {
-  if (PyLong_CheckExact(index.ptr())) return self.select(0, index.cast<int64_t>());
+  if (PyLong_CheckExact(index.ptr())) return rooflab::index(self, {{IndexStep::kSelect, 0, index.cast<int64_t>()}});
   const py::tuple items = py::isinstance<py::tuple>(index) ? py::tuple(index) : py::make_tuple(index);
   int used = 0, ellipses = 0;
   for (py::handle item : items) {
@@ -27,25 +27,26 @@ Tensor view_at(const Tensor& self, const py::object& index) {
   }
   if (ellipses > 1) throw py::index_error("an index can only have one ellipsis ('...')");
   if (used > self.ndim()) throw py::index_error(message("too many indices (", used, ") for shape ", self.shape()));
-  Tensor view = self;
-  int dim = 0;
+  std::vector<IndexStep> steps;
+  int dim = 0, from = 0;  // of the view so far, and of self
   for (py::handle item : items) {
     if (item.ptr() == Py_Ellipsis) {
       dim += self.ndim() - used;
+      from += self.ndim() - used;
     } else if (item.is_none()) {
-      view = view.unsqueeze(dim++);
+      steps.push_back({IndexStep::kInsert, dim++});
     } else if (PySlice_Check(item.ptr())) {
-      view = apply_slice(view, dim, item);
-      ++dim;
+      steps.push_back(slice_step(dim++, self.size(from++), item));
     } else if (is_integer(item) && !py::isinstance<Tensor>(item)) {
-      view = view.select(dim, PyNumber_AsSsize_t(item.ptr(), PyExc_IndexError));
+      steps.push_back({IndexStep::kSelect, dim, PyNumber_AsSsize_t(item.ptr(), PyExc_IndexError)});
+      ++from;
     } else {
       throw py::index_error(message("index: expected integers, slices, '...' or None, got ",
                                     std::string(py::str(py::type::of(item).attr("__name__")))));
     }
     if (PyErr_Occurred()) throw py::error_already_set();
   }
-  return view;
+  return rooflab::index(self, std::move(steps));
 }
 
 }  // namespace

@@ -102,11 +102,13 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
   }
 }
 
-// Factories share their last arguments: dtype and device.
+// Factories share their last arguments: dtype, device and requires_grad.
 template <class Make>
 auto factory(Make make) {
-  return [make](const py::args& shape, const py::object& dtype, const py::object& device) {
-    return make(to_shape(shape), to_dtype(dtype), to_device(device));
+  return [make](const py::args& shape, const py::object& dtype, const py::object& device, bool requires_grad) {
+    Tensor made = make(to_shape(shape), to_dtype(dtype), to_device(device));
+    autograd::set_requires_grad(made, requires_grad);
+    return made;
   };
 }
 
@@ -121,22 +123,28 @@ Tensor arange(int64_t start, int64_t stop, int64_t step, DType dtype, Device dev
 }
 
 void register_factories(py::module_& m) {
-  const py::arg_v dtype = py::arg("dtype") = "float32", device = py::arg("device") = "cpu";
-  m.def("empty", factory(&Tensor::empty), dtype, device, "A tensor whose elements are not set.");
+  const py::arg_v dtype = py::arg("dtype") = "float32", device = py::arg("device") = "cpu",
+                  requires_grad = py::arg("requires_grad") = false;
+  m.def("empty", factory(&Tensor::empty), dtype, device, requires_grad, "A tensor whose elements are not set.");
   m.def("zeros", factory([](const Shape& s, DType t, Device d) { return filled(s, t, d, {}); }), dtype, device,
-        "A tensor of zeros.");
+        requires_grad, "A tensor of zeros.");
   m.def("ones", factory([](const Shape& s, DType t, Device d) {
           return filled(s, t, d, {1, 1});
         }),
-        dtype, device, "A tensor of ones.");
-  m.def("randn", factory(&randn), dtype, device, "Standard normal values; the same on every device for a seed.");
-  m.def("rand", factory(&rand), dtype, device, "Uniform values in [0, 1); the same on every device for a seed.");
+        dtype, device, requires_grad, "A tensor of ones.");
+  m.def("randn", factory(&randn), dtype, device, requires_grad,
+        "Standard normal values; the same on every device for a seed.");
+  m.def("rand", factory(&rand), dtype, device, requires_grad,
+        "Uniform values in [0, 1); the same on every device for a seed.");
   m.def(
       "full",
-      [](const Shape& shape, const Scalar& value, const py::object& dtype, const py::object& device) {
-        return filled(shape, to_dtype(dtype), to_device(device), value);
+      [](const Shape& shape, const Scalar& value, const py::object& dtype, const py::object& device,
+         bool requires_grad) {
+        Tensor made = filled(shape, to_dtype(dtype), to_device(device), value);
+        autograd::set_requires_grad(made, requires_grad);
+        return made;
       },
-      py::arg("shape"), py::arg("value"), py::kw_only(), dtype, device, "A tensor of one value.");
+      py::arg("shape"), py::arg("value"), py::kw_only(), dtype, device, requires_grad, "A tensor of one value.");
   m.def(
       "randint",
       [](int64_t low, int64_t high, const Shape& shape, const py::object& dtype, const py::object& device) {

@@ -4,18 +4,23 @@
 namespace rooflab {
 namespace {
 
+// As a NumPy array, for reading.
+py::object on_cpu(const Tensor& self) { return to_numpy(to_device(self.detach(), Device{})); }
+
 std::string describe(const Tensor& self) {
   std::string text = py::str(py::module_::import("numpy").attr("array2string")(
-      to_numpy(to_device(self, Device{})), py::arg("separator") = ", ", py::arg("prefix") = "tensor("));
+      on_cpu(self), py::arg("separator") = ", ", py::arg("prefix") = "tensor("));
   text = "tensor(" + text;
   if (self.dtype() != DType::kFloat32) text += message(", dtype=", name(self.dtype()));
   if (self.device().is_cuda()) text += message(", device='", to_string(self.device()), "'");
+  if (autograd::requires_grad(self))
+    text += self.meta()->node ? message(", grad_fn=<", self.meta()->node->op, ">") : ", requires_grad=True";
   return text + ")";
 }
 
 py::object item(const Tensor& self) {
   RL_CHECK(self.numel() == 1, "item", "expected a tensor of one element, got shape ", self.shape());
-  return to_numpy(to_device(self, Device{})).attr("item")();
+  return on_cpu(self).attr("item")();
 }
 
 // t.to("cuda"), t.to(rl.bfloat16), t.to("bfloat16"), t.to("cuda", "float16")
@@ -28,20 +33,6 @@ Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object
   if (!dtype.is_none()) result = cast(result, to_dtype(dtype));
   if (!device.is_none()) result = to_device(result, to_device(device));
   return result;
-}
-
-Tensor flatten(const Tensor& self, int64_t start, int64_t end) {
-  const Tensor x = self.ndim() ? self : self.unsqueeze(0);
-  const int first = normalize_dim(start, x.ndim(), "flatten"), last = normalize_dim(end, x.ndim(), "flatten");
-  RL_CHECK(first <= last, "flatten", "start_dim: expected <= end_dim, got ", start, " and ", end);
-  Shape shape;
-  for (int i = 0; i < x.ndim(); ++i) {
-    if (i <= first || i > last)
-      shape.push_back(x.shape()[i]);
-    else
-      shape[first] *= x.shape()[i];
-  }
-  return reshape(x, shape);
 }
 
 }  // namespace
@@ -59,9 +50,9 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
                              [](const Tensor& self) {
                                RL_CHECK(self.ndim() <= 2, "T", "expected at most 2 dimensions, got shape ",
                                         self.shape(), "; use mT or permute");
-                               return self.ndim() == 2 ? self.transpose(0, 1) : self;
+                               return self.ndim() == 2 ? transpose(self, 0, 1) : self;
                              })
-      .def_property_readonly("mT", [](const Tensor& self) { return self.transpose(-2, -1); })
+      .def_property_readonly("mT", [](const Tensor& self) { return transpose(self, -2, -1); })
       .def(
           "size",
           [](const Tensor& self, std::optional<int64_t> dim) -> py::object {
@@ -79,7 +70,7 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def(
           "clone", [](const Tensor& self) { return copy(self); }, "A contiguous copy.")
       .def("item", &item, "The only element as a Python number.")
-      .def("tolist", [](const Tensor& self) { return to_numpy(to_device(self, Device{})).attr("tolist")(); })
+      .def("tolist", [](const Tensor& self) { return on_cpu(self).attr("tolist")(); })
       .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(),
            "Another dtype or device; a copy only if needed.")
       .def("cpu", [](const Tensor& self) { return to_device(self, Device{}); })
@@ -89,18 +80,18 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def("half", [](const Tensor& self) { return cast(self, DType::kFloat16); })
       .def("bfloat16", [](const Tensor& self) { return cast(self, DType::kBFloat16); })
       .def(
-          "view", [](const Tensor& self, const py::args& shape) { return self.view(to_shape(shape)); },
+          "view", [](const Tensor& self, const py::args& shape) { return view(self, to_shape(shape)); },
           "The same elements under another shape; ValueError if that needs a copy.")
       .def(
           "reshape", [](const Tensor& self, const py::args& shape) { return reshape(self, to_shape(shape)); },
           "A view where possible, else a copy.")
-      .def("transpose", &Tensor::transpose, py::arg("dim0"), py::arg("dim1"))
-      .def("permute", [](const Tensor& self, const py::args& dims) { return self.permute(to_shape(dims)); })
+      .def("transpose", &transpose, py::arg("dim0"), py::arg("dim1"))
+      .def("permute", [](const Tensor& self, const py::args& dims) { return permute(self, to_shape(dims)); })
       .def(
-          "expand", [](const Tensor& self, const py::args& shape) { return self.expand(to_shape(shape)); },
+          "expand", [](const Tensor& self, const py::args& shape) { return expand(self, to_shape(shape)); },
           "Repeats dimensions of size 1 without a copy.")
-      .def("unsqueeze", &Tensor::unsqueeze, py::arg("dim"))
-      .def("squeeze", &Tensor::squeeze, py::arg("dim") = py::none())
+      .def("unsqueeze", &unsqueeze, py::arg("dim"))
+      .def("squeeze", &squeeze, py::arg("dim") = py::none())
       .def("flatten", &flatten, py::arg("start_dim") = 0, py::arg("end_dim") = -1)
       .def(
           "fill_",

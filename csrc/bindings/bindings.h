@@ -26,6 +26,7 @@ py::object get_item(const Tensor& self, const py::object& index);
 void set_item(const Tensor& self, const py::object& index, const py::object& value);
 
 void register_dtype(py::module_& m);
+void register_autograd(py::module_& m, py::class_<Tensor>& tensor);
 void register_tensor(py::module_& m, py::class_<Tensor>& tensor);
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor);
 void register_dlpack(py::module_& m, py::class_<Tensor>& tensor);

@@ -1,5 +1,6 @@
 // Gradients by the tape: what the engine needs of the ops, and what backward rules share.
 #include "autograd/engine.h"
+#include "core/range.h"
 #include "ops/arithmetic.h"
 
 namespace rooflab {
@@ -8,14 +9,30 @@ namespace {
 const autograd::Arithmetic kArithmetic{[](const Tensor& a, const Tensor& b) { return a + b; },
                                        [](const Tensor& x) { return copy(x); }};
 
+// Gradients not given are 1, for outputs of one element.
+Tensors with_ones(const Tensors& outputs, Tensors gradients) {
+  const OpScope scope("backward");
+  RL_CHECK(outputs.size() == gradients.size(), "backward", "expected ", outputs.size(), " gradients, got ",
+           gradients.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& y = outputs[i];
+    if (gradients[i].defined()) continue;
+    RL_CHECK(y.numel() == 1, "backward", "gradient: must be given for a tensor of shape ", y.shape(),
+             "; without it, expected a tensor of one element");
+    gradients[i] = Tensor::empty(y.shape(), y.dtype(), y.device());
+    fill(gradients[i], {1, 1});
+  }
+  return gradients;
+}
+
 }  // namespace
 
 void backward(const Tensors& outputs, Tensors gradients, bool retain_graph) {
-  autograd::backward(outputs, std::move(gradients), retain_graph, kArithmetic);
+  autograd::backward(outputs, with_ones(outputs, std::move(gradients)), retain_graph, kArithmetic);
 }
 
 Tensors grad(const Tensors& outputs, Tensors gradients, const Tensors& inputs, bool retain_graph) {
-  return autograd::grad(outputs, std::move(gradients), inputs, retain_graph, kArithmetic);
+  return autograd::grad(outputs, with_ones(outputs, std::move(gradients)), inputs, retain_graph, kArithmetic);
 }
 
 Tensor sum_to(const Tensor& gradient, const Shape& shape) {

@@ -6,6 +6,7 @@
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/compulsory_bytes.h"
+#include "ops/elementwise_gradients.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
 
@@ -36,15 +37,6 @@ const Ladder<ElementwiseArgs> kLadder(
       for (const ElementwiseInfo& info : kernels::kElementwiseOps) names.push_back(info.name);
       return names;
     }());
-
-// An input: a tensor, or a number in its place.
-struct Operand {
-  const Tensor* tensor;
-  Scalar scalar;
-
-  Operand(const Tensor& x) : tensor(&x) {}
-  Operand(Scalar x) : tensor(nullptr), scalar(x) {}
-};
 
 // The number's own bits as an element of T.
 template <class T>
@@ -164,6 +156,12 @@ Tensor run_new(ElementwiseOp op, const Operand (&operands)[kArity], DType dtype,
   return out;
 }
 
+Tensor map(ElementwiseOp op, const Tensor& x, DType out_dtype, std::string_view variant) {
+  Tensor y = run_new(op, {Operand(x)}, x.dtype(), out_dtype, x.shape(), x.device(), variant);
+  record_unary(op, y, x);
+  return y;
+}
+
 // Two operands of which `x`, a tensor, gives dtype and device.
 Tensor binary(ElementwiseOp op, const Operand& a, const Operand& b, const Tensor& x, const Shape& shape,
               std::string_view variant) {
@@ -171,7 +169,10 @@ Tensor binary(ElementwiseOp op, const Operand& a, const Operand& b, const Tensor
   check_domain(info, x.dtype());
   RL_CHECK(op != ElementwiseOp::kPow || is_floating(x.dtype()) || b.tensor || b.scalar.integer >= 0, "pow",
            "number: expected an exponent >= 0 for ", name(x.dtype()), ", got ", b.scalar.integer);
-  return run_new(op, {a, b}, x.dtype(), info.is_comparison() ? DType::kBool : x.dtype(), shape, x.device(), variant);
+  Tensor y =
+      run_new(op, {a, b}, x.dtype(), info.is_comparison() ? DType::kBool : x.dtype(), shape, x.device(), variant);
+  record_binary(op, y, a, b);
+  return y;
 }
 
 Tensor where_of(const Tensor& condition, const Operand& a, const Operand& b, const Tensor& x, const Shape& shape,
@@ -179,10 +180,14 @@ Tensor where_of(const Tensor& condition, const Operand& a, const Operand& b, con
   RL_CHECK(condition.dtype() == DType::kBool, "where", "condition: expected bool, got ", name(condition.dtype()));
   check_same_device("where", condition, x);
   const Shape whole = condition.shape() == shape ? shape : broadcast_shapes("where", condition.shape(), shape);
-  return run_new(ElementwiseOp::kWhere, {Operand(condition), a, b}, x.dtype(), x.dtype(), whole, x.device(), variant);
+  Tensor y =
+      run_new(ElementwiseOp::kWhere, {Operand(condition), a, b}, x.dtype(), x.dtype(), whole, x.device(), variant);
+  record_where(y, condition, a, b);
+  return y;
 }
 
 void check_writable(const char* op, const Tensor& destination) {
+  autograd::check_destination(op, destination);
   for (int i = 0; i < destination.ndim(); ++i)
     RL_CHECK(destination.strides()[i] != 0 || destination.shape()[i] <= 1, op,
              "destination: an expanded tensor holds one element in many places; copy it first");
@@ -194,7 +199,7 @@ Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant) 
   const ElementwiseInfo& info = kernels::info(op);
   const OpScope scope(info.name);
   check_domain(info, x.dtype());
-  return run_new(op, {Operand(x)}, x.dtype(), x.dtype(), x.shape(), x.device(), variant);
+  return map(op, x, x.dtype(), variant);
 }
 
 Tensor elementwise(ElementwiseOp op, const Tensor& a, const Tensor& b, std::string_view variant) {
@@ -236,17 +241,18 @@ Tensor where(const Tensor& condition, Scalar a, const Tensor& b, std::string_vie
 Tensor cast(const Tensor& x, DType dtype, std::string_view variant) {
   if (x.dtype() == dtype) return x;
   const OpScope scope("cast");
-  return run_new(ElementwiseOp::kCast, {Operand(x)}, x.dtype(), dtype, x.shape(), x.device(), variant);
+  return map(ElementwiseOp::kCast, x, dtype, variant);
 }
 
 Tensor copy(const Tensor& x, std::string_view variant) {
   const OpScope scope("copy");
-  return run_new(ElementwiseOp::kCopy, {Operand(x)}, x.dtype(), x.dtype(), x.shape(), x.device(), variant);
+  return map(ElementwiseOp::kCopy, x, x.dtype(), variant);
 }
 
 void copy_into(const Tensor& destination, const Tensor& source) {
   const OpScope scope("copy");
   check_writable("copy", destination);
+  autograd::check_source("copy", source);
   RL_CHECK(broadcast_shapes("copy", destination.shape(), source.shape()) == destination.shape(), "copy",
            "source: ", source.shape(), " does not broadcast to ", destination.shape());
   Tensor from = to_device(source, destination.device());
@@ -257,12 +263,14 @@ void copy_into(const Tensor& destination, const Tensor& source) {
   const bool casts = from.dtype() != destination.dtype();
   const ElementwiseOp op = casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy;
   run(op, casts ? "cast" : "copy", {Operand(from)}, from.dtype(), destination, {});
+  destination.storage()->bump_version();
 }
 
 void fill(const Tensor& destination, Scalar value) {
   const OpScope scope("fill");
   check_writable("fill", destination);
   run(ElementwiseOp::kCopy, "fill", {Operand(value)}, destination.dtype(), destination, {});
+  destination.storage()->bump_version();
 }
 
 }  // namespace rooflab

@@ -50,6 +50,7 @@ Tensor gelu(const Tensor& x, std::string_view variant) {
   const OpScope scope("gelu");
   check_floating("gelu", "x", x);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  if (autograd::recording(x)) autograd::record("gelu", y, {x}, autograd::saving(x), gradient);
   if (y.numel() == 0) return y;
   GeluArgs args;
   args.x = x.data();
@@ -66,7 +67,6 @@ Tensor gelu(const Tensor& x, std::string_view variant) {
     std::copy(x.strides().begin(), x.strides().end(), args.strides);
   }
   kLadder.run(x.device(), args, Cost{0, kFlops * x.numel(), compulsory_bytes(x), y.nbytes()}, variant);
-  if (autograd::recording(x)) autograd::record("gelu", y, {x}, autograd::saving(x), gradient);
   return y;
 }
 

@@ -1,8 +1,10 @@
 // layer_norm: checks, cost and ladder.
 #include "kernels/layer_norm/layer_norm.h"
 
+#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/arithmetic.h"
 #include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
@@ -28,6 +30,25 @@ const Ladder<LayerNormArgs> kLadder(
 
 constexpr int64_t kFlops = 7;  // an element
 
+// y = n w + b with n = c r, c = x - mean(x), r = 1 / sqrt(mean(c^2) + eps):
+// dx = r (dn - mean(dn) - n mean(dn n)) with dn = dy w.
+Tensors gradients(const Gradients& d, const Tensor& x_in, const Tensor& weight, double eps) {
+  const Tensor x = widen(x_in), dy = widen(d[0]);
+  Tensor dx, dweight, dbias;
+  if (d.wanted(0) || d.wanted(1)) {
+    const Tensor c = x - mean(x, {-1}, true);
+    const Tensor r = elementwise(ElementwiseOp::kRsqrt, mean(c * c, {-1}, true) + eps);
+    const Tensor n = c * r;
+    if (d.wanted(0)) {
+      const Tensor dn = weight.defined() ? dy * widen(weight) : dy;
+      dx = cast(r * (dn - mean(dn, {-1}, true) - n * mean(dn * n, {-1}, true)), x_in.dtype());
+    }
+    if (d.wanted(1)) dweight = cast(sum_to(dy * n, weight.shape()), x_in.dtype());
+  }
+  if (d.wanted(2)) dbias = sum_to(d[0], {x.shape().back()});
+  return {dx, dweight, dbias};
+}
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,
@@ -38,6 +59,10 @@ Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const st
   const std::optional<Tensor> gain = check_parameter("layer_norm", "weight", x, weight);
   const std::optional<Tensor> offset = check_parameter("layer_norm", "bias", x, bias);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  if (autograd::recording(x, weight, bias))
+    autograd::record(
+        "layer_norm", y, {x, weight, bias}, autograd::saving(x, weight),
+        [eps](const Gradients& d, const Tensor& x, const Tensor& weight) { return gradients(d, x, weight, eps); });
   if (y.numel() == 0) return y;
   const Rows rows = as_rows(x);
   const LayerNormArgs args{rows.x.data(),

@@ -1,8 +1,10 @@
 // matmul: shapes and strides brought to (batch, M, K) x (batch, K, N), cost and ladder.
 #include "kernels/matmul/matmul.h"
 
+#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/arithmetic.h"
 #include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
@@ -58,6 +60,31 @@ Tensor as_batch(const Tensor& x, const Shape& batch, int64_t count) {
   return reshape(x.expand(expanded), {count, x.size(-2), x.size(-1)});
 }
 
+// da = dc b^T and db = a^T dc, summed over the batches that an operand was broadcast to.
+Tensors gradients(const Gradients& d, const Tensor& a_in, const Tensor& b_in, const Shape& a_shape,
+                  const Shape& b_shape) {
+  const bool is_row = a_shape.size() == 1, is_column = b_shape.size() == 1;
+  Tensor dc = is_row ? d[0].unsqueeze(is_column ? -1 : -2) : d[0];
+  if (is_column) dc = dc.unsqueeze(-1);
+  Tensor da, db;
+  if (d.wanted(0)) {
+    const Tensor b = is_column ? b_in.unsqueeze(1) : b_in;
+    const Tensor da_batch = matmul(dc, b.transpose(-2, -1));
+    da = is_row ? sum_to(da_batch, {1, a_shape[0]}).view(a_shape) : sum_to(da_batch, a_shape);
+  }
+  if (d.wanted(1)) {
+    Tensor a = is_row ? a_in.unsqueeze(0) : a_in;
+    if (b_shape.size() <= 2 && a.ndim() > 2) {  // one B for all of A: the batch is more rows, and the sum over it free
+      const int64_t rows = numel(Shape(a.shape().begin(), a.shape().end() - 1));
+      a = reshape(a, {rows, a.size(-1)});
+      dc = reshape(dc, {rows, dc.size(-1)});
+    }
+    const Tensor db_batch = matmul(a.transpose(-2, -1), dc);
+    db = is_column ? sum_to(db_batch, {b_shape[0], 1}).view(b_shape) : sum_to(db_batch, b_shape);
+  }
+  return {da, db};
+}
+
 }  // namespace
 
 void set_cpu_blas_loader(void (*loader)()) { blas_loader = loader; }
@@ -82,6 +109,14 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in, std::string_view variant) 
   if (a_in.ndim() > 1) result.push_back(m);
   if (b_in.ndim() > 1) result.push_back(n);
   Tensor c = Tensor::empty(result, a.dtype(), a.device());
+  if (autograd::recording(a_in, b_in))
+    autograd::record(
+        "matmul", c, {a_in, b_in},
+        autograd::saving(autograd::only_if(autograd::requires_grad(b_in), a_in),
+                         autograd::only_if(autograd::requires_grad(a_in), b_in)),
+        [a_shape = a_in.shape(), b_shape = b_in.shape()](const Gradients& d, const Tensor& a, const Tensor& b) {
+          return gradients(d, a, b, a_shape, b_shape);
+        });
   if (c.numel() == 0) return c;
 
   if (variant == "library" && a.device().is_cpu() && blas_loader && !blas_loaded) {

@@ -74,7 +74,7 @@ AttentionGradients attention_backward(const Tensor& dout, const Tensor& q, const
 Tensor matmul(const Tensor& a, const Tensor& b, std::string_view variant = {});
 void set_cpu_blas_loader(void (*loader)());  // calls kernels::set_cpu_blas when `library` is first asked for
 
-// Takes `gradients` of `outputs` back to the leaves' grad, or to `inputs` alone (autograd/engine.h).
+// Takes `gradients` of `outputs`, 1 where not defined, back to the leaves' grad or to `inputs` alone (autograd/engine.h).
 void backward(const Tensors& outputs, Tensors gradients, bool retain_graph);
 Tensors grad(const Tensors& outputs, Tensors gradients, const Tensors& inputs, bool retain_graph);
 
@@ -92,13 +92,12 @@ Tensor squeeze(const Tensor& x, std::optional<int64_t> dim);
 struct IndexStep {
   enum Kind { kSelect, kSlice, kInsert } kind;
   int dim;  // of the tensor that the steps before it have made
-  int64_t start, stop, step;
+  int64_t start = 0, stop = 0, step = 1;
 };
 Tensor index(const Tensor& x, std::vector<IndexStep> steps);
 
 // Copies only if needed (transfer.cpp).
 Tensor contiguous(const Tensor& x);
-Tensor reshape(const Tensor& x, const Shape& shape);
 Tensor to_device(const Tensor& x, Device device);
 
 }  // namespace rooflab

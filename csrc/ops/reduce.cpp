@@ -3,8 +3,10 @@
 
 #include <array>
 
+#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/arithmetic.h"
 #include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
@@ -67,6 +69,38 @@ Tensor as_outer_reduced_inner(const Tensor& x, const std::array<bool, kMaxDims>&
   return copy(moved).view(sizes);
 }
 
+// A result's shape when reduced dimensions stay, with size 1.
+Shape kept_shape(const Tensor& x, const std::array<bool, kMaxDims>& reduced) {
+  Shape shape = x.shape();
+  for (int i = 0; i < x.ndim(); ++i)
+    if (reduced[i]) shape[i] = 1;
+  return shape;
+}
+
+// The largest elements of a row share its gradient evenly.
+Tensor max_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
+  const Tensor is_largest = elementwise(ElementwiseOp::kEq, x, y);
+  const Tensor count = sum_to(cast(is_largest, DType::kInt32), dy.shape());
+  return where(is_largest, dy / cast(count, dy.dtype()), Scalar{});
+}
+
+void record_reduction(const char* name, ReduceOp op, const Tensor& x, Tensor& y, const Shape& kept) {
+  const Shape& from = x.shape();
+  switch (op) {
+    case ReduceOp::kSum:
+      return autograd::record(name, y, {x}, [from, kept](const Tensor& dy) { return dy.view(kept).expand(from); });
+    case ReduceOp::kMean:
+      return autograd::record(name, y, {x}, [from, kept](const Tensor& dy) {
+        return (dy * (static_cast<double>(numel(kept)) / numel(from))).view(kept).expand(from);
+      });
+    case ReduceOp::kMax:
+      return autograd::record(name, y, {x}, autograd::saving(x, y),
+                              [kept](const Tensor& dy, const Tensor& x, const Tensor& y) {
+                                return max_gradient(reshape(dy, kept), x, y.view(kept));
+                              });
+  }
+}
+
 Tensor reduce(const char* name, ReduceOp op, DType result, const Tensor& x, const Shape& dims, bool keepdim,
               std::string_view variant) {
   const std::array<bool, kMaxDims> reduced = flags_of(name, x, dims);
@@ -78,6 +112,7 @@ Tensor reduce(const char* name, ReduceOp op, DType result, const Tensor& x, cons
       shape.push_back(1);
   }
   Tensor y = Tensor::empty(shape, result, x.device());
+  if (autograd::recording(x)) record_reduction(name, op, x, y, kept_shape(x, reduced));
   if (y.numel() == 0) return y;
   RL_CHECK(op != ReduceOp::kMax || x.numel() > 0, name, "x: expected at least one element to choose from, got ",
            x.shape());

@@ -1,8 +1,10 @@
 // rms_norm: checks, cost and ladder.
 #include "kernels/rms_norm/rms_norm.h"
 
+#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/arithmetic.h"
 #include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
@@ -28,6 +30,20 @@ const Ladder<RmsNormArgs> kLadder(
 
 constexpr int64_t kFlops = 4;  // an element
 
+// y = n w with n = x r, r = 1 / sqrt(mean(x^2) + eps): dx = r (dn - n mean(dn n)) with dn = dy w.
+Tensors gradients(const Gradients& d, const Tensor& x_in, const Tensor& weight, double eps) {
+  const Tensor x = widen(x_in), dy = widen(d[0]);
+  const Tensor r = elementwise(ElementwiseOp::kRsqrt, mean(x * x, {-1}, true) + eps);
+  const Tensor n = x * r;
+  Tensor dx, dweight;
+  if (d.wanted(0)) {
+    const Tensor dn = weight.defined() ? dy * widen(weight) : dy;
+    dx = cast(r * (dn - n * mean(dn * n, {-1}, true)), x_in.dtype());
+  }
+  if (d.wanted(1)) dweight = cast(sum_to(dy * n, weight.shape()), weight.dtype());
+  return {dx, dweight};
+}
+
 }  // namespace
 
 Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, std::string_view variant) {
@@ -36,6 +52,10 @@ Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps
   RL_CHECK(x.ndim() > 0, "rms_norm", "x: expected (..., D), got ()");
   const std::optional<Tensor> gain = check_parameter("rms_norm", "weight", x, weight);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  if (autograd::recording(x, weight))
+    autograd::record(
+        "rms_norm", y, {x, weight}, autograd::saving(x, weight),
+        [eps](const Gradients& d, const Tensor& x, const Tensor& weight) { return gradients(d, x, weight, eps); });
   if (y.numel() == 0) return y;
   const Rows rows = as_rows(x);
   const RmsNormArgs args{rows.x.data(), gain ? gain->data() : nullptr, y.data(), rows.n, rows.d, rows.stride, eps,

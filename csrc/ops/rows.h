@@ -16,7 +16,7 @@ inline Rows as_rows(const Tensor& x) {
   const int64_t d = x.shape().back(), n = x.numel() / d;
   if (const auto rows = x.try_view({n, d}); rows && (d == 1 || rows->stride(1) == 1))
     return {*rows, n, d, n == 1 ? d : rows->stride(0)};
-  return {copy(x), n, d, d};
+  return {copy(x.detach()), n, d, d};
 }
 
 // A weight or bias over the last dimension of x, contiguous.
@@ -27,7 +27,7 @@ inline std::optional<Tensor> check_parameter(const char* op, const char* argumen
            ": expected (D=", x.shape().back(), "), got ", to_string(parameter->shape()));
   check_same_device(op, x, *parameter);
   check_same_dtype(op, x, *parameter);
-  return contiguous(*parameter);
+  return contiguous(parameter->detach());
 }
 
 }  // namespace rooflab

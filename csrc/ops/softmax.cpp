@@ -1,8 +1,10 @@
 // softmax: checks, cost and ladder.
 #include "kernels/softmax/softmax.h"
 
+#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/arithmetic.h"
 #include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
@@ -42,7 +44,11 @@ Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant) {
     const SoftmaxArgs args{rows.x.data(), y.data(), rows.n, rows.d, rows.stride, x.dtype()};
     kLadder.run(x.device(), args, Cost{0, kFlops * x.numel(), compulsory_bytes(x), y.nbytes()}, variant);
   }
-  return y.transpose(along, -1);
+  y = y.transpose(along, -1);
+  if (autograd::recording(x))
+    autograd::record("softmax", y, {x}, autograd::saving(y),
+                     [along](const Tensor& dy, const Tensor& y) { return y * (dy - sum(dy * y, {along}, true)); });
+  return y;
 }
 
 }  // namespace rooflab

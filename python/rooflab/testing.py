@@ -9,7 +9,7 @@ from ._core import Tensor
 
 def to_float64(x) -> np.ndarray:
     """A tensor, array or number of any dtype and device as a float64 array."""
-    array = x.cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
+    array = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
     return array.astype(np.float64)
 
 

@@ -119,7 +119,7 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
             raise CodecError(f"a value of type {_name(kind)} may not cross")
         out += [b"g", *_array(array)]
     elif (tensor := _tensor_type()) is not None and kind is tensor:
-        out += [b"x", _text(str(value.device)), *_array(value.cpu().numpy())]
+        out += [b"x", _text(str(value.device)), *_array(value.detach().cpu().numpy())]
     else:
         raise CodecError(
             f"a value of type {_name(kind)} may not cross: give plain numbers, text, lists, dicts or arrays"

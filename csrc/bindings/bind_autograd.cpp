@@ -1,0 +1,116 @@
+#include "autograd/engine.h"
+#include "bindings/bindings.h"
+
+namespace rooflab {
+namespace {
+
+using autograd::Meta;
+using autograd::Node;
+using autograd::SavedTensor;
+
+std::vector<std::optional<Tensor>> to_optional(const Tensors& tensors) {
+  std::vector<std::optional<Tensor>> found;
+  for (const Tensor& x : tensors) found.push_back(x.defined() ? std::optional(x) : std::nullopt);
+  return found;
+}
+
+Tensors from_optional(const std::vector<std::optional<Tensor>>& tensors) {
+  Tensors found;
+  for (const std::optional<Tensor>& x : tensors) found.push_back(x.value_or(Tensor()));
+  return found;
+}
+
+void set_grad(Tensor& self, const std::optional<Tensor>& grad) {
+  if (!self.meta()) {
+    if (!grad) return;
+    self.set_meta(std::make_shared<Meta>(self));
+  }
+  if (grad) autograd::check_gradient("grad", *self.meta(), *grad);
+  self.meta()->grad = grad ? grad->detach() : Tensor();
+}
+
+// What rooflab.autograd.Function records: rule(gradients, saved, wanted) gives a gradient or None for each input.
+Tensors record_function(const std::string& op, Tensors results, const std::vector<std::optional<Tensor>>& inputs,
+                        const std::vector<std::optional<Tensor>>& saved, const py::function& rule) {
+  std::vector<Tensor*> places;
+  for (Tensor& y : results) places.push_back(&(y = y.detach()));
+  autograd::attach(op, places, std::vector<autograd::Ref>(inputs.begin(), inputs.end()),
+                   std::vector<autograd::Ref>(saved.begin(), saved.end()),
+                   [rule, results = places.size(), count = inputs.size()](const Gradients& d, const Tensors& saved) {
+                     Tensors gradients;
+                     std::vector<bool> wanted;
+                     for (size_t i = 0; i < results; ++i) gradients.push_back(d[static_cast<int>(i)]);
+                     for (size_t i = 0; i < count; ++i) wanted.push_back(d.wanted(static_cast<int>(i)));
+                     const py::object given = rule(to_optional(gradients), to_optional(saved), wanted);
+                     return from_optional(given.cast<std::vector<std::optional<Tensor>>>());
+                   });
+  return results;
+}
+
+void add_properties(py::class_<Tensor>& tensor) {
+  const auto node = [](const Tensor& self) { return self.meta() ? self.meta()->node : nullptr; };
+  tensor
+      .def_property(
+          "requires_grad", [](const Tensor& self) { return autograd::requires_grad(self); },
+          &autograd::set_requires_grad, "Whether ops on it are recorded, for gradients to come back to it.")
+      .def(
+          "requires_grad_",
+          [](py::object self, bool requires_grad) {
+            autograd::set_requires_grad(self.cast<Tensor&>(), requires_grad);
+            return self;
+          },
+          py::arg("requires_grad") = true, "Sets requires_grad of a leaf and returns it; ValueError for integers.")
+      .def_property(
+          "grad",
+          [](const Tensor& self) {
+            return self.meta() && self.meta()->grad.defined() ? std::optional(self.meta()->grad) : std::nullopt;
+          },
+          &set_grad, "The gradients that backward brought to this leaf, added up; None before the first.")
+      .def_property_readonly(
+          "is_leaf", [node](const Tensor& self) { return !node(self); }, "Whether no op recorded it.")
+      .def_property_readonly("grad_fn", node, "The recorded op that made it; None for a leaf.")
+      .def("detach", &Tensor::detach, "The same memory, outside of any graph.")
+      .def(
+          "backward",
+          [](const Tensor& self, const std::optional<Tensor>& gradient, bool retain_graph) {
+            backward({self}, {gradient.value_or(Tensor())}, retain_graph);
+          },
+          py::arg("gradient") = py::none(), py::arg("retain_graph") = false,
+          "Adds the gradients of this tensor to .grad of every leaf it was made of.\n\ngradient: of the final quantity "
+          "with respect to this tensor; 1 when it has one element. What was saved is freed unless retain_graph.");
+}
+
+}  // namespace
+
+void register_autograd(py::module_& m, py::class_<Tensor>& tensor) {
+  py::module_ autograd = m.def_submodule("_autograd", "What rooflab.autograd stands on.");
+  py::class_<Node, std::shared_ptr<Node>>(autograd, "Node", "A recorded op.")
+      .def_readonly("name", &Node::op)
+      .def("__repr__", [](const Node& self) { return message("<", self.op, ">"); });
+  py::class_<SavedTensor>(autograd, "Saved", "A block of memory that a graph holds for its backward.")
+      .def_readonly("op", &SavedTensor::op, "The first op that saved it.")
+      .def_readonly("shape", &SavedTensor::shape)
+      .def_property_readonly("dtype", [](const SavedTensor& self) { return from_dtype(self.dtype); })
+      .def_readonly("bytes", &SavedTensor::bytes, "Of the whole block, of which the tensor may be a view.")
+      .def_readonly("is_input", &SavedTensor::is_outside,
+                    "Whether it is memory of an input (a leaf or a constant), not of a recorded result.")
+      .def("__repr__", [](const SavedTensor& self) {
+        return message("Saved(op='", self.op, "', shape=", self.shape, ", dtype=", name(self.dtype),
+                       ", bytes=", self.bytes, self.is_outside ? ", is_input=True)" : ")");
+      });
+
+  add_properties(tensor);
+  m.def("is_grad_enabled", &autograd::is_enabled, "Whether ops are recorded now: False inside no_grad.");
+  autograd.def("set_grad_enabled", &autograd::set_enabled, py::arg("enabled"), "Returns what it was before.");
+  autograd.def("record_function", &record_function, py::arg("op"), py::arg("results"), py::arg("inputs"),
+               py::arg("saved"), py::arg("rule"), "The results as those of a new node.");
+  autograd.def(
+      "grad",
+      [](const Tensors& outputs, const Tensors& inputs, const std::vector<std::optional<Tensor>>& gradients,
+         bool retain_graph) { return to_optional(grad(outputs, from_optional(gradients), inputs, retain_graph)); },
+      py::arg("outputs"), py::arg("inputs"), py::arg("grad_outputs"), py::arg("retain_graph"),
+      "Gradients with respect to inputs; None where outputs do not depend on one.");
+  autograd.def("saved_tensors", &autograd::saved_tensors, py::arg("y"));
+}
+
+}  // namespace rooflab

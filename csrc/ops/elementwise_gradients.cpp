@@ -1,0 +1,135 @@
+#include "ops/elementwise_gradients.h"
+
+#include <cmath>
+
+#include "ops/arithmetic.h"
+
+namespace rooflab {
+namespace {
+
+using autograd::record;
+using autograd::Ref;
+using autograd::saving;
+using enum ElementwiseOp;
+
+// Operands that are numbers stay numbers.
+Tensor apply(ElementwiseOp op, const Operand& a, const Operand& b) {
+  if (!a.tensor) return elementwise(op, a.scalar, *b.tensor);
+  return b.tensor ? elementwise(op, *a.tensor, *b.tensor) : elementwise(op, *a.tensor, b.scalar);
+}
+
+// Whether the rule looks at the result rather than at the operand.
+bool keeps_result(ElementwiseOp op) {
+  return op == kRelu || op == kExp || op == kTanh || op == kSqrt || op == kRsqrt || op == kSigmoid;
+}
+
+// `kept` is x or y, as keeps_result() says.
+Tensor unary_gradient(ElementwiseOp op, const Tensor& dy, const Tensor& kept) {
+  const Tensor &x = kept, &y = kept;
+  switch (op) {
+    case kNeg: return -dy;
+    case kAbs: {
+      const Tensor where_not_positive = where(elementwise(kLt, x, Scalar{}), -dy, Scalar{});
+      return where(elementwise(kGt, x, Scalar{}), dy, where_not_positive);
+    }
+    case kRelu: return where(elementwise(kLe, y, Scalar{}), Scalar{}, dy);
+    case kExp: return dy * y;
+    case kLog: return dy / x;
+    case kTanh: return dy * ((1 - y) * (1 + y));
+    case kSqrt: return 0.5 * dy / y;
+    case kRsqrt: return -0.5 * dy * (y * y * y);
+    case kSin: return dy * elementwise(kCos, x);
+    case kCos: return -(dy * elementwise(kSin, x));
+    case kSigmoid: return dy * (y * (1 - y));
+    case kSilu: {
+      const Tensor s = elementwise(kSigmoid, x);
+      return dy * (s * (1 + x * (1 - s)));
+    }
+    default: return dy;  // copy
+  }
+}
+
+// b a^(b - 1), which is 0 for b = 0 even where a is.
+Tensor power_slope(const Tensor& a, const Operand& b) {
+  if (!b.tensor) return b.scalar.real == 0 ? a * 0.0 : elementwise(kPow, a, Scalar{b.scalar.real - 1}) * b.scalar.real;
+  const Tensor slope = *b.tensor * elementwise(kPow, a, *b.tensor + -1.0);
+  return where(elementwise(kEq, *b.tensor, Scalar{}), Scalar{}, slope);
+}
+
+// y log(a), which is 0 where a is.
+Tensor exponent_slope(const Operand& a, const Tensor& y) {
+  if (!a.tensor) return a.scalar.real == 0 ? y * 0.0 : y * std::log(a.scalar.real);
+  return where(elementwise(kEq, *a.tensor, Scalar{}), Scalar{}, y * elementwise(kLog, *a.tensor));
+}
+
+// Of maximum and minimum: the larger, or smaller, gets dy; equals share it.
+Tensor chosen_gradient(ElementwiseOp op, const Tensor& dy, const Operand& x, const Operand& other) {
+  const Tensor shared = where(apply(kEq, x, other), 0.5 * dy, dy);
+  return where(apply(op == kMaximum ? kLt : kGt, x, other), Scalar{}, shared);
+}
+
+Tensor gradient_of_a(ElementwiseOp op, const Tensor& dy, const Operand& a, const Operand& b) {
+  switch (op) {
+    case kMul: return apply(kMul, dy, b);
+    case kDiv: return apply(kDiv, dy, b);
+    case kPow: return dy * power_slope(*a.tensor, b);
+    case kMaximum:
+    case kMinimum: return chosen_gradient(op, dy, a, b);
+    default: return dy;  // add, sub
+  }
+}
+
+Tensor gradient_of_b(ElementwiseOp op, const Tensor& dy, const Operand& a, const Operand& b, const Tensor& y) {
+  switch (op) {
+    case kSub: return -dy;
+    case kMul: return apply(kMul, dy, a);
+    case kDiv: return -(dy * apply(kDiv, apply(kDiv, a, b), b));
+    case kPow: return dy * exponent_slope(a, y);
+    case kMaximum:
+    case kMinimum: return chosen_gradient(op, dy, b, a);
+    default: return dy;  // add
+  }
+}
+
+Shape shape_of(const Operand& x) { return x.tensor ? x.tensor->shape() : Shape{}; }
+Ref input(const Operand& x) { return x.tensor ? Ref(*x.tensor) : Ref(std::nullopt); }
+Ref only_if(bool needed, const Operand& x) { return needed ? input(x) : Ref(std::nullopt); }
+Operand operand(const Tensor& saved, Scalar number) { return saved.defined() ? Operand(saved) : Operand(number); }
+
+}  // namespace
+
+void record_unary(ElementwiseOp op, Tensor& y, const Tensor& x) {
+  if (!autograd::recording(x) || !is_floating(y.dtype())) return;
+  const char* name = kernels::info(op).name;
+  if (op == kCast) return record(name, y, {x}, [from = x.dtype()](const Tensor& dy) { return cast(dy, from); });
+  const bool keeps_nothing = op == kNeg || op == kCopy;
+  record(name, y, {x}, saving(autograd::only_if(!keeps_nothing, keeps_result(op) ? y : x)),
+         [op](const Tensor& dy, const Tensor& kept) { return unary_gradient(op, dy, kept); });
+}
+
+void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand& b) {
+  const bool da = requires_grad(a), db = requires_grad(b);
+  if (!(da || db) || !autograd::is_enabled() || kernels::is_comparison(op)) return;
+  const bool is_linear = op == kAdd || op == kSub, is_choice = op == kMaximum || op == kMinimum;
+  const bool keeps_a = !is_linear && (db || op == kPow || is_choice);
+  const bool keeps_b = !is_linear && (da || op == kDiv || is_choice);
+  record(kernels::info(op).name, y, {input(a), input(b)},
+         saving(only_if(keeps_a, a), only_if(keeps_b, b), only_if(op == kPow && db, y)),
+         [op, a_shape = shape_of(a), b_shape = shape_of(b), a_number = a.scalar, b_number = b.scalar](
+             const Gradients& d, const Tensor& a_saved, const Tensor& b_saved, const Tensor& y) -> Tensors {
+           const Operand a = operand(a_saved, a_number), b = operand(b_saved, b_number);
+           return {d.wanted(0) ? sum_to(gradient_of_a(op, d, a, b), a_shape) : Tensor(),
+                   d.wanted(1) ? sum_to(gradient_of_b(op, d, a, b, y), b_shape) : Tensor()};
+         });
+}
+
+void record_where(Tensor& y, const Tensor& condition, const Operand& a, const Operand& b) {
+  if (!(requires_grad(a) || requires_grad(b)) || !autograd::is_enabled()) return;
+  record("where", y, {input(a), input(b)}, saving(condition),
+         [a_shape = shape_of(a), b_shape = shape_of(b)](const Gradients& d, const Tensor& condition) -> Tensors {
+           return {d.wanted(0) ? sum_to(where(condition, d, Scalar{}), a_shape) : Tensor(),
+                   d.wanted(1) ? sum_to(where(condition, Scalar{}, d), b_shape) : Tensor()};
+         });
+}
+
+}  // namespace rooflab

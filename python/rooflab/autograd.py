@@ -1,0 +1,310 @@
+"""Gradients, with the names and conventions that PyTorch users know.
+
+x = rl.randn(3, 4, requires_grad=True)
+y = rl.gelu(x).sum()
+y.backward()                    # x.grad has the shape of x
+rl.autograd.saved_tensors(y)    # what the graph holds in memory until then
+
+Ops on a tensor that requires grad are recorded; `backward` runs the record in reverse, and gradients add up in `.grad`
+of the leaves. A tensor that was saved for backward must not be written to before: such a write is noticed, and backward
+raises ValueError. Writes of other libraries into shared memory (NumPy, DLPack) are not seen.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+
+from . import _core
+from ._core import Tensor
+
+Node = _core._autograd.Node
+Saved = _core._autograd.Saved
+
+
+class _GradMode:
+    """Sets grad mode inside `with`, or while a decorated function runs."""
+
+    _enabled: bool
+
+    def __new__(cls, function=None):
+        mode = super().__new__(cls)
+        mode._before = []
+        return mode if function is None else mode(function)
+
+    def __enter__(self):
+        self._before.append(_core._autograd.set_grad_enabled(self._enabled))
+
+    def __exit__(self, *exception):
+        _core._autograd.set_grad_enabled(self._before.pop())
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def in_mode(*args, **kwargs):
+            with type(self)():
+                return function(*args, **kwargs)
+
+        return in_mode
+
+
+class no_grad(_GradMode):
+    """Nothing is recorded inside `with rl.no_grad():`, or in a function decorated with it.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(2, requires_grad=True)
+    >>> with rl.no_grad():
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    _enabled = False
+
+
+class enable_grad(_GradMode):
+    """Records again inside `with rl.enable_grad():`, within no_grad.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(2, requires_grad=True)
+    >>> with rl.no_grad(), rl.enable_grad():
+    ...     (x * 2).requires_grad
+    True
+    """
+
+    _enabled = True
+
+
+def _sequence(tensors) -> list:
+    return list(tensors) if isinstance(tensors, (tuple, list)) else [tensors]
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph: bool = False) -> tuple[Tensor, ...]:
+    """Gradients of `outputs` with respect to `inputs`, leaving every `.grad` as it is.
+
+    Parameters
+    ----------
+    outputs, inputs : Tensor or sequence of Tensor
+        Inputs may be leaves or results on the way; only what leads to them is computed.
+    grad_outputs : Tensor, None or sequence of these, optional
+        Gradients of the final quantity with respect to each output; None stands for 1, for outputs of one element.
+    retain_graph : bool
+        Keep what was saved, for another run.
+
+    Returns
+    -------
+    tuple of Tensor
+        One for each input, of its shape, dtype and device.
+
+    Raises
+    ------
+    ValueError
+        When an input does not require grad, or the outputs do not depend on it.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.tensor([1.0, 2.0], requires_grad=True)
+    >>> rl.autograd.grad((x * x).sum(), x)
+    (tensor([2., 4.]),)
+    """
+    outputs, inputs = _sequence(outputs), _sequence(inputs)
+    given = [None] * len(outputs) if grad_outputs is None else _sequence(grad_outputs)
+    gradients = _core._autograd.grad(outputs, inputs, given, retain_graph)
+    for i, gradient in enumerate(gradients):
+        if gradient is None:
+            raise ValueError(f"[grad] inputs[{i}]: the outputs do not depend on it")
+    return tuple(gradients)
+
+
+def saved_tensors(y: Tensor) -> list[Saved]:
+    """What the graph of `y` holds in memory for its backward: each block of memory once, in the order of recording.
+
+    Each has `op` (the first to save it), `shape`, `dtype`, `bytes` and `is_input`: whether it is the memory of a leaf
+    or a constant, which is held anyway. Empty once backward has freed it all.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(3, 4, requires_grad=True)
+    >>> rl.autograd.saved_tensors(rl.exp(rl.gelu(x)))
+    [Saved(op='gelu', shape=(3, 4), dtype=float32, bytes=48, is_input=True), Saved(op='exp', shape=(3, 4), ...)]
+    """
+    return _core._autograd.saved_tensors(y)
+
+
+class Context:
+    """What `forward` leaves for `backward`: saved tensors, and any attribute set on it.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple of bool
+        For each argument of `forward`, whether a gradient is wanted.
+    """
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]):
+        self.needs_input_grad = needs_input_grad
+        self._to_save: tuple = ()
+        self._saved: tuple | None = None
+        self._non_differentiable: tuple = ()
+        self._materialize_grads = True
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors (inputs, outputs or others) until backward has run. Call once, in forward."""
+        for i, tensor in enumerate(tensors):
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(f"save_for_backward: expected tensors, got {type(tensor).__name__} at {i}")
+        self._to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """In backward: what was saved, in that order. ValueError when one of them was written to since."""
+        if self._saved is None:
+            raise ValueError("[saved_tensors] available in backward only")
+        return self._saved
+
+    def mark_non_differentiable(self, *outputs: Tensor) -> None:
+        """Outputs without gradient; integer outputs never have one."""
+        self._non_differentiable = outputs
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (the default) or None for outputs of which nothing was made."""
+        self._materialize_grads = value
+
+
+class Function:
+    """An op of your own: `forward` and `backward` as static methods, called by `apply`.
+
+    `forward(ctx, *args)` runs without recording and returns a tensor or a tuple. `backward(ctx, *gradients)` gets one
+    gradient for each output and returns one for each argument of forward: of the argument's shape, dtype and device, or
+    None, as for arguments that are not tensors. What `ctx.save_for_backward` kept is freed after backward.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> class Cube(rl.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * x
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, dy):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 3 * x * x * dy
+    >>> x = rl.tensor([1.0, 2.0], requires_grad=True)
+    >>> Cube.apply(x).sum().backward()
+    >>> x.grad
+    tensor([ 3., 12.])
+    """
+
+    @staticmethod
+    def forward(ctx: Context, *args):
+        """Compute the outputs. Override."""
+        raise NotImplementedError("[Function] forward: override it as a static method")
+
+    @staticmethod
+    def backward(ctx: Context, *gradients):
+        """Compute a gradient for each argument of forward. Override."""
+        raise NotImplementedError("[Function] backward: override it as a static method")
+
+    @classmethod
+    def apply(cls, *args):
+        """Run `forward`, and record `backward` when an argument requires grad."""
+        ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args))
+        with no_grad():
+            returned = cls.forward(ctx, *args)
+        results = returned if isinstance(returned, (tuple, list)) else (returned,)
+        if not any(isinstance(y, Tensor) for y in results):
+            raise TypeError(f"[{cls.__name__}] forward: expected a tensor or a tuple with tensors, got {returned!r}")
+        differentiable = [
+            isinstance(y, Tensor) and y.dtype.is_floating_point and all(y is not z for z in ctx._non_differentiable)
+            for y in results
+        ]
+        # New objects, so that a result kept on ctx does not keep its own graph alive.
+        results = [y.detach() if isinstance(y, Tensor) else y for y in results]
+        if any(ctx.needs_input_grad) and any(differentiable) and _core.is_grad_enabled():
+            _record(cls, ctx, args, results, differentiable)
+        return tuple(results) if isinstance(returned, (tuple, list)) else results[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Like:
+    """What the gradient of a tensor must be."""
+
+    shape: tuple[int, ...]
+    dtype: object
+    device: str
+
+    @classmethod
+    def of(cls, x) -> _Like | None:
+        return cls(x.shape, x.dtype, x.device) if isinstance(x, Tensor) else None
+
+    def zeros(self) -> Tensor:
+        return _core.zeros(*self.shape, dtype=self.dtype, device=self.device)
+
+    def __str__(self):
+        return f"{self.shape} {self.dtype} on {self.device}"
+
+
+def _record(function, ctx, args, results, differentiable):
+    """Put the differentiable `results` (in place) into a node whose rule is function.backward."""
+    arguments, outputs = [_Like.of(a) for a in args], [_Like.of(y) for y in results]
+    saved, ctx._to_save, ctx._non_differentiable = list(ctx._to_save), (), ()
+
+    def rule(gradients, saved, wanted):
+        arrived = iter(gradients)
+        given = []
+        for like, flows in zip(outputs, differentiable, strict=True):
+            gradient = next(arrived) if flows else None
+            if gradient is None and ctx._materialize_grads and like and like.dtype.is_floating_point:
+                gradient = like.zeros()
+            given.append(gradient)
+        ctx._saved = tuple(saved)
+        try:
+            returned = function.backward(ctx, *given)
+        finally:
+            ctx._saved = None
+        return _checked(function, arguments, wanted, returned)
+
+    places = [i for i, flows in enumerate(differentiable) if flows]
+    inputs = [a if isinstance(a, Tensor) else None for a in args]
+    recorded = _core._autograd.record_function(function.__name__, [results[i] for i in places], inputs, saved, rule)
+    for i, y in zip(places, recorded, strict=True):
+        results[i] = y
+
+
+def _argument_names(function, count: int) -> list[str]:
+    """The arguments of forward after ctx; args[0], args[1] ... for those that a * gathers."""
+    parameters = list(inspect.signature(function.forward).parameters.values())[1:]
+    named = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    return [named[i] if i < len(named) else f"{rest}[{i - len(named)}]" for i in range(count)]
+
+
+def _checked(function, arguments, wanted, returned) -> list[Tensor | None]:
+    """One gradient or None for each argument; ValueError naming the Function and the argument."""
+    given = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+    names = _argument_names(function, len(arguments))
+    while len(given) > len(arguments) and given[-1] is None:
+        given.pop()
+    if len(given) != len(arguments):
+        raise ValueError(
+            f"[{function.__name__}] backward: expected {len(arguments)} gradients, one for each argument of forward "
+            f"({', '.join(names)}), got {len(given)}"
+        )
+    for i, (name, like, gradient) in enumerate(zip(names, arguments, given, strict=True)):
+        if gradient is None:
+            continue
+        place = f"[{function.__name__}] backward: gradient of {name}:"
+        if like is None:
+            raise ValueError(f"{place} expected None, since {name} is not a tensor, got {type(gradient).__name__}")
+        if not isinstance(gradient, Tensor):
+            raise ValueError(f"{place} expected a tensor or None, got {type(gradient).__name__}")
+        if wanted[i] and _Like.of(gradient) != like:
+            raise ValueError(f"{place} expected {like}, got {_Like.of(gradient)}")
+        given[i] = gradient.detach()
+    return given
