@@ -125,6 +125,12 @@ __device__ __forceinline__ void tile_store(const CUtensorMap& map, const void* s
                : "memory");
 }
 
+__device__ __forceinline__ void tile_store(const CUtensorMap& map, const void* shared, int x, int y, int z, int w) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
+               "r"(shared_address(shared)), "r"(x), "r"(y), "r"(z), "r"(w)
+               : "memory");
+}
+
 __device__ __forceinline__ void tile_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
 // Waits until at most kPending of this thread's stores have yet to read their shared memory.
@@ -141,6 +147,25 @@ __device__ __forceinline__ void store_matrices(void* shared_row, uint32_t r0, ui
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(shared_row)),
                "r"(r0), "r"(r1), "r"(r2), "r"(r3)
                : "memory");
+}
+
+// ---- Sums in global memory
+
+// Adds four neighbours, 16-byte aligned, without waiting; each of the four by itself.
+__device__ __forceinline__ void add_vector(float* sum, const float* x) {
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(sum), "f"(x[0]), "f"(x[1]), "f"(x[2]),
+               "f"(x[3])
+               : "memory");
+}
+
+__device__ __forceinline__ uint32_t load_acquire(const uint32_t* x) {
+  uint32_t value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(x) : "memory");
+  return value;
+}
+
+__device__ __forceinline__ void store_release(uint32_t* x, uint32_t value) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(x), "r"(value) : "memory");
 }
 
 // ---- Registers: a warpgroup gives some up, another takes them

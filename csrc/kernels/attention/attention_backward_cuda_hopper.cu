@@ -1,0 +1,161 @@
+// v3: Hopper. One warp of each block orders tiles of q and dout from the copy engine (TMA), one brings lse and delta of
+// their rows; the other warpgroups multiply (wgmma). float16 and bfloat16 with float32 sums, no explicit mask.
+#include "kernels/attention/attention_backward_hopper.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kVector = 8;  // 16-bit elements in 16 bytes
+
+// delta = rowsum(dout * out), by kLanes threads a row; zero for the rows past the end. Clears dq_sum and the turns.
+template <class T, int kLanes>
+__global__ void __launch_bounds__(kThreads)
+    attention_backward_cuda_v3_hopper_prepare_kernel(const __grid_constant__ AttentionBackwardArgs args,
+                                                     const __grid_constant__ BackwardProblem problem) {
+  const AttentionArgs& forward = args.forward;
+  const int64_t index = blockIdx.x * int64_t{kThreads / kLanes} + threadIdx.x / kLanes;  // of a rounded row
+  const int64_t row = index % problem.rounded_rows, head = index / problem.rounded_rows;
+  const int64_t h = head % problem.heads, b = head / problem.heads;
+  const int column = threadIdx.x % kLanes * kVector;
+  float sum = 0;
+  if (column < problem.head_size) {
+    float4* clear = reinterpret_cast<float4*>(args.dq_sum + index * problem.head_size + column);
+    clear[0] = clear[1] = {0, 0, 0, 0};
+    if (row < problem.q_length) {
+      const auto load = [&](const void* data, const AttentionStrides& strides) {
+        const int64_t offset = b * strides.batch + h * strides.head + row * strides.token + column;
+        return *reinterpret_cast<const uint4*>(static_cast<const T*>(data) + offset);
+      };
+      const uint4 out = load(forward.out, forward.out_strides), dout = load(args.dout, args.dout_strides);
+      const T *x = reinterpret_cast<const T*>(&out), *y = reinterpret_cast<const T*>(&dout);
+#pragma unroll
+      for (int i = 0; i < kVector; ++i) sum += to_float(x[i]) * to_float(y[i]);
+      if (problem.turns != nullptr && column == 0 && row % kSumRows == 0) {
+        auto* turns = problem.turns + b * problem.turn_batch + h * problem.turn_head + row * problem.turn_token;
+        *reinterpret_cast<uint2*>(turns) = {0, 0};
+      }
+    }
+  }
+#pragma unroll
+  for (int lane = kLanes / 2; lane > 0; lane /= 2) sum += __shfl_xor_sync(0xffffffff, sum, lane);
+  if (column == 0) args.delta[index] = sum;
+}
+
+// dq = scale dq_sum, rounded. A thread has eight columns of two rows, eight apart: what four lanes left.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    attention_backward_cuda_v3_hopper_finish_kernel(const __grid_constant__ AttentionBackwardArgs args,
+                                                    const __grid_constant__ BackwardProblem problem) {
+  const int columns = problem.head_size / kSumColumn, pairs_in_tile = kSumRows / 2 * columns;
+  const int64_t index = blockIdx.x * int64_t{kThreads} + threadIdx.x;
+  const int64_t tile = index / pairs_in_tile, tiles_in_head = problem.rounded_rows / kSumRows;
+  const int within = static_cast<int>(index % pairs_in_tile), column = within % columns, pair = within / columns;
+  const int64_t head = tile / tiles_in_head, h = head % problem.heads, b = head / problem.heads;
+  const int64_t row = tile % tiles_in_head * kSumRows + pair / 8 * 16 + pair % 8;
+  if (b >= problem.batch || row >= problem.q_length) return;
+
+  const float4* sums = reinterpret_cast<const float4*>(args.dq_sum + tile * kSumRows * problem.head_size) +
+                       column * kWarpgroup + pair * 4;
+  uint32_t first[4], second[4];
+#pragma unroll
+  for (int lane = 0; lane < 4; ++lane) {
+    const float4 x = sums[lane];
+    first[lane] = ptx::pack<T>(x.x * problem.scale, x.y * problem.scale);
+    second[lane] = ptx::pack<T>(x.z * problem.scale, x.w * problem.scale);
+  }
+  const AttentionStrides& strides = args.dq_strides;
+  T* dq = static_cast<T*>(args.dq) + b * strides.batch + h * strides.head + row * strides.token + column * kSumColumn;
+  *reinterpret_cast<uint4*>(dq) = {first[0], first[1], first[2], first[3]};
+  if (row + 8 < problem.q_length) {
+    *reinterpret_cast<uint4*>(dq + 8 * strides.token) = {second[0], second[1], second[2], second[3]};
+  }
+}
+
+BackwardProblem backward_problem(const AttentionBackwardArgs& args) {
+  const AttentionArgs& f = args.forward;
+  constexpr int64_t kSectionBytes = 24 << 20;  // what may stay in half of L2: q, dout and dq_sum of some heads
+  BackwardProblem problem{};
+  problem.batch = static_cast<int>(f.batch);
+  problem.heads = static_cast<int>(f.heads);
+  problem.kv_heads = static_cast<int>(f.kv_heads);
+  problem.q_length = static_cast<int>(f.q_length);
+  problem.kv_length = static_cast<int>(f.kv_length);
+  problem.head_size = static_cast<int>(f.head_size);
+  problem.rounded_rows = static_cast<int>(attention_rounded_rows(f.q_length));
+  const int window = static_cast<int>(std::min(f.window, f.q_length + f.kv_length));
+  problem.offset = problem.kv_length - problem.q_length;
+  problem.lowest = 1 - window;
+  problem.highest = f.is_causal ? 0 : window - 1;
+  const int64_t bytes = f.heads / f.kv_heads * problem.rounded_rows * f.head_size * (2 + 2 + sizeof(float));
+  problem.heads_in_section = static_cast<int>(std::clamp<int64_t>(kSectionBytes / bytes, 1, f.batch * f.kv_heads));
+  problem.scale = f.scale;
+  problem.scale_log2 = f.scale * kLog2E;
+  problem.lse = f.lse;
+  problem.delta = args.delta;
+  problem.dq_sum = args.dq_sum;
+  if (args.deterministic) {
+    const int64_t element = size_of(f.dtype);
+    problem.turns = static_cast<char*>(args.dq);
+    problem.turn_batch = args.dq_strides.batch * element;
+    problem.turn_head = args.dq_strides.head * element;
+    problem.turn_token = args.dq_strides.token * element;
+  }
+  return problem;
+}
+
+template <class T, int kLanes>
+void prepare(const AttentionBackwardArgs& args, const BackwardProblem& problem, cudaStream_t stream) {
+  const int64_t rows = int64_t{problem.batch} * problem.heads * problem.rounded_rows;
+  attention_backward_cuda_v3_hopper_prepare_kernel<T, kLanes>
+      <<<static_cast<unsigned>(rows * kLanes / kThreads), kThreads, 0, stream>>>(args, problem);
+  cuda_check_launch("attention_backward");
+}
+
+template <class T>
+void run(const AttentionBackwardArgs& args, Stream stream) {
+  const BackwardProblem problem = backward_problem(args);
+  const int64_t head_size = problem.head_size;
+  if (head_size <= 64) {
+    prepare<T, 8>(args, problem, attention_stream(stream));
+  } else if (head_size <= 128) {
+    prepare<T, 16>(args, problem, attention_stream(stream));
+  } else {
+    prepare<T, 32>(args, problem, attention_stream(stream));
+  }
+  (head_size <= 128 ? attention_backward_hopper_registers : attention_backward_hopper_shared)(args, problem, stream);
+  const int64_t vectors = int64_t{problem.batch} * problem.heads * problem.rounded_rows / 2 * (head_size / kSumColumn);
+  attention_backward_cuda_v3_hopper_finish_kernel<T>
+      <<<static_cast<unsigned>((vectors + kThreads - 1) / kThreads), kThreads, 0, attention_stream(stream)>>>(args,
+                                                                                                              problem);
+  cuda_check_launch("attention_backward");
+}
+
+int compute_capability() {
+  int device = 0;
+  RL_CUDA_CHECK(cudaGetDevice(&device));
+  return cuda::properties(device).compute_capability;
+}
+
+}  // namespace
+
+bool attention_backward_cuda_v3_accepts(const AttentionBackwardArgs& args) {
+  const AttentionArgs& f = args.forward;
+  const auto queries = [&](const void* data, const AttentionStrides& strides) {
+    return attention_map_fits(data, strides, f.batch, f.heads, f.q_length, f.dtype);
+  };
+  const auto keys = [&](const void* data, const AttentionStrides& strides) {
+    return attention_map_fits(data, strides, f.batch, f.kv_heads, f.kv_length, f.dtype);
+  };
+  return (f.dtype == DType::kFloat16 || f.dtype == DType::kBFloat16) && f.mask == nullptr && f.head_size % 8 == 0 &&
+         f.head_size > 0 && f.head_size <= 256 && f.window >= 0 && attention_fits_int32(f) &&
+         queries(f.q, f.q_strides) && queries(f.out, f.out_strides) && queries(args.dout, args.dout_strides) &&
+         queries(args.dq, args.dq_strides) && keys(f.k, f.k_strides) && keys(f.v, f.v_strides) &&
+         keys(args.dk, args.dk_strides) && keys(args.dv, args.dv_strides) && compute_capability() == 90;
+}
+
+void attention_backward_cuda_v3_hopper(const AttentionBackwardArgs& args, Stream stream) {
+  args.forward.dtype == DType::kFloat16 ? run<__half>(args, stream) : run<__nv_bfloat16>(args, stream);
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,209 @@
+// What the Hopper rung of attention_backward shares between head sizes: which block of keys a thread block takes and
+// the query tiles it meets, the ring that brings these tiles, and how dQ is summed.
+#pragma once
+
+#include "kernels/attention/attention_backward.h"
+#include "kernels/attention/attention_hopper.cuh"
+#include "kernels/attention/attention_tile.cuh"
+
+namespace rooflab::kernels {
+
+struct BackwardMaps {
+  CUtensorMap q, k, v, dout, dk, dv;
+};
+
+struct BackwardProblem {
+  int batch, heads, kv_heads, q_length, kv_length, head_size;
+  int rounded_rows;                  // of a head in delta and dq_sum
+  int offset, lowest, highest;       // a query sees a key when lowest <= key - (query + offset) <= highest
+  int key_blocks, heads_in_section;  // the order of blocks, see key_block
+  float scale, scale_log2;
+  const float *lse, *delta;
+  float* dq_sum;
+  char* turns;  // dq, where the turns of deterministic sums are kept until it is written; null when any order will do
+  int64_t turn_batch, turn_head, turn_token;  // strides, in bytes
+};
+
+struct KeyBlock {
+  int first, head, batch;
+};
+
+// Blocks that run together share the queries and sums of a few heads, which stay in L2. Within such a section those
+// that meet the most queries come first when causal.
+__device__ __forceinline__ KeyBlock key_block(const BackwardProblem& problem, int keys) {
+  const int per_section = problem.heads_in_section * problem.key_blocks, index = static_cast<int>(blockIdx.x);
+  const int section = index / per_section, within = index % per_section;
+  const int first_head = section * problem.heads_in_section;
+  const int width = min(problem.heads_in_section, problem.batch * problem.kv_heads - first_head);
+  const int head = first_head + within % width;
+  return {within / width * keys, head % problem.kv_heads, head / problem.kv_heads};
+}
+
+// The tiles of kRows queries that a block of keys meets, those of each head of its group, last rows first.
+template <int kRows>
+struct QueryWalk {
+  __device__ QueryWalk(const BackwardProblem& problem, const KeyBlock& block, int keys) {
+    const int last_key = min(block.first + keys, problem.kv_length) - 1;
+    const int begin = max(block.first - problem.offset - problem.highest, 0);
+    const int end = min(last_key - problem.offset - problem.lowest + 1, problem.q_length);
+    const int group = problem.heads / problem.kv_heads;
+    first_row = begin / kRows * kRows;
+    last_row = (end - 1) / kRows * kRows;
+    steps = begin < end ? group * ((last_row - first_row) / kRows + 1) : 0;
+    head = block.head * group;
+    row = last_row;
+  }
+
+  __device__ __forceinline__ void advance() {
+    row -= kRows;
+    if (row < first_row) row = last_row, ++head;
+  }
+
+  int first_row, last_row, steps;
+  int head, row;
+};
+
+// What the consumers need to know of a tile of queries: log2 of the sums of exponentials, D, and where it stands.
+template <int kRows>
+struct QueryRows {
+  float lse[kRows], delta[kRows];
+  int head, row;
+};
+
+// Writes the rows of one tile, by one warp. A query that sees no key, or that is none, gets probabilities of zero.
+template <int kRows>
+__device__ __forceinline__ void load_query_rows(QueryRows<kRows>& rows, const BackwardProblem& problem, int batch,
+                                                const QueryWalk<kRows>& at, ptx::Barrier& empty, uint32_t parity) {
+  const int64_t head = int64_t{batch} * problem.heads + at.head;
+  float lse[kRows / 32], delta[kRows / 32];
+#pragma unroll
+  for (int i = 0; i < kRows / 32; ++i) {
+    const int row = at.row + i * 32 + threadIdx.x % 32;
+    lse[i] = row < problem.q_length ? problem.lse[head * problem.q_length + row] : -INFINITY;
+    delta[i] = problem.delta[head * problem.rounded_rows + row];
+  }
+  ptx::barrier_wait(empty, parity);
+#pragma unroll
+  for (int i = 0; i < kRows / 32; ++i) {
+    const int row = i * 32 + threadIdx.x % 32;
+    rows.lse[row] = lse[i] == -INFINITY ? INFINITY : lse[i] * kLog2E;
+    rows.delta[row] = delta[i];
+  }
+  if (threadIdx.x % 32 == 0) rows.head = at.head, rows.row = at.row;
+}
+
+// A warpgroup's part of a tile of scores: kColumns queries by 64 keys, keys along the rows.
+struct ScorePlace {
+  int difference;  // of this lane's first key and first query, as `lowest` and `highest` count it
+  int keys_left;   // from this lane's first key to the end of the keys
+};
+
+__device__ __forceinline__ ScorePlace score_place(const BackwardProblem& problem, int first_key, int first_row) {
+  const int lane = threadIdx.x % 32, key = first_key + threadIdx.x % kWarpgroup / 32 * 16 + lane / 4;
+  return {key - (first_row + lane % 4 * 2 + problem.offset), problem.kv_length - key};
+}
+
+// Clears the probabilities of pairs that do not see each other.
+template <int kCount>
+__device__ __forceinline__ void hide_pairs(float (&p)[kCount], const BackwardProblem& problem, ScorePlace place) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const int key = i / 2 % 2 * 8, query = i / 4 * 8 + i % 2;
+    const int difference = place.difference + key - query;
+    const bool visible = difference >= problem.lowest && difference <= problem.highest && key < place.keys_left;
+    p[i] = visible ? p[i] : 0.0f;
+  }
+}
+
+__device__ __forceinline__ bool has_hidden_pairs(const BackwardProblem& problem, int first_key, int keys, int first_row,
+                                                 int rows) {
+  const int difference = first_key - (first_row + problem.offset);
+  return difference - (rows - 1) < problem.lowest || difference + keys - 1 > problem.highest ||
+         first_key + keys > problem.kv_length;
+}
+
+// dq_sum holds each 64 rows of a head as columns of eight: a column is the 128 vectors of four floats that the lanes of
+// a warpgroup have of it after a product.
+inline constexpr int kSumColumn = 8, kSumRows = kWarpgroupRows;
+
+__device__ __forceinline__ float* dq_sum_tile(const BackwardProblem& problem, int batch, int head, int row) {
+  const int64_t first = (int64_t{batch} * problem.heads + head) * problem.rounded_rows + row;
+  return problem.dq_sum + first * problem.head_size;
+}
+
+// Adds a warpgroup's 64 x (2 kCount) product to the columns from `column` on of a tile.
+template <int kCount>
+__device__ __forceinline__ void add_to_dq(float* tile, const float (&d)[kCount], int column, int head_size) {
+  float* vectors = tile + int64_t{column} * kSumRows + threadIdx.x % kWarpgroup * 4;
+#pragma unroll
+  for (int i = 0; i < kCount / 4; ++i) {
+    if (column + i * kSumColumn < head_size) ptx::add_vector(vectors + i * kSumColumn * kSumRows, &d[4 * i]);
+  }
+}
+
+// In turns, so that the sum has the same bits on every run: blocks of keys add to a tile in the order in which they
+// were launched. `part` tells the warpgroups apart that add to one tile.
+struct Turn {
+  uint32_t* counter;
+  uint32_t number;
+};
+
+__device__ __forceinline__ Turn turn_of(const BackwardProblem& problem, const KeyBlock& block, int keys, int head,
+                                        int row, int part) {
+  char* counter =
+      problem.turns + block.batch * problem.turn_batch + head * problem.turn_head + row * problem.turn_token;
+  const int first_key = max(row + problem.offset + problem.lowest, 0);
+  return {reinterpret_cast<uint32_t*>(counter) + part, static_cast<uint32_t>(block.first / keys - first_key / keys)};
+}
+
+// By all threads of a warpgroup.
+__device__ __forceinline__ void await_turn(const Turn& turn, int barrier) {
+  if (threadIdx.x % kWarpgroup == 0) {
+    while (ptx::load_acquire(turn.counter) != turn.number) {
+    }
+  }
+  ptx::named_barrier(barrier, kWarpgroup);
+}
+__device__ __forceinline__ void end_turn(const Turn& turn, int barrier) {
+  __threadfence();
+  ptx::named_barrier(barrier, kWarpgroup);
+  if (threadIdx.x % kWarpgroup == 0) ptx::store_release(turn.counter, turn.number + 1);
+}
+
+// Rounds a warpgroup's 64 rows of sums into panels of kRows lines, of which its own start at `first`.
+template <class T, int kRows, int kPanels>
+__device__ __forceinline__ void store_rows(T (&tile)[kPanels][kRows][kLine], const float (&sum)[kPanels * kLine / 2],
+                                           int first, float scale) {
+  const int lane = threadIdx.x % 32, row = threadIdx.x % kWarpgroup / 32 * 16 + lane % 16;
+#pragma unroll
+  for (int j = 0; j < kPanels * kLine / 8; j += 2) {
+    const float* d = sum + j * 4;
+    const int vector = (j % 8 + lane / 16) ^ (row % 8);
+    ptx::store_matrices(&tile[j / 8][first + row][vector * 8], ptx::pack<T>(d[0] * scale, d[1] * scale),
+                        ptx::pack<T>(d[2] * scale, d[3] * scale), ptx::pack<T>(d[4] * scale, d[5] * scale),
+                        ptx::pack<T>(d[6] * scale, d[7] * scale));
+  }
+}
+
+// Launches of the main kernel, one file for each kind of tiling.
+void attention_backward_hopper_registers(const AttentionBackwardArgs&, const BackwardProblem&, Stream);  // D_h <= 128
+void attention_backward_hopper_shared(const AttentionBackwardArgs&, const BackwardProblem&, Stream);     // D_h <= 256
+
+// Tensor maps for tiles of `rows` queries and `keys` keys; dk and dv leave 64 rows at a time.
+inline BackwardMaps backward_maps(const AttentionBackwardArgs& args, int rows, int keys) {
+  const AttentionArgs& f = args.forward;
+  const auto queries = [&](const void* data, const AttentionStrides& strides) {
+    return attention_map(data, strides, f.batch, f.heads, f.q_length, f.head_size, f.dtype, rows);
+  };
+  const auto key_rows = [&](const void* data, const AttentionStrides& strides, int lines) {
+    return attention_map(data, strides, f.batch, f.kv_heads, f.kv_length, f.head_size, f.dtype, lines);
+  };
+  return {queries(f.q, f.q_strides),
+          key_rows(f.k, f.k_strides, keys),
+          key_rows(f.v, f.v_strides, keys),
+          queries(args.dout, args.dout_strides),
+          key_rows(args.dk, args.dk_strides, kWarpgroupRows),
+          key_rows(args.dv, args.dv_strides, kWarpgroupRows)};
+}
+
+}  // namespace rooflab::kernels
