@@ -1,0 +1,204 @@
+// v1: FlashAttention-2's backward on plain multiply-adds, the same on every run: nothing is added up between blocks.
+// One launch gives dQ, a block for 64 queries that walks over the keys they see; one gives dK and dV, a block for 32
+// keys that walks over the queries which see them, of all heads that share the keys. Both recompute the scores, so
+// seven products stand where five would do. The two launches are mirror images: rows that stay against rows that
+// stream. Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
+#include "kernels/attention/attention_backward_tile.cuh"
+#include "kernels/attention/attention_fma_tile.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+using namespace fma_tile;
+
+enum class Side { kQueries, kKeys };  // whose rows stay, and whose gradients come out
+
+// Rows of a thread: fewer where there is more to sum up in registers.
+template <int kChunks, Side kSide>
+constexpr int kPerThread = kChunks == 4 || kSide == Side::kKeys ? 4 : 8;
+
+template <int kChunks, Side kSide>
+struct Shared {
+  static constexpr int kRows = Place<kPerThread<kChunks, kSide>>::kRows;
+  RowTile<kRows, kChunks * kChunk> a, b;  // q and dout, or k and v
+  RowTile<kRows, kChunk> weights;         // P or dS, transposed on the side of the keys
+  Chunk chunk;                            // of k and v, or of q and dout
+};
+
+template <class T, int kChunks, Side kSide>
+__global__ void __launch_bounds__(kThreads, kChunks == 2 && kSide == Side::kKeys ? 3 : 2)
+    attention_backward_cuda_v1_flash_kernel(const __grid_constant__ AttentionBackwardArgs args) {
+  constexpr bool kOfKeys = kSide == Side::kKeys;
+  constexpr int kWidth = kChunks * kChunk, kRows = Shared<kChunks, kSide>::kRows, kOwn = kPerThread<kChunks, kSide>;
+  extern __shared__ __align__(16) unsigned char shared_bytes[];
+  auto& shared = *reinterpret_cast<Shared<kChunks, kSide>*>(shared_bytes);
+
+  const AttentionArgs& forward = args.forward;
+  const Visibility visibility(forward);
+  const int64_t heads = kOfKeys ? forward.kv_heads : forward.heads, group = forward.heads / forward.kv_heads;
+  const int tiles = ((kOfKeys ? visibility.kv_length : visibility.q_length) + kRows - 1) / kRows;
+  const int64_t batch = blockIdx.x / tiles / heads, own_head = blockIdx.x / tiles % heads;
+  // Those that see the most, or are seen by the most, start first.
+  const int tile = static_cast<int>(blockIdx.x) % tiles, first_row = (kOfKeys ? tile : tiles - 1 - tile) * kRows;
+  const auto tensor = [&]<class E>(E* data, const AttentionStrides& strides, int64_t head, int64_t rows) {
+    return HeadRows<E>(data, strides, batch, head, rows, forward.head_size);
+  };
+  const auto queries_of = [&](const void* data, const AttentionStrides& strides, int64_t head) {
+    return tensor(static_cast<const T*>(data), strides, head, forward.q_length);
+  };
+  const auto keys_of = [&](const void* data, const AttentionStrides& strides, int64_t head) {
+    return tensor(static_cast<const T*>(data), strides, head, forward.kv_length);
+  };
+  const int64_t kv_head = kOfKeys ? own_head : own_head / group;
+  const auto k = keys_of(forward.k, forward.k_strides, kv_head), v = keys_of(forward.v, forward.v_strides, kv_head);
+  const Place<kOwn> place;
+
+  float first_gradient[kChunks][kOwn][kColumns] = {};  // dQ or dK
+  [[maybe_unused]] float dv[kChunks][kOwn][kColumns] = {};
+  const auto range = kOfKeys ? visibility.queries_of_tile(first_row, kRows) : visibility.keys_of_tile(first_row, kRows);
+
+  for (int64_t head = kOfKeys ? own_head * group : own_head; head < (kOfKeys ? (own_head + 1) * group : own_head + 1);
+       ++head) {
+    const auto q = queries_of(forward.q, forward.q_strides, head);
+    const auto dout = queries_of(args.dout, args.dout_strides, head);
+    const ExplicitMask<T> mask(forward, batch, head);
+    const QueryStatistics statistics(args, batch, head);
+    if (!kOfKeys || head == own_head * group) {
+      load_resident(shared.a, kOfKeys ? k : q, first_row);
+      load_resident(shared.b, kOfKeys ? v : dout, first_row);
+    }
+    const HeadRows<const T>&a_stream = kOfKeys ? q : k, &b_stream = kOfKeys ? dout : v;
+
+    for (int first_column = range.begin / kChunk * kChunk; first_column < range.end; first_column += kChunk) {
+      float p[kOwn][kColumns] = {}, ds[kOwn][kColumns] = {};
+      const auto write_weights = [&](const float(&from)[kOwn][kColumns]) {
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < kOwn; ++i) {
+#pragma unroll
+          for (int j = 0; j < kColumns; ++j) *shared.weights.at(place.row(i), place.x + 16 * j) = from[i][j];
+        }
+        __syncwarp();
+      };
+
+      for (int c = 0; c * kChunk < k.columns; ++c) {
+        next_chunk(shared.chunk, a_stream, first_column, c * kChunk);
+        multiply_transposed<kWidth>(p, shared.a.at(place.first, c * kChunk), shared.chunk, place.x,
+                                    min(k.columns - c * kChunk, kChunk));
+      }
+      const int first_query = kOfKeys ? first_column : first_row, first_key = kOfKeys ? first_row : first_column;
+      const bool whole = !mask.exists() && visibility.all_visible(first_query, kOfKeys ? kChunk : kRows, first_key,
+                                                                  kOfKeys ? kRows : kChunk);
+      constexpr int kOwnQueries = kOfKeys ? kColumns : kOwn;
+      const auto own_query = [&](int n) {
+        return kOfKeys ? first_column + place.x + 16 * n : first_row + place.row(n);
+      };
+      float lse[kOwnQueries], delta[kOwnQueries];
+#pragma unroll
+      for (int n = 0; n < kOwnQueries; ++n) {
+        lse[n] = statistics.lse(own_query(n));
+        delta[n] = statistics.delta(own_query(n));
+      }
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) {
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) {
+          const int query = own_query(kOfKeys ? j : i);
+          const int key = kOfKeys ? first_row + place.row(i) : first_column + place.x + 16 * j;
+          const float score = p[i][j] * forward.scale, query_lse = lse[kOfKeys ? j : i];
+          if (whole) {
+            p[i][j] = exp_difference(score, query_lse);
+          } else {
+            const bool sees = query < visibility.q_length && visibility.sees(query, key);
+            p[i][j] = sees ? exp_difference(mask.apply(score, query, key), query_lse) : 0;
+          }
+        }
+      }
+
+      if constexpr (kOfKeys) write_weights(p);
+#pragma unroll(kOfKeys ? kChunks : 1)
+      for (int c = 0; c < kChunks; ++c) {
+        if (c * kChunk >= k.columns) break;
+        next_chunk(shared.chunk, b_stream, first_column, c * kChunk);
+        multiply_transposed<kWidth>(ds, shared.b.at(place.first, c * kChunk), shared.chunk, place.x,
+                                    min(k.columns - c * kChunk, kChunk));
+        if constexpr (kOfKeys) multiply(dv[c], shared.weights.at(place.first, 0), shared.chunk, place.x);
+      }
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) {
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) {
+          ds[i][j] = p[i][j] * (ds[i][j] - delta[kOfKeys ? j : i]) * forward.scale;
+        }
+      }
+
+      write_weights(ds);
+#pragma unroll
+      for (int c = 0; c < kChunks; ++c) {
+        if (c * kChunk >= k.columns) break;
+        next_chunk(shared.chunk, a_stream, first_column, c * kChunk);
+        multiply(first_gradient[c], shared.weights.at(place.first, 0), shared.chunk, place.x);
+      }
+    }
+  }
+
+  const auto write = [&](void* data, const AttentionStrides& strides, const float(&sum)[kChunks][kOwn][kColumns]) {
+    const auto to = tensor(static_cast<T*>(data), strides, own_head, kOfKeys ? forward.kv_length : forward.q_length);
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+#pragma unroll
+      for (int c = 0; c < kChunks; ++c) {
+        store_four(to, first_row + place.row(i), c * kChunk + 4 * place.x, sum[c][i], 1);
+      }
+    }
+  };
+  if constexpr (kOfKeys) {
+    write(args.dk, args.dk_strides, first_gradient);
+    write(args.dv, args.dv_strides, dv);
+  } else {
+    write(args.dq, args.dq_strides, first_gradient);
+  }
+}
+
+template <class T, int kChunks, Side kSide>
+void launch(const AttentionBackwardArgs& args, Stream stream) {
+  const AttentionArgs& forward = args.forward;
+  const bool of_keys = kSide == Side::kKeys;
+  constexpr auto kernel = attention_backward_cuda_v1_flash_kernel<T, kChunks, kSide>;
+  constexpr int kShared = sizeof(Shared<kChunks, kSide>), kRows = Shared<kChunks, kSide>::kRows;
+  const int64_t tiles = ((of_keys ? forward.kv_length : forward.q_length) + kRows - 1) / kRows;
+  const int64_t blocks = forward.batch * (of_keys ? forward.kv_heads : forward.heads) * tiles;
+  if (blocks == 0) return;
+  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
+  kernel<<<static_cast<unsigned>(blocks), kThreads, kShared, attention_stream(stream)>>>(args);
+  cuda_check_launch("attention_backward");
+}
+
+template <class T>
+void launch(const AttentionBackwardArgs& args, Stream stream) {
+  launch_delta<T>(args, stream);
+  if (args.forward.head_size <= 2 * kChunk) {
+    launch<T, 2, Side::kQueries>(args, stream);
+    launch<T, 2, Side::kKeys>(args, stream);
+  } else {
+    launch<T, 4, Side::kQueries>(args, stream);
+    launch<T, 4, Side::kKeys>(args, stream);
+  }
+}
+
+}  // namespace
+
+bool attention_backward_cuda_v1_accepts(const AttentionBackwardArgs& args) {
+  return args.forward.dtype != DType::kFloat64 && args.forward.head_size <= 4 * kChunk &&
+         attention_fits_int32(args.forward);
+}
+
+void attention_backward_cuda_v1_flash(const AttentionBackwardArgs& args, Stream stream) {
+  switch (args.forward.dtype) {
+    case DType::kFloat16: return launch<__half>(args, stream);
+    case DType::kBFloat16: return launch<__nv_bfloat16>(args, stream);
+    default: return launch<float>(args, stream);
+  }
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,149 @@
+// Tiles of the v1 rungs, forward and backward: products of 64 x 64 x 64 on plain multiply-adds, float32 in shared
+// memory whatever the tensors hold.
+//
+// 128 threads share the rows of a tile of scores: a warp owns whole rows, so that what is done along a row needs no
+// other warp. Lane 2 x + y has, of its warp's rows, those of parity y, and of every 64 columns
+//   columns x, x + 16, x + 32, x + 48   in a tile of scores,
+//   columns 4 x to 4 x + 3              in a tile of an output.
+// Every load from shared memory brings four floats; 12 of them feed 128 multiply-adds.
+#pragma once
+
+#include "kernels/attention/attention_tile.cuh"
+
+namespace rooflab::kernels::fma_tile {
+
+constexpr int kThreads = 128, kWarps = kThreads / 32;
+constexpr int kChunk = 64;                // rows of a streamed tile, and columns that are brought at a time
+constexpr int kChunkStride = kChunk + 4;  // sixteen rows of a column of vectors lie in different banks
+constexpr int kColumns = 4;               // of 64, of each thread
+
+// A tile that threads read along their rows. Two parities are read at a time: the odd rows stand 16 banks further on.
+template <int kRows, int kWidth>
+struct RowTile {
+  static constexpr int kOdd = kRows / 2 * kWidth + 16;
+  float data[kRows * kWidth + 16];
+
+  __device__ __forceinline__ float* at(int row, int column) {
+    return data + row / 2 * kWidth + row % 2 * kOdd + column;
+  }
+};
+
+// Where a thread stands: kPerThread rows from `row` on, every other one.
+template <int kPerThread>
+struct Place {
+  static constexpr int kRows = kWarps * 2 * kPerThread;
+  const int x = threadIdx.x % 32 / 2;
+  const int first = threadIdx.x / 32 * 2 * kPerThread + threadIdx.x % 2;
+  __device__ __forceinline__ int row(int i) const { return first + 2 * i; }
+};
+
+// Brings kRows x 64 elements to shared memory, as floats; outside the tensor they are zero. `to(row, column)` says
+// where an element goes. What hides the wait are other blocks.
+template <int kRows, class T, class To>
+__device__ __forceinline__ void load_chunk(const HeadRows<const T>& from, int first_row, int first_column, To&& to) {
+  const int rows = from.rows - first_row, columns = from.columns - first_column;
+  const auto load = [&]<int kWidth>() {
+    constexpr int kWide = kChunk / kWidth, kStep = kThreads / kWide;
+    const int column = threadIdx.x % kWide * kWidth;
+#pragma unroll 4
+    for (int row = threadIdx.x / kWide; row < kRows; row += kStep) {
+      Vector<T, kWidth> held = {};
+      if (row < rows && column < columns) {
+        held = load_vector<kWidth>(from.at(first_row + row, first_column + column));
+      }
+      store_vector(to(row, column), to_float(held));
+    }
+  };
+  constexpr int kWidest = kVectorWidth<T>;
+  from.template has_vectors<kWidest>() ? load.template operator()<kWidest>() : load.template operator()<1>();
+}
+
+using Chunk = float[kChunk][kChunkStride];
+
+// Replaces the chunk, which everybody has to be done with.
+template <class T>
+__device__ __forceinline__ void next_chunk(Chunk& chunk, const HeadRows<const T>& from, int first_row,
+                                           int first_column) {
+  __syncthreads();
+  load_chunk<kChunk>(from, first_row, first_column, [&](int r, int c) { return &chunk[r][c]; });
+  __syncthreads();
+}
+
+// Rows of a tensor that stay: all their columns at once.
+template <class T, int kRows, int kWidth>
+__device__ __forceinline__ void load_resident(RowTile<kRows, kWidth>& tile, const HeadRows<const T>& from,
+                                              int first_row) {
+  for (int column = 0; column < kWidth; column += kChunk) {
+    load_chunk<kRows>(from, first_row, column, [&](int r, int c) { return tile.at(r, column + c); });
+  }
+}
+
+__device__ __forceinline__ float4 four(const float* from) { return *reinterpret_cast<const float4*>(from); }
+
+// sum[i][j] += rows[i] . chunk[x + 16 j], over `depth` columns. `rows` is this thread's first row, kWidth floats apart
+// from its next.
+template <int kWidth, int kPerThread>
+__device__ __forceinline__ void multiply_transposed(float (&sum)[kPerThread][kColumns], const float* rows,
+                                                    const Chunk& chunk, int x, int depth) {
+#pragma unroll 1
+  for (int d = 0; d < depth; d += 4) {
+    float4 b[kColumns];
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) b[j] = four(&chunk[x + 16 * j][d]);
+#pragma unroll
+    for (int i = 0; i < kPerThread; ++i) {
+      const float4 a = four(rows + i * kWidth + d);
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        sum[i][j] += a.x * b[j].x;
+        sum[i][j] += a.y * b[j].y;
+        sum[i][j] += a.z * b[j].z;
+        sum[i][j] += a.w * b[j].w;
+      }
+    }
+  }
+}
+
+// sum[i][:] += sum_k rows[i][k] chunk[k][4 x : 4 x + 4]: an output from a tile of scores.
+template <int kPerThread>
+__device__ __forceinline__ void multiply(float (&sum)[kPerThread][kColumns], const float* rows, const Chunk& chunk,
+                                         int x) {
+#pragma unroll 1
+  for (int k = 0; k < kChunk; k += 4) {
+    float4 b[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) b[j] = four(&chunk[k + j][4 * x]);
+#pragma unroll
+    for (int i = 0; i < kPerThread; ++i) {
+      const float4 a = four(rows + i * kChunk + k);
+      const float weights[4] = {a.x, a.y, a.z, a.w};
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        sum[i][0] += weights[j] * b[j].x;
+        sum[i][1] += weights[j] * b[j].y;
+        sum[i][2] += weights[j] * b[j].z;
+        sum[i][3] += weights[j] * b[j].w;
+      }
+    }
+  }
+}
+
+// Four neighbours of a row of an output; those past the end of the row fall away.
+template <class T>
+__device__ __forceinline__ void store_four(const HeadRows<T>& to, int row, int column, const float (&values)[4],
+                                           float factor) {
+  if (row >= to.rows || column >= to.columns) return;
+  Vector<T, 4> rounded;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) rounded[e] = from_float<T>(values[e] * factor);
+  if (to.template has_vectors<4>()) {
+    store_vector(to.at(row, column), rounded);
+  } else {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      if (column + e < to.columns) to.at(row, column)[e] = rounded[e];
+    }
+  }
+}
+
+}  // namespace rooflab::kernels::fma_tile

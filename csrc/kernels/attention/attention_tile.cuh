@@ -1,0 +1,129 @@
+// What the CUDA rungs of attention and its backward share: one head's rows in memory, which pairs of query and key see
+// each other, and the explicit mask.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/cuda_check.cuh"
+#include "kernels/attention/attention.h"
+#include "kernels/common/vector_load.cuh"
+
+namespace rooflab::kernels {
+
+constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+
+inline cudaStream_t attention_stream(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
+
+// Rows, keys and tiles are counted in 32 bits; offsets are 64-bit everywhere.
+inline bool attention_fits_int32(const AttentionArgs& args) {
+  constexpr int64_t kMax = 1 << 29;
+  return args.q_length + args.kv_length <= kMax &&
+         args.batch * args.heads * ((args.q_length + args.kv_length) / 16 + 1) <= kMax;
+}
+
+inline bool attention_is_empty(const AttentionArgs& args) {
+  return args.batch == 0 || args.heads == 0 || args.q_length == 0;
+}
+
+// The rows of one head of one batch: of q, k, v, out or a gradient.
+template <class T>
+struct HeadRows {
+  __device__ HeadRows(T* tensor, const AttentionStrides& strides, int64_t batch, int64_t head, int64_t rows,
+                      int64_t columns)
+      : data(tensor + batch * strides.batch + head * strides.head),
+        stride(strides.token),
+        rows(static_cast<int>(rows)),
+        columns(static_cast<int>(columns)) {}
+
+  __device__ __forceinline__ T* at(int row, int column) const { return data + row * stride + column; }
+
+  // True when vectors of kWidth elements are aligned, and lie wholly inside or outside a row.
+  template <int kWidth>
+  __device__ __forceinline__ bool has_vectors() const {
+    constexpr int kBytes = kWidth * sizeof(T);
+    return columns % kWidth == 0 && reinterpret_cast<uintptr_t>(data) % kBytes == 0 && stride * sizeof(T) % kBytes == 0;
+  }
+
+  T* data;
+  int64_t stride;
+  int rows, columns;
+};
+
+// Which queries and keys see each other, the explicit mask aside.
+struct Visibility {
+  struct Range {
+    int begin, end;
+  };
+
+  __device__ explicit Visibility(const AttentionArgs& args)
+      : q_length(static_cast<int>(args.q_length)),
+        kv_length(static_cast<int>(args.kv_length)),
+        window(static_cast<int>(args.window < args.q_length + args.kv_length ? args.window
+                                                                             : args.q_length + args.kv_length)),
+        reach(args.is_causal ? 1 : window),
+        is_causal(args.is_causal) {}
+
+  // The keys that query i sees; end <= begin when none.
+  __device__ __forceinline__ Range keys(int i) const {
+    const KeyRange range = visible_keys(i, q_length, kv_length, is_causal, window);
+    return {static_cast<int>(range.begin), static_cast<int>(range.end)};
+  }
+
+  __device__ __forceinline__ bool sees(int i, int j) const {
+    const int ahead = j - (i + kv_length - q_length);
+    return j < kv_length && -ahead < window && ahead < reach;
+  }
+
+  // The queries that see key j: the same inequalities, solved for the query.
+  __device__ __forceinline__ Range queries(int j) const {
+    const int beside = j + q_length - kv_length;
+    return {max(is_causal ? beside : beside - window + 1, 0), min(beside + window, q_length)};
+  }
+
+  // Both bounds of keys() and queries() grow with their argument, so the first and the last row tell about a tile. Of
+  // `count` rows from `first` on, some may lie past the end.
+  __device__ __forceinline__ Range keys_of_tile(int first, int count) const {
+    return {keys(first).begin, min(keys(min(first + count, q_length) - 1).end, kv_length)};
+  }
+  __device__ __forceinline__ Range queries_of_tile(int first, int count) const {
+    return {queries(first).begin, queries(min(first + count, kv_length) - 1).end};
+  }
+  __device__ __forceinline__ bool all_visible(int query, int queries, int key, int keys_count) const {
+    return key >= keys(min(query + queries, q_length) - 1).begin && key + keys_count <= keys(query).end;
+  }
+
+  int q_length, kv_length, window, reach;  // how far back and, less one, ahead a query sees
+  bool is_causal;
+};
+
+// The explicit mask of one head of one batch.
+template <class T>
+struct ExplicitMask {
+  __device__ ExplicitMask(const AttentionArgs& args, int64_t batch, int64_t head)
+      : data(args.mask), is_bool(args.mask_is_bool), row_stride(args.mask_strides[2]), stride(args.mask_strides[3]) {
+    const int64_t offset = batch * args.mask_strides[0] + head * args.mask_strides[1];
+    if (data != nullptr) data = static_cast<const char*>(data) + offset * (is_bool ? 1 : sizeof(T));
+  }
+
+  __device__ __forceinline__ bool exists() const { return data != nullptr; }
+
+  // The score of a pair inside the matrix, hidden or added to.
+  __device__ __forceinline__ float apply(float score, int query, int key) const {
+    if (data == nullptr) return score;
+    const int64_t at = query * row_stride + key * stride;
+    if (is_bool) return static_cast<const uint8_t*>(data)[at] ? score : -INFINITY;
+    return score + to_float(static_cast<const T*>(data)[at]);
+  }
+
+  const void* data;
+  bool is_bool;
+  int64_t row_stride, stride;
+};
+
+// exp(score - shift) in base 2. The difference comes first: both may be near the lowest finite number.
+__device__ __forceinline__ float exp_difference(float score, float shift) { return exp2f((score - shift) * kLog2E); }
+
+}  // namespace rooflab::kernels
