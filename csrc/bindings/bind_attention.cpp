@@ -22,7 +22,9 @@ window : int, optional
 scale : float, optional
     1 / sqrt(D_h) when None.
 return_lse : bool
-    Also return the natural log of the sum of exponentials of the scores.
+    Also return the natural log of the sum of exponentials of the scores; no gradient flows through it.
+deterministic : bool
+    The gradients are the same bits on every run, at some cost in time.
 variant : str
     A rung of rl.variants("attention"). "v0_composed" is the textbook's: L_q x L_kv matrices, an op a step.
 
@@ -48,22 +50,23 @@ void register_attention(py::module_& m) {
   m.def(
       "attention",
       [](const Tensor& q, const Tensor& k, const Tensor& v, std::optional<Tensor> mask, bool is_causal,
-         std::optional<int64_t> window, std::optional<double> scale, bool return_lse,
+         std::optional<int64_t> window, std::optional<double> scale, bool return_lse, bool deterministic,
          std::string_view variant) -> py::object {
-        AttentionResult result = attention(q, k, v, {std::move(mask), is_causal, window, scale}, return_lse, variant);
+        AttentionResult result =
+            attention(q, k, v, {std::move(mask), is_causal, window, scale, deterministic}, return_lse, variant);
         if (!return_lse) return py::cast(std::move(result.out));
         return py::make_tuple(std::move(result.out), std::move(*result.lse));
       },
       py::arg("q"), py::arg("k"), py::arg("v"), py::arg("attn_mask") = py::none(), py::kw_only(),
       py::arg("is_causal") = false, py::arg("window") = py::none(), py::arg("scale") = py::none(),
-      py::arg("return_lse") = false, py::arg("variant") = "", kAttentionDoc);
+      py::arg("return_lse") = false, py::arg("deterministic") = false, py::arg("variant") = "", kAttentionDoc);
   m.def(
       "attention_backward",
       [](const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
          std::optional<Tensor> mask, bool is_causal, std::optional<int64_t> window, std::optional<double> scale,
          bool deterministic, std::string_view variant) {
         AttentionGradients grads = attention_backward(
-            dout, q, k, v, out, lse, {std::move(mask), is_causal, window, scale}, deterministic, variant);
+            dout, q, k, v, out, lse, {std::move(mask), is_causal, window, scale, deterministic}, variant);
         return std::make_tuple(std::move(grads.dq), std::move(grads.dk), std::move(grads.dv));
       },
       py::arg("dout"), py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"), py::arg("lse"),

@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "autograd/tape.h"
 #include "core/range.h"
+#include "ops/arithmetic.h"
 #include "ops/attention_operands.h"
 #include "ops/variant.h"
 
@@ -41,23 +43,61 @@ const Ladder<AttentionArgs> kLadder(
 
 constexpr int64_t kSoftmaxFlops = 5;  // a visible pair
 
+// Each step an op of its own, which records itself.
 AttentionResult composed_attention(const AttentionOperands& operands, bool return_lse) {
   Tensor scores = masked_scores(operands);
-  std::optional<Tensor> sees_nothing, lse;
+  std::optional<Tensor> sees_nothing;
   if (may_see_nothing(operands.args)) {  // such rows are uniform for softmax, then zero
+    const autograd::GradMode off(false);
     sees_nothing = elementwise(kEq, max(scores, {-1}, true), Scalar{-INFINITY, 0});
-    scores = where(*sees_nothing, Scalar{}, scores);
   }
+  if (sees_nothing) scores = where(*sees_nothing, Scalar{}, scores);
+  AttentionResult result;
   if (return_lse) {
+    const autograd::GradMode off(false);
     const Tensor wide = scores.dtype() == DType::kFloat64 ? scores : cast(scores, DType::kFloat32);
     const Tensor top = max(wide, {-1}, true);
-    lse = elementwise(kAdd, top, elementwise(kLog, sum(elementwise(kExp, elementwise(kSub, wide, top)), {-1}, true)));
-    if (sees_nothing) lse = where(*sees_nothing, Scalar{-INFINITY, 0}, *lse);
-    lse = lse->squeeze(-1);
+    Tensor lse = top + elementwise(kLog, sum(elementwise(kExp, wide - top), {-1}, true));
+    if (sees_nothing) lse = where(*sees_nothing, Scalar{-INFINITY, 0}, lse);
+    result.lse = lse.squeeze(-1);
   }
   Tensor weights = softmax(scores, -1);
   if (sees_nothing) weights = where(*sees_nothing, Scalar{}, weights);
-  return {heads_product(weights, operands.v), lse};
+  result.out = heads_product(weights, operands.v);
+  return result;
+}
+
+AttentionResult fused_attention(AttentionOperands& operands, bool return_lse, std::string_view variant) {
+  AttentionArgs& args = operands.args;
+  const Device device = operands.q.device();
+  AttentionResult result{empty_laid_out_like(operands.q), std::nullopt};
+  if (return_lse) result.lse = Tensor::empty({args.batch, args.heads, args.q_length}, DType::kFloat32, device);
+  Tensor partial;
+  if (const int64_t floats = kernels::attention_partial_floats(args))
+    partial = Tensor::empty({floats}, DType::kFloat32, device);
+  args.out = result.out.data();
+  args.out_strides = attention_strides(result.out);
+  args.lse = return_lse ? result.lse->data<float>() : nullptr;
+  args.partial = partial.data<float>();
+  const int64_t pairs = args.batch * args.heads * visible_pairs(args), macs = 2 * pairs * args.head_size;
+  kLadder.run(device, args,
+              Cost{macs, 2 * macs + kSoftmaxFlops * pairs, attention_bytes(operands),
+                   result.out.nbytes() + (return_lse ? result.lse->nbytes() : 0)},
+              variant);
+  return result;
+}
+
+// There are no keys, or nothing to compute.
+AttentionResult empty_attention(const AttentionOperands& operands, bool return_lse) {
+  const kernels::AttentionArgs& args = operands.args;
+  AttentionResult result{empty_laid_out_like(operands.q), std::nullopt};
+  fill(result.out, {});
+  if (return_lse) {
+    const DType wide = args.dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+    result.lse = Tensor::empty({args.batch, args.heads, args.q_length}, wide, operands.q.device());
+    fill(*result.lse, {-INFINITY, 0});
+  }
+  return result;
 }
 
 }  // namespace
@@ -66,36 +106,32 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
                           bool return_lse, std::string_view variant) {
   const OpScope scope("attention");
   AttentionOperands operands = attention_operands("attention", q, k, v, options);
-  AttentionArgs& args = operands.args;
-  const Device device = q.device();
-  const bool sees_keys = args.kv_length > 0 && operands.q.numel() > 0;
-  const bool composes = kLadder.composes(device, args, variant);
-  AttentionResult result;
-  if (sees_keys && composes) {
-    result = composed_attention(operands, return_lse);
-  } else {
-    result.out = empty_laid_out_like(operands.q);
-    if (return_lse) result.lse = Tensor::empty({args.batch, args.heads, args.q_length}, DType::kFloat32, device);
-    if (sees_keys) {
-      Tensor partial;
-      if (const int64_t floats = kernels::attention_partial_floats(args))
-        partial = Tensor::empty({floats}, DType::kFloat32, device);
-      args.out = result.out.data();
-      args.out_strides = attention_strides(result.out);
-      args.lse = result.lse ? result.lse->data<float>() : nullptr;
-      args.partial = partial.data<float>();
-      const int64_t pairs = args.batch * args.heads * visible_pairs(args), macs = 2 * pairs * args.head_size;
-      kLadder.run(device, args,
-                  Cost{macs, 2 * macs + kSoftmaxFlops * pairs, attention_bytes(operands),
-                       result.out.nbytes() + (result.lse ? result.lse->nbytes() : 0)},
-                  variant);
-    } else {
-      fill(result.out, {});
-      if (return_lse) fill(*result.lse, {-INFINITY, 0});
-    }
+  // The fused backward has no gradient for a mask.
+  const bool composes = kLadder.composes(q.device(), operands.args, variant) || autograd::recording(options.mask);
+  const bool records = autograd::recording(q, k, v) && !composes;
+  const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;
+  AttentionResult result = is_empty   ? empty_attention(operands, return_lse || records)
+                           : composes ? composed_attention(operands, return_lse)
+                                      : fused_attention(operands, return_lse || records, variant);
+  if (q.ndim() == 3) {
+    result.out = squeeze(result.out, 0);
+    if (result.lse) result.lse = result.lse->squeeze(0);
   }
-  if (q.ndim() == 4) return result;
-  return {result.out.select(0, 0), result.lse ? std::optional(result.lse->select(0, 0)) : std::nullopt};
+  if (records) {
+    AttentionOptions unmasked = options;
+    unmasked.mask.reset();
+    autograd::record("attention", result.out, {q, k, v},
+                     autograd::saving(q, k, v, result.out, result.lse, options.mask),
+                     [unmasked](const Gradients& dout, const Tensor& q, const Tensor& k, const Tensor& v,
+                                const Tensor& out, const Tensor& lse, const Tensor& mask) -> Tensors {
+                       AttentionOptions options = unmasked;
+                       if (mask.defined()) options.mask = mask;
+                       AttentionGradients grads = attention_backward(dout, q, k, v, out, lse, options);
+                       return {grads.dq, grads.dk, grads.dv};
+                     });
+  }
+  if (!return_lse) result.lse.reset();
+  return result;
 }
 
 }  // namespace rooflab

@@ -5,6 +5,7 @@
 
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/arithmetic.h"
 #include "ops/attention_operands.h"
 #include "ops/compulsory_bytes.h"
 #include "ops/variant.h"
@@ -48,10 +49,9 @@ AttentionGradients composed_backward(const AttentionOperands& operands, const Te
     return matmul(grouped(a).transpose(-2, -1), grouped(b));
   };
   const Tensor shift = cast(where(elementwise(kEq, lse, Scalar{-INFINITY, 0}), Scalar{}, lse), dout.dtype());
-  const Tensor p = elementwise(kExp, elementwise(kSub, masked_scores(operands), shift.unsqueeze(-1)));
+  const Tensor p = elementwise(kExp, masked_scores(operands) - shift.unsqueeze(-1));
   const Tensor dp = heads_product(dout, operands.v.transpose(-2, -1));
-  const Tensor d = sum(elementwise(kMul, out, dout), {-1}, true);
-  const Tensor ds = elementwise(kMul, elementwise(kMul, p, elementwise(kSub, dp, d)), Scalar{operands.args.scale, 0});
+  const Tensor ds = p * (dp - sum(out * dout, {-1}, true)) * operands.args.scale;
   return {heads_product(ds, operands.k), transposed_product(ds, operands.q), transposed_product(p, dout)};
 }
 
@@ -81,7 +81,7 @@ void check_lse(const Tensor& lse, const Tensor& q) {
 
 AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, const Tensor& k, const Tensor& v,
                                       const Tensor& out_in, const Tensor& lse_in, const AttentionOptions& options,
-                                      bool deterministic, std::string_view variant) {
+                                      std::string_view variant) {
   const OpScope scope("attention_backward");
   const AttentionOperands operands = attention_operands("attention_backward", q, k, v, options);
   check_like("dout", dout_in, q);
@@ -92,7 +92,7 @@ AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, co
 
   AttentionBackwardArgs args{};
   args.forward = operands.args;
-  args.deterministic = deterministic;
+  args.deterministic = options.deterministic;
   const kernels::AttentionArgs& forward = args.forward;
   AttentionGradients grads;
   if (operands.q.numel() == 0 || operands.k.numel() == 0) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/tensor_check.h"
+#include "ops/arithmetic.h"
 #include "ops/compulsory_bytes.h"
 
 namespace rooflab {
@@ -28,17 +29,17 @@ void check_heads(const char* op, const char* argument, const Tensor& x, const Te
 
 Tensor expanded_mask(const char* op, const Tensor& mask, const Tensor& q, const Tensor& k) {
   check_same_device(op, q, mask);
-  RL_CHECK(mask.dtype() == DType::kBool || mask.dtype() == q.dtype(), op, "attn_mask: expected bool or ", name(q.dtype()),
-           ", got ", name(mask.dtype()));
+  RL_CHECK(mask.dtype() == DType::kBool || mask.dtype() == q.dtype(), op, "attn_mask: expected bool or ",
+           name(q.dtype()), ", got ", name(mask.dtype()));
   const Shape scores{q.size(0), q.size(1), q.size(2), k.size(2)};
   RL_CHECK(mask.ndim() <= 4 && broadcast_shapes(op, mask.shape(), scores) == scores, op,
            "attn_mask: expected a shape that broadcasts to (B, H, L_q, L_kv) = ", scores, ", got ", mask.shape());
-  return mask.expand(scores);
+  return expand(mask, scores);
 }
 
 }  // namespace
 
-Tensor as_heads(const Tensor& x) { return with_adjacent_elements(x.ndim() == 3 ? x.unsqueeze(0) : x); }
+Tensor as_heads(const Tensor& x) { return with_adjacent_elements(x.ndim() == 3 ? unsqueeze(x, 0) : x); }
 
 kernels::AttentionStrides attention_strides(const Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
 
@@ -112,14 +113,12 @@ Tensor heads_product(const Tensor& a, const Tensor& b) {
 Tensor masked_scores(const AttentionOperands& operands) {
   const kernels::AttentionArgs& args = operands.args;
   const Scalar hidden{-INFINITY, 0};
-  Tensor scores =
-      elementwise(ElementwiseOp::kMul, heads_product(operands.q, operands.k.transpose(-2, -1)), Scalar{args.scale, 0});
+  Tensor scores = heads_product(operands.q, transpose(operands.k, -2, -1)) * args.scale;
   if (args.is_causal || args.window < args.q_length + args.kv_length)
     scores = where(attention_mask(args.q_length, args.kv_length, args.is_causal, args.window, scores.device()), scores,
                    hidden);
   if (!operands.mask) return scores;
-  return args.mask_is_bool ? where(*operands.mask, scores, hidden)
-                           : elementwise(ElementwiseOp::kAdd, scores, *operands.mask);
+  return args.mask_is_bool ? where(*operands.mask, scores, hidden) : scores + *operands.mask;
 }
 
 bool may_see_nothing(const kernels::AttentionArgs& args) {

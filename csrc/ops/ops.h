@@ -56,6 +56,7 @@ struct AttentionOptions {
   bool is_causal = false;
   std::optional<int64_t> window;  // keys nearer than this are seen
   std::optional<double> scale;    // 1 / sqrt(D_h) when empty
+  bool deterministic = false;     // the gradients are the same bits on every run
 };
 struct AttentionResult {
   Tensor out;                 // q's shape and layout
@@ -68,13 +69,13 @@ struct AttentionGradients {
 };
 AttentionGradients attention_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v,
                                       const Tensor& out, const Tensor& lse, const AttentionOptions& options,
-                                      bool deterministic, std::string_view variant = {});
+                                      std::string_view variant = {});
 
 // As torch.matmul: 1-D operands, 2-D, and batches that broadcast; transposed operands without a copy.
 Tensor matmul(const Tensor& a, const Tensor& b, std::string_view variant = {});
 void set_cpu_blas_loader(void (*loader)());  // calls kernels::set_cpu_blas when `library` is first asked for
 
-// Takes `gradients` of `outputs`, 1 where not defined, back to the leaves' grad or to `inputs` alone (autograd/engine.h).
+// Takes `gradients` of `outputs` (1 where not defined) back to the leaves, or to `inputs` alone (autograd/engine.h).
 void backward(const Tensors& outputs, Tensors gradients, bool retain_graph);
 Tensors grad(const Tensors& outputs, Tensors gradients, const Tensors& inputs, bool retain_graph);
 
