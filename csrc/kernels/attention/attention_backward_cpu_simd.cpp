@@ -1,10 +1,277 @@
-// The vectorised rung of attention's backward pass on the CPU.
+// attention_backward_cpu_v2_flash_simd: all five products by the register tile of the forward pass. A block of keys
+// lies across the vector lanes, in panels of kWidth, while tiles of queries pass as rows:
+//
+//   S (rows x kWidth) = Q K^T      dP = dO V^T         K^T, V^T packed once for a block; Q and dO broadcast
+//   P = 2^(S - lse)                dS = P (dP - D)     a row's lse and D are scalars, no reduction at all
+//   dV^T (D_h x kWidth) += dO^T P  dK^T += Q^T dS      dO and Q broadcast again, a column at a time
+//   dQ (rows x D_h) += dS K                            after all panels: a depth of the whole block
+//
+// One thread works on one key head, so sums have one order. Where there are fewer heads than threads, each head's
+// blocks of keys are dealt to several threads that sum dQ apart; these sums are then added up, always in the same
+// order.
 #include "kernels/attention/attention_backward.h"
+#include "kernels/attention/attention_simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
 
-void attention_backward_cpu_v2_flash_simd(const AttentionBackwardArgs& args, Stream stream) {
-  attention_backward_cpu_v1_flash(args, stream);
+template <class T>
+class FlashBackward {
+ public:
+  static void run(const AttentionBackwardArgs& args) {
+    const AttentionArgs& forward = args.forward;
+    const int64_t tasks = forward.batch * forward.kv_heads, rows = forward.batch * forward.heads * forward.q_length;
+    const int64_t work = 5 * rows * forward.kv_length * forward.head_size;
+    const int64_t threads = larger(1, smaller(usable_threads(), work >> 20));
+    const int64_t blocks = larger(1, parts_of(forward.kv_length, kKeys));
+    const int64_t parts =
+        tasks == 0 || tasks >= 2 * threads ? 1 : smaller(smaller(threads, 2 * threads / tasks), blocks);
+
+    FlashBackward layout(args, nullptr, nullptr, parts);
+    const int64_t part_floats = round_up(rows * forward.head_size, 16);
+    float* sums = static_cast<float*>(cpu_scratch(((parts - 1) * part_floats + threads * layout.floats_) * 4));
+    float* scratch = sums + (parts - 1) * part_floats;
+    parallel_for(rows, larger(1, parts_of(rows, threads)), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) layout.start_query(row);
+    });
+    parallel_for_dynamic(tasks * parts, threads, [&](int64_t task, int64_t thread) {
+      const int64_t part = task % parts, head = task / parts;
+      FlashBackward worker(args, scratch + thread * layout.floats_, part ? sums + (part - 1) * part_floats : nullptr,
+                           parts);
+      for (int64_t block = part; block < blocks; block += parts)
+        worker.key_block(head / forward.kv_heads, head % forward.kv_heads, block * kKeys, block == part);
+    });
+    if (parts == 1 && kInPlace) return;
+    parallel_for(rows, larger(1, parts_of(rows, threads)), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) layout.finish_query(row, sums, part_floats);
+    });
+  }
+
+ private:
+  static constexpr int64_t kKeys = kNativeBytes == 64 ? 128 : 96, kRows = 64;
+  static constexpr int64_t kPitch = kKeys + 16;     // of scores: rows of a power of two would share their cache sets
+  static constexpr bool kInPlace = sizeof(T) == 4;  // dq can hold sums
+
+  FlashBackward(const AttentionBackwardArgs& args, float* scratch, float* dq_sums, int64_t parts)
+      : args_(args),
+        f_(args.forward),
+        d_h_(f_.head_size),
+        d_pitch_(round_up(d_h_, 16) + 16),
+        dq_sums_(dq_sums),
+        parts_(parts) {
+    const auto take = [&](int64_t floats) {
+      float* taken = scratch + floats_;
+      floats_ += round_up(floats, 16);
+      return taken;
+    };
+    for (float** panels : {&k_, &v_, &dk_, &dv_}) *panels = take(kKeys * d_h_);
+    k_rows_ = take(kKeys * d_pitch_);
+    q_rows_ = take(kRows * d_pitch_);
+    dout_rows_ = take(kRows * d_pitch_);
+    p_ = take(kRows * kPitch);
+    ds_ = take(kRows * kPitch);
+    rows_ = take(kWidth * d_h_);
+  }
+
+  static const T* at(const void* p, const AttentionStrides& strides, int64_t b, int64_t head, int64_t token) {
+    return static_cast<const T*>(p) + b * strides.batch + head * strides.head + token * strides.token;
+  }
+  static T* at(void* p, const AttentionStrides& strides, int64_t b, int64_t head, int64_t token) {
+    return static_cast<T*>(p) + b * strides.batch + head * strides.head + token * strides.token;
+  }
+  KeyRange visible(int64_t i) const { return visible_keys(i, f_.q_length, f_.kv_length, f_.is_causal, f_.window); }
+  // The queries that may see a key of [begin, end).
+  KeyRange seeing(int64_t begin, int64_t end) const {
+    const int64_t shift = f_.kv_length - f_.q_length;
+    const int64_t first = larger((f_.is_causal ? begin : begin - f_.window + 1) - shift, 0);
+    return {first, larger(first, smaller(end - 1 + f_.window - shift, f_.q_length))};
+  }
+
+  // Where this worker adds up dQ, and the step from token to token.
+  float* dq_sum(int64_t b, int64_t h, int64_t i) const {
+    if (dq_sums_) return dq_sums_ + ((b * f_.heads + h) * f_.q_length + i) * d_h_;
+    if constexpr (kInPlace)
+      return at(args_.dq, args_.dq_strides, b, h, i);
+    else
+      return args_.dq_sum + ((b * f_.heads + h) * attention_rounded_rows(f_.q_length) + i) * d_h_;
+  }
+
+  // D of one query.
+  void start_query(int64_t row) const {
+    const int64_t head = row / f_.q_length, b = head / f_.heads, h = head % f_.heads, i = row % f_.q_length;
+    const T* out = at(f_.out, f_.out_strides, b, h, i);
+    const T* dout = at(args_.dout, args_.dout_strides, b, h, i);
+    F32x16 total = 0;
+    for (int64_t d = 0; d < d_h_; d += F32x16::kLanes) {
+      const int64_t n = smaller(F32x16::kLanes, d_h_ - d);
+      total = n == F32x16::kLanes ? fma(load<T>(out + d), load<T>(dout + d), total)
+                                  : fma(load<T>(out + d, n), load<T>(dout + d, n), total);
+    }
+    args_.delta[head * attention_rounded_rows(f_.q_length) + i] = sum(total);
+  }
+
+  // dQ of one query: the sums of all parts.
+  void finish_query(int64_t row, const float* sums, int64_t part_floats) const {
+    const int64_t head = row / f_.q_length, b = head / f_.heads, h = head % f_.heads, i = row % f_.q_length;
+    float* total = dq_sum(b, h, i);
+    for (int64_t part = 1; part < parts_; ++part) {
+      const float* more = sums + (part - 1) * part_floats + row * d_h_;
+      for (int64_t d = 0; d < d_h_; ++d) total[d] += more[d];
+    }
+    if constexpr (!kInPlace) convert_row(at(args_.dq, args_.dq_strides, b, h, i), total, d_h_);
+  }
+
+  // dK and dV of the keys from j0 on, and what they give to dQ.
+  void key_block(int64_t b, int64_t kv_head, int64_t j0, bool first) {
+    const int64_t keys = smaller(kKeys, f_.kv_length - j0), group = f_.heads / f_.kv_heads;
+    const T* k = at(f_.k, f_.k_strides, b, kv_head, j0);
+    pack(k_, k, f_.k_strides.token, keys, f_.scale * kLog2E);
+    pack(v_, at(f_.v, f_.v_strides, b, kv_head, j0), f_.v_strides.token, keys, f_.scale);  // dS comes out scaled
+    copy_rows(k_rows_, k, f_.k_strides.token, keys);
+    __builtin_memset(dk_, 0, kKeys * d_h_ * 4);
+    __builtin_memset(dv_, 0, kKeys * d_h_ * 4);
+    for (int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h) {
+      if (first)
+        for (int64_t i = 0; i < f_.q_length; ++i) __builtin_memset(dq_sum(b, h, i), 0, d_h_ * 4);
+      const KeyRange queries = seeing(j0, j0 + keys);
+      if (keys > 0)
+        for (int64_t i0 = queries.begin; i0 < queries.end; i0 += kRows)
+          query_tile(b, h, i0, smaller(kRows, queries.end - i0), j0, keys);
+    }
+    unpack(at(args_.dk, args_.dk_strides, b, kv_head, j0), args_.dk_strides.token, dk_, keys);
+    unpack(at(args_.dv, args_.dv_strides, b, kv_head, j0), args_.dv_strides.token, dv_, keys);
+  }
+
+  // Rows become columns of panels, and back.
+  void pack(float* panels, const T* x, int64_t step, int64_t keys, float factor) {
+    for (int64_t j = 0; j < keys; j += kWidth) {
+      const int64_t width = smaller(kWidth, keys - j);
+      for (int64_t r = 0; r < width; ++r) convert_row(rows_ + r * d_h_, x + (j + r) * step, d_h_, factor);
+      if (width < kWidth) __builtin_memset(panels + j * d_h_, 0, d_h_ * kWidth * 4);
+      transpose(panels + j * d_h_, kWidth, rows_, d_h_, d_h_, width);
+    }
+  }
+  void unpack(T* x, int64_t step, const float* panels, int64_t keys) {
+    for (int64_t j = 0; j < keys; j += kWidth) {
+      const int64_t width = smaller(kWidth, keys - j);
+      transpose(rows_, d_h_, panels + j * d_h_, kWidth, width, d_h_);
+      for (int64_t r = 0; r < width; ++r) convert_row(x + (j + r) * step, rows_ + r * d_h_, d_h_);
+    }
+  }
+  // Rows as floats, zeros behind.
+  void copy_rows(float* rows, const T* x, int64_t step, int64_t count) const {
+    for (int64_t r = 0; r < count; ++r) {
+      convert_row(rows + r * d_pitch_, x + r * step, d_h_);
+      for (int64_t d = d_h_; d < d_pitch_; ++d) rows[r * d_pitch_ + d] = 0;
+    }
+  }
+
+  void query_tile(int64_t b, int64_t h, int64_t i0, int64_t rows, int64_t j0, int64_t keys) {
+    copy_rows(q_rows_, at(f_.q, f_.q_strides, b, h, i0), f_.q_strides.token, rows);
+    copy_rows(dout_rows_, at(args_.dout, args_.dout_strides, b, h, i0), args_.dout_strides.token, rows);
+    const bool all_seen = visible(i0 + rows - 1).begin <= j0 && visible(i0).end >= j0 + keys;
+    if (!all_seen) __builtin_memset(ds_, 0, rows * kPitch * 4);
+    for (int64_t j = 0; j < keys; j += kWidth) {
+      const KeyRange queries = seeing(j0 + j, j0 + smaller(j + kWidth, keys));
+      const int64_t begin = larger(queries.begin, i0) - i0, end = smaller(queries.end, i0 + rows) - i0;
+      if (begin < end) panel(b, h, i0, begin, end, j0, j, smaller(kWidth, keys - j), all_seen);
+    }
+
+    const int64_t d_h = d_h_, d_pitch = d_pitch_;
+    for_row_groups(
+        rows, [&]<int kGroup>(int64_t r) __attribute__((always_inline)) {
+          const int64_t begin = larger(visible(i0 + r).begin - j0, 0);
+          const int64_t end = smaller(visible(i0 + r + kGroup - 1).end - j0, keys);
+          if (begin >= end) return;
+          float* dq = dq_sum(b, h, i0 + r);
+          const int64_t dq_step = kGroup > 1 ? dq_sum(b, h, i0 + r + 1) - dq : 0;
+          for (int64_t d = 0; d < d_h; d += kWidth) {
+            const float *a = ds_ + r * kPitch + begin, *k = k_rows_ + begin * d_pitch + d;
+            if (d + kWidth <= d_h) {
+              register_tile<kGroup, false>(end - begin, a, kPitch, k, d_pitch, dq + d, dq_step, Accumulate{});
+              continue;
+            }
+            float ragged[kGroup * kWidth];
+            register_tile<kGroup, false>(end - begin, a, kPitch, k, d_pitch, ragged, kWidth, Overwrite{});
+            for (int64_t row = 0; row < kGroup; ++row)
+              for (int64_t n = 0; n < d_h - d; ++n) dq[row * dq_step + d + n] += ragged[row * kWidth + n];
+          }
+        });
+  }
+
+  // The tile's rows [begin, end) against one panel of keys, j of the block on.
+  void panel(int64_t b, int64_t h, int64_t i0, int64_t begin, int64_t end, int64_t j0, int64_t j, int64_t width,
+             bool all_seen) {
+    const int64_t d_h = d_h_, d_pitch = d_pitch_, rows = end - begin;
+    const float *q = q_rows_ + begin * d_pitch, *dout = dout_rows_ + begin * d_pitch;
+    float *p = p_ + begin * kPitch + j, *ds = ds_ + begin * kPitch + j;
+    for_row_groups(
+        rows, [&]<int kGroup>(int64_t r) __attribute__((always_inline)) {
+          register_tile<kGroup, false>(d_h, q + r * d_pitch, d_pitch, k_ + j * d_h, kWidth, p + r * kPitch, kPitch,
+                                       Overwrite{});
+          register_tile<kGroup, false>(d_h, dout + r * d_pitch, d_pitch, v_ + j * d_h, kWidth, ds + r * kPitch, kPitch,
+                                       Overwrite{});
+        });
+    const int64_t head = b * f_.heads + h, i = i0 + begin;
+    if (f_.mask) {
+      float bias[kWidth] = {};
+      const int64_t* strides = f_.mask_strides;
+      for (int64_t r = 0; r < rows; ++r) {
+        load_mask<T>(f_, b * strides[0] + h * strides[1] + (i + r) * strides[2] + (j0 + j) * strides[3], width, bias);
+        for (int v = 0; v < kVectors; ++v) {
+          NativeFloat score, more;
+          read(p + r * kPitch + v * kLanes, score);
+          read(bias + v * kLanes, more);
+          write(p + r * kPitch + v * kLanes, masked(score, more));
+        }
+      }
+    }
+    if (!all_seen)
+      for (int64_t r = 0; r < rows; ++r) hide(f_, p + r * kPitch, i + r + f_.kv_length - f_.q_length - j0 - j, -1);
+
+    const Exp2 exp2;
+    const float* lse = f_.lse + head * f_.q_length + i;
+    const float* delta = args_.delta + head * attention_rounded_rows(f_.q_length) + i;
+    for (int64_t r = 0; r < rows; ++r) {
+      const float shift = lse[r] == -kInfinity ? kInfinity : lse[r] * kLog2E;  // no key seen: all probabilities are 0
+      for (int v = 0; v < kVectors; ++v) {
+        NativeFloat score, dp;
+        read(p + r * kPitch + v * kLanes, score);
+        read(ds + r * kPitch + v * kLanes, dp);
+        const NativeFloat probability = exp2(score - shift);
+        write(p + r * kPitch + v * kLanes, probability);
+        write(ds + r * kPitch + v * kLanes, probability * (dp - delta[r] * f_.scale));
+      }
+    }
+    for_row_groups(
+        d_h, [&]<int kGroup>(int64_t d) __attribute__((always_inline)) {
+          register_tile<kGroup, true>(rows, dout + d, d_pitch, p, kPitch, dv_ + j * d_h + d * kWidth, kWidth,
+                                      Accumulate{});
+          register_tile<kGroup, true>(rows, q + d, d_pitch, ds, kPitch, dk_ + j * d_h + d * kWidth, kWidth,
+                                      Accumulate{});
+        });
+  }
+
+  const AttentionBackwardArgs& args_;
+  const AttentionArgs& f_;
+  const int64_t d_h_, d_pitch_;
+  float* const dq_sums_;  // of this part, (B, H, L_q, D_h); null: dq or dq_sum
+  const int64_t parts_;
+  int64_t floats_ = 0;                    // of scratch
+  float *k_, *v_, *dk_, *dv_;             // panels, (D_h, kWidth) each
+  float *k_rows_, *q_rows_, *dout_rows_;  // rows of d_pitch_
+  float *p_, *ds_;                        // rows of kPitch
+  float* rows_;                           // a panel's rows on their way in and out
+};
+
+}  // namespace
+
+void attention_backward_cpu_v2_flash_simd(const AttentionBackwardArgs& args, Stream) {
+  switch (args.forward.dtype) {
+    case DType::kFloat32: return FlashBackward<float>::run(args);
+    case DType::kFloat16: return FlashBackward<Half>::run(args);
+    default: return FlashBackward<BFloat16>::run(args);
+  }
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -35,7 +35,7 @@ class FlashForward {
   }
 
  private:
-  static constexpr int64_t kQueries = 128, kKeys = 128;
+  static constexpr int64_t kQueries = kNativeBytes == 64 ? 256 : 128, kKeys = kQueries;
   static constexpr bool kInPlace = sizeof(T) == 4;  // K needs no conversion
 
   FlashForward(const AttentionArgs& args, int64_t queries, float* scratch) : args_(args), d_h_(args.head_size) {
@@ -47,7 +47,8 @@ class FlashForward {
     q_ = take(queries * d_h_);
     o_ = take(queries * d_h_);
     v_ = take(kKeys * d_h_);
-    rows_ = take((kInPlace ? kWidth : kKeys) * d_h_);
+    rows_ = take(kWidth * d_h_);
+    k_rows_ = take(kInPlace ? 0 : kKeys * d_h_);
     scores_ = take(kKeys * kWidth);
     bias_ = take(args.mask ? kKeys * kWidth : 0);
     bias_rows_ = take(args.mask ? kKeys * kWidth : 0);
@@ -103,21 +104,23 @@ class FlashForward {
       k_ = k;
       k_step_ = args_.k_strides.token;
     } else {
-      for (int64_t j = 0; j < keys; ++j) convert_row(rows_ + j * d_h_, k + j * args_.k_strides.token, d_h_);
-      k_ = rows_;
+      for (int64_t j = 0; j < keys; ++j) convert_row(k_rows_ + j * d_h_, k + j * args_.k_strides.token, d_h_);
+      k_ = k_rows_;
       k_step_ = d_h_;
     }
-    for (int64_t j = 0; j < keys; ++j) {
-      const float* row;
-      if constexpr (kInPlace) {
-        row = v + j * args_.v_strides.token;
-      } else {
-        convert_row(scores_, v + j * args_.v_strides.token, d_h_);
-        row = scores_;
+    for (int64_t j0 = 0; j0 < keys; j0 += kWidth) {  // so many rows stay in L1 while their columns are dealt out
+      const int64_t count = smaller(kWidth, keys - j0);
+      const float* rows = reinterpret_cast<const float*>(v) + j0 * args_.v_strides.token;
+      int64_t step = args_.v_strides.token;
+      if constexpr (!kInPlace) {
+        for (int64_t j = 0; j < count; ++j) convert_row(rows_ + j * d_h_, v + (j0 + j) * step, d_h_);
+        rows = rows_;
+        step = d_h_;
       }
       for_row_groups(
           d_h_, [&]<int kRows>(int64_t d) __attribute__((always_inline)) {
-            __builtin_memcpy(v_ + d * kKeys + j * kRows, row + d, kRows * 4);
+            for (int64_t j = 0; j < count; ++j)
+              __builtin_memcpy(v_ + d * kKeys + (j0 + j) * kRows, rows + j * step + d, kRows * 4);
           });
     }
   }
@@ -138,12 +141,10 @@ class FlashForward {
         });
     if (args_.mask) add_mask(i0, width, j0 + begin, end - begin);
     for (int64_t j = begin; j < end; ++j)  // keys that all the panel sees need no look
-      if (j0 + j < last.begin || j0 + j >= first.end) hide(i0, j0 + j, scores + (j - begin) * kWidth);
+      if (j0 + j < last.begin || j0 + j >= first.end)
+        hide(args_, scores + (j - begin) * kWidth, i0 + args_.kv_length - args_.q_length - j0 - j, 1);
 
-    NativeFloat alpha[kVectors];
-    for (int v = 0; v < kVectors; ++v)
-      alpha[v] = softmax(scores + v * kLanes, end - begin, maximum_ + panel * kWidth + v * kLanes,
-                         sum_ + panel * kWidth + v * kLanes);
+    const Row alpha = softmax(scores, end - begin, maximum_ + panel * kWidth, sum_ + panel * kWidth);
     float* o = o_ + panel * kWidth * d_h;
     const float* values = v_;
     for_row_groups(
@@ -158,71 +159,55 @@ class FlashForward {
         });
   }
 
-  // Makes a column of scores for each lane probabilities; returns what shrinks the sums so far. Where nothing was seen
-  // the maximum is -inf, and all exponentials must be 0.
-  static NativeFloat softmax(float* scores, int64_t keys, float* maximum, float* sum) {
-    const NativeFloat zero = {};
-    NativeFloat last, best, total, score;
-    read(maximum, last);
-    read(sum, total);
-    best = last;
-    for (int64_t j = 0; j < keys; ++j) {
-      read(scores + j * kWidth, score);
-      best = score > best ? score : best;  // passes by NaN, which the exponentials will show
-    }
-    const NativeFloat shift = best == zero - kInfinity ? zero : best;
-    const NativeFloat alpha = exp2_negative(last - shift);
-    total *= alpha;
-    for (int64_t j = 0; j < keys; ++j) {
-      read(scores + j * kWidth, score);
-      score = exp2_negative(score - shift);
-      write(scores + j * kWidth, score);
-      total += score;
-    }
-    write(maximum, best);
-    write(sum, total);
-    return alpha;
-  }
-
-  // Hides key j from those of the panel's queries that causality or the window keep from it.
-  void hide(int64_t i0, int64_t j, float* scores) const {
-    const int window = static_cast<int>(smaller(args_.window, 1 << 30));
-    const int position = static_cast<int>(i0 + args_.kv_length - args_.q_length - j);
+  // Makes the panel's scores probabilities; returns what shrinks the sums so far. Where nothing was seen the maximum is
+  // -inf, and all exponentials must be 0.
+  static Row softmax(float* scores, int64_t keys, float* maximum, float* sum) {
+    const Exp2 exp2;
+    Row last, best, shift, total;
     for (int v = 0; v < kVectors; ++v) {
-      NativeInt distance;
-      for (int i = 0; i < kLanes; ++i) distance[i] = position + v * static_cast<int>(kLanes) + i;
-      NativeInt hidden = (distance >= window) | (-distance >= window);
-      if (args_.is_causal) hidden |= distance < 0;
-      NativeFloat score;
-      read(scores + v * kLanes, score);
-      write(scores + v * kLanes, hidden ? NativeFloat{} - kInfinity : score);
+      read(maximum + v * kLanes, last[v]);
+      read(sum + v * kLanes, total[v]);
+      best[v] = last[v];
     }
+    for (int64_t j = 0; j < keys; ++j)
+      for (int v = 0; v < kVectors; ++v) {
+        NativeFloat score;
+        read(scores + j * kWidth + v * kLanes, score);
+        best[v] = score > best[v] ? score : best[v];  // passes by NaN, which the exponentials will show
+      }
+    Row alpha;
+    for (int v = 0; v < kVectors; ++v) {
+      shift[v] = best[v] == -kInfinity ? NativeFloat{} : best[v];
+      alpha[v] = exp2(last[v] - shift[v]);
+      total[v] *= alpha[v];
+    }
+    for (int64_t j = 0; j < keys; ++j)
+      for (int v = 0; v < kVectors; ++v) {
+        NativeFloat score;
+        read(scores + j * kWidth + v * kLanes, score);
+        score = exp2(score - shift[v]);
+        write(scores + j * kWidth + v * kLanes, score);
+        total[v] += score;
+      }
+    for (int v = 0; v < kVectors; ++v) {
+      write(maximum + v * kLanes, best[v]);
+      write(sum + v * kLanes, total[v]);
+    }
+    return alpha;
   }
 
   // Adds the mask of width queries from i0 on and `keys` keys from j0 on.
   void add_mask(int64_t i0, int64_t width, int64_t j0, int64_t keys) {
     __builtin_memset(bias_, 0, keys * kWidth * 4);
     for (int64_t i = 0; i < width; ++i)
-      load_mask(bias_rows_ + i * kKeys, mask_at_ + (i0 + i) * args_.mask_strides[2] + j0 * args_.mask_strides[3], keys);
+      load_mask<T>(args_, mask_at_ + (i0 + i) * args_.mask_strides[2] + j0 * args_.mask_strides[3], keys,
+                   bias_rows_ + i * kKeys);
     transpose(bias_, kWidth, bias_rows_, kKeys, keys, width);
-    const NativeFloat hidden = NativeFloat{} - kInfinity;
     for (int64_t n = 0; n < keys * kWidth; n += kLanes) {
       NativeFloat score, bias;
       read(scores_ + n, score);
       read(bias_ + n, bias);
-      write(scores_ + n, bias == hidden ? hidden : score + bias);
-    }
-  }
-  // A row of the mask as numbers to add to scores.
-  void load_mask(float* bias, int64_t at, int64_t keys) const {
-    const int64_t step = args_.mask_strides[3];
-    if (args_.mask_is_bool) {
-      const char* mask = static_cast<const char*>(args_.mask) + at;
-      for (int64_t j = 0; j < keys; ++j) bias[j] = mask[j * step] ? 0.0f : -kInfinity;
-    } else if (step == 1) {
-      convert_row(bias, static_cast<const T*>(args_.mask) + at, keys, kLog2E);
-    } else {
-      for (int64_t j = 0; j < keys; ++j) bias[j] = element(static_cast<const T*>(args_.mask) + at + j * step) * kLog2E;
+      write(scores_ + n, masked(score, bias));
     }
   }
 
@@ -243,10 +228,7 @@ class FlashForward {
       }
       transpose(rows_, d_h_, o, kWidth, width, d_h_);
       for (int64_t r = 0; r < width; ++r) {
-        T* row = out + (i + r) * args_.out_strides.token;
-        int64_t d = 0;
-        for (; d + F32x16::kLanes <= d_h_; d += F32x16::kLanes) store<T>(row + d, load<float>(rows_ + r * d_h_ + d));
-        if (d < d_h_) store<T>(row + d, load<float>(rows_ + r * d_h_ + d, d_h_ - d), d_h_ - d);
+        convert_row(out + (i + r) * args_.out_strides.token, rows_ + r * d_h_, d_h_);
       }
       if (lse) __builtin_memcpy(lse + i, sum_ + i, width * 4);
     }
@@ -257,7 +239,8 @@ class FlashForward {
   int64_t floats_ = 0;  // of scratch
   float *q_, *o_;       // panels: (D_h, kWidth) each
   float* v_;            // groups of columns
-  float* rows_;         // K as floats where T is not; a panel's rows on their way in and out
+  float* rows_;         // as floats, on their way in and out
+  float* k_rows_;       // K as floats, where T is not
   float *scores_, *bias_, *bias_rows_;
   float *maximum_, *sum_;
   const float* k_ = nullptr;

@@ -20,20 +20,40 @@ inline int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
 inline int64_t parts_of(int64_t total, int64_t limit) { return (total + limit - 1) / limit; }
 inline int64_t round_up(int64_t x, int64_t multiple) { return parts_of(x, multiple) * multiple; }
 
-// 2^x for x <= 0, to 2 ulp; 0 for x < -125, -inf too. A polynomial on [-1/2, 1/2], fitted by weighted minimax.
-ROOFLAB_INLINE NativeFloat exp2_negative(NativeFloat x) {
-  const NativeFloat zero = {};
-  const NativeFloat shifted = x + 0x1.8p23f;  // rounds to an integer, held in the low bits
-  const NativeFloat r = x - (shifted - 0x1.8p23f);
-  NativeFloat p = zero + 0.00132647273f;
-  p = native_fma(p, r, zero + 0.00967151299f);
-  p = native_fma(p, r, zero + 0.0555073358f);
-  p = native_fma(p, r, zero + 0.240222424f);
-  p = native_fma(p, r, zero + 0.693147004f);
-  p = native_fma(p, r, zero + 1.0f);
-  const NativeFloat power = (NativeFloat)((NativeInt)p + ((NativeInt)shifted << 23));
-  return x < zero - 125.0f ? zero : power;
-}
+// One row of sums.
+struct Row {
+  NativeFloat vector[kVectors];
+  ROOFLAB_INLINE NativeFloat& operator[](int64_t v) { return vector[v]; }
+  ROOFLAB_INLINE const NativeFloat& operator[](int64_t v) const { return vector[v]; }
+};
+
+// 2^x for x <= 0, to 2 ulp, and 0 for x <= -127, -inf too; NaN stays. A polynomial on [-1/2, 1/2], fitted by weighted
+// minimax, whose exponent is then moved: that of 2^0 = 1 moved by -127 leaves all bits 0. The compiler would fetch the
+// constants anew in every step of a loop; as an object that it cannot see through they stay in registers.
+class Exp2 {
+ public:
+  ROOFLAB_INLINE Exp2() {
+    for (int i = 0; i < kConstants; ++i) {
+      constants_[i] = NativeFloat{} + kValues[i];
+      asm("" : "+v"(constants_[i]));
+    }
+  }
+  ROOFLAB_INLINE NativeFloat operator()(NativeFloat x) const {
+    const NativeFloat lowest = constants_[0], shifter = constants_[1];
+    x = lowest > x ? lowest : x;
+    const NativeFloat shifted = x + shifter;  // rounds to an integer, held in the low bits
+    const NativeFloat r = x - (shifted - shifter);
+    NativeFloat p = constants_[2];
+    for (int i = 3; i < kConstants; ++i) p = native_fma(p, r, constants_[i]);
+    return (NativeFloat)((NativeInt)p + ((NativeInt)shifted << 23));
+  }
+
+ private:
+  static constexpr int kConstants = 8;
+  static constexpr float kValues[kConstants] = {-127.0f,       0x1.8p23f,    0.00132647273f, 0.00967151299f,
+                                                0.0555073358f, 0.240222424f, 0.693147004f,   1.0f};
+  NativeFloat constants_[kConstants];
+};
 
 // One element as a float.
 ROOFLAB_INLINE float element(const float* p) { return *p; }
@@ -45,11 +65,52 @@ ROOFLAB_INLINE float element(const T* p) {
 }
 
 // y[i] = factor * x[i] for i < n.
-template <class T>
-ROOFLAB_INLINE void convert_row(float* y, const T* x, int64_t n, float factor = 1) {
+template <class Y, class X>
+ROOFLAB_INLINE void convert_row(Y* y, const X* x, int64_t n, float factor = 1) {
   int64_t i = 0;
-  for (; i + F32x16::kLanes <= n; i += F32x16::kLanes) store<float>(y + i, load<T>(x + i) * factor);
-  if (i < n) store<float>(y + i, load<T>(x + i, n - i) * factor, n - i);
+  for (; i + F32x16::kLanes <= n; i += F32x16::kLanes) store<Y>(y + i, load<X>(x + i) * factor);
+  if (i < n) store<Y>(y + i, load<X>(x + i, n - i) * factor, n - i);
+}
+
+// A row of the mask, from element `at` on, as numbers to add to scores.
+template <class T>
+inline void load_mask(const AttentionArgs& args, int64_t at, int64_t keys, float* bias) {
+  const int64_t step = args.mask_strides[3];
+  if (args.mask_is_bool) {
+    const char* mask = static_cast<const char*>(args.mask) + at;
+    for (int64_t j = 0; j < keys; ++j) bias[j] = mask[j * step] ? 0.0f : -kInfinity;
+  } else if (step == 1) {
+    convert_row(bias, static_cast<const T*>(args.mask) + at, keys, kLog2E);
+  } else {
+    for (int64_t j = 0; j < keys; ++j) bias[j] = element(static_cast<const T*>(args.mask) + at + j * step) * kLog2E;
+  }
+}
+// score + bias, -inf whatever the score where the bias is.
+ROOFLAB_INLINE NativeFloat masked(NativeFloat score, NativeFloat bias) {
+  const NativeFloat hidden = NativeFloat{} - kInfinity;
+  return bias == hidden ? hidden : score + bias;
+}
+
+// Hides from a row of scores the pairs that causality or the window keep apart. `distance` is the query's position less
+// the key's in the first lane; it grows by `step` from lane to lane.
+inline void hide(const AttentionArgs& args, float* scores, int64_t distance, int step) {
+  const int window = static_cast<int>(smaller(args.window, 1 << 30));
+  for (int v = 0; v < kVectors; ++v) {
+    NativeInt distances;
+    for (int i = 0; i < kLanes; ++i)
+      distances[i] = static_cast<int>(distance) + (v * static_cast<int>(kLanes) + i) * step;
+    NativeInt hidden = (distances >= window) | (-distances >= window);
+    if (args.is_causal) hidden |= distances < 0;
+    NativeFloat score;
+    read(scores + v * kLanes, score);
+    write(scores + v * kLanes, hidden ? NativeFloat{} - kInfinity : score);
+  }
+}
+
+// Brings a row into L2.
+template <class T>
+ROOFLAB_INLINE void prefetch_row(const T* x, int64_t n) {
+  for (int64_t i = 0; i < n; i += 64 / sizeof(T)) __builtin_prefetch(x + i, 0, 2);
 }
 
 // y[i][j] = x[j][i] for i < rows, j < columns.
@@ -90,6 +151,18 @@ ROOFLAB_INLINE void for_row_groups(int64_t rows, F f) {
         end - first, [&]<int kRows>() __attribute__((always_inline)) { f.template operator()<kRows>(first); });
   }
 }
+
+// What a register tile's sums are added to: nothing, or the sums that are there.
+struct Overwrite {
+  ROOFLAB_INLINE NativeFloat operator()(const float*, int) const { return NativeFloat{}; }
+};
+struct Accumulate {
+  ROOFLAB_INLINE NativeFloat operator()(const float* c, int) const {
+    NativeFloat old;
+    read(c, old);
+    return old;
+  }
+};
 
 // c[i][0 : kWidth) = old(c[i]) + sum over p < depth of a(i, p) b[p * b_step + (0 : kWidth)) for i < kRows. a(i, p) is
 // a[i * a_step + p] or, where kColumns says that a column of it is contiguous, a[i + p * a_step].
