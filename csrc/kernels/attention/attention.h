@@ -88,7 +88,9 @@ ROOFLAB_PER_ISA(attention_cpu_v3_split_kv, AttentionArgs)
 bool attention_cpu_v3_accepts(const AttentionArgs&);
 
 // CUDA, weak so that a build without CUDA links; each rung comes with what it accepts. Measured on one H200:
-//   v1 flash     plain multiply-adds: 64 queries stay, keys stream   fp32 27, 30, 28 TFLOP/s at D_h 64, 128, 256
+//   v1 flash        plain multiply-adds: 64 queries stay, keys stream   fp32 27, 30, 28 TFLOP/s at D_h 64, 128, 256
+//   v2 tensor_core  mma.sync, tiles by cp.async, weights stay in registers  bf16 314, 343, 320 TFLOP/s full and 301, 324,
+//                   328 causal at D_h 64, 128, 256, L16384
 //   v4 split_kv  decode: keys split, heads of a group in one tile  bf16 4.4 TB/s (B64 L4096 H32:8 D128; copy: 4.2), 3.9
 //                (B8 L32768 H4:1 D256); B1 L4096 7.9 us, mostly launch and combine
 [[gnu::weak]] void attention_cuda_v1_flash(const AttentionArgs&, Stream);

@@ -1,0 +1,220 @@
+// v2: FlashAttention-2's forward on tensor cores, one warp at a time (mma.sync). A block keeps 128 queries (64 where
+// D_h is over 128), 32 (16) of them a warp, and walks over the keys that any of them sees, 64 at a time. While one
+// product is computed the operand of the next arrives by cp.async; weights go from the one product to the other in
+// registers. The tiles that need no mask pay for none. float16 and bfloat16 with float32 sums, D_h a multiple of 8, any
+// mask; rows aligned to 16 bytes.
+#include "kernels/attention/attention_mma_tile.cuh"
+#include "kernels/common/reduce.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+using namespace mma_tile;
+
+constexpr int kWarps = 4, kThreads = kWarps * 32;
+constexpr int kKeys = 64;
+
+template <int kHead>
+constexpr int kWarpTiles = kHead > 128 ? 1 : 2;  // of 16 queries
+template <int kHead>
+constexpr int kQueries = kWarps* kWarpTiles<kHead>* kMmaM;
+
+template <class T, int kHead>
+struct Shared {
+  Tile<T, kQueries<kHead>, kHead> q;  // at the end, out
+  Tile<T, kKeys, kHead> k, v;
+};
+
+template <class T, int kHead>
+__global__ void __launch_bounds__(kThreads, 2)
+    attention_cuda_v2_tensor_core_kernel(const __grid_constant__ AttentionArgs args) {
+#ifdef ROOFLAB_SM80
+  constexpr int kTiles = kWarpTiles<kHead>, kRows = kQueries<kHead>;
+  extern __shared__ __align__(1024) unsigned char shared_bytes[];
+  auto& shared = *reinterpret_cast<Shared<T, kHead>*>(shared_bytes);
+
+  // The last queries see the most keys, so they start first.
+  const Visibility visibility(args);
+  const int tiles = (visibility.q_length + kRows - 1) / kRows;
+  const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x) % tiles) * kRows;
+  const int64_t batch = blockIdx.x / tiles / args.heads, head = blockIdx.x / tiles % args.heads;
+  const int64_t kv_head = head / (args.heads / args.kv_heads);
+  const auto tensor = [&](const void* data, const AttentionStrides& strides, int64_t h, int64_t rows) {
+    return HeadRows<const T>(static_cast<const T*>(data), strides, batch, h, rows, args.head_size);
+  };
+  const auto q = tensor(args.q, args.q_strides, head, args.q_length);
+  const auto k = tensor(args.k, args.k_strides, kv_head, args.kv_length);
+  const auto v = tensor(args.v, args.v_strides, kv_head, args.kv_length);
+  const ExplicitMask<T> mask(args, batch, head);
+  const ScoreUnit unit(args);
+  const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * kTiles * kMmaM;
+  const auto query_of = [&](int i, int half) { return first_query + warp_row + i * kMmaM + accumulator_row(half); };
+
+  Accumulator sum[kTiles][kHead / kMmaN] = {};
+  float maximum[kTiles][2], weight[kTiles][2] = {};  // of a row; this lane's part of the row's sum of weights
+#pragma unroll
+  for (int i = 0; i < kTiles; ++i) maximum[i][0] = maximum[i][1] = -INFINITY;
+
+  const Visibility::Range keys = visibility.keys_of_tile(first_query, kRows);
+  int first_key = keys.begin / kKeys * kKeys;
+  shared.q.template load_async<kThreads>(q, first_query);
+  shared.k.template load_async<kThreads>(k, first_key);
+  ptx::copy_async_commit();
+  for (; first_key < keys.end; first_key += kKeys) {
+    ptx::copy_async_wait<0>();
+    __syncthreads();  // k is here, and everybody is done with the last v
+    shared.v.template load_async<kThreads>(v, first_key);
+    ptx::copy_async_commit();
+
+    Accumulator score[kTiles][kKeys / kMmaN] = {};
+#pragma unroll
+    for (int d = 0; d < kHead; d += kMmaK) {
+      uint32_t a[kTiles][4];
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) shared.q.load_a(a[i], warp_row + i * kMmaM, d);
+#pragma unroll
+      for (int n = 0; n < kKeys; n += 16) {
+        uint32_t b[4];
+        shared.k.load_b(b, n, d);
+#pragma unroll
+        for (int i = 0; i < kTiles; ++i) multiply<T>(score[i][n / 8], score[i][n / 8 + 1], a[i], b);
+      }
+    }
+    ptx::copy_async_wait<0>();
+    __syncthreads();  // v is here, and everybody is done with k
+    if (first_key + kKeys < keys.end) shared.k.template load_async<kThreads>(k, first_key + kKeys);
+    ptx::copy_async_commit();
+
+    if (unit.scaled_first || mask.exists()) {
+      apply_in_turn(score, [&](int i, int n, int e, float s) {
+        const int query = query_of(i, e / 2), key = first_key + n * kMmaN + accumulator_column() + e % 2;
+        return explicitly_masked(s, query, key, unit, visibility, mask);
+      });
+    }
+    if (!visibility.all_visible(first_query, kRows, first_key, kKeys)) {
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const Visibility::Range seen = visibility.keys(query_of(i, half));
+          const int begin = seen.begin - first_key - accumulator_column();
+          const int end = seen.end - first_key - accumulator_column();
+#pragma unroll
+          for (int n = 0; n < kKeys; ++n) {
+            if (n % 8 < 2 && (n < begin || n >= end)) score[i][n / 8][2 * half + n % 8] = -INFINITY;
+          }
+        }
+      }
+    }
+
+#pragma unroll
+    for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float largest = maximum[i][half];
+#pragma unroll
+        for (const Accumulator& s : score[i]) largest = fmaxf(largest, fmaxf(s[2 * half], s[2 * half + 1]));
+        largest = fmaxf(largest, shuffle_xor(largest, 1));
+        largest = fmaxf(largest, shuffle_xor(largest, 2));
+
+        const float shift = largest == -INFINITY ? 0 : largest * unit.to_base_2;  // no key yet: weights of 0, not NaN
+        const float rescale = exp2_approximate(maximum[i][half] * unit.to_base_2 - shift);
+        maximum[i][half] = largest;
+        weight[i][half] *= rescale;
+#pragma unroll
+        for (Accumulator& s : score[i]) {
+#pragma unroll
+          for (int e = 2 * half; e < 2 * half + 2; ++e) {
+            s[e] = exp2_approximate(s[e] * unit.to_base_2 - shift);
+            weight[i][half] += s[e];
+          }
+        }
+#pragma unroll
+        for (Accumulator& s : sum[i]) {
+          s[2 * half] *= rescale;
+          s[2 * half + 1] *= rescale;
+        }
+      }
+    }
+
+#pragma unroll
+    for (int key = 0; key < kKeys; key += kMmaK) {
+      uint32_t a[kTiles][4];
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) to_operand<T>(a[i], score[i][key / 8], score[i][key / 8 + 1]);
+#pragma unroll
+      for (int d = 0; d < kHead; d += 16) {
+        uint32_t b[4];
+        shared.v.load_b_transposed(b, d, key);
+#pragma unroll
+        for (int i = 0; i < kTiles; ++i) multiply<T>(sum[i][d / 8], sum[i][d / 8 + 1], a[i], b);
+      }
+    }
+  }
+  ptx::copy_async_wait<0>();
+  __syncthreads();  // q is no longer read, nor written
+
+  // Through shared memory, so that whole vectors reach the device's. A warp writes and reads its own rows.
+#pragma unroll
+  for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float total = weight[i][half];
+      total += shuffle_xor(total, 1);
+      total += shuffle_xor(total, 2);
+      const float factor = total == 0 ? 0 : 1 / total;
+      const int row = warp_row + i * kMmaM + accumulator_row(half), query = first_query + row;
+#pragma unroll
+      for (int n = 0; n < kHead / kMmaN; ++n) {
+        const Accumulator& s = sum[i][n];
+        *reinterpret_cast<uint32_t*>(shared.q.vector(row, n) + accumulator_column()) =
+            ptx::pack<T>(s[2 * half] * factor, s[2 * half + 1] * factor);
+      }
+      if (args.lse != nullptr && lane % 4 == 0 && query < visibility.q_length) {
+        args.lse[(batch * args.heads + head) * args.q_length + query] =
+            total == 0 ? -INFINITY : maximum[i][half] * (unit.to_base_2 * kLn2) + logf(total);
+      }
+    }
+  }
+  __syncwarp();
+  const HeadRows<T> out(static_cast<T*>(args.out), args.out_strides, batch, head, args.q_length, args.head_size);
+  constexpr int kWide = kHead / kVector;
+  for (int at = lane; at < kTiles * kMmaM * kWide; at += 32) {
+    const int row = warp_row + at / kWide, index = at % kWide;
+    if (first_query + row < out.rows && index * kVector < out.columns) {
+      *reinterpret_cast<uint4*>(out.at(first_query + row, index * kVector)) =
+          *reinterpret_cast<const uint4*>(shared.q.vector(row, index));
+    }
+  }
+#endif
+}
+
+template <class T, int kHead>
+void launch(const AttentionArgs& args, Stream stream) {
+  constexpr auto kernel = attention_cuda_v2_tensor_core_kernel<T, kHead>;
+  constexpr int kShared = sizeof(Shared<T, kHead>);
+  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
+  const int64_t blocks = args.batch * args.heads * ((args.q_length + kQueries<kHead> - 1) / kQueries<kHead>);
+  kernel<<<static_cast<unsigned>(blocks), kThreads, kShared, attention_stream(stream)>>>(args);
+  cuda_check_launch("attention");
+}
+
+template <class T>
+void launch(const AttentionArgs& args, Stream stream) {
+  if (args.head_size <= 64) return launch<T, 64>(args, stream);
+  if (args.head_size <= 128) return launch<T, 128>(args, stream);
+  launch<T, 256>(args, stream);
+}
+
+}  // namespace
+
+bool attention_cuda_v2_accepts(const AttentionArgs& args) {
+  return is_supported(args) && current_properties().compute_capability >= 80;
+}
+
+void attention_cuda_v2_tensor_core(const AttentionArgs& args, Stream stream) {
+  if (attention_is_empty(args)) return;
+  args.dtype == DType::kFloat16 ? launch<__half>(args, stream) : launch<__nv_bfloat16>(args, stream);
+}
+
+}  // namespace rooflab::kernels

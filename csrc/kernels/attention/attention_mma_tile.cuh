@@ -1,0 +1,157 @@
+// Tiles of the v2 rungs, forward and backward: rows of 16-bit elements in shared memory, brought in the background and
+// read as the operands of mma.sync. See attention_tile.cuh for what all rungs share.
+#pragma once
+
+#include <type_traits>
+
+#include "core/cuda_runtime.h"
+#include "kernels/attention/attention_tile.cuh"
+#include "kernels/common/ptx_ampere.cuh"
+
+namespace rooflab::kernels::mma_tile {
+
+constexpr int kVector = 8;  // elements in 16 bytes
+[[maybe_unused]] constexpr int kMmaM = 16, kMmaN = 8, kMmaK = 16;
+
+// Which way round four fragments of 8 x 8 are numbered, of 16 rows and 16 columns of a tile.
+enum class Order { kRowsFirst, kColumnsFirst };
+
+// The 16-byte vectors of a row are exchanged by xor, so that eight rows of one vector lie in different banks.
+template <class T, int kRows, int kWidth>
+struct Tile {
+  T data[kRows * kWidth];
+
+  __device__ __forceinline__ T* vector(int row, int index) { return data + row * kWidth + (index ^ row % 8) * kVector; }
+
+  // The four fragments at (row, column); with kTranspose, of the transposed tile.
+  template <Order kOrder, bool kTranspose>
+  __device__ __forceinline__ void fragments(uint32_t (&out)[4], int row, int column) {
+    const int lane = threadIdx.x % 32, first = lane / 8 % 2, second = lane / 16;
+    constexpr bool kRowsFirst = kOrder == Order::kRowsFirst;
+    ptx::load_matrices<kTranspose>(out, vector(row + (kRowsFirst ? first : second) * 8 + lane % 8,
+                                               column / kVector + (kRowsFirst ? second : first)));
+  }
+
+  // Operands of d += a b: a's rows along M; b's rows along N, or along K.
+  __device__ __forceinline__ void load_a(uint32_t (&out)[4], int m, int k) {
+    fragments<Order::kRowsFirst, false>(out, m, k);
+  }
+  __device__ __forceinline__ void load_a_transposed(uint32_t (&out)[4], int m, int k) {
+    fragments<Order::kColumnsFirst, true>(out, k, m);
+  }
+  __device__ __forceinline__ void load_b(uint32_t (&out)[4], int n, int k) {
+    fragments<Order::kColumnsFirst, false>(out, n, k);
+  }
+  __device__ __forceinline__ void load_b_transposed(uint32_t (&out)[4], int n, int k) {
+    fragments<Order::kRowsFirst, true>(out, k, n);
+  }
+
+  // Starts to bring rows; those outside the tensor become zero.
+  template <int kThreads>
+  __device__ __forceinline__ void load_async(const HeadRows<const T>& from, int first_row) {
+    constexpr int kWide = kWidth / kVector, kStep = kThreads / kWide;
+    static_assert(kRows % kStep == 0);
+    const int row = threadIdx.x / kWide, index = threadIdx.x % kWide;
+    const int rows_left = index * kVector < from.columns ? from.rows - first_row - row : 0;
+    const T* source = from.at(first_row + row, index * kVector);
+#pragma unroll
+    for (int pass = 0; pass < kRows; pass += kStep, source += kStep * from.stride) {
+      ptx::copy_async<16>(vector(row + pass, index), source, pass < rows_left ? 16 : 0);
+    }
+  }
+};
+
+// An accumulator of 16 x 8: a lane holds columns 2 (lane % 4) and the next, of rows lane / 4 and eight further down.
+using Accumulator = float[4];
+
+__device__ __forceinline__ int accumulator_row(int half) { return threadIdx.x % 32 / 4 + half * 8; }
+__device__ __forceinline__ int accumulator_column() { return threadIdx.x % 4 * 2; }
+
+// Two accumulators side by side, rounded, are the A operand of the next product.
+template <class T>
+__device__ __forceinline__ void to_operand(uint32_t (&a)[4], const Accumulator& left, const Accumulator& right) {
+  a[0] = ptx::pack<T>(left[0], left[1]);
+  a[1] = ptx::pack<T>(left[2], left[3]);
+  a[2] = ptx::pack<T>(right[0], right[1]);
+  a[3] = ptx::pack<T>(right[2], right[3]);
+}
+
+// sum += a b, with b 16 x 16.
+template <class T>
+__device__ __forceinline__ void multiply(Accumulator& left, Accumulator& right, const uint32_t (&a)[4],
+                                         const uint32_t (&b)[4]) {
+  ptx::mma_m16n8k16<T>(left, a, b[0], b[1]);
+  ptx::mma_m16n8k16<T>(right, a, b[2], b[3]);
+}
+
+__device__ __forceinline__ float exp2_approximate(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
+// Scores are kept as the product gives them as long as they may be: then one multiply-add scales them and subtracts the
+// maximum. An added mask, or a scale that would reverse their order, is applied first.
+struct ScoreUnit {
+  // The lowest score but -inf, so that none overflows in base 2.
+  static constexpr float kLowest = -2e38f;
+
+  __device__ explicit ScoreUnit(const AttentionArgs& args)
+      : scale(args.scale),
+        scaled_first((args.mask != nullptr && !args.mask_is_bool) || !(args.scale > 0)),
+        to_base_2(scaled_first ? kLog2E : args.scale * kLog2E) {}
+
+  float scale;
+  bool scaled_first;
+  float to_base_2;
+};
+
+// Applies the scale, where it comes first, and the explicit mask.
+template <class T>
+__device__ __forceinline__ float explicitly_masked(float score, int query, int key, const ScoreUnit& unit,
+                                                   const Visibility& visibility, const ExplicitMask<T>& mask) {
+  if (unit.scaled_first) score *= unit.scale;
+  if (query < visibility.q_length && key < visibility.kv_length) score = mask.apply(score, query, key);
+  return score < ScoreUnit::kLowest && score != -INFINITY ? ScoreUnit::kLowest : score;
+}
+
+// score[i][n][e] = f(i, n, e, score[i][n][e]) for all, by a loop that stays a loop: unrolled, it would want more
+// registers than there are. Registers cannot be indexed, so the scores move past the loop instead.
+template <int kTiles, int kCount, class F>
+__device__ __forceinline__ void apply_in_turn(Accumulator (&score)[kTiles][kCount], F&& f) {
+#pragma unroll 1
+  for (int n = 0; n < kCount; ++n) {
+#pragma unroll
+    for (int i = 0; i < kTiles; ++i) {
+      float result[4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) result[e] = f(i, n, e, score[i][0][e]);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+#pragma unroll
+        for (int next = 1; next < kCount; ++next) score[i][next - 1][e] = score[i][next][e];
+        score[i][kCount - 1][e] = result[e];
+      }
+    }
+  }
+}
+
+// True when vectors of eight are aligned in every row of a tensor.
+inline bool has_vectors(const void* data, const AttentionStrides& strides) {
+  return reinterpret_cast<uintptr_t>(data) % 16 == 0 && strides.batch % kVector == 0 && strides.head % kVector == 0 &&
+         strides.token % kVector == 0;
+}
+
+inline bool is_supported(const AttentionArgs& args) {
+  return (args.dtype == DType::kFloat16 || args.dtype == DType::kBFloat16) && args.head_size % kVector == 0 &&
+         args.head_size <= 256 && has_vectors(args.q, args.q_strides) && has_vectors(args.k, args.k_strides) &&
+         has_vectors(args.v, args.v_strides) && has_vectors(args.out, args.out_strides) && attention_fits_int32(args);
+}
+
+inline const cuda::Properties& current_properties() {
+  int device = 0;
+  RL_CUDA_CHECK(cudaGetDevice(&device));
+  return cuda::properties(device);
+}
+
+}  // namespace rooflab::kernels::mma_tile
