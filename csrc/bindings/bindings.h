@@ -35,6 +35,7 @@ void register_attention(py::module_& m);
 void register_counters(py::module_& m);
 void register_memory(py::module_& m);
 void register_cuda(py::module_& m);
+void register_cuda_module(py::module_& m);
 void register_profiler(py::module_& m);
 
 }  // namespace rooflab

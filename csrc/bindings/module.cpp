@@ -18,5 +18,6 @@ PYBIND11_MODULE(_core, m) {
   register_counters(m);
   register_memory(m);
   register_cuda(m);
+  register_cuda_module(m);
   register_profiler(m);
 }

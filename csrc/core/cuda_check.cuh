@@ -7,20 +7,38 @@
 
 namespace rooflab {
 
+// After these every later call of the process fails too.
+inline const char* cuda_aftermath(cudaError_t status) {
+  switch (status) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorInvalidPc:
+    case cudaErrorHardwareStackError:
+    case cudaErrorAssert:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+      return "; a kernel that was launched earlier did this, and the process has lost its CUDA context with all that "
+             "was in GPU memory: restart it";
+    default: return "";
+  }
+}
+
 inline void cuda_check(cudaError_t status, const char* call, const char* file, int line) {
   if (status == cudaSuccess) [[likely]]
     return;
   cudaGetLastError();  // a failed launch must not fail the next call too
-  throw CudaError(message(call, " failed at ", file, ":", line, ": ", cudaGetErrorString(status)));
+  throw CudaError(
+      message(call, " failed at ", file, ":", line, ": ", cudaGetErrorString(status), cuda_aftermath(status)));
 }
 
 // Call after a launch: <<<...>>> itself returns nothing.
-inline void cuda_check_launch(const char* op) {
-  const cudaError_t status = cudaPeekAtLastError();
+inline void cuda_check_launch(const char* op, cudaError_t status = cudaPeekAtLastError()) {
   if (status == cudaSuccess) [[likely]]
     return;
   cudaGetLastError();
-  throw CudaError(message("[", op, "] launch failed: ", cudaGetErrorString(status)));
+  throw CudaError(message("[", op, "] launch failed: ", cudaGetErrorString(status), cuda_aftermath(status)));
 }
 
 }  // namespace rooflab

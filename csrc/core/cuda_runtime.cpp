@@ -158,4 +158,60 @@ double Event::elapsed_ms(const Event& later) const {
   return milliseconds;
 }
 
+void* load_library(const std::string& image, int device) {
+  set_device(device);
+  cudaLibrary_t library;
+  RL_CUDA_CHECK(cudaLibraryLoadData(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  return library;
+}
+
+void unload_library(void* library) {
+  cudaDeviceSynchronize();
+  cudaLibraryUnload(static_cast<cudaLibrary_t>(library));
+  cudaGetLastError();
+}
+
+LoadedKernel load_kernel(void* library, const std::string& symbol, int device) {
+  set_device(device);
+  cudaKernel_t kernel;
+  RL_CUDA_CHECK(cudaLibraryGetKernel(&kernel, static_cast<cudaLibrary_t>(library), symbol.c_str()));
+  cudaFuncAttributes attributes;
+  RL_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
+  LoadedKernel loaded{kernel,
+                      device,
+                      attributes.maxThreadsPerBlock,
+                      attributes.numRegs,
+                      static_cast<int64_t>(attributes.sharedSizeBytes),
+                      properties(device).shared_memory_per_block_optin};
+  // Without this a block gets at most 48 KB.
+  RL_CUDA_CHECK(cudaKernelSetAttributeForDevice(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+      static_cast<int>(loaded.shared_bytes_limit - loaded.static_shared_bytes), device));
+  return loaded;
+}
+
+void launch_kernel(const LoadedKernel& kernel, const char* name, const LaunchShape& shape, void** arguments,
+                   Stream stream) {
+  const auto refuse = [&](const auto&... why) { throw CudaError(message("[", name, "] cannot launch: ", why...)); };
+  const auto [x, y, z] = shape.block;
+  if (x > 1024 || y > 1024 || z > 64)
+    refuse("a block of ", x, " x ", y, " x ", z, " threads, where at most 1024 x 1024 x 64 are possible");
+  if (x * y * z > kernel.max_threads)
+    refuse(x * y * z, " threads a block, where this kernel, with ", kernel.registers,
+           " registers a thread, can have at most ", kernel.max_threads);
+  if (shape.grid[0] > INT32_MAX || shape.grid[1] > 65535 || shape.grid[2] > 65535)
+    refuse("a grid of ", shape.grid[0], " x ", shape.grid[1], " x ", shape.grid[2],
+           " blocks, where at most 2147483647 x 65535 x 65535 are possible");
+  if (shape.shared_bytes > kernel.shared_bytes_limit - kernel.static_shared_bytes)
+    refuse(shape.shared_bytes, " bytes of dynamic and ", kernel.static_shared_bytes,
+           " of static shared memory a block, where this GPU has ", kernel.shared_bytes_limit);
+  cudaLaunchConfig_t config{};
+  config.gridDim = {static_cast<unsigned>(shape.grid[0]), static_cast<unsigned>(shape.grid[1]),
+                    static_cast<unsigned>(shape.grid[2])};
+  config.blockDim = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+  config.dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes);
+  config.stream = raw(stream);
+  cuda_check_launch(name, cudaLaunchKernelExC(&config, kernel.handle, arguments));
+}
+
 }  // namespace rooflab::cuda

@@ -2,6 +2,7 @@
 // no_cuda.cpp in builds without it: there is_available() is false and every other call raises one sentence.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -65,5 +66,27 @@ class Event {
 
 // One launch of a kernel that does nothing, for measuring what a launch costs.
 void launch_empty(Stream stream);
+
+// Machine code made at run time (core/cuda_module.h).
+void* load_library(const std::string& image, int device);
+void unload_library(void* library);  // waits for the device: a kernel of it may be running
+
+struct LoadedKernel {
+  void* handle = nullptr;
+  int device = 0;
+  int64_t max_threads = 0;  // a block; fewer than the GPU's 1024 when the registers do not suffice
+  int64_t registers = 0;    // a thread
+  int64_t static_shared_bytes = 0;
+  int64_t shared_bytes_limit = 0;  // static and dynamic, of this GPU
+};
+LoadedKernel load_kernel(void* library, const std::string& symbol, int device);
+
+struct LaunchShape {
+  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+  int64_t shared_bytes = 0;  // dynamic
+};
+// Throws CudaError, with the reason in words, when the GPU cannot run the shape. `name` is for messages.
+void launch_kernel(const LoadedKernel& kernel, const char* name, const LaunchShape& shape, void** arguments,
+                   Stream stream);
 
 }  // namespace rooflab::cuda

@@ -32,5 +32,9 @@ void Event::record(Stream) { refuse(); }
 void Event::synchronize() const { refuse(); }
 double Event::elapsed_ms(const Event&) const { refuse(); }
 void launch_empty(Stream) { refuse(); }
+void* load_library(const std::string&, int) { refuse(); }
+void unload_library(void*) {}
+LoadedKernel load_kernel(void*, const std::string&, int) { refuse(); }
+void launch_kernel(const LoadedKernel&, const char*, const LaunchShape&, void**, Stream) { refuse(); }
 
 }  // namespace rooflab::cuda

@@ -14,8 +14,9 @@ from pathlib import Path as _Path
 
 from . import _core
 from ._core import *  # noqa: F403
-from ._core import CudaError, OutOfMemoryError, Tensor, cuda
+from ._core import CudaError, OutOfMemoryError, Tensor
 from .autograd import enable_grad, no_grad
+from .cuda import CompileError
 from .latency import Timing, latency, latency_one_time, synchronize
 from .memory import MemoryUse, benchmark_memory
 

@@ -1,4 +1,4 @@
-"""What kind of work a kernel does: from the op that launched it, and only for other libraries' kernels by name."""
+"""What kind of work a kernel does: from the op that launched it; for other libraries' and students' kernels by name."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ _BY_NAME = (
 
 
 def category(name: str, op: str) -> str:
-    """One of `CATEGORIES` for a kernel of this name, launched by this op ("" when not by rooflab).
+    """One of `CATEGORIES` for a kernel of this name, launched by this op ("" when not by rooflab,
+    "custom" when it was compiled by `rooflab.cuda.compile`).
 
     Examples
     --------
     >>> category("nvjet_hsh_128x64_64x8_1x2_h_bz_NNT", op=""), category("anything", op="rms_norm")
     ('gemm', 'layernorm')
     """
-    if op:
+    if op not in ("", "custom"):
         return "memory" if name.startswith(("memcpy", "memset")) else _BY_OP.get(op, "other")
     lower = name.lower()
     return next((kind for kind, words in _BY_NAME if any(word in lower for word in words)), "other")

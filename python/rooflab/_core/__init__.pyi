@@ -4,9 +4,10 @@ The native half of rooflab. Use it through `import rooflab`.
 from __future__ import annotations
 import typing
 import typing_extensions
+from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'bfloat16', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -159,6 +160,12 @@ class Tensor:
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
         """
+    def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
+        """
+        Adds the gradients of this tensor to .grad of every leaf it was made of.
+        
+        gradient: of the final quantity with respect to this tensor; 1 when it has one element. What was saved is freed unless retain_graph.
+        """
     def bfloat16(self) -> Tensor:
         ...
     def clone(self) -> Tensor:
@@ -183,6 +190,10 @@ class Tensor:
         ...
     def data_ptr(self) -> int:
         ...
+    def detach(self) -> Tensor:
+        """
+        The same memory, outside of any graph.
+        """
     def dim(self) -> int:
         ...
     def double(self) -> Tensor:
@@ -252,6 +263,10 @@ class Tensor:
         max(x, 0), elementwise. One launch.
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def requires_grad_(self, requires_grad: bool = True) -> typing.Any:
+        """
+        Sets requires_grad of a leaf and returns it; ValueError for integers.
         """
     def reshape(self, *args) -> Tensor:
         """
@@ -336,6 +351,24 @@ class Tensor:
     def dtype(self) -> typing.Any:
         ...
     @property
+    def grad(self) -> Tensor | None:
+        """
+        The gradients that backward brought to this leaf, added up; None before the first.
+        """
+    @grad.setter
+    def grad(self, arg1: Tensor | None) -> None:
+        ...
+    @property
+    def grad_fn(self) -> _autograd.Node:
+        """
+        The recorded op that made it; None for a leaf.
+        """
+    @property
+    def is_leaf(self) -> bool:
+        """
+        Whether no op recorded it.
+        """
+    @property
     def itemsize(self) -> int:
         ...
     @property
@@ -348,6 +381,14 @@ class Tensor:
         """
     @property
     def ndim(self) -> int:
+        ...
+    @property
+    def requires_grad(self) -> bool:
+        """
+        Whether ops on it are recorded, for gradients to come back to it.
+        """
+    @requires_grad.setter
+    def requires_grad(self, arg1: bool) -> None:
         ...
     @property
     def shape(self) -> tuple[int, ...]:
@@ -561,6 +602,51 @@ def arange(start: typing.SupportsInt | typing.SupportsIndex, stop: typing.Suppor
     """
     Integers from start (0 when only one number is given) up to stop.
     """
+def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, return_lse: bool = False, variant: str = '') -> typing.Any:
+    """
+    softmax(scale q k^T + mask) v for each batch and head, as torch.nn.functional.scaled_dot_product_attention.
+    
+    Parameters
+    ----------
+    q : Tensor
+        (B, H, L_q, D_h), or (H, L_q, D_h).
+    k, v : Tensor
+        (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv).
+    attn_mask : Tensor, optional
+        Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores.
+    is_causal : bool
+        The last query stands beside the last key (query i at position i + L_kv - L_q) and sees no later key. PyTorch
+        counts from the first query and key instead; for L_q = L_kv both are the same.
+    window : int, optional
+        Only keys nearer than this are seen, the query's own included.
+    scale : float, optional
+        1 / sqrt(D_h) when None.
+    return_lse : bool
+        Also return the natural log of the sum of exponentials of the scores.
+    variant : str
+        A rung of rl.variants("attention"). "v0_composed" is the textbook's: L_q x L_kv matrices, an op a step.
+    
+    Returns
+    -------
+    Tensor, or (Tensor, Tensor)
+        (B, H, L_q, D_h), laid out like q; zeros where a query sees no key. With return_lse also (B, H, L_q), float32
+        (float64 for float64), -inf where a query sees no key.
+    
+    Cost: one launch, 2 D_h MACs and 5 FLOPs besides for each pair that causality and window let meet.
+    Source: Dao, FlashAttention-2 (arXiv:2307.08691).
+    """
+def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, deterministic: bool = False, variant: str = '') -> tuple[Tensor, Tensor, Tensor]:
+    """
+    The gradients of attention, from its result by recomputation of the scores.
+    
+    dout, out: like q. lse: what attention(..., return_lse=True) gave. Returns (dq, dk, dv), laid out like q, k and v.
+    deterministic: the same bits on every run. 5 D_h MACs a visible pair; no L_q x L_kv tensor except in "v0_composed".
+    Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.
+    """
+def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_length: typing.SupportsInt | typing.SupportsIndex, *, is_causal: bool = True, window: typing.SupportsInt | typing.SupportsIndex | None = None, device: str = 'cpu') -> Tensor:
+    """
+    The keys that each query may see: bool (L_q, L_kv). The last query stands beside the last key; `window` keeps the keys nearer than that. One launch.
+    """
 def cast(x: Tensor, dtype: typing.Any, variant: str = '') -> Tensor:
     """
     x in another dtype; itself when it has it already.
@@ -592,7 +678,7 @@ def div(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def div(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
-def empty(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+def empty(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor whose elements are not set.
     """
@@ -623,7 +709,7 @@ def from_dlpack(source: typing.Any) -> Tensor:
     """
     A tensor that shares the memory of `source` (an object with __dlpack__, or a capsule).
     """
-def full(shape: tuple[int, ...], value: float, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+def full(shape: tuple[int, ...], value: float, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor of one value.
     """
@@ -657,6 +743,10 @@ def gt(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def gt(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def is_grad_enabled() -> bool:
+    """
+    Whether ops are recorded now: False inside no_grad.
+    """
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, variant: str = '') -> Tensor:
     """
     (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch, 7 FLOPs an element.
@@ -771,7 +861,7 @@ def num_threads() -> int:
     """
     CPU threads that kernels use.
     """
-def ones(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+def ones(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor of ones.
     """
@@ -792,7 +882,7 @@ def pow(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def pow(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
-def rand(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+def rand(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     Uniform values in [0, 1); the same on every device for a seed.
     """
@@ -800,7 +890,7 @@ def randint(low: typing.SupportsInt | typing.SupportsIndex, high: typing.Support
     """
     Integers in [low, high); the same on every device for a seed.
     """
-def randn(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+def randn(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     Standard normal values; the same on every device for a seed.
     """
@@ -877,7 +967,7 @@ def tanh(x: Tensor, variant: str = '') -> Tensor:
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
-def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
+def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
     A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.
     """
@@ -896,7 +986,7 @@ def where(condition: Tensor, a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def where(condition: Tensor, a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
-def zeros(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+def zeros(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor of zeros.
     """

@@ -2,8 +2,10 @@
 The GPU: what there is, streams, events.
 """
 from __future__ import annotations
+import collections.abc
+import rooflab._core
 import typing
-__all__: list[str] = ['Event', 'Properties', 'Stream', 'device_count', 'free_memory', 'is_available', 'launch_empty', 'properties', 'synchronize', 'unavailable_reason']
+__all__: list[str] = ['Code', 'Event', 'Kernel', 'Parameter', 'Properties', 'Stream', 'compile_source', 'demangle', 'device_count', 'free_memory', 'is_available', 'launch_empty', 'properties', 'synchronize', 'unavailable_reason']
 class Properties:
     @property
     def compute_capability(self) -> int:
@@ -60,6 +62,64 @@ class Event:
         ...
     def synchronize(self) -> None:
         ...
+class Code:
+    """
+    Machine code that was made at run time.
+    """
+    def __init__(self, image: bytes) -> None:
+        ...
+class Parameter:
+    """
+    One parameter of a kernel.
+    """
+    def __init__(self, label: str, kind: str, bytes: typing.SupportsInt | typing.SupportsIndex, is_signed: bool = True, dtype: typing.Any = None) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    @property
+    def bytes(self) -> int:
+        ...
+    @property
+    def dtype(self) -> typing.Any:
+        ...
+    @property
+    def is_signed(self) -> bool:
+        ...
+    @property
+    def kind(self) -> str:
+        ...
+    @property
+    def label(self) -> str:
+        ...
+class Kernel:
+    """
+    A __global__ function: kernel(grid, block, *args) launches it.
+    """
+    def __call__(self, grid: typing.Any, block: typing.Any, *args, shared_bytes: typing.SupportsInt | typing.SupportsIndex = 0, cost: rooflab._core.Cost | None = None) -> None:
+        """
+        Launches on the current stream of the GPU that the tensors are on; counted as one launch of op "custom".
+        
+        grid and block are one to three numbers. A tensor is passed as the address of its first element, None as a
+        null pointer; strides are the caller's to pass. shared_bytes of dynamic shared memory may exceed 48 KB.
+        """
+    def __init__(self, code: Code, symbol: str, name: str, parameters: collections.abc.Sequence[Parameter]) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def parameters(self) -> list[Parameter]:
+        ...
+def compile_source(source: str, options: collections.abc.Sequence[str]) -> tuple[str, bytes, str]:
+    """
+    (log, machine code, PTX) of CUDA C++, by NVRTC; no machine code when the source has errors.
+    """
+def demangle(symbol: str) -> str:
+    """
+    A C++ symbol as it was written.
+    """
 def device_count() -> int:
     ...
 def free_memory(device: typing.SupportsInt | typing.SupportsIndex = 0) -> int:

@@ -1,0 +1,57 @@
+// CUDA C++ at run time. NVRTC compiles it on any machine; one with a GPU loads and launches what comes out.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/counters.h"
+#include "core/cuda_runtime.h"
+
+namespace rooflab::cuda {
+
+struct Compilation {
+  std::string log;    // of the compiler; its lines are numbered as the source's, which it calls "source"
+  std::string image;  // machine code for the architecture that the options name; "" when the source has errors
+  std::string ptx;    // the same as assembly, which tells the kernels and the sizes of their parameters
+};
+
+// Throws CudaError when NVRTC is missing or fails by itself.
+Compilation compile(const std::string& source, const std::vector<std::string>& options);
+
+// "_Z3addPKfi" -> "add(float const*, int)"; a name that is not mangled stays as it is.
+std::string demangle(const std::string& symbol);
+
+// Machine code; a device loads it when it first launches a kernel of it.
+class Module {
+ public:
+  explicit Module(std::string image) : image_(std::move(image)) {}
+  ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  LoadedKernel load(const std::string& symbol, int device);
+
+ private:
+  std::mutex mutex_;
+  std::string image_;
+  void* library_ = nullptr;
+};
+
+class Kernel {
+ public:
+  Kernel(std::shared_ptr<Module> module, std::string symbol, const std::string& name);
+
+  const std::string& name() const { return name_; }
+  // On the device's current stream. Counts one launch, of op "custom" and of this kernel.
+  void launch(const LaunchShape& shape, void** arguments, int device, const Cost& cost);
+
+ private:
+  std::shared_ptr<Module> module_;
+  std::string symbol_;
+  const std::string& name_;
+  std::vector<LoadedKernel> loaded_;  // one for each device that launched it
+};
+
+}  // namespace rooflab::cuda

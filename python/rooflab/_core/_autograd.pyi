@@ -1,0 +1,58 @@
+"""
+What rooflab.autograd stands on.
+"""
+from __future__ import annotations
+import collections.abc
+import rooflab._core
+import typing
+__all__: list[str] = ['Node', 'Saved', 'grad', 'record_function', 'saved_tensors', 'set_grad_enabled']
+class Node:
+    """
+    A recorded op.
+    """
+    def __repr__(self) -> str:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+class Saved:
+    """
+    A block of memory that a graph holds for its backward.
+    """
+    def __repr__(self) -> str:
+        ...
+    @property
+    def bytes(self) -> int:
+        """
+        Of the whole block, of which the tensor may be a view.
+        """
+    @property
+    def dtype(self) -> typing.Any:
+        ...
+    @property
+    def is_input(self) -> bool:
+        """
+        Whether it is memory of an input (a leaf or a constant), not of a recorded result.
+        """
+    @property
+    def op(self) -> str:
+        """
+        The first op that saved it.
+        """
+    @property
+    def shape(self) -> tuple[int, ...]:
+        ...
+def grad(outputs: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], grad_outputs: collections.abc.Sequence[rooflab._core.Tensor | None], retain_graph: bool) -> list[rooflab._core.Tensor | None]:
+    """
+    Gradients with respect to inputs; None where outputs do not depend on one.
+    """
+def record_function(op: str, results: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor | None], saved: collections.abc.Sequence[rooflab._core.Tensor | None], rule: collections.abc.Callable) -> list[rooflab._core.Tensor]:
+    """
+    The results as those of a new node.
+    """
+def saved_tensors(y: rooflab._core.Tensor) -> list[Saved]:
+    ...
+def set_grad_enabled(enabled: bool) -> bool:
+    """
+    Returns what it was before.
+    """
