@@ -236,9 +236,9 @@ def test_vector_addition(module):
     a, b = rl.randn(n, device="cuda"), rl.randn(n, device="cuda")
     out = rl.zeros(n, device="cuda")
     module["add"]((n + 255) // 256, 256, a, b, out, n)
-    assert np.array_equal(out.numpy(), a.numpy() + b.numpy())
+    assert np.array_equal(out.cpu().numpy(), a.cpu().numpy() + b.cpu().numpy())
     module["add"](1, 32, a[7:], b, out, 16)  # a view begins where it begins
-    assert np.array_equal(out.numpy()[:16], a.numpy()[7:23] + b.numpy()[:16])
+    assert np.array_equal(out.cpu().numpy()[:16], a.cpu().numpy()[7:23] + b.cpu().numpy()[:16])
     with pytest.raises(ValueError, match=r"b \(const float\*\): expected a tensor on a GPU, got one on the CPU"):
         module["add"](1, 1, a, b.cpu(), out, 1)
 
@@ -258,7 +258,7 @@ def test_grids_of_three_dimensions_and_templates(module):
     out = rl.zeros(2, 6, 8, dtype="int32", device="cuda")
     module["where"]((2, 3, 2), (4, 2), out, 8)
     z, y, x = np.indices((2, 6, 8))
-    assert np.array_equal(out.numpy(), 100 * z + 10 * y + x)
+    assert np.array_equal(out.cpu().numpy(), 100 * z + 10 * y + x)
     row = rl.zeros(5, device="cuda")
     module["fill<64>"](1, 3, row)
     assert row.tolist() == [64, 64, 64, 0, 0]
@@ -271,7 +271,7 @@ def test_dynamic_shared_memory_beyond_48_kb(module, shared_bytes):
     x = rl.arange(1024, device="cuda").to("int32")
     y = rl.zeros(1024, dtype="int32", device="cuda")
     module["reverse"](1, 1024, x, y, shared_bytes=shared_bytes)
-    assert np.array_equal(y.numpy(), x.numpy()[::-1])
+    assert np.array_equal(y.cpu().numpy(), x.cpu().numpy()[::-1])
 
 
 @pytest.mark.gpu

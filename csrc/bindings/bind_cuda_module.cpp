@@ -43,7 +43,7 @@ class Arguments {
     } else if (parameter.kind == "integer" || parameter.kind == "any") {
       set_integer(place, parameter, value);
     } else if (parameter.kind == "real") {
-      if (!PyFloat_Check(value.ptr()) && !is_number(value)) refuse(parameter, "a number", value);
+      if (!is_real(value)) refuse(parameter, "a number", value);
       const double number = value.cast<double>();
       parameter.bytes == 4 ? put(place, static_cast<float>(number)) : put(place, number);
     } else {
@@ -67,8 +67,11 @@ class Arguments {
 
  private:
   // A tensor of one element would do as well, but its value may be on a GPU.
-  static bool is_number(const py::handle& value) {
+  static bool is_integer(const py::handle& value) {
     return PyIndex_Check(value.ptr()) && !py::isinstance<Tensor>(value);
+  }
+  static bool is_real(const py::handle& value) {
+    return is_integer(value) || (py::hasattr(value, "__float__") && !py::isinstance<Tensor>(value));
   }
 
   template <class T>
@@ -89,7 +92,7 @@ class Arguments {
   }
 
   void set_integer(size_t place, const Parameter& parameter, const py::handle& value) {
-    if (!is_number(value)) refuse(parameter, "an integer", value);
+    if (!is_integer(value)) refuse(parameter, "an integer", value);
     const py::int_ number = py::reinterpret_steal<py::int_>(PyNumber_Index(value.ptr()));
     int overflow = 0;
     const int64_t as_signed = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
