@@ -84,6 +84,9 @@ class OpSpec:
         What the op accepts.
     result_dtype : callable
         The dtype of the result for a dtype of operands.
+    differentiable : callable, optional
+        `differentiable(rng)` yields finite samples, away from kinks, at which gradients with respect to the floating
+        arrays are checked; None when the op has none.
     bench : callable, optional
         `bench()` yields `(label, dtype, shapes, kwargs)` for `rooflab bench`.
     peer : callable, optional
@@ -98,10 +101,30 @@ class OpSpec:
     tolerance: Callable[[str, Sample], tuple[float, float]]
     dtypes: tuple[str, ...] = FLOATING
     result_dtype: Callable[[str], str] = lambda dtype: dtype
+    differentiable: Callable[[np.random.Generator], Iterable[Sample]] | None = None
     prepare: Callable[..., tuple] | None = None
     scratch: Callable[[Sample, str], int] = lambda sample, dtype: 0
     bench: Callable[[], Iterable[tuple[str, str, tuple, dict]]] | None = None
     peer: Callable | None = None
+
+
+def finite(samples: Callable) -> Callable:
+    """`samples` without those that hold NaN or infinities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> made = finite(lambda rng: [Sample("nan", (np.array([np.nan]),)), Sample("ones", (np.ones(3),))])
+    >>> [sample.label for sample in made(None)]
+    ['ones']
+    """
+
+    def kept(rng):
+        for sample in samples(rng):
+            if all(np.isfinite(a).all() for a in sample.args if isinstance(a, np.ndarray)):
+                yield sample
+
+    return kept
 
 
 @functools.cache

@@ -17,7 +17,7 @@ RANGES = {
     "pow": (0.1, 4),
     "div": (0.25, 150),
     "log": (1e-3, 6e4),
-    "sqrt": (0, 6e4),
+    "sqrt": (1e-3, 6e4),
     "rsqrt": (1e-3, 6e4),
 }
 SMALLEST = {"float64": 2.0**-1022, "float32": 2.0**-120, "float16": 2.0**-24, "bfloat16": 2.0**-120}
@@ -31,25 +31,26 @@ def numbers(rng: np.random.Generator, name: str, shape: tuple[int, ...], *, spec
     return np.where(rng.random(shape) < 0.1, rng.choice(SPECIAL, shape), x) if special else x
 
 
-def unary_samples(rng, name):
+def unary_samples(rng, name, special=True):
     for shape in ((37, 130), (3, 1, 65), (1,), (), (0, 3)):
         label = "x".join(map(str, shape)) or "scalar"
-        yield Sample(label, (numbers(rng, name, shape),))
+        yield Sample(label, (numbers(rng, name, shape, special=special),))
 
 
-def binary_samples(rng, name):
-    draw = functools.partial(numbers, rng, name)
+def binary_samples(rng, name, special=True):
+    draw = functools.partial(numbers, rng, name, special=special)
     for a, b in (((37, 130), (37, 130)), ((33, 64), (64,)), ((2, 3, 1, 65), (4, 1)), ((1,), (1,)), ((0, 3), (3,))):
         yield Sample(f"{'x'.join(map(str, a))}_{'x'.join(map(str, b))}", (draw(a), draw(b)))
-    ties = rng.integers(0, 3, (2, 17, 19)).astype(np.float64)
-    yield Sample("ties", (ties[0], ties[1]))
+    if special:
+        ties = rng.integers(0, 3, (2, 17, 19)).astype(np.float64)
+        yield Sample("ties", (ties[0], ties[1]))
     for number in (2, 3, 0.5):
         yield Sample(f"number_{number}", (draw((17, 31)), number))
     yield Sample("number_first", (2.5, draw((17, 31))))
 
 
-def where_samples(rng, name):
-    draw = functools.partial(numbers, rng, name)
+def where_samples(rng, name, special=True):
+    draw = functools.partial(numbers, rng, name, special=special)
     yield Sample("37x130", (rng.random((37, 130)) < 0.5, draw((37, 130)), draw((37, 130))))
     yield Sample("broadcast", (rng.random((5, 1, 64)) < 0.5, draw((64,)), draw((3, 1))))
     yield Sample("number", (rng.random((33, 65)) < 0.5, draw((33, 65)), -1.5))
@@ -103,6 +104,7 @@ def describe(name, samples, reference, *, roundings=0, flops=1, result_dtype=lam
         "cost": functools.partial(cost, flops, lambda dtype: itemsize(result_dtype(dtype)), name == "where"),
         "tolerance": functools.partial(rounding, roundings),
         "result_dtype": result_dtype,
+        "differentiable": functools.partial(samples, name=name, special=False),
         "bench": functools.partial(bench, operands) if operands else None,
         "peer": lambda torch: getattr(torch, name),
     }
@@ -162,7 +164,7 @@ SPECS = [
     *(describe(name, unary_samples, function, roundings=k) for name, (function, k) in UNARY.items()),
     *(describe(name, binary_samples, function, roundings=k) for name, (function, k) in BINARY.items()),
     *(
-        describe(name, binary_samples, function, flops=0, result_dtype=lambda dtype: "bool")
+        describe(name, binary_samples, function, flops=0, result_dtype=lambda dtype: "bool", differentiable=None)
         for name, function in COMPARISONS.items()
     ),
     describe("where", where_samples, np.where, flops=0),

@@ -8,7 +8,7 @@ import numpy as np
 
 import rooflab as rl
 
-from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
 
 FLOPS = 8  # an element
 
@@ -48,6 +48,7 @@ SPEC = OpSpec(
     reference=reference,
     cost=cost,
     tolerance=tolerance,
+    differentiable=finite(samples),
     bench=bench,
     peer=lambda torch: functools.partial(torch.nn.functional.gelu, approximate="tanh"),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _core
-from . import OpSpec, Sample, accumulator_roundoff, unit_roundoff
+from . import OpSpec, Sample, accumulator_roundoff, finite, unit_roundoff
 from .softmax import CHAIN, SMALLEST, row_bench, row_cost, row_samples, with_outliers
 
 
@@ -47,6 +47,7 @@ SPEC = OpSpec(
     reference=_reference,
     cost=row_cost(7),
     tolerance=_tolerance,
+    differentiable=finite(_samples),
     bench=row_bench(parameters=2),
     peer=lambda torch: lambda x, weight, bias: torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias),
 )

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .. import _core
-from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
 from .softmax import SMALLEST, with_outliers
 
 # (shape of a, shape of b): size 1 and 0, odd sizes, whole tiles, vectors, batches. Leading dimensions that both
@@ -80,6 +80,7 @@ SPEC = OpSpec(
     reference=np.matmul,
     cost=_cost,
     tolerance=_tolerance,
+    differentiable=finite(_samples),
     bench=_bench,
     peer=lambda torch: torch.matmul,
 )

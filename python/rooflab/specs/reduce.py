@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .. import _core
-from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
 from .softmax import with_outliers
 
 _CHAIN = 512  # the longest run of additions in one accumulator, in any rung, for the sizes of the samples
@@ -99,6 +99,7 @@ def _spec(name, fold, samples, dtypes):
         tolerance=_tolerance(name),
         dtypes=dtypes,
         result_dtype=_result(name),
+        differentiable=finite(samples),
         bench=_bench,
         peer=lambda torch: getattr(torch, "amax" if name == "max" else name),
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _core
-from . import OpSpec, Sample, accumulator_roundoff, unit_roundoff
+from . import OpSpec, Sample, accumulator_roundoff, finite, unit_roundoff
 from .softmax import CHAIN, SMALLEST, row_bench, row_cost, row_samples, with_outliers
 
 
@@ -29,6 +29,7 @@ SPEC = OpSpec(
     reference=_reference,
     cost=row_cost(4),
     tolerance=_tolerance,
+    differentiable=finite(_samples),
     bench=row_bench(parameters=1),
     peer=lambda torch: lambda x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, 1e-6),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _core
-from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
 
 SHAPES = ((1, 1), (5, 3), (2, 3, 17), (37, 64), (4, 640), (3, 1000), (2, 4097), (2, 40000), (640,), (0, 8), (4, 0))
 BENCH_SHAPES = ((16384, 4096), (32768, 640))
@@ -62,6 +62,11 @@ def _reference(x, dim=-1):
     return shifted / shifted.sum(axis=dim, keepdims=True)
 
 
+def _differentiable(rng):
+    """Not the longest rows: one has a weight of nearly 1, whose gradient is what rounding leaves of it."""
+    return (sample for sample in finite(row_samples)(rng) if sample.args[0].shape[-1] < 40000)
+
+
 def _tolerance(dtype, sample):
     x = sample.args[0]
     finite = np.where(np.isfinite(x), x, 0)
@@ -79,6 +84,7 @@ SPEC = OpSpec(
     reference=_reference,
     cost=row_cost(5),
     tolerance=_tolerance,
+    differentiable=_differentiable,
     bench=row_bench(),
     peer=lambda torch: lambda x: torch.softmax(x, -1),
 )
