@@ -8,6 +8,7 @@ namespace rooflab::kernels {
 namespace {
 
 constexpr int kKeys = 128, kConsumers = 2, kStages = 2, kThreads = (1 + kConsumers) * kWarpgroup;
+constexpr int kWarps = kWarpgroup / 32;
 
 // Shorter heads leave room for more queries.
 template <int kHeadSize>
@@ -19,8 +20,10 @@ struct Shared {
   alignas(1024) TokenTile<T, kKeys, kHeadSize> k, v;
   alignas(1024) TokenTile<T, kRows, kHeadSize> q[kStages], dout[kStages];
   alignas(1024) T ds[2][kRows / kLine][kKeys][kLine];  // dS^T: a line is 64 queries of one key
+  alignas(128) float dq[kConsumers][kLine / kSumColumn][kSumColumn * kSumRows];
   QueryRows<kRows> rows[kStages];
   ptx::Barrier k_full, v_full, q_full[kStages], dout_full[kStages], empty[kStages];
+  ptx::Barrier ds_full[2], ds_empty[2], dq_full[kConsumers], dq_empty[kConsumers];
 };
 
 // From one k16 step to the next, in units of 16 bytes: along the lines of panels of kLines, or across lines.
@@ -30,7 +33,48 @@ constexpr int along_lines(int step) {
 }
 constexpr int across_lines(int step) { return step * kMmaK * 8; }
 
-// One warp brings k and q, one v and dout, one the queries' numbers.
+// dQ in halves: of the head when it has two panels, or else of the queries.
+template <int kHeadSize>
+__device__ __forceinline__ int dq_panel(int half) {
+  return kHeadSize == 128 ? half : 0;
+}
+template <int kHeadSize>
+__device__ __forceinline__ int dq_part(int half) {
+  return kHeadSize == 128 ? 0 : half;
+}
+
+// Adds each tile's dQ, as the consumers leave its halves in shared memory, to dq_sum: by bulk reduction, as the fences
+// of consumers would wait for reductions of their own.
+template <class T, int kHeadSize, int kRows>
+__device__ __forceinline__ void send_dq(Shared<T, kHeadSize>& shared, const BackwardProblem& problem,
+                                        const KeyBlock& block, QueryWalk<kRows>& at) {
+#pragma unroll 1
+  for (int step = 0; step < at.steps; ++step, at.advance()) {
+    const Turn turn = problem.turns == nullptr ? Turn{} : turn_of(problem, block, kKeys, at.head, at.row, 0);
+    if (turn.counter != nullptr) await_turn(turn);
+#pragma unroll 1
+    for (int half = 0; half < kConsumers; ++half) {
+      const int panel = dq_panel<kHeadSize>(half), columns = min(problem.head_size - panel * kLine, kLine);
+      float* sums = dq_sum_tile(problem, block.batch, at.head, at.row + dq_part<kHeadSize>(half) * kSumRows);
+      ptx::barrier_wait(shared.dq_full[half], step % 2);
+      if (columns > 0) {
+        ptx::add_bulk(sums + panel * kLine * kSumRows, shared.dq[half], columns * kSumRows * sizeof(float));
+      }
+      ptx::tile_store_commit();
+    }
+    if (turn.counter != nullptr) {
+      ptx::tile_store_wait();
+      end_turn(turn);
+    }
+    ptx::tile_store_wait_read<1>();
+    ptx::barrier_arrive(shared.dq_empty[0]);
+    ptx::tile_store_wait_read<0>();
+    ptx::barrier_arrive(shared.dq_empty[1]);
+  }
+  ptx::tile_store_wait();
+}
+
+// One warp brings k and q, one v and dout, one the queries' numbers; one sends dQ.
 template <class T, int kHeadSize>
 __device__ __forceinline__ void produce(Shared<T, kHeadSize>& shared, const BackwardMaps& maps,
                                         const BackwardProblem& problem, const KeyBlock& block) {
@@ -56,6 +100,8 @@ __device__ __forceinline__ void produce(Shared<T, kHeadSize>& shared, const Back
       load_query_rows(shared.rows[ring.stage], problem, block.batch, at, shared.empty[ring.stage], ring.parity ^ 1);
       ptx::barrier_arrive(shared.q_full[ring.stage]);
     }
+  } else if (threadIdx.x == 96) {
+    send_dq(shared, problem, block, at);
   }
 }
 
@@ -64,58 +110,75 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
                                         const BackwardProblem& problem, const KeyBlock& block, int consumer) {
   constexpr int kRows = kTileRows<kHeadSize>, kSteps = kRows / kMmaK;
   constexpr int kPanels = kHeadSize / kLine;
-  constexpr bool kEarlyDv =
-      kHeadSize == 128;  // starts before dP is there; registers are too few where tiles are larger
   constexpr uint32_t kLineBytes = kLine * sizeof(T);
   constexpr int kBothConsumers = 1, kOneConsumer = 2;  // named barriers
   const int thread = threadIdx.x % kWarpgroup, lane = thread % 32;
   const int own = consumer * kWarpgroupRows, first_key = block.first + own;
-  // dQ in halves: of the head when it has two panels, or else of the queries.
-  const int dq_panel = kPanels == 2 ? consumer : 0, dq_rows = kPanels == 2 ? 0 : consumer;
+  float dk[kHeadSize / 2] = {}, dv[kHeadSize / 2] = {}, s[kRows / 2], dq[kLine / 2];
 
-  const uint64_t k_own = ptx::swizzled_tile(shared.k[0] + own, 0), v_own = ptx::swizzled_tile(shared.v[0] + own, 0);
-  const uint64_t k_panel = ptx::swizzled_tile(shared.k[dq_panel], 0);
-  float dk[kHeadSize / 2] = {}, dv[kHeadSize / 2] = {}, s[kRows / 2];
-
-  const auto start_scores = [&](int stage) {
-    const uint64_t q = ptx::swizzled_tile(shared.q[stage], 0);
+  // sum = keys queries^T, of this consumer's keys.
+  const auto start_scores = [&](float(&sum)[kRows / 2], const TokenTile<T, kKeys, kHeadSize>& keys,
+                                const TokenTile<T, kRows, kHeadSize>& queries) {
+    const uint64_t a = ptx::swizzled_tile(keys[0] + own, 0), b = ptx::swizzled_tile(queries, 0);
     ptx::wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kHeadSize / kMmaK; ++step) {
-      ptx::wgmma<T, kRows, true, true>(s, k_own + along_lines<kKeys>(step), q + along_lines<kRows>(step), step > 0);
+      ptx::wgmma<T, kRows, true, true>(sum, a + along_lines<kKeys>(step), b + along_lines<kRows>(step), step > 0);
     }
     ptx::wgmma_commit();
+  };
+  // sum += weights queries.
+  const auto start_gradient = [&](float(&sum)[kHeadSize / 2], const uint32_t(&weights)[kSteps][4],
+                                  const TokenTile<T, kRows, kHeadSize>& queries) {
+    const uint64_t b = ptx::swizzled_tile(queries, kRows * kLineBytes);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) ptx::wgmma<T, kHeadSize, false>(sum, weights[i], b + across_lines(i), true);
+    ptx::wgmma_commit();
+  };
+  const auto start_dq = [&](int buffer) {
+    const uint64_t a = ptx::swizzled_tile(shared.ds[buffer][dq_part<kHeadSize>(consumer)], 0);
+    const uint64_t b = ptx::swizzled_tile(shared.k[dq_panel<kHeadSize>(consumer)], 0);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kKeys / kMmaK; ++i) {
+      ptx::wgmma<T, 64, false, false>(dq, a + across_lines(i), b + across_lines(i), i > 0);
+    }
+    ptx::wgmma_commit();
+  };
+  // By each warp.
+  const auto arrive = [&](ptx::Barrier& barrier) {
+    __syncwarp();
+    if (lane == 0) ptx::barrier_arrive(barrier);
+  };
+  // Hands dQ of a tile over.
+  const auto leave_dq = [&](int step) {
+    arrive(shared.ds_empty[step % 2]);
+    ptx::barrier_wait(shared.dq_empty[consumer], step % 2 ^ 1);
+#pragma unroll
+    for (int i = 0; i < kLine / kSumColumn; ++i) {
+      reinterpret_cast<float4&>(shared.dq[consumer][i][thread * 4]) = {dq[4 * i], dq[4 * i + 1], dq[4 * i + 2],
+                                                                       dq[4 * i + 3]};
+    }
+    ptx::async_proxy_fence();
+    arrive(shared.dq_full[consumer]);
   };
 
   const int steps = QueryWalk<kRows>(problem, block, kKeys).steps;
   if (steps > 0) {
     ptx::barrier_wait(shared.k_full, 0);
     ptx::barrier_wait(shared.q_full[0], 0);
-    start_scores(0);
+    start_scores(s, shared.k, shared.q[0]);
     ptx::barrier_wait(shared.v_full, 0);
   }
   for (int step = 0; step < steps; ++step) {
-    const int stage = step % kStages;
+    const int stage = step % kStages, next = (step + 1) % kStages, buffer = step % 2;
     const QueryRows<kRows>& rows = shared.rows[stage];
-    const uint64_t q_across = ptx::swizzled_tile(shared.q[stage], kRows * kLineBytes);
-    const uint64_t dout = ptx::swizzled_tile(shared.dout[stage], kRows * kLineBytes);
     float dp[kRows / 2];
     uint32_t p16[kSteps][4], ds16[kSteps][4];
-    const auto add_dv = [&] {
-      ptx::wgmma_fence();
-#pragma unroll
-      for (int i = 0; i < kSteps; ++i) ptx::wgmma<T, kHeadSize, false>(dv, p16[i], dout + across_lines(i), true);
-      ptx::wgmma_commit();
-    };
 
     ptx::barrier_wait(shared.dout_full[stage], step / kStages % 2);
-    ptx::wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < kHeadSize / kMmaK; ++i) {
-      ptx::wgmma<T, kRows, true, true>(dp, v_own + along_lines<kKeys>(i), dout + along_lines<kRows>(i), i > 0);
-    }
-    ptx::wgmma_commit();
-
+    start_scores(dp, shared.v, shared.dout[stage]);
     ptx::wgmma_wait<1>(s);
 #pragma unroll
     for (int j = 0; j < kRows / 8; ++j) {
@@ -128,67 +191,46 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
     if (has_hidden_pairs(problem, first_key, kWarpgroupRows, rows.row, kRows)) {
       hide_pairs(s, problem, score_place(problem, first_key, rows.row));
     }
-    if constexpr (kEarlyDv) {
-#pragma unroll
-      for (int i = 0; i < kRows / 4; ++i) p16[i / 4][i % 4] = ptx::pack<T>(s[2 * i], s[2 * i + 1]);
-    }
-
-    if constexpr (kEarlyDv) add_dv();
-
-    ptx::wgmma_wait<kEarlyDv ? 1 : 0>(dp);
+    ptx::wgmma_wait<0>(dp);
 #pragma unroll
     for (int j = 0; j < kRows / 8; ++j) {
       const float2 delta = reinterpret_cast<const float2&>(rows.delta[j * 8 + lane % 4 * 2]);
       const float *p = s + 4 * j, *d = dp + 4 * j;
-      if constexpr (!kEarlyDv) {
-        p16[j / 2][j % 2 * 2] = ptx::pack<T>(p[0], p[1]);
-        p16[j / 2][j % 2 * 2 + 1] = ptx::pack<T>(p[2], p[3]);
-      }
-      ds16[j / 2][j % 2 * 2] = ptx::pack<T>(p[0] * (d[0] - delta.x), p[1] * (d[1] - delta.y));
-      ds16[j / 2][j % 2 * 2 + 1] = ptx::pack<T>(p[2] * (d[2] - delta.x), p[3] * (d[3] - delta.y));
+      uint32_t *p_pair = &p16[j / 2][j % 2 * 2], *ds_pair = &ds16[j / 2][j % 2 * 2];
+      p_pair[0] = ptx::pack<T>(p[0], p[1]);
+      p_pair[1] = ptx::pack<T>(p[2], p[3]);
+      ds_pair[0] = ptx::pack<T>(p[0] * (d[0] - delta.x), p[1] * (d[1] - delta.y));
+      ds_pair[1] = ptx::pack<T>(p[2] * (d[2] - delta.x), p[3] * (d[3] - delta.y));
     }
-    if constexpr (!kEarlyDv) add_dv();
-    auto& ds = shared.ds[step % 2];
+    start_gradient(dv, p16, shared.dout[stage]);
+
+    ptx::barrier_wait(shared.ds_empty[buffer], step / 2 % 2 ^ 1);
     const int key = own + thread / 32 * 16 + lane % 16;
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       const int vector = (i % 4 * 2 + lane / 16) ^ (key % 8);
-      ptx::store_matrices(&ds[i / 4][key][vector * 8], ds16[i][0], ds16[i][1], ds16[i][2], ds16[i][3]);
+      ptx::store_matrices(&shared.ds[buffer][i / 4][key][vector * 8], ds16[i][0], ds16[i][1], ds16[i][2], ds16[i][3]);
     }
     ptx::async_proxy_fence();
+    arrive(shared.ds_full[buffer]);
 
-    ptx::wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < kSteps; ++i) ptx::wgmma<T, kHeadSize, false>(dk, ds16[i], q_across + across_lines(i), true);
-    ptx::wgmma_commit();
-    ptx::wgmma_wait<1>(dv);  // P's registers are free again
-    if (step + 1 < steps) ptx::barrier_wait(shared.q_full[(step + 1) % kStages], (step + 1) / kStages % 2);
-    start_scores((step + 1) % kStages);  // after the last tile of what is there, to no end: a branch would serialise
-    ptx::wgmma_wait<1>(dk);              // dS's registers are free again
+    start_gradient(dk, ds16, shared.q[stage]);
+    if (step > 0) ptx::barrier_wait(shared.ds_full[buffer ^ 1], (step - 1) / 2 % 2);
+    start_dq(buffer ^ 1);  // before there is one of what is there, to no end: a branch would serialise the products
+    ptx::wgmma_wait<1>();
+    arrive(shared.empty[stage]);
 
-    const int head = rows.head, row = rows.row;  // before the tile may go
-    ptx::named_barrier(kBothConsumers, kConsumers * kWarpgroup);
-    float dq[32];
-    const uint64_t ds_across = ptx::swizzled_tile(ds[dq_rows], 0);
-    ptx::wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < kKeys / kMmaK; ++i) {
-      ptx::wgmma<T, 64, false, false>(dq, ds_across + across_lines(i), k_panel + across_lines(i), i > 0);
-    }
-    ptx::wgmma_commit();
+    if (step + 1 < steps) ptx::barrier_wait(shared.q_full[next], (step + 1) / kStages % 2);
+    start_scores(s, shared.k, shared.q[next]);  // after the last tile to no end
+    ptx::wgmma_wait<1>(dq);
+    if (step > 0) leave_dq(step - 1);
+    ptx::wgmma_wait<0>(s);
+  }
+  if (steps > 0) {
+    ptx::barrier_wait(shared.ds_full[(steps - 1) % 2], (steps - 1) / 2 % 2);
+    start_dq((steps - 1) % 2);
     ptx::wgmma_wait<0>(dq);
-    __syncwarp();
-    if (lane == 0) ptx::barrier_arrive(shared.empty[stage]);
-
-    float* sums = dq_sum_tile(problem, block.batch, head, row + dq_rows * kSumRows);
-    if (problem.turns == nullptr) {
-      add_to_dq(sums, dq, dq_panel * kLine, problem.head_size);
-    } else {
-      const Turn turn = turn_of(problem, block, kKeys, head, row, consumer);
-      await_turn(turn, kOneConsumer + consumer);
-      add_to_dq(sums, dq, dq_panel * kLine, problem.head_size);
-      end_turn(turn, kOneConsumer + consumer);
-    }
+    leave_dq(steps - 1);
   }
 
   ptx::wgmma_wait<0>(dk);
@@ -228,7 +270,13 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int stage = 0; stage < kStages; ++stage) {
       ptx::barrier_init(shared.q_full[stage], 1 + 32);  // the copies, and each lane that writes rows
       ptx::barrier_init(shared.dout_full[stage], 1);
-      ptx::barrier_init(shared.empty[stage], kConsumers * 4);  // a lane of each warp
+      ptx::barrier_init(shared.empty[stage], kConsumers * kWarps);  // a lane of each warp
+    }
+    for (int i = 0; i < 2; ++i) {
+      ptx::barrier_init(shared.ds_full[i], kConsumers * kWarps);
+      ptx::barrier_init(shared.ds_empty[i], kConsumers * kWarps);
+      ptx::barrier_init(shared.dq_full[i], kWarps);
+      ptx::barrier_init(shared.dq_empty[i], 1);
     }
     ptx::barrier_init_fence();
   }

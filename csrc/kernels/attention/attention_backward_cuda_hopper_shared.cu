@@ -138,6 +138,7 @@ __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps,
   constexpr uint32_t kPanelBytes = kRows * kLine * sizeof(T);
   constexpr int kBothAdders = 1, kOneAdder = 2;  // named barriers
   const int first_panel = adder * kAdderPanels;
+  const bool is_leader = threadIdx.x % kWarpgroup == 0;
   float dk[kAdderSize / 2] = {}, dv[kAdderSize / 2] = {}, dq[kLine / 2];
 
   // sum += weights^T queries.
@@ -180,7 +181,8 @@ __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps,
     Turn turn{};
     if (problem.turns != nullptr) {
       turn = turn_of(problem, block, kKeys, at.head, at.row, adder);
-      await_turn(turn, kOneAdder + adder);
+      if (is_leader) await_turn(turn);
+      ptx::named_barrier(kOneAdder + adder, kWarpgroup);
     }
     add_to_dq(sums, dq, first_panel * kLine, problem.head_size);
     start_dq(stage, first_panel + 1);
@@ -189,7 +191,11 @@ __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps,
     ptx::wgmma_wait<0>(dq);
     release(shared.ds_empty[stage]);
     add_to_dq(sums, dq, (first_panel + 1) * kLine, problem.head_size);
-    if (problem.turns != nullptr) end_turn(turn, kOneAdder + adder);
+    if (problem.turns != nullptr) {
+      __threadfence();
+      ptx::named_barrier(kOneAdder + adder, kWarpgroup);
+      if (is_leader) end_turn(turn);
+    }
   }
 
   // Out through the memory of k and v, once all who read it are done; the scores' readers were done before the last dS.
@@ -202,7 +208,7 @@ __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps,
   store_rows<T>(dv_panels, dv, 0, 1.0f);
   ptx::async_proxy_fence();
   ptx::named_barrier(kOneAdder + adder, kWarpgroup);
-  if (threadIdx.x % kWarpgroup == 0) {
+  if (is_leader) {
 #pragma unroll
     for (int i = 0; i < kAdderPanels; ++i) {
       const int column = (first_panel + i) * kLine;

@@ -156,18 +156,14 @@ __device__ __forceinline__ Turn turn_of(const BackwardProblem& problem, const Ke
   return {reinterpret_cast<uint32_t*>(counter) + part, static_cast<uint32_t>(block.first / keys - first_key / keys)};
 }
 
-// By all threads of a warpgroup.
-__device__ __forceinline__ void await_turn(const Turn& turn, int barrier) {
-  if (threadIdx.x % kWarpgroup == 0) {
-    while (ptx::load_acquire(turn.counter) != turn.number) {
-    }
+// By one thread.
+__device__ __forceinline__ void await_turn(const Turn& turn) {
+  while (ptx::load_acquire(turn.counter) != turn.number) {
   }
-  ptx::named_barrier(barrier, kWarpgroup);
 }
-__device__ __forceinline__ void end_turn(const Turn& turn, int barrier) {
+__device__ __forceinline__ void end_turn(const Turn& turn) {
   __threadfence();
-  ptx::named_barrier(barrier, kWarpgroup);
-  if (threadIdx.x % kWarpgroup == 0) ptx::store_release(turn.counter, turn.number + 1);
+  ptx::store_release(turn.counter, turn.number + 1);
 }
 
 // Rounds a warpgroup's 64 rows of sums into panels of kRows lines, of which its own start at `first`.

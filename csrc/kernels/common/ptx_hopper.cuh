@@ -139,6 +139,9 @@ __device__ __forceinline__ void tile_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
+// Waits until all of this thread's stores are done.
+__device__ __forceinline__ void tile_store_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
 // Orders this thread's ordinary writes to shared memory before what the copy engine and the tensor cores read of it.
 __device__ __forceinline__ void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
@@ -155,6 +158,14 @@ __device__ __forceinline__ void store_matrices(void* shared_row, uint32_t r0, ui
 __device__ __forceinline__ void add_vector(float* sum, const float* x) {
   asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(sum), "f"(x[0]), "f"(x[1]), "f"(x[2]),
                "f"(x[3])
+               : "memory");
+}
+
+// Adds `bytes` of floats from shared memory, in the background, as part of a group as tile_store's. Both sides and the
+// size are multiples of 16 bytes. Unlike add_vector no later fence waits for it.
+__device__ __forceinline__ void add_bulk(float* sum, const void* shared, uint32_t bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(sum),
+               "r"(shared_address(shared)), "r"(bytes)
                : "memory");
 }
 
