@@ -30,11 +30,12 @@ class JudgeTimeout(BaseException):
 
 @dataclass
 class TestResult:
-    """One test cell: its points if it passed, and if not why."""
+    """One test cell: its points if it passed, and if not why; and what the cell says about itself either way."""
 
     grade_id: str
     points: int
     message: str = ""
+    notes: list[str] = field(default_factory=list)
 
     @property
     def earned(self) -> int:
@@ -107,7 +108,8 @@ class Judge:
             with _alarm(limits.seconds + SLACK_S):
                 trouble = self._prepare(link, question, submission)
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
-                    test.message = self._run(cell, link)
+                    with measured_by(link, test.notes):
+                        test.message = self._run(cell, link)
                     if test.message and trouble:
                         test.message += " " + trouble
         except JudgeTimeout:
@@ -141,34 +143,33 @@ class Judge:
     def _run(self, cell: Cell, link: Link) -> str:
         """Run one test cell; the empty message is a pass."""
         scope = dict(self.trusted)
-        with measured_by(link):
-            try:
-                for name in sorted(loaded_names(cell.source) & self.lab.student_names):
-                    state, value = link.ask("get", name)
-                    if state == "missing":
-                        return f"{name} is not defined."
-                    scope[name] = Proxy(name, link) if state == "callable" else value
-                exec(compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True), scope)
-            except (KeyboardInterrupt, JudgeTimeout):
-                raise
-            except WorkerLost:
-                return link.lost
-            except AssertionError as error:
-                return _text(error) or f"An assertion failed: {_failed_line(error, cell)}"
-            except BaseException as error:
-                return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"
+        try:
+            for name in sorted(loaded_names(cell.source) & self.lab.student_names):
+                state, value = link.ask("get", name)
+                if state == "missing":
+                    return f"{name} is not defined."
+                scope[name] = Proxy(name, link) if state == "callable" else value
+            exec(compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True), scope)
+        except (KeyboardInterrupt, JudgeTimeout):
+            raise
+        except WorkerLost:
+            return link.lost
+        except AssertionError as error:
+            return _text(error) or f"An assertion failed: {_failed_line(error, cell)}"
+        except BaseException as error:
+            return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"
         return ""
 
 
 @contextlib.contextmanager
-def measured_by(link: Link) -> Iterator[None]:
-    """Let `measure.elapsed_ms` tell this link's time."""
-    before: Callable[[], float] = measure._elapsed
-    measure._elapsed = lambda: link.busy_s * 1e3
+def measured_by(link: Link, notes: list[str]) -> Iterator[None]:
+    """Let `measure.elapsed_ms` tell this link's time, and `measure.note` write to `notes`."""
+    before: tuple[Callable[[], float], Callable[[str], None]] = measure._elapsed, measure._note
+    measure._elapsed, measure._note = lambda: link.busy_s * 1e3, notes.append
     try:
         yield
     finally:
-        measure._elapsed = before
+        measure._elapsed, measure._note = before
 
 
 @contextlib.contextmanager

@@ -7,12 +7,14 @@ refuses what cannot be.
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rooflab.grading.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.products import Products
 
 if TYPE_CHECKING:
@@ -31,7 +33,11 @@ class Implausible(AssertionError):
 
 @dataclass(frozen=True)
 class Counted:
-    """The runtime's counters around one call; `by_op` holds launches by op."""
+    """The runtime's counters around one call; `by_op` holds launches by op.
+
+    `largest_bytes` (the largest block that tensors took) and `host_bytes` (the most that Python and NumPy took) are
+    known in the passes of `gradients` and `saved` only.
+    """
 
     value: Any
     launches: int
@@ -44,9 +50,12 @@ class Counted:
     bytes_allocated: int
     peak_bytes: int
     by_op: dict[str, int] = field(default_factory=dict)
+    largest_bytes: int = 0
+    host_bytes: int = 0
 
     def __post_init__(self) -> None:
-        for number in (*(getattr(self, name) for name in COUNTERS), *self.by_op.values()):
+        counters = (getattr(self, name) for name in (*COUNTERS, "largest_bytes", "host_bytes"))
+        for number in (*counters, *self.by_op.values()):
             _check(type(number) is int and number >= 0, "a counter is not a whole number")
 
 
@@ -64,9 +73,44 @@ class Loops:
         _check(type(self.steps) is int and type(self.products) is tuple, "a trace is not made of numbers")
 
 
+@dataclass(frozen=True)
+class Gradients:
+    """A call and its backward pass: `gradients` of the floating tensors among the arguments in order (None where
+    there is none), and what the graph kept for them between, (op, shape, dtype, bytes) each.
+    """
+
+    value: Any
+    gradients: tuple
+    saved: tuple[tuple[str, tuple[int, ...], str, int], ...]
+    forward: Counted
+    backward: Counted
+
+
+@dataclass(frozen=True)
+class Saved:
+    """One call of an `rl.autograd.Function`, and the tensors that its forward saved."""
+
+    value: Any
+    tensors: tuple
+    forward: Counted
+
+
 def count(fn: Callable, *args: Any, **kwargs: Any) -> Counted:
     """Call `fn` once inside `rl.count()`."""
     return Counted(**_ask("count", fn, args, kwargs, {})[0])
+
+
+def gradients(fn: Callable, *args: Any, upstream: Any, **kwargs: Any) -> Gradients:
+    """Call `fn` on tensors that require gradients, then go back from its result with the gradient `upstream`."""
+    reply = _ask("gradients", fn, args, kwargs, {"upstream": upstream})[0]
+    passes = {name: Counted(value=None, **reply.pop(name)) for name in ("forward", "backward")}
+    return Gradients(**reply, **passes)
+
+
+def saved(cls: Callable, *args: Any) -> Saved:
+    """Apply an `rl.autograd.Function`, whose backward need not be written yet."""
+    reply = _ask("saved", cls, args, {}, {})[0]
+    return Saved(forward=Counted(value=None, **reply.pop("forward")), **reply)
 
 
 def loops(fn: Callable, *args: Any, **kwargs: Any) -> Loops:
@@ -94,6 +138,11 @@ def latency(
     _check(float(samples.min()) > floor_ms, f"a call in {samples.min():.3g} ms is faster than the machine")
     _check(float(samples.sum()) <= wall_ms + SLACK_MS, "the calls are said to take longer than the clock ran")
     return rl.Timing(samples, float(reply["overhead_ms"]), str(reply["device"]))
+
+
+def note(text: str) -> None:
+    """Say something about this test that the report shows even when it passes; in Jupyter it is printed."""
+    _note(text)
 
 
 def elapsed_ms() -> float:
@@ -125,6 +174,60 @@ def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:
     return {"value": value, "by_op": ops} | {name: int(getattr(counters, name)) for name in COUNTERS}
 
 
+def _watched(call: Callable[[], Any]) -> tuple[Any, dict]:
+    """The value of `call()`, and its counters with the largest block and what was taken beside tensors."""
+    import rooflab as rl
+
+    tracemalloc.start()
+    try:
+        with rl.memory.record() as timeline:
+            counted = _count(call, (), {})
+        host_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    taken = [block.bytes for block in timeline.allocations if block.start_us is not None]
+    return counted.pop("value"), counted | {"largest_bytes": max(taken, default=0), "host_bytes": host_bytes}
+
+
+def _differentiable(args: tuple) -> tuple:
+    import rooflab as rl
+
+    return tuple(
+        arg.detach().requires_grad_() if isinstance(arg, rl.Tensor) and arg.dtype.is_floating_point else arg
+        for arg in args
+    )
+
+
+def _gradients(fn: Callable, args: tuple, kwargs: dict, upstream: Any) -> dict:
+    import rooflab as rl
+
+    args = _differentiable(args)
+    value, forward = _watched(lambda: fn(*args, **kwargs))
+    if not isinstance(value, rl.Tensor) or not value.requires_grad:
+        raise TypeError("the result is not a tensor that knows how it was made, so there is no gradient")
+    kept = tuple((one.op, tuple(one.shape), str(one.dtype), int(one.bytes)) for one in rl.autograd.saved_tensors(value))
+    _, backward = _watched(lambda: value.backward(upstream))
+    arrived = tuple(arg.grad for arg in args if isinstance(arg, rl.Tensor) and arg.requires_grad)
+    return {"value": value.detach(), "gradients": arrived, "saved": kept, "forward": forward, "backward": backward}
+
+
+def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
+    import rooflab as rl
+
+    kept: list = []
+
+    def backward(ctx: Any, *gradients: Any) -> tuple:
+        kept.extend(ctx.saved_tensors)
+        return (None,) * len(args)
+
+    spy = type(cls.__name__, (cls,), {"backward": staticmethod(backward)})
+    value, forward = _watched(lambda: spy.apply(*_differentiable(args), **kwargs))
+    if not isinstance(value, rl.Tensor) or not value.requires_grad:
+        raise TypeError("forward did not return a tensor of its own")
+    value.backward(value.detach())
+    return {"value": value.detach(), "tensors": tuple(one.detach() for one in kept), "forward": forward}
+
+
 def _loops(fn: Callable, args: tuple, kwargs: dict) -> dict:
     import rooflab as rl
 
@@ -145,5 +248,12 @@ def _latency(fn: Callable, args: tuple, kwargs: dict, warmup: int, repeat: int) 
     }
 
 
-LOCAL: dict[str, Callable[..., dict]] = {"count": _count, "loops": _loops, "latency": _latency}
+LOCAL: dict[str, Callable[..., dict]] = {
+    "count": _count,
+    "gradients": _gradients,
+    "latency": _latency,
+    "loops": _loops,
+    "saved": _saved,
+}
+_note: Callable[[str], None] = print
 _elapsed: Callable[[], float] = lambda: math.inf  # noqa: E731

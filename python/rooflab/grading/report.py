@@ -72,8 +72,8 @@ def table(grade: Grade) -> str:
     for result in grade.results:
         lines.append(f"{result.label:<10} {result.earned:>3} of {result.points:<2} {result.seconds:>8.1f} s")
         for test in result.tests:
-            if test.message:
-                lines.append("           " + test.message.replace("\n", "\n           "))
+            for line in (test.message, *test.notes):
+                lines += ["           " + line.replace("\n", "\n           ")] if line else []
     return "\n".join([*lines, *(f"repaired: {repair}" for repair in grade.repairs), summary(grade)])
 
 
@@ -103,7 +103,8 @@ def _html_table(grade: Grade) -> str:
     rows = []
     for result in grade.results:
         mark = "full" if result.earned == result.points else "lost"
-        why = "".join(f"<pre>{html.escape(test.message)}</pre>" for test in result.tests if test.message)
+        said = [line for test in result.tests for line in (test.message, *test.notes) if line]
+        why = "".join(f"<pre>{html.escape(line)}</pre>" for line in said)
         rows.append(
             f'<tr><td>{html.escape(result.label)}</td><td class="number {mark}">{result.earned} of {result.points}'
             f'</td><td class="number">{result.seconds:.1f} s</td><td>{why}</td></tr>'
@@ -142,7 +143,13 @@ def _question(result: QuestionResult) -> dict[str, Any]:
         "out_of": result.points,
         "seconds": round(result.seconds, 2),
         "tests": [
-            {"grade_id": one.grade_id, "points": one.earned, "out_of": one.points, "message": one.message}
+            {
+                "grade_id": one.grade_id,
+                "points": one.earned,
+                "out_of": one.points,
+                "message": one.message,
+                "notes": one.notes,
+            }
             for one in result.tests
         ],
     }

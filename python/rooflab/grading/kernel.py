@@ -1,0 +1,59 @@
+"""A student's CUDA kernel, compiled and launched in a process of its own.
+
+What a faulty kernel does to the GPU's state dies with that process, so neither a grade nor a notebook is lost to it.
+The process runs nothing else of the student's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """`ran`: the kernel was launched, and `args` are its arguments as it left them. Else it was only compiled,
+    and `why` says what the machine lacks.
+    """
+
+    ran: bool
+    why: str
+    args: tuple
+
+
+def cuda_kernel(
+    source: str, name: str, *, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], seconds: float = 60.0
+) -> KernelRun:
+    """Compile CUDA C++, and on a machine with a GPU launch the kernel `name` once.
+
+    Raises
+    ------
+    RuntimeError
+        The compiler's errors with their lines, a fault on the GPU, or no end within `seconds`.
+    """
+    from rooflab.grading.link import Link, WorkerLost
+    from rooflab.grading.sandbox import Limits
+
+    try:
+        with Link(Limits(seconds=seconds)) as link:
+            return KernelRun(*link.ask("kernel", source, name, tuple(grid), tuple(block), tuple(args)))
+    except WorkerLost as lost:
+        raise RuntimeError(f"The kernel's process was lost: {lost}") from None
+
+
+def compile_and_launch(source: str, name: str, grid: tuple, block: tuple, args: tuple) -> tuple[bool, str, tuple]:
+    """The fields of a `KernelRun`; what the worker does. With no GPU the launch is refused only after the arguments
+    have been checked against the kernel's parameters.
+    """
+    import rooflab as rl
+
+    kernel = rl.cuda.compile(source)[name]
+    try:
+        kernel(grid, block, *args)
+        rl.synchronize()
+    except rl.CudaError:
+        if rl.cuda.is_available():
+            raise
+        return False, rl.cuda.unavailable_reason(), ()
+    return True, "", args
