@@ -11,8 +11,6 @@ namespace {
 
 using namespace fma_tile;
 
-enum class Side { kQueries, kKeys };  // whose rows stay, and whose gradients come out
-
 // Rows of a thread: fewer where there is more to sum up in registers.
 template <int kChunks, Side kSide>
 constexpr int kPerThread = kChunks == 4 || kSide == Side::kKeys ? 4 : 8;

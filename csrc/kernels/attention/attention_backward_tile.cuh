@@ -8,6 +8,9 @@
 
 namespace rooflab::kernels {
 
+// Whose rows stay in a block, and whose gradients it gives: dQ, or dK and dV. The other side's rows stream past.
+enum class Side { kQueries, kKeys };
+
 constexpr int kDeltaThreads = 256, kDeltaLanes = 8;  // eight lanes a row, so that short rows leave none idle
 
 template <class T>

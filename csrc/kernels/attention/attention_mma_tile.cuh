@@ -115,6 +115,13 @@ __device__ __forceinline__ float explicitly_masked(float score, int query, int k
   return score < ScoreUnit::kLowest && score != -INFINITY ? ScoreUnit::kLowest : score;
 }
 
+// What to subtract from a score of the backward before it becomes a weight, from a query's lse. All weights of a query
+// that sees no key are 0.
+__device__ __forceinline__ float shift_of(float lse) {
+  if (lse == -INFINITY) return INFINITY;
+  return (lse < ScoreUnit::kLowest ? ScoreUnit::kLowest : lse) * kLog2E;
+}
+
 // score[i][n][e] = f(i, n, e, score[i][n][e]) for all, by a loop that stays a loop: unrolled, it would want more
 // registers than there are. Registers cannot be indexed, so the scores move past the loop instead.
 template <int kTiles, int kCount, class F>

@@ -1,0 +1,413 @@
+// v2: FlashAttention-2's backward on tensor cores, one warp at a time (mma.sync). A block keeps 128 keys (64 where D_h
+// is over 128) and walks over the queries that see them, 64 at a time, of all heads that share the keys. Scores are
+// computed transposed, a row a key. Weights P and their gradients dS go through shared memory, where every warp finds
+// what its part of dV += P^T dO, dK += dS^T Q and dQ = dS K needs. dQ belongs to all blocks: they add to it in float32
+// in device memory, in any order. For the same bits on every run that part is left out, and a second launch gives dQ
+// as the first gives dK, with the sides exchanged. float16 and bfloat16, D_h a multiple of 8, any mask; rows aligned to
+// 16 bytes.
+#include "kernels/attention/attention_backward_tile.cuh"
+#include "kernels/attention/attention_mma_tile.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+using namespace mma_tile;
+
+constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int kStream = 64;  // rows of a tile that streams past
+constexpr int kTiles = 2;    // of 16 rows, of each warp
+
+// How the warps share what a block computes.
+template <int kHead>
+struct Shape {
+  static constexpr int kRows = kHead > 128 ? 64 : 128;  // that stay
+  static constexpr int kWarpsDown = kRows / (kTiles * kMmaM), kWarpsAcross = kWarps / kWarpsDown;
+  static constexpr int kScores = kStream / kWarpsAcross;  // columns of a warp's scores
+  static constexpr int kColumns = kHead / kWarpsAcross;   // columns of a warp's dK and dV
+  static constexpr int kQueriesDown = kStream / (kTiles * kMmaM), kQueriesAcross = kWarps / kQueriesDown;
+  static constexpr int kQueryColumns = kHead / kQueriesAcross;  // columns of a warp's dQ
+};
+
+template <int kRows>
+struct Statistics {
+  float lse[kRows], delta[kRows];
+};
+
+template <class T, int kHead>
+struct Stage {
+  Tile<T, kStream, kHead> a, b;  // q and dout, or k and v
+};
+
+template <class T, int kHead>
+struct Shared {
+  static constexpr int kRows = Shape<kHead>::kRows;
+  Tile<T, kRows, kHead> a, b;  // k and v, or q and dout; at the end, their gradients
+  Tile<T, kRows, kStream> p, ds;
+  Statistics<kRows> statistics[2];
+  Stage<T, kHead> stages[1];  // or 2, if there is room
+
+  static constexpr int bytes(int stages) { return sizeof(Shared) + (stages - 1) * sizeof(Stage<T, kHead>); }
+};
+
+// dQ is summed up in the order of the accumulators, so that a warp adds to 128 bytes in a row: for each tile of 64
+// queries, 8 columns and 16 of the queries, four numbers of every lane.
+__device__ __forceinline__ int64_t dq_sum_offset(int64_t head, int64_t rounded_rows, int first_query, int head_size,
+                                                 int column, int row) {
+  const int64_t block = (column / kMmaN) * (kStream / kMmaM) + row / kMmaM;
+  return (head * rounded_rows + first_query) * head_size + block * (kMmaM * kMmaN) + threadIdx.x % 32;
+}
+
+template <int kThreads, class T, int kRows, int kWidth>
+__device__ __forceinline__ void store_rows(const HeadRows<T>& to, int first_row, Tile<T, kRows, kWidth>& tile) {
+  constexpr int kWide = kWidth / kVector;
+  for (int at = threadIdx.x; at < kRows * kWide; at += kThreads) {
+    const int row = at / kWide, index = at % kWide;
+    if (first_row + row < to.rows && index * kVector < to.columns) {
+      *reinterpret_cast<uint4*>(to.at(first_row + row, index * kVector)) =
+          *reinterpret_cast<const uint4*>(tile.vector(row, index));
+    }
+  }
+}
+
+// sum += a b, b's rows along K: a warp's part of an output, kColumns wide, `depth` products deep.
+template <class T, int kDepth, int kCount, class A, class BTile>
+__device__ __forceinline__ void accumulate(Accumulator (&sum)[kTiles][kCount], A&& load_a, BTile& b_tile, int column) {
+#pragma unroll
+  for (int k = 0; k < kDepth; k += kMmaK) {
+    uint32_t a[kTiles][4];
+#pragma unroll
+    for (int i = 0; i < kTiles; ++i) load_a(a[i], i, k);
+#pragma unroll
+    for (int n = 0; n < kCount; n += 2) {
+      uint32_t b[4];
+      b_tile.load_b_transposed(b, column + n * kMmaN, k);
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) multiply<T>(sum[i][n], sum[i][n + 1], a[i], b);
+    }
+  }
+}
+
+template <class T, int kHead, Side kSide>
+__global__ void __launch_bounds__(kThreads, 1)
+    attention_backward_cuda_v2_tensor_core_kernel(const __grid_constant__ AttentionBackwardArgs args, int stages) {
+#ifdef ROOFLAB_SM80
+  using Shape = Shape<kHead>;
+  constexpr bool kOfKeys = kSide == Side::kKeys;
+  constexpr int kRows = Shape::kRows;
+  extern __shared__ __align__(1024) unsigned char shared_bytes[];
+  auto& shared = *reinterpret_cast<Shared<T, kHead>*>(shared_bytes);
+
+  const AttentionArgs& forward = args.forward;
+  const Visibility visibility(forward);
+  const ScoreUnit unit(forward);
+  const int64_t heads = kOfKeys ? forward.kv_heads : forward.heads, group = forward.heads / forward.kv_heads;
+  const int tiles = ((kOfKeys ? visibility.kv_length : visibility.q_length) + kRows - 1) / kRows;
+  const int64_t batch = blockIdx.x / tiles / heads, own_head = blockIdx.x / tiles % heads;
+  // Those that see the most, or are seen by the most, start first.
+  const int tile = static_cast<int>(blockIdx.x) % tiles, first_row = (kOfKeys ? tile : tiles - 1 - tile) * kRows;
+  const int64_t kv_head = kOfKeys ? own_head : own_head / group, first_head = kOfKeys ? own_head * group : own_head;
+  const auto tensor = [&]<class E>(E* data, const AttentionStrides& strides, int64_t head, int64_t rows) {
+    return HeadRows<E>(data, strides, batch, head, rows, forward.head_size);
+  };
+  const auto queries_of = [&](const void* data, const AttentionStrides& strides, int64_t head) {
+    return tensor(static_cast<const T*>(data), strides, head, forward.q_length);
+  };
+  const auto keys_of = [&](const void* data, const AttentionStrides& strides) {
+    return tensor(static_cast<const T*>(data), strides, kv_head, forward.kv_length);
+  };
+
+  const int warp = threadIdx.x / 32;
+  const int warp_row = warp / Shape::kWarpsAcross * kTiles * kMmaM, across = warp % Shape::kWarpsAcross;
+  const int warp_score = across * Shape::kScores, warp_column = across * Shape::kColumns;
+  [[maybe_unused]] const int query_row = warp / Shape::kQueriesAcross * kTiles * kMmaM,
+                             query_column = warp % Shape::kQueriesAcross * Shape::kQueryColumns;
+
+  // What streams past: the tiles of one head after those of another.
+  const auto range = kOfKeys ? visibility.queries_of_tile(first_row, kRows) : visibility.keys_of_tile(first_row, kRows);
+  const int begin = range.begin / kStream * kStream;
+  const int per_head = range.end > begin ? (range.end - begin + kStream - 1) / kStream : 0;
+  const int total = kOfKeys ? per_head * static_cast<int>(group) : per_head;
+  const auto load_statistics = [&](Statistics<kRows>& to, int64_t head, int first_query, int count) {
+    const int query = first_query + threadIdx.x, valid = query < visibility.q_length ? sizeof(float) : 0;
+    const int64_t row = batch * forward.heads + head;
+    if (threadIdx.x >= count) return;
+    ptx::copy_async<4>(&to.lse[threadIdx.x], forward.lse + row * forward.q_length + query, valid);
+    ptx::copy_async<4>(&to.delta[threadIdx.x], args.delta + row * attention_rounded_rows(forward.q_length) + query,
+                       valid);
+  };
+  const auto load_stage = [&](int turn) {
+    const int64_t head = first_head + turn / per_head;
+    const int first = begin + turn % per_head * kStream;
+    auto& stage = shared.stages[turn % stages];
+    if constexpr (kOfKeys) {
+      stage.a.template load_async<kThreads>(queries_of(forward.q, forward.q_strides, head), first);
+      stage.b.template load_async<kThreads>(queries_of(args.dout, args.dout_strides, head), first);
+      load_statistics(shared.statistics[turn % stages], head, first, kStream);
+    } else {
+      stage.a.template load_async<kThreads>(keys_of(forward.k, forward.k_strides), first);
+      stage.b.template load_async<kThreads>(keys_of(forward.v, forward.v_strides), first);
+    }
+    ptx::copy_async_commit();
+  };
+  if constexpr (kOfKeys) {
+    shared.a.template load_async<kThreads>(keys_of(forward.k, forward.k_strides), first_row);
+    shared.b.template load_async<kThreads>(keys_of(forward.v, forward.v_strides), first_row);
+  } else {
+    shared.a.template load_async<kThreads>(queries_of(forward.q, forward.q_strides, own_head), first_row);
+    shared.b.template load_async<kThreads>(queries_of(args.dout, args.dout_strides, own_head), first_row);
+    load_statistics(shared.statistics[0], own_head, first_row, kRows);
+  }
+  if (total > 0) load_stage(0);
+
+  Accumulator first_gradient[kTiles][Shape::kColumns / kMmaN] = {};  // dK or dQ
+  [[maybe_unused]] Accumulator dv[kTiles][Shape::kColumns / kMmaN] = {};
+  for (int turn = 0; turn < total; ++turn) {
+    auto& stage = shared.stages[turn % stages];
+    const auto& statistics = shared.statistics[kOfKeys ? turn % stages : 0];
+    const int first_column = begin + turn % per_head * kStream;
+    ptx::copy_async_wait<0>();
+    __syncthreads();  // the stage is here, and everybody is done with the last
+    if (stages > 1 && turn + 1 < total) load_stage(turn + 1);
+
+    // Rows times streamed rows, both along D_h.
+    const auto products = [&](auto& rows, auto& columns, Accumulator(&sum)[kTiles][Shape::kScores / kMmaN]) {
+#pragma unroll
+      for (int d = 0; d < kHead; d += kMmaK) {
+        uint32_t a[kTiles][4];
+#pragma unroll
+        for (int i = 0; i < kTiles; ++i) rows.load_a(a[i], warp_row + i * kMmaM, d);
+#pragma unroll
+        for (int n = 0; n < Shape::kScores; n += 16) {
+          uint32_t b[4];
+          columns.load_b(b, warp_score + n, d);
+#pragma unroll
+          for (int i = 0; i < kTiles; ++i) multiply<T>(sum[i][n / 8], sum[i][n / 8 + 1], a[i], b);
+        }
+      }
+    };
+    const auto row_of = [&](int i, int half) { return warp_row + i * kMmaM + accumulator_row(half); };
+    const auto column_of = [&](int n, int e) { return warp_score + n * kMmaN + accumulator_column() + e % 2; };
+    const auto write = [&](auto& to, const Accumulator(&from)[kTiles][Shape::kScores / kMmaN]) {
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+        for (int n = 0; n < Shape::kScores / kMmaN; ++n) {
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            T* pair = to.vector(row_of(i, half), warp_score / kMmaN + n) + accumulator_column();
+            *reinterpret_cast<uint32_t*>(pair) = ptx::pack<T>(from[i][n][2 * half], from[i][n][2 * half + 1]);
+          }
+        }
+      }
+    };
+
+    Accumulator p[kTiles][Shape::kScores / kMmaN] = {}, ds[kTiles][Shape::kScores / kMmaN] = {};
+    products(shared.a, stage.a, p);
+
+    const ExplicitMask<T> mask(forward, batch, first_head + turn / per_head);
+    if (unit.scaled_first || mask.exists()) {
+      apply_in_turn(p, [&](int i, int n, int e, float score) {
+        const int row = first_row + row_of(i, e / 2), column = first_column + column_of(n, e);
+        return explicitly_masked(score, kOfKeys ? column : row, kOfKeys ? row : column, unit, visibility, mask);
+      });
+    }
+    if (!visibility.all_visible(kOfKeys ? first_column : first_row, kOfKeys ? kStream : kRows,
+                                kOfKeys ? first_row : first_column, kOfKeys ? kRows : kStream)) {
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const int row = first_row + row_of(i, half), column = first_column + column_of(0, 0);
+          Visibility::Range seen = kOfKeys ? visibility.queries(row) : visibility.keys(row);
+          if (kOfKeys && row >= visibility.kv_length) seen.end = 0;
+#pragma unroll
+          for (int n = 0; n < Shape::kScores; ++n) {
+            if (n % 8 < 2 && (column + n < seen.begin || column + n >= seen.end)) {
+              p[i][n / 8][2 * half + n % 8] = -INFINITY;
+            }
+          }
+        }
+      }
+    }
+    // `f(i, n, e, query)` for all; the statistics are those of columns, or of rows.
+    const auto for_all = [&](auto&& f) {
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+        for (int n = 0; n < Shape::kScores / kMmaN; ++n) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) f(i, n, e, kOfKeys ? column_of(n, e) : row_of(i, e / 2));
+        }
+      }
+    };
+    for_all([&](int i, int n, int e, int query) {
+      p[i][n][e] = exp2_approximate(p[i][n][e] * unit.to_base_2 - shift_of(statistics.lse[query]));
+    });
+    if constexpr (kOfKeys) write(shared.p, p);
+    products(shared.b, stage.b, ds);
+    for_all(
+        [&](int i, int n, int e, int query) { ds[i][n][e] = p[i][n][e] * (ds[i][n][e] - statistics.delta[query]); });
+    write(shared.ds, ds);
+    __syncthreads();
+
+    const auto from = [&](auto& weights) {
+      return [&](uint32_t(&a)[4], int i, int k) { weights.load_a(a, warp_row + i * kMmaM, k); };
+    };
+    if constexpr (kOfKeys) accumulate<T, kStream>(dv, from(shared.p), stage.b, warp_column);
+    accumulate<T, kStream>(first_gradient, from(shared.ds), stage.a, warp_column);
+    if (stages == 1 && turn + 1 < total) {
+      __syncthreads();
+      load_stage(turn + 1);
+    }
+    if constexpr (kOfKeys) {
+      if (args.deterministic) continue;
+      Accumulator dq[kTiles][Shape::kQueryColumns / kMmaN] = {};
+      const auto transposed = [&](uint32_t(&a)[4], int i, int k) {
+        shared.ds.load_a_transposed(a, query_row + i * kMmaM, k);
+      };
+      accumulate<T, kRows>(dq, transposed, shared.a, query_column);
+      const int64_t head = batch * forward.heads + first_head + turn / per_head;
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+        for (int n = 0; n < Shape::kQueryColumns / kMmaN; ++n) {
+          const int column = query_column + n * kMmaN;
+          if (column >= forward.head_size) break;
+          float* to = args.dq_sum + dq_sum_offset(head, attention_rounded_rows(forward.q_length), first_column,
+                                                  static_cast<int>(forward.head_size), column, query_row + i * kMmaM);
+#pragma unroll
+          for (int e = 0; e < 4; ++e) atomicAdd(to + e * 32, dq[i][n][e]);
+        }
+      }
+    }
+  }
+  ptx::copy_async_wait<0>();
+  __syncthreads();  // a and b are no longer read
+
+  const auto give = [&](auto& staging, const Accumulator(&sum)[kTiles][Shape::kColumns / kMmaN], float factor) {
+#pragma unroll
+    for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+      for (int n = 0; n < Shape::kColumns / kMmaN; ++n) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          T* pair = staging.vector(warp_row + i * kMmaM + accumulator_row(half), warp_column / kMmaN + n);
+          *reinterpret_cast<uint32_t*>(pair + accumulator_column()) =
+              ptx::pack<T>(sum[i][n][2 * half] * factor, sum[i][n][2 * half + 1] * factor);
+        }
+      }
+    }
+  };
+  give(shared.a, first_gradient, forward.scale);
+  if constexpr (kOfKeys) give(shared.b, dv, 1);
+  __syncthreads();
+  if constexpr (kOfKeys) {
+    store_rows<kThreads>(tensor(static_cast<T*>(args.dk), args.dk_strides, own_head, forward.kv_length), first_row,
+                         shared.a);
+    store_rows<kThreads>(tensor(static_cast<T*>(args.dv), args.dv_strides, own_head, forward.kv_length), first_row,
+                         shared.b);
+  } else {
+    store_rows<kThreads>(tensor(static_cast<T*>(args.dq), args.dq_strides, own_head, forward.q_length), first_row,
+                         shared.a);
+  }
+#endif
+}
+
+// dQ, summed up, scaled and rounded: a warp takes a block of 16 queries and 8 columns.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    attention_backward_cuda_v2_round_dq_kernel(const __grid_constant__ AttentionBackwardArgs args) {
+  const AttentionArgs& forward = args.forward;
+  const int64_t rounded_rows = attention_rounded_rows(forward.q_length);
+  const int head_size = static_cast<int>(forward.head_size), wide = head_size / kMmaN;
+  const int64_t block = blockIdx.x * int64_t{kWarps} + threadIdx.x / 32;
+  const int64_t rows = block / wide, head = rows / (rounded_rows / kMmaM);
+  const int column = static_cast<int>(block % wide) * kMmaN;
+  const int first_row = static_cast<int>(rows % (rounded_rows / kMmaM)) * kMmaM;
+  if (head >= forward.batch * forward.heads) return;
+  const float* from = args.dq_sum + dq_sum_offset(head, rounded_rows, first_row / kStream * kStream, head_size, column,
+                                                  first_row % kStream);
+  const HeadRows<T> to(static_cast<T*>(args.dq), args.dq_strides, head / forward.heads, head % forward.heads,
+                       forward.q_length, head_size);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = first_row + accumulator_row(half);
+    if (row < to.rows) {
+      *reinterpret_cast<uint32_t*>(to.at(row, column + accumulator_column())) =
+          ptx::pack<T>(from[64 * half] * forward.scale, from[64 * half + 32] * forward.scale);
+    }
+  }
+}
+
+// As many stages as this device has room for: 2, 1 or 0.
+template <class T, int kHead>
+int stages_that_fit() {
+  const int room = static_cast<int>(current_properties().shared_memory_per_block_optin);
+  return Shared<T, kHead>::bytes(2) <= room ? 2 : Shared<T, kHead>::bytes(1) <= room ? 1 : 0;
+}
+
+template <class T, int kHead, Side kSide>
+void launch(const AttentionBackwardArgs& args, Stream stream) {
+  constexpr int kRows = Shape<kHead>::kRows;
+  constexpr auto kernel = attention_backward_cuda_v2_tensor_core_kernel<T, kHead, kSide>;
+  const AttentionArgs& forward = args.forward;
+  const bool of_keys = kSide == Side::kKeys;
+  const int64_t tiles = ((of_keys ? forward.kv_length : forward.q_length) + kRows - 1) / kRows;
+  const int64_t blocks = forward.batch * (of_keys ? forward.kv_heads : forward.heads) * tiles;
+  if (blocks == 0) return;
+  const int stages = stages_that_fit<T, kHead>(), shared = Shared<T, kHead>::bytes(stages);
+  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  kernel<<<static_cast<unsigned>(blocks), kThreads, shared, attention_stream(stream)>>>(args, stages);
+  cuda_check_launch("attention_backward");
+}
+
+template <class T>
+void launch_round_dq(const AttentionBackwardArgs& args, Stream stream) {
+  const AttentionArgs& forward = args.forward;
+  const int64_t rows = forward.batch * forward.heads * attention_rounded_rows(forward.q_length);
+  const int64_t blocks = rows / kMmaM * (forward.head_size / kMmaN);
+  if (blocks == 0) return;
+  attention_backward_cuda_v2_round_dq_kernel<T>
+      <<<static_cast<unsigned>((blocks + kWarps - 1) / kWarps), kThreads, 0, attention_stream(stream)>>>(args);
+  cuda_check_launch("attention_backward");
+}
+
+template <class T, int kHead>
+void launch(const AttentionBackwardArgs& args, Stream stream) {
+  const AttentionArgs& forward = args.forward;
+  launch_delta<T>(args, stream);
+  if (args.deterministic) {
+    launch<T, kHead, Side::kQueries>(args, stream);
+    launch<T, kHead, Side::kKeys>(args, stream);
+  } else {
+    const int64_t rows = forward.batch * forward.heads * attention_rounded_rows(forward.q_length);
+    RL_CUDA_CHECK(cudaMemsetAsync(args.dq_sum, 0, rows * forward.head_size * sizeof(float), attention_stream(stream)));
+    launch<T, kHead, Side::kKeys>(args, stream);
+    launch_round_dq<T>(args, stream);
+  }
+}
+
+template <class F>
+auto with_head(int64_t head_size, F&& f) {
+  if (head_size <= 64) return f.template operator()<64>();
+  if (head_size <= 128) return f.template operator()<128>();
+  return f.template operator()<256>();
+}
+
+}  // namespace
+
+bool attention_backward_cuda_v2_accepts(const AttentionBackwardArgs& args) {
+  return is_supported(args.forward) && has_vectors(args.dout, args.dout_strides) &&
+         has_vectors(args.dq, args.dq_strides) && has_vectors(args.dk, args.dk_strides) &&
+         has_vectors(args.dv, args.dv_strides) && current_properties().compute_capability >= 80 &&
+         with_head(args.forward.head_size, []<int kHead>() { return stages_that_fit<__half, kHead>() > 0; });
+}
+
+void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs& args, Stream stream) {
+  with_head(args.forward.head_size, [&]<int kHead>() {
+    args.forward.dtype == DType::kFloat16 ? launch<__half, kHead>(args, stream)
+                                          : launch<__nv_bfloat16, kHead>(args, stream);
+  });
+}
+
+}  // namespace rooflab::kernels
