@@ -60,7 +60,7 @@ class FlashBackward {
         dq_sums_(dq_sums),
         parts_(parts) {
     const auto take = [&](int64_t floats) {
-      float* taken = scratch + floats_;
+      float* taken = scratch ? scratch + floats_ : nullptr;
       floats_ += round_up(floats, 16);
       return taken;
     };

@@ -1,9 +1,9 @@
 // attention_cpu_v2_flash_simd: FlashAttention-2 around a register tile. Blocks of queries are dealt to the threads;
 // each meets the keys a tile at a time, in panels of kWidth queries that lie across the vector lanes:
 //
-//   S^T (keys x kWidth)  = K Q^T     Q^T of the panel in L1, K broadcast from where it lies
+//   S^T (keys x kWidth)  = K Q^T     Q^T of the panel in L1, rows of K broadcast
 //   P^T = 2^(S^T - m)                maxima, sums and masks of kWidth queries at once: no reduction crosses lanes
-//   O^T (D_h x kWidth)   = O^T 2^(m_old - m) + V^T P^T     P^T in L1, V broadcast from groups of adjacent columns
+//   O^T (D_h x kWidth)   = O^T 2^(m_old - m) + V^T P^T     P^T in L1, columns of V broadcast
 //
 // Every FMA thus has a broadcast element of K or V and a vector of queries, and nothing is transposed but Q once and O
 // once for each block. A panel takes part in a tile only from its first visible key to its last.
@@ -36,19 +36,19 @@ class FlashForward {
 
  private:
   static constexpr int64_t kQueries = kNativeBytes == 64 ? 256 : 128, kKeys = kQueries;
-  static constexpr bool kInPlace = sizeof(T) == 4;  // K needs no conversion
 
-  FlashForward(const AttentionArgs& args, int64_t queries, float* scratch) : args_(args), d_h_(args.head_size) {
+  FlashForward(const AttentionArgs& args, int64_t queries, float* scratch)
+      : args_(args), d_h_(args.head_size), d_pitch_(round_up(d_h_, 16) + 16) {
     const auto take = [&](int64_t floats) {
-      float* taken = scratch + floats_;
+      float* taken = scratch ? scratch + floats_ : nullptr;
       floats_ += round_up(floats, 16);
       return taken;
     };
     q_ = take(queries * d_h_);
     o_ = take(queries * d_h_);
-    v_ = take(kKeys * d_h_);
+    k_ = take(kKeys * d_pitch_);
+    v_ = take(kKeys * d_pitch_);
     rows_ = take(kWidth * d_h_);
-    k_rows_ = take(kInPlace ? 0 : kKeys * d_h_);
     scores_ = take(kKeys * kWidth);
     bias_ = take(args.mask ? kKeys * kWidth : 0);
     bias_rows_ = take(args.mask ? kKeys * kWidth : 0);
@@ -98,30 +98,11 @@ class FlashForward {
     }
   }
 
-  // K as floats, and V in groups of as many columns as a register tile has rows: group g, key j, column of the group.
+  // K and V as floats, in rows whose step is not a power of two: those would share their cache sets.
   void load_tile(const T* k, const T* v, int64_t keys) {
-    if constexpr (kInPlace) {
-      k_ = k;
-      k_step_ = args_.k_strides.token;
-    } else {
-      for (int64_t j = 0; j < keys; ++j) convert_row(k_rows_ + j * d_h_, k + j * args_.k_strides.token, d_h_);
-      k_ = k_rows_;
-      k_step_ = d_h_;
-    }
-    for (int64_t j0 = 0; j0 < keys; j0 += kWidth) {  // so many rows stay in L1 while their columns are dealt out
-      const int64_t count = smaller(kWidth, keys - j0);
-      const float* rows = reinterpret_cast<const float*>(v) + j0 * args_.v_strides.token;
-      int64_t step = args_.v_strides.token;
-      if constexpr (!kInPlace) {
-        for (int64_t j = 0; j < count; ++j) convert_row(rows_ + j * d_h_, v + (j0 + j) * step, d_h_);
-        rows = rows_;
-        step = d_h_;
-      }
-      for_row_groups(
-          d_h_, [&]<int kRows>(int64_t d) __attribute__((always_inline)) {
-            for (int64_t j = 0; j < count; ++j)
-              __builtin_memcpy(v_ + d * kKeys + (j0 + j) * kRows, rows + j * step + d, kRows * 4);
-          });
+    for (int64_t j = 0; j < keys; ++j) {
+      convert_row(k_ + j * d_pitch_, k + j * args_.k_strides.token, d_h_);
+      convert_row(v_ + j * d_pitch_, v + j * args_.v_strides.token, d_h_);
     }
   }
 
@@ -130,14 +111,14 @@ class FlashForward {
     const KeyRange first = visible(i0), last = visible(i0 + width - 1);
     const int64_t begin = larger(first.begin, j0) - j0, end = smaller(last.end, j0 + keys) - j0;
     if (begin >= end) return;
-    const float *q = q_ + panel * kWidth * d_h_, *k = k_;
-    const int64_t d_h = d_h_, k_step = k_step_;
+    const float* q = q_ + panel * kWidth * d_h_;
+    const int64_t d_h = d_h_, d_pitch = d_pitch_;
+    const float *keys_begin = k_ + begin * d_pitch, *values = v_ + begin * d_pitch;
     float* scores = scores_;
     for_row_groups(
         end - begin, [&]<int kRows>(int64_t j) __attribute__((always_inline)) {
-          register_tile<kRows, false>(
-              d_h, k + (begin + j) * k_step, k_step, q, kWidth, scores + j * kWidth, kWidth,
-              [](const float*, int) __attribute__((always_inline)) { return NativeFloat{}; });
+          register_tile<kRows, false>(d_h, keys_begin + j * d_pitch, d_pitch, q, kWidth, scores + j * kWidth, kWidth,
+                                      Overwrite{});
         });
     if (args_.mask) add_mask(i0, width, j0 + begin, end - begin);
     for (int64_t j = begin; j < end; ++j)  // keys that all the panel sees need no look
@@ -146,16 +127,10 @@ class FlashForward {
 
     const Row alpha = softmax(scores, end - begin, maximum_ + panel * kWidth, sum_ + panel * kWidth);
     float* o = o_ + panel * kWidth * d_h;
-    const float* values = v_;
     for_row_groups(
         d_h, [&]<int kRows>(int64_t d) __attribute__((always_inline)) {
-          register_tile<kRows, true>(
-              end - begin, values + d * kKeys + begin * kRows, kRows, scores, kWidth, o + d * kWidth,
-              kWidth, [&](const float* c, int v) __attribute__((always_inline)) {
-                NativeFloat old;
-                read(c, old);
-                return old * alpha[v];
-              });
+          register_tile<kRows, true>(end - begin, values + d, d_pitch, scores, kWidth, o + d * kWidth, kWidth,
+                                     Rescale{alpha});
         });
   }
 
@@ -235,16 +210,14 @@ class FlashForward {
   }
 
   const AttentionArgs& args_;
-  const int64_t d_h_;
+  const int64_t d_h_, d_pitch_;
   int64_t floats_ = 0;  // of scratch
   float *q_, *o_;       // panels: (D_h, kWidth) each
-  float* v_;            // groups of columns
-  float* rows_;         // as floats, on their way in and out
-  float* k_rows_;       // K as floats, where T is not
+  float *k_, *v_;       // a tile, in rows of d_pitch_
+  float* rows_;         // a panel's rows on their way in and out
   float *scores_, *bias_, *bias_rows_;
   float *maximum_, *sum_;
-  const float* k_ = nullptr;
-  int64_t k_step_ = 0, mask_at_ = 0;
+  int64_t mask_at_ = 0;
 };
 
 }  // namespace
@@ -255,10 +228,6 @@ void attention_cpu_v2_flash_simd(const AttentionArgs& args, Stream) {
     case DType::kFloat16: return FlashForward<Half>::run(args);
     default: return FlashForward<BFloat16>::run(args);
   }
-}
-
-void attention_cpu_v3_split_kv(const AttentionArgs& args, Stream stream) {
-  ROOFLAB_ISA::attention_cpu_v2_flash_simd(args, stream);
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

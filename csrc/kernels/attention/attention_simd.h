@@ -163,6 +163,10 @@ struct Accumulate {
     return old;
   }
 };
+struct Rescale {
+  const Row& factor;
+  ROOFLAB_INLINE NativeFloat operator()(const float* c, int v) const { return Accumulate{}(c, v) * factor[v]; }
+};
 
 // c[i][0 : kWidth) = old(c[i]) + sum over p < depth of a(i, p) b[p * b_step + (0 : kWidth)) for i < kRows. a(i, p) is
 // a[i * a_step + p] or, where kColumns says that a column of it is contiguous, a[i + p * a_step].

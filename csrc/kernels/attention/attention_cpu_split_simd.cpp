@@ -1,0 +1,237 @@
+// attention_cpu_v3_split_kv: few queries over many keys, as when a model writes token by token. K and V are then read
+// once and hardly used, so memory sets the pace: the keys are split over the threads, and the query heads that share a
+// key head form one block of rows, which meets each tile of K and V while that is in cache. Each part leaves its sums,
+// its maximum and its sum of exponentials in args.partial; a second pass joins the parts of a row:
+//
+//   m = max m_p    l = sum_p l_p 2^(m_p - m)    out = sum_p o_p 2^(m_p - m) / l
+//
+// Here keys lie across the lanes: S (rows x kWidth) = Q K^T from a transposed panel of K, O (rows x D_h) += P V.
+#include "kernels/attention/attention_simd.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+template <class T>
+class SplitAttention {
+ public:
+  static void run(const AttentionArgs& args) {
+    const int64_t heads = args.batch * args.kv_heads, rows = args.batch * args.heads * args.q_length;
+    const int64_t bytes = 2 * heads * args.kv_length * args.head_size * static_cast<int64_t>(sizeof(T));
+    const int64_t threads = larger(1, smaller(usable_threads(), bytes >> 17));  // 128 KiB make a thread worth waking
+    const int64_t parts = smaller(attention_splits(args), larger(1, parts_of(4 * threads, heads)));
+    const SplitAttention layout(args, nullptr);
+    float* scratch = static_cast<float*>(cpu_scratch(threads * layout.floats_ * 4));
+    parallel_for_dynamic(heads * parts, threads, [&](int64_t task, int64_t thread) {
+      SplitAttention(args, scratch + thread * layout.floats_).part(task / parts, task % parts, parts);
+    });
+    parallel_for(rows, larger(1, parts_of(rows, threads)), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) layout.join(row, parts);
+    });
+  }
+
+ private:
+  static constexpr int64_t kKeys = 64, kPitch = kKeys + 16;
+
+  SplitAttention(const AttentionArgs& args, float* scratch)
+      : args_(args),
+        d_h_(args.head_size),
+        d_pitch_(round_up(d_h_, kWidth) + 16),
+        group_(args.heads / args.kv_heads),
+        rows_(group_ * args.q_length) {
+    const auto take = [&](int64_t floats) {
+      float* taken = scratch ? scratch + floats_ : nullptr;
+      floats_ += round_up(floats, 16);
+      return taken;
+    };
+    q_ = take(rows_ * d_pitch_);
+    o_ = take(rows_ * d_pitch_);
+    k_ = take(kWidth * d_h_);
+    k_rows_ = take(kWidth * d_h_);
+    v_ = take(kKeys * d_pitch_);
+    p_ = take(rows_ * kPitch);
+    maximum_ = take(rows_);
+    sum_ = take(rows_);
+  }
+
+  // Row r of a key head: query r % L_q of the head's r / L_q-th query head.
+  int64_t query(int64_t r) const { return r % args_.q_length; }
+  KeyRange visible(int64_t i) const {
+    return visible_keys(i, args_.q_length, args_.kv_length, args_.is_causal, args_.window);
+  }
+  float* partial(int64_t part, int64_t row) const {
+    const int64_t all = args_.batch * args_.heads * args_.q_length;
+    return args_.partial + (part * all + row) * (d_h_ + 2);
+  }
+
+  void part(int64_t kv_head, int64_t part, int64_t parts) {
+    const int64_t b = kv_head / args_.kv_heads, g = kv_head % args_.kv_heads;
+    const auto at = [&](const void* p, const AttentionStrides& strides, int64_t head, int64_t token) {
+      return static_cast<const T*>(p) + b * strides.batch + head * strides.head + token * strides.token;
+    };
+    for (int64_t r = 0; r < rows_; ++r) {
+      const int64_t h = g * group_ + r / args_.q_length;
+      convert_row(q_ + r * d_pitch_, at(args_.q, args_.q_strides, h, query(r)), d_h_, args_.scale * kLog2E);
+      maximum_[r] = -kInfinity;
+      sum_[r] = 0;
+    }
+    __builtin_memset(o_, 0, rows_ * d_pitch_ * 4);
+
+    const int64_t first = visible(0).begin, keys = larger(visible(args_.q_length - 1).end - first, 0);
+    const int64_t end = first + keys * (part + 1) / parts;
+    for (int64_t j = first + keys * part / parts; j < end; j += kKeys) {
+      const int64_t count = smaller(kKeys, end - j), coming = smaller(kKeys, end - j - count);
+      for (int64_t n = j + count; n < j + count + coming; ++n) {
+        prefetch_row(at(args_.k, args_.k_strides, g, n), d_h_);
+        prefetch_row(at(args_.v, args_.v_strides, g, n), d_h_);
+      }
+      tile(b, g, at(args_.k, args_.k_strides, g, j), at(args_.v, args_.v_strides, g, j), j, count);
+    }
+    for (int64_t r = 0; r < rows_; ++r) {
+      float* out = partial(part, (b * args_.heads + g * group_) * args_.q_length + r);
+      convert_row(out, o_ + r * d_pitch_, d_h_);
+      out[d_h_] = maximum_[r];
+      out[d_h_ + 1] = sum_[r];
+    }
+  }
+
+  void tile(int64_t b, int64_t g, const T* k, const T* v, int64_t j0, int64_t keys) {
+    const int64_t d_h = d_h_, d_pitch = d_pitch_;
+    const float *q = q_, *panel = k_;
+    for (int64_t j = 0; j < keys; j += kWidth) {
+      pack(k + j * args_.k_strides.token, smaller(kWidth, keys - j));
+      float* scores = p_ + j;
+      for_row_groups(
+          rows_, [&]<int kRows>(int64_t r) __attribute__((always_inline)) {
+            register_tile<kRows, false>(d_h, q + r * d_pitch, d_pitch, panel, kWidth, scores + r * kPitch, kPitch,
+                                        Overwrite{});
+          });
+    }
+    for (int64_t r = 0; r < rows_; ++r) {
+      mask(b, g, r, j0, keys);
+      softmax(r, round_up(keys, kWidth));
+    }
+
+    const float* values = v_;
+    int64_t step = d_pitch_;
+    if (sizeof(T) == 4 && d_h % kWidth == 0) {  // whole vectors of V can be read where they lie
+      values = reinterpret_cast<const float*>(v);
+      step = args_.v_strides.token;
+    } else {
+      for (int64_t j = 0; j < keys; ++j) convert_row(v_ + j * d_pitch, v + j * args_.v_strides.token, d_h);
+    }
+    const float* p = p_;
+    float* o = o_;
+    for_row_groups(
+        rows_, [&]<int kRows>(int64_t r) __attribute__((always_inline)) {
+          for (int64_t d = 0; d < d_h; d += kWidth)
+            register_tile<kRows, false>(keys, p + r * kPitch, kPitch, values + d, step, o + r * d_pitch + d, d_pitch,
+                                        Accumulate{});
+        });
+  }
+
+  // K^T of kWidth keys, zeros where there are fewer.
+  void pack(const T* k, int64_t keys) {
+    const float* rows = k_rows_;
+    int64_t step = d_h_;
+    if constexpr (sizeof(T) == 4) {
+      rows = k;
+      step = args_.k_strides.token;
+    } else {
+      for (int64_t j = 0; j < keys; ++j) convert_row(k_rows_ + j * d_h_, k + j * args_.k_strides.token, d_h_);
+    }
+    if (keys < kWidth) __builtin_memset(k_, 0, kWidth * d_h_ * 4);
+    transpose(k_, kWidth, rows, step, d_h_, keys);
+  }
+
+  // Hides what row r may not see of the tile, the lanes behind its last key too.
+  void mask(int64_t b, int64_t g, int64_t r, int64_t j0, int64_t keys) {
+    float* scores = p_ + r * kPitch;
+    const int64_t i = query(r), h = g * group_ + r / args_.q_length;
+    if (args_.mask) {
+      const int64_t* strides = args_.mask_strides;
+      float bias[kKeys] = {};
+      load_mask<T>(args_, b * strides[0] + h * strides[1] + i * strides[2] + j0 * strides[3], keys, bias);
+      for (int64_t j = 0; j < keys; j += kLanes) {
+        NativeFloat score, more;
+        read(scores + j, score);
+        read(bias + j, more);
+        write(scores + j, masked(score, more));
+      }
+    }
+    const KeyRange seen = visible(i);
+    if (seen.begin > j0 || seen.end < j0 + keys)
+      for (int64_t j = 0; j < keys; j += kWidth)
+        hide(args_, scores + j, i + args_.kv_length - args_.q_length - j0 - j, -1);
+    for (int64_t j = keys; j < round_up(keys, kWidth); ++j) scores[j] = -kInfinity;
+  }
+
+  // Makes a row of scores probabilities and shrinks the row's sums so far. Where nothing was seen the maximum is -inf,
+  // and all exponentials must be 0.
+  void softmax(int64_t r, int64_t lanes) {
+    const Exp2 exp2;
+    float *scores = p_ + r * kPitch, *o = o_ + r * d_pitch_;
+    NativeFloat score, best = NativeFloat{} + maximum_[r], total = {};
+    for (int64_t j = 0; j < lanes; j += kLanes) {
+      read(scores + j, score);
+      best = score > best ? score : best;
+    }
+    float maximum = best[0];
+    for (int i = 1; i < kLanes; ++i) maximum = best[i] > maximum ? best[i] : maximum;
+    const float shift = maximum == -kInfinity ? 0.0f : maximum;
+    for (int64_t j = 0; j < lanes; j += kLanes) {
+      read(scores + j, score);
+      score = exp2(score - shift);
+      write(scores + j, score);
+      total += score;
+    }
+    const float alpha = exp2(NativeFloat{} + (maximum_[r] - shift))[0];
+    sum_[r] *= alpha;
+    for (int i = 0; i < kLanes; ++i) sum_[r] += total[i];
+    if (alpha != 1) convert_row(o, o, d_h_, alpha);
+    maximum_[r] = maximum;
+  }
+
+  // One row of the result. The sums of all parts gather in those of the first.
+  void join(int64_t row, int64_t parts) const {
+    const Exp2 exp2;
+    float maximum = -kInfinity, sum = 0;
+    for (int64_t n = 0; n < parts; ++n) {
+      const float m = partial(n, row)[d_h_];
+      maximum = m > maximum ? m : maximum;
+    }
+    const float shift = maximum == -kInfinity ? 0.0f : maximum;
+    float* total = partial(0, row);
+    for (int64_t n = 0; n < parts; ++n) {
+      const float* sums = partial(n, row);
+      const float weight = exp2(NativeFloat{} + (sums[d_h_] - shift))[0];
+      sum += weight * sums[d_h_ + 1];
+      for (int64_t d = 0; d < d_h_; ++d) total[d] = (n ? total[d] : 0.0f) + weight * sums[d];
+    }
+    const int64_t head = row / args_.q_length, b = head / args_.heads, h = head % args_.heads, i = row % args_.q_length;
+    const AttentionStrides& strides = args_.out_strides;
+    convert_row(static_cast<T*>(args_.out) + b * strides.batch + h * strides.head + i * strides.token, total, d_h_,
+                sum == 0 ? 0.0f : 1 / sum);
+    if (args_.lse) args_.lse[row] = maximum * kLn2 + native_log(NativeFloat{} + sum)[0];  // -inf where no key was seen
+  }
+
+  const AttentionArgs& args_;
+  const int64_t d_h_, d_pitch_, group_, rows_;
+  int64_t floats_ = 0;  // of scratch
+  float *q_, *o_;       // rows of d_pitch_
+  float *k_, *k_rows_;  // a panel of K^T; its rows as floats where T is not
+  float* v_;            // a tile of V, in rows of d_pitch_
+  float* p_;            // scores, in rows of kPitch
+  float *maximum_, *sum_;
+};
+
+}  // namespace
+
+void attention_cpu_v3_split_kv(const AttentionArgs& args, Stream) {
+  switch (args.dtype) {
+    case DType::kFloat32: return SplitAttention<float>::run(args);
+    case DType::kFloat16: return SplitAttention<Half>::run(args);
+    default: return SplitAttention<BFloat16>::run(args);
+  }
+}
+
+}  // namespace rooflab::kernels::ROOFLAB_ISA
