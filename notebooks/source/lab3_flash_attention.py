@@ -69,7 +69,8 @@ def make_qkv(B, L_q, L_kv, d, scale=1.0, dtype="float32", seed=0):
 #
 # Write `naive_attention(q, k, v, is_causal=False)` with `rl` operations, one after the other, as the formula stands:
 # scores, the maximum of each row subtracted, exponentials, their sum, weights, output. No `rl.softmax`, no
-# `rl.attention`. It must be differentiable as it is: rooflab's tape follows the operations.
+# `rl.attention`, and nothing clever such as detaching the maximum: this is the one to improve on. It is differentiable
+# as it is, for rooflab's tape follows the operations.
 #
 # Causal means that the last query stands beside the last key: query i sees the keys j ≤ i + L_kv - L_q. Give the other
 # scores the value -inf with `rl.where(visible, scores, float("-inf"))`, where `visible` is a boolean (L_q, L_kv) tensor
@@ -286,11 +287,10 @@ def check_benchmark(L, d, batch):
 row = check_benchmark(128, 8, 2)
 ### BEGIN HIDDEN TESTS
 row = check_benchmark(160, 16, 1)
-short, long = check_benchmark(64, 8, 4), check_benchmark(256, 8, 4)
-assert long["forward_ms"] > 2 * short["forward_ms"], "16 times the work took about the same time"
-q, k, v = make_qkv(4, 256, 256, 8)
+row = check_benchmark(384, 8, 4)
+q, k, v = make_qkv(4, 384, 384, 8)
 fastest = measure.latency(naive_attention, q, k, v, warmup=1, repeat=10).samples_ms.min()
-assert long["forward_ms"] > fastest / 4, "this is not the latency of naive_attention, in ms"
+assert row["forward_ms"] > fastest / 8, "this is not the latency of naive_attention, in ms"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_3_memory_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
@@ -307,13 +307,12 @@ assert isinstance(row, dict) and isinstance(row.get("forward_ms"), float), (
 
 # %% [markdown]
 # The whole table, as far as this machine's memory and a budget of ten seconds go. Beside each figure stands the one
-# published for the A800. At the worst moment of the backward pass there is more than three matrices: five is a safe
-# guess.
+# published for the A800. (Three matrices are held when the backward pass begins; while it runs there are up to nine.)
 
 # %%
 naive_sweep = sweep(
     lambda L, d: benchmark_naive(L, d, batch=8),
-    needs=lambda L, d: 5 * 4 * 8 * L * L,
+    needs=lambda L, d: 9 * 4 * 8 * L * L,
     device=device,
     budget_s=10,
 )
@@ -1162,11 +1161,8 @@ def check_compare(L, d, batch, names=("naive", "flash", "library")):
 rows = check_compare(128, 16, 2)
 ### BEGIN HIDDEN TESTS
 rows = check_compare(100, 8, 3, ["library"])
-small = check_compare(96, 8, 1, ("flash", "naive"))
+rows = check_compare(96, 8, 1, ("flash", "naive"))
 large = check_compare(384, 16, 2)
-assert large["naive"]["ms"] > small["naive"]["ms"] / 2, (
-    "32 times the work in less time: L is not used"
-)
 q, k, v = make_qkv(2, 384, 384, 16)
 for name, fn in {"naive": naive_attention, "flash": flash_attention}.items():
     fastest = measure.latency(fn, q, k, v, warmup=1, repeat=5).samples_ms.min()
@@ -1178,7 +1174,7 @@ for name, fn in {"naive": naive_attention, "flash": flash_attention}.items():
 # whose predicted time is over the budget is left out, and the plots say so.
 
 # %%
-B, d, budget_ms = (8, 64, 20e3) if device == "cuda" else (2, 64, 2e3)
+B, d, budget_ms = (8, 64, 5e3) if device == "cuda" else (2, 64, 2e3)
 fits = largest_naive_length(free_memory(device) // 2, B)
 comparison = {}
 for L in [2**n for n in range(8, 16)]:
