@@ -8,7 +8,6 @@ namespace rooflab::kernels {
 namespace {
 
 constexpr int kKeys = 128, kConsumers = 2, kStages = 2, kThreads = (1 + kConsumers) * kWarpgroup;
-constexpr int kWarps = kWarpgroup / 32;
 
 // Shorter heads leave room for more queries.
 template <int kHeadSize>
@@ -25,13 +24,6 @@ struct Shared {
   ptx::Barrier k_full, v_full, q_full[kStages], dout_full[kStages], empty[kStages];
   ptx::Barrier ds_full[2], ds_empty[2], dq_full[kConsumers], dq_empty[kConsumers];
 };
-
-// From one k16 step to the next, in units of 16 bytes: along the lines of panels of kLines, or across lines.
-template <int kLines>
-constexpr int along_lines(int step) {
-  return step / 4 * kLines * 8 + step % 4 * 2;
-}
-constexpr int across_lines(int step) { return step * kMmaK * 8; }
 
 // dQ in halves: of the head when it has two panels, or else of the queries.
 template <int kHeadSize>
@@ -146,14 +138,9 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
     }
     ptx::wgmma_commit();
   };
-  // By each warp.
-  const auto arrive = [&](ptx::Barrier& barrier) {
-    __syncwarp();
-    if (lane == 0) ptx::barrier_arrive(barrier);
-  };
   // Hands dQ of a tile over.
   const auto leave_dq = [&](int step) {
-    arrive(shared.ds_empty[step % 2]);
+    arrive_as_warp(shared.ds_empty[step % 2]);
     ptx::barrier_wait(shared.dq_empty[consumer], step % 2 ^ 1);
 #pragma unroll
     for (int i = 0; i < kLine / kSumColumn; ++i) {
@@ -161,7 +148,7 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
                                                                        dq[4 * i + 3]};
     }
     ptx::async_proxy_fence();
-    arrive(shared.dq_full[consumer]);
+    arrive_as_warp(shared.dq_full[consumer]);
   };
 
   const int steps = QueryWalk<kRows>(problem, block, kKeys).steps;
@@ -212,13 +199,13 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
       ptx::store_matrices(&shared.ds[buffer][i / 4][key][vector * 8], ds16[i][0], ds16[i][1], ds16[i][2], ds16[i][3]);
     }
     ptx::async_proxy_fence();
-    arrive(shared.ds_full[buffer]);
+    arrive_as_warp(shared.ds_full[buffer]);
 
     start_gradient(dk, ds16, shared.q[stage]);
     if (step > 0) ptx::barrier_wait(shared.ds_full[buffer ^ 1], (step - 1) / 2 % 2);
     start_dq(buffer ^ 1);  // before there is one of what is there, to no end: a branch would serialise the products
     ptx::wgmma_wait<1>();
-    arrive(shared.empty[stage]);
+    arrive_as_warp(shared.empty[stage]);
 
     if (step + 1 < steps) ptx::barrier_wait(shared.q_full[next], (step + 1) / kStages % 2);
     start_scores(s, shared.k, shared.q[next]);  // after the last tile to no end

@@ -8,8 +8,7 @@ namespace {
 
 constexpr int kKeys = 64, kRows = 64, kHeadSize = 256, kPanels = kHeadSize / kLine;
 constexpr int kAdders = 2, kThreads = (2 + kAdders) * kWarpgroup, kStages = 2;
-constexpr int kAdderPanels = kPanels / kAdders, kAdderSize = kHeadSize / kAdders;
-constexpr int kWarps = kWarpgroup / 32;
+constexpr int kAdderPanels = kPanels / kAdders;
 
 template <class T>
 struct Shared {
@@ -49,16 +48,6 @@ __device__ __forceinline__ void produce(Shared<T>& shared, const BackwardMaps& m
   }
 }
 
-// By each warp that is done with a stage.
-__device__ __forceinline__ void release(ptx::Barrier& empty) {
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) ptx::barrier_arrive(empty);
-}
-
-// From one k16 step to the next, in units of 16 bytes: along the lines of panels of 64, or across lines.
-constexpr int along_lines(int step) { return step / 4 * kRows * 8 + step % 4 * 2; }
-constexpr int across_lines(int step) { return step * kMmaK * 8; }
-
 // sum = keys queries^T.
 template <class T>
 __device__ __forceinline__ void start_scores(float (&sum)[kRows / 2], const TokenTile<T, kKeys, kHeadSize>& keys,
@@ -67,7 +56,7 @@ __device__ __forceinline__ void start_scores(float (&sum)[kRows / 2], const Toke
   ptx::wgmma_fence();
 #pragma unroll
   for (int step = 0; step < kHeadSize / kMmaK; ++step) {
-    ptx::wgmma<T, kRows, true, true>(sum, a + along_lines(step), b + along_lines(step), step > 0);
+    ptx::wgmma<T, kRows, true, true>(sum, a + along_lines<kRows>(step), b + along_lines<kRows>(step), step > 0);
   }
   ptx::wgmma_commit();
 }
@@ -83,7 +72,7 @@ __device__ __forceinline__ void store_weights(T (&tile)[kKeys][kLine], const uin
     ptx::store_matrices(&tile[key][vector * 8], weights[i][0], weights[i][1], weights[i][2], weights[i][3]);
   }
   ptx::async_proxy_fence();
-  release(full);
+  arrive_as_warp(full);
 }
 
 // P and dS of every tile, by one warpgroup.
@@ -119,15 +108,25 @@ __device__ __forceinline__ void score(Shared<T>& shared, const BackwardProblem& 
     store_weights(shared.p[stage], weights, shared.p_full[stage]);
 
     ptx::wgmma_wait<0>(dp);
-    release(shared.dout_empty[stage]);
+    arrive_as_warp(shared.dout_empty[stage]);
 #pragma unroll
     for (int i = 0; i < kRows / 4; ++i) {
       const float2 delta = reinterpret_cast<const float2&>(rows.delta[i / 2 * 8 + lane % 4 * 2]);
       weights[i / 4][i % 4] = ptx::pack<T>(s[2 * i] * (dp[2 * i] - delta.x), s[2 * i + 1] * (dp[2 * i + 1] - delta.y));
     }
-    release(shared.q_empty[stage]);
+    arrive_as_warp(shared.q_empty[stage]);
     ptx::barrier_wait(shared.ds_empty[stage], ring.parity ^ 1);
     store_weights(shared.ds[stage], weights, shared.ds_full[stage]);
+  }
+}
+
+// Adds a warpgroup's 64 x (2 kCount) product to the columns from `column` on of a tile.
+template <int kCount>
+__device__ __forceinline__ void add_to_dq(float* tile, const float (&d)[kCount], int column, int head_size) {
+  float* vectors = tile + int64_t{column} * kSumRows + threadIdx.x % kWarpgroup * 4;
+#pragma unroll
+  for (int i = 0; i < kCount / 4; ++i) {
+    if (column + i * kSumColumn < head_size) ptx::add_vector(vectors + i * kSumColumn * kSumRows, &d[4 * i]);
   }
 }
 
@@ -136,6 +135,7 @@ template <class T>
 __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps, const BackwardProblem& problem,
                                     const KeyBlock& block, int adder) {
   constexpr uint32_t kPanelBytes = kRows * kLine * sizeof(T);
+  constexpr int kAdderSize = kHeadSize / kAdders;
   constexpr int kBothAdders = 1, kOneAdder = 2;  // named barriers
   const int first_panel = adder * kAdderPanels;
   const bool is_leader = threadIdx.x % kWarpgroup == 0;
@@ -148,7 +148,7 @@ __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps,
     ptx::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kRows / kMmaK; ++i) {
-      ptx::wgmma<T, kAdderSize, true, false>(sum, a + along_lines(i), b + across_lines(i), true);
+      ptx::wgmma<T, kAdderSize, true, false>(sum, a + along_lines<kRows>(i), b + across_lines(i), true);
     }
     ptx::wgmma_commit();
   };
@@ -173,8 +173,8 @@ __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps,
     ptx::barrier_wait(shared.ds_full[stage], ring.parity);
     start_dq(stage, first_panel);
     ptx::wgmma_wait<1>();
-    release(shared.p_empty[stage]);
-    release(shared.dout_empty[stage]);
+    arrive_as_warp(shared.p_empty[stage]);
+    arrive_as_warp(shared.dout_empty[stage]);
     ptx::barrier_wait(shared.q_full[stage], ring.parity);
     start_gradient(dk, shared.ds[stage], shared.q[stage]);
     ptx::wgmma_wait<1>(dq);
@@ -187,9 +187,9 @@ __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps,
     add_to_dq(sums, dq, first_panel * kLine, problem.head_size);
     start_dq(stage, first_panel + 1);
     ptx::wgmma_wait<1>();
-    release(shared.q_empty[stage]);
+    arrive_as_warp(shared.q_empty[stage]);
     ptx::wgmma_wait<0>(dq);
-    release(shared.ds_empty[stage]);
+    arrive_as_warp(shared.ds_empty[stage]);
     add_to_dq(sums, dq, (first_panel + 1) * kLine, problem.head_size);
     if (problem.turns != nullptr) {
       __threadfence();

@@ -8,6 +8,21 @@
 
 namespace rooflab::kernels {
 
+inline constexpr int kWarps = kWarpgroup / 32;
+
+// By each warp of some, for a barrier that expects one arrival of each.
+__device__ __forceinline__ void arrive_as_warp(ptx::Barrier& barrier) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) ptx::barrier_arrive(barrier);
+}
+
+// From one k16 step of a product to the next, in units of 16 bytes: along the lines of panels of kLines, or across.
+template <int kLines>
+constexpr int along_lines(int step) {
+  return step / 4 * kLines * 8 + step % 4 * 2;
+}
+constexpr int across_lines(int step) { return step * kMmaK * 8; }
+
 struct BackwardMaps {
   CUtensorMap q, k, v, dout, dk, dv;
 };
@@ -63,11 +78,11 @@ struct QueryWalk {
   int head, row;
 };
 
-// What the consumers need to know of a tile of queries: log2 of the sums of exponentials, D, and where it stands.
+// What the consumers need to know of a tile of queries: log2 of the sums of exponentials, D, and the first row.
 template <int kRows>
 struct QueryRows {
   float lse[kRows], delta[kRows];
-  int head, row;
+  int row;
 };
 
 // Writes the rows of one tile, by one warp. A query that sees no key, or that is none, gets probabilities of zero.
@@ -89,7 +104,7 @@ __device__ __forceinline__ void load_query_rows(QueryRows<kRows>& rows, const Ba
     rows.lse[row] = lse[i] == -INFINITY ? INFINITY : lse[i] * kLog2E;
     rows.delta[row] = delta[i];
   }
-  if (threadIdx.x % 32 == 0) rows.head = at.head, rows.row = at.row;
+  if (threadIdx.x % 32 == 0) rows.row = at.row;
 }
 
 // A warpgroup's part of a tile of scores: kColumns queries by 64 keys, keys along the rows.
@@ -129,16 +144,6 @@ inline constexpr int kSumColumn = 8, kSumRows = kWarpgroupRows;
 __device__ __forceinline__ float* dq_sum_tile(const BackwardProblem& problem, int batch, int head, int row) {
   const int64_t first = (int64_t{batch} * problem.heads + head) * problem.rounded_rows + row;
   return problem.dq_sum + first * problem.head_size;
-}
-
-// Adds a warpgroup's 64 x (2 kCount) product to the columns from `column` on of a tile.
-template <int kCount>
-__device__ __forceinline__ void add_to_dq(float* tile, const float (&d)[kCount], int column, int head_size) {
-  float* vectors = tile + int64_t{column} * kSumRows + threadIdx.x % kWarpgroup * 4;
-#pragma unroll
-  for (int i = 0; i < kCount / 4; ++i) {
-    if (column + i * kSumColumn < head_size) ptx::add_vector(vectors + i * kSumColumn * kSumRows, &d[4 * i]);
-  }
 }
 
 // In turns, so that the sum has the same bits on every run: blocks of keys add to a tile in the order in which they
