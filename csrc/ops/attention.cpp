@@ -76,7 +76,6 @@ AttentionResult fused_attention(AttentionOperands& operands, bool return_lse, st
   if (const int64_t floats = kernels::attention_partial_floats(args))
     partial = Tensor::empty({floats}, DType::kFloat32, device);
   args.out = result.out.data();
-  args.out_strides = attention_strides(result.out);
   args.lse = return_lse ? result.lse->data<float>() : nullptr;
   args.partial = partial.data<float>();
   const int64_t pairs = args.batch * args.heads * visible_pairs(args), macs = 2 * pairs * args.head_size;

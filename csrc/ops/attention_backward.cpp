@@ -92,6 +92,13 @@ AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, co
 
   AttentionBackwardArgs args{};
   args.forward = operands.args;
+  args.forward.out = out.data();
+  args.forward.out_strides = attention_strides(out);
+  args.dout = dout.data();
+  args.dout_strides = attention_strides(dout);
+  args.dq_strides = strides_laid_out_like(operands.q);
+  args.dk_strides = strides_laid_out_like(operands.k);
+  args.dv_strides = strides_laid_out_like(operands.v);
   args.deterministic = options.deterministic;
   const kernels::AttentionArgs& forward = args.forward;
   AttentionGradients grads;
@@ -106,17 +113,10 @@ AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, co
     Tensor dq_sum;
     if (q.dtype() != DType::kFloat32)
       dq_sum = Tensor::empty({rows[0], rows[1], rows[2], forward.head_size}, DType::kFloat32, q.device());
-    args.forward.out = out.data();
-    args.forward.out_strides = attention_strides(out);
     args.forward.lse = lse.data<float>();
-    args.dout = dout.data();
     args.dq = grads.dq.data();
     args.dk = grads.dk.data();
     args.dv = grads.dv.data();
-    args.dout_strides = attention_strides(dout);
-    args.dq_strides = attention_strides(grads.dq);
-    args.dk_strides = attention_strides(grads.dk);
-    args.dv_strides = attention_strides(grads.dv);
     args.delta = delta.data<float>();
     args.dq_sum = dq_sum.data<float>();
     const int64_t pairs = forward.batch * forward.heads * visible_pairs(forward), macs = 5 * pairs * forward.head_size;

@@ -43,10 +43,17 @@ Tensor as_heads(const Tensor& x) { return with_adjacent_elements(x.ndim() == 3 ?
 
 kernels::AttentionStrides attention_strides(const Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
 
+kernels::AttentionStrides strides_laid_out_like(const Tensor& x) {
+  const int64_t heads = x.size(1), tokens = x.size(2), elements = x.size(3);
+  const bool tokens_outside = heads > 1 && tokens > 1 && x.stride(2) > x.stride(1);
+  if (tokens_outside) return {heads * tokens * elements, elements, heads * elements};
+  return {heads * tokens * elements, tokens * elements, elements};
+}
+
 Tensor empty_laid_out_like(const Tensor& x) {
-  const bool tokens_outside = x.size(1) > 1 && x.size(2) > 1 && x.stride(2) > x.stride(1);
-  if (!tokens_outside) return Tensor::empty(x.shape(), x.dtype(), x.device());
-  return Tensor::empty({x.size(0), x.size(2), x.size(1), x.size(3)}, x.dtype(), x.device()).transpose(1, 2);
+  const kernels::AttentionStrides strides = strides_laid_out_like(x);
+  return Tensor::empty(x.shape(), x.dtype(), x.device())
+      .as_strided(x.shape(), {strides.batch, strides.head, strides.token, 1}, 0);
 }
 
 AttentionOperands attention_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -79,6 +86,7 @@ AttentionOperands attention_operands(const char* op, const Tensor& q, const Tens
   args.q_strides = attention_strides(operands.q);
   args.k_strides = attention_strides(operands.k);
   args.v_strides = attention_strides(operands.v);
+  args.out_strides = strides_laid_out_like(operands.q);
   args.scale = static_cast<float>(scale);
   args.is_causal = options.is_causal;
   const int64_t unlimited = args.q_length + args.kv_length;

@@ -9,7 +9,7 @@ namespace rooflab {
 struct AttentionOperands {
   Tensor q, k, v;               // (B, H, L_q, D_h), (B, H_kv, L_kv, D_h) twice; elements of a head adjacent
   std::optional<Tensor> mask;   // (B, H, L_q, L_kv), expanded
-  kernels::AttentionArgs args;  // all of it but out, lse and partial
+  kernels::AttentionArgs args;  // all of it but out, lse and partial; out_strides as they will be
 };
 AttentionOperands attention_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
                                      const AttentionOptions& options);
@@ -18,8 +18,10 @@ AttentionOperands attention_operands(const char* op, const Tensor& q, const Tens
 Tensor as_heads(const Tensor& x);
 kernels::AttentionStrides attention_strides(const Tensor& x);
 
-// A tensor of x's shape whose tokens and heads lie in memory in the order of x's.
+// A tensor of x's shape whose tokens and heads lie in memory in the order of x's; and its strides, which the choice of
+// a rung wants to know before there is one.
 Tensor empty_laid_out_like(const Tensor& x);
+kernels::AttentionStrides strides_laid_out_like(const Tensor& x);
 
 // (query, key) pairs of one head that causality and window let meet.
 int64_t visible_pairs(const kernels::AttentionArgs& args);
