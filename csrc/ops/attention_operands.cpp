@@ -44,7 +44,7 @@ Tensor as_heads(const Tensor& x) { return with_adjacent_elements(x.ndim() == 3 ?
 kernels::AttentionStrides attention_strides(const Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
 
 kernels::AttentionStrides strides_laid_out_like(const Tensor& x) {
-  const int64_t heads = x.size(1), tokens = x.size(2), elements = x.size(3);
+  const int64_t heads = std::max<int64_t>(x.size(1), 1), tokens = std::max<int64_t>(x.size(2), 1), elements = x.size(3);
   const bool tokens_outside = heads > 1 && tokens > 1 && x.stride(2) > x.stride(1);
   if (tokens_outside) return {heads * tokens * elements, elements, heads * elements};
   return {heads * tokens * elements, tokens * elements, elements};
