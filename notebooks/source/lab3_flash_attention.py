@@ -511,8 +511,9 @@ check_combine(x, V, 6, "rows of -inf")
 # - Tiles are `TILE_Q` queries by `TILE_KV` keys, both between 16 and 128; a tile at the end is cut, not padded. Any
 #   length must work, and L_q need not be L_kv.
 # - Q, K, V, O and L share one dtype, fp32 or fp64; make your tensors with `dtype=Q.dtype, device=Q.device`.
-# - No tensor may be larger than a tile of scores of 128 x 128 (for each of the B) or than Q, K or V: the largest
-#   allocation is measured. Nor may you compute a score twice: multiply-accumulates are counted.
+# - No tensor may be larger than a tile of scores of 128 x 128 (for each of the B) or than Q, K or V, and no more than
+#   eight such tiles may be held at once: allocations are measured. Nor may you compute a score twice:
+#   multiply-accumulates are counted.
 # - Save Q, K, V, O and L and nothing else: exactly one saved tensor has the shape (B, L_q).
 #
 # Leave `is_causal` aside for now; Part 4 comes back to this cell.
@@ -636,6 +637,10 @@ def check_memory(B, L_q, L_kv, d):
     allowed = 4 * B * max(128 * 128, L_q * d, L_kv * d)
     assert forward.largest_bytes <= allowed, (
         f"a tensor of {forward.largest_bytes:,} bytes was allocated; tiles and inputs need no more than {allowed:,}"
+    )
+    held = 4 * B * (8 * 128 * 128 + 4 * (L_q + L_kv) * (d + 1))
+    assert forward.peak_bytes <= held, (
+        f"{forward.peak_bytes:,} bytes were held at once: eight tiles and a few rows would be {held:,}"
     )
     assert forward.host_bytes <= 2**21, (
         f"{forward.host_bytes:,} bytes were taken outside of rl: work with rl tensors"
@@ -885,6 +890,11 @@ def check_backward_memory(B, L_q, L_kv, d, is_causal=False, most=7.0):
     assert largest <= allowed, (
         f"a tensor of {largest:,} bytes was allocated; tiles and inputs need no more than {allowed:,}"
     )
+    held = 4 * B * (8 * 128 * 128 + 4 * (L_q + L_kv) * (d + 1))
+    for done in (seen.forward, seen.backward):
+        assert done.peak_bytes <= held, (
+            f"{done.peak_bytes:,} bytes were held at once: eight tiles and a few rows would be {held:,}"
+        )
     assert seen.backward.host_bytes <= 2**21, "memory was taken outside of rl: use rl tensors"
     assert not seen.backward.by_op.keys() & {"softmax", "attention", "attention_backward"}, (
         "the library did the work"

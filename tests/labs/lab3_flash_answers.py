@@ -349,8 +349,16 @@ RIGHT = {
         ("m and l flat, O in place, tiles 32 x 128", FORWARD),
         ("one of the batch at a time, tiles 16 x 16", ONE_BY_ONE),
         ("tiles 128 x 16", NARROW),
+        ("the largest tiles", changed(FORWARD, "= 32, 128", "= 128, 128")),
     ],
-    "q5": [("the keys outside, the queries inside", BACKWARD), ("two loops", TWO_LOOPS)],
+    "q5": [
+        ("the keys outside, the queries inside", BACKWARD),
+        ("two loops", TWO_LOOPS),
+        (
+            "the largest tiles",
+            changed(BACKWARD, ", 64)", ", 128)", "+ 64", "+ 128", ", 32)", ", 128)", "+ 32", "+ 128"),
+        ),
+    ],
 }
 
 SAVE, ROWS = "save_for_backward(L,", "O[:, i:end] / l[:, :, None]"
@@ -382,6 +390,13 @@ WRONG = {
             ("saves a second row vector", SAVE, "save_for_backward(L * 1, L,"),
             ("saves L as (B, L_q, 1)", SAVE, "save_for_backward(L.unsqueeze(2),"),
             ("saves the weights", SAVE, "save_for_backward(rl.exp((Q @ K.mT) * scale - L[:, :, None]), L,"),
+            (
+                "keeps all tiles",
+                "= K.shape[1], 1 / d ** 0.5",
+                "= K.shape[1], 1 / d ** 0.5; ctx.kept = []",
+                "                m = top",
+                "                m = top; ctx.kept.append(p)",
+            ),
             ("saves nothing", "ctx.save_for_backward(L, Q, K, V, O)", "ctx.kept = L, Q, K, V, O"),
             ("float32 inside", "        make =", "        Q, K, V = Q.float(), K.float(), V.float()\n        make ="),
             ("tiles of eight queries", "= 32, 128", "= 8, 128"),
