@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,9 +95,11 @@ def _peers(spec, peer, sets, kwargs) -> dict[str, Callable[[], object]]:
     for name, function in functions.items() if isinstance(functions, dict) else [(peer, functions)]:
         call = _rotating(function, theirs, kwargs)
         try:
-            call()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a backend's reasons for not taking a case
+                call()
         except RuntimeError:
-            continue  # this backend does not take this case
+            continue
         found[name] = call
     return found
 
