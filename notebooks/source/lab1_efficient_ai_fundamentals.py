@@ -10,7 +10,7 @@
 #     name: python3
 #   rooflab:
 #     lab: lab1
-#     points: 45
+#     points: 65
 #     bonus: 0
 # ---
 
@@ -36,17 +36,21 @@
 # process, so a solution may use the set-up cell and the functions of the questions that it names, and no other cell.
 
 # %% tags=["setup"]
+import time
+
 import numpy as np
 
 import rooflab as rl
 from rooflab.grading import measure
 from rooflab.labs.lab1 import (
     GPU_SPECS,
+    benchmark_memory,
     count_cuda_kernels,
     default_schedule,
     get_ridge_point,
     latency,
     latency_one_time,
+    plot_flash_attn_improvement,
     plot_gemm_gemv_latency,
     plot_gemm_torch_matmul_latency,
     plot_roofline,
@@ -1173,6 +1177,472 @@ with rl.profile(schedule=default_schedule) as prof:
         rl.gelu(x)
         prof.step()
 prof.plot_timeline(rows="op", title="rl.gelu, a million elements: one call")
+
+# %% [markdown]
+# # Part 5. Attention, and the matrix that nobody asked for
+#
+# Attention takes queries, keys and values of shape (B, H, L, D_h) and returns one vector for each query. On the way
+# it makes a matrix with an element for every *pair* of tokens. Nobody asked for that matrix; this part is about what
+# it costs, and about the kernel that does without.
+#
+# `standard_attention` is attention as the textbook writes it, in four operations. All questions of this part are
+# about this function, called in 16 bit, and about `rl.attention`, which computes the same in one.
+
+
+# %% tags=["setup"]
+def standard_attention(q, k, v):
+    """softmax(q k^T / sqrt(D_h)) v for each head; q, k, v and the result are (B, H, L, D_h)."""
+    scores = rl.matmul(q, k.mT)
+    scores = scores * q.shape[-1] ** -0.5
+    weights = rl.softmax(scores)
+    return rl.matmul(weights, v)
+
+
+# %% [markdown]
+# ## 5.1 The memory of standard attention
+#
+# ## 5.1.1 Measured (3 points)
+#
+# `benchmark_memory(fn, *args)` returns two numbers in GB: the *peak* of the call above
+# what was resident before it, and what was *resident*: here q, k and v.
+#
+# Write `attention_memory(L, B, H, D_h)`: q, k and v of `rl.randn(B, H, L, D_h, dtype="float16", device=device)`, then
+# the memory of `standard_attention`. Too long a sequence is a row of the table, not a crash: catch
+# `rl.OutOfMemoryError` and report a peak of `None`.
+
+
+# %% nbgrader={"grade_id": "q5_1_1", "solution": true}
+def attention_memory(L, B=1, H=16, D_h=128):
+    """{"peak_gb": GB or None if it does not fit, "resident_gb": GB} of standard_attention, fp16."""
+    ### BEGIN SOLUTION
+    q, k, v = (rl.randn(B, H, L, D_h, dtype="float16", device=device) for _ in range(3))
+    try:
+        peak_gb, resident_gb = benchmark_memory(standard_attention, q, k, v)
+    except rl.OutOfMemoryError:
+        peak_gb, resident_gb = None, 3 * q.nbytes / 1e9
+    return {"peak_gb": peak_gb, "resident_gb": resident_gb}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q5_1_1_test", "grade": true, "points": 3}
+def check_memory(L, B=1, H=16, D_h=128, fits=True):
+    got = attention_memory(L, B, H, D_h)
+    assert isinstance(got, dict) and set(got) == {"peak_gb", "resident_gb"}, (
+        'the keys are "peak_gb" and "resident_gb"'
+    )
+    qkv_gb = 3 * 2 * B * H * L * D_h / 1e9
+    assert is_number(got["resident_gb"]) and qkv_gb <= got["resident_gb"] <= qkv_gb + 0.1, (
+        f"q, k and v are resident: {qkv_gb} GB, not {got['resident_gb']}"
+    )
+    if not fits:
+        assert got["peak_gb"] is None, "this cannot fit: its peak is None"
+        return
+    x = rl.zeros(B, H, L, D_h, dtype="float16", device=device)
+    with rl.count() as counted:
+        standard_attention(x, x, x)
+    assert is_near(got["peak_gb"], counted.peak_bytes / 1e9), (
+        f"the peak at L = {L} is {counted.peak_bytes / 1e9} GB, not {got['peak_gb']}"
+    )
+
+
+check_memory(512)
+### BEGIN HIDDEN TESTS
+check_memory(1024)
+check_memory(300, B=2, H=3, D_h=64)
+check_memory(2_000_000, B=1, H=1, D_h=16, fits=False)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The table for this machine. Lengths double until one would take too long here or does not fit; on a GPU with 80 GB
+# the last row, L = 32768, is the one that does not.
+
+# %%
+print(f"{'L':>6}  {'q, k, v':>10}  {'peak above':>11}")
+memory_by_length = {}
+seconds = 0.0
+for L in (512, 1024, 2048, 4096, 8192, 16384, 32768):
+    if 4.5 * seconds > 10:
+        print(f"{L:>6}  left out: more than 10 s on this machine")
+        continue
+    start = time.perf_counter()
+    row = attention_memory(L)
+    seconds = time.perf_counter() - start
+    memory_by_length[L] = None if row["peak_gb"] is None else int(row["peak_gb"] * 1e9)
+    peak = "out of memory" if row["peak_gb"] is None else f"{row['peak_gb']:8.4f} GB"
+    print(f"{L:>6}  {row['resident_gb']:7.4f} GB  {peak:>11}")
+
+# %% [markdown]
+# And one call over time. Each step is a tensor that comes or goes; the colours say which operation holds it.
+
+# %%
+q, k, v = (rl.randn(1, 16, 1024, 128, dtype="float16", device=device) for _ in range(3))
+with rl.memory.record() as timeline:
+    standard_attention(q, k, v)
+rl.plots.plot_memory_timeline(timeline, title="standard_attention, L = 1024: who holds what")
+
+# %% [markdown]
+# ## 5.1.2 Its law (3 points)
+#
+# Two matrices of B x H x L x L elements stand side by side at the peak.
+#
+# - `score_matrix_bytes(L, B, H, bytes_per_element)`: the bytes of *one* of them
+# - `memory_order`: how the peak grows with L, `"L"`, `"L log L"`, `"L^2"` or `"L^3"`
+# - `growth_when_doubled`: what a long sequence's peak is multiplied by when L doubles
+
+
+# %% nbgrader={"grade_id": "q5_1_2", "solution": true}
+memory_order = None
+growth_when_doubled = None
+### BEGIN SOLUTION
+memory_order = "L^2"
+growth_when_doubled = 4
+### END SOLUTION
+
+
+def score_matrix_bytes(L, B, H, bytes_per_element):
+    """Bytes of one matrix of scores: an int."""
+    ### BEGIN SOLUTION
+    return bytes_per_element * B * H * L * L
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q5_1_2_test", "grade": true, "points": 3}
+assert memory_order in ("L", "L log L", "L^2", "L^3"), 'one of "L", "L log L", "L^2", "L^3"'
+assert is_count(score_matrix_bytes(8, 1, 1, 2)), "bytes are whole: return an int"
+assert score_matrix_bytes(8, 1, 1, 2) == 128, "8 x 8 elements of 2 bytes"
+### BEGIN HIDDEN TESTS
+assert memory_order == "L^2"
+assert is_near(growth_when_doubled, 4)
+assert score_matrix_bytes(32768, 1, 16, 2) == 34_359_738_368, "34 GB for one prompt in one layer"
+assert score_matrix_bytes(1024, 8, 12, 4) == 8 * 12 * 1024 * 1024 * 4
+assert score_matrix_bytes(1, 1, 1, 1) == 1
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 5.1.3 Where it hurts (4 points)
+#
+# At the end of `standard_attention` these are alive, in 16 bit: q, k, v and the
+# result, and the two L x L matrices of each head.
+#
+# - `largest_length(memory_gb, B, H, D_h)`: the largest L for which all of them fit into `memory_gb` GB
+# - `overhead_ratio(L, D_h)`: the bytes of the two matrices over those of q, k, v and the result
+# - `largest_overhead`: what a long sequence's memory goes to
+#     - `"a"`: q, k and v
+#     - `"b"`: the result
+#     - `"c"`: the scores and the weights
+#     - `"d"`: what the kernels themselves need
+# - `troubled_scenario`: who meets the problem first
+#     - `"a"`: decoding, one new token against a long cache
+#     - `"b"`: prefill of a long prompt
+#     - `"c"`: a large batch of short prompts
+#     - `"d"`: a wide MLP
+
+
+# %% nbgrader={"grade_id": "q5_1_3", "solution": true}
+largest_overhead = None
+troubled_scenario = None
+### BEGIN SOLUTION
+largest_overhead = "c"
+troubled_scenario = "b"  # decoding has L_q = 1: its scores are one row
+### END SOLUTION
+
+
+def largest_length(memory_gb, B, H, D_h):
+    """The largest L (an int) that fits: 2 bytes an element, GB = 1e9 bytes."""
+    ### BEGIN SOLUTION
+    # 2 B H (2 L^2 + 4 L D_h) <= bytes: the positive root, then to the integer below
+    budget = memory_gb * 1e9 / (4 * B * H)
+    L = int(-D_h + (D_h**2 + budget) ** 0.5)
+    while L * L + 2 * D_h * L > budget:
+        L -= 1
+    while (L + 1) ** 2 + 2 * D_h * (L + 1) <= budget:
+        L += 1
+    return L
+    ### END SOLUTION
+
+
+def overhead_ratio(L, D_h):
+    """Bytes of scores and weights over bytes of q, k, v and the result."""
+    ### BEGIN SOLUTION
+    return 2 * L * L / (4 * L * D_h)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q5_1_3_values_test", "grade": true, "points": 2}
+assert largest_overhead in tuple("abcd") and troubled_scenario in tuple("abcd"), "choose a letter"
+assert is_near(overhead_ratio(256, 128), 1), "at L = 256 both are as large"
+### BEGIN HIDDEN TESTS
+assert largest_overhead == "c"
+assert troubled_scenario == "b"
+assert is_near(overhead_ratio(32768, 128), 128)
+assert is_near(overhead_ratio(1024, 64), 8)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q5_1_3_test", "grade": true, "points": 2}
+def check_largest(memory_gb, B, H, D_h):
+    L = largest_length(memory_gb, B, H, D_h)
+    assert is_count(L), "a length is a whole number"
+
+    def held(L):
+        return 2 * B * H * (2 * L * L + 4 * L * D_h)
+
+    assert held(L) <= memory_gb * 1e9, f"L = {L} takes {held(L) / 1e9} GB, more than {memory_gb}"
+    assert held(L + 1) > memory_gb * 1e9, f"L = {L + 1} would fit into {memory_gb} GB too"
+
+
+check_largest(1.0, 1, 16, 128)
+### BEGIN HIDDEN TESTS
+check_largest(80.0, 1, 16, 128)
+check_largest(141.0, 8, 32, 64)
+check_largest(0.001, 2, 3, 64)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 5.2 Flash attention against it
+#
+# Softmax seems to need a whole row of scores before it can start. It does not: keep the largest score so far and the
+# sum of exponentials relative to it, and correct both when a larger score comes along. So a kernel can walk over the
+# keys tile by tile, with a few numbers for each query, and no L x L matrix ever exists. That is flash attention, and
+# `rl.attention(q, k, v)` is such a kernel. (In Lab 3 you write it yourself.)
+#
+# ## 5.2.1 Latency and memory of both (3 points)
+#
+# `compare_attention(L, B, H, D_h)` in fp16, the median latency by `latency` (two
+# calls to warm up, five measured) and the peak by `benchmark_memory`. Where one runs out of memory, both of its
+# numbers are `None`.
+
+
+# %% nbgrader={"grade_id": "q5_2_1", "solution": true}
+def compare_attention(L, B=1, H=16, D_h=128):
+    """{"standard": {"ms": ..., "peak_gb": ...}, "flash": {"ms": ..., "peak_gb": ...}}, fp16."""
+    ### BEGIN SOLUTION
+    q, k, v = (rl.randn(B, H, L, D_h, dtype="float16", device=device) for _ in range(3))
+    rows = {}
+    for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
+        try:
+            peak_gb, _ = benchmark_memory(fn, q, k, v)
+            ms = latency(fn, q, k, v, warmup=2, repeat=5).median_ms
+        except rl.OutOfMemoryError:
+            peak_gb = ms = None
+        rows[name] = {"ms": ms, "peak_gb": peak_gb}
+    return rows
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q5_2_1_test", "grade": true, "points": 3}
+def check_comparison(L, B, H, D_h):
+    got = compare_attention(L, B, H, D_h)
+    assert isinstance(got, dict) and set(got) == {"standard", "flash"}, '"standard" and "flash"'
+    x = rl.zeros(B, H, L, D_h, dtype="float16", device=device)
+    for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
+        assert isinstance(got[name], dict) and set(got[name]) == {"ms", "peak_gb"}, (
+            f'{name}: the keys are "ms" and "peak_gb"'
+        )
+        with rl.count() as counted:
+            fn(x, x, x)
+        assert is_near(got[name]["peak_gb"], counted.peak_bytes / 1e9), (
+            f"{name} at L = {L}: a peak of {counted.peak_bytes / 1e9} GB, not {got[name]['peak_gb']}"
+        )
+        assert is_number(got[name]["ms"]) and 0 < got[name]["ms"] <= measure.elapsed_ms(), (
+            f"{name}: {got[name]['ms']} is not its latency in ms"
+        )
+    return got
+
+
+check_comparison(256, 1, 2, 64)
+### BEGIN HIDDEN TESTS
+check_comparison(512, 1, 16, 128)
+x = rl.zeros(1, 4, 512, 64, dtype="float16", device=device)
+fastest = rl.latency(rl.attention, x, x, x, warmup=2, repeat=10).min_ms
+assert check_comparison(512, 1, 4, 64)["flash"]["ms"] > fastest / 20, "this is not in ms"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Both at L = 256 ... 8192, as far as this machine gets in a few seconds.
+
+# %%
+compared = {}
+seconds = 0.0
+for L in (256, 512, 1024, 2048, 4096, 8192):
+    if 4.5 * seconds > 15:
+        print(f"L = {L}: left out, more than 15 s on this machine")
+        continue
+    start = time.perf_counter()
+    compared[L] = compare_attention(L)
+    seconds = time.perf_counter() - start
+
+
+def column(kernel, quantity, scale=1.0):
+    """One column of the table by length; None stays None."""
+    values = {L: row[kernel][quantity] for L, row in compared.items()}
+    return {L: value if value is None else value * scale for L, value in values.items()}
+
+
+plot_flash_attn_improvement(
+    {name: column(name, "ms") for name in ("standard", "flash")},
+    "latency",
+    title="Attention in fp16, H = 16, D_h = 128: latency",
+)
+
+# %%
+plot_flash_attn_improvement(
+    {name: column(name, "peak_gb", 1e9) for name in ("standard", "flash")},
+    "memory",
+    title="The same: peak memory of the call",
+)
+
+# %% [markdown]
+# ## 5.2.2 Look inside (4 points)
+#
+# Profile both at B = 2, H = 12, L = 1024, D_h = 128 in bf16 under `default_schedule`,
+# ten steps of one call each, and return what `count_cuda_kernels` says: the launches of *one* call by category.
+
+
+# %% nbgrader={"grade_id": "q5_2_2", "solution": true}
+def attention_launches(flash):
+    """count_cuda_kernels of one call: rl.attention if `flash`, else standard_attention."""
+    ### BEGIN SOLUTION
+    q, k, v = (rl.randn(2, 12, 1024, 128, dtype="bfloat16", device=device) for _ in range(3))
+    with rl.profile(schedule=default_schedule) as prof:
+        for _ in range(10):
+            (rl.attention if flash else standard_attention)(q, k, v)
+            prof.step()
+    return count_cuda_kernels(prof)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q5_2_2_test", "grade": true, "points": 4} rooflab={"seconds": 180}
+def check_launches(flash):
+    got = attention_launches(flash)
+    assert isinstance(got, dict) and all(is_count(n) for n in got.values()), (
+        "return the dict of count_cuda_kernels"
+    )
+    assert got.get("total") == sum(n for name, n in got.items() if name != "total"), (
+        "the categories add up to the total"
+    )
+    return got
+
+
+standard = check_launches(False)
+assert standard["gemm"] == 2, "standard attention makes two matrix products a call"
+### BEGIN HIDDEN TESTS
+assert standard["softmax"] == 1 and standard["elementwise"] == 1, "scale and softmax"
+assert standard["total"] == 4
+flash = check_launches(True)
+assert flash["total"] == 1 and flash["gemm"] == flash["softmax"] == 0, "one kernel does it all"
+### END HIDDEN TESTS
+
+# %%
+print("standard:", attention_launches(False))
+print("flash:   ", attention_launches(True))
+
+# %% [markdown]
+# ## 5.2.3 Three times why (3 points)
+#
+# Count with `rl.count()` at B = 1, H = 16, D_h = 128 in fp16 and say it in
+# numbers:
+#
+# - `intensity(flash, L)`: FLOPs over bytes moved (read and written), of either version
+# - `traffic_ratio(L)`: the bytes that standard attention moves over those that flash attention moves
+#
+# and in choices, a sentence about each below:
+#
+# - `standard_bound`: is standard attention at L = 4096 `"memory"`- or `"compute"`-bound on an A6000 in fp16?
+# - `how_flash_helps`
+#     - `"a"`: it does fewer FLOPs
+#     - `"b"`: it stores the matrix in a smaller type
+#     - `"c"`: it leaves out pairs that matter little
+#     - `"d"`: the scores live and die in on-chip memory; only q, k, v and the result touch the big one
+# - `why_the_gain_grows`: why the two grow apart as L grows
+#     - `"a"`: launches cost more for long sequences
+#     - `"b"`: the bytes that flash saves grow as L², those that it still moves as L
+#     - `"c"`: flash attention needs fewer FLOPs for each pair when L is large
+#     - `"d"`: long sequences fit the caches better
+
+
+# %% nbgrader={"grade_id": "q5_2_3", "solution": true}
+standard_bound = None
+how_flash_helps = None
+why_the_gain_grows = None
+### BEGIN SOLUTION
+standard_bound = "memory"  # an AI of 43 FLOP/byte at most, and the ridge is 202
+how_flash_helps = "d"
+why_the_gain_grows = "b"
+
+
+def counted_attention(flash, L):
+    x = rl.zeros(1, 16, L, 128, dtype="float16", device=device)
+    with rl.count() as counted:
+        (rl.attention if flash else standard_attention)(x, x, x)
+    return counted.flops, counted.bytes_read + counted.bytes_written
+
+
+### END SOLUTION
+
+
+def intensity(flash, L):
+    """FLOP/byte of one call at B = 1, H = 16, D_h = 128, fp16."""
+    ### BEGIN SOLUTION
+    flops, moved = counted_attention(flash, L)
+    return flops / moved
+    ### END SOLUTION
+
+
+def traffic_ratio(L):
+    """Bytes moved by standard_attention over bytes moved by rl.attention."""
+    ### BEGIN SOLUTION
+    return counted_attention(False, L)[1] / counted_attention(True, L)[1]
+    ### END SOLUTION
+
+
+# %% [markdown] nbgrader={"grade_id": "q5_2_3_findings", "solution": true}
+# *What I find (not graded):*
+
+# %% nbgrader={"grade_id": "q5_2_3_test", "grade": true, "points": 3}
+def counted(fn, L):
+    x = rl.zeros(1, 16, L, 128, dtype="float16", device=device)
+    with rl.count() as c:
+        fn(x, x, x)
+    return c.flops, c.bytes_read + c.bytes_written
+
+
+def check_why(L):
+    flops, moved = counted(standard_attention, L)
+    flash_flops, flash_moved = counted(rl.attention, L)
+    assert is_near(intensity(False, L), flops / moved, 0.01), f"standard at L = {L}: {flops / moved}"
+    assert is_near(intensity(True, L), flash_flops / flash_moved, 0.01), (
+        f"flash at L = {L}: {flash_flops / flash_moved}"
+    )
+    assert is_near(traffic_ratio(L), moved / flash_moved, 0.01), f"bytes at L = {L}"
+
+
+assert standard_bound in ("memory", "compute"), '"memory" or "compute"'
+assert how_flash_helps in tuple("abcd") and why_the_gain_grows in tuple("abcd"), "choose a letter"
+check_why(256)
+### BEGIN HIDDEN TESTS
+check_why(128)
+check_why(1024)
+assert standard_bound == "memory"
+assert how_flash_helps == "d"
+assert why_the_gain_grows == "b"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Both versions on one roofline, measured here. Standard attention cannot leave the slope, however long the sequence:
+# its intensity stops growing. Flash attention does the same arithmetic with bytes that hardly count.
+
+# %%
+points = []
+for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
+    for L in (256, 512, 1024, 2048):
+        q, k, v = (rl.randn(1, 16, L, 128, dtype="float16", device=device) for _ in range(3))
+        with rl.count() as cost:
+            fn(q, k, v)
+        time_here = latency(fn, q, k, v, warmup=1, repeat=3)
+        points.append(rl.roofline.measured_point(f"L = {L}", cost, time_here, name))
+rl.plots.plot_roofline(
+    rl.machine.measure(device), points, dtype="float16", title="Attention in fp16, measured here"
+)
 
 # %% [markdown]
 # **Where you stand.** You can count an operation's work and traffic from its shapes, read off the roofline which of

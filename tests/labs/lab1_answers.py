@@ -3,6 +3,8 @@
 Keys are grade ids of solution cells; each entry is (what it is, the code that replaces the cell).
 """
 
+from labs import lab1_attention_answers as attention
+
 GEMM_HEAD = """
 def gemm(A, B):
     N, K = A.shape
@@ -488,3 +490,5 @@ def gelu_latencies_ms(n):
         )),
     ],
 }  # fmt: skip
+RIGHT |= attention.RIGHT
+WRONG |= attention.WRONG

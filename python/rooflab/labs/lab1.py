@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rooflab.latency import Timing, latency, latency_one_time
 from rooflab.machine import SPECS, MachineSpec, dtype_name, ridge
+from rooflab.memory import benchmark_memory as _benchmark_memory
 from rooflab.profiler import Profile, schedule
 
 if TYPE_CHECKING:
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 __all__ = [
     "GPU_SPECS",
     "benchmark_latency",
+    "benchmark_memory",
     "count_cuda_kernels",
     "default_schedule",
     "get_ridge_point",
     "latency",
     "latency_one_time",
+    "plot_flash_attn_improvement",
     "plot_gemm_gemv_latency",
     "plot_gemm_torch_matmul_latency",
     "plot_roofline",
@@ -98,6 +101,28 @@ def benchmark_latency(fn: Callable, *args: Any, n_warmup: int = 10, n_repeat: in
     True
     """
     return latency(fn, *args, warmup=n_warmup, repeat=n_repeat, **kwargs).mean_ms
+
+
+def benchmark_memory(fn: Callable, *args: Any, **kwargs: Any) -> tuple[float, float]:
+    """Memory of one call ``fn(*args, **kwargs)`` in tensors: (peak GB above what was resident, resident GB).
+
+    GB are 1e9 bytes; counted to the byte, so one call is enough. See `rooflab.benchmark_memory`.
+
+    Raises
+    ------
+    OutOfMemoryError
+        As `fn` raised it.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(1_000_000)
+    >>> peak_gb, resident_gb = benchmark_memory(rl.exp, x)
+    >>> peak_gb
+    0.004
+    """
+    use = _benchmark_memory(fn, *args, **kwargs)
+    return use.peak_gb, use.resident_gb
 
 
 def count_cuda_kernels(prof: Profile) -> dict[str, int]:
@@ -236,6 +261,27 @@ def plot_gemm_gemv_latency(
     >>> figure = plot_gemm_gemv_latency([64, 128], [15.0, 120.0], [0.25, 1.0])
     """
     return _over_size(sizes, {"GEMM (N, N) x (N, N)": gemm_latency_ms, "GEMV (N, N) x (N, 1)": gemv_latency_ms}, title)
+
+
+def plot_flash_attn_improvement(
+    table: Mapping[str, Mapping[int, Any]], quantity: str = "latency", title: str | None = None
+) -> Figure:
+    """Pairs of bars for each length, the ratio written above: `rooflab.plots.plot_flash_attention_improvement`.
+
+    Parameters
+    ----------
+    table : mapping of str to mapping of int to float or None
+        ``{"standard": {L: value}, "flash": {L: value}}``: milliseconds, or bytes; None ran out of memory.
+    quantity : str
+        ``"latency"`` or ``"memory"``.
+
+    Examples
+    --------
+    >>> figure = plot_flash_attn_improvement({"standard": {512: 4.0, 1024: None}, "flash": {512: 2.0, 1024: 8.0}})
+    """
+    from rooflab import plots
+
+    return plots.plot_flash_attention_improvement(table, quantity, title)
 
 
 def _over_size(
