@@ -80,7 +80,7 @@ struct QueryWalk {
 
 // What the consumers need to know of a tile of queries: log2 of the sums of exponentials, D, and the first row.
 template <int kRows>
-struct QueryRows {
+struct alignas(16) QueryRows {
   float lse[kRows], delta[kRows];
   int row;
 };
