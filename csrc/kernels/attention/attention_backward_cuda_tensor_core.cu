@@ -1,10 +1,10 @@
-// v2: FlashAttention-2's backward on tensor cores, one warp at a time (mma.sync). A block keeps 128 keys (64 where D_h
-// is over 128) and walks over the queries that see them, 64 at a time, of all heads that share the keys. Scores are
-// computed transposed, a row a key. Weights P and their gradients dS go through shared memory, where every warp finds
-// what its part of dV += P^T dO, dK += dS^T Q and dQ = dS K needs. dQ belongs to all blocks: they add to it in float32
-// in device memory, in any order. For the same bits on every run that part is left out, and a second launch gives dQ
-// as the first gives dK, with the sides exchanged. float16 and bfloat16, D_h a multiple of 8, any mask; rows aligned to
-// 16 bytes.
+// v2: FlashAttention-2's backward on tensor cores, one warp at a time (mma.sync). A block keeps 64 keys and walks over
+// the queries that see them, 64 at a time, of all heads that share the keys. Scores are computed transposed, a row a
+// key. Weights P and their gradients dS go through shared memory, where every warp finds what its part of dV += P^T dO,
+// dK += dS^T Q and dQ = dS K needs. dQ belongs to all blocks: they add to it in float32 in device memory, in any order.
+// For the same bits on every run that part is left out, and a second launch gives dQ as the first gives dK, with the
+// sides exchanged. float16 and bfloat16, D_h a multiple of 8, any mask; rows aligned to 16 bytes. 99 KiB of shared
+// memory a block suffice up to D_h 128, 146 KiB up to 256.
 #include "kernels/attention/attention_backward_tile.cuh"
 #include "kernels/attention/attention_mma_tile.cuh"
 
@@ -13,37 +13,34 @@ namespace {
 
 using namespace mma_tile;
 
-constexpr int kThreads = 256, kWarps = kThreads / 32;
-constexpr int kStream = 64;  // rows of a tile that streams past
-constexpr int kTiles = 2;    // of 16 rows, of each warp
+constexpr int kRows = 64;  // of a tile, both of those that stay and of those that stream past
+constexpr int kTiles = 2;  // of 16 rows, of each warp
+constexpr int kWarpsDown = kRows / (kTiles * kMmaM);
 
-// How the warps share what a block computes.
+// How the warps share what a block computes. Two blocks of four warps fill a multiprocessor's registers, or one of
+// eight.
 template <int kHead>
 struct Shape {
-  static constexpr int kRows = kHead > 128 ? 64 : 128;  // that stay
-  static constexpr int kWarpsDown = kRows / (kTiles * kMmaM), kWarpsAcross = kWarps / kWarpsDown;
-  static constexpr int kScores = kStream / kWarpsAcross;  // columns of a warp's scores
-  static constexpr int kColumns = kHead / kWarpsAcross;   // columns of a warp's dK and dV
-  static constexpr int kQueriesDown = kStream / (kTiles * kMmaM), kQueriesAcross = kWarps / kQueriesDown;
-  static constexpr int kQueryColumns = kHead / kQueriesAcross;  // columns of a warp's dQ
+  static constexpr int kWarps = kHead > 128 ? 8 : 4, kThreads = kWarps * 32, kBlocks = 8 / kWarps;
+  static constexpr int kWarpsAcross = kWarps / kWarpsDown;
+  static constexpr int kScores = kRows / kWarpsAcross;   // columns of a warp's scores
+  static constexpr int kColumns = kHead / kWarpsAcross;  // columns of a warp's part of each gradient
 };
 
-template <int kRows>
 struct Statistics {
   float lse[kRows], delta[kRows];
 };
 
 template <class T, int kHead>
 struct Stage {
-  Tile<T, kStream, kHead> a, b;  // q and dout, or k and v
+  Tile<T, kRows, kHead> a, b;  // q and dout, or k and v
 };
 
 template <class T, int kHead>
 struct Shared {
-  static constexpr int kRows = Shape<kHead>::kRows;
   Tile<T, kRows, kHead> a, b;  // k and v, or q and dout; at the end, their gradients
-  Tile<T, kRows, kStream> p, ds;
-  Statistics<kRows> statistics[2];
+  Tile<T, kRows, kRows> p, ds;
+  Statistics statistics[2];
   Stage<T, kHead> stages[1];  // or 2, if there is room
 
   static constexpr int bytes(int stages) { return sizeof(Shared) + (stages - 1) * sizeof(Stage<T, kHead>); }
@@ -53,11 +50,11 @@ struct Shared {
 // queries, 8 columns and 16 of the queries, four numbers of every lane.
 __device__ __forceinline__ int64_t dq_sum_offset(int64_t head, int64_t rounded_rows, int first_query, int head_size,
                                                  int column, int row) {
-  const int64_t block = (column / kMmaN) * (kStream / kMmaM) + row / kMmaM;
+  const int64_t block = (column / kMmaN) * (kRows / kMmaM) + row / kMmaM;
   return (head * rounded_rows + first_query) * head_size + block * (kMmaM * kMmaN) + threadIdx.x % 32;
 }
 
-template <int kThreads, class T, int kRows, int kWidth>
+template <int kThreads, class T, int kWidth>
 __device__ __forceinline__ void store_rows(const HeadRows<T>& to, int first_row, Tile<T, kRows, kWidth>& tile) {
   constexpr int kWide = kWidth / kVector;
   for (int at = threadIdx.x; at < kRows * kWide; at += kThreads) {
@@ -88,12 +85,12 @@ __device__ __forceinline__ void accumulate(Accumulator (&sum)[kTiles][kCount], A
 }
 
 template <class T, int kHead, Side kSide>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
     attention_backward_cuda_v2_tensor_core_kernel(const __grid_constant__ AttentionBackwardArgs args, int stages) {
 #ifdef ROOFLAB_SM80
   using Shape = Shape<kHead>;
   constexpr bool kOfKeys = kSide == Side::kKeys;
-  constexpr int kRows = Shape::kRows;
+  constexpr int kThreads = Shape::kThreads;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   auto& shared = *reinterpret_cast<Shared<T, kHead>*>(shared_bytes);
 
@@ -119,30 +116,28 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warp = threadIdx.x / 32;
   const int warp_row = warp / Shape::kWarpsAcross * kTiles * kMmaM, across = warp % Shape::kWarpsAcross;
   const int warp_score = across * Shape::kScores, warp_column = across * Shape::kColumns;
-  [[maybe_unused]] const int query_row = warp / Shape::kQueriesAcross * kTiles * kMmaM,
-                             query_column = warp % Shape::kQueriesAcross * Shape::kQueryColumns;
 
   // What streams past: the tiles of one head after those of another.
   const auto range = kOfKeys ? visibility.queries_of_tile(first_row, kRows) : visibility.keys_of_tile(first_row, kRows);
-  const int begin = range.begin / kStream * kStream;
-  const int per_head = range.end > begin ? (range.end - begin + kStream - 1) / kStream : 0;
+  const int begin = range.begin / kRows * kRows;
+  const int per_head = range.end > begin ? (range.end - begin + kRows - 1) / kRows : 0;
   const int total = kOfKeys ? per_head * static_cast<int>(group) : per_head;
-  const auto load_statistics = [&](Statistics<kRows>& to, int64_t head, int first_query, int count) {
+  const auto load_statistics = [&](Statistics& to, int64_t head, int first_query) {
     const int query = first_query + threadIdx.x, valid = query < visibility.q_length ? sizeof(float) : 0;
     const int64_t row = batch * forward.heads + head;
-    if (threadIdx.x >= count) return;
+    if (threadIdx.x >= kRows) return;
     ptx::copy_async<4>(&to.lse[threadIdx.x], forward.lse + row * forward.q_length + query, valid);
     ptx::copy_async<4>(&to.delta[threadIdx.x], args.delta + row * attention_rounded_rows(forward.q_length) + query,
                        valid);
   };
   const auto load_stage = [&](int turn) {
     const int64_t head = first_head + turn / per_head;
-    const int first = begin + turn % per_head * kStream;
+    const int first = begin + turn % per_head * kRows;
     auto& stage = shared.stages[turn % stages];
     if constexpr (kOfKeys) {
       stage.a.template load_async<kThreads>(queries_of(forward.q, forward.q_strides, head), first);
       stage.b.template load_async<kThreads>(queries_of(args.dout, args.dout_strides, head), first);
-      load_statistics(shared.statistics[turn % stages], head, first, kStream);
+      load_statistics(shared.statistics[turn % stages], head, first);
     } else {
       stage.a.template load_async<kThreads>(keys_of(forward.k, forward.k_strides), first);
       stage.b.template load_async<kThreads>(keys_of(forward.v, forward.v_strides), first);
@@ -155,8 +150,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   } else {
     shared.a.template load_async<kThreads>(queries_of(forward.q, forward.q_strides, own_head), first_row);
     shared.b.template load_async<kThreads>(queries_of(args.dout, args.dout_strides, own_head), first_row);
-    load_statistics(shared.statistics[0], own_head, first_row, kRows);
+    load_statistics(shared.statistics[0], own_head, first_row);
   }
+  ptx::copy_async_commit();
   if (total > 0) load_stage(0);
 
   Accumulator first_gradient[kTiles][Shape::kColumns / kMmaN] = {};  // dK or dQ
@@ -164,7 +160,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (int turn = 0; turn < total; ++turn) {
     auto& stage = shared.stages[turn % stages];
     const auto& statistics = shared.statistics[kOfKeys ? turn % stages : 0];
-    const int first_column = begin + turn % per_head * kStream;
+    const int first_column = begin + turn % per_head * kRows;
     ptx::copy_async_wait<0>();
     __syncthreads();  // the stage is here, and everybody is done with the last
     if (stages > 1 && turn + 1 < total) load_stage(turn + 1);
@@ -211,8 +207,8 @@ __global__ void __launch_bounds__(kThreads, 1)
         return explicitly_masked(score, kOfKeys ? column : row, kOfKeys ? row : column, unit, visibility, mask);
       });
     }
-    if (!visibility.all_visible(kOfKeys ? first_column : first_row, kOfKeys ? kStream : kRows,
-                                kOfKeys ? first_row : first_column, kOfKeys ? kRows : kStream)) {
+    if (!visibility.all_visible(kOfKeys ? first_column : first_row, kOfKeys ? kRows : kRows,
+                                kOfKeys ? first_row : first_column, kOfKeys ? kRows : kRows)) {
 #pragma unroll
       for (int i = 0; i < kTiles; ++i) {
 #pragma unroll
@@ -253,28 +249,28 @@ __global__ void __launch_bounds__(kThreads, 1)
     const auto from = [&](auto& weights) {
       return [&](uint32_t(&a)[4], int i, int k) { weights.load_a(a, warp_row + i * kMmaM, k); };
     };
-    if constexpr (kOfKeys) accumulate<T, kStream>(dv, from(shared.p), stage.b, warp_column);
-    accumulate<T, kStream>(first_gradient, from(shared.ds), stage.a, warp_column);
+    if constexpr (kOfKeys) accumulate<T, kRows>(dv, from(shared.p), stage.b, warp_column);
+    accumulate<T, kRows>(first_gradient, from(shared.ds), stage.a, warp_column);
     if (stages == 1 && turn + 1 < total) {
       __syncthreads();
       load_stage(turn + 1);
     }
     if constexpr (kOfKeys) {
       if (args.deterministic) continue;
-      Accumulator dq[kTiles][Shape::kQueryColumns / kMmaN] = {};
+      Accumulator dq[kTiles][Shape::kColumns / kMmaN] = {};
       const auto transposed = [&](uint32_t(&a)[4], int i, int k) {
-        shared.ds.load_a_transposed(a, query_row + i * kMmaM, k);
+        shared.ds.load_a_transposed(a, warp_row + i * kMmaM, k);
       };
-      accumulate<T, kRows>(dq, transposed, shared.a, query_column);
+      accumulate<T, kRows>(dq, transposed, shared.a, warp_column);
       const int64_t head = batch * forward.heads + first_head + turn / per_head;
 #pragma unroll
       for (int i = 0; i < kTiles; ++i) {
 #pragma unroll
-        for (int n = 0; n < Shape::kQueryColumns / kMmaN; ++n) {
-          const int column = query_column + n * kMmaN;
+        for (int n = 0; n < Shape::kColumns / kMmaN; ++n) {
+          const int column = warp_column + n * kMmaN;
           if (column >= forward.head_size) break;
           float* to = args.dq_sum + dq_sum_offset(head, attention_rounded_rows(forward.q_length), first_column,
-                                                  static_cast<int>(forward.head_size), column, query_row + i * kMmaM);
+                                                  static_cast<int>(forward.head_size), column, warp_row + i * kMmaM);
 #pragma unroll
           for (int e = 0; e < 4; ++e) atomicAdd(to + e * 32, dq[i][n][e]);
         }
@@ -313,20 +309,22 @@ __global__ void __launch_bounds__(kThreads, 1)
 #endif
 }
 
+constexpr int kRoundThreads = 256, kRoundWarps = kRoundThreads / 32;
+
 // dQ, summed up, scaled and rounded: a warp takes a block of 16 queries and 8 columns.
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kRoundThreads)
     attention_backward_cuda_v2_round_dq_kernel(const __grid_constant__ AttentionBackwardArgs args) {
   const AttentionArgs& forward = args.forward;
   const int64_t rounded_rows = attention_rounded_rows(forward.q_length);
   const int head_size = static_cast<int>(forward.head_size), wide = head_size / kMmaN;
-  const int64_t block = blockIdx.x * int64_t{kWarps} + threadIdx.x / 32;
+  const int64_t block = blockIdx.x * int64_t{kRoundWarps} + threadIdx.x / 32;
   const int64_t rows = block / wide, head = rows / (rounded_rows / kMmaM);
   const int column = static_cast<int>(block % wide) * kMmaN;
   const int first_row = static_cast<int>(rows % (rounded_rows / kMmaM)) * kMmaM;
   if (head >= forward.batch * forward.heads) return;
-  const float* from = args.dq_sum + dq_sum_offset(head, rounded_rows, first_row / kStream * kStream, head_size, column,
-                                                  first_row % kStream);
+  const float* from =
+      args.dq_sum + dq_sum_offset(head, rounded_rows, first_row / kRows * kRows, head_size, column, first_row % kRows);
   const HeadRows<T> to(static_cast<T*>(args.dq), args.dq_strides, head / forward.heads, head % forward.heads,
                        forward.q_length, head_size);
 #pragma unroll
@@ -339,16 +337,22 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// As many stages as this device has room for: 2, 1 or 0.
+// 2, 1 or 0 for what there is no room for. Two blocks on a multiprocessor hide more than two stages of one.
 template <class T, int kHead>
 int stages_that_fit() {
-  const int room = static_cast<int>(current_properties().shared_memory_per_block_optin);
-  return Shared<T, kHead>::bytes(2) <= room ? 2 : Shared<T, kHead>::bytes(1) <= room ? 1 : 0;
+  int device = 0, of_block = 0, of_multiprocessor = 0;
+  RL_CUDA_CHECK(cudaGetDevice(&device));
+  RL_CUDA_CHECK(cudaDeviceGetAttribute(&of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  RL_CUDA_CHECK(cudaDeviceGetAttribute(&of_multiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
+  const auto blocks = [&](int stages) {
+    const int bytes = Shared<T, kHead>::bytes(stages);
+    return bytes > of_block ? 0 : std::min(of_multiprocessor / (bytes + 1024), Shape<kHead>::kBlocks);
+  };
+  return blocks(1) == 0 ? 0 : blocks(2) == blocks(1) ? 2 : 1;
 }
 
 template <class T, int kHead, Side kSide>
 void launch(const AttentionBackwardArgs& args, Stream stream) {
-  constexpr int kRows = Shape<kHead>::kRows;
   constexpr auto kernel = attention_backward_cuda_v2_tensor_core_kernel<T, kHead, kSide>;
   const AttentionArgs& forward = args.forward;
   const bool of_keys = kSide == Side::kKeys;
@@ -357,7 +361,7 @@ void launch(const AttentionBackwardArgs& args, Stream stream) {
   if (blocks == 0) return;
   const int stages = stages_that_fit<T, kHead>(), shared = Shared<T, kHead>::bytes(stages);
   RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  kernel<<<static_cast<unsigned>(blocks), kThreads, shared, attention_stream(stream)>>>(args, stages);
+  kernel<<<static_cast<unsigned>(blocks), Shape<kHead>::kThreads, shared, attention_stream(stream)>>>(args, stages);
   cuda_check_launch("attention_backward");
 }
 
@@ -368,7 +372,8 @@ void launch_round_dq(const AttentionBackwardArgs& args, Stream stream) {
   const int64_t blocks = rows / kMmaM * (forward.head_size / kMmaN);
   if (blocks == 0) return;
   attention_backward_cuda_v2_round_dq_kernel<T>
-      <<<static_cast<unsigned>((blocks + kWarps - 1) / kWarps), kThreads, 0, attention_stream(stream)>>>(args);
+      <<<static_cast<unsigned>((blocks + kRoundWarps - 1) / kRoundWarps), kRoundThreads, 0, attention_stream(stream)>>>(
+          args);
   cuda_check_launch("attention_backward");
 }
 
