@@ -5,11 +5,40 @@
 //
 //   m = max m_p    l = sum_p l_p 2^(m_p - m)    out = sum_p o_p 2^(m_p - m) / l
 //
-// Here keys lie across the lanes: S (rows x kWidth) = Q K^T from a transposed panel of K, O (rows x D_h) += P V.
+// Rows of K and of V are read as they lie: a score is a dot product along D_h, of which a register's worth is summed at
+// a time, and O (rows x D_h) += P V runs on the register tile.
 #include "kernels/attention/attention_simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
+
+template <int... kLane>
+struct LaneIndices {};
+template <int kCount, int... kLane>
+struct MakeLaneIndices : MakeLaneIndices<kCount - 1, kCount - 1, kLane...> {};
+template <int... kLane>
+struct MakeLaneIndices<0, kLane...> {
+  using type = LaneIndices<kLane...>;
+};
+
+// Adds lanes l and l ^ kHalf: of a where l & kHalf is 0, of b elsewhere.
+template <int kHalf, int... kLane>
+ROOFLAB_INLINE NativeFloat fold(NativeFloat a, NativeFloat b, LaneIndices<kLane...>) {
+  constexpr int kB = static_cast<int>(kLanes);
+  return __builtin_shufflevector(a, b, (kLane & kHalf ? kB + kLane : kLane)...) +
+         __builtin_shufflevector(a, b, (kLane & kHalf ? kB + kLane - kHalf : kLane + kHalf)...);
+}
+// Lane l is the sum of x[l].
+template <int kHalf = 1>
+ROOFLAB_INLINE NativeFloat sum_each(NativeFloat* x) {
+  if constexpr (kHalf == kLanes) {
+    return x[0];
+  } else {
+    for (int n = 0; n < kLanes; n += 2 * kHalf)
+      x[n] = fold<kHalf>(x[n], x[n + kHalf], typename MakeLaneIndices<static_cast<int>(kLanes)>::type{});
+    return sum_each<2 * kHalf>(x);
+  }
+}
 
 template <class T>
 class SplitAttention {
@@ -45,8 +74,6 @@ class SplitAttention {
     };
     q_ = take(rows_ * d_pitch_);
     o_ = take(rows_ * d_pitch_);
-    k_ = take(kWidth * d_h_);
-    k_rows_ = take(kWidth * d_h_);
     v_ = take(kKeys * d_pitch_);
     p_ = take(rows_ * kPitch);
     maximum_ = take(rows_);
@@ -79,12 +106,8 @@ class SplitAttention {
     const int64_t first = visible(0).begin, keys = larger(visible(args_.q_length - 1).end - first, 0);
     const int64_t end = first + keys * (part + 1) / parts;
     for (int64_t j = first + keys * part / parts; j < end; j += kKeys) {
-      const int64_t count = smaller(kKeys, end - j), coming = smaller(kKeys, end - j - count);
-      for (int64_t n = j + count; n < j + count + coming; ++n) {
-        prefetch_row(at(args_.k, args_.k_strides, g, n), d_h_);
-        prefetch_row(at(args_.v, args_.v_strides, g, n), d_h_);
-      }
-      tile(b, g, at(args_.k, args_.k_strides, g, j), at(args_.v, args_.v_strides, g, j), j, count);
+      const int64_t count = smaller(kKeys, end - j);
+      tile(b, g, at(args_.k, args_.k_strides, g, j), at(args_.v, args_.v_strides, g, j), j, count, end - j - count);
     }
     for (int64_t r = 0; r < rows_; ++r) {
       float* out = partial(part, (b * args_.heads + g * group_) * args_.q_length + r);
@@ -94,21 +117,19 @@ class SplitAttention {
     }
   }
 
-  void tile(int64_t b, int64_t g, const T* k, const T* v, int64_t j0, int64_t keys) {
+  // The rows against keys j0 on; `more` keys of the part come after these.
+  void tile(int64_t b, int64_t g, const T* k, const T* v, int64_t j0, int64_t keys, int64_t more) {
     const int64_t d_h = d_h_, d_pitch = d_pitch_;
-    const float *q = q_, *panel = k_;
-    for (int64_t j = 0; j < keys; j += kWidth) {
-      pack(k + j * args_.k_strides.token, smaller(kWidth, keys - j));
-      float* scores = p_ + j;
-      for_row_groups(
-          rows_, [&]<int kRows>(int64_t r) __attribute__((always_inline)) {
-            register_tile<kRows, false>(d_h, q + r * d_pitch, d_pitch, panel, kWidth, scores + r * kPitch, kPitch,
-                                        Overwrite{});
-          });
+    for (int64_t j = 0; j < keys; j += kLanes) {
+      for (int64_t n = j + keys; n < smaller(j + kLanes + keys, keys + more); ++n) {  // bit by bit, beside the work
+        prefetch_row(k + n * args_.k_strides.token, d_h);
+        prefetch_row(v + n * args_.v_strides.token, d_h);
+      }
+      dots(k + j * args_.k_strides.token, smaller(kLanes, keys - j), p_ + j);
     }
     for (int64_t r = 0; r < rows_; ++r) {
       mask(b, g, r, j0, keys);
-      softmax(r, round_up(keys, kWidth));
+      softmax(r, round_up(keys, kLanes));
     }
 
     const float* values = v_;
@@ -129,18 +150,28 @@ class SplitAttention {
         });
   }
 
-  // K^T of kWidth keys, zeros where there are fewer.
-  void pack(const T* k, int64_t keys) {
-    const float* rows = k_rows_;
-    int64_t step = d_h_;
-    if constexpr (sizeof(T) == 4) {
-      rows = k;
-      step = args_.k_strides.token;
-    } else {
-      for (int64_t j = 0; j < keys; ++j) convert_row(k_rows_ + j * d_h_, k + j * args_.k_strides.token, d_h_);
+  // Scores of all rows with a register's worth of keys; where there are fewer, the last stands in for the rest.
+  void dots(const T* k, int64_t keys, float* scores) const {
+    const T* rows[kLanes];
+    for (int64_t n = 0; n < kLanes; ++n) rows[n] = k + smaller(n, keys - 1) * args_.k_strides.token;
+    for (int64_t r = 0; r < rows_; ++r) {
+      const float* q = q_ + r * d_pitch_;
+      NativeFloat sums[kLanes] = {}, query, key;
+      int64_t d = 0;
+      for (; d + kLanes <= d_h_; d += kLanes) {
+        read(q + d, query);
+        for (int64_t n = 0; n < kLanes; ++n) {
+          read(rows[n] + d, key);
+          sums[n] = native_fma(key, query, sums[n]);
+        }
+      }
+      if (d < d_h_) {
+        query = load<float>(q + d, d_h_ - d).part[0];
+        for (int64_t n = 0; n < kLanes; ++n)
+          sums[n] = native_fma(load<T>(rows[n] + d, d_h_ - d).part[0], query, sums[n]);
+      }
+      write(scores + r * kPitch, sum_each(sums));
     }
-    if (keys < kWidth) __builtin_memset(k_, 0, kWidth * d_h_ * 4);
-    transpose(k_, kWidth, rows, step, d_h_, keys);
   }
 
   // Hides what row r may not see of the tile, the lanes behind its last key too.
@@ -162,7 +193,7 @@ class SplitAttention {
     if (seen.begin > j0 || seen.end < j0 + keys)
       for (int64_t j = 0; j < keys; j += kWidth)
         hide(args_, scores + j, i + args_.kv_length - args_.q_length - j0 - j, -1);
-    for (int64_t j = keys; j < round_up(keys, kWidth); ++j) scores[j] = -kInfinity;
+    for (int64_t j = keys; j < round_up(keys, kLanes); ++j) scores[j] = -kInfinity;
   }
 
   // Makes a row of scores probabilities and shrinks the row's sums so far. Where nothing was seen the maximum is -inf,
@@ -218,7 +249,6 @@ class SplitAttention {
   const int64_t d_h_, d_pitch_, group_, rows_;
   int64_t floats_ = 0;  // of scratch
   float *q_, *o_;       // rows of d_pitch_
-  float *k_, *k_rows_;  // a panel of K^T; its rows as floats where T is not
   float* v_;            // a tile of V, in rows of d_pitch_
   float* p_;            // scores, in rows of kPitch
   float *maximum_, *sum_;
