@@ -191,11 +191,11 @@ def _bench():
 
 def peer_call(torch, backend):
     """PyTorch's function for attention(q, k, v, is_causal=), held to one of its GPU backends."""
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+    kernels = torch.nn.attention
 
     def call(q, k, v, is_causal=False):
         grouped = q.shape[1] != k.shape[1]
-        with sdpa_kernel(getattr(SDPBackend, backend)):
+        with kernels.sdpa_kernel(getattr(kernels.SDPBackend, backend)):
             return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=is_causal, enable_gqa=grouped)
 
     return call
