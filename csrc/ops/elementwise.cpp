@@ -188,6 +188,7 @@ Tensor where_of(const Tensor& condition, const Operand& a, const Operand& b, con
 
 void check_writable(const char* op, const Tensor& destination) {
   autograd::check_destination(op, destination);
+  if (destination.numel() == 0) return;
   for (int i = 0; i < destination.ndim(); ++i)
     RL_CHECK(destination.strides()[i] != 0 || destination.shape()[i] <= 1, op,
              "destination: an expanded tensor holds one element in many places; copy it first");

@@ -125,10 +125,10 @@ void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand&
 
 void record_where(Tensor& y, const Tensor& condition, const Operand& a, const Operand& b) {
   if (!(requires_grad(a) || requires_grad(b)) || !autograd::is_enabled()) return;
-  record("where", y, {input(a), input(b)}, saving(condition),
+  record("where", y, {condition, input(a), input(b)}, saving(condition),
          [a_shape = shape_of(a), b_shape = shape_of(b)](const Gradients& d, const Tensor& condition) -> Tensors {
-           return {d.wanted(0) ? sum_to(where(condition, d, Scalar{}), a_shape) : Tensor(),
-                   d.wanted(1) ? sum_to(where(condition, Scalar{}, d), b_shape) : Tensor()};
+           return {Tensor(), d.wanted(1) ? sum_to(where(condition, d, Scalar{}), a_shape) : Tensor(),
+                   d.wanted(2) ? sum_to(where(condition, Scalar{}, d), b_shape) : Tensor()};
          });
 }
 

@@ -32,16 +32,15 @@ const Ladder<GeluArgs> kLadder(
 
 constexpr int64_t kFlops = 8;  // an element
 
-// y = x (1 + tanh u) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3). Beyond 10, tanh is 1 in every dtype and powers of x
-// would overflow.
+// y = x s with s = sigmoid(u), u = 2 sqrt(2/pi) (x + 0.044715 x^3), so y' = s (1 + x (1 - s) u'). Beyond 10, s is 0 or
+// 1 in every dtype, and powers of x would overflow.
 Tensor gradient(const Tensor& dy, const Tensor& x_in) {
   using enum ElementwiseOp;
-  constexpr double kSlope = 0.7978845608028654, kCube = 0.044715;
+  constexpr double kSlope = 1.5957691216057308, kCube = 0.044715;
   const Tensor x = elementwise(kMinimum, elementwise(kMaximum, widen(x_in), Scalar{-10}), Scalar{10});
   const Tensor x2 = x * x;
-  const Tensor t = elementwise(kTanh, kSlope * x * (1 + kCube * x2));
-  const Tensor du = kSlope * (1 + 3 * kCube * x2);
-  return dy * cast(0.5 * (1 + t) * (1 + x * (1 - t) * du), x_in.dtype());
+  const Tensor s = elementwise(kSigmoid, x * (kSlope + kSlope * kCube * x2));
+  return dy * cast(s * (1 + x * (1 - s) * (kSlope + 3 * kSlope * kCube * x2)), x_in.dtype());
 }
 
 }  // namespace

@@ -602,7 +602,7 @@ def arange(start: typing.SupportsInt | typing.SupportsIndex, stop: typing.Suppor
     """
     Integers from start (0 when only one number is given) up to stop.
     """
-def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, return_lse: bool = False, variant: str = '') -> typing.Any:
+def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, return_lse: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
     """
     softmax(scale q k^T + mask) v for each batch and head, as torch.nn.functional.scaled_dot_product_attention.
     
@@ -622,7 +622,9 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
     scale : float, optional
         1 / sqrt(D_h) when None.
     return_lse : bool
-        Also return the natural log of the sum of exponentials of the scores.
+        Also return the natural log of the sum of exponentials of the scores; no gradient flows through it.
+    deterministic : bool
+        The gradients are the same bits on every run, at some cost in time.
     variant : str
         A rung of rl.variants("attention"). "v0_composed" is the textbook's: L_q x L_kv matrices, an op a step.
     
