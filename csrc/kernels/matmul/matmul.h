@@ -48,10 +48,6 @@ bool matmul_cpu_library_accepts(const MatmulArgs&);
 // The BLAS of the `library` rung: Fortran sgemm and dgemm with 32-bit sizes, as scipy.linalg.cython_blas exports them.
 void set_cpu_blas(void* sgemm, void* dgemm);
 
-// Memory for packed panels, kept by the calling thread from call to call (fresh pages would cost more than the
-// packing): at least `bytes`, aligned to 64. Throws OutOfMemory.
-void* matmul_cpu_scratch(int64_t bytes);
-
 // CUDA, weak so that a build without CUDA links. Each rung comes with what it accepts (dtype, layout, architecture).
 // The ladder, measured on one H200 at N = 4096, row-major (v0 to v2 at 2048):
 //   v0 naive           a thread per element, rows along the warp, double sums  fp32   0.5 TFLOP/s

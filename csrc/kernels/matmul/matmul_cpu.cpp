@@ -1,7 +1,6 @@
 // The rungs of matmul on the CPU that need no vector instructions: the reference, what loop order and cache blocking do
 // for it, and the BLAS that SciPy brings.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -157,12 +156,6 @@ void call_blas(Gemm<T> gemm, const MatmulArgs& args) {
   }
 }
 
-struct Scratch {
-  void* data = nullptr;
-  int64_t size = 0;
-  ~Scratch() { std::free(data); }
-};
-
 }  // namespace
 
 void matmul_cpu_v0_reference(const MatmulArgs& args, Stream) {
@@ -207,19 +200,6 @@ void matmul_cpu_library(const MatmulArgs& args, Stream) {
     call_blas(sgemm, args);
   else
     call_blas(dgemm, args);
-}
-
-void* matmul_cpu_scratch(int64_t bytes) {
-  thread_local Scratch scratch;
-  if (scratch.size < bytes) {
-    std::free(scratch.data);
-    scratch.size = 0;
-    const int64_t size = (bytes + 4095) / 4096 * 4096;
-    scratch.data = std::aligned_alloc(4096, static_cast<size_t>(size));
-    if (!scratch.data) throw OutOfMemory(message("[matmul] no memory for ", size, " bytes of packed panels"));
-    scratch.size = size;
-  }
-  return scratch.data;
 }
 
 }  // namespace rooflab::kernels

@@ -4,6 +4,7 @@
 //   rows contiguous along k:  dot products of four rows at a time with the vector, which stays in cache
 //   columns contiguous:       four columns at a time are added to a stretch of the result that stays in L1
 #include "kernels/common/parallel.h"
+#include "kernels/common/scratch.h"
 #include "kernels/common/simd.h"
 #include "kernels/matmul/matmul.h"
 
@@ -99,7 +100,7 @@ void gemv(const MatmulArgs& args) {
   const bool direct_x = sizeof(T) == sizeof(Acc) && x_stride == 1, direct_y = sizeof(T) == sizeof(Acc) && parts == 1;
   const int64_t x_size = direct_x ? 0 : depth, y_size = direct_y ? 0 : (rows + 63) / 64 * 64;
   Acc* scratch = nullptr;
-  if (x_size + y_size) scratch = static_cast<Acc*>(matmul_cpu_scratch((y_size * parts + x_size) * sizeof(Acc)));
+  if (x_size + y_size) scratch = static_cast<Acc*>(cpu_scratch((y_size * parts + x_size) * sizeof(Acc)));
   Acc* converted = scratch + y_size * parts;
 
   for (int64_t batch = 0; batch < args.batch; ++batch) {

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "kernels/common/parallel.h"
+#include "kernels/common/scratch.h"
 #include "kernels/common/simd.h"
 #include "kernels/matmul/matmul.h"
 
@@ -52,7 +53,7 @@ class PackedMatmul {
     const int64_t threads = larger(1, smaller(usable, total >> 20));
     PackedMatmul plan(args, by_matrix ? 1 : threads);
     const int64_t bytes = plan.scratch_bytes();
-    char* scratch = static_cast<char*>(matmul_cpu_scratch(by_matrix ? bytes * threads : bytes));
+    char* scratch = static_cast<char*>(cpu_scratch(by_matrix ? bytes * threads : bytes));
     if (!by_matrix) {
       plan.use_scratch(scratch);
       for (int64_t i = 0; i < args.batch; ++i) plan.multiply(args, i);
