@@ -21,6 +21,7 @@ struct Shared {
   alignas(1024) T ds[2][kRows / kLine][kKeys][kLine];  // dS^T: a line is 64 queries of one key
   alignas(128) float dq[kConsumers][kLine / kSumColumn][kSumColumn * kSumRows];
   QueryRows<kRows> rows[kStages];
+  KeyBlock block;
   ptx::Barrier k_full, v_full, q_full[kStages], dout_full[kStages], empty[kStages];
   ptx::Barrier ds_full[2], ds_empty[2], dq_full[kConsumers], dq_empty[kConsumers];
 };
@@ -39,24 +40,23 @@ __device__ __forceinline__ int dq_part(int half) {
 // of consumers would wait for reductions of their own.
 template <class T, int kHeadSize, int kRows>
 __device__ __forceinline__ void send_dq(Shared<T, kHeadSize>& shared, const BackwardProblem& problem,
-                                        const KeyBlock& block, QueryWalk<kRows>& at) {
+                                        QueryWalk<kRows>& at) {
 #pragma unroll 1
   for (int step = 0; step < at.steps; ++step, at.advance()) {
-    const Turn turn = problem.turns == nullptr ? Turn{} : turn_of(problem, block, kKeys, at.head, at.row, 0);
-    if (turn.counter != nullptr) await_turn(turn);
+    if (problem.turns != nullptr) await_turn(turn_of(problem, shared.block, kKeys, at.head, at.row, 0));
 #pragma unroll 1
     for (int half = 0; half < kConsumers; ++half) {
-      const int panel = dq_panel<kHeadSize>(half), columns = min(problem.head_size - panel * kLine, kLine);
-      float* sums = dq_sum_tile(problem, block.batch, at.head, at.row + dq_part<kHeadSize>(half) * kSumRows);
       ptx::barrier_wait(shared.dq_full[half], step % 2);
+      const int column = dq_panel<kHeadSize>(half) * kLine, columns = min(problem.head_size - column, kLine);
       if (columns > 0) {
-        ptx::add_bulk(sums + panel * kLine * kSumRows, shared.dq[half], columns * kSumRows * sizeof(float));
+        float* sums = dq_sum_tile(problem, shared.block.batch, at.head, at.row + dq_part<kHeadSize>(half) * kSumRows);
+        ptx::add_bulk(sums + column * kSumRows, shared.dq[half], columns * kSumRows * sizeof(float));
       }
       ptx::tile_store_commit();
     }
-    if (turn.counter != nullptr) {
+    if (problem.turns != nullptr) {
       ptx::tile_store_wait();
-      end_turn(turn);
+      end_turn(turn_of(problem, shared.block, kKeys, at.head, at.row, 0));
     }
     ptx::tile_store_wait_read<1>();
     ptx::barrier_arrive(shared.dq_empty[0]);
@@ -93,7 +93,7 @@ __device__ __forceinline__ void produce(Shared<T, kHeadSize>& shared, const Back
       ptx::barrier_arrive(shared.q_full[ring.stage]);
     }
   } else if (threadIdx.x == 96) {
-    send_dq(shared, problem, block, at);
+    send_dq(shared, problem, at);
   }
 }
 
@@ -107,6 +107,7 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
   const int thread = threadIdx.x % kWarpgroup, lane = thread % 32;
   const int own = consumer * kWarpgroupRows, first_key = block.first + own;
   float dk[kHeadSize / 2] = {}, dv[kHeadSize / 2] = {}, s[kRows / 2], dq[kLine / 2];
+  uint32_t p16[kSteps][4], ds16[kSteps][4];
 
   // sum = keys queries^T, of this consumer's keys.
   const auto start_scores = [&](float(&sum)[kRows / 2], const TokenTile<T, kKeys, kHeadSize>& keys,
@@ -151,33 +152,15 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
     arrive_as_warp(shared.dq_full[consumer]);
   };
 
-  const int steps = QueryWalk<kRows>(problem, block, kKeys).steps;
-  if (steps > 0) {
-    ptx::barrier_wait(shared.k_full, 0);
-    ptx::barrier_wait(shared.q_full[0], 0);
-    start_scores(s, shared.k, shared.q[0]);
-    ptx::barrier_wait(shared.v_full, 0);
-  }
-  for (int step = 0; step < steps; ++step) {
-    const int stage = step % kStages, next = (step + 1) % kStages, buffer = step % 2;
+  // From the scores of a tile, which are under way, to P and dS.
+  const auto weigh = [&](int step) {
+    const int stage = step % kStages;
     const QueryRows<kRows>& rows = shared.rows[stage];
     float dp[kRows / 2];
-    uint32_t p16[kSteps][4], ds16[kSteps][4];
-
     ptx::barrier_wait(shared.dout_full[stage], step / kStages % 2);
     start_scores(dp, shared.v, shared.dout[stage]);
     ptx::wgmma_wait<1>(s);
-#pragma unroll
-    for (int j = 0; j < kRows / 8; ++j) {
-      const float2 lse = reinterpret_cast<const float2&>(rows.lse[j * 8 + lane % 4 * 2]);
-      s[4 * j] = exp2_approximate(s[4 * j] * problem.scale_log2 - lse.x);
-      s[4 * j + 1] = exp2_approximate(s[4 * j + 1] * problem.scale_log2 - lse.y);
-      s[4 * j + 2] = exp2_approximate(s[4 * j + 2] * problem.scale_log2 - lse.x);
-      s[4 * j + 3] = exp2_approximate(s[4 * j + 3] * problem.scale_log2 - lse.y);
-    }
-    if (has_hidden_pairs(problem, first_key, kWarpgroupRows, rows.row, kRows)) {
-      hide_pairs(s, problem, score_place(problem, first_key, rows.row));
-    }
+    to_probabilities<kRows>(s, problem, rows, first_key);
     ptx::wgmma_wait<0>(dp);
 #pragma unroll
     for (int j = 0; j < kRows / 8; ++j) {
@@ -189,6 +172,11 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
       ds_pair[0] = ptx::pack<T>(p[0] * (d[0] - delta.x), p[1] * (d[1] - delta.y));
       ds_pair[1] = ptx::pack<T>(p[2] * (d[2] - delta.x), p[3] * (d[3] - delta.y));
     }
+  };
+  // Adds to dV and dK, and starts dQ of the tile before. There is none before the first: what is there instead is
+  // multiplied to no end, as a branch would make the compiler serialise all products.
+  const auto accumulate = [&](int step) {
+    const int stage = step % kStages, buffer = step % 2;
     start_gradient(dv, p16, shared.dout[stage]);
 
     ptx::barrier_wait(shared.ds_empty[buffer], step / 2 % 2 ^ 1);
@@ -203,31 +191,37 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
 
     start_gradient(dk, ds16, shared.q[stage]);
     if (step > 0) ptx::barrier_wait(shared.ds_full[buffer ^ 1], (step - 1) / 2 % 2);
-    start_dq(buffer ^ 1);  // before there is one of what is there, to no end: a branch would serialise the products
+    start_dq(buffer ^ 1);
     ptx::wgmma_wait<1>();
     arrive_as_warp(shared.empty[stage]);
+  };
 
-    if (step + 1 < steps) ptx::barrier_wait(shared.q_full[next], (step + 1) / kStages % 2);
-    start_scores(s, shared.k, shared.q[next]);  // after the last tile to no end
-    ptx::wgmma_wait<1>(dq);
-    if (step > 0) leave_dq(step - 1);
-    ptx::wgmma_wait<0>(s);
-  }
+  const int steps = QueryWalk<kRows>(problem, block, kKeys).steps, last = steps - 1;
+  ptx::barrier_wait(shared.k_full, 0);
+  ptx::barrier_wait(shared.v_full, 0);
   if (steps > 0) {
-    ptx::barrier_wait(shared.ds_full[(steps - 1) % 2], (steps - 1) / 2 % 2);
-    start_dq((steps - 1) % 2);
+    ptx::barrier_wait(shared.q_full[0], 0);
+    start_scores(s, shared.k, shared.q[0]);
+    weigh(0);
+    for (int step = 0; step < last; ++step) {
+      const int next = step + 1;
+      accumulate(step);
+      ptx::barrier_wait(shared.q_full[next % kStages], next / kStages % 2);
+      start_scores(s, shared.k, shared.q[next % kStages]);
+      ptx::wgmma_wait<1>(dq);
+      if (step > 0) leave_dq(step - 1);
+      weigh(next);
+    }
+    accumulate(last);
     ptx::wgmma_wait<0>(dq);
-    leave_dq(steps - 1);
+    if (last > 0) leave_dq(last - 1);
+    ptx::barrier_wait(shared.ds_full[last % 2], last / 2 % 2);
+    start_dq(last % 2);
+    ptx::wgmma_wait<0>(dq);
+    leave_dq(last);
   }
-
-  ptx::wgmma_wait<0>(dk);
-  ptx::wgmma_wait<0>(dv);
 
   // Out through the memory of k and v. The other warpgroup reads all of k, so both must be done with it.
-  if (steps == 0) {
-    ptx::barrier_wait(shared.k_full, 0);
-    ptx::barrier_wait(shared.v_full, 0);
-  }
   ptx::named_barrier(kBothConsumers, kConsumers * kWarpgroup);
   store_rows<T>(shared.k, dk, own, problem.scale);
   store_rows<T>(shared.v, dv, own, 1.0f);
@@ -251,7 +245,9 @@ __global__ void __launch_bounds__(kThreads, 1)
 #ifdef ROOFLAB_SM90A
   extern __shared__ __align__(1024) unsigned char raw[];
   auto& shared = *reinterpret_cast<Shared<T, kHeadSize>*>(raw);
+  const KeyBlock block = key_block(problem, kKeys);
   if (threadIdx.x == 0) {
+    shared.block = block;
     ptx::barrier_init(shared.k_full, 1);
     ptx::barrier_init(shared.v_full, 1);
     for (int stage = 0; stage < kStages; ++stage) {
@@ -269,7 +265,6 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const KeyBlock block = key_block(problem, kKeys);
   const int warpgroup = __shfl_sync(0xffffffff, threadIdx.x / kWarpgroup, 0);
   if (warpgroup == 0) {
     ptx::registers_shrink_to<24>();

@@ -94,14 +94,7 @@ __device__ __forceinline__ void score(Shared<T>& shared, const BackwardProblem& 
     start_scores(dp, shared.v, shared.dout[stage]);
 
     ptx::wgmma_wait<1>(s);
-#pragma unroll
-    for (int i = 0; i < kRows / 2; ++i) {
-      const float2 lse = reinterpret_cast<const float2&>(rows.lse[i / 4 * 8 + lane % 4 * 2]);
-      s[i] = exp2_approximate(s[i] * problem.scale_log2 - (i % 2 == 0 ? lse.x : lse.y));
-    }
-    if (has_hidden_pairs(problem, block.first, kKeys, rows.row, kRows)) {
-      hide_pairs(s, problem, score_place(problem, block.first, rows.row));
-    }
+    to_probabilities<kRows>(s, problem, rows, block.first);
 #pragma unroll
     for (int i = 0; i < kRows / 4; ++i) weights[i / 4][i % 4] = ptx::pack<T>(s[2 * i], s[2 * i + 1]);
     ptx::barrier_wait(shared.p_empty[stage], ring.parity ^ 1);

@@ -78,7 +78,7 @@ struct QueryWalk {
   int head, row;
 };
 
-// What the consumers need to know of a tile of queries: log2 of the sums of exponentials, D, and the first row.
+// What products leave open about a tile of queries: log2 of the sums of exponentials, D, and the first row.
 template <int kRows>
 struct alignas(16) QueryRows {
   float lse[kRows], delta[kRows];
@@ -107,34 +107,31 @@ __device__ __forceinline__ void load_query_rows(QueryRows<kRows>& rows, const Ba
   if (threadIdx.x % 32 == 0) rows.row = at.row;
 }
 
-// A warpgroup's part of a tile of scores: kColumns queries by 64 keys, keys along the rows.
-struct ScorePlace {
-  int difference;  // of this lane's first key and first query, as `lowest` and `highest` count it
-  int keys_left;   // from this lane's first key to the end of the keys
-};
-
-__device__ __forceinline__ ScorePlace score_place(const BackwardProblem& problem, int first_key, int first_row) {
-  const int lane = threadIdx.x % 32, key = first_key + threadIdx.x % kWarpgroup / 32 * 16 + lane / 4;
-  return {key - (first_row + lane % 4 * 2 + problem.offset), problem.kv_length - key};
-}
-
-// Clears the probabilities of pairs that do not see each other.
-template <int kCount>
-__device__ __forceinline__ void hide_pairs(float (&p)[kCount], const BackwardProblem& problem, ScorePlace place) {
+// Turns a warpgroup's scores, of the 64 keys from `first_key` on along the rows, into probabilities.
+template <int kRows>
+__device__ __forceinline__ void to_probabilities(float (&s)[kRows / 2], const BackwardProblem& problem,
+                                                 const QueryRows<kRows>& rows, int first_key) {
+  const int lane = threadIdx.x % 32;
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    const int key = i / 2 % 2 * 8, query = i / 4 * 8 + i % 2;
-    const int difference = place.difference + key - query;
-    const bool visible = difference >= problem.lowest && difference <= problem.highest && key < place.keys_left;
-    p[i] = visible ? p[i] : 0.0f;
+  for (int i = 0; i < kRows / 2; ++i) {
+    const float2 lse = reinterpret_cast<const float2&>(rows.lse[i / 4 * 8 + lane % 4 * 2]);
+    s[i] = exp2_approximate(s[i] * problem.scale_log2 - (i % 2 == 0 ? lse.x : lse.y));
   }
-}
-
-__device__ __forceinline__ bool has_hidden_pairs(const BackwardProblem& problem, int first_key, int keys, int first_row,
-                                                 int rows) {
-  const int difference = first_key - (first_row + problem.offset);
-  return difference - (rows - 1) < problem.lowest || difference + keys - 1 > problem.highest ||
-         first_key + keys > problem.kv_length;
+  // Differences as `lowest` and `highest` count them: of the first pair of the tile, then of this lane's.
+  const int tile_difference = first_key - (rows.row + problem.offset);
+  const bool sees_all = tile_difference - (kRows - 1) >= problem.lowest &&
+                        tile_difference + kWarpgroupRows - 1 <= problem.highest &&
+                        first_key + kWarpgroupRows <= problem.kv_length;
+  if (sees_all) return;
+  const int lane_key = threadIdx.x % kWarpgroup / 32 * 16 + lane / 4;
+  const int lane_difference = tile_difference + lane_key - lane % 4 * 2;
+  const int keys_left = problem.kv_length - first_key - lane_key;
+#pragma unroll
+  for (int i = 0; i < kRows / 2; ++i) {
+    const int key = i / 2 % 2 * 8, difference = lane_difference + key - (i / 4 * 8 + i % 2);
+    const bool visible = difference >= problem.lowest && difference <= problem.highest && key < keys_left;
+    s[i] = visible ? s[i] : 0.0f;
+  }
 }
 
 // dq_sum holds each 64 rows of a head as columns of eight: a column is the 128 vectors of four floats that the lanes of
