@@ -175,13 +175,15 @@ void launch(const AttentionBackwardArgs& args, Stream stream) {
 template <class T>
 void launch(const AttentionBackwardArgs& args, Stream stream) {
   launch_delta<T>(args, stream);
-  if (args.forward.head_size <= 2 * kChunk) {
-    launch<T, 2, Side::kQueries>(args, stream);
-    launch<T, 2, Side::kKeys>(args, stream);
-  } else {
-    launch<T, 4, Side::kQueries>(args, stream);
-    launch<T, 4, Side::kKeys>(args, stream);
+  if constexpr (sizeof(T) == 4) {  // few 16-bit tensors come here: one size does for them
+    if (args.forward.head_size <= 2 * kChunk) {
+      launch<T, 2, Side::kQueries>(args, stream);
+      launch<T, 2, Side::kKeys>(args, stream);
+      return;
+    }
   }
+  launch<T, 4, Side::kQueries>(args, stream);
+  launch<T, 4, Side::kKeys>(args, stream);
 }
 
 }  // namespace

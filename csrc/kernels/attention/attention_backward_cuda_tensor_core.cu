@@ -17,11 +17,11 @@ constexpr int kRows = 64;  // of a tile, both of those that stay and of those th
 constexpr int kTiles = 2;  // of 16 rows, of each warp
 constexpr int kWarpsDown = kRows / (kTiles * kMmaM);
 
-// How the warps share what a block computes. Two blocks of four warps fill a multiprocessor's registers, or one of
-// eight.
+// How the warps share what a block computes, and how many blocks there are registers for on a multiprocessor.
 template <int kHead>
 struct Shape {
-  static constexpr int kWarps = kHead > 128 ? 8 : 4, kThreads = kWarps * 32, kBlocks = 8 / kWarps;
+  static constexpr int kWarps = kHead > 128 ? 8 : 4, kThreads = kWarps * 32;
+  static constexpr int kBlocks = kHead > 128 ? 1 : kHead > 64 ? 2 : 3;
   static constexpr int kWarpsAcross = kWarps / kWarpsDown;
   static constexpr int kScores = kRows / kWarpsAcross;   // columns of a warp's scores
   static constexpr int kColumns = kHead / kWarpsAcross;  // columns of a warp's part of each gradient
@@ -66,7 +66,7 @@ __device__ __forceinline__ void store_rows(const HeadRows<T>& to, int first_row,
   }
 }
 
-// sum += a b, b's rows along K: a warp's part of an output, kColumns wide, `depth` products deep.
+// sum += a b, b's rows along K, of which there are kDepth: a warp's part of a gradient, from `column` on.
 template <class T, int kDepth, int kCount, class A, class BTile>
 __device__ __forceinline__ void accumulate(Accumulator (&sum)[kTiles][kCount], A&& load_a, BTile& b_tile, int column) {
 #pragma unroll
@@ -207,8 +207,7 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
         return explicitly_masked(score, kOfKeys ? column : row, kOfKeys ? row : column, unit, visibility, mask);
       });
     }
-    if (!visibility.all_visible(kOfKeys ? first_column : first_row, kOfKeys ? kRows : kRows,
-                                kOfKeys ? first_row : first_column, kOfKeys ? kRows : kRows)) {
+    if (!visibility.all_visible(kOfKeys ? first_column : first_row, kRows, kOfKeys ? first_row : first_column, kRows)) {
 #pragma unroll
       for (int i = 0; i < kTiles; ++i) {
 #pragma unroll
@@ -337,7 +336,7 @@ __global__ void __launch_bounds__(kRoundThreads)
   }
 }
 
-// 2, 1 or 0 for what there is no room for. Two blocks on a multiprocessor hide more than two stages of one.
+// 2, 1, or 0 where there is no room for any. More blocks on a multiprocessor hide more than more stages of one.
 template <class T, int kHead>
 int stages_that_fit() {
   int device = 0, of_block = 0, of_multiprocessor = 0;
@@ -405,7 +404,7 @@ bool attention_backward_cuda_v2_accepts(const AttentionBackwardArgs& args) {
   return is_supported(args.forward) && has_vectors(args.dout, args.dout_strides) &&
          has_vectors(args.dq, args.dq_strides) && has_vectors(args.dk, args.dk_strides) &&
          has_vectors(args.dv, args.dv_strides) && current_properties().compute_capability >= 80 &&
-         with_head(args.forward.head_size, []<int kHead>() { return stages_that_fit<__half, kHead>() > 0; });
+         with_head(args.forward.head_size, [&]<int kHead>() { return stages_that_fit<__half, kHead>() > 0; });
 }
 
 void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs& args, Stream stream) {

@@ -95,7 +95,8 @@ struct Visibility {
     return key >= keys(min(query + queries, q_length) - 1).begin && key + keys_count <= keys(query).end;
   }
 
-  int q_length, kv_length, window, reach;  // how far back and, less one, ahead a query sees
+  int q_length, kv_length, window;
+  int reach;  // a query sees as many keys as this from its own position on, its own included
   bool is_causal;
 };
 
