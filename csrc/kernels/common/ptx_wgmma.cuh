@@ -10,50 +10,35 @@ template <int kPending, int kCount>
 __device__ __forceinline__ void wgmma_wait(float (&d)[kCount]) {
   wgmma_wait<kPending>();
 #pragma unroll
-  for (float& x : d) asm volatile("" : "+f"(x)::"memory");
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
-// The names of 32 to 128 operands of asm, and the operands.
+// The names of a thread's 32 to 128 sums as operands of asm, and the operands.
 #define ROOFLAB_NAMES_32                                                   \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define ROOFLAB_NAMES_40 \
   ROOFLAB_NAMES_32       \
-      ", "               \
-      "%32, %33, %34, %35, %36, %37, %38, %39"
-#define ROOFLAB_NAMES_48 \
-  ROOFLAB_NAMES_40       \
-      ", "               \
-      "%40, %41, %42, %43, %44, %45, %46, %47"
-#define ROOFLAB_NAMES_64 \
-  ROOFLAB_NAMES_48       \
-      ", "               \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define ROOFLAB_NAMES_88                                                                 \
-  ROOFLAB_NAMES_64                                                                       \
-      ", "                                                                               \
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-      "%80, %81, %82, %83, %84, %85, %86, %87"
-#define ROOFLAB_NAMES_96 \
-  ROOFLAB_NAMES_88       \
-      ", "               \
-      "%88, %89, %90, %91, %92, %93, %94, %95"
-#define ROOFLAB_NAMES_128                                                                            \
-  ROOFLAB_NAMES_96                                                                                   \
-      ", "                                                                                           \
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+  ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define ROOFLAB_NAMES_64                                                               \
+  ROOFLAB_NAMES_40                                                                     \
+  ", %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, " \
+  "%56, %57, %58, %59, %60, %61, %62, %63"
+#define ROOFLAB_NAMES_128                                                                        \
+  ROOFLAB_NAMES_64                                                                               \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "           \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define ROOFLAB_SUMS_8(i)                                                                                     \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
 #define ROOFLAB_SUMS_32 ROOFLAB_SUMS_8(0), ROOFLAB_SUMS_8(8), ROOFLAB_SUMS_8(16), ROOFLAB_SUMS_8(24)
 #define ROOFLAB_SUMS_40 ROOFLAB_SUMS_32, ROOFLAB_SUMS_8(32)
-#define ROOFLAB_SUMS_48 ROOFLAB_SUMS_40, ROOFLAB_SUMS_8(40)
-#define ROOFLAB_SUMS_64 ROOFLAB_SUMS_48, ROOFLAB_SUMS_8(48), ROOFLAB_SUMS_8(56)
-#define ROOFLAB_SUMS_88 ROOFLAB_SUMS_64, ROOFLAB_SUMS_8(64), ROOFLAB_SUMS_8(72), ROOFLAB_SUMS_8(80)
-#define ROOFLAB_SUMS_96 ROOFLAB_SUMS_88, ROOFLAB_SUMS_8(88)
-#define ROOFLAB_SUMS_128 \
-  ROOFLAB_SUMS_96, ROOFLAB_SUMS_8(96), ROOFLAB_SUMS_8(104), ROOFLAB_SUMS_8(112), ROOFLAB_SUMS_8(120)
+#define ROOFLAB_SUMS_64 ROOFLAB_SUMS_40, ROOFLAB_SUMS_8(40), ROOFLAB_SUMS_8(48), ROOFLAB_SUMS_8(56)
+#define ROOFLAB_SUMS_128                                                                                               \
+  ROOFLAB_SUMS_64, ROOFLAB_SUMS_8(64), ROOFLAB_SUMS_8(72), ROOFLAB_SUMS_8(80), ROOFLAB_SUMS_8(88), ROOFLAB_SUMS_8(96), \
+      ROOFLAB_SUMS_8(104), ROOFLAB_SUMS_8(112), ROOFLAB_SUMS_8(120)
 
 // The operands that follow the sums are named by their numbers, i0 for the first.
 #define ROOFLAB_WGMMA_SHARED(columns, sums, i0, i1, i2, i3, i4, i5)                                            \
@@ -82,14 +67,8 @@ __device__ __forceinline__ void wgmma(float (&d)[kColumns / 2], uint64_t a, uint
     ROOFLAB_WGMMA_SHARED(64, 32, 32, 33, 34, 35, 36, 37);
   } else if constexpr (kColumns == 80) {
     ROOFLAB_WGMMA_SHARED(80, 40, 40, 41, 42, 43, 44, 45);
-  } else if constexpr (kColumns == 96) {
-    ROOFLAB_WGMMA_SHARED(96, 48, 48, 49, 50, 51, 52, 53);
   } else if constexpr (kColumns == 128) {
     ROOFLAB_WGMMA_SHARED(128, 64, 64, 65, 66, 67, 68, 69);
-  } else if constexpr (kColumns == 176) {
-    ROOFLAB_WGMMA_SHARED(176, 88, 88, 89, 90, 91, 92, 93);
-  } else if constexpr (kColumns == 192) {
-    ROOFLAB_WGMMA_SHARED(192, 96, 96, 97, 98, 99, 100, 101);
   } else if constexpr (kColumns == 256) {
     ROOFLAB_WGMMA_SHARED(256, 128, 128, 129, 130, 131, 132, 133);
   } else {
@@ -105,14 +84,8 @@ __device__ __forceinline__ void wgmma(float (&d)[kColumns / 2], const uint32_t (
     ROOFLAB_WGMMA_REGISTERS(64, 32, 32, 33, 34, 35, 36, 37, 38, 39);
   } else if constexpr (kColumns == 80) {
     ROOFLAB_WGMMA_REGISTERS(80, 40, 40, 41, 42, 43, 44, 45, 46, 47);
-  } else if constexpr (kColumns == 96) {
-    ROOFLAB_WGMMA_REGISTERS(96, 48, 48, 49, 50, 51, 52, 53, 54, 55);
   } else if constexpr (kColumns == 128) {
     ROOFLAB_WGMMA_REGISTERS(128, 64, 64, 65, 66, 67, 68, 69, 70, 71);
-  } else if constexpr (kColumns == 176) {
-    ROOFLAB_WGMMA_REGISTERS(176, 88, 88, 89, 90, 91, 92, 93, 94, 95);
-  } else if constexpr (kColumns == 192) {
-    ROOFLAB_WGMMA_REGISTERS(192, 96, 96, 97, 98, 99, 100, 101, 102, 103);
   } else if constexpr (kColumns == 256) {
     ROOFLAB_WGMMA_REGISTERS(256, 128, 128, 129, 130, 131, 132, 133, 134, 135);
   } else {
@@ -126,14 +99,8 @@ __device__ __forceinline__ void wgmma(float (&d)[kColumns / 2], const uint32_t (
 #undef ROOFLAB_NAMES_32
 #undef ROOFLAB_SUMS_40
 #undef ROOFLAB_NAMES_40
-#undef ROOFLAB_SUMS_48
-#undef ROOFLAB_NAMES_48
 #undef ROOFLAB_SUMS_64
 #undef ROOFLAB_NAMES_64
-#undef ROOFLAB_SUMS_88
-#undef ROOFLAB_NAMES_88
-#undef ROOFLAB_SUMS_96
-#undef ROOFLAB_NAMES_96
 #undef ROOFLAB_SUMS_128
 #undef ROOFLAB_NAMES_128
 #undef ROOFLAB_SUMS_8

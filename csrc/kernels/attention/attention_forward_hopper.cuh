@@ -1,0 +1,201 @@
+// The parts of the Hopper forward rung: which tiles of queries a block of the grid takes, which keys they see, the
+// running softmax of their scores, and the store of their sums.
+#pragma once
+
+#include "kernels/attention/attention_hopper.cuh"
+
+namespace rooflab::kernels {
+
+struct ForwardProblem {
+  int q_length, kv_length, window;
+  bool is_causal;
+  int heads, queries_per_key;  // query heads, and how many of them share a key head
+  int all_heads;               // of all batches
+  int section;                 // how many of these are worked on at a time
+  int row_tiles, tiles;
+  int head_size;
+  float scale, scale_log2;
+  void* out;
+  AttentionStrides out_strides;
+  float* lse;
+
+  __device__ __forceinline__ KeyRange keys(int row) const {
+    return visible_keys(row, q_length, kv_length, is_causal, window);
+  }
+};
+
+// A tile of query rows, and the blocks of keys that some row of it sees.
+struct QueryTile {
+  int row, head, batch;
+  int first_block, end_block;
+  bool is_last;  // of those that fall to a block of the grid
+};
+
+// The tiles that fall to this block, one after another: within a section of heads, whose keys and values stay in the
+// L2 cache, the last rows first, since causality gives them most keys; every other round runs backwards, so that no
+// block always has the longer ones.
+template <int kRows, int kKeys>
+class QuerySchedule {
+ public:
+  __device__ __forceinline__ QueryTile next(const ForwardProblem& problem) {
+    const int index = this->index();
+    ++round_;
+    QueryTile tile;
+    tile.is_last = this->index() >= problem.tiles;
+    const int first_head = index / (problem.section * problem.row_tiles) * problem.section;
+    const int within = index - first_head * problem.row_tiles;
+    const int heads = min(problem.section, problem.all_heads - first_head);
+    const int head = first_head + within % heads;
+    tile.head = head % problem.heads;
+    tile.batch = head / problem.heads;
+    tile.row = (problem.row_tiles - 1 - within / heads) * kRows;
+    tile.first_block = problem.keys(tile.row).begin / kKeys;
+    tile.end_block = (problem.keys(min(tile.row + kRows, problem.q_length) - 1).end + kKeys - 1) / kKeys;
+    if (tile.first_block >= tile.end_block) {  // a block past the end: all zeros, and hidden from every row
+      tile.first_block = max(problem.kv_length - 1, 0) / kKeys + 1;
+      tile.end_block = tile.first_block + 1;
+    }
+    return tile;
+  }
+
+ private:
+  __device__ __forceinline__ int index() const {
+    const int blocks = gridDim.x, block = blockIdx.x;
+    return round_ * blocks + (round_ % 2 == 0 ? block : blocks - 1 - block);
+  }
+
+  int round_ = 0;
+};
+
+// What a lane's two rows, eight apart, and what all 16 rows of its warp may see.
+struct VisibleKeys {
+  int begin[2], end[2], all_begin, all_end;
+
+  __device__ __forceinline__ VisibleKeys(const ForwardProblem& problem, int warp_row, int row) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const KeyRange keys = problem.keys(row + 8 * half);
+      begin[half] = keys.begin;
+      end[half] = keys.end;
+    }
+    all_begin = problem.keys(warp_row + 15).begin;
+    all_end = problem.keys(warp_row).end;
+  }
+};
+
+// Hides keys from the scores of a block whose first key is `key`.
+template <int kKeys>
+__device__ __forceinline__ void mask(float (&scores)[kKeys / 2], const VisibleKeys& visible, int key) {
+  if (visible.all_begin <= key && key + kKeys <= visible.all_end) return;
+  const int first = key + threadIdx.x % 4 * 2;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int skip = visible.begin[half] - first;
+    const unsigned count = visible.end[half] - visible.begin[half];
+#pragma unroll
+    for (int j = 0; j < kKeys / 8; ++j) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores[4 * j + 2 * half + e];
+        score = static_cast<unsigned>(8 * j + e - skip) < count ? score : -INFINITY;
+      }
+    }
+  }
+}
+
+// exp(score - reference) sums to `sum` so far, this lane's share of it, for the lane's two visible.
+struct Softmax {
+  float reference[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+};
+
+__device__ __forceinline__ float finite(float reference) { return reference == -INFINITY ? 0.f : reference; }
+
+// Turns scores into probabilities relative to the reference, which follows the rows' maxima. It may stay behind by a
+// factor of 2^8 in probability: only a larger step is worth the rescaling of all sums, by `rescale`.
+// Returns whether there was one.
+template <int kCount>
+__device__ __forceinline__ bool update(Softmax& softmax, float (&scores)[kCount], float scale_log2,
+                                       float (&rescale)[2]) {
+  constexpr float kLag = 8, kHuge = 1 << 20;
+  float top[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float most = fmaxf(scores[2 * half], scores[2 * half + 1]);
+#pragma unroll
+    for (int i = 4; i < kCount; i += 4) {
+      most = fmaxf(most, fmaxf(scores[i + 2 * half], scores[i + 2 * half + 1]));
+    }
+    top[half] = fmaxf(row_max(most), softmax.reference[half]);
+  }
+  const bool grew = __any_sync(0xffffffff, (top[0] - softmax.reference[0]) * scale_log2 > kLag ||
+                                               (top[1] - softmax.reference[1]) * scale_log2 > kLag);
+  if (grew) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      rescale[half] = exp2_approximate((softmax.reference[half] - finite(top[half])) * scale_log2);
+      softmax.reference[half] = top[half];
+      softmax.sum[half] *= rescale[half];
+    }
+  }
+
+  float base[2] = {finite(softmax.reference[0]), finite(softmax.reference[1])};
+  float shift[2] = {base[0] * scale_log2, base[1] * scale_log2};
+  // The rounding error of a shift this large could overflow exp2: subtract before scaling.
+  if (__any_sync(0xffffffff, fmaxf(fabsf(shift[0]), fabsf(shift[1])) > kHuge)) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) scores[i] -= base[i / 2 % 2];
+    shift[0] = shift[1] = 0;
+  }
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    scores[i] = exp2_approximate(fmaf(scores[i], scale_log2, -shift[i / 2 % 2]));
+    softmax.sum[i / 2 % 2] += scores[i];
+  }
+  return grew;
+}
+
+// The four lanes of a row hold two neighbouring elements each of four chunks of eight; afterwards lane i has chunk i.
+__device__ __forceinline__ uint4 gather_chunk(uint32_t x0, uint32_t x1, uint32_t x2, uint32_t x3) {
+  const auto exchange = [](uint32_t& low, uint32_t& high, int distance) {
+    const bool upper = threadIdx.x & distance;
+    const uint32_t received = __shfl_xor_sync(0xffffffff, upper ? low : high, distance);
+    (upper ? low : high) = received;
+  };
+  exchange(x0, x1, 1);
+  exchange(x2, x3, 1);
+  exchange(x0, x2, 2);
+  exchange(x1, x3, 2);
+  return {x0, x1, x2, x3};
+}
+
+template <class T, int kHeadSize>
+__device__ __forceinline__ void store(const ForwardProblem& problem, const QueryTile& tile, int row,
+                                      const float (&out)[kHeadSize / 2], const Softmax& softmax) {
+  const int lane = threadIdx.x % 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half, row += 8) {
+    const float sum = row_sum(softmax.sum[half]);
+    const float inverse = sum == 0 ? 0.f : 1 / sum;
+    const bool inside = row < problem.q_length;
+    if (problem.lse != nullptr && inside && lane == 0) {
+      problem.lse[(int64_t{tile.batch} * problem.heads + tile.head) * problem.q_length + row] =
+          sum == 0 ? -INFINITY : softmax.reference[half] * problem.scale + logf(sum);
+    }
+    T* to = static_cast<T*>(problem.out) + tile.batch * problem.out_strides.batch +
+            tile.head * problem.out_strides.head + row * problem.out_strides.token;
+#pragma unroll
+    for (int column = 0; column < kHeadSize; column += 32) {
+      uint32_t x[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float* pair = out + (column / 8 + i) * 4 + 2 * half;
+        x[i] = ptx::pack<T>(pair[0] * inverse, pair[1] * inverse);
+      }
+      const uint4 chunk = gather_chunk(x[0], x[1], x[2], x[3]);
+      const int at = column + lane * 8;
+      if (inside && at < problem.head_size) *reinterpret_cast<uint4*>(to + at) = chunk;
+    }
+  }
+}
+
+}  // namespace rooflab::kernels
