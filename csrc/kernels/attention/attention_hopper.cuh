@@ -1,8 +1,6 @@
-// What the Hopper rungs of attention share: tensor maps of q, k and v, rings of stages, the exponential, and where a
-// lane of a warpgroup stands in a tile of scores.
+// What the Hopper rungs of attention share: tensor maps of q, k and v, rings of stages, the exponential, and sums over
+// the lanes that hold a row of a warpgroup's product.
 #pragma once
-
-#include <cudaTypedefs.h>
 
 #include <algorithm>
 
@@ -11,6 +9,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/common/ptx_wgmma.cuh"
+#include "kernels/common/tensor_map.cuh"
 
 namespace rooflab::kernels {
 
@@ -64,18 +63,6 @@ __device__ __forceinline__ float row_sum(float x) {
   return x + __shfl_xor_sync(0xffffffff, x, 2);
 }
 
-inline PFN_cuTensorMapEncodeTiled_v12000 attention_map_encoder() {
-  static const auto encoder = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found;
-    RL_CUDA_CHECK(
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
-    if (found != cudaDriverEntryPointSuccess) throw CudaError("[attention] the driver has no cuTensorMapEncodeTiled");
-    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
-  }();
-  return encoder;
-}
-
 // Tiles of `rows` tokens by one line of a (batch, heads, length, head_size) operand; what lies outside reads as zero.
 inline CUtensorMap attention_map(const void* data, const AttentionStrides& strides, int64_t batch, int64_t heads,
                                  int64_t length, int64_t head_size, DType dtype, int rows) {
@@ -89,9 +76,9 @@ inline CUtensorMap attention_map(const void* data, const AttentionStrides& strid
   const cuuint32_t box[] = {kLine, static_cast<cuuint32_t>(rows), 1, 1}, ones[] = {1, 1, 1, 1};
   const auto type = dtype == DType::kFloat16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   CUtensorMap map;
-  const CUresult status = attention_map_encoder()(
-      &map, type, 4, const_cast<void*>(data), sizes, steps, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult status = tensor_map_encoder()(&map, type, 4, const_cast<void*>(data), sizes, steps, box, ones,
+                                               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) throw CudaError(message("[attention] cuTensorMapEncodeTiled failed: ", int{status}));
   return map;
 }

@@ -3,10 +3,9 @@
 // blocks, one above the other, form a cluster: each brings half of their common tile of B and sends it to both. Blocks
 // are persistent, so while C leaves through shared memory the next tiles are already arriving.
 // float16 and bfloat16 with float32 sums, rows or columns contiguous, rows 16-byte aligned.
-#include <cudaTypedefs.h>
-
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/common/ptx_hopper.cuh"
+#include "kernels/common/tensor_map.cuh"
 #include "kernels/matmul/matmul_cuda.cuh"
 
 namespace rooflab::kernels {
@@ -200,18 +199,6 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   ptx::cluster_sync();  // a block's shared memory must outlive what the other sends to it
 #endif
-}
-
-PFN_cuTensorMapEncodeTiled_v12000 tensor_map_encoder() {
-  static const auto encoder = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found;
-    RL_CUDA_CHECK(
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
-    if (found != cudaDriverEntryPointSuccess) throw CudaError("[matmul] the driver has no cuTensorMapEncodeTiled");
-    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
-  }();
-  return encoder;
 }
 
 // Tiles of `lines` rows of 128 bytes; what lies outside the matrix reads as zero and is not written.
