@@ -117,8 +117,8 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
     if (result.lse) result.lse = result.lse->squeeze(0);
   }
   if (records) {
-    AttentionOptions unmasked = options;
-    unmasked.mask.reset();
+    const AttentionOptions unmasked{std::nullopt, options.is_causal, options.window, options.scale,
+                                    options.deterministic};
     autograd::record("attention", result.out, {q, k, v},
                      autograd::saving(q, k, v, result.out, result.lse, options.mask),
                      [unmasked](const Gradients& dout, const Tensor& q, const Tensor& k, const Tensor& v,
