@@ -34,8 +34,11 @@ void attention_backward_cpu_v1_flash(const AttentionBackwardArgs&, Stream);
 ROOFLAB_PER_ISA(attention_backward_cpu_v2_flash_simd, AttentionBackwardArgs)
 
 // CUDA, weak so that a build without CUDA links; each rung comes with what it accepts. Measured on one H200:
-//   v1 flash        plain multiply-adds, two launches, always the same bits  fp32 19, 19, 17 TFLOP/s at D_h 64, 128, 256
-//   v2 tensor_core  mma.sync, keys stay, dQ added up in device memory        bf16 225, 294, 233, deterministic 166, 221, 189
+//   v1 flash        plain multiply-adds, two launches, always the same bits fp32 19, 19, 17 TFLOP/s at D_h 64, 128, 256
+//   v2 tensor_core  mma.sync, keys stay, dQ is added up in device memory  bf16 256, 279, 235 TFLOP/s full and 249, 285,
+//                   239 causal at D_h 64, 128, 256, L16384; deterministic 199, 233, 191
+//   v3 hopper       wgmma and TMA, softmax beside other products, dQ sent  bf16 563, 579, 532 full and 555, 592, 515
+//                   by bulk reduction                                      causal; deterministic 491, 468, 317
 [[gnu::weak]] void attention_backward_cuda_v1_flash(const AttentionBackwardArgs&, Stream);
 [[gnu::weak]] void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs&, Stream);
 [[gnu::weak]] void attention_backward_cuda_v3_hopper(const AttentionBackwardArgs&, Stream);

@@ -193,7 +193,7 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
     if (step > 0) ptx::barrier_wait(shared.ds_full[buffer ^ 1], (step - 1) / 2 % 2);
     start_dq(buffer ^ 1);
     ptx::wgmma_wait<1>();
-    arrive_as_warp(shared.empty[stage]);
+    ptx::barrier_arrive(shared.empty[stage]);
   };
 
   const int steps = QueryWalk<kRows>(problem, block, kKeys).steps, last = steps - 1;
@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int stage = 0; stage < kStages; ++stage) {
       ptx::barrier_init(shared.q_full[stage], 1 + 32);  // the copies, and each lane that writes rows
       ptx::barrier_init(shared.dout_full[stage], 1);
-      ptx::barrier_init(shared.empty[stage], kConsumers * kWarps);  // a lane of each warp
+      ptx::barrier_init(shared.empty[stage], kConsumers * kWarpgroup);  // each lane, for it has read rows
     }
     for (int i = 0; i < 2; ++i) {
       ptx::barrier_init(shared.ds_full[i], kConsumers * kWarps);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kKeys = 64, kRows = 64, kHeadSize = 256, kPanels = kHeadSize / kLine;
 constexpr int kAdders = 2, kThreads = (2 + kAdders) * kWarpgroup, kStages = 2;
-constexpr int kAdderPanels = kPanels / kAdders;
+[[maybe_unused]] constexpr int kAdderPanels = kPanels / kAdders;
 
 template <class T>
 struct Shared {
@@ -107,7 +107,7 @@ __device__ __forceinline__ void score(Shared<T>& shared, const BackwardProblem& 
       const float2 delta = reinterpret_cast<const float2&>(rows.delta[i / 2 * 8 + lane % 4 * 2]);
       weights[i / 4][i % 4] = ptx::pack<T>(s[2 * i] * (dp[2 * i] - delta.x), s[2 * i + 1] * (dp[2 * i + 1] - delta.y));
     }
-    arrive_as_warp(shared.q_empty[stage]);
+    ptx::barrier_arrive(shared.q_empty[stage]);
     ptx::barrier_wait(shared.ds_empty[stage], ring.parity ^ 1);
     store_weights(shared.ds[stage], weights, shared.ds_full[stage]);
   }
@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int stage = 0; stage < kStages; ++stage) {
       ptx::barrier_init(shared.q_full[stage], 1 + 32);  // the copies, and each lane that writes rows
       ptx::barrier_init(shared.dout_full[stage], 1);
-      ptx::barrier_init(shared.q_empty[stage], kEveryone);
+      ptx::barrier_init(shared.q_empty[stage], kWarpgroup + kAdders * kWarps);  // each lane that read rows
       ptx::barrier_init(shared.dout_empty[stage], kEveryone);
       ptx::barrier_init(shared.p_full[stage], kWarps);
       ptx::barrier_init(shared.ds_full[stage], kWarps);
