@@ -94,9 +94,9 @@ ROOFLAB_PER_ISA(attention_cpu_v3_split_kv, AttentionArgs)
 bool attention_cpu_v3_accepts(const AttentionArgs&);
 
 // CUDA, weak so that a build without CUDA links; each rung comes with what it accepts. Measured on one H200:
-//   v1 flash        plain multiply-adds: 64 queries stay, keys stream   fp32 27, 30, 28 TFLOP/s at D_h 64, 128, 256
-//   v2 tensor_core  mma.sync, tiles by cp.async, weights stay in registers  bf16 314, 343, 320 TFLOP/s full and 301, 324,
-//                   328 causal at D_h 64, 128, 256, L16384
+//   v1 flash        plain multiply-adds: 64 queries stay, keys stream  fp32 27, 30, 28 TFLOP/s at D_h 64, 128, 256
+//   v2 tensor_core  mma.sync, tiles by cp.async, weights stay in registers  bf16 316, 351, 329 TFLOP/s full and 303,
+//                   324, 335 causal at D_h 64, 128, 256, L16384 (PyTorch's flash attention: 308, 352, 324 full)
 //   v3 hopper       wgmma from tiles by TMA, warpgroups take turns, softmax runs beside products   bf16 543, 707, 811
 //                   TFLOP/s full and 539, 732, 820 causal at D_h 64, 128, 256, L16384; 497, 640, 726 and 401, 577, 631
 //                   at L2048: 1.6 to 3.3 times PyTorch's flash attention, 1.03 to 1.36 times cuDNN's
