@@ -76,3 +76,9 @@ def test_gpu_time_is_taken_by_events():
     assert timing.device == "cuda:0"
     # 134 MB cannot move faster than 10 TB/s, and an enqueue alone would take microseconds.
     assert timing.median_ms > 0.0134
+
+
+@pytest.mark.gpu
+def test_tensors_that_require_grad_are_timed_where_they_live():
+    x = rl.ones(8, device="cuda", requires_grad=True)
+    assert rl.latency(rl.exp, x, warmup=1, repeat=2).device == "cuda:0"

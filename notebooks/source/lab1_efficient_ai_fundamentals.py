@@ -1203,8 +1203,8 @@ def standard_attention(q, k, v):
 #
 # ## 5.1.1 Measured (3 points)
 #
-# `benchmark_memory(fn, *args)` returns two numbers in GB: the *peak* of the call above
-# what was resident before it, and what was *resident*: here q, k and v.
+# `benchmark_memory(fn, *args)` returns two numbers in GB: the *peak* of the call above what was resident before it,
+# and what was *resident*: q, k and v, and whatever else is alive.
 #
 # Write `attention_memory(L, B, H, D_h)`: q, k and v of `rl.randn(B, H, L, D_h, dtype="float16", device=device)`, then
 # the memory of `standard_attention`. Too long a sequence is a row of the table, not a crash: catch
@@ -1231,8 +1231,9 @@ def check_memory(L, B=1, H=16, D_h=128, fits=True):
         'the keys are "peak_gb" and "resident_gb"'
     )
     qkv_gb = 3 * 2 * B * H * L * D_h / 1e9
-    assert is_number(got["resident_gb"]) and qkv_gb <= got["resident_gb"] <= qkv_gb + 0.1, (
-        f"q, k and v are resident: {qkv_gb} GB, not {got['resident_gb']}"
+    # What else is alive in this notebook is resident as well.
+    assert is_number(got["resident_gb"]) and qkv_gb <= got["resident_gb"] <= qkv_gb + 2, (
+        f"q, k and v are resident: {qkv_gb} GB at least, not {got['resident_gb']}"
     )
     if not fits:
         assert got["peak_gb"] is None, "this cannot fit: its peak is None"
@@ -1495,7 +1496,8 @@ plot_flash_attn_improvement(
 # ## 5.2.2 Look inside (4 points)
 #
 # Profile both at B = 2, H = 12, L = 1024, D_h = 128 in bf16 under `default_schedule`,
-# ten steps of one call each, and return what `count_cuda_kernels` says: the launches of *one* call by category.
+# ten steps of one call each, and return what `count_cuda_kernels` says: the launches of *one* call by category. (On a
+# GPU the library behind `rl.matmul` may add a small memory operation to each product; the profiler sees that too.)
 
 
 # %% nbgrader={"grade_id": "q5_2_2", "solution": true}
@@ -1527,7 +1529,7 @@ standard = check_launches(False)
 assert standard["gemm"] == 2, "standard attention makes two matrix products a call"
 ### BEGIN HIDDEN TESTS
 assert standard["softmax"] == 1 and standard["elementwise"] == 1, "scale and softmax"
-assert standard["total"] == 4
+assert standard["layernorm"] == 0, "no norm runs in attention"
 flash = check_launches(True)
 assert flash["total"] == 1 and flash["gemm"] == flash["softmax"] == 0, "one kernel does it all"
 ### END HIDDEN TESTS

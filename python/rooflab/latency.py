@@ -88,8 +88,11 @@ def synchronize(device: str | None = None) -> None:
 def _device_of(args, kwargs) -> str:
     """The GPU that the arguments live on, else the CPU. PyTorch's and CuPy's arrays count too."""
     for value in (*args, *kwargs.values()):
-        if hasattr(value, "__cuda_array_interface__"):
-            return str(getattr(value, "device", "cuda:0")) if isinstance(value, _core.Tensor) else "cuda:0"
+        if isinstance(value, _core.Tensor):  # not by its array interface, which a tensor that requires grad refuses
+            if value.device != "cpu":
+                return value.device
+        elif hasattr(value, "__cuda_array_interface__"):
+            return "cuda:0"
     return "cpu"
 
 
