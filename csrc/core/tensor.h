@@ -37,7 +37,7 @@ class Tensor {
   bool defined() const { return storage_ != nullptr; }
   const std::shared_ptr<Storage>& storage() const { return storage_; }
 
-  // What the tape knows of it (autograd/tape.h); null for a tensor outside every graph, and for what members below make.
+  // What the tape knows of it (autograd/tape.h); null outside every graph, and for what the members below make.
   const std::shared_ptr<autograd::Meta>& meta() const { return meta_; }
   void set_meta(std::shared_ptr<autograd::Meta> meta) { meta_ = std::move(meta); }
   Tensor detach() const { return as_strided(shape_, strides_, 0); }

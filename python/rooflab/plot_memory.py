@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .memory import Timeline
 
 _OTHER = "#bdbdbd"
+_OUTLINED = 400  # events; the outline of more would be a black band
 _NAMELESS = {"op": "user", "range": "(no range)"}
 
 
@@ -71,7 +72,8 @@ def plot_memory_timeline(
             label = f"{name}, {human(level[peak], 'B')}" if level[peak] else name
             axes.fill_between(times, bottom, bottom + level, step="post", color=color, label=label, lw=0)
             bottom = bottom + level
-        axes.step(times, total, where="post", color="black", lw=0.9)
+        if len(times) <= _OUTLINED:
+            axes.step(times, total, where="post", color="black", lw=0.9)
         axes.axhline(0, color=GREY, lw=0.8, ls="--", zorder=1)
         if timeline.peak_bytes:
             late = times[peak] > 0.75 * times[-1]
