@@ -1,6 +1,7 @@
 """Memory of a call and over time: bytes that are known by construction, exactly, on every device."""
 
 import gc
+import io
 import re
 
 import pytest
@@ -187,3 +188,11 @@ def test_blocks_are_stacked_without_gap_or_overlap():
     # (bytes, first event, one past the last); block 1 falls by block 0's 10 when that is freed at event 2.
     blocks = [(10, 0, 2), (20, 1, 4), (5, 3, 5)]
     assert layout(blocks, 5) == [[(0, 0)], [(1, 10), (2, 0)], [(3, 20), (4, 0)]]
+
+
+def test_available_counts_what_is_kept_for_reuse(monkeypatch):
+    rl.memory.empty_cache("cpu")
+    x = rl.ones((2**20,))
+    del x
+    monkeypatch.setattr("builtins.open", lambda *_, **__: io.StringIO("MemFree: 1 kB\nMemAvailable:    1000 kB\n"))
+    assert rl.memory.available("cpu") == pytest.approx(1024 * 1000 + 2**22, rel=0.05)

@@ -1258,19 +1258,18 @@ check_memory(2_000_000, B=1, H=1, D_h=16, fits=False)
 # the last row, L = 32768, is the one that does not.
 
 # %%
-print(f"{'L':>6}  {'q, k, v':>10}  {'peak above':>11}")
-memory_by_length = {}
+print(f"{'L':>6}  {'resident':>10}  {'peak above':>13}")
 seconds = 0.0
 for L in (512, 1024, 2048, 4096, 8192, 16384, 32768):
-    if 4.5 * seconds > 10:
+    fails_at_once = rl.memory.available(device) < 2 * 16 * L * L
+    if 4.5 * seconds > 10 and not fails_at_once:
         print(f"{L:>6}  left out: more than 10 s on this machine")
         continue
     start = time.perf_counter()
     row = attention_memory(L)
     seconds = time.perf_counter() - start
-    memory_by_length[L] = None if row["peak_gb"] is None else int(row["peak_gb"] * 1e9)
-    peak = "out of memory" if row["peak_gb"] is None else f"{row['peak_gb']:8.4f} GB"
-    print(f"{L:>6}  {row['resident_gb']:7.4f} GB  {peak:>11}")
+    peak = "out of memory" if row["peak_gb"] is None else f"{row['peak_gb']:.4f} GB"
+    print(f"{L:>6}  {row['resident_gb']:7.4f} GB  {peak:>13}")
 
 # %% [markdown]
 # And one call over time. Each step is a tensor that comes or goes; the colours say which operation holds it.

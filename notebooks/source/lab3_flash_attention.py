@@ -43,7 +43,6 @@ from rooflab.labs.lab3 import (
     PUBLISHED_NAIVE,
     attention_float64,
     attention_gradients_float64,
-    free_memory,
     is_count,
     is_near,
     sweep,
@@ -1101,7 +1100,7 @@ check_length(largest_flash_length(2**30, 1, 128), 523265, "flash, 1 GiB, B = 1, 
 ### END HIDDEN TESTS
 
 # %%
-here = free_memory(device)
+here = rl.memory.available(device)
 print(f"free on this machine's {device}: {here / 2**30:.1f} GiB; B = 8, d = 64, fp32")
 print(f"    an 80 GiB GPU: naive up to L = {largest_naive_length(80 * 2**30, 8):>10,}", end="   ")
 print(f"flash up to L = {largest_flash_length(80 * 2**30, 8, 64):>12,}")
@@ -1186,7 +1185,7 @@ for name, fn in {"naive": naive_attention, "flash": flash_attention}.items():
 
 # %%
 B, d, budget_ms = (8, 64, 5e3) if device == "cuda" else (2, 64, 2e3)
-fits = largest_naive_length(free_memory(device) // 2, B)
+fits = largest_naive_length(rl.memory.available(device) // 2, B)
 comparison = {}
 for L in [2**n for n in range(8, 16)]:
     last = comparison.get(L // 2, {name: {"ms": 0.0} for name in ALL})

@@ -28,9 +28,35 @@ from ._core.memory import Block, allocated, empty_cache, peak, reserved, reset_p
 from .units import human
 
 __all__ = [
-    "Allocation", "Block", "Event", "MemoryUse", "Timeline", "allocated", "benchmark_memory", "empty_cache", "peak",
-    "record", "reserved", "reset_peak", "snapshot",
+    "Allocation", "Block", "Event", "MemoryUse", "Timeline", "allocated", "available", "benchmark_memory",
+    "empty_cache", "peak", "record", "reserved", "reset_peak", "snapshot",
 ]  # fmt: skip
+
+
+def available(device: str = "cpu") -> int:
+    """Bytes that `device` can still give to tensors, those that rooflab keeps for reuse included.
+
+    Parameters
+    ----------
+    device : str
+        "cpu" or "cuda:0". On the CPU this is what Linux calls available.
+
+    Returns
+    -------
+    int
+        Bytes now; other programs may take or give some at any time.
+
+    Examples
+    --------
+    >>> available("cpu") > 0
+    True
+    """
+    kept = reserved(device) - allocated(device)
+    if device.startswith("cuda"):
+        return _core.cuda.free_memory(int(device.partition(":")[2] or 0)) + kept
+    with open("/proc/meminfo", encoding="ascii") as file:
+        lines = dict(line.split(":", 1) for line in file)
+    return 1024 * int(lines["MemAvailable"].split()[0]) + kept
 
 
 @dataclass(frozen=True)

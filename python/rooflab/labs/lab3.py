@@ -23,7 +23,6 @@ __all__ = [
     "Sweep",
     "attention_float64",
     "attention_gradients_float64",
-    "free_memory",
     "is_count",
     "is_near",
     "sweep",
@@ -133,22 +132,6 @@ def attention_gradients_float64(
     return dS @ K, dS.swapaxes(-1, -2) @ Q, weights.swapaxes(-1, -2) @ dO
 
 
-def free_memory(device: str = "cpu") -> int:
-    """Bytes that `device` can still give, those that rooflab keeps for reuse included.
-
-    Examples
-    --------
-    >>> free_memory("cpu") > 0
-    True
-    """
-    kept = rl.memory.reserved(device) - rl.memory.allocated(device)
-    if device.startswith("cuda"):
-        return rl.cuda.free_memory(int(device.partition(":")[2] or 0)) + kept
-    with open("/proc/meminfo", encoding="ascii") as file:
-        lines = dict(line.split(":", 1) for line in file)
-    return 1024 * int(lines["MemAvailable"].split()[0]) + kept
-
-
 @dataclass
 class Sweep:
     """What `sweep` measured: the figures of each (L, d), or in words why there are none."""
@@ -212,7 +195,7 @@ def sweep(
         for d in head_sizes:
             shorter = [(length, seconds) for (length, size), seconds in took.items() if size == d]
             expected_s = max((seconds * (L / length) ** 2 for length, seconds in shorter[-1:]), default=0.0)
-            if needs(L, d) > 0.9 * free_memory(device):
+            if needs(L, d) > 0.9 * rl.memory.available(device):
                 made.rows[L, d] = f"does not fit: needs {needs(L, d) / 2**30:.1f} GiB at its peak"
             elif (shorter or min(lengths) == L) and time.monotonic() + expected_s <= end:
                 start = time.monotonic()
