@@ -38,7 +38,7 @@ ROOFLAB_INLINE F32x16 gelu(F32x16 x) {
         p = native_fma(p, f, zero + 0.24022242f);
         p = native_fma(p, f, zero + 0.693147f);
         p = native_fma(p, f, zero + 1.0f);
-        const NativeFloat power = (NativeFloat)((NativeInt)p + ((NativeInt)shifted << 23));
+        const NativeFloat power = (NativeFloat)((NativeUint)p + ((NativeUint)shifted << 23));
         const NativeFloat sigmoid = reciprocal(1.0f + power);
         return v * (t < zero + 126.0f ? sigmoid : zero);  // beyond, it is 0 but for NaN, and -inf becomes NaN
       });
