@@ -31,7 +31,8 @@ ROOFLAB_INLINE NativeFloat native_exp(NativeFloat x) {
 ROOFLAB_INLINE NativeFloat native_log(NativeFloat x) {
   const NativeFloat zero = {}, infinity = zero + __builtin_inff();
   const NativeInt tiny = x < zero + 0x1p-126f;
-  const NativeInt bits = (NativeInt)(tiny ? x * 0x1p23f : x) - 0x3f3504f3;  // sqrt(1/2) becomes the start of a binade
+  // sqrt(1/2) becomes the start of a binade; negative numbers wrap, and are NaN in the end.
+  const NativeInt bits = (NativeInt)((NativeUint)(tiny ? x * 0x1p23f : x) - 0x3f3504f3u);
   const NativeInt exponent = (bits >> 23) - (tiny & 23);
   const NativeFloat e = __builtin_convertvector(exponent, NativeFloat);
   const NativeFloat f = (NativeFloat)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
