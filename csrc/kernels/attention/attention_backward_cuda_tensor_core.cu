@@ -54,18 +54,6 @@ __device__ __forceinline__ int64_t dq_sum_offset(int64_t head, int64_t rounded_r
   return (head * rounded_rows + first_query) * head_size + block * (kMmaM * kMmaN) + threadIdx.x % 32;
 }
 
-template <int kThreads, class T, int kWidth>
-__device__ __forceinline__ void store_rows(const HeadRows<T>& to, int first_row, Tile<T, kRows, kWidth>& tile) {
-  constexpr int kWide = kWidth / kVector;
-  for (int at = threadIdx.x; at < kRows * kWide; at += kThreads) {
-    const int row = at / kWide, index = at % kWide;
-    if (first_row + row < to.rows && index * kVector < to.columns) {
-      *reinterpret_cast<uint4*>(to.at(first_row + row, index * kVector)) =
-          *reinterpret_cast<const uint4*>(tile.vector(row, index));
-    }
-  }
-}
-
 // sum += a b, b's rows along K, of which there are kDepth: a warp's part of a gradient, from `column` on.
 template <class T, int kDepth, int kCount, class A, class BTile>
 __device__ __forceinline__ void accumulate(Accumulator (&sum)[kTiles][kCount], A&& load_a, BTile& b_tile, int column) {
@@ -183,20 +171,6 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
     };
     const auto row_of = [&](int i, int half) { return warp_row + i * kMmaM + accumulator_row(half); };
     const auto column_of = [&](int n, int e) { return warp_score + n * kMmaN + accumulator_column() + e % 2; };
-    const auto write = [&](auto& to, const Accumulator(&from)[kTiles][Shape::kScores / kMmaN]) {
-#pragma unroll
-      for (int i = 0; i < kTiles; ++i) {
-#pragma unroll
-        for (int n = 0; n < Shape::kScores / kMmaN; ++n) {
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            T* pair = to.vector(row_of(i, half), warp_score / kMmaN + n) + accumulator_column();
-            *reinterpret_cast<uint32_t*>(pair) = ptx::pack<T>(from[i][n][2 * half], from[i][n][2 * half + 1]);
-          }
-        }
-      }
-    };
-
     Accumulator p[kTiles][Shape::kScores / kMmaN] = {}, ds[kTiles][Shape::kScores / kMmaN] = {};
     products(shared.a, stage.a, p);
 
@@ -238,11 +212,11 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
     for_all([&](int i, int n, int e, int query) {
       p[i][n][e] = exp2_approximate(p[i][n][e] * unit.to_base_2 - shift_of(statistics.lse[query]));
     });
-    if constexpr (kOfKeys) write(shared.p, p);
+    if constexpr (kOfKeys) store_rounded(shared.p, warp_row, warp_score, p, 1);
     products(shared.b, stage.b, ds);
     for_all(
         [&](int i, int n, int e, int query) { ds[i][n][e] = p[i][n][e] * (ds[i][n][e] - statistics.delta[query]); });
-    write(shared.ds, ds);
+    store_rounded(shared.ds, warp_row, warp_score, ds, 1);
     __syncthreads();
 
     const auto from = [&](auto& weights) {
@@ -279,22 +253,8 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
   ptx::copy_async_wait<0>();
   __syncthreads();  // a and b are no longer read
 
-  const auto give = [&](auto& staging, const Accumulator(&sum)[kTiles][Shape::kColumns / kMmaN], float factor) {
-#pragma unroll
-    for (int i = 0; i < kTiles; ++i) {
-#pragma unroll
-      for (int n = 0; n < Shape::kColumns / kMmaN; ++n) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          T* pair = staging.vector(warp_row + i * kMmaM + accumulator_row(half), warp_column / kMmaN + n);
-          *reinterpret_cast<uint32_t*>(pair + accumulator_column()) =
-              ptx::pack<T>(sum[i][n][2 * half] * factor, sum[i][n][2 * half + 1] * factor);
-        }
-      }
-    }
-  };
-  give(shared.a, first_gradient, forward.scale);
-  if constexpr (kOfKeys) give(shared.b, dv, 1);
+  store_rounded(shared.a, warp_row, warp_column, first_gradient, forward.scale);
+  if constexpr (kOfKeys) store_rounded(shared.b, warp_row, warp_column, dv, 1);
   __syncthreads();
   if constexpr (kOfKeys) {
     store_rows<kThreads>(tensor(static_cast<T*>(args.dk), args.dk_strides, own_head, forward.kv_length), first_row,

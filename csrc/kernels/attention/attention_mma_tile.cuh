@@ -76,6 +76,37 @@ __device__ __forceinline__ void to_operand(uint32_t (&a)[4], const Accumulator& 
   a[3] = ptx::pack<T>(right[2], right[3]);
 }
 
+// A warp's accumulators, times `factor` and rounded, to where they belong in a tile: from (row, column) on.
+template <class T, int kRows, int kWidth, int kTiles, int kCount>
+__device__ __forceinline__ void store_rounded(Tile<T, kRows, kWidth>& to, int row, int column,
+                                              const Accumulator (&from)[kTiles][kCount], float factor) {
+#pragma unroll
+  for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+    for (int n = 0; n < kCount; ++n) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        T* pair = to.vector(row + i * kMmaM + accumulator_row(half), column / kMmaN + n) + accumulator_column();
+        *reinterpret_cast<uint32_t*>(pair) =
+            ptx::pack<T>(from[i][n][2 * half] * factor, from[i][n][2 * half + 1] * factor);
+      }
+    }
+  }
+}
+
+// A tile to device memory, by whole vectors; what lies outside the tensor falls away.
+template <int kThreads, class T, int kRows, int kWidth>
+__device__ __forceinline__ void store_rows(const HeadRows<T>& to, int first_row, Tile<T, kRows, kWidth>& tile) {
+  constexpr int kWide = kWidth / kVector;
+  for (int at = threadIdx.x; at < kRows * kWide; at += kThreads) {
+    const int row = at / kWide, index = at % kWide;
+    if (first_row + row < to.rows && index * kVector < to.columns) {
+      *reinterpret_cast<uint4*>(to.at(first_row + row, index * kVector)) =
+          *reinterpret_cast<const uint4*>(tile.vector(row, index));
+    }
+  }
+}
+
 // sum += a b, with b 16 x 16.
 template <class T>
 __device__ __forceinline__ void multiply(Accumulator& left, Accumulator& right, const uint32_t (&a)[4],
