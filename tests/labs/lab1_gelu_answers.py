@@ -1,0 +1,146 @@
+"""Answers to Part 4 of Lab 1 beside the reference: RIGHT ones must get full points, WRONG ones must lose some."""
+
+from labs.mutants import changed
+
+GELU = "def gelu_tanh_python(input):\n"
+
+COUNTS = """
+speedup_if_memory_bound = {speedup}
+why_faster = {why!r}
+
+def gelu_counts(fused, n):
+    x = rl.zeros((n,), device=device)
+    with rl.count() as c:
+        y = rl.gelu(x) if fused else gelu_tanh_python(x)
+    {rest}
+"""
+
+COUNTED = 'return {"launches": c.launches, "flops": c.flops, "bytes": c.bytes_read + c.bytes_written}'
+
+PROFILE = """
+def profile_gelu(fused, n):
+    x, fn = rl.rand(n, device=device), rl.gelu if fused else gelu_tanh_python
+    with rl.profile(schedule=default_schedule) as prof:
+        for _ in range(10):
+            {call}
+            prof.step()
+    {rest}
+"""
+
+ONE_CALL = "size, names = len(prof.kernels) // 6, [k.name for k in prof.kernels]; "
+
+
+def counts(speedup="9.0", why="d", rest=COUNTED):
+    return COUNTS.format(speedup=speedup, why=why, rest=rest)
+
+
+def profile(rest, call="fn(x)"):
+    return PROFILE.format(call=call, rest=rest)
+
+
+RIGHT = {
+    "q4_3_1": [
+        ("a cube by products", GELU + """
+    cube = input * input * input
+    return input * 0.5 * (rl.tanh((input + cube * 0.044715) * 0.7978845608028654) + 1.0)
+"""),
+        ("named functions", GELU + """
+    inner = rl.mul(rl.add(input, rl.mul(rl.pow(input, 3), 0.044715)), (2 / np.pi) ** 0.5)
+    return rl.mul(rl.mul(input, 0.5), rl.add(rl.tanh(inner), 1))
+"""),
+    ],
+    "q4_3_2": [("one after the other", """
+def gelu_latencies_ms(n):
+    x = rl.rand(n, device=device)
+    python = latency(gelu_tanh_python, x)
+    return {"python": python.median_ms, "fused": latency(rl.gelu, x).median_ms}
+""")],
+    "q4_3_3": [("another input", counts())],
+    "q4_3_4": [
+        ("a sixth of all records", profile(
+            ONE_CALL + 'return {"launches_per_call": size, "kernels": names[:size]}'
+        )),
+    ],
+}  # fmt: skip
+
+WRONG = {
+    "q4_3_1": [
+        ("the fused op", GELU + "    return rl.gelu(input)\n"),
+        ("the fused op among others", GELU + "    return rl.gelu(input) + 0 + 0 + 0 + 0 + 0 + 0 + 0 + 0\n"),
+        ("sigmoid form, fewer launches", GELU + """
+    return input * rl.sigmoid(1.5957691216057308 * (input + 0.044715 * input ** 3))
+"""),
+        ("sigmoid approximation", GELU + "    return input * rl.sigmoid(1.702 * input) + 0 + 0 + 0 + 0 + 0 + 0\n"),
+        ("in NumPy", GELU + """
+    x = input.cpu().numpy()
+    y = 0.5 * x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x ** 3)))
+    return rl.tensor(y, dtype=input.dtype, device=input.device)
+"""),
+        ("a square for the cube", GELU + """
+    return 0.5 * input * (1 + rl.tanh((2 / np.pi) ** 0.5 * (input + 0.044715 * input ** 2)))
+"""),
+        ("sqrt(2 pi)", GELU + """
+    return 0.5 * input * (1 + rl.tanh((2 * np.pi) ** 0.5 * (input + 0.044715 * input ** 3)))
+"""),
+        ("a digit lost", GELU + """
+    return 0.5 * input * (1 + rl.tanh((2 / np.pi) ** 0.5 * (input + 0.04471 * input ** 3)))
+"""),
+        ("no half", GELU + """
+    return 1.0 * input * (1 + rl.tanh((2 / np.pi) ** 0.5 * (input + 0.044715 * input ** 3)))
+"""),
+        ("flattened", GELU + """
+    input = input.flatten()
+    return 0.5 * input * (1 + rl.tanh((2 / np.pi) ** 0.5 * (input + 0.044715 * input ** 3)))
+"""),
+    ],
+    "q4_3_2": [
+        ("mixed up", """
+def gelu_latencies_ms(n):
+    x = rl.rand(n, device=device)
+    return {"fused": latency(gelu_tanh_python, x).median_ms, "python": latency(rl.gelu, x).median_ms}
+"""),
+        ("seconds", """
+def gelu_latencies_ms(n):
+    x = rl.rand(n, device=device)
+    return {"python": latency(gelu_tanh_python, x).median_ms / 1e3, "fused": latency(rl.gelu, x).median_ms / 1e3}
+"""),
+        ("invented", "def gelu_latencies_ms(n):\n    return {'python': 9.0e-5, 'fused': 1.0e-5}\n"),
+        ("a fixed size", """
+def gelu_latencies_ms(n):
+    x, y = rl.rand(1000, device=device), rl.rand(10, device=device)
+    return {"python": latency(gelu_tanh_python, x).median_ms / 50, "fused": latency(rl.gelu, y).median_ms / 50}
+"""),
+    ],
+    "q4_3_3": [
+        ("less arithmetic", counts(why="a")),
+        ("tensor cores", counts(why="b")),
+        ("a rougher tanh", counts(why="c")),
+        ("ratio of the launches", counts(speedup="8.0")),
+        ("bytes read only", counts(rest=changed(COUNTED, " + c.bytes_written", ""))),
+        ("MACs for FLOPs", counts(rest=changed(COUNTED, "c.flops", "c.macs"))),
+        ("a fixed size", changed(counts(), "(n,)", "(1000,)")),
+        ("the same for both", changed(counts(), "if fused else gelu_tanh_python(x)", "")),
+        ("peak memory for traffic", counts(rest=changed(COUNTED, "c.bytes_read + c.bytes_written", "c.peak_bytes"))),
+    ],
+    "q4_3_4": [
+        ("all six steps", profile(
+            ONE_CALL + 'return {"launches_per_call": len(names), "kernels": names}'
+        )),
+        ("the count of six steps", profile(
+            ONE_CALL + 'return {"launches_per_call": 6 * size, "kernels": names[:size]}'
+        )),
+        ("distinct names only", profile(
+            'names = sorted({k.name for k in prof.kernels}); return {"launches_per_call": len(names), "kernels": names}'
+        )),
+        ("always the fused one", profile(
+            ONE_CALL + 'return {"launches_per_call": size, "kernels": names[:size]}',
+            call="rl.gelu(x)",
+        )),
+        ("invented names", profile(
+            'size = 1 if fused else 8; return {"launches_per_call": size, "kernels": ["gelu"] * size}'
+        )),
+        ("a share of a launch", profile(
+            ONE_CALL + 'return {"launches_per_call": len(names) / 6, "kernels": names[:size]}'
+        )),
+    ],
+}  # fmt: skip

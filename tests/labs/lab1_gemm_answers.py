@@ -1,0 +1,222 @@
+"""Answers to Part 1 of Lab 1 beside the reference: RIGHT ones must get full points, WRONG ones must lose some."""
+
+from labs.mutants import changed
+
+GEMM_HEAD = """
+def gemm(A, B):
+    N, K = A.shape
+    if K != B.shape[0]:
+        raise ValueError("inner sizes differ")
+    M = B.shape[1]
+"""
+
+NUMPY_LOOPS = """
+    a, b = A.cpu().numpy(), B.cpu().numpy()
+    c = np.zeros((N, M), dtype=a.dtype)
+    for i in range(N):
+        for j in range(M):
+            total = 0.0
+            for k in range(K):
+                total += float(a[i, k]) * float(b[k, j])
+            c[i, j] = total
+"""
+
+TRIPLE_LOOP = """
+    a, b = A.tolist(), B.tolist()
+    c = [[0.0] * M for _ in range(N)]
+    for i in range(N):
+        for j in range(M):
+            for k in range({first}, {last}):
+                c[i][j] {add} a[i][k] * b[k][j]
+"""
+
+LOOPS = TRIPLE_LOOP.format(first="0", last="K", add="+=")
+BACK = "    return rl.tensor(c, dtype=A.dtype, device=A.device)\n"
+
+SPREAD = """
+
+def spread(samples_ms):
+    ordered = sorted(samples_ms)
+    def at(share):
+        place = share * (len(ordered) - 1)
+        low = int(place)
+        high = min(low + 1, len(ordered) - 1)
+        return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+    return {"first_over_median": samples_ms[0] / at(0.5), "median_ms": at(0.5), "p20_ms": at(0.2), "p80_ms": at(0.8)}
+"""
+
+SHOTS = """
+def single_shots(size, n):
+    A, B = rl.ones((size, size), device=device), rl.ones((size, size), device=device)
+    samples = []
+    for _ in range(n):
+        samples.append(latency_one_time(gemm, A, B).median_ms)
+    return samples
+"""
+
+GEMV_MS = """
+predicted_ratio_at_64 = 64
+
+def gemm_and_gemv_ms(size):
+    A, B, b = rl.randn(size, size, device=device), rl.randn(size, size, device=device), rl.randn(size, 1, device=device)
+"""
+
+
+def budget(body):
+    return f"def sizes_in_budget(sizes, first_ms, budget_s):\n    {body}\n"
+
+
+def fitting(power="3", budget_ms="1000 * budget_s", total="sum", base="sizes[0]"):
+    return budget(
+        f"cost = [first_ms * (size / {base}) ** {power} for size in sizes]\n"
+        f"    run = [size for i, size in enumerate(sizes) if {total}(cost[:i + 1]) <= {budget_ms}]\n"
+        "    return run, [size for size in sizes if size not in run]"
+    )
+
+
+RIGHT = {
+    "q1_1": [
+        ("loops over NumPy arrays, back to a tensor", GEMM_HEAD + NUMPY_LOOPS + BACK),
+        ("a NumPy array as the result", GEMM_HEAD + NUMPY_LOOPS + "    return c\n"),
+        ("elements of the tensors, one at a time", GEMM_HEAD + """
+    c = rl.zeros((N, M), dtype=A.dtype, device=A.device)
+    for i in range(N):
+        for j in range(M):
+            total = 0.0
+            for k in range(K):
+                total += A[i, k].item() * B[k, j].item()
+            c[i, j] = total
+    return c
+"""),
+        ("another order of the loops", GEMM_HEAD + """
+    a, b = A.tolist(), B.tolist()
+    c = [[0.0] * M for _ in range(N)]
+    for k in range(K):
+        for i in range(N):
+            for j in range(M):
+                c[i][j] += a[i][k] * b[k][j]
+    return rl.tensor(c, dtype=A.dtype, device=A.device)
+"""),
+        ("the inner loop as a generator", GEMM_HEAD + """
+    a, columns = A.tolist(), list(zip(*B.tolist()))
+    c = [[sum(x * y for x, y in zip(row, column)) for column in columns] for row in a]
+    return rl.tensor(c, dtype=A.dtype, device=A.device)
+"""),
+    ],
+    "q1_2": [("percentiles by hand", SHOTS + SPREAD)],
+    "q1_2_gemv": [
+        ("mean of the samples", GEMV_MS + """
+    gemm_times, gemv_times = latency(gemm, A, B, warmup=1, repeat=3), latency(gemm, A, b, warmup=1, repeat=3)
+    return [float(np.median(times.samples_ms)) for times in (gemm_times, gemv_times)]
+"""),
+    ],
+    "q1_2_budget": [("all predictions first", fitting())],
+    "q1_3": [
+        ("by size()", "def gemm_mac(x, y):\n    return x.size(0) * x.size(1) * y.size(1)\n"),
+        ("from the numbers of elements", "def gemm_mac(x, y):\n    return x.numel() * y.numel() // x.shape[1]\n"),
+    ],
+    "q1_4": [
+        ("by the size of an element", """
+def gemm_io(A, B):
+    outputs = A.shape[0] * B.shape[1]
+    return (A.numel() + B.numel() + outputs) * A.element_size()
+"""),
+    ],
+}  # fmt: skip
+
+WRONG = {
+    "q1_1": [
+        ("the @ operator", GEMM_HEAD + "    return A @ B\n"),
+        ("rl.matmul", GEMM_HEAD + "    return rl.matmul(A, B)\n"),
+        ("np.dot behind loops that do nothing", GEMM_HEAD + LOOPS + """
+    c = np.dot(A.cpu().numpy().astype("float64"), B.cpu().numpy().astype("float64")).tolist()
+""" + BACK),
+        ("np.einsum", GEMM_HEAD + """
+    c = np.einsum("ik,kj->ij", A.cpu().numpy(), B.cpu().numpy())
+""" + BACK),
+        ("whole rows at once", GEMM_HEAD + """
+    a, b = A.cpu().numpy().astype("float64"), B.cpu().numpy().astype("float64")
+    c = np.zeros((N, M))
+    for i in range(N):
+        for j in range(M):
+            c[i, j] = (a[i] * b[:, j]).sum()
+""" + BACK),
+        ("the last k is left out", GEMM_HEAD + TRIPLE_LOOP.format(first=0, last="K - 1", add="+=") + BACK),
+        ("the first k is left out", GEMM_HEAD + TRIPLE_LOOP.format(first=1, last="K", add="+=") + BACK),
+        ("nothing is added up", GEMM_HEAD + TRIPLE_LOOP.format(first=0, last="K", add="=") + BACK),
+        ("transposed result", GEMM_HEAD + LOOPS + "    c = [list(column) for column in zip(*c)]\n" + BACK),
+        ("always float32", GEMM_HEAD + LOOPS + '    return rl.tensor(c, dtype="float32", device=A.device)\n'),
+        ("a list, no tensor", GEMM_HEAD + LOOPS + "    return c\n"),
+        ("no ValueError", changed(GEMM_HEAD, 'raise ValueError("inner sizes differ")', "pass") + LOOPS + BACK),
+        ("square matrices only", GEMM_HEAD + changed(LOOPS, "range(M)", "range(N)") + BACK),
+        ("NaN", GEMM_HEAD + LOOPS + "    c = [[float('nan')] * M for _ in range(N)]\n" + BACK),
+    ],
+    "q1_2": [
+        ("sorted shots", changed(SHOTS, "return samples", "return sorted(samples)") + SPREAD),
+        ("seconds", changed(SHOTS, "median_ms", "median_ms / 1000") + SPREAD),
+        ("microseconds", changed(SHOTS, "median_ms", "median_ms * 1000") + SPREAD),
+        ("one measurement n times", SHOTS + "\ntimed = single_shots\n\ndef single_shots(size, n):\n"
+         "    return [timed(size, 1)[0]] * n\n" + SPREAD),
+        ("always ten", changed(SHOTS, "range(n)", "range(10)") + SPREAD),
+        ("always the same size", changed(SHOTS, "(size, size)", "(24, 24)") + SPREAD),
+        ("invented times", 
+         "def single_shots(size, n):\n    return [0.5 + 0.01 * (7 * i % 5) for i in range(n)]\n" + SPREAD),
+        ("times the library", changed(SHOTS, "latency_one_time(gemm", "latency_one_time(rl.matmul") + SPREAD),
+        ("mean for median", SHOTS + changed(SPREAD, "at(0.5)", "sum(samples_ms) / len(samples_ms)")),
+        ("smallest for first", SHOTS + changed(SPREAD, "samples_ms[0]", "ordered[0]")),
+        ("largest for first", SHOTS + changed(SPREAD, "samples_ms[0]", "ordered[-1]")),
+        ("first sample left out", SHOTS + changed(SPREAD, "sorted(samples_ms)", "sorted(samples_ms[1:])")),
+        ("p10 and p90", SHOTS + changed(SPREAD, "0.2", "0.1", "0.8", "0.9")),
+    ],
+    "q1_2_choice": [(letter, f"one_shot_tells = {letter!r}\n") for letter in "abd"],
+    "q1_2_gemv": [
+        ("prediction of N squared", changed(GEMV_MS, "64 = 64", "64 = 4096") + """
+    return latency(gemm, A, B, repeat=3).median_ms, latency(gemm, A, b, repeat=3).median_ms
+"""),
+        ("the wrong way round", GEMV_MS + """
+    return latency(gemm, A, b, repeat=3).median_ms, latency(gemm, A, B, repeat=3).median_ms
+"""),
+        ("the library's", GEMV_MS + """
+    return latency(rl.matmul, A, B).median_ms, latency(rl.matmul, A, b).median_ms
+"""),
+        ("seconds", GEMV_MS + """
+    return latency(gemm, A, B, repeat=3).median_ms / 1e3, latency(gemm, A, b, repeat=3).median_ms / 1e3
+"""),
+        ("timings, not numbers", GEMV_MS + """
+    return latency(gemm, A, B, repeat=3), latency(gemm, A, b, repeat=3)
+"""),
+    ],
+    "q1_2_budget": [
+        ("quadratic", fitting(power="2")),
+        ("linear", fitting(power="1")),
+        ("budget in ms", fitting(budget_ms="budget_s")),
+        ("each size on its own", fitting(total="max")),
+        ("smallest size is always 64", fitting(base="64")),
+        ("nothing left out", budget("return sizes, []")),
+    ],
+    "q1_3": [
+        ("FLOPs", "def gemm_mac(x, y):\n    return 2 * x.shape[0] * x.shape[1] * y.shape[1]\n"),
+        ("a float", "def gemm_mac(x, y):\n    return float(x.shape[0] * x.shape[1] * y.shape[1])\n"),
+        ("square only", "def gemm_mac(x, y):\n    return x.shape[0] ** 3\n"),
+        ("outputs only", "def gemm_mac(x, y):\n    return x.shape[0] * y.shape[1]\n"),
+        ("K twice", "def gemm_mac(x, y):\n    return x.shape[1] * y.shape[0] * y.shape[1]\n"),
+        ("a table of two answers", "def gemm_mac(x, y):\n    return {2: 24, 512: 134217728}[x.shape[0]]\n"),
+        ("32-bit arithmetic", "def gemm_mac(x, y):\n"
+         "    return int(np.int32(x.shape[0] * x.shape[1] * y.shape[1] % 2**31))\n"),
+        ("runs the product", """
+def gemm_mac(x, y):
+    with rl.count() as c:
+        rl.matmul(x, y)
+    return c.macs
+"""),
+    ],
+    "q1_4": [
+        ("elements", "def gemm_io(A, B):\n    return A.numel() + B.numel() + A.shape[0] * B.shape[1]\n"),
+        ("inputs only", "def gemm_io(A, B):\n    return 4 * (A.numel() + B.numel())\n"),
+        ("twice the output", "def gemm_io(A, B):\n    return 4 * (A.numel() + B.numel()) + 8 * len(A) * B.shape[1]\n"),
+        ("every operand of every MAC", "def gemm_io(A, B):\n    return 8 * A.shape[0] * A.shape[1] * B.shape[1]\n"),
+        ("16 bits", "def gemm_io(A, B):\n    return 2 * (A.numel() + B.numel() + A.shape[0] * B.shape[1])\n"),
+        ("square only", "def gemm_io(A, B):\n    return 12 * A.shape[0] ** 2\n"),
+        ("a float", "def gemm_io(A, B):\n    return 4.0 * (A.numel() + B.numel() + A.shape[0] * B.shape[1])\n"),
+    ],
+}  # fmt: skip
