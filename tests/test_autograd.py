@@ -273,6 +273,27 @@ def test_empty_tensors_have_empty_gradients(device):
     exactly(w.grad, np.zeros((3, 2)))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])  # float64 is composed of other ops
+@pytest.mark.parametrize(("L_q", "L_kv"), [(3, 0), (0, 5)])
+def test_attention_of_nothing_has_zero_gradients(L_q, L_kv, dtype, device):
+    q, k, v = (leaf(2, 4, L, 8, dtype=dtype, device=device) for L in (L_q, L_kv, L_kv))
+    rl.attention(q, k, v).sum().backward()
+    for x in (q, k, v):
+        exactly(x.grad, np.zeros(x.shape))
+
+
+def test_a_mask_that_requires_grad_runs_composed():
+    q, k, v, mask = (leaf(*shape, dtype="float64") for shape in ((1, 5, 8), (1, 7, 8), (1, 7, 8), (5, 7)))
+    rl.attention(q, k, v, mask, variant="v0_composed").sum().backward()
+    expected = mask.grad
+    mask = mask.detach().float().requires_grad_()
+    q, k, v = (x.detach().float() for x in (q, k, v))
+    rl.attention(q, k, v, mask).sum().backward()
+    assert_close(mask.grad, expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="attn_mask: requires grad, and only v0_composed has a gradient for it"):
+        rl.attention(q, k, v, mask, variant="v1_flash")
+
+
 def test_writes_to_saved_tensors_are_noticed():
     x = leaf(3)
     y = rl.exp(x)

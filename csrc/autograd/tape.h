@@ -1,6 +1,6 @@
 // The tape: every op that meets a tensor which requires grad records how to take gradients back through it.
 //
-// An op does so after it has computed, on one branch, with the tensors that its rule will need:
+// An op does so once it has its result, on one branch, with the tensors that its rule will need:
 //
 //   Tensor y = ...;
 //   if (autograd::recording(x))

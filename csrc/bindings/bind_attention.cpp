@@ -13,7 +13,8 @@ q : Tensor
 k, v : Tensor
     (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv).
 attn_mask : Tensor, optional
-    Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores.
+    Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores. One that
+    requires grad makes the call run "v0_composed".
 is_causal : bool
     The last query stands beside the last key (query i at position i + L_kv - L_q) and sees no later key. PyTorch
     counts from the first query and key instead; for L_q = L_kv both are the same.
@@ -49,11 +50,11 @@ Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.)";
 void register_attention(py::module_& m) {
   m.def(
       "attention",
-      [](const Tensor& q, const Tensor& k, const Tensor& v, std::optional<Tensor> mask, bool is_causal,
+      [](const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, bool is_causal,
          std::optional<int64_t> window, std::optional<double> scale, bool return_lse, bool deterministic,
          std::string_view variant) -> py::object {
         AttentionResult result =
-            attention(q, k, v, {std::move(mask), is_causal, window, scale, deterministic}, return_lse, variant);
+            attention(q, k, v, mask, {is_causal, window, scale, deterministic}, return_lse, variant);
         if (!return_lse) return py::cast(std::move(result.out));
         return py::make_tuple(std::move(result.out), std::move(*result.lse));
       },
@@ -63,11 +64,11 @@ void register_attention(py::module_& m) {
   m.def(
       "attention_backward",
       [](const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
-         std::optional<Tensor> mask, bool is_causal, std::optional<int64_t> window, std::optional<double> scale,
+         const std::optional<Tensor>& mask, bool is_causal, std::optional<int64_t> window, std::optional<double> scale,
          bool deterministic, std::string_view variant) {
-        AttentionGradients grads = attention_backward(
-            dout, q, k, v, out, lse, {std::move(mask), is_causal, window, scale, deterministic}, variant);
-        return std::make_tuple(std::move(grads.dq), std::move(grads.dk), std::move(grads.dv));
+        const auto [dq, dk, dv] =
+            attention_backward(dout, q, k, v, out, lse, mask, {is_causal, window, scale, deterministic}, variant);
+        return std::make_tuple(dq, dk, dv);
       },
       py::arg("dout"), py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"), py::arg("lse"),
       py::arg("attn_mask") = py::none(), py::kw_only(), py::arg("is_causal") = false, py::arg("window") = py::none(),

@@ -55,7 +55,7 @@ AttentionResult composed_attention(const AttentionOperands& operands, bool retur
   AttentionResult result;
   if (return_lse) {
     const autograd::GradMode off(false);
-    const Tensor wide = scores.dtype() == DType::kFloat64 ? scores : cast(scores, DType::kFloat32);
+    const Tensor wide = widen(scores);
     const Tensor top = max(wide, {-1}, true);
     Tensor lse = top + elementwise(kLog, sum(elementwise(kExp, wide - top), {-1}, true));
     if (sees_nothing) lse = where(*sees_nothing, Scalar{-INFINITY, 0}, lse);
@@ -67,11 +67,18 @@ AttentionResult composed_attention(const AttentionOperands& operands, bool retur
   return result;
 }
 
-AttentionResult fused_attention(AttentionOperands& operands, bool return_lse, std::string_view variant) {
-  AttentionArgs& args = operands.args;
-  const Device device = operands.q.device();
+AttentionResult unfilled_result(const AttentionOperands& operands, bool return_lse) {
+  const AttentionArgs& args = operands.args;
   AttentionResult result{empty_laid_out_like(operands.q), std::nullopt};
-  if (return_lse) result.lse = Tensor::empty({args.batch, args.heads, args.q_length}, DType::kFloat32, device);
+  if (return_lse)
+    result.lse = Tensor::empty({args.batch, args.heads, args.q_length}, lse_dtype(args.dtype), operands.q.device());
+  return result;
+}
+
+AttentionResult fused_attention(const AttentionOperands& operands, bool return_lse, std::string_view variant) {
+  AttentionArgs args = operands.args;
+  const Device device = operands.q.device();
+  AttentionResult result = unfilled_result(operands, return_lse);
   Tensor partial;
   if (const int64_t floats = kernels::attention_partial_floats(args))
     partial = Tensor::empty({floats}, DType::kFloat32, device);
@@ -88,27 +95,26 @@ AttentionResult fused_attention(AttentionOperands& operands, bool return_lse, st
 
 // There are no keys, or nothing to compute.
 AttentionResult empty_attention(const AttentionOperands& operands, bool return_lse) {
-  const kernels::AttentionArgs& args = operands.args;
-  AttentionResult result{empty_laid_out_like(operands.q), std::nullopt};
+  AttentionResult result = unfilled_result(operands, return_lse);
   fill(result.out, {});
-  if (return_lse) {
-    const DType wide = args.dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-    result.lse = Tensor::empty({args.batch, args.heads, args.q_length}, wide, operands.q.device());
-    fill(*result.lse, {-INFINITY, 0});
-  }
+  if (return_lse) fill(*result.lse, {-INFINITY, 0});
   return result;
 }
 
 }  // namespace
 
-AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
-                          bool return_lse, std::string_view variant) {
+AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask,
+                          const AttentionOptions& options, bool return_lse, std::string_view variant) {
   const OpScope scope("attention");
-  AttentionOperands operands = attention_operands("attention", q, k, v, options);
-  // The fused backward has no gradient for a mask.
-  const bool composes = kLadder.composes(q.device(), operands.args, variant) || autograd::recording(options.mask);
-  const bool records = autograd::recording(q, k, v) && !composes;
+  const AttentionOperands operands = attention_operands("attention", q, k, v, mask, options);
   const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;
+  bool composes = kLadder.composes(q.device(), operands.args, variant);
+  if (autograd::recording(mask) && !composes) {
+    RL_CHECK(variant.empty(), "attention", "attn_mask: requires grad, and only v0_composed has a gradient for it, not ",
+             variant);
+    composes = true;
+  }
+  const bool records = autograd::recording(q, k, v, mask) && (is_empty || !composes);
   AttentionResult result = is_empty   ? empty_attention(operands, return_lse || records)
                            : composes ? composed_attention(operands, return_lse)
                                       : fused_attention(operands, return_lse || records, variant);
@@ -116,19 +122,14 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
     result.out = squeeze(result.out, 0);
     if (result.lse) result.lse = result.lse->squeeze(0);
   }
-  if (records) {
-    const AttentionOptions unmasked{std::nullopt, options.is_causal, options.window, options.scale,
-                                    options.deterministic};
-    autograd::record("attention", result.out, {q, k, v},
-                     autograd::saving(q, k, v, result.out, result.lse, options.mask),
-                     [unmasked](const Gradients& dout, const Tensor& q, const Tensor& k, const Tensor& v,
-                                const Tensor& out, const Tensor& lse, const Tensor& mask) -> Tensors {
-                       AttentionOptions options = unmasked;
-                       if (mask.defined()) options.mask = mask;
-                       AttentionGradients grads = attention_backward(dout, q, k, v, out, lse, options);
-                       return {grads.dq, grads.dk, grads.dv};
+  if (records)
+    autograd::record("attention", result.out, {q, k, v, mask}, autograd::saving(q, k, v, result.out, result.lse, mask),
+                     [options](const Gradients& dout, const Tensor& q, const Tensor& k, const Tensor& v,
+                               const Tensor& out, const Tensor& lse, const Tensor& mask) -> Tensors {
+                       auto [dq, dk, dv] = attention_backward(
+                           dout, q, k, v, out, lse, mask.defined() ? std::optional(mask) : std::nullopt, options);
+                       return {dq, dk, dv, Tensor()};
                      });
-  }
   if (!return_lse) result.lse.reset();
   return result;
 }

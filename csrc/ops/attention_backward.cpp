@@ -55,10 +55,39 @@ AttentionGradients composed_backward(const AttentionOperands& operands, const Te
   return {heads_product(ds, operands.k), transposed_product(ds, operands.q), transposed_product(p, dout)};
 }
 
-AttentionGradients zeros(const AttentionOperands& operands) {
-  AttentionGradients grads{empty_laid_out_like(operands.q), empty_laid_out_like(operands.k),
-                           empty_laid_out_like(operands.v)};
+AttentionGradients unfilled_gradients(const AttentionOperands& operands) {
+  return {empty_laid_out_like(operands.q), empty_laid_out_like(operands.k), empty_laid_out_like(operands.v)};
+}
+
+AttentionGradients zero_gradients(const AttentionOperands& operands) {
+  const AttentionGradients grads = unfilled_gradients(operands);
   for (const Tensor* x : {&grads.dq, &grads.dk, &grads.dv}) fill(*x, {});
+  return grads;
+}
+
+// args: all but what this allocates.
+AttentionGradients fused_backward(AttentionBackwardArgs args, const AttentionOperands& operands, const Tensor& out,
+                                  const Tensor& lse, std::string_view variant) {
+  const AttentionGradients grads = unfilled_gradients(operands);
+  const kernels::AttentionArgs& forward = args.forward;
+  const Device device = out.device();
+  const Shape rows{forward.batch, forward.heads, kernels::attention_rounded_rows(forward.q_length)};
+  const Tensor delta = Tensor::empty(rows, DType::kFloat32, device);
+  Tensor dq_sum;
+  if (forward.dtype != DType::kFloat32)
+    dq_sum = Tensor::empty({rows[0], rows[1], rows[2], forward.head_size}, DType::kFloat32, device);
+  args.forward.lse = lse.data<float>();
+  args.dq = grads.dq.data();
+  args.dk = grads.dk.data();
+  args.dv = grads.dv.data();
+  args.delta = delta.data<float>();
+  args.dq_sum = dq_sum.data<float>();
+  const int64_t pairs = forward.batch * forward.heads * visible_pairs(forward), macs = 5 * pairs * forward.head_size;
+  kLadder.run(device, args,
+              Cost{macs, 2 * macs + kPairFlops * pairs + kOutputFlops * out.numel(),
+                   attention_bytes(operands) + 2 * out.nbytes() + lse.nbytes(),
+                   grads.dq.nbytes() + grads.dk.nbytes() + grads.dv.nbytes()},
+              variant);
   return grads;
 }
 
@@ -70,7 +99,7 @@ void check_like(const char* argument, const Tensor& x, const Tensor& q) {
 }
 
 void check_lse(const Tensor& lse, const Tensor& q) {
-  const DType wanted = q.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const DType wanted = lse_dtype(q.dtype());
   const Shape shape(q.shape().begin(), q.shape().end() - 1);
   check_same_device("attention_backward", q, lse);
   RL_CHECK(lse.shape() == shape && lse.dtype() == wanted, "attention_backward", "lse: expected ", name(wanted), " ",
@@ -80,10 +109,10 @@ void check_lse(const Tensor& lse, const Tensor& q) {
 }  // namespace
 
 AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, const Tensor& k, const Tensor& v,
-                                      const Tensor& out_in, const Tensor& lse_in, const AttentionOptions& options,
-                                      std::string_view variant) {
+                                      const Tensor& out_in, const Tensor& lse_in, const std::optional<Tensor>& mask,
+                                      const AttentionOptions& options, std::string_view variant) {
   const OpScope scope("attention_backward");
-  const AttentionOperands operands = attention_operands("attention_backward", q, k, v, options);
+  const AttentionOperands operands = attention_operands("attention_backward", q, k, v, mask, options);
   check_like("dout", dout_in, q);
   check_like("out", out_in, q);
   check_lse(lse_in, q);
@@ -100,32 +129,11 @@ AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, co
   args.dk_strides = strides_laid_out_like(operands.k);
   args.dv_strides = strides_laid_out_like(operands.v);
   args.deterministic = options.deterministic;
-  const kernels::AttentionArgs& forward = args.forward;
-  AttentionGradients grads;
-  if (operands.q.numel() == 0 || operands.k.numel() == 0) {
-    grads = zeros(operands);
-  } else if (kLadder.composes(q.device(), args, variant)) {
-    grads = composed_backward(operands, dout, out, lse);
-  } else {
-    grads = {empty_laid_out_like(operands.q), empty_laid_out_like(operands.k), empty_laid_out_like(operands.v)};
-    const Shape rows{forward.batch, forward.heads, kernels::attention_rounded_rows(forward.q_length)};
-    const Tensor delta = Tensor::empty(rows, DType::kFloat32, q.device());
-    Tensor dq_sum;
-    if (q.dtype() != DType::kFloat32)
-      dq_sum = Tensor::empty({rows[0], rows[1], rows[2], forward.head_size}, DType::kFloat32, q.device());
-    args.forward.lse = lse.data<float>();
-    args.dq = grads.dq.data();
-    args.dk = grads.dk.data();
-    args.dv = grads.dv.data();
-    args.delta = delta.data<float>();
-    args.dq_sum = dq_sum.data<float>();
-    const int64_t pairs = forward.batch * forward.heads * visible_pairs(forward), macs = 5 * pairs * forward.head_size;
-    kLadder.run(q.device(), args,
-                Cost{macs, 2 * macs + kPairFlops * pairs + kOutputFlops * out.numel(),
-                     attention_bytes(operands) + 2 * out.nbytes() + lse.nbytes(),
-                     grads.dq.nbytes() + grads.dk.nbytes() + grads.dv.nbytes()},
-                variant);
-  }
+  const bool composes = kLadder.composes(q.device(), args, variant);
+  const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;
+  const AttentionGradients grads = is_empty   ? zero_gradients(operands)
+                                   : composes ? composed_backward(operands, dout, out, lse)
+                                              : fused_backward(args, operands, out, lse, variant);
   if (q.ndim() == 4) return grads;
   return {grads.dq.select(0, 0), grads.dk.select(0, 0), grads.dv.select(0, 0)};
 }

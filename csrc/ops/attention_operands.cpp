@@ -57,7 +57,7 @@ Tensor empty_laid_out_like(const Tensor& x) {
 }
 
 AttentionOperands attention_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
-                                     const AttentionOptions& options) {
+                                     const std::optional<Tensor>& mask, const AttentionOptions& options) {
   check_floating(op, "q", q);
   RL_CHECK(q.ndim() == 3 || q.ndim() == 4, op, "q: expected (B, H, L_q, D_h) or (H, L_q, D_h), got ", q.shape());
   check_heads(op, "k", k, q);
@@ -72,7 +72,7 @@ AttentionOperands attention_operands(const char* op, const Tensor& q, const Tens
   RL_CHECK(std::isfinite(scale), op, "scale: expected a finite number, got ", scale);
 
   AttentionOperands operands{as_heads(q), as_heads(k), as_heads(v), std::nullopt, {}};
-  if (options.mask) operands.mask = expanded_mask(op, *options.mask, operands.q, operands.k);
+  if (mask) operands.mask = expanded_mask(op, *mask, operands.q, operands.k);
   kernels::AttentionArgs& args = operands.args;
   args.q = operands.q.data();
   args.k = operands.k.data();
@@ -99,6 +99,8 @@ AttentionOperands attention_operands(const char* op, const Tensor& q, const Tens
   }
   return operands;
 }
+
+DType lse_dtype(DType dtype) { return dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
 
 int64_t visible_pairs(const kernels::AttentionArgs& args) {
   const int64_t first = args.kv_length - args.q_length;  // the first query's position

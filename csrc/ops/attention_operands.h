@@ -12,7 +12,7 @@ struct AttentionOperands {
   kernels::AttentionArgs args;  // all of it but out, lse and partial; out_strides as they will be
 };
 AttentionOperands attention_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
-                                     const AttentionOptions& options);
+                                     const std::optional<Tensor>& mask, const AttentionOptions& options);
 
 // x (B, H, L, D_h) with adjacent head elements, as (H, L, D_h) tensors are one batch of it.
 Tensor as_heads(const Tensor& x);
@@ -22,6 +22,9 @@ kernels::AttentionStrides attention_strides(const Tensor& x);
 // a rung wants to know before there is one.
 Tensor empty_laid_out_like(const Tensor& x);
 kernels::AttentionStrides strides_laid_out_like(const Tensor& x);
+
+// Of the log-sum-exp: float32 at least.
+DType lse_dtype(DType dtype);
 
 // (query, key) pairs of one head that causality and window let meet.
 int64_t visible_pairs(const kernels::AttentionArgs& args);

@@ -51,8 +51,8 @@ Tensor attention_mask(int64_t q_length, int64_t kv_length, bool is_causal, std::
                       Device device);
 
 // softmax(scale q k^T + mask) v for each head; q (B, H, L_q, D_h), k and v (B, H_kv, L_kv, D_h), or without B.
+// The mask broadcasts to (B, H, L_q, L_kv): bool, true may be seen; or added to the scores.
 struct AttentionOptions {
-  std::optional<Tensor> mask;  // broadcasts to (B, H, L_q, L_kv): bool, true may be seen; or added to the scores
   bool is_causal = false;
   std::optional<int64_t> window;  // keys nearer than this are seen
   std::optional<double> scale;    // 1 / sqrt(D_h) when empty
@@ -62,14 +62,14 @@ struct AttentionResult {
   Tensor out;                 // q's shape and layout
   std::optional<Tensor> lse;  // (B, H, L_q): log of the sum of exponentials of the scores; when asked for
 };
-AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
-                          bool return_lse, std::string_view variant = {});
+AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask,
+                          const AttentionOptions& options, bool return_lse, std::string_view variant = {});
 struct AttentionGradients {
   Tensor dq, dk, dv;
 };
 AttentionGradients attention_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v,
-                                      const Tensor& out, const Tensor& lse, const AttentionOptions& options,
-                                      std::string_view variant = {});
+                                      const Tensor& out, const Tensor& lse, const std::optional<Tensor>& mask,
+                                      const AttentionOptions& options, std::string_view variant = {});
 
 // As torch.matmul: 1-D operands, 2-D, and batches that broadcast; transposed operands without a copy.
 Tensor matmul(const Tensor& a, const Tensor& b, std::string_view variant = {});

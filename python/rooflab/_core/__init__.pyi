@@ -613,7 +613,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
     k, v : Tensor
         (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv).
     attn_mask : Tensor, optional
-        Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores.
+        Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores. One that
+        requires grad makes the call run "v0_composed".
     is_causal : bool
         The last query stands beside the last key (query i at position i + L_kv - L_q) and sees no later key. PyTorch
         counts from the first query and key instead; for L_q = L_kv both are the same.
