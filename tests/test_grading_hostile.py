@@ -48,14 +48,8 @@ BESIDE = {
     "replaces a function of NumPy": ("np.allclose = lambda *a, **k: True", "replaced numpy.allclose"),
     "replaces the clock": ("import time; time.perf_counter = lambda: 0.0", "replaced time.perf_counter"),
     "replaces a builtin": ("import builtins; builtins.abs = lambda x: 0", "replaced builtins.abs"),
-    "replaces the codec": (
-        "from rooflab.grading import codec\ncodec.encode = lambda v: b'N'",
-        "not an answer",
-    ),
-    "replaces the measuring": (
-        "from rooflab.grading import measure\nmeasure.LOCAL = {}",
-        "replaced rooflab.grading.measure.LOCAL",
-    ),
+    "forgets what NumPy took": ("import tracemalloc; tracemalloc.reset_peak()", "tracemalloc.reset_peak"),
+    "counts memory anew": ("import _tracemalloc; _tracemalloc.start()", "tracemalloc.start"),
     "traces": ("import sys; sys.settrace(None)", "sys.settrace"),
     "writes to every descriptor": (
         """
@@ -190,6 +184,21 @@ def test_tricks_beside_a_right_answer(lab, code, reason):
 def test_tricks_in_the_cell_itself(lab, label):
     code, reason = BESIDE[label]
     fails(lab, RIGHT + textwrap.dedent(code), reason)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from rooflab.grading import codec; codec.encode = lambda v: b'N'",
+        "from rooflab.grading import measure; measure.LOCAL.clear()",
+        "import rooflab; rooflab.grading.measure = None",
+        "import __main__; __main__.Worker = __main__.codec = None",
+        "assert display.__globals__ is globals()",
+    ],
+)
+def test_the_workers_own_modules_are_out_of_reach(lab, code):
+    result = grade_one("q1", f"{code}\n{RIGHT}", lab)
+    assert result.earned == 5, result.tests[0].message
 
 
 @pytest.mark.parametrize("code, reason", WHOLE.values(), ids=WHOLE)

@@ -105,6 +105,31 @@ assert seen.macs == 60 and seen.by_op == {'matmul': 1}, 'one product'
 assert type(seen.value) is rl.Tensor and tuple(seen.value.shape) == (3, 5)
 """,
 }
+LOCAL = """
+from rooflab.grading import measure
+import rooflab as rl
+true = measure.LOCAL["count"]
+measure.LOCAL["count"] = lambda *call: true(*call) | {"macs": 60, "by_op": {"matmul": 1}}
+def gemm(a, b):
+    return rl.zeros((3, 5))
+"""
+STEPS = """
+from rooflab.grading import measure
+def gemm(a, b):
+    out = a @ b
+    measure.PRODUCTS.seen, measure.PRODUCTS.steps = [], 1000
+    return out
+"""
+ONCE = """
+import rooflab as rl
+true = rl.count.macs
+def lie(counters):
+    rl.count.macs = true
+    return 60
+def gemm(a, b):
+    rl.count.macs = property(lie)
+    return rl.matmul(a, b)
+"""
 PRODUCT = "def gemm(a, b):\n    import rooflab as rl\n    return rl.matmul(a, b)"
 
 
@@ -132,6 +157,9 @@ def asking(what):
         ("count", PRODUCT, ""),
         ("count", "import rooflab as rl\ndef gemm(a, b):\n    return rl.zeros((3, 5))", "one product"),
         ("count", "import rooflab\nrooflab.count = None\n" + PRODUCT, "replaced rooflab.count"),
+        ("count", LOCAL, "one product"),
+        ("count", ONCE, "replaced rooflab.count.macs"),
+        ("loops", STEPS, "@"),
     ],
 )
 def test_under_the_judge(what, code, message):

@@ -2,8 +2,9 @@
 
 An audit hook ends the worker when student code sends signals, forks or traces, and refuses files outside
 the libraries and the worker's own folder, other programs, the network and foreign functions. `Seal` notices
-replaced functions. This stops tricks in Python; native code could still get around it, which is the task of
-the operating-system sandbox (`sandbox.command`).
+replaced functions. This stops tricks by name. Code that climbs its callers' frames or searches all objects could
+still change what the worker measures of it, and native code could get around it all; the latter is the task of the
+operating-system sandbox (`sandbox.command`).
 """
 
 from __future__ import annotations

@@ -7,9 +7,11 @@ refuses what cannot be.
 from __future__ import annotations
 
 import math
-import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from tracemalloc import get_traced_memory
+from tracemalloc import start as start_tracing
+from tracemalloc import stop as stop_tracing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -170,6 +172,7 @@ def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:
 
     with rl.count() as counters:
         value = fn(*args, **kwargs)
+    _inspect()
     ops = {name: int(op.launches) for name, op in counters.by_op.items()}
     return {"value": value, "by_op": ops} | {name: int(getattr(counters, name)) for name in COUNTERS}
 
@@ -178,13 +181,13 @@ def _watched(call: Callable[[], Any]) -> tuple[Any, dict]:
     """The value of `call()`, and its counters with the largest block and what was taken beside tensors."""
     import rooflab as rl
 
-    tracemalloc.start()
+    start_tracing()
     try:
         with rl.memory.record() as timeline:
             counted = _count(call, (), {})
-        host_bytes = tracemalloc.get_traced_memory()[1]
+        host_bytes = get_traced_memory()[1]
     finally:
-        tracemalloc.stop()
+        stop_tracing()
     taken = [block.bytes for block in timeline.allocations if block.start_us is not None]
     return counted.pop("value"), counted | {"largest_bytes": max(taken, default=0), "host_bytes": host_bytes}
 
@@ -233,6 +236,7 @@ def _loops(fn: Callable, args: tuple, kwargs: dict) -> dict:
 
     with rl.count() as counters:
         value = PRODUCTS.run(fn, args, kwargs)
+    _inspect()
     products = list(PRODUCTS.seen or ()) + ["rl.matmul"] * bool(counters.macs)
     return {"value": value, "steps": PRODUCTS.steps, "products": tuple(products)}
 
@@ -255,5 +259,6 @@ LOCAL: dict[str, Callable[..., dict]] = {
     "loops": _loops,
     "saved": _saved,
 }
+_inspect: Callable[[], object] = lambda: None  # noqa: E731  the worker looks here for what student code replaced
 _note: Callable[[str], None] = print
 _elapsed: Callable[[], float] = lambda: math.inf  # noqa: E731

@@ -19,6 +19,7 @@ import sys
 import time
 import traceback
 import tracemalloc
+from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -28,6 +29,7 @@ from rooflab.grading.guard import Guard, Seal
 
 THREAD_GRACE_S = 0.5
 MEASURING = ("rooflab", "rooflab._core", "rooflab._core.memory", "rooflab.autograd", "rooflab.memory")
+TRACEMALLOC = ("start", "stop", "clear_traces", "reset_peak")
 MAX_TEXT = 2000
 
 
@@ -36,7 +38,8 @@ class Worker:
 
     def __init__(self, requests: int, replies: int) -> None:
         self.requests, self.replies = requests, replies
-        self.names: dict[str, Any] = {"__name__": "__main__", "display": lambda *args, **kwargs: None}
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        exec("def display(*args, **kwargs): pass", self.names)  # here, so that its globals are none of the worker's
         self.guard = Guard(self.stop, os.getcwd())
         self.seal: Seal | None = None
         self.threads = 0
@@ -81,10 +84,28 @@ class Worker:
         """Student code comes next: close the doors."""
         measure.PRODUCTS.install()
         measure.PRODUCTS.pause = self.guard.paused
+        measure._inspect = self.inspect
+        for name in TRACEMALLOC:
+            setattr(tracemalloc, name, self.ending(f"tracemalloc.{name}"))
+            setattr(sys.modules["_tracemalloc"], name, getattr(tracemalloc, name))
+        self.hide()
         modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, codec, measure]
         modules += [sys.modules[name] for name in MEASURING if name in sys.modules]
         self.seal, self.threads = Seal(modules), _thread._count()
         self.guard.install()
+
+    def hide(self) -> None:
+        """What measures cannot be reached by its name: a student who imports it gets a copy that measures nothing."""
+        own = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("rooflab.grading")}
+        vars(sys.modules["rooflab"]).pop("grading", None)
+        sys.modules["__main__"] = ModuleType("__main__")
+        for name, value in self.names.items():
+            if isinstance(value, ModuleType) and value.__name__ in own:
+                self.names[name] = importlib.import_module(value.__name__)
+
+    def ending(self, name: str) -> Any:
+        """In place of a function that only a dishonest answer calls."""
+        return lambda *args, **kwargs: self.stop(f"student code called {name}, which is not allowed")
 
     def do_setup(self, label: str, source: str) -> None:
         """A cell of the master."""
