@@ -71,11 +71,11 @@ def _rotating(fn: Callable, sets: list[tuple], kwargs: dict) -> Callable[[], obj
 
 
 def _rungs(spec, sets, cost, kwargs, device, every_rung) -> dict[str, Callable[[], object]]:
-    """The rungs that take this case, but for those that are slow by their nature."""
+    """The rungs that take this case, fastest first, but for those below it that are slow by their nature."""
     found = {}
     for rung in rl.variants(spec.name, device) if spec.name in rl.ops() else []:
         slow = rung.name.startswith(("v0_", "v1_")) and (cost.flops > _SLOW_FLOPS[device] or cost.macs == 0)
-        if slow and not every_rung:
+        if found and slow and not every_rung:
             continue
         call = _rotating(spec.fn, sets, {**kwargs, "variant": rung.name})
         try:
