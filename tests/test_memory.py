@@ -178,6 +178,15 @@ def test_the_page_stands_alone_and_holds_every_block(a, tmp_path):
     assert "exp &amp; &lt;co&gt;" in text and "<co>" not in text
 
 
+def test_a_title_is_text_and_not_a_place_for_data(tmp_path):
+    with rl.memory.record() as timeline:
+        kept = rl.empty(10)
+    timeline.save_html(tmp_path / "memory.html", title="%DATA% of 100 %SUMMARY%")
+    text = (tmp_path / "memory.html").read_text()
+    assert text.count("%DATA% of 100 %SUMMARY%") == 2 and text.count('"blocks":') == 1
+    assert f"at the end {kept.nbytes} B above it; 1 event in" in text
+
+
 def layout(blocks, steps):
     from rooflab.memory_page import stack
 

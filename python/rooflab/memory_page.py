@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -21,9 +22,8 @@ def page(timeline: Timeline, title: str) -> str:
     """The whole file, as text."""
     template = files(__package__).joinpath("memory_page.html").read_text(encoding="utf-8")
     data = json.dumps(_data(timeline), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    for mark, text in (("TITLE", html.escape(title)), ("SUMMARY", html.escape(_summary(timeline))), ("DATA", data)):
-        template = template.replace(f"%{mark}%", text)
-    return template
+    texts = {"TITLE": html.escape(title), "SUMMARY": html.escape(_summary(timeline)), "DATA": data}
+    return re.sub("%(TITLE|SUMMARY|DATA)%", lambda mark: texts[mark[1]], template)
 
 
 def _summary(timeline: Timeline) -> str:
@@ -31,7 +31,8 @@ def _summary(timeline: Timeline) -> str:
         human(value, "B") for value in (timeline.peak_bytes, timeline.resident_bytes, timeline.retained_bytes)
     )
     count, duration = len(timeline.events), human(timeline.duration_us, "us")
-    return f"Peak {peak} above {resident} held before; {retained} still held at the end; {count} events in {duration}."
+    counted = f"{count} event{'' if count == 1 else 's'} in {duration}"
+    return f"Peak {peak} above the {resident} held before; at the end {retained} above it; {counted}."
 
 
 def _data(timeline: Timeline) -> dict:
@@ -67,7 +68,7 @@ def _data(timeline: Timeline) -> dict:
         "peak": timeline.peak_bytes,
         "blocks": blocks,
         "hidden": len(spans) - len(shown),
-        "holders": {"op": timeline.by_op(), "range": timeline.by_range()},
+        "holders": {"op": list(timeline.by_op().items()), "range": list(timeline.by_range().items())},
         "colors": COLORS[:-1],
         "other": GREY,
     }
