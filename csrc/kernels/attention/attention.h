@@ -6,10 +6,11 @@
 // p, a window of w those with |p - j| < w.
 //
 // FLOPs: 4 D_h + 5 for each (query, key) pair that causality and window allow: two products and softmax's 5.
-// Compulsory bytes: q, k, v, mask and out once, lse once when asked for.
+// Compulsory bytes: q, k, v, mask and out once, lse once when asked for. In 16 bits a byte of K or V meets one
+// FLOP for each of the L_q H / H_kv query rows that share it: compute binds from some hundred rows on, memory in
+// decode.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "core/device.h"
@@ -55,27 +56,16 @@ ROOFLAB_HOST_DEVICE KeyRange visible_keys(int64_t i, int64_t q_length, int64_t k
   return {begin, end < begin ? begin : end};
 }
 
+// Rungs that work in base 2 raise lower finite scores to this: times log2(e) the lowest float would be -inf, and a mask
+// made of it would hide keys.
+inline constexpr float kAttentionLowestScore = -2e38f;
+
 // Few queries over many keys are split over the keys: attention_splits parts for each key head, the same on every
 // device.
 inline constexpr int64_t kAttentionSplitRows = 64;    // the most query rows (L_q * H / H_kv) of a split rung
 inline constexpr int64_t kAttentionSplitParts = 264;  // parts at work at a time: two for each multiprocessor of an H200
 inline constexpr int64_t kAttentionSplitKeys = 64;    // the fewest keys of a part
-inline int64_t attention_splits(const AttentionArgs& args) {
-  if (args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) > kAttentionSplitRows) return 1;
-  const auto range = [&](int64_t query) {
-    return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);
-  };
-  const int64_t most = (range(args.q_length - 1).end - range(0).begin) / kAttentionSplitKeys;
-  const int64_t sharing = std::max<int64_t>(args.batch * args.kv_heads, 1);
-  // As many as work at a time, or a few more where the last turn would leave over an eighth of all turns' room empty.
-  const auto wasteful = [&](int64_t splits) {
-    const int64_t room = (sharing * splits + kAttentionSplitParts - 1) / kAttentionSplitParts * kAttentionSplitParts;
-    return sharing * splits < room - room / 8;
-  };
-  int64_t splits = std::max<int64_t>(kAttentionSplitParts / sharing, 1);
-  while (splits < most && wasteful(splits)) ++splits;
-  return std::max<int64_t>(std::min(splits, most), 1);
-}
+int64_t attention_splits(const AttentionArgs&);
 // Each part leaves a row of D_h sums, its maximum and its sum of exponentials.
 inline int64_t attention_partial_floats(const AttentionArgs& args) {
   const int64_t splits = attention_splits(args);

@@ -1,6 +1,7 @@
 // attention_backward_cpu_v1_flash: the backward pass of FlashAttention-2 (Dao 2023, algorithm 2) in plain loops on one
 // thread. Each tile of probabilities is computed anew from q, k and the saved log-sum-exp; keys run outside, so dK and
 // dV of a tile stay at hand while the queries pass, and dQ collects a little from every tile of keys.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>

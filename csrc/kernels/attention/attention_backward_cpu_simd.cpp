@@ -29,15 +29,15 @@ class FlashBackward {
 
     FlashBackward layout(args, nullptr, nullptr, parts);
     const int64_t part_floats = round_up(rows * forward.head_size, 16);
-    float* sums = static_cast<float*>(cpu_scratch(((parts - 1) * part_floats + threads * layout.floats_) * 4));
+    float* sums = static_cast<float*>(cpu_scratch(((parts - 1) * part_floats + threads * layout.scratch_.floats) * 4));
     float* scratch = sums + (parts - 1) * part_floats;
     parallel_for(rows, larger(1, parts_of(rows, threads)), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) layout.start_query(row);
     });
     parallel_for_dynamic(tasks * parts, threads, [&](int64_t task, int64_t thread) {
       const int64_t part = task % parts, head = task / parts;
-      FlashBackward worker(args, scratch + thread * layout.floats_, part ? sums + (part - 1) * part_floats : nullptr,
-                           parts);
+      FlashBackward worker(args, scratch + thread * layout.scratch_.floats,
+                           part ? sums + (part - 1) * part_floats : nullptr, parts);
       for (int64_t block = part; block < blocks; block += parts)
         worker.key_block(head / forward.kv_heads, head % forward.kv_heads, block * kKeys, block == part);
     });
@@ -58,19 +58,15 @@ class FlashBackward {
         d_h_(f_.head_size),
         d_pitch_(round_up(d_h_, 16) + 16),
         dq_sums_(dq_sums),
-        parts_(parts) {
-    const auto take = [&](int64_t floats) {
-      float* taken = scratch ? scratch + floats_ : nullptr;
-      floats_ += round_up(floats, 16);
-      return taken;
-    };
-    for (float** panels : {&k_, &v_, &dk_, &dv_}) *panels = take(kKeys * d_h_);
-    k_rows_ = take(kKeys * d_pitch_);
-    q_rows_ = take(kRows * d_pitch_);
-    dout_rows_ = take(kRows * d_pitch_);
-    p_ = take(kRows * kPitch);
-    ds_ = take(kRows * kPitch);
-    rows_ = take(kWidth * d_h_);
+        parts_(parts),
+        scratch_{scratch} {
+    for (float** panels : {&k_, &v_, &dk_, &dv_}) *panels = scratch_.take(kKeys * d_h_);
+    k_rows_ = scratch_.take(kKeys * d_pitch_);
+    q_rows_ = scratch_.take(kRows * d_pitch_);
+    dout_rows_ = scratch_.take(kRows * d_pitch_);
+    p_ = scratch_.take(kRows * kPitch);
+    ds_ = scratch_.take(kRows * kPitch);
+    rows_ = scratch_.take(kWidth * d_h_);
   }
 
   static const T* at(const void* p, const AttentionStrides& strides, int64_t b, int64_t head, int64_t token) {
@@ -233,7 +229,7 @@ class FlashBackward {
     const float* lse = f_.lse + head * f_.q_length + i;
     const float* delta = args_.delta + head * attention_rounded_rows(f_.q_length) + i;
     for (int64_t r = 0; r < rows; ++r) {
-      const float shift = lse[r] == -kInfinity ? kInfinity : lse[r] * kLog2E;  // no key seen: all probabilities are 0
+      const float shift = shift_of(lse[r]);
       for (int v = 0; v < kVectors; ++v) {
         NativeFloat score, dp;
         read(p + r * kPitch + v * kLanes, score);
@@ -257,7 +253,7 @@ class FlashBackward {
   const int64_t d_h_, d_pitch_;
   float* const dq_sums_;  // of this part, (B, H, L_q, D_h); null: dq or dq_sum
   const int64_t parts_;
-  int64_t floats_ = 0;                    // of scratch
+  Scratch scratch_;
   float *k_, *v_, *dk_, *dv_;             // panels, (D_h, kWidth) each
   float *k_rows_, *q_rows_, *dout_rows_;  // rows of d_pitch_
   float *p_, *ds_;                        // rows of kPitch
@@ -267,11 +263,7 @@ class FlashBackward {
 }  // namespace
 
 void attention_backward_cpu_v2_flash_simd(const AttentionBackwardArgs& args, Stream) {
-  switch (args.forward.dtype) {
-    case DType::kFloat32: return FlashBackward<float>::run(args);
-    case DType::kFloat16: return FlashBackward<Half>::run(args);
-    default: return FlashBackward<BFloat16>::run(args);
-  }
+  with_element(args.forward.dtype, [&]<class T>() { FlashBackward<T>::run(args); });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

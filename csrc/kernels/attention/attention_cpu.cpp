@@ -1,6 +1,7 @@
 // attention_cpu_v1_flash: the forward pass of FlashAttention-2 (Dao 2023, algorithm 1) in plain loops on one thread.
 // Only a tile of scores exists at a time; beside it each query keeps its running maximum m, the sum l of exp(score - m)
 // and the weighted sum O of values. Tiles that no query of the block may see are never visited.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -103,6 +104,23 @@ void flash(const AttentionArgs& args) {
 }
 
 }  // namespace
+
+int64_t attention_splits(const AttentionArgs& args) {
+  if (args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) > kAttentionSplitRows) return 1;
+  const auto range = [&](int64_t query) {
+    return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);
+  };
+  const int64_t most = (range(args.q_length - 1).end - range(0).begin) / kAttentionSplitKeys;
+  const int64_t sharing = std::max<int64_t>(args.batch * args.kv_heads, 1);
+  // As many as work at a time, or a few more where the last turn would leave over an eighth of all turns' room empty.
+  const auto wasteful = [&](int64_t splits) {
+    const int64_t room = (sharing * splits + kAttentionSplitParts - 1) / kAttentionSplitParts * kAttentionSplitParts;
+    return sharing * splits < room - room / 8;
+  };
+  int64_t splits = std::max<int64_t>(kAttentionSplitParts / sharing, 1);
+  while (splits < most && wasteful(splits)) ++splits;
+  return std::max<int64_t>(std::min(splits, most), 1);
+}
 
 void attention_cpu_v1_flash(const AttentionArgs& args, Stream) {
   switch (args.dtype) {

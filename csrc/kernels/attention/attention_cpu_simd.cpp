@@ -25,11 +25,11 @@ class FlashForward {
     while (queries > kWidth && heads * parts_of(args.q_length, queries) < 4 * threads) queries /= 2;
     const int64_t blocks = parts_of(args.q_length, queries);
     const FlashForward layout(args, queries, nullptr);
-    float* scratch = static_cast<float*>(cpu_scratch(threads * layout.floats_ * 4));
+    float* scratch = static_cast<float*>(cpu_scratch(threads * layout.scratch_.floats * 4));
     parallel_for_dynamic(heads * blocks, threads, [&](int64_t task, int64_t thread) {
       // Under a causal mask the last blocks have the most keys: they go first, so that the threads end together.
       const int64_t head = task / blocks, i0 = (blocks - 1 - task % blocks) * queries;
-      FlashForward(args, queries, scratch + thread * layout.floats_)
+      FlashForward(args, queries, scratch + thread * layout.scratch_.floats)
           .block(head / args.heads, head % args.heads, i0, smaller(queries, args.q_length - i0));
     });
   }
@@ -38,22 +38,17 @@ class FlashForward {
   static constexpr int64_t kQueries = kNativeBytes == 64 ? 256 : 128, kKeys = kQueries;
 
   FlashForward(const AttentionArgs& args, int64_t queries, float* scratch)
-      : args_(args), d_h_(args.head_size), d_pitch_(round_up(d_h_, 16) + 16) {
-    const auto take = [&](int64_t floats) {
-      float* taken = scratch ? scratch + floats_ : nullptr;
-      floats_ += round_up(floats, 16);
-      return taken;
-    };
-    q_ = take(queries * d_h_);
-    o_ = take(queries * d_h_);
-    k_ = take(kKeys * d_pitch_);
-    v_ = take(kKeys * d_pitch_);
-    rows_ = take(kWidth * d_h_);
-    scores_ = take(kKeys * kWidth);
-    bias_ = take(args.mask ? kKeys * kWidth : 0);
-    bias_rows_ = take(args.mask ? kKeys * kWidth : 0);
-    maximum_ = take(queries);
-    sum_ = take(queries);
+      : args_(args), d_h_(args.head_size), d_pitch_(round_up(d_h_, 16) + 16), scratch_{scratch} {
+    q_ = scratch_.take(queries * d_h_);
+    o_ = scratch_.take(queries * d_h_);
+    k_ = scratch_.take(kKeys * d_pitch_);
+    v_ = scratch_.take(kKeys * d_pitch_);
+    rows_ = scratch_.take(kWidth * d_h_);
+    scores_ = scratch_.take(kKeys * kWidth);
+    bias_ = scratch_.take(args.mask ? kKeys * kWidth : 0);
+    bias_rows_ = scratch_.take(args.mask ? kKeys * kWidth : 0);
+    maximum_ = scratch_.take(queries);
+    sum_ = scratch_.take(queries);
   }
 
   KeyRange visible(int64_t i) const {
@@ -211,10 +206,10 @@ class FlashForward {
 
   const AttentionArgs& args_;
   const int64_t d_h_, d_pitch_;
-  int64_t floats_ = 0;  // of scratch
-  float *q_, *o_;       // panels: (D_h, kWidth) each
-  float *k_, *v_;       // a tile, in rows of d_pitch_
-  float* rows_;         // a panel's rows on their way in and out
+  Scratch scratch_;
+  float *q_, *o_;  // panels: (D_h, kWidth) each
+  float *k_, *v_;  // a tile, in rows of d_pitch_
+  float* rows_;    // a panel's rows on their way in and out
   float *scores_, *bias_, *bias_rows_;
   float *maximum_, *sum_;
   int64_t mask_at_ = 0;
@@ -223,11 +218,7 @@ class FlashForward {
 }  // namespace
 
 void attention_cpu_v2_flash_simd(const AttentionArgs& args, Stream) {
-  switch (args.dtype) {
-    case DType::kFloat32: return FlashForward<float>::run(args);
-    case DType::kFloat16: return FlashForward<Half>::run(args);
-    default: return FlashForward<BFloat16>::run(args);
-  }
+  with_element(args.dtype, [&]<class T>() { FlashForward<T>::run(args); });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -49,9 +49,9 @@ class SplitAttention {
     const int64_t threads = larger(1, smaller(usable_threads(), bytes >> 17));  // 128 KiB make a thread worth waking
     const int64_t parts = smaller(attention_splits(args), larger(1, parts_of(4 * threads, heads)));
     const SplitAttention layout(args, nullptr);
-    float* scratch = static_cast<float*>(cpu_scratch(threads * layout.floats_ * 4));
+    float* scratch = static_cast<float*>(cpu_scratch(threads * layout.scratch_.floats * 4));
     parallel_for_dynamic(heads * parts, threads, [&](int64_t task, int64_t thread) {
-      SplitAttention(args, scratch + thread * layout.floats_).part(task / parts, task % parts, parts);
+      SplitAttention(args, scratch + thread * layout.scratch_.floats).part(task / parts, task % parts, parts);
     });
     parallel_for(rows, larger(1, parts_of(rows, threads)), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) layout.join(row, parts);
@@ -66,18 +66,14 @@ class SplitAttention {
         d_h_(args.head_size),
         d_pitch_(round_up(d_h_, kWidth) + 16),
         group_(args.heads / args.kv_heads),
-        rows_(group_ * args.q_length) {
-    const auto take = [&](int64_t floats) {
-      float* taken = scratch ? scratch + floats_ : nullptr;
-      floats_ += round_up(floats, 16);
-      return taken;
-    };
-    q_ = take(rows_ * d_pitch_);
-    o_ = take(rows_ * d_pitch_);
-    v_ = take(kKeys * d_pitch_);
-    p_ = take(rows_ * kPitch);
-    maximum_ = take(rows_);
-    sum_ = take(rows_);
+        rows_(group_ * args.q_length),
+        scratch_{scratch} {
+    q_ = scratch_.take(rows_ * d_pitch_);
+    o_ = scratch_.take(rows_ * d_pitch_);
+    v_ = scratch_.take(kKeys * d_pitch_);
+    p_ = scratch_.take(rows_ * kPitch);
+    maximum_ = scratch_.take(rows_);
+    sum_ = scratch_.take(rows_);
   }
 
   // Row r of a key head: query r % L_q of the head's r / L_q-th query head.
@@ -247,21 +243,17 @@ class SplitAttention {
 
   const AttentionArgs& args_;
   const int64_t d_h_, d_pitch_, group_, rows_;
-  int64_t floats_ = 0;  // of scratch
-  float *q_, *o_;       // rows of d_pitch_
-  float* v_;            // a tile of V, in rows of d_pitch_
-  float* p_;            // scores, in rows of kPitch
+  Scratch scratch_;
+  float *q_, *o_;  // rows of d_pitch_
+  float* v_;       // a tile of V, in rows of d_pitch_
+  float* p_;       // scores, in rows of kPitch
   float *maximum_, *sum_;
 };
 
 }  // namespace
 
 void attention_cpu_v3_split_kv(const AttentionArgs& args, Stream) {
-  switch (args.dtype) {
-    case DType::kFloat32: return SplitAttention<float>::run(args);
-    case DType::kFloat16: return SplitAttention<Half>::run(args);
-    default: return SplitAttention<BFloat16>::run(args);
-  }
+  with_element(args.dtype, [&]<class T>() { SplitAttention<T>::run(args); });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

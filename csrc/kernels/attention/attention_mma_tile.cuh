@@ -124,9 +124,6 @@ __device__ __forceinline__ float exp2_approximate(float x) {
 // Scores are kept as the product gives them as long as they may be: then one multiply-add scales them and subtracts the
 // maximum. An added mask, or a scale that would reverse their order, is applied first.
 struct ScoreUnit {
-  // The lowest score but -inf, so that none overflows in base 2.
-  static constexpr float kLowest = -2e38f;
-
   __device__ explicit ScoreUnit(const AttentionArgs& args)
       : scale(args.scale),
         scaled_first((args.mask != nullptr && !args.mask_is_bool) || !(args.scale > 0)),
@@ -143,14 +140,14 @@ __device__ __forceinline__ float explicitly_masked(float score, int query, int k
                                                    const Visibility& visibility, const ExplicitMask<T>& mask) {
   if (unit.scaled_first) score *= unit.scale;
   if (query < visibility.q_length && key < visibility.kv_length) score = mask.apply(score, query, key);
-  return score < ScoreUnit::kLowest && score != -INFINITY ? ScoreUnit::kLowest : score;
+  return score < kAttentionLowestScore && score != -INFINITY ? kAttentionLowestScore : score;
 }
 
 // What to subtract from a score of the backward before it becomes a weight, from a query's lse. All weights of a query
 // that sees no key are 0.
 __device__ __forceinline__ float shift_of(float lse) {
   if (lse == -INFINITY) return INFINITY;
-  return (lse < ScoreUnit::kLowest ? ScoreUnit::kLowest : lse) * kLog2E;
+  return (lse < kAttentionLowestScore ? kAttentionLowestScore : lse) * kLog2E;
 }
 
 // score[i][n][e] = f(i, n, e, score[i][n][e]) for all, by a loop that stays a loop: unrolled, it would want more

@@ -20,6 +20,28 @@ inline int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
 inline int64_t parts_of(int64_t total, int64_t limit) { return (total + limit - 1) / limit; }
 inline int64_t round_up(int64_t x, int64_t multiple) { return parts_of(x, multiple) * multiple; }
 
+// Deals out a worker's memory, each part from a cache line on; without memory it only counts.
+struct Scratch {
+  float* data;
+  int64_t floats = 0;
+
+  float* take(int64_t count) {
+    float* taken = data ? data + floats : nullptr;
+    floats += round_up(count, 16);
+    return taken;
+  }
+};
+
+// Calls f.operator()<T>() for the type of the elements, of which float64 is none.
+template <class F>
+ROOFLAB_INLINE void with_element(DType dtype, F f) {
+  switch (dtype) {
+    case DType::kFloat32: return f.template operator()<float>();
+    case DType::kFloat16: return f.template operator()<Half>();
+    default: return f.template operator()<BFloat16>();
+  }
+}
+
 // One row of sums.
 struct Row {
   NativeFloat vector[kVectors];
@@ -27,9 +49,9 @@ struct Row {
   ROOFLAB_INLINE const NativeFloat& operator[](int64_t v) const { return vector[v]; }
 };
 
-// 2^x for x <= 0, to 2 ulp, and 0 for x <= -127, -inf too; NaN stays. A polynomial on [-1/2, 1/2], fitted by weighted
-// minimax, whose exponent is then moved: that of 2^0 = 1 moved by -127 leaves all bits 0. The compiler would fetch the
-// constants anew in every step of a loop; as an object that it cannot see through they stay in registers.
+// 2^x for x <= 0, to 2 ulp, and 0 for x <= -127, -inf too; NaN stays, whatever its bits. A polynomial on [-1/2, 1/2],
+// fitted by weighted minimax, times a power of two, of which that of -127 is 0. The compiler would fetch the constants
+// anew in every step of a loop; as an object that it cannot see through they stay in registers.
 class Exp2 {
  public:
   ROOFLAB_INLINE Exp2() {
@@ -41,17 +63,17 @@ class Exp2 {
   ROOFLAB_INLINE NativeFloat operator()(NativeFloat x) const {
     const NativeFloat lowest = constants_[0], shifter = constants_[1];
     x = lowest > x ? lowest : x;
-    const NativeFloat shifted = x + shifter;  // rounds to an integer, held in the low bits
+    const NativeFloat shifted = x + shifter;  // rounds to an integer: the low bits hold it, and an exponent's bias
     const NativeFloat r = x - (shifted - shifter);
     NativeFloat p = constants_[2];
     for (int i = 3; i < kConstants; ++i) p = native_fma(p, r, constants_[i]);
-    return (NativeFloat)((NativeInt)p + ((NativeInt)shifted << 23));
+    return p * (NativeFloat)((NativeUint)shifted << 23);
   }
 
  private:
   static constexpr int kConstants = 8;
-  static constexpr float kValues[kConstants] = {-127.0f,       0x1.8p23f,    0.00132647273f, 0.00967151299f,
-                                                0.0555073358f, 0.240222424f, 0.693147004f,   1.0f};
+  static constexpr float kValues[kConstants] = {-127.0f,       0x1.8p23f + 127, 0.00132647273f, 0.00967151299f,
+                                                0.0555073358f, 0.240222424f,    0.693147004f,   1.0f};
   NativeFloat constants_[kConstants];
 };
 
@@ -72,7 +94,7 @@ ROOFLAB_INLINE void convert_row(Y* y, const X* x, int64_t n, float factor = 1) {
   if (i < n) store<Y>(y + i, load<X>(x + i, n - i) * factor, n - i);
 }
 
-// A row of the mask, from element `at` on, as numbers to add to scores.
+// A row of the mask, from element `at` on, as numbers that masked takes.
 template <class T>
 inline void load_mask(const AttentionArgs& args, int64_t at, int64_t keys, float* bias) {
   const int64_t step = args.mask_strides[3];
@@ -80,15 +102,22 @@ inline void load_mask(const AttentionArgs& args, int64_t at, int64_t keys, float
     const char* mask = static_cast<const char*>(args.mask) + at;
     for (int64_t j = 0; j < keys; ++j) bias[j] = mask[j * step] ? 0.0f : -kInfinity;
   } else if (step == 1) {
-    convert_row(bias, static_cast<const T*>(args.mask) + at, keys, kLog2E);
+    convert_row(bias, static_cast<const T*>(args.mask) + at, keys);
   } else {
-    for (int64_t j = 0; j < keys; ++j) bias[j] = element(static_cast<const T*>(args.mask) + at + j * step) * kLog2E;
+    for (int64_t j = 0; j < keys; ++j) bias[j] = element(static_cast<const T*>(args.mask) + at + j * step);
   }
 }
-// score + bias, -inf whatever the score where the bias is.
+// The score of a pair, in units of log 2, with the mask's number added; -inf whatever the score where that is -inf.
 ROOFLAB_INLINE NativeFloat masked(NativeFloat score, NativeFloat bias) {
-  const NativeFloat hidden = NativeFloat{} - kInfinity;
-  return bias == hidden ? hidden : score + bias;
+  const NativeFloat hidden = NativeFloat{} - kInfinity, lowest = NativeFloat{} + kAttentionLowestScore;
+  const NativeFloat raised = lowest > bias ? lowest : bias;
+  return bias == hidden ? hidden : native_fma(raised, NativeFloat{} + kLog2E, score);
+}
+
+// What to subtract from the scores of a query's pairs, from its lse. Where no key was seen all probabilities are 0.
+ROOFLAB_INLINE float shift_of(float lse) {
+  if (lse == -kInfinity) return kInfinity;
+  return (lse < kAttentionLowestScore ? kAttentionLowestScore : lse) * kLog2E;
 }
 
 // Hides from a row of scores the pairs that causality or the window keep apart. `distance` is the query's position less

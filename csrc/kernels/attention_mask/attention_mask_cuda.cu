@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/cuda_check.cuh"
 #include "kernels/attention/attention.h"
 #include "kernels/attention_mask/attention_mask.h"
