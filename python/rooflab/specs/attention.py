@@ -189,25 +189,23 @@ def _bench():
             yield label, "float32", ((1, 4, length, 128),) * 3, {"is_causal": is_causal}
 
 
-def peer_call(torch, backend):
-    """PyTorch's function for attention(q, k, v, is_causal=), held to one of its GPU backends."""
-    kernels = torch.nn.attention
+def peer_calls(torch):
+    """PyTorch's attention(q, k, v, is_causal=) by name: as it chooses itself, and held to one GPU backend each."""
 
     def call(q, k, v, is_causal=False):
-        grouped = q.shape[1] != k.shape[1]
-        with kernels.sdpa_kernel(getattr(kernels.SDPBackend, backend)):
-            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=is_causal, enable_gqa=grouped)
-
-    return call
-
-
-def _peer(torch):
-    def on_cpu_or_any(q, k, v, is_causal=False):
         return torch.nn.functional.scaled_dot_product_attention(
             q, k, v, is_causal=is_causal, enable_gqa=q.shape[1] != k.shape[1]
         )
 
-    return {"torch": on_cpu_or_any} | {f"torch {b.split('_')[0].lower()}": peer_call(torch, b) for b in PEER_BACKENDS}
+    def held_to(backend):
+        def held(*qkv, is_causal=False):
+            with torch.nn.attention.sdpa_kernel(backend):
+                return call(*qkv, is_causal=is_causal)
+
+        return held
+
+    backends = torch.nn.attention.SDPBackend
+    return {"torch": call} | {f"torch {b.split('_')[0].lower()}": held_to(getattr(backends, b)) for b in PEER_BACKENDS}
 
 
 SPEC = OpSpec(
@@ -221,5 +219,5 @@ SPEC = OpSpec(
     scratch=_scratch,
     differentiable=functools.partial(samples, finite_only=True),
     bench=_bench,
-    peer=_peer,
+    peer=peer_calls,
 )

@@ -9,11 +9,10 @@ from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
 from .attention import (
     DTYPES,
-    PEER_BACKENDS,
     bench_shapes,
     heads_first,
     operand_bytes,
-    peer_call,
+    peer_calls,
     samples,
     scores,
     visible_pairs,
@@ -108,16 +107,14 @@ def _peer(torch):
         leaves = tuple(x.detach().requires_grad_() for x in qkv)
         return call(*leaves, is_causal=is_causal), leaves
 
-    def backward(backend):
-        forward = peer_call(torch, backend)
-
+    def backward(forward):
         def call(dout, q, k, v, out, lse, is_causal=False):
             result, leaves = graph(forward, is_causal, q, k, v)
             return torch.autograd.grad(result, leaves, dout, retain_graph=True)
 
         return call
 
-    return {f"torch {b.split('_')[0].lower()}": backward(b) for b in PEER_BACKENDS}
+    return {name: backward(forward) for name, forward in peer_calls(torch).items()}
 
 
 SPEC = OpSpec(
