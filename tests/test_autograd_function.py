@@ -178,7 +178,7 @@ def test_missing_methods_and_results():
         half.apply(x).sum().backward()
     with pytest.raises(TypeError, match=r"\[Doubled\] forward: expected a tensor"):
         with_backward(None, lambda ctx, x: None).apply(x)
-    with pytest.raises(TypeError, match="save_for_backward: expected tensors, got int at 1"):
+    with pytest.raises(TypeError, match=r"\[save_for_backward\] tensors\[1\]: expected a tensor, got int"):
         with_backward(None, lambda ctx, x: ctx.save_for_backward(x, 3)).apply(x)
 
 
@@ -272,3 +272,30 @@ def test_functions_and_ops_mix():
     rl.sin(total + product).sum().backward()
     e = np.exp(values)
     assert_close(x.grad, np.cos(e + values + e * values) * (e + 1 + e * values + e), rtol=1e-12)
+
+
+def test_arguments_that_star_gathers_are_named_by_their_place():
+    def forward(ctx, x, *rest, factor=2):
+        return x * factor
+
+    x = rl.ones(2, requires_grad=True)
+    y = with_backward(lambda ctx, dy: (dy, dy, None), forward).apply(x, 3, 4)
+    with pytest.raises(ValueError, match=r"gradient of rest\[0\]: expected None"):
+        y.sum().backward()
+
+
+def test_grad_names_what_is_no_tensor():
+    x = rl.ones(2, requires_grad=True)
+    for given, place in [
+        ((np.ones(2), x), r"outputs\[0\]: expected a tensor, got ndarray"),
+        ((x * 2, [x, None]), r"inputs\[1\]: expected a tensor, got NoneType"),
+        ((x * 2, x, [1.0]), r"grad_outputs\[0\]: expected a tensor, got float"),
+    ]:
+        with pytest.raises(TypeError, match=rf"\[grad\] {place}"):
+            rl.autograd.grad(*given)
+
+
+@pytest.mark.parametrize("wrong", [3, lambda: (yield)], ids=["number", "generator"])
+def test_only_functions_run_without_grad(wrong):
+    with pytest.raises(TypeError, match=r"\[no_grad\] expected a function"):
+        rl.no_grad(wrong)

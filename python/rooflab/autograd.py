@@ -40,6 +40,9 @@ class _GradMode:
         _core._autograd.set_grad_enabled(self._before.pop())
 
     def __call__(self, function):
+        if not callable(function) or inspect.isgeneratorfunction(function):
+            raise TypeError(f"[{type(self).__name__}] expected a function, no generator, got {function!r}")
+
         @functools.wraps(function)
         def in_mode(*args, **kwargs):
             with type(self)():
@@ -78,8 +81,12 @@ class enable_grad(_GradMode):
     _enabled = True
 
 
-def _sequence(tensors) -> list:
-    return list(tensors) if isinstance(tensors, (tuple, list)) else [tensors]
+def _sequence(name: str, given) -> list[Tensor]:
+    tensors = list(given) if isinstance(given, (tuple, list)) else [given]
+    for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor) and (tensor is not None or name != "grad_outputs"):
+            raise TypeError(f"[grad] {name}[{i}]: expected a tensor, got {type(tensor).__name__}")
+    return tensors
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph: bool = False) -> tuple[Tensor, ...]:
@@ -102,7 +109,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool = False) -> tupl
     Raises
     ------
     ValueError
-        When an input does not require grad, or the outputs do not depend on it.
+        When an input does not require grad, or the outputs do not depend on it; when `grad_outputs` do not fit the
+        outputs; when what was saved has been freed by an earlier backward.
+    TypeError
+        When something else than a tensor is among them.
 
     Examples
     --------
@@ -111,8 +121,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool = False) -> tupl
     >>> rl.autograd.grad((x * x).sum(), x)
     (tensor([2., 4.]),)
     """
-    outputs, inputs = _sequence(outputs), _sequence(inputs)
-    given = [None] * len(outputs) if grad_outputs is None else _sequence(grad_outputs)
+    outputs, inputs = _sequence("outputs", outputs), _sequence("inputs", inputs)
+    given = [None] * len(outputs) if grad_outputs is None else _sequence("grad_outputs", grad_outputs)
     gradients = _core._autograd.grad(outputs, inputs, given, retain_graph)
     for i, gradient in enumerate(gradients):
         if gradient is None:
@@ -156,7 +166,7 @@ class Context:
         """Keep tensors (inputs, outputs or others) until backward has run. Call once, in forward."""
         for i, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(f"save_for_backward: expected tensors, got {type(tensor).__name__} at {i}")
+                raise TypeError(f"[save_for_backward] tensors[{i}]: expected a tensor, got {type(tensor).__name__}")
         self._to_save = tensors
 
     @property
@@ -181,6 +191,13 @@ class Function:
     `forward(ctx, *args)` runs without recording and returns a tensor or a tuple. `backward(ctx, *gradients)` gets one
     gradient for each output and returns one for each argument of forward: of the argument's shape, dtype and device, or
     None, as for arguments that are not tensors. What `ctx.save_for_backward` kept is freed after backward.
+
+    Raises
+    ------
+    TypeError
+        By `apply`: `forward` returned no tensor.
+    ValueError
+        When going back: `backward` returned too many or too few gradients, or one that does not fit its argument.
 
     Examples
     --------
@@ -280,7 +297,7 @@ def _record(function, ctx, args, results, differentiable):
 def _argument_names(function, count: int) -> list[str]:
     """The arguments of forward after ctx; args[0], args[1] ... for those that a * gathers."""
     parameters = list(inspect.signature(function.forward).parameters.values())[1:]
-    named = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
     return [named[i] if i < len(named) else f"{rest}[{i - len(named)}]" for i in range(count)]
 
