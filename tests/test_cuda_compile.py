@@ -95,10 +95,11 @@ def test_options(module):
     assert made.architecture == "sm_90a" and repr(made) == "Module(f; sm_90a)"
     with pytest.raises(ValueError, match=r"options: .*unrecognized option --nonsense"):
         rl.cuda.compile("__global__ void f() {}", ["--nonsense"])
-    with pytest.raises(ValueError, match="options: expected a sequence"):
-        rl.cuda.compile("__global__ void f() {}", "-DTILE=64")
-    for wrong in (None, b"", "__global__ void f() {}\0"):
-        with pytest.raises(ValueError, match="source: expected CUDA"):
+    for wrong in ("-DTILE=64", None, 3, [3]):
+        with pytest.raises(ValueError, match="options: expected a sequence"):
+            rl.cuda.compile("__global__ void f() {}", wrong)
+    for wrong, got in ((None, "NoneType"), (b"", "bytes"), ("__global__ void f() {}\0", "a NUL in it")):
+        with pytest.raises(ValueError, match=f"source: expected CUDA .*{got}"):
             rl.cuda.compile(wrong)
 
 

@@ -115,6 +115,8 @@ def compile(source: str, options: Sequence[str] = ()) -> Module:
     ------
     CompileError
         With the compiler's log, when the source has errors or no kernel.
+    ValueError
+        When the source is no text, or NVRTC does not know an option.
     CudaError
         When NVRTC is missing.
 
@@ -125,8 +127,9 @@ def compile(source: str, options: Sequence[str] = ()) -> Module:
     Module(fill; sm_80)
     """
     if not isinstance(source, str) or "\0" in source:
-        raise ValueError(f"[compile] source: expected CUDA C++ as text, got {type(source).__name__}")
-    if isinstance(options, str) or not all(isinstance(option, str) for option in options):
+        got = "a NUL in it" if isinstance(source, str) else type(source).__name__
+        raise ValueError(f"[compile] source: expected CUDA C++ as text, got {got}")
+    if not isinstance(options, (list, tuple)) or not all(isinstance(option, str) for option in options):
         raise ValueError(f"[compile] options: expected a sequence of strings, got {options!r}")
     given = re.search(r"(?:-arch|--gpu-architecture|-gpu-architecture)[= ](\S+)", " ".join(options))
     architecture = given[1] if given else _architecture()
