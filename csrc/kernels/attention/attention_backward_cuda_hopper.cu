@@ -34,7 +34,6 @@ namespace rooflab::kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kVector = 8;  // 16-bit elements in 16 bytes
 
 // delta = rowsum(dout * out), by kLanes threads a row; zero for the rows past the end. Clears dq_sum and the turns.
 template <class T, int kLanes>
@@ -159,12 +158,6 @@ void run(const AttentionBackwardArgs& args, Stream stream) {
   cuda_check_launch("attention_backward");
 }
 
-int compute_capability() {
-  int device = 0;
-  RL_CUDA_CHECK(cudaGetDevice(&device));
-  return cuda::properties(device).compute_capability;
-}
-
 }  // namespace
 
 bool attention_backward_cuda_v3_accepts(const AttentionBackwardArgs& args) {
@@ -175,11 +168,11 @@ bool attention_backward_cuda_v3_accepts(const AttentionBackwardArgs& args) {
   const auto keys = [&](const void* data, const AttentionStrides& strides) {
     return attention_map_fits(data, strides, f.batch, f.kv_heads, f.kv_length, f.dtype);
   };
-  return (f.dtype == DType::kFloat16 || f.dtype == DType::kBFloat16) && f.mask == nullptr && f.head_size % 8 == 0 &&
-         f.head_size > 0 && f.head_size <= 256 && f.window >= 0 && attention_fits_int32(f) &&
-         queries(f.q, f.q_strides) && queries(f.out, f.out_strides) && queries(args.dout, args.dout_strides) &&
-         queries(args.dq, args.dq_strides) && keys(f.k, f.k_strides) && keys(f.v, f.v_strides) &&
-         keys(args.dk, args.dk_strides) && keys(args.dv, args.dv_strides) && compute_capability() == 90;
+  return is_16_bit(f.dtype) && f.mask == nullptr && f.head_size % kVector == 0 && f.head_size > 0 &&
+         f.head_size <= 256 && attention_fits_int32(f) && queries(f.q, f.q_strides) && queries(f.out, f.out_strides) &&
+         queries(args.dout, args.dout_strides) && queries(args.dq, args.dq_strides) && keys(f.k, f.k_strides) &&
+         keys(f.v, f.v_strides) && keys(args.dk, args.dk_strides) && keys(args.dv, args.dv_strides) &&
+         cuda_current_properties().compute_capability == 90;
 }
 
 void attention_backward_cuda_v3_hopper(const AttentionBackwardArgs& args, Stream stream) {

@@ -363,7 +363,7 @@ auto with_head(int64_t head_size, F&& f) {
 bool attention_backward_cuda_v2_accepts(const AttentionBackwardArgs& args) {
   return is_supported(args.forward) && has_vectors(args.dout, args.dout_strides) &&
          has_vectors(args.dq, args.dq_strides) && has_vectors(args.dk, args.dk_strides) &&
-         has_vectors(args.dv, args.dv_strides) && current_properties().compute_capability >= 80 &&
+         has_vectors(args.dv, args.dv_strides) && cuda_current_properties().compute_capability >= 80 &&
          with_head(args.forward.head_size, [&]<int kHead>() { return stages_that_fit<__half, kHead>() > 0; });
 }
 

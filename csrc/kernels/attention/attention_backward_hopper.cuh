@@ -4,7 +4,6 @@
 
 #include "kernels/attention/attention_backward.h"
 #include "kernels/attention/attention_hopper.cuh"
-#include "kernels/attention/attention_tile.cuh"
 
 namespace rooflab::kernels {
 

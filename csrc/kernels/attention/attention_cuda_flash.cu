@@ -2,7 +2,6 @@
 // them sees, 64 at a time: scores, their softmax relative to the largest score so far, weighted sum of the values. When
 // a larger score turns up, what was summed before is scaled down to it; nothing of size L_q x L_kv is ever stored.
 // Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
-#include "core/dispatch.h"
 #include "kernels/attention/attention_fma_tile.cuh"
 #include "kernels/common/reduce.cuh"
 

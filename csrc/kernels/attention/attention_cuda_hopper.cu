@@ -227,9 +227,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
 
 template <class T, class S>
 void launch(const AttentionArgs& args, Stream stream) {
-  int index = 0;
-  RL_CUDA_CHECK(cudaGetDevice(&index));
-  const cuda::Properties& device = cuda::properties(index);
+  const cuda::Properties& device = cuda_current_properties();
   const int64_t all_heads = args.batch * args.heads, row_tiles = (args.q_length + S::kRows - 1) / S::kRows;
   // As many heads as half the cache holds, but enough of them for four blocks each.
   const int64_t head_bytes = std::max<int64_t>(2 * args.kv_length * args.head_size * size_of(args.dtype), 1);
@@ -248,7 +246,7 @@ void launch(const AttentionArgs& args, Stream stream) {
                                static_cast<int>(all_heads * row_tiles),
                                static_cast<int>(args.head_size),
                                args.scale,
-                               args.scale * 1.44269504088896340736f,
+                               args.scale * kLog2E,
                                args.out,
                                args.out_strides,
                                args.lse};
@@ -260,7 +258,7 @@ void launch(const AttentionArgs& args, Stream stream) {
   constexpr auto kernel = attention_cuda_v3_hopper_kernel<T, S>;
   RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared<T, S>)));
   const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(problem.tiles, device.sm_count));
-  kernel<<<blocks, S::kThreads, sizeof(Shared<T, S>), static_cast<cudaStream_t>(stream.handle)>>>(
+  kernel<<<blocks, S::kThreads, sizeof(Shared<T, S>), attention_stream(stream)>>>(
       attention_map(args.q, args.q_strides, args.batch, args.heads, args.q_length, args.head_size, args.dtype,
                     kWarpgroupRows),
       key_map(args.k, args.k_strides), key_map(args.v, args.v_strides), problem);
@@ -285,24 +283,23 @@ void launch(const AttentionArgs& args, Stream stream) {
 
 bool attention_cuda_v3_accepts(const AttentionArgs& args) {
   constexpr int64_t kMaxLength = int64_t{1} << 29, kMaxTiles = int64_t{1} << 30;
-  if (args.dtype != DType::kFloat16 && args.dtype != DType::kBFloat16) return false;
-  if (args.mask != nullptr || args.head_size % 8 != 0 || args.head_size < 8 || args.head_size > 256) return false;
+  if (!is_16_bit(args.dtype) || args.mask != nullptr || args.head_size % kVector != 0 || args.head_size == 0 ||
+      args.head_size > 256)
+    return false;
   if (!(args.scale > 0) || args.q_length > kMaxLength || args.kv_length > kMaxLength) return false;
   if (args.batch * args.heads > kMaxTiles / (args.q_length / kWarpgroupRows + 1)) return false;
   const auto fits = [&](const void* data, const AttentionStrides& strides, int64_t heads, int64_t length) {
     return attention_map_fits(data, strides, args.batch, heads, length, args.dtype);
   };
-  int device = 0;
-  RL_CUDA_CHECK(cudaGetDevice(&device));
   return fits(args.q, args.q_strides, args.heads, args.q_length) &&
          fits(args.k, args.k_strides, args.kv_heads, args.kv_length) &&
          fits(args.v, args.v_strides, args.kv_heads, args.kv_length) &&
          fits(args.out, args.out_strides, args.heads, args.q_length) &&
-         cuda::properties(device).compute_capability == 90;
+         cuda_current_properties().compute_capability == 90;
 }
 
 void attention_cuda_v3_hopper(const AttentionArgs& args, Stream stream) {
-  if (args.batch == 0 || args.heads == 0 || args.q_length == 0) return;
+  if (attention_is_empty(args)) return;
   args.dtype == DType::kFloat16 ? launch<__half>(args, stream) : launch<__nv_bfloat16>(args, stream);
 }
 

@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kWarps = 4, kThreads = kWarps * kWarp;
 constexpr int kTileRows = 16, kStepKeys = 16;
-constexpr int kVector = 8;  // elements in 16 bytes
 static_assert(kAttentionSplitRows == kWarps * kTileRows);
 
 // Where packed row r of a group lies: heads vary faster, so that neighbouring rows see the same keys.
@@ -135,14 +134,14 @@ struct WarpState {
           fmaxf(fmaxf(score[0][2 * r], score[0][2 * r + 1]), fmaxf(score[1][2 * r], score[1][2 * r + 1]));
       const float new_max = fmaxf(max[r], warp_reduce(most, Larger{}, 4));
       const float base = new_max == -INFINITY ? 0.0f : new_max;
-      scale[r] = exp2_fast(max[r] - base);
+      scale[r] = exp2_approximate(max[r] - base);
       max[r] = new_max;
       sum[r] *= scale[r];
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
 #pragma unroll
         for (int e = 2 * r; e < 2 * r + 2; ++e) {
-          score[j][e] = exp2_fast(score[j][e] - base);
+          score[j][e] = exp2_approximate(score[j][e] - base);
           sum[r] += score[j][e];
         }
       }
@@ -361,16 +360,12 @@ void launch(const AttentionArgs& args, cudaStream_t stream) {
 }  // namespace
 
 bool attention_cuda_v4_accepts(const AttentionArgs& args) {
-  const auto aligned = [&](const void* data, const AttentionStrides& strides) {
-    return reinterpret_cast<uintptr_t>(data) % 16 == 0 && strides.batch % kVector == 0 && strides.head % kVector == 0 &&
-           strides.token % kVector == 0;
-  };
-  return (args.dtype == DType::kFloat16 || args.dtype == DType::kBFloat16) && args.mask == nullptr &&
-         args.head_size > 0 && args.head_size % kVector == 0 && args.head_size <= 256 &&
+  return is_16_bit(args.dtype) && args.mask == nullptr && args.head_size > 0 && args.head_size % kVector == 0 &&
+         args.head_size <= 256 &&
          args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= kAttentionSplitRows &&
-         attention_fits_int32(args) && aligned(args.q, args.q_strides) && aligned(args.k, args.k_strides) &&
-         aligned(args.v, args.v_strides) && aligned(args.out, args.out_strides) &&
-         attention_device().compute_capability >= 80;
+         attention_fits_int32(args) && has_vectors(args.q, args.q_strides) && has_vectors(args.k, args.k_strides) &&
+         has_vectors(args.v, args.v_strides) && has_vectors(args.out, args.out_strides) &&
+         cuda_current_properties().compute_capability >= 80;
 }
 
 void attention_cuda_v4_split_kv(const AttentionArgs& args, Stream stream) {

@@ -209,7 +209,7 @@ void launch(const AttentionArgs& args, Stream stream) {
 }  // namespace
 
 bool attention_cuda_v2_accepts(const AttentionArgs& args) {
-  return is_supported(args) && current_properties().compute_capability >= 80;
+  return is_supported(args) && cuda_current_properties().compute_capability >= 80;
 }
 
 void attention_cuda_v2_tensor_core(const AttentionArgs& args, Stream stream) {

@@ -1,14 +1,13 @@
-// What the Hopper rungs of attention share: tensor maps of q, k and v, rings of stages, the exponential, and sums over
-// the lanes that hold a row of a warpgroup's product.
+// What the Hopper rungs of attention share: tensor maps of q, k and v, and sums over the
+// lanes that hold a row of a warpgroup's product.
 #pragma once
 
 #include <algorithm>
 
-#include "core/cuda_check.cuh"
-#include "core/cuda_runtime.h"
-#include "kernels/attention/attention.h"
+#include "kernels/attention/attention_tile.cuh"
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/common/ptx_wgmma.cuh"
+#include "kernels/common/stage_ring.cuh"
 #include "kernels/common/tensor_map.cuh"
 
 namespace rooflab::kernels {
@@ -22,20 +21,6 @@ inline constexpr int kMmaK = 16;
 template <class T, int kRows, int kHeadSize>
 using TokenTile = T[kHeadSize / kLine][kRows][kLine];
 
-// Where a stage stands in a ring, and the parity of the lap.
-template <int kSize>
-struct StageRing {
-  int stage = 0;
-  uint32_t parity = 0;
-
-  __device__ __forceinline__ void advance() {
-    if (++stage == kSize) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 // Orders the tokens from `token` on of one head, by one thread.
 template <class T, int kRows, int kPanels>
 __device__ __forceinline__ void load_tokens(T (&tile)[kPanels][kRows][kLine], const CUtensorMap& map,
@@ -45,12 +30,6 @@ __device__ __forceinline__ void load_tokens(T (&tile)[kPanels][kRows][kLine], co
   for (int panel = 0; panel < kPanels; ++panel) {
     ptx::tile_load(tile[panel], map, full, panel * kLine, token, head, batch);
   }
-}
-
-__device__ __forceinline__ float exp2_approximate(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 // Over the four lanes that hold a row.

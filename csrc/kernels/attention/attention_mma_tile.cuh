@@ -4,13 +4,11 @@
 
 #include <type_traits>
 
-#include "core/cuda_runtime.h"
 #include "kernels/attention/attention_tile.cuh"
 #include "kernels/common/ptx_ampere.cuh"
 
 namespace rooflab::kernels::mma_tile {
 
-constexpr int kVector = 8;  // elements in 16 bytes
 [[maybe_unused]] constexpr int kMmaM = 16, kMmaN = 8, kMmaK = 16;
 
 // Which way round four fragments of 8 x 8 are numbered, of 16 rows and 16 columns of a tile.
@@ -115,12 +113,6 @@ __device__ __forceinline__ void multiply(Accumulator& left, Accumulator& right, 
   ptx::mma_m16n8k16<T>(right, a, b[2], b[3]);
 }
 
-__device__ __forceinline__ float exp2_approximate(float x) {
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-  return power;
-}
-
 // Scores are kept as the product gives them as long as they may be: then one multiply-add scales them and subtracts the
 // maximum. An added mask, or a scale that would reverse their order, is applied first.
 struct ScoreUnit {
@@ -171,22 +163,10 @@ __device__ __forceinline__ void apply_in_turn(Accumulator (&score)[kTiles][kCoun
   }
 }
 
-// True when vectors of eight are aligned in every row of a tensor.
-inline bool has_vectors(const void* data, const AttentionStrides& strides) {
-  return reinterpret_cast<uintptr_t>(data) % 16 == 0 && strides.batch % kVector == 0 && strides.head % kVector == 0 &&
-         strides.token % kVector == 0;
-}
-
 inline bool is_supported(const AttentionArgs& args) {
-  return (args.dtype == DType::kFloat16 || args.dtype == DType::kBFloat16) && args.head_size % kVector == 0 &&
-         args.head_size <= 256 && has_vectors(args.q, args.q_strides) && has_vectors(args.k, args.k_strides) &&
+  return is_16_bit(args.dtype) && args.head_size % kVector == 0 && args.head_size <= 256 &&
+         has_vectors(args.q, args.q_strides) && has_vectors(args.k, args.k_strides) &&
          has_vectors(args.v, args.v_strides) && has_vectors(args.out, args.out_strides) && attention_fits_int32(args);
-}
-
-inline const cuda::Properties& current_properties() {
-  int device = 0;
-  RL_CUDA_CHECK(cudaGetDevice(&device));
-  return cuda::properties(device);
 }
 
 }  // namespace rooflab::kernels::mma_tile

@@ -2,7 +2,6 @@
 // second, and what both share.
 #pragma once
 
-#include "core/cuda_runtime.h"
 #include "kernels/attention/attention_tile.cuh"
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/common/ptx_ampere.cuh"
@@ -23,12 +22,6 @@ struct SplitPlan {
 // One thread's columns of a row in the sums over parts or over teams.
 constexpr int kSumColumns = 4;
 
-__device__ __forceinline__ float exp2_fast(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 // The larger; a NaN loses, so that a maximum is always a number (the sum of exponentials carries the NaN).
 struct Larger {
   __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
@@ -36,7 +29,7 @@ struct Larger {
 
 // What turns sums relative to `max` into sums relative to the maximum of all.
 __device__ __forceinline__ float rescale(float max, float max_of_all) {
-  return max == -INFINITY ? 0.0f : exp2_fast(max - max_of_all);
+  return max == -INFINITY ? 0.0f : exp2_approximate(max - max_of_all);
 }
 
 __device__ __forceinline__ void add_weighted(float4& sums, float weight, float4 more) {
@@ -131,12 +124,6 @@ __global__ void __launch_bounds__(kCombineThreads, 1)
 #endif
 }
 
-inline const cuda::Properties& attention_device() {
-  int device = 0;
-  RL_CUDA_CHECK(cudaGetDevice(&device));
-  return cuda::properties(device);
-}
-
 // From Hopper on, the launch itself overlaps the end of the kernel ahead.
 template <class Kernel>
 void launch_early(Kernel kernel, int64_t blocks, int threads, int shared_bytes, const AttentionArgs& args,
@@ -150,7 +137,7 @@ void launch_early(Kernel kernel, int64_t blocks, int threads, int shared_bytes, 
   config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
   config.stream = stream;
   config.attrs = &early;
-  config.numAttrs = attention_device().compute_capability >= 90 ? 1 : 0;
+  config.numAttrs = cuda_current_properties().compute_capability >= 90 ? 1 : 0;
   RL_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args, plan));
 }
 

@@ -8,13 +8,15 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/cuda_check.cuh"
 #include "kernels/attention/attention.h"
+#include "kernels/common/current_device.cuh"
 #include "kernels/common/vector_load.cuh"
 
 namespace rooflab::kernels {
 
 constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+
+constexpr int kVector = 8;  // 16-bit elements in 16 bytes
 
 inline cudaStream_t attention_stream(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
 
@@ -27,6 +29,14 @@ inline bool attention_fits_int32(const AttentionArgs& args) {
 
 inline bool attention_is_empty(const AttentionArgs& args) {
   return args.batch == 0 || args.heads == 0 || args.q_length == 0;
+}
+
+inline bool is_16_bit(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+// True when vectors of eight 16-bit elements are aligned in every row of a tensor.
+inline bool has_vectors(const void* data, const AttentionStrides& strides) {
+  return reinterpret_cast<uintptr_t>(data) % 16 == 0 && strides.batch % kVector == 0 && strides.head % kVector == 0 &&
+         strides.token % kVector == 0;
 }
 
 // The rows of one head of one batch: of q, k, v, out or a gradient.
@@ -124,6 +134,12 @@ struct ExplicitMask {
   bool is_bool;
   int64_t row_stride, stride;
 };
+
+__device__ __forceinline__ float exp2_approximate(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
 
 // exp(score - shift) in base 2. The difference comes first: both may be near the lowest finite number.
 __device__ __forceinline__ float exp_difference(float score, float shift) { return exp2f((score - shift) * kLog2E); }

@@ -60,7 +60,9 @@ __device__ __forceinline__ void wgmma_wait(float (&d)[kCount]) {
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int{accumulate}), "n"(int{!kBKMajor}), \
                  "C"(TypeName<T>::value))
 
-// As wgmma_m64n256k16, for b of kColumns columns.
+// d = a b, or d += a b with `accumulate`, for a 64 x 16 and b 16 x kColumns in shared memory, in the background. Warp w
+// of the four holds rows 16 w to 16 w + 15 of d: a lane has columns 8 j + lane % 4 * 2 and the next, of row lane / 4 in
+// d[4 j] and d[4 j + 1], of the row eight further down in d[4 j + 2] and d[4 j + 3].
 template <class T, int kColumns, bool kAKMajor, bool kBKMajor>
 __device__ __forceinline__ void wgmma(float (&d)[kColumns / 2], uint64_t a, uint64_t b, bool accumulate) {
   if constexpr (kColumns == 64) {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "core/cuda_check.cuh"
-#include "core/cuda_runtime.h"
+#include "kernels/common/current_device.cuh"
 #include "kernels/matmul/matmul.h"
 
 namespace rooflab::kernels {
@@ -56,12 +56,6 @@ inline bool matmul_fits_int32(const MatmulArgs& args) {
 inline bool matmul_is_empty(const MatmulArgs& args) { return args.batch == 0 || args.m == 0 || args.n == 0; }
 
 inline cudaStream_t cuda_stream(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
-
-inline const cuda::Properties& cuda_current_properties() {
-  int device = 0;
-  RL_CUDA_CHECK(cudaGetDevice(&device));
-  return cuda::properties(device);
-}
 
 constexpr int kMaxGridZ = 65535;
 

@@ -4,7 +4,8 @@
 // are persistent, so while C leaves through shared memory the next tiles are already arriving.
 // float16 and bfloat16 with float32 sums, rows or columns contiguous, rows 16-byte aligned.
 #include "kernels/common/cuda_types.cuh"
-#include "kernels/common/ptx_hopper.cuh"
+#include "kernels/common/ptx_wgmma.cuh"
+#include "kernels/common/stage_ring.cuh"
 #include "kernels/common/tensor_map.cuh"
 #include "kernels/matmul/matmul_cuda.cuh"
 
@@ -39,20 +40,6 @@ struct Problem {
   bool a_batched, b_batched;  // false: one matrix for the whole batch
 };
 
-// Where a stage stands in the ring, and the parity of the lap.
-template <int kSize>
-struct RingPosition {
-  int stage = 0;
-  uint32_t parity = 0;
-
-  __device__ __forceinline__ void advance() {
-    if (++stage == kSize) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 struct OutputTile {
   int m, n, batch;
 };
@@ -77,7 +64,7 @@ __device__ __forceinline__ void produce(Shared<T>& shared, const CUtensorMap& a_
   constexpr uint32_t kStageBytes = sizeof(Tile<T, kBlockM>) + sizeof(Tile<T, kBlockN>);
   constexpr uint16_t kEveryBlock = (1 << kCluster) - 1;
   const int first_b = ptx::cluster_rank() * kShareOfB;
-  RingPosition<kStages> at;
+  StageRing<kStages> at;
   for_each_tile(problem, [&](const OutputTile& tile) {
     const int a_batch = problem.a_batched ? tile.batch : 0, b_batch = problem.b_batched ? tile.batch : 0;
     for (int k = 0; k < problem.k_tiles * kBlockK; k += kBlockK, at.advance()) {
@@ -143,7 +130,7 @@ __device__ __forceinline__ void consume(Shared<T>& shared, const CUtensorMap& c_
     if (thread < kCluster) ptx::barrier_arrive_at(shared.empty[stage], thread);
   };
 
-  RingPosition<kStages> at;
+  StageRing<kStages> at;
   for_each_tile(problem, [&](const OutputTile& tile) {
     float sum[128];
     int previous = 0;
@@ -154,7 +141,7 @@ __device__ __forceinline__ void consume(Shared<T>& shared, const CUtensorMap& c_
       ptx::wgmma_fence();
 #pragma unroll
       for (int step = 0; step < kBlockK / kMmaK; ++step) {
-        ptx::wgmma_m64n256k16<T, kAKMajor, kBKMajor>(sum, a + step * kAStep, b + step * kBStep, k_tile > 0 || step > 0);
+        ptx::wgmma<T, kBlockN, kAKMajor, kBKMajor>(sum, a + step * kAStep, b + step * kBStep, k_tile > 0 || step > 0);
       }
       ptx::wgmma_commit();
       ptx::wgmma_wait<1>();  // those of the stage before are done; these go on while the next is waited for
