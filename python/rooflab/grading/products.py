@@ -163,7 +163,10 @@ class Products:
             self._note("ndarray.dot")
 
     def _is_library(self, code: CodeType) -> bool:
-        return os.path.realpath(code.co_filename).startswith(self.libraries)
+        return _real(code.co_filename).startswith(self.libraries)
+
+
+_real = functools.lru_cache(maxsize=512)(os.path.realpath)  # it is asked for every step
 
 
 @functools.lru_cache(maxsize=512)
