@@ -219,3 +219,9 @@ def test_malformed_counts_are_refused():
             measure.count(Liar(good | bad))
     with pytest.raises(measure.Implausible):
         measure.loops(Liar({"value": 1, "steps": "many", "products": ()}))
+
+
+@pytest.mark.parametrize("given", [rl.exp, int, type("Lookalike", (), {"apply": staticmethod(rl.exp)})])
+def test_saved_takes_functions_of_autograd_only(given):
+    with pytest.raises(TypeError, match="expected a class that is an rl.autograd.Function"):
+        measure.saved(given, rl.ones(3))

@@ -39,12 +39,19 @@ def available(device: str = "cpu") -> int:
     Parameters
     ----------
     device : str
-        "cpu" or "cuda:0". On the CPU this is what Linux calls available.
+        "cpu" or "cuda:0". On the CPU this is what Linux calls available, of the whole machine.
 
     Returns
     -------
     int
         Bytes now; other programs may take or give some at any time.
+
+    Raises
+    ------
+    ValueError
+        For another name of a device.
+    CudaError
+        When there is no such GPU.
 
     Examples
     --------

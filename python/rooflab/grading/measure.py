@@ -217,6 +217,8 @@ def _gradients(fn: Callable, args: tuple, kwargs: dict, upstream: Any) -> dict:
 def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
     import rooflab as rl
 
+    if not (isinstance(cls, type) and issubclass(cls, rl.autograd.Function)):
+        raise TypeError("expected a class that is an rl.autograd.Function")
     kept: list = []
 
     def backward(ctx: Any, *gradients: Any) -> tuple:
