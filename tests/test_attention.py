@@ -1,7 +1,5 @@
 """attention beyond test_ops: memory, launches, log-sum-exp, layouts, gradients, 16-bit accuracy, bad input."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -10,10 +8,21 @@ from rooflab.specs import attention as spec
 from rooflab.specs import unit_roundoff
 from rooflab.testing import assert_close, to_float64
 
-FUSED = [v.name for v in rl.variants("attention", "cpu") + rl.variants("attention", "cuda") if v.kernel]
-FUSED_BACKWARD = [
-    v.name for v in rl.variants("attention_backward", "cpu") + rl.variants("attention_backward", "cuda") if v.kernel
-]
+ACCUMULATOR = unit_roundoff("float32")
+DTYPES = ("float32", "float16", "bfloat16")
+
+
+def rungs(op, fused_only=True):
+    """(device, variant) of every rung, as test parameters."""
+    for rung in rl.variants(op):
+        if rung.kernel or not fused_only:
+            marks = [pytest.mark.gpu] if rung.device == "cuda" else []
+            yield pytest.param(rung.device, rung.name, id=f"{rung.device}-{rung.name}", marks=marks)
+
+
+RUNGS = list(rungs("attention", fused_only=False))
+FUSED = list(rungs("attention"))
+FUSED_BACKWARD = list(rungs("attention_backward"))
 
 
 def qkv(q_shape, kv_shape=None, dtype="float32", device="cpu", seed=0):
@@ -29,14 +38,55 @@ def exact(q, k, v, mask=None, **keywords):
     return weights @ np.repeat(v, q.shape[1] // k.shape[1], 1), lse
 
 
-def run(variant, *tensors, **keywords):
-    """The rung, or None where it does not take these operands or this device has no such rung."""
+def accepted(op, variant, *tensors, **keywords):
+    """The rung's result, or None where it does not take these operands."""
     try:
-        return rl.attention(*tensors, **keywords, variant=variant)
+        return op(*tensors, **keywords, variant=variant)
     except ValueError as error:
-        if "does not accept" in str(error) or "expected one of" in str(error):
-            return None
-        raise
+        if "does not accept these operands" not in str(error):
+            raise
+
+
+def run(op, variant, *tensors, **keywords):
+    result = accepted(op, variant, *tensors, **keywords)
+    if result is None:
+        pytest.skip(f"{variant} does not take this case")
+    return result
+
+
+def poison(q):
+    """The next tensors of the sizes of out and lse lie where NaN stood; the addresses."""
+    held = [
+        rl.full(shape, float("nan"), dtype=d, device=q.device)
+        for shape, d in ((q.shape, q.dtype), (q.shape[:-1], "float32"))
+    ]
+    return [x.data_ptr() for x in held]
+
+
+def score_error(q, k, scale=None):
+    """Of float32 scores. The roundings of n terms, summed, add up to less than 4 sqrt(n) of them, if not by design."""
+    terms = spec.scores(np.abs(to_float64(q)), np.abs(to_float64(k)), scale=scale).max()
+    return 4 * (q.shape[-1] ** 0.5 + 1) * ACCUMULATOR * terms
+
+
+def check(q, k, v, out, lse=None, *, variant="", **keywords):
+    """Fused rungs round nothing to 16 bits but the weights, before their product with v, and the result."""
+    u, scale = unit_roundoff(str(q.dtype)), keywords.get("scale")
+    right, right_lse = exact(q, k, v, **keywords)
+    in_scores = score_error(q, k, scale)
+    if variant == "v0_composed":  # the product, and its multiple
+        in_scores += 2 * u * np.abs(spec.scores(to_float64(q), to_float64(k), scale=scale)).max()
+    in_sums = 4 * (k.shape[2] ** 0.5 + 2) * ACCUMULATOR
+    if lse is not None:
+        assert lse.dtype == rl.float32
+        assert_close(lse, right_lse, rtol=2 * ACCUMULATOR, atol=in_scores + in_sums, name="lse")
+    size = exact(q, k, np.abs(to_float64(v)), **keywords)[0]  # weights @ |v|: what errors of weights are relative to
+    out, blind = to_float64(out), np.isneginf(right_lse)
+    assert not out[blind].any(), "a query that sees nothing gets exact zeros"
+    size = np.where(size == 0, 1, size)
+    assert_close(
+        out / size, right / size, rtol=0, atol=2 * (in_scores + in_sums) + 2 * u, name="out over weights @ |v|"
+    )
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
@@ -103,50 +153,73 @@ def test_work_is_that_of_the_visible_pairs(q_length, kv_length, keywords):
     assert (c.macs, c.flops) == (2 * pairs * 8, 4 * pairs * 8 + 5 * pairs)
 
 
-@pytest.mark.parametrize("variant", ["v0_composed", *dict.fromkeys(FUSED)])
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-@pytest.mark.parametrize(
-    ("q_shape", "kv_shape", "keywords"),
-    [
-        ((2, 4, 70, 64), (2, 2, 90, 64), {}),
-        ((1, 2, 130, 128), (1, 2, 100, 128), {"is_causal": True}),  # the first 30 queries see nothing
-        ((1, 8, 2, 256), (1, 2, 600, 256), {"is_causal": True}),
-        ((1, 2, 70, 40), (1, 1, 150, 40), {"is_causal": True, "window": 20}),
-    ],
-)
-def test_log_sum_exp(variant, dtype, q_shape, kv_shape, keywords, device):
+CASES = [
+    ((2, 4, 70, 64), (2, 2, 90, 64), {}),
+    ((1, 2, 130, 128), (1, 2, 100, 128), {"is_causal": True}),  # the first 30 queries see nothing
+    ((1, 8, 2, 256), (1, 2, 600, 256), {"is_causal": True}),
+    ((1, 2, 70, 40), (1, 1, 150, 40), {"is_causal": True, "window": 20}),
+    ((1, 2, 33, 64), (1, 2, 65, 64), {"scale": 8.0}),  # scores of hundreds
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("device", "variant"), RUNGS)
+def test_log_sum_exp_and_result(device, variant, dtype, case):
+    q_shape, kv_shape, keywords = case
     tensors = qkv(q_shape, kv_shape, dtype, device)
-    result = run(variant, *tensors, **keywords, return_lse=True)
-    if result is None:
-        pytest.skip(f"{variant} does not take this case on {device}")
-    out, lse = result
-    right_out, right_lse = exact(*tensors, **keywords)
-    assert lse.dtype == rl.float32
-    rounded_scores = 30 * unit_roundoff(dtype) if variant == "v0_composed" else 0
-    assert_close(lse, right_lse, rtol=1e-6 + rounded_scores, atol=2e-5 + rounded_scores, name="lse")
-    # Weights are rounded to 16 bits before their product with v, results after it; nothing else is.
-    error = 4 * unit_roundoff(dtype) + 1e-5
+    places = poison(tensors[0])
+    out, lse = run(rl.attention, variant, *tensors, **keywords, return_lse=True)
     if variant != "v0_composed":
-        assert_close(out, right_out, rtol=error, atol=error, name="out")
+        assert [out.data_ptr(), lse.data_ptr()] == places, "no NaN lay in wait"
+    check(*tensors, out, lse, variant=variant, **keywords)
 
 
-@pytest.mark.parametrize("variant", dict.fromkeys(FUSED))
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_tokens_outside_heads_are_read_in_place(variant, dtype, device):
+@pytest.mark.parametrize(("device", "variant"), RUNGS)
+def test_no_rung_refuses_everything(device, variant):
+    if variant == "v3_hopper" and rl.cuda.properties().compute_capability // 10 != 9:
+        pytest.skip("no Hopper GPU")
+    tried = (
+        accepted(rl.attention, variant, *qkv(q, kv, d, device), **keywords) for q, kv, keywords in CASES for d in DTYPES
+    )
+    assert any(out is not None for out in tried)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("device", "variant"), FUSED)
+def test_tokens_outside_heads_are_read_in_place(device, variant, dtype):
     """(B, L, H, D_h) activations seen as (B, H, L, D_h): no copy, and the result lies in memory the same way."""
     rng = np.random.default_rng(1)
     held = [
         rl.tensor(rng.standard_normal((2, length, heads, 64)), dtype=dtype, device=device)
-        for length, heads in ((33, 4), (300, 2), (300, 2))
+        for length, heads in ((20, 4), (300, 2), (300, 2))
     ]
     q, k, v = (x.transpose(1, 2) for x in held)
-    if run(variant, q, k, v) is None:
-        pytest.skip(f"{variant} does not take this case on {device}")
     with rl.count() as c:
-        out = rl.attention(q, k, v, variant=variant)
+        out = run(rl.attention, variant, q, k, v)
     assert c.launches == 1
     assert out.shape == q.shape and out.transpose(1, 2).is_contiguous()
-    assert_close(out, exact(q, k, v)[0], rtol=0.02, atol=0.02)
+    check(q, k, v, out)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_no_keys(is_causal, device):
+    q, k, v = (x.requires_grad_() for x in qkv((1, 2, 5, 16), (1, 2, 0, 16), device=device))
+    out, lse = rl.attention(q, k, v, is_causal=is_causal, return_lse=True)
+    out.sum().backward()
+    for zeros in (out.detach(), q.grad):
+        assert_close(zeros, np.zeros((1, 2, 5, 16)), rtol=0, atol=0)
+    assert_close(lse, np.full((1, 2, 5), -np.inf), rtol=0, atol=0)
+    assert k.grad.shape == v.grad.shape == (1, 2, 0, 16)
+
+
+def check_gradients(found, tensors, dout, in_scores=0.0, **keywords):
+    """Relative to the largest: weights or dS, the result that D is made of and the gradient are rounded to 16 bits."""
+    q, k = tensors[:2]
+    error = 3 * unit_roundoff(str(q.dtype)) + 4 * (k.shape[-2] + q.shape[-1]) ** 0.5 * ACCUMULATOR + 2 * in_scores
+    for name, x, dx, right in zip("qkv", tensors, found, float64_gradients(tensors, dout, **keywords), strict=True):
+        assert (dx.dtype, dx.shape) == (x.dtype, x.shape)
+        assert_close(dx, right, rtol=0, atol=error * float(np.abs(to_float64(right)).max()), name=f"d{name}")
 
 
 def float64_gradients(tensors, dout, **keywords):
@@ -170,42 +243,57 @@ def test_gradients_through_the_tape(dtype, q_shape, kv_shape, keywords, device):
     tensors = [x.requires_grad_() for x in qkv(q_shape, kv_shape, dtype, device)]
     dout = qkv(q_shape, dtype=dtype, device=device, seed=5)[0]
     rl.attention(*tensors, **keywords).backward(dout)
-    for name, x, right in zip("qkv", tensors, float64_gradients(tensors, dout, **keywords), strict=True):
-        assert x.grad.dtype == x.dtype and x.grad.shape == x.shape
-        largest = float(np.abs(to_float64(right)).max())
-        assert_close(x.grad, right, rtol=0, atol=(8 * unit_roundoff(dtype) + 3e-6) * largest, name=f"d{name}")
+    check_gradients([x.grad for x in tensors], tensors, dout, **keywords)
 
 
-@pytest.mark.parametrize("variant", dict.fromkeys(FUSED_BACKWARD))
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_of_huge_scores(dtype, device):
+    tensors = [x.requires_grad_() for x in qkv((1, 2, 70, 64), dtype=dtype, device=device)]
+    dout = qkv((1, 2, 70, 64), dtype=dtype, device=device, seed=5)[0]
+    rl.attention(*tensors, is_causal=True, scale=8.0).backward(dout)
+    in_scores = score_error(*tensors[:2], scale=8.0)
+    check_gradients([x.grad for x in tensors], tensors, dout, in_scores, is_causal=True, scale=8.0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("device", "variant"), FUSED_BACKWARD)
+def test_nan_gradient_stays_in_its_row_and_head(device, variant, dtype):
+    q, k, v = qkv((1, 4, 70, 64), (1, 2, 90, 64), dtype, device)
+    dout = rl.ones(1, 4, 70, 64, dtype=dtype, device=device)
+    dout[0, 1, 5, 3] = float("nan")
+    out, lse = rl.attention(q, k, v, return_lse=True)
+    dq, dk, dv = map(to_float64, run(rl.attention_backward, variant, dout, q, k, v, out, lse))
+    assert np.isnan(dq[0, 1, 5]).all() and np.isnan(dq).sum() == 64
+    assert np.isnan(dk[0, 0]).all() and np.isnan(dv[0, 0, :, 3]).all()
+    assert not np.isnan(dk[0, 1]).any() and np.isnan(dv).sum() == 90
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_deterministic_gradients_are_the_same_bits(variant, dtype, device):
+@pytest.mark.parametrize(("device", "variant"), FUSED_BACKWARD)
+def test_deterministic_gradients_are_right_and_the_same_bits(device, variant, dtype):
     q, k, v = qkv((2, 4, 300, 64), (2, 2, 300, 64), dtype, device)
     out, lse = rl.attention(q, k, v, is_causal=True, return_lse=True)
-    known = {rung.name: rung for rung in rl.variants("attention_backward", device)}
-    keywords = {"is_causal": True, "deterministic": True, "variant": variant}
-    try:
-        runs = [rl.attention_backward(out, q, k, v, out, lse, **keywords) for _ in range(4)]
-    except ValueError as error:
-        assert variant not in known or "does not accept" in str(error)
-        pytest.skip(f"{variant} does not take this case on {device}")
+    keywords = {"is_causal": True, "deterministic": True}
+    runs = [run(rl.attention_backward, variant, out, q, k, v, out, lse, **keywords) for _ in range(4)]
+    check_gradients(runs[0], (q, k, v), out, is_causal=True)
     for other in runs[1:]:
         for x, y in zip(runs[0], other, strict=True):
             assert_close(x, y, rtol=0, atol=0)
 
 
-def test_added_mask_gets_a_gradient(device):
-    q, k, v = qkv((1, 2, 9, 8), device=device)
-    bias = rl.tensor(np.random.default_rng(3).standard_normal((2, 9, 9)), dtype="float32", device=device)
-    bias.requires_grad_()
+@pytest.mark.parametrize("shape", [(2, 9, 9), (9, 9), (1, 2, 1, 9)])
+def test_added_mask_gets_a_gradient(shape, device):
+    q, k, v = qkv((3, 2, 9, 8), device=device)
+    bias = rl.tensor(
+        np.random.default_rng(3).standard_normal(shape), dtype="float32", device=device, requires_grad=True
+    )
     rl.attention(q, k, v, bias).sum().backward()
-    step = 1e-2
-    for at in itertools.product((0, 1), (0, 8), (2, 5)):
-        ends = []
-        for sign in (1, -1):
-            moved = to_float64(bias.detach())
-            moved[at] += sign * step
-            ends.append(exact(q, k, v, moved)[0].sum())
-        assert abs(bias.grad.cpu().numpy()[at] - (ends[0] - ends[1]) / (2 * step)) < 1e-3
+    weights, _ = spec.weights(spec.scores(to_float64(q), to_float64(k), to_float64(bias)))
+    dweights = to_float64(v).sum(-1)[:, :, None, :]
+    dscores = weights * (dweights - (weights * dweights).sum(-1, keepdims=True))
+    summed = tuple(range(4 - len(shape))) + tuple(4 - len(shape) + i for i, n in enumerate(shape) if n == 1)
+    right = dscores.sum(summed).reshape(shape)
+    assert_close(bias.grad, right, rtol=0, atol=4 * dscores.size**0.5 * ACCUMULATOR * np.abs(dweights).max())
 
 
 def test_what_attention_saves(device):
@@ -225,15 +313,12 @@ def test_no_queries_give_no_gradients_but_zeros(device):
     assert_close(dv, np.zeros((1, 2, 5, 16)), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("variant", ["v0_composed", *dict.fromkeys(FUSED)])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_nan_query_stays_in_its_row(variant, dtype, device):
-    q, k, v = qkv((1, 2, 70, 64), (1, 2, 300, 64), dtype, device)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("device", "variant"), RUNGS)
+def test_nan_query_stays_in_its_row(device, variant, dtype):
+    q, k, v = qkv((1, 2, 20, 64), (1, 2, 300, 64), dtype, device)
     q[0, 1, 5, 3] = float("nan")
-    out = run(variant, q, k, v)
-    if out is None:
-        pytest.skip(f"{variant} does not take this case on {device}")
-    wrong = np.isnan(to_float64(out))
+    wrong = np.isnan(to_float64(run(rl.attention, variant, q, k, v)))
     assert wrong[0, 1, 5].all() and wrong.sum() == 64
 
 
@@ -250,7 +335,10 @@ K = rl.ones(2, 2, 7, 8)
         (lambda: rl.attention(Q, rl.ones(1, 2, 7, 8), rl.ones(1, 2, 7, 8)), "k: expected B=2"),
         (lambda: rl.attention(Q, rl.ones(2, 2, 7, 16), K), "D_h=8"),
         (lambda: rl.attention(Q, K, K.half()), "float32 and float16"),
+        (lambda: rl.attention(Q, K, rl.ones(2, 4, 7, 8)), "v: expected the shape of k"),
         (lambda: rl.attention(Q, K, K, window=0), "window: expected > 0, got 0"),
+        (lambda: rl.attention(Q, K, K, window=-1), "window: expected > 0, got -1"),
+        (lambda: rl.attention(Q, K, K, scale=float("inf")), "scale: expected a finite number"),
         (lambda: rl.attention(Q, K, K, scale=float("nan")), "scale: expected a finite number"),
         (lambda: rl.attention(Q, K, K, rl.ones(6, 6, dtype="bool")), r"attn_mask: .*do not broadcast|broadcast"),
         (lambda: rl.attention(Q, K, K, rl.ones(3, 2, 4, 6, 7, dtype="bool")), "broadcasts to"),
