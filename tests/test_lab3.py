@@ -5,10 +5,11 @@
 import numpy as np
 import pytest
 from grading_demo import with_answers
-from labs import lab3_answers, lab3_flash_answers
+from labs import lab3_answers, lab3_forward_answers
 from test_notebooks import ROOT, judge, lab
 
 import rooflab as rl
+from rooflab import testing
 from rooflab.grading import measure
 from rooflab.labs import lab3
 
@@ -86,11 +87,11 @@ def test_a_sweep_keeps_its_budget(monkeypatch):
 
 
 def test_numbers():
-    assert lab3.is_count(3) and lab3.is_count(np.int64(3))
-    assert not lab3.is_count(True) and not lab3.is_count(3.0) and not lab3.is_count("3")
-    assert lab3.is_near(1.0000001, 1) and lab3.is_near(np.float32(1), 1)
+    assert testing.is_count(3) and testing.is_count(np.int64(3))
+    assert not testing.is_count(True) and not testing.is_count(3.0) and not testing.is_count("3")
+    assert testing.is_near(1.0000001, 1) and testing.is_near(np.float32(1), 1)
     for bad in (None, True, float("nan"), float("inf"), "1", [1]):
-        assert not lab3.is_near(bad, 1)
+        assert not testing.is_near(bad, 1)
 
 
 # What it measures
@@ -146,7 +147,7 @@ def test_notes_of_a_test_are_in_its_report(capsys):
 
 @pytest.mark.parametrize("name", ["rl.memory.record", "rl.autograd.saved_tensors", "tracemalloc.get_traced_memory"])
 def test_a_replaced_measurement_ends_the_question(name):
-    code = f"{lab3_flash_answers.FORWARD}\nimport tracemalloc\n{name} = lambda *_, **__: None\n"
+    code = f"{lab3_forward_answers.FORWARD}\nimport tracemalloc\n{name} = lambda *_, **__: None\n"
     result = judge(SOURCE).grade_question("q3", with_answers(lab(SOURCE), {"q3": code}))
     assert result.earned == 0
     assert f"replaced {name.replace('rl.', 'rooflab.')}" in result.tests[0].message
@@ -155,13 +156,13 @@ def test_a_replaced_measurement_ends_the_question(name):
 # Answers that one question holds and another grades
 
 
-@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_flash_answers.CAUSAL_RIGHT])
+@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_forward_answers.CAUSAL_RIGHT])
 def test_right_causal_forward(code):
     result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), {"q3": code}))
     assert result.earned == result.points, [test.message for test in result.tests]
 
 
-@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_flash_answers.CAUSAL_WRONG])
+@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_forward_answers.CAUSAL_WRONG])
 def test_wrong_causal_forward(code):
     result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), {"q3": code}))
     assert result.earned < result.points

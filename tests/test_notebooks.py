@@ -75,13 +75,13 @@ class TestQuestion:
         assert result.earned == 0 and all(test.message for test in result.tests)
 
 
-@pytest.mark.parametrize("path, grade_id, code", answers("RIGHT"))
+@pytest.mark.parametrize("path, grade_id, code", list(answers("RIGHT")))
 def test_other_right_answers_pass(path, grade_id, code):
     result = grade(path, grade_id, code)
     assert result.earned == result.points, [test.message for test in result.tests]
 
 
-@pytest.mark.parametrize("path, grade_id, code", answers("WRONG"))
+@pytest.mark.parametrize("path, grade_id, code", list(answers("WRONG")))
 def test_wrong_answers_fail(path, grade_id, code):
     result = grade(path, grade_id, code)
     assert result.earned < result.points

@@ -1,5 +1,7 @@
 """Answers to Part 5 of Lab 1 beside the reference: RIGHT ones must get full points, WRONG ones must lose some."""
 
+from labs.mutants import changed
+
 MEMORY = """
 def attention_memory(L, B=1, H=16, D_h=128):
     q, k, v = (rl.randn(B, H, L, D_h, dtype="{dtype}", device=device) for _ in range(3))
@@ -118,6 +120,8 @@ WRONG = {
         ("in MB", memory(peak="peak_gb * 1000")),
         ("in GiB", memory(peak="peak_gb * 1e9 / 2**30")),
         ("resident among the peak", memory(peak="peak_gb + resident_gb")),
+        ("resident in GiB", memory(resident="resident_gb * 1e9 / 2**30")),
+        ("one of the batch", changed(memory(), "(B, H", "(1, H")),
         ("resident left out", memory(resident="0.0")),
         ("swapped", memory(peak="resident_gb", resident="peak_gb")),
         ("crashes when out of memory", memory(error="ZeroDivisionError")),
@@ -136,6 +140,8 @@ WRONG = {
     "q5_1_3": [
         ("q, k and v", where(overhead="a")),
         ("decode", where(scenario="a")),
+        ("fp32", changed(where(), "2 * B * H", "4 * B * H")),
+        ("one head", changed(where(), "2 * B * H", "2 * B")),
         ("one matrix", where(matrices=1)),
         ("without the result", where(vectors=3)),
         ("GiB", where(gb="2**30")),
@@ -147,6 +153,9 @@ WRONG = {
     "q5_2_1": [
         ("float32", compare(dtype="float32")),
         ("seconds", compare(ms="time.median_ms / 1000")),
+        ("microseconds", compare(ms="time.median_ms * 1000")),
+        ("in GiB", compare(peak="use.peak_bytes / 2**30")),
+        ("heads and length swapped", changed(compare(), "B, H, L", "B, L, H")),
         ("an invented time", compare(ms="1e9")),
         ("in MB", compare(peak="use.peak_gb * 1000")),
         ("standard twice", compare(flash="standard_attention")),
@@ -162,6 +171,7 @@ WRONG = {
         ("all zero", launches(result="dict.fromkeys(prof.count_kernels(), 0)")),
     ],
     "q5_2_3": [
+        ("bytes written only", why(passes=3)),
         ("compute-bound", why(bound="compute")),
         ("fewer FLOPs", why(helps="a")),
         ("launches", why(grows="a")),

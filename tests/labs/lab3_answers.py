@@ -1,11 +1,12 @@
 """Answers to Lab 3 beside the reference: RIGHT ones must get full points, WRONG ones must lose some.
 
 Keys are grade ids of solution cells; each entry is (what it is, the code that replaces the cell). Those of questions 3
-and 5 are in lab3_flash_answers.
+and 5 are in lab3_forward_answers and lab3_backward_answers.
 """
 
-from labs import lab3_flash_answers as flash
-from labs.lab3_flash_answers import changed, mutants
+from labs import lab3_backward_answers as backward
+from labs import lab3_forward_answers as forward
+from labs.mutants import changed, mutants
 
 NAIVE = """
 def naive_attention(q, k, v, is_causal=False):
@@ -174,9 +175,10 @@ KERNEL_WRONG_VALUES = mutants(
     ("a memory fault", "float m = -1e38f", "*(volatile float*)16 = 1; float m = -1e38f"),
 )
 
+TOP = "    top = scores.max(dim=-1, keepdim=True)\n"
 NAIVE_SOFTMAX = changed(
-    NAIVE, "    top = scores.max(dim=-1, keepdim=True)\n    e = rl.exp(scores - top)\n", ""
-).replace("(e / e.sum(dim=-1, keepdim=True))", "rl.softmax(scores, -1)")
+    NAIVE, f"{TOP}    e = rl.exp(scores - top)\n", "", "(e / e.sum(dim=-1, keepdim=True))", "rl.softmax(scores, -1)"
+)
 NAIVE_NUMPY = """
 def naive_attention(q, k, v, is_causal=False):
     q, k, v = (x.detach().cpu().numpy() for x in (q, k, v))
@@ -220,7 +222,8 @@ RIGHT = {
     "q7_1": [("isqrt", LENGTHS)],
     "q7_2": [("its own tensors", COMPARE)],
     "q7_3": [("counted here", why())],
-    **flash.RIGHT,
+    **forward.RIGHT,
+    **backward.RIGHT,
 }
 
 WRONG = {
@@ -237,6 +240,7 @@ WRONG = {
             ("the first query beside the first key", " + (k.shape[1] - q.shape[1])", ""),
             ("causal is ignored", "if is_causal:", "if False:"),
             ("a query does not see itself", "[None] > rows", "[None] >= rows"),
+            ("one maximum for all", "scores.max(dim=-1, keepdim=True)", "scores.max()"),
             ("softmax over the queries", "dim=-1", "dim=-2"),
             ("a mask for each of the batch", "> rows", "> rows + rl.zeros((q.shape[0], 1, 1), dtype='int64')"),
         ),
@@ -264,6 +268,7 @@ WRONG = {
         ("without its inputs", "        o = naive", "        start = rl.memory.allocated(device)\n        o = naive"),
         ("twice the batch", "rl.randn(batch, L", "rl.randn(2 * batch, L"),
         ("seconds", '"forward_ms": forward_ms', '"forward_ms": forward_ms / 1e3'),
+        ("microseconds", '"backward_ms": backward_ms', '"backward_ms": backward_ms * 1e3'),
     ),
     "q2_1": [
         ("NaN where nothing is seen", NAN_UPDATE),
@@ -295,6 +300,7 @@ WRONG = {
         ("sums without scaling", "a * l1 + b * l2", "l1 + l2"),
         ("O without scaling", COMBINED, "O1 + O2"),
         ("the mean of the two", COMBINED, "(O1 + O2) / 2"),
+        ("parts that were divided", COMBINED, "(a * l1)[:, None] * O1 + (b * l2)[:, None] * O2"),
         ("the wrong way round", "(m1, m2))\n    return", "(m2, m1))\n    return"),
         ("NaN of two empty parts", "np.nan_to_num(np.exp(part - m), nan=0.0)", "np.exp(part - m)"),
     ),
@@ -345,6 +351,7 @@ WRONG = {
         ("all of them always", "in names}", "in ALL}"),
         ("nothing measured", "latency(fn, q, k, v, warmup=1, repeat=3).median_ms", "1e-7"),
         ("seconds", "repeat=3).median_ms", "repeat=3).median_ms / 1e3"),
+        ("causal", "out = fn(q, k, v)", "out = fn(q, k, v, is_causal=True)"),
     ),
     "q7_3": [
         ("the ratio upside down", why(ratio="counted(rl.attention) / counted(naive_attention)")),
@@ -355,5 +362,6 @@ WRONG = {
         ("float64", why(reason="c")),
         ("the log-sum-exp", why(reason="d")),
     ],
-    **flash.WRONG,
+    **forward.WRONG,
+    **backward.WRONG,
 }  # fmt: skip
