@@ -190,8 +190,6 @@ def test_tricks_in_the_cell_itself(lab, label):
     "code",
     [
         "from rooflab.grading import codec; codec.encode = lambda v: b'N'",
-        "from rooflab.grading import measure; measure.LOCAL.clear()",
-        "import rooflab; rooflab.grading.measure = None",
         "import __main__; __main__.Worker = __main__.codec = None",
         "assert display.__globals__ is globals()",
     ],
