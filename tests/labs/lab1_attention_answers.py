@@ -120,7 +120,9 @@ WRONG = {
         ("in MB", memory(peak="peak_gb * 1000")),
         ("in GiB", memory(peak="peak_gb * 1e9 / 2**30")),
         ("resident among the peak", memory(peak="peak_gb + resident_gb")),
+        ("the peak among the resident", memory(resident="resident_gb + peak_gb")),
         ("resident in GiB", memory(resident="resident_gb * 1e9 / 2**30")),
+        ("resident twice", memory(resident="2 * resident_gb")),
         ("one of the batch", changed(memory(), "(B, H", "(1, H")),
         ("resident left out", memory(resident="0.0")),
         ("swapped", memory(peak="resident_gb", resident="peak_gb")),
@@ -153,6 +155,7 @@ WRONG = {
     "q5_2_1": [
         ("float32", compare(dtype="float32")),
         ("seconds", compare(ms="time.median_ms / 1000")),
+        ("standard in seconds", compare(ms="time.median_ms / (1000 if fn is standard_attention else 1)")),
         ("microseconds", compare(ms="time.median_ms * 1000")),
         ("in GiB", compare(peak="use.peak_bytes / 2**30")),
         ("heads and length swapped", changed(compare(), "B, H, L", "B, L, H")),

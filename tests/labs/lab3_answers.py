@@ -240,6 +240,8 @@ WRONG = {
             ("the first query beside the first key", " + (k.shape[1] - q.shape[1])", ""),
             ("causal is ignored", "if is_causal:", "if False:"),
             ("a query does not see itself", "[None] > rows", "[None] >= rows"),
+            ("the mask after the maximum", TOP, "", "    if is_causal:", f"{TOP}    if is_causal:"),
+            ("masked with -100", 'float("-inf"), scores', "-100.0, scores"),
             ("one maximum for all", "scores.max(dim=-1, keepdim=True)", "scores.max()"),
             ("softmax over the queries", "dim=-1", "dim=-2"),
             ("a mask for each of the batch", "> rows", "> rows + rl.zeros((q.shape[0], 1, 1), dtype='int64')"),
@@ -268,7 +270,10 @@ WRONG = {
         ("without its inputs", "        o = naive", "        start = rl.memory.allocated(device)\n        o = naive"),
         ("twice the batch", "rl.randn(batch, L", "rl.randn(2 * batch, L"),
         ("seconds", '"forward_ms": forward_ms', '"forward_ms": forward_ms / 1e3'),
+        ("backward in seconds", '"backward_ms": backward_ms', '"backward_ms": backward_ms / 1e3'),
         ("microseconds", '"backward_ms": backward_ms', '"backward_ms": backward_ms * 1e3'),
+        ("the library's forward pass", "latency(naive_attention,", "latency(rl.attention,"),
+        ("the product of the scores alone", "latency(naive_attention, q, k, v", "latency(rl.matmul, q, k.mT"),
     ),
     "q2_1": [
         ("NaN where nothing is seen", NAN_UPDATE),
@@ -351,6 +356,7 @@ WRONG = {
         ("all of them always", "in names}", "in ALL}"),
         ("nothing measured", "latency(fn, q, k, v, warmup=1, repeat=3).median_ms", "1e-7"),
         ("seconds", "repeat=3).median_ms", "repeat=3).median_ms / 1e3"),
+        ("the library in seconds", '"ms": ms', '"ms": ms / (1e3 if fn is rl.attention else 1)'),
         ("causal", "out = fn(q, k, v)", "out = fn(q, k, v, is_causal=True)"),
     ),
     "q7_3": [

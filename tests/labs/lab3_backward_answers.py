@@ -92,6 +92,10 @@ def flash_backward(ctx, dO):
 
 WHOLE_ROWS = ("range(0, Q.shape[1], 32)", "range(0, Q.shape[1], 8192)", "i + 32", "i + 8192")
 WHOLE_COLUMNS = ("range(0, K.shape[1], 64)", "range(0, K.shape[1], 8192)", "j + 64", "j + 8192")
+HIDDEN = """[:, :, None])
+            if ctx.is_causal:
+                p = p * (rl.arange(j, j + k.shape[1], device=Q.device)[None] <= last).to(p.dtype)
+            dp"""
 BASE_2 = "1.4426950408889634"
 
 RIGHT = {

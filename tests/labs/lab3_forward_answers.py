@@ -197,6 +197,8 @@ WRONG = {
             ("only whole tiles", "(0, L_kv, TILE_KV)", "(0, L_kv - TILE_KV + 1, TILE_KV)"),
             ("only whole tiles of queries", "(0, L_q, TILE_Q)", "(0, L_q - TILE_Q + 1, TILE_Q)"),
             ("padding counts", "p.sum(dim=-1)", "p.sum(dim=-1) + (j + TILE_KV - stop) * rl.exp(-top)"),
+            ("the maximum starts at 0", FIRST, ZERO),
+            ("the maximum of the tile alone", "rl.maximum(m, s.max(dim=-1))", "s.max(dim=-1)"),
             ("one maximum for the whole tile", "s.max(dim=-1)", "s.max(dim=-1).max(dim=-1, keepdim=True)"),
             ("no maximum", FIRST, ZERO, "rl.maximum(m, s.max(dim=-1))", "m"),
             ("keys and values in each other's place", "K[:, j:stop]", "V[:, j:stop]", "p @ V", "p @ K"),
@@ -207,6 +209,8 @@ WRONG = {
             ("the log-sum-exp without the maximum", "m + rl.log(l)", "rl.log(l)"),
             ("the sum for the log-sum-exp", "m + rl.log(l)", "l"),
             ("saves a second row vector", SAVE, "save_for_backward(L * 1, L,"),
+            ("saves K twice", "K, V, O)", "K, K * 1, O)"),
+            ("saves something else for O", "K, V, O)", "K, V, Q * 1)"),
             ("saves L as (B, L_q, 1)", SAVE, "save_for_backward(L.unsqueeze(2),"),
             ("saves the weights", SAVE, "save_for_backward(rl.exp((Q @ K.mT) * scale - L[:, :, None]), L,"),
             (
@@ -225,6 +229,13 @@ WRONG = {
     ],
 }
 
+MASK = """\
+                if is_causal:
+                    last = rl.arange(i, end, device=Q.device)[:, None] + (L_kv - L_q)
+                    s = rl.where(rl.arange(j, stop, device=Q.device)[None] <= last, s, -float("inf"))
+"""
+TOP = "                top = rl.maximum(m, s.max(dim=-1))\n"
+
 CAUSAL_RIGHT = [("tiles 32 x 128", FORWARD), ("tiles 16 x 16", ONE_BY_ONE), ("tiles 128 x 16", NARROW)]
 
 CAUSAL_WRONG = [
@@ -241,6 +252,7 @@ CAUSAL_WRONG = [
         ("only the tiles where i = j are masked", "        if is_causal:\n", "        if is_causal and i == j:\n"),
         ("one tile too many", "j > end - 1", "j > end"),
         ("tiles by their first query", "j > end - 1 +", "j > i +"),
+        ("the mask after the maximum", f"{MASK}{TOP}", f"{TOP}{MASK}"),
         ("masked with 0", 's, -float("inf"))', "s, 0.0)"),
         (
             "causal is ignored",
