@@ -32,7 +32,7 @@ def test_memory_comes_back(device):
     gc.collect()
     before = rl.memory.allocated(device)
     y = rl.softmax(rl.gelu(x @ w)).sum()
-    assert rl.memory.allocated(device) == before + 3 * x.nbytes + y.nbytes - x.nbytes  # softmax's input is not saved
+    assert rl.memory.allocated(device) == before + 2 * x.nbytes + y.nbytes  # what gelu takes and softmax gives
     y.backward()
     x.grad = w.grad = None
     assert rl.memory.allocated(device) == before + y.nbytes
@@ -50,7 +50,7 @@ def test_gradients_on_the_way_are_freed():
         y = rl.sin(y)  # each saves its operand
     with rl.count() as c:
         y.backward(rl.ones(256, 256))
-    assert c.peak_bytes <= 4 * x.nbytes
+    assert c.peak_bytes == 3 * x.nbytes  # the gradient given, one on the way, the next
 
 
 def saved(y):

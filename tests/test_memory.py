@@ -166,7 +166,7 @@ def test_results_wait_for_the_end_and_a_timeline_records_once():
 
 
 def test_the_page_stands_alone_and_holds_every_block(a, tmp_path):
-    with rl.memory.record() as timeline, rl.range("</script><b>"[2:7]):
+    with rl.memory.record() as timeline, rl.range("<script><b>"):
         y = rl.exp(a)
         z = y + a
         del y
@@ -175,7 +175,7 @@ def test_the_page_stands_alone_and_holds_every_block(a, tmp_path):
     text = (tmp_path / "memory.html").read_text()
     assert not re.search(r"""(src|href)\s*=|url\(|@import|fetch\(|https?://(?!www\.w3\.org/2000/svg)""", text)
     assert text.count("<script") == text.count("</script>") == 2
-    assert "exp &amp; &lt;co&gt;" in text and "<co>" not in text
+    assert "exp &amp; &lt;co&gt;" in text and "<co>" not in text and "<b>" not in text
 
 
 def test_a_title_is_text_and_not_a_place_for_data(tmp_path):
@@ -204,4 +204,4 @@ def test_available_counts_what_is_kept_for_reuse(monkeypatch):
     x = rl.ones((2**20,))
     del x
     monkeypatch.setattr("builtins.open", lambda *_, **__: io.StringIO("MemFree: 1 kB\nMemAvailable:    1000 kB\n"))
-    assert rl.memory.available("cpu") == pytest.approx(1024 * 1000 + 2**22, rel=0.05)
+    assert rl.memory.available("cpu") == 1024 * 1000 + 2**22
