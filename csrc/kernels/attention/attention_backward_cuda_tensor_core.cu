@@ -54,24 +54,6 @@ __device__ __forceinline__ int64_t dq_sum_offset(int64_t head, int64_t rounded_r
   return (head * rounded_rows + first_query) * head_size + block * (kMmaM * kMmaN) + threadIdx.x % 32;
 }
 
-// sum += a b, b's rows along K, of which there are kDepth: a warp's part of a gradient, from `column` on.
-template <class T, int kDepth, int kCount, class A, class BTile>
-__device__ __forceinline__ void accumulate(Accumulator (&sum)[kTiles][kCount], A&& load_a, BTile& b_tile, int column) {
-#pragma unroll
-  for (int k = 0; k < kDepth; k += kMmaK) {
-    uint32_t a[kTiles][4];
-#pragma unroll
-    for (int i = 0; i < kTiles; ++i) load_a(a[i], i, k);
-#pragma unroll
-    for (int n = 0; n < kCount; n += 2) {
-      uint32_t b[4];
-      b_tile.load_b_transposed(b, column + n * kMmaN, k);
-#pragma unroll
-      for (int i = 0; i < kTiles; ++i) multiply<T>(sum[i][n], sum[i][n + 1], a[i], b);
-    }
-  }
-}
-
 template <class T, int kHead, Side kSide>
 __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
     attention_backward_cuda_v2_tensor_core_kernel(const __grid_constant__ AttentionBackwardArgs args, int stages) {
@@ -153,26 +135,10 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
     __syncthreads();  // the stage is here, and everybody is done with the last
     if (stages > 1 && turn + 1 < total) load_stage(turn + 1);
 
-    // Rows times streamed rows, both along D_h.
-    const auto products = [&](auto& rows, auto& columns, Accumulator(&sum)[kTiles][Shape::kScores / kMmaN]) {
-#pragma unroll
-      for (int d = 0; d < kHead; d += kMmaK) {
-        uint32_t a[kTiles][4];
-#pragma unroll
-        for (int i = 0; i < kTiles; ++i) rows.load_a(a[i], warp_row + i * kMmaM, d);
-#pragma unroll
-        for (int n = 0; n < Shape::kScores; n += 16) {
-          uint32_t b[4];
-          columns.load_b(b, warp_score + n, d);
-#pragma unroll
-          for (int i = 0; i < kTiles; ++i) multiply<T>(sum[i][n / 8], sum[i][n / 8 + 1], a[i], b);
-        }
-      }
-    };
     const auto row_of = [&](int i, int half) { return warp_row + i * kMmaM + accumulator_row(half); };
     const auto column_of = [&](int n, int e) { return warp_score + n * kMmaN + accumulator_column() + e % 2; };
     Accumulator p[kTiles][Shape::kScores / kMmaN] = {}, ds[kTiles][Shape::kScores / kMmaN] = {};
-    products(shared.a, stage.a, p);
+    accumulate_scores<T, kHead>(p, shared.a, warp_row, stage.a, warp_score);
 
     const ExplicitMask<T> mask(forward, batch, first_head + turn / per_head);
     if (unit.scaled_first || mask.exists()) {
@@ -213,7 +179,7 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
       p[i][n][e] = exp2_approximate(p[i][n][e] * unit.to_base_2 - shift_of(statistics.lse[query]));
     });
     if constexpr (kOfKeys) store_rounded(shared.p, warp_row, warp_score, p, 1);
-    products(shared.b, stage.b, ds);
+    accumulate_scores<T, kHead>(ds, shared.b, warp_row, stage.b, warp_score);
     for_all(
         [&](int i, int n, int e, int query) { ds[i][n][e] = p[i][n][e] * (ds[i][n][e] - statistics.delta[query]); });
     store_rounded(shared.ds, warp_row, warp_score, ds, 1);

@@ -67,19 +67,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     ptx::copy_async_commit();
 
     Accumulator score[kTiles][kKeys / kMmaN] = {};
-#pragma unroll
-    for (int d = 0; d < kHead; d += kMmaK) {
-      uint32_t a[kTiles][4];
-#pragma unroll
-      for (int i = 0; i < kTiles; ++i) shared.q.load_a(a[i], warp_row + i * kMmaM, d);
-#pragma unroll
-      for (int n = 0; n < kKeys; n += 16) {
-        uint32_t b[4];
-        shared.k.load_b(b, n, d);
-#pragma unroll
-        for (int i = 0; i < kTiles; ++i) multiply<T>(score[i][n / 8], score[i][n / 8 + 1], a[i], b);
-      }
-    }
+    accumulate_scores<T, kHead>(score, shared.q, warp_row, shared.k, 0);
     ptx::copy_async_wait<0>();
     __syncthreads();  // v is here, and everybody is done with k
     if (first_key + kKeys < keys.end) shared.k.template load_async<kThreads>(k, first_key + kKeys);
@@ -137,19 +125,10 @@ __global__ void __launch_bounds__(kThreads, 2)
       }
     }
 
-#pragma unroll
-    for (int key = 0; key < kKeys; key += kMmaK) {
-      uint32_t a[kTiles][4];
-#pragma unroll
-      for (int i = 0; i < kTiles; ++i) to_operand<T>(a[i], score[i][key / 8], score[i][key / 8 + 1]);
-#pragma unroll
-      for (int d = 0; d < kHead; d += 16) {
-        uint32_t b[4];
-        shared.v.load_b_transposed(b, d, key);
-#pragma unroll
-        for (int i = 0; i < kTiles; ++i) multiply<T>(sum[i][d / 8], sum[i][d / 8 + 1], a[i], b);
-      }
-    }
+    const auto weights = [&](uint32_t(&a)[4], int i, int key) {
+      to_operand<T>(a, score[i][key / kMmaN], score[i][key / kMmaN + 1]);
+    };
+    accumulate<T, kKeys>(sum, weights, shared.v, 0);
   }
   ptx::copy_async_wait<0>();
   __syncthreads();  // q is no longer read, nor written

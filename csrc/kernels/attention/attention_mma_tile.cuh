@@ -113,6 +113,43 @@ __device__ __forceinline__ void multiply(Accumulator& left, Accumulator& right, 
   ptx::mma_m16n8k16<T>(right, a, b[2], b[3]);
 }
 
+// sum += rows columns^T, both along D_h, of kHead columns: a warp's scores, from (row, column) on.
+template <class T, int kHead, int kTiles, int kCount, class RowTile, class ColumnTile>
+__device__ __forceinline__ void accumulate_scores(Accumulator (&sum)[kTiles][kCount], RowTile& rows, int row,
+                                                  ColumnTile& columns, int column) {
+#pragma unroll
+  for (int d = 0; d < kHead; d += kMmaK) {
+    uint32_t a[kTiles][4];
+#pragma unroll
+    for (int i = 0; i < kTiles; ++i) rows.load_a(a[i], row + i * kMmaM, d);
+#pragma unroll
+    for (int n = 0; n < kCount * kMmaN; n += 2 * kMmaN) {
+      uint32_t b[4];
+      columns.load_b(b, column + n, d);
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) multiply<T>(sum[i][n / kMmaN], sum[i][n / kMmaN + 1], a[i], b);
+    }
+  }
+}
+
+// sum += a b, b's rows along K, of which there are kDepth: a warp's part of an output, from `column` on.
+template <class T, int kDepth, int kTiles, int kCount, class A, class BTile>
+__device__ __forceinline__ void accumulate(Accumulator (&sum)[kTiles][kCount], A&& load_a, BTile& b_tile, int column) {
+#pragma unroll
+  for (int k = 0; k < kDepth; k += kMmaK) {
+    uint32_t a[kTiles][4];
+#pragma unroll
+    for (int i = 0; i < kTiles; ++i) load_a(a[i], i, k);
+#pragma unroll
+    for (int n = 0; n < kCount * kMmaN; n += 2 * kMmaN) {
+      uint32_t b[4];
+      b_tile.load_b_transposed(b, column + n, k);
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) multiply<T>(sum[i][n / kMmaN], sum[i][n / kMmaN + 1], a[i], b);
+    }
+  }
+}
+
 // Scores are kept as the product gives them as long as they may be: then one multiply-add scales them and subtracts the
 // maximum. An added mask, or a scale that would reverse their order, is applied first.
 struct ScoreUnit {
