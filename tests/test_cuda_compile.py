@@ -60,7 +60,7 @@ def test_kernels_by_name_with_what_they_take(module):
     ]  # fmt: skip
     assert [p.label for p in mixed][:4] == ["out (double*)", "s (float)", "d (double)", "u (unsigned)"]
     assert module["fill<64>"].parameters[0].label == "x (float*)"
-    assert "6" not in module.log and len(module) == 6
+    assert module.log == "" and len(module) == 6
     with pytest.raises(KeyError, match="no kernel 'sub'; the source has add, mixed"):
         module["sub"]
 
@@ -80,7 +80,7 @@ def test_errors_bear_the_lines_of_the_source(module, body, line, says):
     with pytest.raises(rl.cuda.CompileError) as error:
         rl.cuda.compile(body)
     assert f"source({line}): " in str(error.value) and says in str(error.value)
-    assert error.value.log in str(error.value) and isinstance(error.value, RuntimeError)
+    assert error.value.log and error.value.log in str(error.value) and isinstance(error.value, RuntimeError)
 
 
 def test_too_much_static_shared_memory_is_an_error_of_the_source(module):
