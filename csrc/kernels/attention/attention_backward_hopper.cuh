@@ -15,13 +15,6 @@ __device__ __forceinline__ void arrive_as_warp(ptx::Barrier& barrier) {
   if (threadIdx.x % 32 == 0) ptx::barrier_arrive(barrier);
 }
 
-// From one k16 step of a product to the next, in units of 16 bytes: along the lines of panels of kLines, or across.
-template <int kLines>
-constexpr int along_lines(int step) {
-  return step / 4 * kLines * 8 + step % 4 * 2;
-}
-constexpr int across_lines(int step) { return step * kMmaK * 8; }
-
 struct BackwardMaps {
   CUtensorMap q, k, v, dout, dk, dv;
 };

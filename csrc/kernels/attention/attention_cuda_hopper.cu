@@ -78,10 +78,6 @@ __device__ __forceinline__ void produce(Shared<T, S>& shared, const CUtensorMap&
 template <class T, class S>
 __device__ __forceinline__ void consume(Shared<T, S>& shared, int consumer, const ForwardProblem& problem) {
   constexpr int kKeys = S::kKeys, kHeadSize = S::kHeadSize;
-  // From one panel, or one step of 16 along the product's inner dimension, to the next. In units of 16 bytes.
-  constexpr int kLineStep = kMmaK * sizeof(T) / 16, kTokenStep = kMmaK * kLine * sizeof(T) / 16;
-  constexpr int kQPanel = sizeof(shared.q[0][0][0]) / 16, kKPanel = sizeof(shared.k[0][0]) / 16;
-  constexpr int kStepsInLine = kLine / kMmaK;
   constexpr int kFirstTurn = 1;  // the named barriers
   const int warp = threadIdx.x % kWarpgroup / 32, lane = threadIdx.x % 32;
 
@@ -104,8 +100,8 @@ __device__ __forceinline__ void consume(Shared<T, S>& shared, int consumer, cons
     ptx::wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kHeadSize / kMmaK; ++step) {
-      const int panel = step / kStepsInLine, in_line = step % kStepsInLine * kLineStep;
-      ptx::wgmma<T, kKeys, true, true>(scores, q + panel * kQPanel + in_line, k + panel * kKPanel + in_line, step > 0);
+      ptx::wgmma<T, kKeys, true, true>(scores, q + along_lines<kWarpgroupRows>(step), k + along_lines<kKeys>(step),
+                                       step > 0);
     }
     ptx::wgmma_commit();
   };
@@ -114,7 +110,7 @@ __device__ __forceinline__ void consume(Shared<T, S>& shared, int consumer, cons
     ptx::wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kKeys / kMmaK; ++step) {
-      ptx::wgmma<T, kHeadSize, false>(out, probabilities[step], v + step * kTokenStep, true);
+      ptx::wgmma<T, kHeadSize, false>(out, probabilities[step], v + across_lines(step), true);
     }
     ptx::wgmma_commit();
   };
@@ -282,12 +278,10 @@ void launch(const AttentionArgs& args, Stream stream) {
 }  // namespace
 
 bool attention_cuda_v3_accepts(const AttentionArgs& args) {
-  constexpr int64_t kMaxLength = int64_t{1} << 29, kMaxTiles = int64_t{1} << 30;
   if (!is_16_bit(args.dtype) || args.mask != nullptr || args.head_size % kVector != 0 || args.head_size == 0 ||
       args.head_size > 256)
     return false;
-  if (!(args.scale > 0) || args.q_length > kMaxLength || args.kv_length > kMaxLength) return false;
-  if (args.batch * args.heads > kMaxTiles / (args.q_length / kWarpgroupRows + 1)) return false;
+  if (!(args.scale > 0) || !attention_fits_int32(args)) return false;
   const auto fits = [&](const void* data, const AttentionStrides& strides, int64_t heads, int64_t length) {
     return attention_map_fits(data, strides, args.batch, heads, length, args.dtype);
   };

@@ -103,7 +103,7 @@ __device__ __forceinline__ void mask(float (&scores)[kKeys / 2], const VisibleKe
   }
 }
 
-// exp(score - reference) sums to `sum` so far, this lane's share of it, for the lane's two visible.
+// exp(score - reference) sums to `sum` so far, this lane's share of it, for the lane's two rows.
 struct Softmax {
   float reference[2] = {-INFINITY, -INFINITY}, sum[2] = {};
 };

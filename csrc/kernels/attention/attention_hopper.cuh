@@ -21,6 +21,15 @@ inline constexpr int kMmaK = 16;
 template <class T, int kRows, int kHeadSize>
 using TokenTile = T[kHeadSize / kLine][kRows][kLine];
 
+// Where a product's k16 step begins in an operand, in units of 16 bytes: along the lines of panels of kLines, or
+// across.
+inline constexpr int kLineUnits = kLine / kVector, kStepUnits = kMmaK / kVector, kStepsInLine = kLine / kMmaK;
+template <int kLines>
+constexpr int along_lines(int step) {
+  return step / kStepsInLine * kLines * kLineUnits + step % kStepsInLine * kStepUnits;
+}
+constexpr int across_lines(int step) { return step * kMmaK * kLineUnits; }
+
 // Orders the tokens from `token` on of one head, by one thread.
 template <class T, int kRows, int kPanels>
 __device__ __forceinline__ void load_tokens(T (&tile)[kPanels][kRows][kLine], const CUtensorMap& map,

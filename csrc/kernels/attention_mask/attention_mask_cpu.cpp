@@ -1,3 +1,4 @@
+// attention_mask on the CPU: the reference.
 #include <algorithm>
 
 #include "kernels/attention/attention.h"

@@ -1,3 +1,4 @@
+// attention_mask on the GPU: the reference.
 #include <algorithm>
 
 #include "core/cuda_check.cuh"

@@ -84,8 +84,6 @@ template <class T, int kColumns, bool kBKMajor>
 __device__ __forceinline__ void wgmma(float (&d)[kColumns / 2], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
   if constexpr (kColumns == 64) {
     ROOFLAB_WGMMA_REGISTERS(64, 32, 32, 33, 34, 35, 36, 37, 38, 39);
-  } else if constexpr (kColumns == 80) {
-    ROOFLAB_WGMMA_REGISTERS(80, 40, 40, 41, 42, 43, 44, 45, 46, 47);
   } else if constexpr (kColumns == 128) {
     ROOFLAB_WGMMA_REGISTERS(128, 64, 64, 65, 66, 67, 68, 69, 70, 71);
   } else if constexpr (kColumns == 256) {
