@@ -84,3 +84,11 @@ def test_gpu_time_is_taken_by_events():
 def test_tensors_that_require_grad_are_timed_where_they_live():
     x = rl.ones(8, device="cuda", requires_grad=True)
     assert rl.latency(rl.exp, x, warmup=1, repeat=2).device == "cuda:0"
+
+
+def test_synchronize_knows_devices_by_name():
+    rl.synchronize()
+    rl.synchronize("cpu")
+    for name in ("gpu", "cuda:first", "cudax"):
+        with pytest.raises(ValueError, match=rf'\[synchronize\] device: .* got "{name}"'):
+            rl.synchronize(name)

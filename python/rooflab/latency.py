@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,12 +78,19 @@ def synchronize(device: str | None = None) -> None:
     ----------
     device : str, optional
         "cpu" or "cuda:0"; every GPU when None.
+
+    Raises
+    ------
+    ValueError
+        For another name of a device.
     """
     if device is None:
         for index in range(_core.cuda.device_count()):
             _core.cuda.synchronize(index)
-    elif device.startswith("cuda"):
-        _core.cuda.synchronize(int(device.partition(":")[2] or 0))
+    elif named := re.fullmatch(r"cuda(?::(\d+))?", device):
+        _core.cuda.synchronize(int(named[1] or 0))
+    elif device != "cpu":
+        raise ValueError(f'[synchronize] device: expected "cpu", "cuda" or "cuda:N", got "{device}"')
 
 
 def _device_of(args, kwargs) -> str:
