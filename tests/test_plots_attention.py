@@ -134,6 +134,13 @@ def test_sweep_marks_what_ran_out_of_memory(tmp_path):
     saved(figure, tmp_path)
 
 
+@pytest.mark.parametrize("plot", [plot_flash_attention_improvement, plot_length_sweep])
+def test_a_spread_is_named_where_there_is_one(plot):
+    bare = {256: 1.0, 512: 3.0}
+    assert plot({"a": bare, "b": bare}).axes[0].get_ylabel() == "latency"
+    assert "p20 to p80" in plot({"a": bare, "b": {256: timing(1.0)}}).axes[0].get_ylabel()
+
+
 @pytest.mark.parametrize(
     ("series", "quantity", "message"),
     [

@@ -27,7 +27,7 @@ class _Quantity(NamedTuple):
 
 
 _QUANTITIES = {
-    "latency": _Quantity(("p20_ms", "median_ms", "p80_ms"), 1e-3, "s", "latency (median, p20 to p80)"),
+    "latency": _Quantity(("p20_ms", "median_ms", "p80_ms"), 1e-3, "s", "latency"),
     "memory": _Quantity(("peak_bytes",) * 3, 1.0, "B", "peak memory above what was held before"),
 }
 
@@ -126,8 +126,7 @@ def plot_flash_attention_improvement(
         axes.grid(axis="x", visible=False)
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel("sequence length L")
-        axes.set_ylabel(kind.label)
-        _scale(axes, kind)
+        _value_axis(axes, kind, read)
         swatches = [Patch(color=COLORS[index], label=name) for index, name in enumerate(read)]
         made.legend(handles=swatches, loc="outside upper right", ncols=2)
         _head_and_foot(made, axes, title, [f"above each pair: {' / '.join(read)}", *_absent(read, lengths), note])
@@ -188,14 +187,13 @@ def plot_length_sweep(
                 axes.plot(lost, [height] * len(lost), "X", color=color, ms=8, transform=axes.get_xaxis_transform(),
                           label=f"{name}: out of memory", clip_on=False)  # fmt: skip
         axes.set_xlabel(xlabel)
-        axes.set_ylabel(kind.label)
         axes.xaxis.set_major_locator(FixedLocator(lengths if len(lengths) <= 10 else lengths[:: len(lengths) // 8 + 1]))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda length, _: f"{length:g}"))
         axes.set_xlim(lengths[0] / 1.25, lengths[-1] * 1.25)
         low, high = axes.get_ylim()
         axes.set_ylim(low, high * (high / low) ** (0.06 * (crosses + 1)))
-        _scale(axes, kind)
+        _value_axis(axes, kind, read)
         made.legend(loc="outside right upper")
         _head_and_foot(made, axes, title, [*_absent(read, lengths), note])
     return made
@@ -205,7 +203,9 @@ def _ratio(ratio: float) -> str:
     return f"{ratio:,.0f}x" if ratio >= 100 else f"{ratio:.2g}x"
 
 
-def _scale(axes: Any, kind: _Quantity) -> None:
+def _value_axis(axes: Any, kind: _Quantity, read: Mapping[str, Mapping[int, _Point | None]]) -> None:
+    spread = any(point and point.high > point.low for values in read.values() for point in values.values())
+    axes.set_ylabel(kind.label + " (median, p20 to p80)" * spread)
     low, high = axes.get_ylim()
     axes.yaxis.set_major_locator(LogLocator(10, subs=(1.0,) if high / low > 300 else (1.0, 2.0, 5.0), numticks=16))
     axes.yaxis.set_minor_locator(NullLocator())
