@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from grading_demo import with_answers
 from labs import lab3_answers, lab3_forward_answers
+from labs.mutants import changed
 from test_notebooks import ROOT, judge, lab
 
 import rooflab as rl
@@ -166,6 +167,15 @@ def test_right_causal_forward(code):
 def test_wrong_causal_forward(code):
     result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), {"q3": code}))
     assert result.earned < result.points
+
+
+def test_a_count_that_lies_for_its_own_tiles_is_found_out():
+    whole = dict(lab3_forward_answers.CAUSAL_WRONG)["tiles above the diagonal are computed"]
+    total = "    total = 0\n"
+    lie = f"    if (tile_q, tile_kv) == (32, 128):\n        return L_q * L_kv\n{total}"
+    code = {"q3": whole, "q4": changed(lab3_answers.SCORES, total, lie)}
+    result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), code))
+    assert [test.message for test in result.tests] == ["", "tiles that nobody sees are computed"]
 
 
 def test_without_a_gpu_the_kernel_is_only_compiled_and_the_grade_says_so():

@@ -55,26 +55,9 @@ from rooflab.labs.lab1 import (
     plot_gemm_torch_matmul_latency,
     plot_roofline,
 )
-from rooflab.testing import assert_close, to_float64
+from rooflab.testing import assert_close, is_count, is_near, is_number, to_float64
 
 device = "cuda" if rl.cuda.is_available() else "cpu"
-
-
-def is_number(value):
-    """Whether `value` is a finite real number (not a bool, not text)."""
-    kinds = (int, float, np.integer, np.floating)
-    return isinstance(value, kinds) and not isinstance(value, bool) and bool(np.isfinite(value))
-
-
-def is_count(value):
-    """Whether `value` is a whole number of an integer type."""
-    return is_number(value) and isinstance(value, (int, np.integer))
-
-
-def is_near(value, expected, relative=1e-6):
-    """Whether `value` is a number within `relative` of `expected`."""
-    return is_number(value) and bool(abs(value - expected) <= relative * abs(expected))
-
 
 # %% [markdown]
 # **Units, used everywhere in this course**
@@ -1186,7 +1169,8 @@ prof.plot_timeline(rows="op", title="rl.gelu, a million elements: one call")
 # it costs, and about the kernel that does without.
 #
 # `standard_attention` is attention as the textbook writes it, in four operations. All questions of this part are
-# about this function, called in 16 bit, and about `rl.attention`, which computes the same in one.
+# about this function, called in 16 bit, and about `rl.attention`, which computes the same in one. `make_qkv` gives
+# them something to work on, and `count_attention` counts what a call of either does.
 
 
 # %% tags=["setup"]
@@ -1198,6 +1182,19 @@ def standard_attention(q, k, v):
     return rl.matmul(weights, v)
 
 
+def make_qkv(L, B=1, H=16, D_h=128, dtype="float16"):
+    """Random q, k, v, (B, H, L, D_h) each, on `device`."""
+    return [rl.randn(B, H, L, D_h, dtype=dtype, device=device) for _ in range(3)]
+
+
+def count_attention(fn, L, B=1, H=16, D_h=128):
+    """What `rl.count()` says of one call fn(q, k, v) in fp16: .flops, .bytes_read, .peak_bytes ..."""
+    q, k, v = make_qkv(L, B, H, D_h)
+    with rl.count() as c:
+        fn(q, k, v)
+    return c
+
+
 # %% [markdown]
 # ## 5.1 The memory of standard attention
 #
@@ -1206,16 +1203,16 @@ def standard_attention(q, k, v):
 # `benchmark_memory(fn, *args)` returns two numbers in GB: the *peak* of the call above what was resident before it,
 # and what was *resident*: q, k and v, and whatever else is alive.
 #
-# Write `attention_memory(L, B, H, D_h)`: q, k and v of `rl.randn(B, H, L, D_h, dtype="float16", device=device)`, then
-# the memory of `standard_attention`. Too long a sequence is a row of the table, not a crash: catch
-# `rl.OutOfMemoryError` and report a peak of `None`.
+# Write `attention_memory(L, B, H, D_h)`: the memory of `standard_attention` on `make_qkv(L, B, H, D_h)`. Too long a
+# sequence is a row of the table, not a crash: catch `rl.OutOfMemoryError` and report a peak of `None`; q, k and v are
+# resident all the same.
 
 
 # %% nbgrader={"grade_id": "q5_1_1", "solution": true}
 def attention_memory(L, B=1, H=16, D_h=128):
     """{"peak_gb": GB or None if it does not fit, "resident_gb": GB} of standard_attention, fp16."""
     ### BEGIN SOLUTION
-    q, k, v = (rl.randn(B, H, L, D_h, dtype="float16", device=device) for _ in range(3))
+    q, k, v = make_qkv(L, B, H, D_h)
     try:
         peak_gb, resident_gb = benchmark_memory(standard_attention, q, k, v)
     except rl.OutOfMemoryError:
@@ -1226,24 +1223,21 @@ def attention_memory(L, B=1, H=16, D_h=128):
 
 # %% nbgrader={"grade_id": "q5_1_1_test", "grade": true, "points": 3}
 def check_memory(L, B=1, H=16, D_h=128, fits=True):
+    else_gb = rl.memory.allocated(device) / 1e9  # alive in this notebook already
     got = attention_memory(L, B, H, D_h)
     assert isinstance(got, dict) and set(got) == {"peak_gb", "resident_gb"}, (
         'the keys are "peak_gb" and "resident_gb"'
     )
     qkv_gb = 3 * 2 * B * H * L * D_h / 1e9
-    # What else is alive in this notebook is resident as well.
-    assert is_number(got["resident_gb"]) and qkv_gb <= got["resident_gb"] <= qkv_gb + 2, (
-        f"q, k and v are resident: {qkv_gb} GB at least, not {got['resident_gb']}"
+    most = 1.001 * (qkv_gb + else_gb)
+    assert is_number(got["resident_gb"]) and qkv_gb <= got["resident_gb"] <= most, (
+        f"resident are q, k and v, {qkv_gb} GB, and what was alive before, not {got['resident_gb']}"
     )
     if not fits:
         assert got["peak_gb"] is None, "this cannot fit: its peak is None"
         return
-    x = rl.zeros(B, H, L, D_h, dtype="float16", device=device)
-    with rl.count() as counted:
-        standard_attention(x, x, x)
-    assert is_near(got["peak_gb"], counted.peak_bytes / 1e9), (
-        f"the peak at L = {L} is {counted.peak_bytes / 1e9} GB, not {got['peak_gb']}"
-    )
+    peak_gb = count_attention(standard_attention, L, B, H, D_h).peak_bytes / 1e9
+    assert is_near(got["peak_gb"], peak_gb), f"the peak is {peak_gb} GB, not {got['peak_gb']}"
 
 
 check_memory(512)
@@ -1254,8 +1248,8 @@ check_memory(2_000_000, B=1, H=1, D_h=16, fits=False)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The table for this machine. Lengths double until one would take too long here or does not fit; on a GPU with 80 GB
-# the last row, L = 32768, is the one that does not.
+# The table for this machine. Lengths double until one would take too long here or does not fit: L = 32768 takes 69 GB,
+# which an 80 GB GPU has and a 48 GB one has not.
 
 # %%
 print(f"{'L':>6}  {'resident':>10}  {'peak above':>13}")
@@ -1275,7 +1269,7 @@ for L in (512, 1024, 2048, 4096, 8192, 16384, 32768):
 # And one call over time. Each step is a tensor that comes or goes; the colours say which operation holds it.
 
 # %%
-q, k, v = (rl.randn(1, 16, 1024, 128, dtype="float16", device=device) for _ in range(3))
+q, k, v = make_qkv(1024)
 with rl.memory.record() as timeline:
     standard_attention(q, k, v)
 rl.plots.plot_memory_timeline(timeline, title="standard_attention, L = 1024: who holds what")
@@ -1321,8 +1315,8 @@ assert score_matrix_bytes(1, 1, 1, 1) == 1
 # %% [markdown]
 # ## 5.1.3 Where it hurts (4 points)
 #
-# At the end of `standard_attention` these are alive, in 16 bit: q, k, v and the
-# result, and the two L x L matrices of each head.
+# At the end of `standard_attention` these are alive, in 16 bit: q, k, v and the result, and the two L x L matrices of
+# each head.
 #
 # - `largest_length(memory_gb, B, H, D_h)`: the largest L for which all of them fit into `memory_gb` GB
 # - `overhead_ratio(L, D_h)`: the bytes of the two matrices over those of q, k, v and the result
@@ -1378,6 +1372,7 @@ assert is_near(overhead_ratio(32768, 128), 128)
 assert is_near(overhead_ratio(1024, 64), 8)
 ### END HIDDEN TESTS
 
+
 # %% nbgrader={"grade_id": "q5_1_3_test", "grade": true, "points": 2}
 def check_largest(memory_gb, B, H, D_h):
     L = largest_length(memory_gb, B, H, D_h)
@@ -1407,7 +1402,7 @@ check_largest(0.001, 2, 3, 64)
 #
 # ## 5.2.1 Latency and memory of both (3 points)
 #
-# `compare_attention(L, B, H, D_h)` in fp16, the median latency by `latency` (two
+# Write `compare_attention(L, B, H, D_h)`: of both on the same q, k and v in fp16, the median latency by `latency` (two
 # calls to warm up, five measured) and the peak by `benchmark_memory`. Where one runs out of memory, both of its
 # numbers are `None`.
 
@@ -1416,7 +1411,7 @@ check_largest(0.001, 2, 3, 64)
 def compare_attention(L, B=1, H=16, D_h=128):
     """{"standard": {"ms": ..., "peak_gb": ...}, "flash": {"ms": ..., "peak_gb": ...}}, fp16."""
     ### BEGIN SOLUTION
-    q, k, v = (rl.randn(B, H, L, D_h, dtype="float16", device=device) for _ in range(3))
+    q, k, v = make_qkv(L, B, H, D_h)
     rows = {}
     for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
         try:
@@ -1433,15 +1428,13 @@ def compare_attention(L, B=1, H=16, D_h=128):
 def check_comparison(L, B, H, D_h):
     got = compare_attention(L, B, H, D_h)
     assert isinstance(got, dict) and set(got) == {"standard", "flash"}, '"standard" and "flash"'
-    x = rl.zeros(B, H, L, D_h, dtype="float16", device=device)
     for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
         assert isinstance(got[name], dict) and set(got[name]) == {"ms", "peak_gb"}, (
             f'{name}: the keys are "ms" and "peak_gb"'
         )
-        with rl.count() as counted:
-            fn(x, x, x)
-        assert is_near(got[name]["peak_gb"], counted.peak_bytes / 1e9), (
-            f"{name} at L = {L}: a peak of {counted.peak_bytes / 1e9} GB, not {got[name]['peak_gb']}"
+        peak_gb = count_attention(fn, L, B, H, D_h).peak_bytes / 1e9
+        assert is_near(got[name]["peak_gb"], peak_gb), (
+            f"{name} at L = {L}: a peak of {peak_gb} GB, not {got[name]['peak_gb']}"
         )
         assert is_number(got[name]["ms"]) and 0 < got[name]["ms"] <= measure.elapsed_ms(), (
             f"{name}: {got[name]['ms']} is not its latency in ms"
@@ -1452,9 +1445,10 @@ def check_comparison(L, B, H, D_h):
 check_comparison(256, 1, 2, 64)
 ### BEGIN HIDDEN TESTS
 check_comparison(512, 1, 16, 128)
-x = rl.zeros(1, 4, 512, 64, dtype="float16", device=device)
-fastest = rl.latency(rl.attention, x, x, x, warmup=2, repeat=10).min_ms
-assert check_comparison(512, 1, 4, 64)["flash"]["ms"] > fastest / 20, "this is not in ms"
+rows = check_comparison(512, 1, 4, 64)
+for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
+    fastest = latency(fn, *make_qkv(512, 1, 4, 64), warmup=2, repeat=10).min_ms
+    assert rows[name]["ms"] > fastest / 20, f"this is not the latency of {name}, in ms"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1494,16 +1488,16 @@ plot_flash_attn_improvement(
 # %% [markdown]
 # ## 5.2.2 Look inside (4 points)
 #
-# Profile both at B = 2, H = 12, L = 1024, D_h = 128 in bf16 under `default_schedule`,
-# ten steps of one call each, and return what `count_cuda_kernels` says: the launches of *one* call by category. (On a
-# GPU the library behind `rl.matmul` may add a small memory operation to each product; the profiler sees that too.)
+# Profile both at B = 2, H = 12, L = 1024, D_h = 128 in bf16 under `default_schedule`, ten steps of one call each, and
+# return what `count_cuda_kernels` says: the launches of *one* call by category. (On a GPU the library behind
+# `rl.matmul` may add a small memory operation to each product; the profiler sees that too.)
 
 
 # %% nbgrader={"grade_id": "q5_2_2", "solution": true}
 def attention_launches(flash):
     """count_cuda_kernels of one call: rl.attention if `flash`, else standard_attention."""
     ### BEGIN SOLUTION
-    q, k, v = (rl.randn(2, 12, 1024, 128, dtype="bfloat16", device=device) for _ in range(3))
+    q, k, v = make_qkv(1024, B=2, H=12, dtype="bfloat16")
     with rl.profile(schedule=default_schedule) as prof:
         for _ in range(10):
             (rl.attention if flash else standard_attention)(q, k, v)
@@ -1540,11 +1534,13 @@ print("flash:   ", attention_launches(True))
 # %% [markdown]
 # ## 5.2.3 Three times why (3 points)
 #
-# Count with `rl.count()` at B = 1, H = 16, D_h = 128 in fp16 and say it in
-# numbers:
+# Count both with `count_attention(fn, L)`, at B = 1, H = 16, D_h = 128 in fp16, and say it in numbers:
 #
 # - `intensity(flash, L)`: FLOPs over bytes moved (read and written), of either version
 # - `traffic_ratio(L)`: the bytes that standard attention moves over those that flash attention moves
+#
+# (As in 1.4 a launch reads each input once. A flash kernel reads k and v again for each tile of queries, but these
+# reads hit the cache as long as k and v of a head fit there.)
 #
 # and in choices, a sentence about each below:
 #
@@ -1554,7 +1550,7 @@ print("flash:   ", attention_launches(True))
 #     - `"b"`: it stores the matrix in a smaller type
 #     - `"c"`: it leaves out pairs that matter little
 #     - `"d"`: the scores live and die in on-chip memory; only q, k, v and the result touch the big one
-# - `why_the_gain_grows`: why the two grow apart as L grows
+# - `why_the_gain_grows`: why `traffic_ratio(L)` grows with L
 #     - `"a"`: launches cost more for long sequences
 #     - `"b"`: the bytes that flash saves grow as L², those that it still moves as L
 #     - `"c"`: flash attention needs fewer FLOPs for each pair when L is large
@@ -1570,51 +1566,41 @@ standard_bound = "memory"  # an AI of 43 FLOP/byte at most, and the ridge is 202
 how_flash_helps = "d"
 why_the_gain_grows = "b"
 
-
-def counted_attention(flash, L):
-    x = rl.zeros(1, 16, L, 128, dtype="float16", device=device)
-    with rl.count() as counted:
-        (rl.attention if flash else standard_attention)(x, x, x)
-    return counted.flops, counted.bytes_read + counted.bytes_written
-
-
 ### END SOLUTION
 
 
 def intensity(flash, L):
     """FLOP/byte of one call at B = 1, H = 16, D_h = 128, fp16."""
     ### BEGIN SOLUTION
-    flops, moved = counted_attention(flash, L)
-    return flops / moved
+    c = count_attention(rl.attention if flash else standard_attention, L)
+    return c.flops / (c.bytes_read + c.bytes_written)
     ### END SOLUTION
 
 
 def traffic_ratio(L):
     """Bytes moved by standard_attention over bytes moved by rl.attention."""
     ### BEGIN SOLUTION
-    return counted_attention(False, L)[1] / counted_attention(True, L)[1]
+    standard, flash = (count_attention(fn, L) for fn in (standard_attention, rl.attention))
+    return (standard.bytes_read + standard.bytes_written) / (flash.bytes_read + flash.bytes_written)
     ### END SOLUTION
 
 
 # %% [markdown] nbgrader={"grade_id": "q5_2_3_findings", "solution": true}
 # *What I find (not graded):*
 
+
 # %% nbgrader={"grade_id": "q5_2_3_test", "grade": true, "points": 3}
-def counted(fn, L):
-    x = rl.zeros(1, 16, L, 128, dtype="float16", device=device)
-    with rl.count() as c:
-        fn(x, x, x)
-    return c.flops, c.bytes_read + c.bytes_written
-
-
 def check_why(L):
-    flops, moved = counted(standard_attention, L)
-    flash_flops, flash_moved = counted(rl.attention, L)
-    assert is_near(intensity(False, L), flops / moved, 0.01), f"standard at L = {L}: {flops / moved}"
-    assert is_near(intensity(True, L), flash_flops / flash_moved, 0.01), (
-        f"flash at L = {L}: {flash_flops / flash_moved}"
-    )
-    assert is_near(traffic_ratio(L), moved / flash_moved, 0.01), f"bytes at L = {L}"
+    moved = {}
+    for flash, fn in {False: standard_attention, True: rl.attention}.items():
+        c = count_attention(fn, L)
+        moved[flash] = c.bytes_read + c.bytes_written
+        expected = c.flops / moved[flash]
+        assert is_near(intensity(flash, L), expected, 0.01), (
+            f"the AI at flash = {flash}, L = {L} is {expected:.4g} FLOP/byte"
+        )
+    ratio = moved[False] / moved[True]
+    assert is_near(traffic_ratio(L), ratio, 0.01), f"the ratio of bytes at L = {L} is {ratio:.4g}"
 
 
 assert standard_bound in ("memory", "compute"), '"memory" or "compute"'
@@ -1629,17 +1615,16 @@ assert why_the_gain_grows == "b"
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Both versions on one roofline, measured here. Standard attention cannot leave the slope, however long the sequence:
-# its intensity stops growing. Flash attention does the same arithmetic with bytes that hardly count.
+# Both versions on one roofline, measured here. The intensity of standard attention stops growing, at 43 FLOP/byte
+# however long the sequence: left of the ridge of a GPU, and right of that of many a CPU, where even standard attention
+# is compute-bound and flash attention saves more memory than time. The intensity of flash attention grows with L.
 
 # %%
 points = []
 for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
     for L in (256, 512, 1024, 2048):
-        q, k, v = (rl.randn(1, 16, L, 128, dtype="float16", device=device) for _ in range(3))
-        with rl.count() as cost:
-            fn(q, k, v)
-        time_here = latency(fn, q, k, v, warmup=1, repeat=3)
+        time_here = latency(fn, *make_qkv(L), warmup=1, repeat=3)
+        cost = count_attention(fn, L)
         points.append(rl.roofline.measured_point(f"L = {L}", cost, time_here, name))
 rl.plots.plot_roofline(
     rl.machine.measure(device), points, dtype="float16", title="Attention in fp16, measured here"
@@ -1647,6 +1632,5 @@ rl.plots.plot_roofline(
 
 # %% [markdown]
 # **Where you stand.** You can count an operation's work and traffic from its shapes, read off the roofline which of
-# the two binds it, measure how close it comes with an honest spread, and see in a profile what it is made of. The
-# rest of the lab asks the same three questions of attention, of a whole transformer layer, and of decoding with a
-# cache.
+# the two binds it, measure how close it comes with an honest spread, and see in a profile what it is made of. And you
+# have followed one matrix from its law to the kernel that does without it.

@@ -1,6 +1,8 @@
-"""Assertions for tests and test cells: shapes first, then NaN positions, then the worst element, named."""
+"""For tests and test cells: arrays compared by shape, NaN positions and worst element; numbers that are numbers."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -61,3 +63,19 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: float = 1e-6, na
             f"{name}: {count} of {x.size} elements are off; worst at {worst}: expected {y[worst]:.9g}, "
             f"got {x[worst]:.9g} (error {error[worst]:.3g}, allowed {allowed[worst]:.3g})"
         )
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a finite real number (not a bool, not text)."""
+    kinds = (int, float, np.integer, np.floating)
+    return isinstance(value, kinds) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def is_count(value: Any) -> bool:
+    """Whether `value` is a whole number of an integer type."""
+    return is_number(value) and isinstance(value, (int, np.integer))
+
+
+def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
+    """Whether `value` is a number within `relative` of `expected`."""
+    return is_number(value) and bool(abs(value - expected) <= relative * abs(expected))

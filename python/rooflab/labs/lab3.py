@@ -23,8 +23,6 @@ __all__ = [
     "Sweep",
     "attention_float64",
     "attention_gradients_float64",
-    "is_count",
-    "is_near",
     "sweep",
 ]
 
@@ -53,17 +51,6 @@ def _published() -> dict[tuple[int, int], dict[str, float]]:
 
 PUBLISHED_NAIVE = _published()
 """Published figures by (L, d): ``"forward_ms"``, ``"backward_ms"`` and ``"held_mib"``, MiB in use before backward."""
-
-
-def is_count(value: Any) -> bool:
-    """Whether `value` is a whole number of an integer type (not a bool, not text)."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
-    """Whether `value` is a finite number (not a bool, not text) within `relative` of `expected`."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    return number and math.isfinite(value) and abs(value - expected) <= relative * abs(expected)
 
 
 def _scores(Q: np.ndarray, K: np.ndarray, is_causal: bool) -> np.ndarray:
@@ -144,18 +131,16 @@ class Sweep:
         return {L: None if isinstance(row, str) else row[name] for L, row in cells.items()}
 
     def __str__(self) -> str:
-        lines = [f"{'L':>6} {'d':>4} {'forward ms':>18} {'backward ms':>19} {'held before backward':>23}"]
-        lines.append(" " * 12 + "      here    A800 " + "      here     A800 " + "   here MiB    A800 MiB")
+        lines = [f"{'':11}  {'forward ms':^17}  {'backward ms':^17}  {'MiB before backward':^19}"]
+        lines.append(f"{'L':>6} {'d':>4} " + 2 * f" {'here':>9} {'A800':>8}" + f" {'here':>9} {'A800':>10}")
         for (L, d), row in self.rows.items():
-            there = PUBLISHED_NAIVE.get((L, d))
-            name = f"{L:6} {d:4} "
-            if isinstance(row, str):
-                beside = f"(A800: {there['forward_ms']}, {there['backward_ms']}, {there['held_mib']})" if there else ""
-                lines.append(f"{name} {row}  {beside}".rstrip())
-                continue
-            pair = [f"{row[key]:10.2f} {there[key] if there else '':>7}" for key in ("forward_ms", "backward_ms")]
-            held = f"{row['held_bytes'] / 2**20:11.1f} {there['held_mib'] if there else '':>11}"
-            lines.append(f"{name} {pair[0]}  {pair[1]}  {held}")
+            here = ["-"] * 3
+            if not isinstance(row, str):
+                here = [f"{row['forward_ms']:.2f}", f"{row['backward_ms']:.2f}", f"{row['held_bytes'] / 2**20:.1f}"]
+            there = PUBLISHED_NAIVE.get((L, d), dict.fromkeys(_PUBLISHED, ""))
+            pairs = zip(here, there.values(), (8, 8, 10), strict=True)
+            line = f"{L:6} {d:4} " + "".join(f" {ours:>9} {theirs:>{width}}" for ours, theirs, width in pairs)
+            lines.append(f"{line}  {row}" if isinstance(row, str) else line)
         return "\n".join([*lines, *textwrap.wrap(f"A800: {PUBLISHED_SOURCE}.", 96)])
 
 
@@ -204,5 +189,5 @@ def sweep(
                 made.rows[L, d] = "out of memory" if full else figures
                 took[L, d] = time.monotonic() - start
             else:
-                made.rows[L, d] = f"left out: the time budget of {budget_s:g} s is spent"
+                made.rows[L, d] = f"left out: more than the budget of {budget_s:g} s"
     return made
