@@ -130,6 +130,8 @@ void attention_cpu_v1_flash(const AttentionArgs& args, Stream) {
   }
 }
 
-bool attention_cpu_v3_accepts(const AttentionArgs& args) { return attention_splits(args) > 1; }
+bool attention_cpu_v3_accepts(const AttentionArgs& args) {
+  return args.dtype != DType::kFloat64 && attention_splits(args) > 1;
+}
 
 }  // namespace rooflab::kernels
