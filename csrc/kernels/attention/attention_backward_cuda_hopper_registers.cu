@@ -43,7 +43,10 @@ __device__ __forceinline__ void send_dq(Shared<T, kHeadSize>& shared, const Back
                                         QueryWalk<kRows>& at) {
 #pragma unroll 1
   for (int step = 0; step < at.steps; ++step, at.advance()) {
-    if (problem.turns != nullptr) await_turn(turn_of(problem, shared.block, kKeys, at.head, at.row, 0));
+    if (problem.turns != nullptr) {
+      await_turn(turn_of(problem, shared.block, kKeys, at.head, at.row, 0));
+      ptx::async_proxy_fence_global();
+    }
 #pragma unroll 1
     for (int half = 0; half < kConsumers; ++half) {
       ptx::barrier_wait(shared.dq_full[half], step % 2);

@@ -142,6 +142,9 @@ __device__ __forceinline__ void tile_store_wait_read() {
 // Waits until all of this thread's stores are done.
 __device__ __forceinline__ void tile_store_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
+// Orders what this thread has seen of global memory before what it then has the copy engine do there.
+__device__ __forceinline__ void async_proxy_fence_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
+
 // Orders this thread's ordinary writes to shared memory before what the copy engine and the tensor cores read of it.
 __device__ __forceinline__ void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
