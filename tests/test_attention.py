@@ -177,8 +177,9 @@ def test_log_sum_exp_and_result(device, variant, dtype, case):
 
 @pytest.mark.parametrize(("device", "variant"), RUNGS)
 def test_no_rung_refuses_everything(device, variant):
-    if variant == "v3_hopper" and rl.cuda.properties().compute_capability // 10 != 9:
-        pytest.skip("no Hopper GPU")
+    needs = {"v2_tensor_core": range(80, 1000), "v3_hopper": [90], "v4_split_kv": range(80, 1000)}
+    if variant in needs and rl.cuda.properties().compute_capability not in needs[variant]:
+        pytest.skip("for another GPU")
     tried = (
         accepted(rl.attention, variant, *qkv(q, kv, d, device), **keywords) for q, kv, keywords in CASES for d in DTYPES
     )
@@ -320,6 +321,34 @@ def test_nan_query_stays_in_its_row(device, variant, dtype):
     q[0, 1, 5, 3] = float("nan")
     wrong = np.isnan(to_float64(run(rl.attention, variant, q, k, v)))
     assert wrong[0, 1, 5].all() and wrong.sum() == 64
+
+
+def test_any_nan_is_one(device):
+    """Its payload must not survive as a number."""
+    bits = np.full((1, 2, 3, 64), 0x7FC00001, dtype=np.uint32)
+    _, k, v = qkv((1, 2, 3, 64), (1, 2, 300, 64), device=device)
+    assert np.isnan(to_float64(rl.attention(rl.tensor(bits.view(np.float32), device=device), k, v))).all()
+
+
+def test_float64_decode_is_as_exact_as_any(device):
+    tensors = qkv((1, 2, 1, 64), (1, 1, 700, 64), "float64", device)
+    assert_close(rl.attention(*tensors), exact(*tensors)[0], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("device", "variant"), RUNGS)
+def test_a_mask_of_the_lowest_number_hides_nothing(device, variant, dtype):
+    """Such a row sees all keys alike, as the scores vanish beside the mask."""
+    q, k, v = qkv((1, 2, 5, 64), (1, 2, 300, 64), dtype, device)
+    mask = rl.zeros(5, 300, dtype=dtype, device=device)
+    mask[3] = {"float16": -65504.0}.get(dtype, -3.38e38)
+    out = to_float64(run(rl.attention, variant, q, k, v, mask))
+    v = to_float64(v)
+    size = np.abs(v).mean(2)
+    error = 2 * unit_roundoff(dtype) + 4 * 300**0.5 * ACCUMULATOR
+    if dtype != "float16":  # there the scores are not lost beside 65504
+        assert_close(out[:, :, 3] / size, v.mean(2) / size, rtol=0, atol=error, name="out over mean |v|")
+    assert np.isfinite(out).all()
 
 
 Q = rl.ones(2, 4, 6, 8)
