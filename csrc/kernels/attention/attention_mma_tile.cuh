@@ -151,25 +151,27 @@ __device__ __forceinline__ void accumulate(Accumulator (&sum)[kTiles][kCount], A
 }
 
 // Scores are kept as the product gives them as long as they may be: then one multiply-add scales them and subtracts the
-// maximum. An added mask, or a scale that would reverse their order, is applied first.
+// maximum. An added mask, or a scale that would reverse their order, is applied first, and so is the change to base 2:
+// of numbers near the lowest, the multiply-add would leave what the maximum was rounded by.
 struct ScoreUnit {
   __device__ explicit ScoreUnit(const AttentionArgs& args)
       : scale(args.scale),
         scaled_first((args.mask != nullptr && !args.mask_is_bool) || !(args.scale > 0)),
-        to_base_2(scaled_first ? kLog2E : args.scale * kLog2E) {}
+        to_base_2(scaled_first ? 1 : args.scale * kLog2E) {}
 
   float scale;
   bool scaled_first;
   float to_base_2;
 };
 
-// Applies the scale, where it comes first, and the explicit mask.
+// Applies the explicit mask, and the scale and the change to base 2 where they come first.
 template <class T>
 __device__ __forceinline__ float explicitly_masked(float score, int query, int key, const ScoreUnit& unit,
                                                    const Visibility& visibility, const ExplicitMask<T>& mask) {
   if (unit.scaled_first) score *= unit.scale;
   if (query < visibility.q_length && key < visibility.kv_length) score = mask.apply(score, query, key);
-  return score < kAttentionLowestScore && score != -INFINITY ? kAttentionLowestScore : score;
+  if (score < kAttentionLowestScore && score != -INFINITY) score = kAttentionLowestScore;
+  return unit.scaled_first ? score * kLog2E : score;
 }
 
 // What to subtract from a score of the backward before it becomes a weight, from a query's lse. All weights of a query
