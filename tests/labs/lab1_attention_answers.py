@@ -106,7 +106,10 @@ def why(**changes):
 
 
 RIGHT = {
-    "q5_1_1": [("any memory error", memory(error="MemoryError"))],
+    "q5_1_1": [
+        ("any memory error", memory(error="MemoryError")),
+        ("beside other tensors", "mine = rl.zeros(10_000_000, device=device)\n" + memory()),
+    ],
     "q5_1_2": [("a power", law(bytes="(L * L) * (B * H) * bytes_per_element", growth=4.0))],
     "q5_1_3": [("by bisection", where())],
     "q5_2_1": [("through rl.benchmark_memory", compare())],
