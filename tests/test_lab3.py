@@ -2,6 +2,8 @@
 
 # ruff: noqa: E741
 
+import math
+
 import numpy as np
 import pytest
 from grading_demo import with_answers
@@ -91,6 +93,8 @@ def test_numbers():
     assert testing.is_count(3) and testing.is_count(np.int64(3))
     assert not testing.is_count(True) and not testing.is_count(3.0) and not testing.is_count("3")
     assert testing.is_near(1.0000001, 1) and testing.is_near(np.float32(1), 1)
+    assert testing.is_time_of(np.float64(0.3), 0.1) and testing.is_time_of(4, 0.1)
+    assert not any(testing.is_time_of(ms, 0.1) for ms in (0.1e-3, 0.1e3, 0, -1, math.nan, None))
     for bad in (None, True, float("nan"), float("inf"), "1", [1]):
         assert not testing.is_near(bad, 1)
 

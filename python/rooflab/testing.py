@@ -79,3 +79,11 @@ def is_count(value: Any) -> bool:
 def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
     """Whether `value` is a number within `relative` of `expected`."""
     return is_number(value) and bool(abs(value - expected) <= relative * abs(expected))
+
+
+def is_time_of(ms: Any, fastest_ms: float) -> bool:
+    """Whether `ms` can be the time of a call whose fastest sample took `fastest_ms`.
+
+    Other programs may make a call many times slower; seconds or microseconds taken for milliseconds are off by 1000.
+    """
+    return is_number(ms) and fastest_ms / 20 < ms < 200 * fastest_ms

@@ -104,6 +104,11 @@ def gelu_latencies_ms(n):
     x = rl.rand(n, device=device)
     return {"python": latency(gelu_tanh_python, x).median_ms / 1e3, "fused": latency(rl.gelu, x).median_ms / 1e3}
 """),
+        ("microseconds", """
+def gelu_latencies_ms(n):
+    x = rl.rand(n, device=device)
+    return {"python": latency(gelu_tanh_python, x).median_ms * 1e3, "fused": latency(rl.gelu, x).median_ms * 1e3}
+"""),
         ("invented", "def gelu_latencies_ms(n):\n    return {'python': 9.0e-5, 'fused': 1.0e-5}\n"),
         ("a fixed size", """
 def gelu_latencies_ms(n):

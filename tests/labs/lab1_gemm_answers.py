@@ -182,6 +182,9 @@ WRONG = {
         ("seconds", GEMV_MS + """
     return latency(gemm, A, B, repeat=3).median_ms / 1e3, latency(gemm, A, b, repeat=3).median_ms / 1e3
 """),
+        ("microseconds", GEMV_MS + """
+    return latency(gemm, A, B, repeat=3).median_ms * 1e3, latency(gemm, A, b, repeat=3).median_ms * 1e3
+"""),
         ("timings, not numbers", GEMV_MS + """
     return latency(gemm, A, B, repeat=3), latency(gemm, A, b, repeat=3)
 """),

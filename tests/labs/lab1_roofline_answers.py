@@ -133,6 +133,7 @@ WRONG = {
         ("GFLOP/s", changed(measured(), "1e-9", "1e-6")),
         ("ms taken for seconds", changed(measured(), "1e-9", "1e-12")),
         ("seconds", measured(timed=TIMED + " / 1e3")),
+        ("microseconds", measured(timed=TIMED + " * 1e3")),
         ("one matrix too many", measured(rest=changed(POINT, "4 * N * (N + 2)", "8 * N * (N + 2)"))),
         ("a whole product", measured(timed="latency(rl.matmul, A, A, repeat=20).median_ms",
                                      rest=changed(POINT, "N * N, 4 * N * (N + 2)", "N ** 3, 12 * N * N"))),

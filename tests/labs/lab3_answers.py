@@ -359,6 +359,7 @@ WRONG = {
         ("all of them always", "in names}", "in ALL}"),
         ("nothing measured", "latency(fn, q, k, v, warmup=1, repeat=3).median_ms", "1e-7"),
         ("seconds", "repeat=3).median_ms", "repeat=3).median_ms / 1e3"),
+        ("microseconds", "repeat=3).median_ms", "repeat=3).median_ms * 1e3"),
         ("the library in seconds", '"ms": ms', '"ms": ms / (1e3 if fn is rl.attention else 1)'),
         ("causal", "out = fn(q, k, v)", "out = fn(q, k, v, is_causal=True)"),
     ),
