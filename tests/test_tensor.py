@@ -31,6 +31,13 @@ def test_numpy_shares_memory_and_keeps_it_alive():
     assert array.tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("kind", [rl.Tensor, type("Subclass", (rl.Tensor,), {})])
+@pytest.mark.parametrize("make", [lambda kind: kind(), lambda kind: kind.__new__(kind), lambda kind: kind([1.0])])
+def test_no_tensor_is_made_without_memory(kind, make):
+    with pytest.raises(TypeError, match=r"\[Tensor\] make one by rl\.tensor\(data\)|__new__\(.+\) is not safe"):
+        make(kind)
+
+
 def test_types_are_inferred_as_in_pytorch():
     assert rl.tensor([1.5]).dtype == rl.float32
     assert rl.tensor([1]).dtype == rl.int64

@@ -38,6 +38,11 @@ Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object
 }  // namespace
 
 void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
+  // Tensor.__new__ would give an object with no tensor in it, which every method would crash on.
+  reinterpret_cast<PyTypeObject*>(tensor.ptr())->tp_new = [](PyTypeObject*, PyObject*, PyObject*) -> PyObject* {
+    PyErr_SetString(PyExc_TypeError, "[Tensor] make one by rl.tensor(data), rl.zeros(...) or rl.empty(...)");
+    return nullptr;
+  };
   tensor.def_property_readonly("shape", &Tensor::shape, "Sizes, a tuple.")
       .def_property_readonly("strides", &Tensor::strides,
                              "Distance between neighbours along each dimension, in elements.")

@@ -81,10 +81,10 @@ class enable_grad(_GradMode):
     _enabled = True
 
 
-def _sequence(name: str, given) -> list[Tensor]:
+def _sequence(name: str, given, kinds=Tensor) -> list:
     tensors = list(given) if isinstance(given, (tuple, list)) else [given]
     for i, tensor in enumerate(tensors):
-        if not isinstance(tensor, Tensor) and (tensor is not None or name != "grad_outputs"):
+        if not isinstance(tensor, kinds):
             raise TypeError(f"[grad] {name}[{i}]: expected a tensor, got {type(tensor).__name__}")
     return tensors
 
@@ -122,7 +122,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool = False) -> tupl
     (tensor([2., 4.]),)
     """
     outputs, inputs = _sequence("outputs", outputs), _sequence("inputs", inputs)
-    given = [None] * len(outputs) if grad_outputs is None else _sequence("grad_outputs", grad_outputs)
+    given = [None] * len(outputs)
+    if grad_outputs is not None:
+        given = _sequence("grad_outputs", grad_outputs, Tensor | None)
     gradients = _core._autograd.grad(outputs, inputs, given, retain_graph)
     for i, gradient in enumerate(gradients):
         if gradient is None:

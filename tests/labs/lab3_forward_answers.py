@@ -143,20 +143,19 @@ O, L = (rl.tensor(x, dtype=Q.dtype, device=Q.device) for x in (O, L))
 TWO_PASSES = changed(
     FORWARD,
     """\
-                top = rl.maximum(m, s.max(dim=-1))
                 p = rl.exp(s - top[:, :, None])
                 a = rl.exp(m - top)
-                l = a * l + p.sum(dim=-1)
-                O[:, i:end] = O[:, i:end] * a[:, :, None] + p @ V[:, j:stop]
-                m = top
-            O[:, i:end] = O[:, i:end] / l[:, :, None]
-            L[:, i:end] = m + rl.log(l)
 """,
+    "",
+    "a * l + p.sum(dim=-1)",
+    "rl.exp(m - top) * l + rl.exp(s - top[:, :, None]).sum(dim=-1)",
+    "                O[:, i:end] = O[:, i:end] * a[:, :, None] + p @ V[:, j:stop]\n",
+    "",
+    "            O[:, i:end] = O[:, i:end] / l[:, :, None]\n",
+    "",
+    "m + rl.log(l)\n",
     """\
-                top = rl.maximum(m, s.max(dim=-1))
-                l = rl.exp(m - top) * l + rl.exp(s - top[:, :, None]).sum(dim=-1)
-                m = top
-            L[:, i:end] = m + rl.log(l)
+m + rl.log(l)
             for j in range(0, L_kv, TILE_KV):
                 s = rl.matmul(Q[:, i:end], K[:, j : j + TILE_KV].transpose(1, 2)) * scale
                 O[:, i:end] = O[:, i:end] + rl.exp(s - L[:, i:end][:, :, None]) @ V[:, j : j + TILE_KV]
