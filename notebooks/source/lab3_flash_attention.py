@@ -38,6 +38,7 @@
 import numpy as np
 
 import rooflab as rl
+from rooflab import latency
 from rooflab.grading import measure
 from rooflab.labs.lab3 import (
     PUBLISHED_NAIVE,
@@ -45,7 +46,6 @@ from rooflab.labs.lab3 import (
     attention_gradients_float64,
     sweep,
 )
-from rooflab.latency import latency
 from rooflab.testing import assert_close, is_count, is_near, is_time_of, to_float64
 
 device = "cuda" if rl.cuda.is_available() else "cpu"

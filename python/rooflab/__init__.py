@@ -16,8 +16,8 @@ from . import _core
 from ._core import *  # noqa: F403
 from ._core import CudaError, OutOfMemoryError, Tensor
 from .autograd import enable_grad, no_grad
+from .benchmark import Timing, latency, latency_one_time, synchronize
 from .cuda import CompileError
-from .latency import Timing, latency, latency_one_time, synchronize
 from .memory import MemoryUse, benchmark_memory
 
 __version__ = "0.1.0"

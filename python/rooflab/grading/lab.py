@@ -19,6 +19,8 @@ from rooflab.grading.sandbox import Limits
 GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*)(?:_[a-z]\w*)?")
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
+STUB = 'raise NotImplementedError("Question {}: write your code here")'
+MARGIN_STUB = "# your code here"
 SOURCES = "notebooks/source"
 PACKAGED = Path(__file__).parent.parent / "labs" / "notebooks"
 
@@ -194,8 +196,6 @@ def _lab(notebook: Any, stem: str) -> Lab:
 
 
 def _cell(raw: Any, where: str, used: set[str]) -> Cell:
-    from rooflab.grading.release import public_part
-
     marks, options = raw.metadata.get("nbgrader", {}), raw.metadata.get("rooflab", {})
     tags = tuple(raw.metadata.get("tags", ()))
     code = raw.cell_type == "code"
@@ -219,6 +219,40 @@ def _cell(raw: Any, where: str, used: set[str]) -> Cell:
     public = public_part(raw.source, label(question), where, code)
     points = int(marks.get("points", 0)) if role == "test" else 0
     return Cell(key, role, raw.source, public, question, points, dict(options), tags)
+
+
+def public_part(source: str, question: str, where: str, code: bool = True) -> str:
+    """The cell as the student gets it."""
+    text = "\n".join(_regions(source, question, where)[0]).strip("\n")
+    return text if code else text.replace(MARGIN_STUB, "*Your answer here.*")
+
+
+def _regions(source: str, question: str, where: str) -> tuple[list[str], list[str]]:
+    """Public lines, stubs included, and secret lines."""
+    shown: list[str] = []
+    hidden: list[str] = []
+    open_until = ""
+    for line in source.split("\n"):
+        mark = line.strip()
+        if open_until:
+            if mark == open_until:
+                open_until = ""
+            elif mark in (*SOLUTION, *HIDDEN):
+                raise LabError(f"{where}: {mark} stands inside another region.")
+            else:
+                hidden.append(line)
+        elif mark in (SOLUTION[0], HIDDEN[0]):
+            open_until = SOLUTION[1] if mark == SOLUTION[0] else HIDDEN[1]
+            indent = line[: len(line) - len(line.lstrip())]
+            if mark == SOLUTION[0]:
+                shown.append(indent + STUB.format(question) if indent else MARGIN_STUB)
+        elif mark in (SOLUTION[1], HIDDEN[1]):
+            raise LabError(f"{where}: {mark} without its beginning.")
+        else:
+            shown.append(line)
+    if open_until:
+        raise LabError(f"{where}: {open_until} is missing.")
+    return shown, hidden
 
 
 def _first_line(error: Exception) -> str:

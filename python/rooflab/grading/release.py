@@ -29,15 +29,7 @@ from typing import Any
 
 from rooflab.grading.lab import HIDDEN, SOLUTION, Cell, Lab, LabError, bound_names, loaded_names
 
-STUB = 'raise NotImplementedError("Question {}: write your code here")'
-MARGIN_STUB = "# your code here"
 TRIVIAL = frozenset(["(", ")", "[", "]", "{", "}", ",", ":", "else:", "try:", "pass", "return"])
-
-
-def public_part(source: str, question: str, where: str, code: bool = True) -> str:
-    """The cell as the student gets it."""
-    text = "\n".join(_regions(source, question, where)[0]).strip("\n")
-    return text if code else text.replace(MARGIN_STUB, "*Your answer here.*")
 
 
 def build(lab: Lab, solved: bool = False) -> Any:
@@ -113,36 +105,11 @@ def check_leaks(lab: Lab, notebook: Any) -> None:
         raise LabError(f"{lab.stem}: outputs are left in the notebook.")
 
 
-def _regions(source: str, question: str, where: str) -> tuple[list[str], list[str]]:
-    """Public lines, stubs included, and secret lines."""
-    shown: list[str] = []
-    hidden: list[str] = []
-    open_until = ""
-    for line in source.split("\n"):
-        mark = line.strip()
-        if open_until:
-            if mark == open_until:
-                open_until = ""
-            elif mark in (*SOLUTION, *HIDDEN):
-                raise LabError(f"{where}: {mark} stands inside another region.")
-            else:
-                hidden.append(line)
-        elif mark in (SOLUTION[0], HIDDEN[0]):
-            open_until = SOLUTION[1] if mark == SOLUTION[0] else HIDDEN[1]
-            indent = line[: len(line) - len(line.lstrip())]
-            if mark == SOLUTION[0]:
-                shown.append(indent + STUB.format(question) if indent else MARGIN_STUB)
-        elif mark in (SOLUTION[1], HIDDEN[1]):
-            raise LabError(f"{where}: {mark} without its beginning.")
-        else:
-            shown.append(line)
-    if open_until:
-        raise LabError(f"{where}: {open_until} is missing.")
-    return shown, hidden
-
-
 def _split(lab: Lab) -> tuple[str, str]:
-    """Public and secret text of the sources, found another way than `_regions` does: a fault there is noticed here."""
+    """Public and secret text of the sources, found another way than `lab.public_part` finds them.
+
+    So a fault there is noticed here.
+    """
     region = re.compile(r"### BEGIN (SOLUTION|HIDDEN TESTS)\n(.*?)### END \1", re.DOTALL)
     public = "\n".join(region.sub("", cell.source) for cell in lab.cells)
     return public, "\n".join(found[2] for cell in lab.cells for found in region.finditer(cell.source))

@@ -28,7 +28,9 @@ from rooflab.grading import codec, kernel, measure
 from rooflab.grading.guard import Guard, Seal
 
 THREAD_GRACE_S = 0.5
-MEASURING = ("rooflab", "rooflab._core", "rooflab._core.memory", "rooflab.autograd", "rooflab.memory")
+_MEASURING = """
+rooflab rooflab._core rooflab._core.memory rooflab.autograd rooflab.memory rooflab.memory.timeline rooflab.memory.use"""
+MEASURING = _MEASURING.split()
 TRACEMALLOC = ("start", "stop", "clear_traces", "reset_peak")
 MAX_TEXT = 2000
 

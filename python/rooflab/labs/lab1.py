@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rooflab.latency import Timing, latency, latency_one_time
+from rooflab import Timing, latency, latency_one_time
 from rooflab.machine import SPECS, MachineSpec, dtype_name, ridge
 from rooflab.memory import benchmark_memory as _benchmark_memory
 from rooflab.profiler import Profile, schedule

@@ -1,0 +1,183 @@
+"""`rooflab bench OP`: every rung of an op against copy bandwidth, the library rung and a peer, as ratios of one run.
+
+Contenders take turns, so drift of the machine hits all alike; each turn is a few calls in a row over rotating
+buffers, so that a cache does not serve what memory should. A ratio is taken turn by turn and shown with its spread.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import rooflab as rl
+from rooflab.specs import OpSpec, itemsize
+
+_CACHE_BYTES = 64_000_000  # what rotating buffers must exceed several times over
+_SLOW_FLOPS = {"cpu": 2e9, "cuda": 2e10}  # above this the slow rungs (v0, v1) of a product wait for --all
+_STREAMS = 16  # FLOP/byte; below this memory is what is measured: buffers rotate, and copies compete
+_IDLE_S = 0.05  # between turns on the CPU: thread pools of other libraries go on spinning for about half of this
+_SLOW_RATIO = 30  # as do all that one call shows to be this many times slower than the fastest
+
+
+@dataclass
+class Row:
+    """One contender in one case. Times are medians over turns, in milliseconds a call."""
+
+    op: str
+    case: str
+    dtype: str
+    contender: str
+    median_ms: float
+    p20_ms: float
+    p80_ms: float
+    tflop_s: float
+    gb_s: float
+    ratios: dict[str, tuple[float, float, float]]  # speed against an opponent: median, p20, p80
+
+
+def _operands(spec: OpSpec, dtype: str, shapes: tuple, device: str) -> tuple:
+    return tuple(rl.randn(*s, dtype="float32", device=device).to(dtype) if isinstance(s, tuple) else s for s in shapes)
+
+
+def _turn(call: Callable[[], object], calls: int, device: str) -> float:
+    """Milliseconds a call, over `calls` of them in a row."""
+    if device == "cpu":
+        start = time.perf_counter_ns()
+        for _ in range(calls):
+            call()
+        return (time.perf_counter_ns() - start) * 1e-6 / calls
+    start, end = rl.cuda.Event(), rl.cuda.Event()
+    start.record()
+    for _ in range(calls):
+        call()
+    end.record()
+    return start.elapsed_ms(end) / calls
+
+
+def _rotating(fn: Callable, sets: list[tuple], kwargs: dict) -> Callable[[], object]:
+    cycle = itertools.cycle(sets)
+    return lambda: fn(*next(cycle), **kwargs)
+
+
+def _rungs(spec, sets, cost, kwargs, device, every_rung) -> dict[str, Callable[[], object]]:
+    """The rungs that take this case, fastest first, but for those below it that are slow by their nature."""
+    found = {}
+    for rung in rl.variants(spec.name, device) if spec.name in rl.ops() else []:
+        slow = rung.name.startswith(("v0_", "v1_")) and (cost.flops > _SLOW_FLOPS[device] or cost.macs == 0)
+        if found and slow and not every_rung:
+            continue
+        call = _rotating(spec.fn, sets, {**kwargs, "variant": rung.name})
+        try:
+            call()
+        except (ValueError, rl.OutOfMemoryError):
+            continue  # this rung does not take this case
+        found[rung.name] = call
+    return found
+
+
+def _peers(spec, peer, sets, kwargs) -> dict[str, Callable[[], object]]:
+    """The peer's functions that take this case."""
+    module = importlib.import_module(peer)
+    theirs = [tuple(module.from_dlpack(x) if isinstance(x, rl.Tensor) else x for x in s) for s in sets]
+    functions = spec.peer(module)
+    found = {}
+    for name, function in functions.items() if isinstance(functions, dict) else [(peer, functions)]:
+        call = _rotating(function, theirs, kwargs)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a backend's reasons for not taking a case
+                call()
+        except RuntimeError:
+            continue
+        found[name] = call
+    return found
+
+
+def _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung) -> dict[str, Callable[[], object]]:
+    streams = cost.arithmetic_intensity < _STREAMS
+    copies = min(8, max(1, math.ceil(3 * _CACHE_BYTES / max(cost.bytes, 1)))) if streams else 1
+    sets = [_operands(spec, dtype, shapes, device) for _ in range(copies)]
+    if spec.prepare:
+        sets = [spec.prepare(*operands, **kwargs) for operands in sets]
+    found = _rungs(spec, sets, cost, kwargs, device, every_rung)
+    if peer and spec.peer:
+        found |= _peers(spec, peer, sets, kwargs)
+    if streams:
+        elements = max(1, cost.bytes // 2 // itemsize(dtype))
+        buffers = [(rl.randn(elements, dtype="float32", device=device).to(dtype),) for _ in range(copies)]
+        found["copy"] = _rotating(rl.copy, buffers, {})
+        if peer and spec.peer:
+            module = importlib.import_module(peer)
+            found[f"{peer} copy"] = _rotating(lambda x: x.clone(), [(module.from_dlpack(b[0]),) for b in buffers], {})
+    return found
+
+
+def bench_case(spec, label, dtype, shapes, kwargs, device, *, peer=None, every_rung=False, turns=20) -> list[Row]:
+    """Measure all contenders of one case, turn by turn.
+
+    Returns
+    -------
+    list of Row
+        Times in ms a call; TFLOP/s and GB/s from the op's cost (not for copies: their bytes are the same).
+    """
+    cost = rl.cost.of(spec.name, *shapes, dtype=dtype, **kwargs)
+    contenders = _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung)
+    first_ms = {}
+    for name, call in contenders.items():
+        call()
+        rl.synchronize()
+        first_ms[name] = max(_turn(call, 1, device), 1e-3)
+    if not every_rung:
+        limit_ms = _SLOW_RATIO * min(first_ms.values())
+        contenders = {name: call for name, call in contenders.items() if first_ms[name] <= limit_ms}
+    calls = {name: int(np.clip(10.0 / first_ms[name], 1, 20)) for name in contenders}
+    samples = {name: np.empty(turns) for name in contenders}
+    for turn in range(turns):
+        for name, call in contenders.items():
+            if device == "cpu":
+                time.sleep(_IDLE_S)
+            call()
+            samples[name][turn] = _turn(call, calls[name], device)
+    opponents = [n for n in samples if n in ("copy", "library") or (peer and n.startswith(peer))]
+    rows = []
+    for name, ms in samples.items():
+        ratios = {
+            o: tuple(float(v) for v in np.percentile(samples[o] / ms, [50, 20, 80])) for o in opponents if o != name
+        }
+        p20, median, p80 = (float(v) for v in np.percentile(ms, [20, 50, 80]))
+        rows.append(
+            Row(
+                spec.name,
+                label,
+                dtype,
+                name,
+                median,
+                p20,
+                p80,
+                cost.flops / median / 1e9,
+                cost.bytes / median / 1e6,
+                ratios,
+            )
+        )
+    return rows
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as text, one case after another."""
+    lines = []
+    for (case, dtype), group in itertools.groupby(rows, key=lambda row: (row.case, row.dtype)):
+        lines.append(f"{rows[0].op}  {case}  {dtype}")
+        for row in group:
+            versus = "  ".join(f"{m:.2f}x {o} ({lo:.2f}-{hi:.2f})" for o, (m, lo, hi) in row.ratios.items())
+            lines.append(
+                f"  {row.contender:<22}{row.median_ms:>10.4f} ms ({row.p20_ms:.4f}-{row.p80_ms:.4f})"
+                f"{row.tflop_s:>9.2f} TFLOP/s{row.gb_s:>9.1f} GB/s  {versus}"
+            )
+    return "\n".join(lines)

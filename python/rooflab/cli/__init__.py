@@ -1,0 +1,27 @@
+"""The command `rooflab`: labs, this machine's ceilings, benchmarks."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rooflab.cli import bench, lab, machine
+
+_COMMANDS = (
+    ("lab", lab, "List, build, check, run and grade the labs."),
+    ("machine", machine, "Measure and show the ceilings of this machine."),
+    ("bench", bench, "Benchmark an op against its ladder and its peers."),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="rooflab", description="Labs on making language models fast.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, module, text in _COMMANDS:
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(main=module.main)
+        module.add_arguments(command)
+    arguments = parser.parse_args(argv)
+    return arguments.main(arguments)

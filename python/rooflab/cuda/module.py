@@ -1,0 +1,139 @@
+"""CUDA C++ that is compiled while the program runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import sysconfig
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .. import _core
+from .._core.cuda import Kernel, is_available, properties
+from .signature import kernels as _kernels
+
+_WITHOUT_GPU = "sm_80"
+
+
+class CompileError(RuntimeError):
+    """CUDA C++ that does not compile. `log` is what the compiler says, with the source's own line numbers."""
+
+    def __init__(self, log: str, hint: str = "") -> None:
+        super().__init__(f"the source does not compile\n{log}" + (f"\n{hint}" if hint else ""))
+        self.log = log
+
+
+class Module:
+    """Kernels that were compiled together; made by `compile`.
+
+    Attributes
+    ----------
+    architecture : str
+        What the machine code is for: ``sm_90a``.
+    log : str
+        The compiler's warnings, "" when there are none.
+    """
+
+    def __init__(self, kernels: dict[str, Kernel], architecture: str, log: str) -> None:
+        self._kernels = kernels
+        self.architecture = architecture
+        self.log = log
+
+    @property
+    def kernels(self) -> list[str]:
+        """The names of its ``__global__`` functions, as they stand in the source."""
+        return list(self._kernels)
+
+    def __getitem__(self, name: str) -> Kernel:
+        try:
+            return self._kernels[name]
+        except KeyError:
+            raise KeyError(f"no kernel {name!r}; the source has {', '.join(self._kernels) or 'none'}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kernels)
+
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    def __repr__(self) -> str:
+        return f"Module({', '.join(self._kernels)}; {self.architecture})"
+
+
+def compile(source: str, options: Sequence[str] = ()) -> Module:
+    """Compiles CUDA C++ by NVRTC, for the GPU of this machine.
+
+    Without a GPU it compiles for sm_80 all the same, which finds every error of the source; a launch then raises.
+    Kernels need no ``extern "C"``; of a template, what the source instantiates is there:
+    ``template __global__ void flash<64>(const float*, int);`` makes ``module["flash<64>"]``. Headers of CUDA
+    (``cuda_fp16.h``, ``cuda_bf16.h``, ``mma.h``) are found in the nvidia wheels, in CUDA_HOME and in /usr/local/cuda.
+
+    Parameters
+    ----------
+    source : str
+        With at least one ``__global__`` function.
+    options : sequence of str
+        For NVRTC: ``("--use_fast_math", "-DTILE=64")``. An ``-arch`` among them replaces the GPU's own.
+
+    Returns
+    -------
+    Module
+        ``module["name"]`` is a kernel, and ``module["name"](grid, block, *args, shared_bytes=0, cost=None)``
+        launches it on the current stream of the GPU that its tensors are on. `grid` and `block` are one to three
+        numbers; arguments are tensors (their addresses), None (a null pointer) and numbers, checked against the
+        parameters' types. It counts as one launch, of op "custom" in counters and under its name in profiles, with
+        the work that ``cost=rl.Cost(...)`` states.
+
+    Raises
+    ------
+    CompileError
+        With the compiler's log, when the source has errors or no kernel.
+    ValueError
+        When the source is no text, or NVRTC does not know an option.
+    CudaError
+        When NVRTC is missing.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.cuda.compile("__global__ void fill(float* y, float value) { y[threadIdx.x] = value; }")  # doctest: +SKIP
+    Module(fill; sm_80)
+    """
+    if not isinstance(source, str) or "\0" in source:
+        got = "a NUL in it" if isinstance(source, str) else type(source).__name__
+        raise ValueError(f"[compile] source: expected CUDA C++ as text, got {got}")
+    if not isinstance(options, (list, tuple)) or not all(isinstance(option, str) for option in options):
+        raise ValueError(f"[compile] options: expected a sequence of strings, got {options!r}")
+    given = re.search(r"(?:-arch|--gpu-architecture|-gpu-architecture)[= ](\S+)", " ".join(options))
+    architecture = given[1] if given else _architecture()
+    folders = _include_folders()
+    log, image, ptx = _core.cuda.compile_source(
+        source,
+        [*([] if given else [f"-arch={architecture}"]), *options, *(f"-I{folder}" for folder in folders)],
+    )
+    if not image:
+        missing = "could not open source file" in log and not folders
+        hint = "CUDA's headers were not found: pip install nvidia-cuda-runtime nvidia-cuda-crt brings them."
+        raise CompileError(log, hint if missing else "")
+    kernels = _kernels(source, ptx, _core.cuda.Code(image))
+    if not kernels:
+        raise CompileError("there is no kernel: expected a function that begins with __global__ void")
+    return Module(kernels, architecture, log)
+
+
+def _architecture() -> str:
+    if not is_available():
+        return _WITHOUT_GPU
+    capability = properties(0).compute_capability
+    # From Hopper on, "a" gives what only this architecture has, such as wgmma.
+    return f"sm_{capability}{'a' if capability >= 90 else ''}"
+
+
+def _include_folders() -> list[Path]:
+    """CUDA's headers, from the first place that has them; in the order in which NVRTC itself is looked for."""
+    wheels = sorted(Path(sysconfig.get_path("purelib")).glob("nvidia/*/include"))
+    homes = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    for folder in [*wheels, *(home / "include" for home in (*homes, Path("/usr/local/cuda")))]:
+        if (folder / "cuda_fp16.h").is_file():
+            return [folder, *(extra for extra in [folder / "cccl"] if extra.is_dir())]
+    return []

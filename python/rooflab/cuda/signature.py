@@ -1,0 +1,127 @@
+"""The kernels of compiled CUDA C++ and what they take: from the PTX, the symbols' types and the source's names."""
+
+from __future__ import annotations
+
+import re
+
+from .. import _core
+
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)")
+_SCALAR = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.([a-z]\d+)\s+(?:\.ptr\b[^\[\],]*?)?[\w$]+\s*(\[\d+\])?")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BUILTIN = {"bool", "char", "double", "float", "int", "long", "short", "signed", "unsigned"}
+_DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "__half": "float16",
+    "half": "float16",
+    "__nv_bfloat16": "bfloat16",
+    "int": "int32",
+    "int32_t": "int32",
+    "long": "int64",
+    "long long": "int64",
+    "int64_t": "int64",
+    "bool": "bool",
+}
+
+
+def kernels(source: str, ptx: str, code: _core.cuda.Code) -> dict[str, _core.cuda.Kernel]:
+    """The kernels of a compiled source by name; of overloaded ones the name is the whole signature.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C++: parameters are called what it calls them.
+    ptx : str
+        What NVRTC made of it: which kernels there are, and how large each parameter is.
+    code : Code
+        The machine code that their launches load.
+    """
+    entries = _ENTRY.findall(ptx)
+    # A template's symbol tells the type that is returned, others do not.
+    signatures = [_core.cuda.demangle(symbol).removeprefix("void ") for symbol, _ in entries]
+    names = [_before_parameters(signature) for signature in signatures]
+    made = {}
+    for (symbol, declared), signature, name in zip(entries, signatures, names, strict=True):
+        types = _split(signature[len(name) + 1 : -1])  # none where the symbol is not mangled
+        sizes = _SCALAR.findall(declared)
+        overloaded = names.count(name) > 1
+        written = [("", "")] * len(sizes) if overloaded else _written(source, name, len(sizes))
+        key = signature if overloaded else name
+        parameters = [
+            _parameter(place, size, array, types[place] if types else written[place][0], *written[place])
+            for place, (size, array) in enumerate(sizes)
+        ]
+        made[key] = _core.cuda.Kernel(code, symbol, key, parameters)
+    return made
+
+
+def _before_parameters(signature: str) -> str:
+    """``f<(Mode)1>`` of ``f<(Mode)1>(float*)``: up to the last parenthesis that opens outside of others."""
+    depth, opened = 0, len(signature)
+    for place, letter in enumerate(signature):
+        if letter == "(" and depth == 0:
+            opened = place
+        depth += (letter in "(<") - (letter in ")>")
+    return signature[:opened]
+
+
+def _split(text: str) -> list[str]:
+    """Parts between commas that stand in no bracket."""
+    depth, parts = 0, [""]
+    for letter in text:
+        depth += (letter in "([{<") - (letter in ")]}>")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _written(source: str, name: str, count: int) -> list[tuple[str, str]]:
+    """(type, name) of each parameter as the source has it; ("", "") where a macro or a template hides it."""
+    text = _COMMENT.sub(" ", source)
+    plain = re.escape(re.split(r"[<:]+", re.sub(r"<.*", "", name))[-1])
+    found = [("", "")] * count
+    for match in re.finditer(rf"__global__[^;{{}}]*?\b{plain}\s*\(", text):
+        depth = 1
+        for end in range(match.end(), len(text)):
+            depth += (text[end] == "(") - (text[end] == ")")
+            if depth == 0:
+                parts = [_declaration(part) for part in _split(text[match.end() : end])]
+                found = parts if len(parts) == count else found  # a definition follows its declarations
+                break
+    return found
+
+
+def _declaration(text: str) -> tuple[str, str]:
+    """("const float*", "q") of ``const float* __restrict__ q = nullptr``."""
+    text = re.sub(r"\b__(restrict|grid_constant)__\b|__restrict\b", " ", text.partition("=")[0]).strip()
+    match = re.fullmatch(r"(.*?)\b([A-Za-z_]\w*)\s*(\[[^\]]*\])?", text, re.DOTALL)
+    if not match or match[2] in _BUILTIN or not set(match[1].split()) - {"const", "volatile"}:
+        kind, name = text, ""
+    else:
+        kind, name = match[1] + ("*" if match[3] else ""), match[2]
+    return re.sub(r"\s*([*&])\s*", r"\1", " ".join(kind.split())), name
+
+
+def _parameter(place: int, size: str, array: str, kind: str, written: str, name: str) -> _core.cuda.Parameter:
+    shown = written or kind
+    label = f"{name or f'argument {place + 1}'}{f' ({shown})' if shown else ''}"
+    bits = int(size[1:])
+    if array:
+        return _core.cuda.Parameter(label, shown or "structures", 0)
+    if kind.endswith("*"):
+        return _core.cuda.Parameter(label, "pointer", 8, dtype=_pointee(kind))
+    if size.startswith("f"):
+        return _core.cuda.Parameter(label, "real", bits // 8)
+    plain = " ".join(word for word in kind.split() if word != "const")
+    is_signed = not re.match(r"u(nsigned\b|int\d+_t$)|size_t$|bool$", plain)
+    known = re.fullmatch(r"(unsigned |signed )?(bool|char|short|int|long|long long|unsigned|u?int\d+_t|size_t)", plain)
+    return _core.cuda.Parameter(label, "any" if bits == 64 and not known else "integer", bits // 8, is_signed)
+
+
+def _pointee(kind: str) -> str | None:
+    """The dtype that a pointer's type asks for: float4 is float32 as well; None where any will do."""
+    words = [word for word in kind[:-1].split() if word not in ("const", "volatile")]
+    return _DTYPES.get(re.sub(r"^(float|double|int|__half|half|__nv_bfloat16)[234]$", r"\1", " ".join(words)))

@@ -1,0 +1,24 @@
+"""The machine at hand: its ceilings, measured through the runtime, beside what its datasheet promises.
+
+Figures are medians with the 20th and 80th percentiles. They are measured once, in seconds, and kept in a
+cache file per device, thread count and rooflab version; ``refresh=True`` measures again.
+"""
+
+from ..roofline import (
+    SPECS,
+    MachineSpec,
+    SpecTable,
+    UnknownMachineError,
+    attainable,
+    bound,
+    dtype_name,
+    find_spec,
+    ridge,
+)
+from .ceilings import Ceilings, Measured
+from .measurement import measure
+
+__all__ = [
+    "SPECS", "Ceilings", "MachineSpec", "Measured", "SpecTable", "UnknownMachineError", "attainable", "bound",
+    "dtype_name", "find_spec", "measure", "ridge",
+]  # fmt: skip

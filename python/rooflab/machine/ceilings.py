@@ -1,0 +1,178 @@
+"""Measured ceilings of a device, and their table beside its datasheet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ..roofline import MachineSpec, find_spec, ridge
+from ..units import human
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measured figure with its spread.
+
+    Attributes
+    ----------
+    median, p20, p80 : float
+        In `unit`. ``p20 <= median <= p80``.
+    unit : str
+        ``"TB/s"``, ``"TFLOP/s"`` or ``"us"``.
+    n : int
+        Number of samples.
+    how : str
+        What was run.
+    """
+
+    median: float
+    p20: float
+    p80: float
+    unit: str
+    n: int
+    how: str
+
+    def __str__(self) -> str:
+        p20, p80 = human(self.p20, self.unit), human(self.p80, self.unit)
+        return f"{human(self.median, self.unit)} (p20 {p20}, p80 {p80}, n={self.n})"
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """The measured ceilings of one device. The roofline functions take it like a datasheet.
+
+    Attributes
+    ----------
+    device : str
+        ``"cpu"`` or ``"cuda:0"``.
+    name : str
+        What the system calls the device.
+    threads : int
+        CPU threads that the kernels used; 0 for a GPU.
+    version : str
+        rooflab's.
+    measured_on : str
+        UTC date and time.
+    seconds : float
+        How long measuring took.
+    copy_bandwidth : Measured
+        DRAM, TB/s, bytes read plus bytes written by a copy of a buffer several times the last-level cache.
+    read_bandwidth : Measured
+        DRAM, TB/s, bytes read by a reduction over such a buffer; it writes next to nothing.
+    cache_bandwidth : Measured
+        Last-level cache, TB/s, by the same reduction over a buffer that stays in it.
+    peak : dict of str to Measured
+        TFLOP/s of the fastest matmul rung, per dtype.
+    launch_overhead : Measured
+        Microseconds a call, from Python, of an operation on one element, calls in a row.
+    """
+
+    device: str
+    name: str
+    threads: int
+    version: str
+    measured_on: str
+    seconds: float
+    copy_bandwidth: Measured
+    read_bandwidth: Measured
+    cache_bandwidth: Measured
+    peak: Mapping[str, Measured]
+    launch_overhead: Measured
+
+    @property
+    def bandwidth(self) -> Measured:
+        """The memory roof: the better of copy and read bandwidth."""
+        return max(self.copy_bandwidth, self.read_bandwidth, key=lambda measured: measured.median)
+
+    @property
+    def bandwidth_tb_s(self) -> float:
+        """Median of the memory roof, TB/s."""
+        return self.bandwidth.median
+
+    @property
+    def peak_tflop_s(self) -> Mapping[str, float]:
+        """Median peak per dtype, TFLOP/s."""
+        return {dtype: measured.median for dtype, measured in self.peak.items()}
+
+    def datasheet(self) -> MachineSpec | None:
+        """The datasheet of this device, or None. A CPU's peaks are scaled to the threads used."""
+        spec = find_spec(self.name)
+        if spec is None or spec.cores is None or self.threads >= spec.cores:
+            return spec
+        share = self.threads / spec.cores
+        return replace(
+            spec,
+            name=f"{spec.name}, {self.threads} of {spec.cores} cores",
+            peak_tflop_s={dtype: peak * share for dtype, peak in spec.peak_tflop_s.items()},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Ceilings:
+        """The reverse of `to_dict`.
+
+        Raises
+        ------
+        TypeError, KeyError
+            If a field is missing or unknown.
+        """
+        fields = dict(values)
+        for key in ("copy_bandwidth", "read_bandwidth", "cache_bandwidth", "launch_overhead"):
+            fields[key] = Measured(**fields[key])
+        fields["peak"] = {dtype: Measured(**figure) for dtype, figure in fields["peak"].items()}
+        return cls(**fields)
+
+    def __str__(self) -> str:
+        return _table(self)
+
+
+def _rows(ceilings: Ceilings) -> Iterator[tuple[str, str, str, str, str]]:
+    spec = ceilings.datasheet()
+    columns: list[tuple[str, Measured, Callable[[MachineSpec], float | None]]] = [
+        ("DRAM copy bandwidth", ceilings.copy_bandwidth, lambda sheet: sheet.bandwidth_tb_s),
+        ("DRAM read bandwidth", ceilings.read_bandwidth, lambda sheet: sheet.bandwidth_tb_s),
+        ("cache read bandwidth", ceilings.cache_bandwidth, lambda sheet: None),
+        *(
+            (f"peak {dtype}", figure, lambda sheet, dtype=dtype: sheet.peak_tflop_s.get(dtype))  # type: ignore[misc]
+            for dtype, figure in ceilings.peak.items()
+        ),
+        ("launch overhead", ceilings.launch_overhead, lambda sheet: None),
+    ]
+    for label, figure, promised in columns:
+        sheet = promised(spec) if spec else None
+        spread = f"{human(figure.median, figure.unit)}  ({human(figure.p20, figure.unit)} .. "
+        spread += f"{human(figure.p80, figure.unit)})"
+        if sheet is None:
+            yield label, spread, "-", "-", figure.how
+        else:
+            yield label, spread, human(sheet, figure.unit), f"{figure.median / sheet:.0%}", figure.how
+    for dtype in ceilings.peak:
+        measured = f"{ridge(ceilings, dtype):.1f} FLOP/byte"
+        promise = f"{ridge(spec, dtype):.1f} FLOP/byte" if spec and dtype in spec.peak_tflop_s else "-"
+        yield f"ridge {dtype}", measured, promise, "-", "peak / the better DRAM bandwidth"
+
+
+def _table(ceilings: Ceilings) -> str:
+    spec = ceilings.datasheet()
+    plural = "" if ceilings.threads == 1 else "s"
+    threads = f", {ceilings.threads} thread{plural}" if ceilings.threads else ""
+    head = ("", "measured (p20 .. p80)", "datasheet", "ratio", "how")
+    rows = [head, *_rows(ceilings)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    lines = [
+        f"{ceilings.name} ({ceilings.device}{threads}), rooflab {ceilings.version}, "
+        f"measured {ceilings.measured_on} in {ceilings.seconds:.1f} s",
+        f"datasheet: {spec.name}; peaks are dense" if spec else "datasheet: none in the table for this device",
+        "",
+    ]
+    lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    figures = [ceilings.copy_bandwidth, ceilings.read_bandwidth, *ceilings.peak.values()]
+    if any(figure.p80 > 1.5 * figure.p20 for figure in figures):
+        lines += ["", "Some figures scatter by more than 1.5: was the machine busy? Measure again with --refresh."]
+    if spec:
+        lines += ["", "sources:"] + [f"  {figure}: {source}" for figure, source in spec.sources.items()]
+    return "\n".join(lines)

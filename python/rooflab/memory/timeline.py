@@ -1,0 +1,212 @@
+"""Every allocation and free of a with-block, in order."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from os import PathLike
+
+from .. import _core
+from ..units import human
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A block of memory as it lived; the views of a tensor share one.
+
+    Attributes
+    ----------
+    op : str
+        The op that allocated it; "" for tensors made by the user.
+    range : str
+        The ranges open then, ``mlp/gate_proj``; "" when none was.
+    start_us, end_us : float or None
+        Microseconds since the recording began. None: allocated before it, or still held at its end.
+    """
+
+    op: str
+    range: str
+    device: str
+    bytes: int
+    start_us: float | None
+    end_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Memory taken or given back.
+
+    Attributes
+    ----------
+    time_us : float
+        Microseconds since the recording began, of the host: where an op is submitted, not where a GPU runs it.
+    bytes : int
+        Taken; negative when given back.
+    live_bytes : int
+        In all tensors afterwards, those from before the recording included.
+    allocation : int
+        Its place in `Timeline.allocations`.
+    """
+
+    time_us: float
+    bytes: int
+    op: str
+    range: str
+    device: str
+    live_bytes: int
+    allocation: int
+
+
+class Timeline:
+    """Every allocation and free inside ``with rl.memory.record() as timeline:``; made by `record`.
+
+    The results are there once the block has ended, by an exception too.
+    """
+
+    def __init__(self, device: str | None = None) -> None:
+        self._recorder = _core.memory.Recorder(device)
+        self._state = "new"
+
+    def __enter__(self) -> Timeline:
+        if self._state != "new":
+            raise RuntimeError("[memory] a timeline records once")
+        self._state = "running"
+        self._recorder.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._recorder.stop()
+        self._state = "done"
+        if self._recorder.dropped:
+            warnings.warn(f"[memory] {self._recorder.dropped} events are missing", RuntimeWarning, stacklevel=2)
+
+    def _done(self) -> _core.memory.Recorder:
+        if self._state != "done":
+            raise RuntimeError("[memory] results are there once the with-block has ended")
+        return self._recorder
+
+    @property
+    def resident_bytes(self) -> int:
+        """In tensors when the recording began."""
+        return self._done().resident_bytes
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most in tensors, above `resident_bytes`."""
+        return self._done().peak_bytes
+
+    @property
+    def retained_bytes(self) -> int:
+        """In tensors at the end, above `resident_bytes`; negative when older tensors were freed."""
+        return self._done().live_bytes
+
+    @property
+    def duration_us(self) -> float:
+        """How long the recording took."""
+        return self._done().duration_ns / 1e3
+
+    @functools.cached_property
+    def allocations(self) -> list[Allocation]:
+        """Every block that was allocated or freed, in order of its first event."""
+        recorder = self._done()
+        ends: tuple[dict[int, float], dict[int, float]] = ({}, {})
+        for time_ns, block, freed in recorder.events():
+            ends[freed][block] = time_ns / 1e3
+        starts, stops = ends
+        return [Allocation(*block, starts.get(i), stops.get(i)) for i, block in enumerate(recorder.blocks())]
+
+    @functools.cached_property
+    def events(self) -> list[Event]:
+        """Every allocation and free, in order."""
+        live, found = self.resident_bytes, []
+        for time_ns, block, freed in self._recorder.events():
+            of = self.allocations[block]
+            change = -of.bytes if freed else of.bytes
+            live += change
+            found.append(Event(time_ns / 1e3, change, of.op, of.range, of.device, live, block))
+        return found
+
+    @property
+    def peak_us(self) -> float:
+        """When the most was held, for the first time: microseconds since the recording began."""
+        place = self._peak_event()
+        return self.events[place].time_us if place is not None else 0.0
+
+    def _peak_event(self) -> int | None:
+        if not self.peak_bytes:
+            return None
+        levels = [event.live_bytes for event in self.events]
+        return levels.index(max(levels))
+
+    def by_op(self) -> dict[str, int]:
+        """Bytes at the peak by the op that allocated them, most first; ``"user"`` for tensors made outside ops.
+
+        What was resident before is not in it; unless part of that was freed before the peak, the values add up to
+        `peak_bytes`.
+        """
+        return self._at_peak("op", "user")
+
+    def by_range(self) -> dict[str, int]:
+        """Bytes at the peak by the range that was open when they were allocated, most first; ``"(no range)"``."""
+        return self._at_peak("range", "(no range)")
+
+    def _at_peak(self, by: str, nameless: str) -> dict[str, int]:
+        place = self._peak_event()
+        held: Counter[str] = Counter()
+        for event in self.events[: place + 1] if place is not None else []:
+            if self.allocations[event.allocation].start_us is not None:
+                held[getattr(event, by) or nameless] += event.bytes
+        return {name: count for name, count in held.most_common() if count}
+
+    def save_html(self, path: str | PathLike[str], title: str = "Memory in tensors") -> None:
+        """Writes one HTML file, that needs nothing else: every block over time; pointing at one tells its op, range,
+        bytes and lifetime.
+
+        Parameters
+        ----------
+        path : str or path
+            Of the file, which is replaced.
+        title : str
+            Its heading.
+        """
+        from .page import page
+
+        text = page(self, title)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def __repr__(self) -> str:
+        if self._state != "done":
+            return f"Timeline({'running' if self._state == 'running' else 'not started'})"
+        peak, resident = human(self.peak_bytes, "B"), human(self.resident_bytes, "B")
+        return f"Timeline({len(self._recorder.events())} events, peak {peak} above {resident} resident)"
+
+
+def record(device: str | None = None) -> Timeline:
+    """Records what tensors take and give back: ``with rl.memory.record() as timeline:``. Recordings nest.
+
+    Parameters
+    ----------
+    device : str, optional
+        "cpu" or "cuda:0"; all devices together when None.
+
+    Returns
+    -------
+    Timeline
+        With `events`, `allocations`, `peak_bytes`, `resident_bytes`, `by_op()`, `by_range()`, `save_html(path)`;
+        `rooflab.plots.plot_memory_timeline` draws it.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> a = rl.ones(1000, 1000)
+    >>> with rl.memory.record() as timeline:
+    ...     b = rl.exp(rl.matmul(a, a))
+    >>> timeline.by_op()
+    {'matmul': 4000000, 'exp': 4000000}
+    >>> timeline.peak_bytes, timeline.retained_bytes
+    (8000000, 4000000)
+    """
+    return Timeline(device)

@@ -1,0 +1,128 @@
+"""Bytes that a device can still give, and what one call takes of them."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core
+from .._core.memory import allocated, reserved
+from ..units import human
+
+
+def available(device: str = "cpu") -> int:
+    """Bytes that `device` can still give to tensors, those that rooflab keeps for reuse included.
+
+    Parameters
+    ----------
+    device : str
+        "cpu" or "cuda:0". On the CPU this is what Linux calls available, of the whole machine.
+
+    Returns
+    -------
+    int
+        Bytes now; other programs may take or give some at any time.
+
+    Raises
+    ------
+    ValueError
+        For another name of a device.
+    CudaError
+        When there is no such GPU.
+
+    Examples
+    --------
+    >>> available("cpu") > 0
+    True
+    """
+    kept = reserved(device) - allocated(device)
+    if device.startswith("cuda"):
+        return _core.cuda.free_memory(int(device.partition(":")[2] or 0)) + kept
+    with open("/proc/meminfo", encoding="ascii") as file:
+        lines = dict(line.split(":", 1) for line in file)
+    return 1024 * int(lines["MemAvailable"].split()[0]) + kept
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Memory in tensors around one call.
+
+    Attributes
+    ----------
+    peak_bytes : int
+        The most that was held during the call, above `resident_bytes`.
+    resident_bytes : int
+        Held when the call began: its inputs, weights, whatever else is alive.
+    retained_bytes : int
+        Held when it had returned, above `resident_bytes`: its result and what that keeps alive, as what
+        autograd saved for the backward pass.
+    """
+
+    peak_bytes: int
+    resident_bytes: int
+    retained_bytes: int
+
+    @property
+    def peak_gb(self) -> float:
+        """`peak_bytes` in GB (1e9 bytes)."""
+        return self.peak_bytes / 1e9
+
+    @property
+    def resident_gb(self) -> float:
+        """`resident_bytes` in GB (1e9 bytes)."""
+        return self.resident_bytes / 1e9
+
+    @property
+    def retained_gb(self) -> float:
+        """`retained_bytes` in GB (1e9 bytes)."""
+        return self.retained_bytes / 1e9
+
+    def __str__(self) -> str:
+        peak, resident, retained = (
+            human(value, "B") for value in (self.peak_bytes, self.resident_bytes, self.retained_bytes)
+        )
+        return f"peak {peak} above {resident} resident, {retained} retained"
+
+
+def benchmark_memory(fn: Callable, *args: Any, device: str | None = None, **kwargs: Any) -> MemoryUse:
+    """Memory in tensors while ``fn(*args, **kwargs)`` runs, counted to the byte; one call is enough.
+
+    Parameters
+    ----------
+    fn : callable
+        Called once; its result is dropped after the count.
+    device : str, optional
+        "cpu" or "cuda:0"; all devices together when None.
+
+    Returns
+    -------
+    MemoryUse
+        `peak_bytes`, `resident_bytes`, `retained_bytes`, and each in GB.
+
+    Raises
+    ------
+    OutOfMemoryError
+        As `fn` raised it. What the call held is free again, and the next call can be smaller.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> a = rl.ones(1000, 1000)
+    >>> use = rl.benchmark_memory(lambda: rl.exp(a) + 1)
+    >>> use.peak_bytes, use.retained_bytes
+    (8000000, 4000000)
+    """
+    if not callable(fn):
+        raise ValueError(f"[benchmark_memory] fn: expected a callable, got {type(fn).__name__}")
+    gc.collect()  # tensors that only cycles hold are not resident
+    recorder = _core.memory.Recorder(device)
+    recorder.start()
+    try:
+        result = fn(*args, **kwargs)
+    finally:
+        recorder.stop()
+    use = MemoryUse(recorder.peak_bytes, recorder.resident_bytes, recorder.live_bytes)
+    del result
+    return use

@@ -1,0 +1,13 @@
+"""Which kernels run, when, for how long and on whose behalf.
+
+with rl.profile(schedule=rl.profiler.schedule(wait=1, warmup=3, active=6)) as prof:
+    for _ in range(10):
+        y = rl.matmul(a, b)
+        prof.step()
+print(prof.key_averages().table(sort_by="duration", row_limit=10))
+"""
+
+from .records import KernelRecord, Range, Step
+from .session import Profile, Schedule, profile, schedule
+
+__all__ = ["KernelRecord", "Profile", "Range", "Schedule", "Step", "profile", "schedule"]

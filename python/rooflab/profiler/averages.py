@@ -1,0 +1,169 @@
+"""The table of a profile: one row per kernel, summed over the profiled steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..units import human
+
+if TYPE_CHECKING:
+    from .records import KernelRecord
+
+
+@dataclass(frozen=True, slots=True)
+class KernelAverage:
+    """All calls of one kernel by one op.
+
+    Attributes
+    ----------
+    name, op, category : str
+        As in `KernelRecord`.
+    calls : int
+        In all profiled steps; `calls_per_step` divides by their number.
+    total_us, mean_us : float
+        Microseconds, summed and per call.
+    share : float
+        Of the summed duration of all kernels, 0 to 1.
+    flops_per_s, bytes_per_s : float
+        Counted work over measured time; 0 where the cost is unknown (kernels of other libraries).
+    """
+
+    name: str
+    op: str
+    category: str
+    calls: int
+    calls_per_step: float
+    total_us: float
+    mean_us: float
+    share: float
+    flops_per_s: float
+    bytes_per_s: float
+
+
+_SORTS: dict[str, tuple[Callable[[KernelAverage], Any], bool]] = {  # key, largest first
+    "duration": (lambda row: row.total_us, True),
+    "mean": (lambda row: row.mean_us, True),
+    "count": (lambda row: row.calls, True),
+    "flops": (lambda row: row.flops_per_s, True),
+    "bytes": (lambda row: row.bytes_per_s, True),
+    "name": (lambda row: row.name, False),
+    "op": (lambda row: row.op, False),
+    "category": (lambda row: row.category, False),
+}
+_HEADINGS = ("kernel", "op", "category", "calls", "per step", "total ms", "mean us", "share", "FLOP/s", "bytes/s")
+_LEFT = 3  # columns of text; numbers stand at the right
+
+
+class KernelAverages(Sequence[KernelAverage]):
+    """Rows by total duration, longest first; `str()` is the table."""
+
+    def __init__(self, kernels: Sequence[KernelRecord], steps: int, note: str = ""):
+        groups: dict[tuple[str, str, str], list[KernelRecord]] = {}
+        for kernel in kernels:
+            groups.setdefault((kernel.name, kernel.op, kernel.category), []).append(kernel)
+        whole = sum(kernel.duration_us for kernel in kernels)
+        rows = [_average(key, members, steps, whole) for key, members in groups.items()]
+        self._rows = sorted(rows, key=lambda row: -row.total_us)
+        self._steps = steps
+        self._note = note
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index):
+        return self._rows[index]
+
+    def __iter__(self) -> Iterator[KernelAverage]:
+        return iter(self._rows)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def table(self, sort_by: str = "duration", row_limit: int | None = None, max_name_width: int = 60) -> str:
+        """The rows as text.
+
+        Parameters
+        ----------
+        sort_by : str
+            ``"duration"`` (total), ``"mean"``, ``"count"``, ``"flops"``, ``"bytes"`` (rates), largest first;
+            ``"name"``, ``"op"`` or ``"category"``, by alphabet.
+        row_limit : int, optional
+            Rows to show; all when not given. The last line says how many are left out.
+        max_name_width : int
+            Longer kernel names are cut and end in "...".
+
+        Returns
+        -------
+        str
+            Rates are counted work over measured time, "-" where the cost is unknown.
+
+        Raises
+        ------
+        ValueError
+            For an unknown `sort_by`, or a negative `row_limit`.
+        """
+        if sort_by not in _SORTS:
+            raise ValueError(f"[profile] sort_by: expected one of {', '.join(_SORTS)}; got {sort_by!r}")
+        if row_limit is not None and row_limit < 0:
+            raise ValueError(f"[profile] row_limit: expected 0 or more, got {row_limit}")
+        key, descending = _SORTS[sort_by]
+        rows = sorted(self._rows, key=key, reverse=descending)
+        shown = rows if row_limit is None else rows[:row_limit]
+        lines = _aligned([_HEADINGS, *(_cells(row, max_name_width) for row in shown)])
+        lines.insert(1, "-" * len(lines[0]))
+        if len(shown) < len(rows):
+            lines.append(f"... and {_many(len(rows) - len(shown), 'row')} more")
+        calls = sum(row.calls for row in rows)
+        total = human(sum(row.total_us for row in rows), "us")
+        lines.append(
+            f"{_many(calls, 'kernel')} in {_many(self._steps, 'step')}, {total} of kernel time. {self._note}".rstrip()
+        )
+        return "\n".join(lines)
+
+
+def _average(key: tuple[str, str, str], members: list[KernelRecord], steps: int, whole_us: float) -> KernelAverage:
+    total = sum(kernel.duration_us for kernel in members)
+    seconds = total * 1e-6
+    return KernelAverage(
+        *key,
+        calls=len(members),
+        calls_per_step=len(members) / max(steps, 1),
+        total_us=total,
+        mean_us=total / len(members),
+        share=total / whole_us if whole_us else 0.0,
+        flops_per_s=sum(kernel.cost.flops for kernel in members) / seconds if seconds else 0.0,
+        bytes_per_s=sum(kernel.cost.bytes for kernel in members) / seconds if seconds else 0.0,
+    )
+
+
+def _cells(row: KernelAverage, width: int) -> tuple[str, ...]:
+    name = row.name if len(row.name) <= width else row.name[: max(width - 3, 1)] + "..."
+    return (
+        name,
+        row.op or "-",
+        row.category,
+        str(row.calls),
+        f"{row.calls_per_step:g}",
+        f"{row.total_us / 1e3:.3f}",
+        f"{row.mean_us:.2f}",
+        f"{row.share:.1%}",
+        human(row.flops_per_s, "FLOP/s") if row.flops_per_s else "-",
+        human(row.bytes_per_s, "B/s") if row.bytes_per_s else "-",
+    )
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place < _LEFT else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -1,0 +1,70 @@
+"""What a profile holds: kernels, ranges and steps. Times are microseconds since the first profiled step began."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .. import _core
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecord:
+    """One kernel as it ran.
+
+    Attributes
+    ----------
+    name : str
+        A GPU kernel's symbol without its arguments; on the CPU the variant's function. Copies and memsets on a GPU
+        are ``memcpy HtoD``, ``memset`` and so on.
+    op, kernel : str
+        The op and the variant that launched it, ``softmax`` and ``softmax_cuda_v2_one_pass``; both "" for kernels of
+        other libraries.
+    range : str
+        The ranges open at the launch, ``mlp/gate_proj``; "" when none was.
+    category : str
+        gemm, elementwise, softmax, layernorm, memory or other: from the op, or from the name where there is no op.
+    step : int
+        The step it belongs to, counted from 0 at the start of the block.
+    grid, block : tuple of int
+        Launch shape; zeros on the CPU and where only events serve.
+    cost : Cost
+        Counted work of the launch. Of several kernels of one launch the longest bears it, the others zero.
+    id : int
+        Number of the launch in this process; 0 for other libraries.
+    """
+
+    name: str
+    op: str
+    kernel: str
+    range: str
+    category: str
+    device: str
+    stream: int
+    step: int
+    start_us: float
+    duration_us: float
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    registers: int
+    cost: _core.Cost
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """One pass through a ``with rl.range(...)`` block, on the host's clock."""
+
+    path: str
+    step: int
+    start_us: float
+    duration_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One profiled step, on the host's clock; the device is idle at both ends."""
+
+    number: int
+    start_us: float
+    duration_us: float

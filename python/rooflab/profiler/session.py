@@ -1,0 +1,332 @@
+"""A profile: which steps it keeps, when the recorder runs, and what it found."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+from .. import _core
+from .averages import KernelAverages
+from .categories import CATEGORIES, category
+from .chrome_trace import trace_events
+from .records import KernelRecord, Range, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Which steps are profiled; made by `schedule`."""
+
+    wait: int
+    warmup: int
+    active: int
+    repeat: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("wait", 0), ("warmup", 0), ("active", 1), ("repeat", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ValueError(f"[profile] {name}: expected an integer >= {least}, got {value!r}")
+
+    @property
+    def cycle(self) -> int:
+        return self.wait + self.warmup + self.active
+
+    def phase(self, step: int) -> str:
+        """``"wait"``, ``"warmup"``, ``"active"``, or ``"done"`` after the last cycle."""
+        if self.repeat and step >= self.repeat * self.cycle:
+            return "done"
+        place = step % self.cycle
+        if place < self.wait:
+            return "wait"
+        return "warmup" if place < self.wait + self.warmup else "active"
+
+
+def schedule(*, wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 1) -> Schedule:
+    """Skip `wait` steps, run `warmup` with the profiler on but nothing kept, keep `active`; `repeat` times.
+
+    Parameters
+    ----------
+    wait, warmup, active : int
+        Numbers of steps, each ended by ``prof.step()``.
+    repeat : int
+        Number of cycles; 0 repeats until the block ends.
+
+    Examples
+    --------
+    >>> [schedule(wait=1, warmup=1, active=2).phase(step) for step in range(5)]
+    ['wait', 'warmup', 'active', 'active', 'done']
+    """
+    return Schedule(wait, warmup, active, repeat)
+
+
+_EVERY_STEP = Schedule(0, 0, 1, repeat=0)
+_lock = threading.Lock()
+_running: list[Profile] = []
+
+
+@dataclass(eq=False)
+class Profile:
+    """A profile, made by `profile`; its results are there once the block has ended.
+
+    Attributes
+    ----------
+    source : str
+        Where times come from: ``"cupti"``, ``"cuda events"`` or ``"cpu clock"``; `reason` is a sentence why.
+    dropped : int
+        Records known to be missing. A warning says so at the end of the block.
+    """
+
+    schedule: Schedule | None = None
+    wanted_source: str = "auto"
+    source: str = field(default="none", init=False)
+    reason: str = field(default="no step was profiled yet", init=False)
+    dropped: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._plan = self.schedule or _EVERY_STEP
+        self._step = 0
+        self._session: _core.ProfilerSession | None = None
+        self._finished = False
+        self._kernels: list[KernelRecord] = []
+        self._ranges: list[Range] = []
+        self._steps: list[Step] = []
+
+    def __enter__(self) -> Profile:
+        with _lock:
+            if _running or self._finished:
+                why = "a profile is running already: profiles do not nest" if _running else "a profile runs once"
+                raise RuntimeError(f"[profile] {why}")
+            _running.append(self)
+        try:
+            self._enter_step()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            self._finish()
+        except Exception:
+            if error is None:  # else the block's own error tells more
+                raise
+        finally:
+            self._release()
+        if kind is None and not self._steps:
+            needed = self._plan.wait + self._plan.warmup + 1
+            self._warn(f"no step was profiled: the schedule begins with step {needed}, the block had {self._step + 1}")
+        if self.dropped:
+            self._warn(f"{self.dropped} kernel records are missing from the profile ({self.source}: {self.reason})")
+
+    def step(self) -> None:
+        """Ends a step. What follows belongs to the next one.
+
+        Devices are waited for where a profiled step begins or ends, so that each kernel falls into its own.
+        """
+        if self not in _running:
+            raise RuntimeError("[profile] step: expected to be called inside the with-block")
+        if self._finished:
+            self._step += 1
+            return
+        if self._plan.phase(self._step) == "active":
+            self._session.end_step()
+        self._step += 1
+        self._enter_step()
+
+    def _enter_step(self) -> None:
+        phase = self._plan.phase(self._step)
+        if phase == "done":
+            self._finish()
+        elif phase != "wait" and self._session is None:
+            source, note = _choose_source(self.wanted_source)
+            session = _core.ProfilerSession(source)
+            session.start()
+            self._session = session
+            self.source, self.reason = session.source, note or session.reason
+        if phase == "active":
+            self._session.begin_step(self._step)
+
+    def _finish(self) -> None:
+        if self._finished:
+            return
+        self._finished = True
+        session, self._session = self._session, None
+        if session is None:
+            return
+        session.stop()
+        self.dropped = session.dropped
+        kernels, steps = session.kernels(), session.steps()
+        last = steps[-1]["number"] if steps else -1
+        # After the last step() nothing ran: the block's tail is no step.
+        if len(steps) > 1 and last == self._step and all(kernel["step"] != last for kernel in kernels):
+            steps.pop()
+        kept = {step["number"] for step in steps}
+        origin = steps[0]["start_ns"] if steps else 0
+        self._steps = [Step(**_microseconds(step, origin)) for step in steps]
+        self._ranges = [Range(**_microseconds(span, origin)) for span in session.ranges() if span["step"] in kept]
+        self._kernels = [
+            KernelRecord(category=category(kernel["name"], kernel["op"]), **_microseconds(kernel, origin))
+            for kernel in kernels
+        ]
+
+    def _release(self) -> None:
+        with _lock:
+            if self in _running:
+                _running.remove(self)
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(f"[profile] {text}", RuntimeWarning, stacklevel=3)
+
+    def _result(self, records: list) -> list:
+        if not self._finished:
+            raise RuntimeError("[profile] results are there once the with-block has ended")
+        return records
+
+    @property
+    def kernels(self) -> list[KernelRecord]:
+        """Every kernel of the profiled steps, by start."""
+        return self._result(self._kernels)
+
+    @property
+    def ranges(self) -> list[Range]:
+        """Every range of the profiled steps, by start."""
+        return self._result(self._ranges)
+
+    @property
+    def steps(self) -> list[Step]:
+        """The profiled steps."""
+        return self._result(self._steps)
+
+    def key_averages(self) -> KernelAverages:
+        """One row per kernel and op, over all profiled steps; print it, or its ``table(sort_by, row_limit)``."""
+        missing = f" {self.dropped} records are missing." if self.dropped else ""
+        return KernelAverages(self.kernels, len(self.steps), f"Source: {self.source}.{missing}")
+
+    def count_kernels(self, per_step: bool = True) -> dict[str, int]:
+        """Kernels by category.
+
+        Parameters
+        ----------
+        per_step : bool
+            Counts of one step, which every step must share; False sums all steps.
+
+        Returns
+        -------
+        dict of str to int
+            gemm, elementwise, softmax, layernorm, memory, other and total.
+
+        Raises
+        ------
+        ValueError
+            If no step was profiled, or the steps differ and `per_step` asks for one answer.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> x = rl.zeros(4, 4)
+        >>> with rl.profile() as prof:
+        ...     _ = (x + x) * x
+        >>> prof.count_kernels()["elementwise"]
+        2
+        """
+        if not self.steps:
+            raise ValueError("[profile] count_kernels: no step was profiled")
+        of_step = {step.number: Counter[str]() for step in self.steps}
+        for kernel in self.kernels:
+            of_step[kernel.step][kernel.category] += 1
+        counts = list(of_step.values())
+        if not per_step:
+            counts = [sum(counts, Counter())]
+        if any(count != counts[0] for count in counts):
+            totals = ", ".join(f"step {number}: {sum(count.values())}" for number, count in of_step.items())
+            raise ValueError(
+                f"[profile] count_kernels: the steps differ ({totals}); per_step=False sums them, and prof.step() "
+                "belongs at the end of each step"
+            )
+        return {name: counts[0][name] for name in CATEGORIES} | {"total": sum(counts[0].values())}
+
+    def export_chrome_trace(self, path: str | PathLike[str]) -> None:
+        """Writes a JSON file for https://ui.perfetto.dev: ranges as nested slices, kernels by device and stream.
+
+        Times are microseconds since the first profiled step; each kernel carries its op, range, launch shape and cost.
+        """
+        trace = {
+            "traceEvents": trace_events(self.kernels, self.ranges, self.steps),
+            "displayTimeUnit": "ns",
+            "otherData": {"source": self.source, "reason": self.reason, "dropped": self.dropped},
+        }
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(trace, file, allow_nan=False)
+
+    def plot_timeline(self, step: int | None = None, rows: str = "range", **options: Any):
+        """A figure of one step's kernels over time (`rooflab.plots.plot_timeline`); the last step when not given."""
+        from ..plots import plot_timeline
+
+        numbers = [known.number for known in self.steps]
+        if not numbers or (step is not None and step not in numbers):
+            raise ValueError(f"[profile] plot_timeline: step: expected one of {numbers}, got {step}")
+        chosen = numbers[-1] if step is None else step
+        return plot_timeline([kernel for kernel in self.kernels if kernel.step == chosen], rows=rows, **options)
+
+    def __repr__(self) -> str:
+        if not self._finished:
+            return "Profile(running)" if self in _running else "Profile(not started)"
+        return f"Profile({len(self._steps)} steps, {len(self._kernels)} kernels, source={self.source!r})"
+
+
+def profile(schedule: Schedule | None = None, *, source: str = "auto") -> Profile:
+    """Records the kernels that run in a with-block.
+
+    Parameters
+    ----------
+    schedule : Schedule, optional
+        Which steps to keep, see `schedule`; each ends with ``prof.step()``. Without it every step is kept, and
+        without a call of ``prof.step()`` the block is one step.
+    source : str
+        ``"auto"``: CUPTI on a GPU, which sees other libraries' kernels too; CUDA events around rooflab's launches
+        where CUPTI is missing or refused; a monotonic clock on the CPU. ``"cupti"``, ``"cuda events"`` or
+        ``"cpu clock"`` insist on one.
+
+    Returns
+    -------
+    Profile
+        With `kernels`, `steps`, `ranges`, `key_averages`, `count_kernels`, `export_chrome_trace`, `plot_timeline`.
+
+    Raises
+    ------
+    RuntimeError
+        On entry, if another profile is running. CudaError if `source` insists on what this machine lacks.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> with rl.profile() as prof, rl.range("mlp"):
+    ...     _ = rl.zeros(8) + 1
+    >>> [(kernel.op, kernel.range) for kernel in prof.kernels if kernel.op == "add"]
+    [('add', 'mlp')]
+    """
+    return Profile(schedule, source)
+
+
+def _choose_source(wanted: str) -> tuple[str, str]:
+    """The source to ask for, with a reason when it is not the caller's. Two users of CUPTI would break each other."""
+    torch = sys.modules.get("torch")
+    profiler = getattr(getattr(torch, "autograd", None), "profiler", None)
+    if not getattr(profiler, "_is_profiler_enabled", False):
+        return wanted, ""
+    if wanted == "cupti":
+        raise RuntimeError("[profile] source: CUPTI is held by PyTorch's profiler, which is running")
+    if wanted == "auto" and _core.cuda.is_available():
+        return "cuda events", "PyTorch's profiler is running and holds CUPTI; kernels of other libraries are not seen"
+    return wanted, ""
+
+
+def _microseconds(record: dict[str, Any], origin_ns: int) -> dict[str, Any]:
+    start, duration = record.pop("start_ns"), record.pop("duration_ns")
+    return record | {"start_us": (start - origin_ns) / 1e3, "duration_us": duration / 1e3}

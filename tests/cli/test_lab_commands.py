@@ -1,0 +1,137 @@
+"""The commands: what they print, write and return, and one sentence for each mistake of the user."""
+
+import json
+import re
+
+import pytest
+from grading.demo_lab import SOURCE
+
+from rooflab.cli import main
+from rooflab.grading import lab as labs
+
+LABS = ["--labs", str(SOURCE.parent)]
+
+
+@pytest.fixture
+def student(tmp_path, capsys):
+    """The built student notebook, unanswered but for question 2.1."""
+    assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
+    path = tmp_path / "lab9_demo.ipynb"
+    path.write_text(path.read_text().replace("corner = None  # your number", "corner = 50.39"))
+    capsys.readouterr()
+    return path
+
+
+def clean(text):
+    """Nothing of this machine: no absolute path, no traceback."""
+    assert not re.search(r"/(tmp|root|home|work|usr)/", text) and "Traceback" not in text
+    return text
+
+
+def test_list(capsys):
+    assert main(["lab", "list", *LABS]) == 0
+    assert (
+        "lab9     Lab 9: A lab to test the grading with  (4 questions, 12 + 3 bonus points)" in capsys.readouterr().out
+    )
+
+
+def test_build_and_its_check(tmp_path, capsys):
+    where = [*LABS, "--output", str(tmp_path)]
+    assert main(["lab", "build", "--check", *where]) == 1
+    assert main(["lab", "build", "lab9", *where]) == 0
+    assert main(["lab", "build", "--check", *where]) == 0
+    (tmp_path / "lab9_demo.ipynb").write_text("{}")
+    assert main(["lab", "build", "--check", *where]) == 1
+    assert "stale" in clean(capsys.readouterr().out)
+
+
+def test_grade(student, tmp_path, capsys):
+    arguments = [
+        "lab",
+        "grade",
+        "lab9",
+        str(student),
+        *LABS,
+        "--output",
+        str(tmp_path / "out"),
+        "--json",
+        str(tmp_path / "g"),
+    ]
+    assert main(arguments) == 0
+    said = clean(capsys.readouterr().out)
+    assert "3 of 12 points, 0 of 3 bonus points" in said and "[4/4] b2.2: 0 of 3" in said
+    assert "Question 1: write your code here" in said
+    grade = json.loads(clean((tmp_path / "g").read_text()))
+    assert (grade["status"], grade["points"], grade["out_of"], grade["full_marks"]) == ("done", 3, 12, False)
+    assert [one["points"] for one in grade["questions"]] == [0, 3, 0, 0]
+    page = clean((tmp_path / "out" / "lab9_demo.html").read_text())
+    assert "3 of 12 points" in page and "hidden" not in re.sub(r"<style.*?</style>", "", page, flags=re.S)[-5000:]
+
+
+def test_a_report_runs_nothing_of_the_students(student, tmp_path):
+    notebook = json.loads(student.read_text())
+    evil = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
+    for cell in notebook["cells"]:
+        if cell["metadata"]["nbgrader"]["grade_id"] == "q2_1_why":
+            cell["source"] = evil
+        if cell["metadata"]["nbgrader"]["grade_id"] == "q2_1":
+            cell["outputs"] = [
+                {"output_type": "display_data", "metadata": {}, "data": {"text/html": evil, "text/plain": evil}},
+                {"output_type": "stream", "name": "stdout", "text": evil},
+            ]
+    student.write_text(json.dumps(notebook))
+    assert main(["lab", "grade", "lab9", str(student), *LABS, "--output", str(tmp_path)]) == 0
+    page = (tmp_path / "lab9_demo.html").read_text()
+    assert "<script>document.title" not in page and "<img src=x" not in page and "<img onerror" not in page
+
+
+def test_check_needs_no_source(student, tmp_path, capsys, monkeypatch):
+    main(["lab", "build", *LABS, "--output", str(tmp_path / "packaged")])
+    monkeypatch.setattr(labs, "PACKAGED", tmp_path / "packaged")
+    capsys.readouterr()
+    assert main(["lab", "check", "lab9", str(student)]) == 1
+    said = clean(capsys.readouterr().out)
+    assert "2.1: 3 of 3" in said and "1: 0 of 5" in said
+
+
+def test_run(tmp_path, capsys):
+    assert main(["lab", "run", "lab9", *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0
+    said = clean(capsys.readouterr().out)
+    assert "12 of 12 points, 3 of 3 bonus points" in said and "[10/10] b2_2_test" in said
+    page = (tmp_path / "lab9_demo.html").read_text()
+    assert "a demonstration, which uses [[1. 0.]" in page and json.loads((tmp_path / "g").read_text())["full_marks"]
+
+
+def test_run_of_a_wrong_solution_fails(tmp_path, capsys):
+    (tmp_path / "lab9_demo.py").write_text(SOURCE.read_text().replace("corner = 50.39", "corner = 51.0"))
+    assert main(["lab", "run", "lab9", "--labs", str(tmp_path), "--output", str(tmp_path)]) == 1
+    captured = capsys.readouterr()
+    assert "9 of 12 points" in captured.out and "Cell q2_1_test failed: AssertionError" in captured.err
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["lab", "grade", "lab9", "absent.ipynb", *LABS], "There is no file absent.ipynb."),
+        (["lab", "grade", "lab7", "x.ipynb", *LABS], "There is no lab7 here"),
+        (["lab", "run", "lab7", *LABS], "(there is lab9)."),
+        (["lab", "build", "--labs", "nowhere"], "There are no sources of labs here: run in a checkout"),
+        (["lab", "list", "--labs", "nowhere"], "There are no labs here"),
+        (["lab", "run", "lab9", "--labs", "nowhere"], "There is no lab9 here"),
+        (["lab", "check", "lab99", "x.ipynb"], "There is no lab99 among the installed notebooks"),
+        (["lab", "run", "lab9", *LABS, "--output", "/dev/null/x"], "cannot be made: Not a directory."),
+    ],
+)
+def test_mistakes_are_one_sentence(arguments, sentence, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    if arguments[-1] == "nowhere":
+        monkeypatch.setattr(labs, "find_notebooks", lambda: [])
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err and captured.err.count("\n") == 1
+
+
+def test_an_unreadable_notebook_is_code_2(tmp_path, capsys):
+    (tmp_path / "my.ipynb").write_text("{")
+    assert main(["lab", "grade", "lab9", str(tmp_path / "my.ipynb"), *LABS]) == 2
+    assert capsys.readouterr().err == "my.ipynb is not a notebook: it is not JSON.\n"

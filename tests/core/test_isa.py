@@ -1,0 +1,32 @@
+"""Code compiled for one instruction set must not leak into what every CPU runs."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import rooflab as rl
+
+BUILD = Path(__file__).resolve().parents[2] / "build"
+
+
+def test_simd_objects_define_no_weak_functions():
+    """The linker keeps one copy of a weak function (inline, a template) for all: it must not be an AVX object's."""
+    objects = sorted(BUILD.glob("*/csrc/CMakeFiles/isa_avx*.dir/**/*.o"))
+    if not objects:
+        pytest.skip("no build folder beside the tests")
+    weak = {}
+    for path in objects:
+        listing = subprocess.run(
+            ["nm", "-C", "--defined-only", path], check=True, capture_output=True, text=True
+        ).stdout
+        if found := [line.split(" ", 2)[2] for line in listing.splitlines() if line.split(" ", 2)[1] == "W"]:
+            weak[path.name] = found
+    assert weak == {}
+
+
+def test_the_instruction_set_in_use_is_known():
+    assert rl.cpu_isa() in {"baseline", "avx2", "avx512"}
+    assert rl.num_threads() >= 1
+    with pytest.raises(ValueError, match="threads"):
+        rl.set_num_threads(0)

@@ -1,0 +1,27 @@
+"""The demo lab, and short ways to grade answers to it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from rooflab.grading.judge import Judge, QuestionResult
+from rooflab.grading.lab import Lab, from_source
+from rooflab.grading.repair import Submission, reference
+
+SOURCE = Path(__file__).parent / "demo" / "lab9_demo.py"
+
+
+def demo_lab() -> Lab:
+    return from_source(SOURCE)
+
+
+def with_answers(lab: Lab, answers: dict[str, str]) -> Submission:
+    """The reference submission with some solution cells replaced."""
+    whole = reference(lab)
+    assert answers.keys() <= {cell.key for cell in lab.cells if cell.role == "solution"}
+    return replace(whole, cells=[replace(c, source=answers.get(c.key, c.source)) for c in whole.cells])
+
+
+def grade_one(question: str, code: str, lab: Lab | None = None) -> QuestionResult:
+    """Grade one question of the demo lab with `code` as its solution cell."""
+    lab = lab or demo_lab()
+    return Judge(lab).grade_question(question, with_answers(lab, {question: code}))

@@ -1,0 +1,253 @@
+"""Each trick of a dishonest answer fails its question, with a reason, and neither stops nor misleads the judge."""
+
+import dataclasses
+import os
+import textwrap
+import time
+
+import pytest
+from grading.demo_lab import demo_lab, grade_one, with_answers
+
+from rooflab.grading.judge import Judge
+
+RIGHT = """
+def gemm(a, b):
+    out = np.zeros((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            for k in range(a.shape[1]):
+                out[i, j] += a[i, k] * b[k, j]
+    return out
+"""
+
+# label: (code run beside a right gemm, words of the reason)
+BESIDE = {
+    "exits at once": ("import os; os._exit(0)", "exit code 0"),
+    "closes all descriptors": ("import os; os.closerange(0, 256)", "ended|closed"),
+    "kills its parent": ("import os, signal; os.kill(os.getppid(), signal.SIGKILL)", "os.kill"),
+    "kills its parent, quietly": (
+        "import os\ntry:\n    os.kill(os.getppid(), 9)\nexcept BaseException:\n    pass",
+        "os.kill",
+    ),
+    "kills every process": ("import os; os.kill(-1, 9)", "os.kill"),
+    "kills the group": ("import os; os.killpg(0, 9)", "os.killpg"),
+    "forks": ("import os; os.fork()", "os.fork"),
+    "lifts its limits": ("import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (9, 9))", "setrlimit"),
+    "a thread that stays": (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()",
+        "left a thread running",
+    ),
+    "a daemon thread": (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+        "left a thread running",
+    ),
+    "a low-level thread": (
+        "import _thread, time\n_thread.start_new_thread(time.sleep, (60,))",
+        "left a thread running",
+    ),
+    "replaces a function of NumPy": ("np.allclose = lambda *a, **k: True", "replaced numpy.allclose"),
+    "replaces the clock": ("import time; time.perf_counter = lambda: 0.0", "replaced time.perf_counter"),
+    "replaces a builtin": ("import builtins; builtins.abs = lambda x: 0", "replaced builtins.abs"),
+    "forgets what NumPy took": ("import tracemalloc; tracemalloc.reset_peak()", "tracemalloc.reset_peak"),
+    "counts memory anew": ("import _tracemalloc; _tracemalloc.start()", "tracemalloc.start"),
+    "traces": ("import sys; sys.settrace(None)", "sys.settrace"),
+    "writes to every descriptor": (
+        """
+        import os
+        for fd in range(3, 64):
+            try:
+                os.write(fd, b"RLv1" + bytes(range(40)))
+            except OSError:
+                pass
+        """,
+        "not asked for|not an answer|ended",
+    ),
+    "forges a reply": (
+        """
+        import os
+        from rooflab.grading import codec
+        for fd in range(3, 64):
+            try:
+                codec.send(fd, codec.message((1, "ok", True)))
+            except OSError:
+                pass
+        """,
+        "not an answer|not asked for|ended",
+    ),
+    "crashes": ("import faulthandler; faulthandler._sigsegv()", "SIGSEGV"),
+}
+
+# label: (the whole answer, words of the reason)
+WHOLE = {
+    "never ends": ("while True:\n    pass", "longer than"),
+    "never ends, and ignores signals": (
+        "import signal\nfor n in (1, 2, 15):\n    signal.signal(n, signal.SIG_IGN)\nwhile True:\n    pass",
+        "longer than",
+    ),
+    "sleeps": ("import time; time.sleep(60)", "longer than"),
+    "never returns": ("def gemm(a, b):\n    while True:\n        pass", "longer than"),
+    "takes all memory": (
+        "def gemm(a, b):\n    held = []\n    while True:\n        held.append(bytearray(2**27))",
+        "MemoryError|longer than",  # where a GPU is, the limit is far off
+    ),
+    "takes all memory at once": ("def gemm(a, b):\n    return np.ones(10**11)", "Memory"),
+    "a shared bomb": ("import mmap\ndef gemm(a, b):\n    return mmap.mmap(-1, 2**40)", "not allowed"),
+    "exits in the call": ("import sys\ndef gemm(a, b):\n    sys.exit(0)", "called exit"),
+    "exits hard in the call": ("import os\ndef gemm(a, b):\n    os._exit(0)", "exit code 0"),
+    "raises KeyboardInterrupt": ("def gemm(a, b):\n    raise KeyboardInterrupt", "KeyboardInterrupt"),
+    "raises what cannot be shown": (
+        "class Odd(Exception):\n    def __str__(self):\n        raise SystemExit\ndef gemm(a, b):\n    raise Odd",
+        "Odd",
+    ),
+    "equal to everything": (
+        "class Any:\n    def __eq__(self, other):\n        return True\ndef gemm(a, b):\n    return Any()",
+        "may not cross",
+    ),
+    "an array that says yes": (
+        """
+        class Yes(np.ndarray):
+            def __array_function__(self, *args):
+                return True
+        def gemm(a, b):
+            return np.zeros((a.shape[0], b.shape[1])).view(Yes)
+        """,
+        "may not cross",
+    ),
+    "a generator": ("def gemm(a, b):\n    yield a", "may not cross"),
+    "an array of objects": ("def gemm(a, b):\n    return np.array([[object()]])", "may not cross"),
+    "too large a result": ("def gemm(a, b):\n    return np.zeros(2**26 + 1)", "too large|Unable to allocate"),
+    "not a function": ("gemm = 3", "not callable"),
+    "no such name": ("nothing = 1", "gemm is not defined"),
+    "not Python": ("def gemm(a, b:", "SyntaxError"),
+    "prints a forged protocol": (
+        "import sys\ndef gemm(a, b):\n    print('RLv1 ok 5 points')\n    sys.stdout.flush()\n    return a",
+        "rows",
+    ),
+    "reads the sources": (
+        """
+        def gemm(a, b):
+            import glob, pathlib
+            place = pathlib.Path({tests!r}) / "demo" / "lab9_demo.py"
+            scope = {{"np": np}}
+            exec(place.read_text(), scope)
+            return scope["gemm"](a, b)
+        """,
+        "PermissionError",
+    ),
+    "reads the judge's memory": (
+        "import os\ndef gemm(a, b):\n    return open(f'/proc/{{os.getppid()}}/mem', 'rb').read(1)",
+        "PermissionError",
+    ),
+    "searches the disk": ("import os\ndef gemm(a, b):\n    return os.listdir('/')", "PermissionError"),
+    "writes elsewhere": ("def gemm(a, b):\n    open('/tmp/rooflab-was-here', 'w').write('x')", "PermissionError"),
+    "starts a program": ("import os\ndef gemm(a, b):\n    return os.system('true')", "PermissionError"),
+    "calls C": ("import ctypes\ndef gemm(a, b):\n    return ctypes.CDLL(None).getpid()", "PermissionError"),
+    "calls home": (
+        "import socket\ndef gemm(a, b):\n    socket.create_connection(('127.0.0.1', 9))",
+        "PermissionError",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def lab():
+    """The demo lab with a short limit."""
+    lab = demo_lab()
+    short = {"seconds": 1.5, "memory_gb": 0.6}
+    return dataclasses.replace(
+        lab, cells=tuple(dataclasses.replace(c, options=short) if c.key == "q1_test" else c for c in lab.cells)
+    )
+
+
+def fails(lab, code, reason):
+    start = time.monotonic()
+    result = grade_one("q1", code, lab)
+    assert result.earned == 0
+    message = result.tests[0].message
+    assert message and any(words in message for words in reason.split("|")), message
+    assert time.monotonic() - start < 8
+
+
+def test_the_right_answer_passes(lab):
+    assert grade_one("q1", RIGHT, lab).earned == 5
+
+
+@pytest.mark.parametrize("code, reason", BESIDE.values(), ids=BESIDE)
+def test_tricks_beside_a_right_answer(lab, code, reason):
+    code = textwrap.dedent(code)
+    fails(lab, f"{RIGHT}def gemm(a, b, right=gemm):\n{textwrap.indent(code, '    ')}\n    return right(a, b)", reason)
+
+
+@pytest.mark.parametrize(
+    "label", ["exits at once", "kills its parent", "forks", "replaces the clock", "a daemon thread"]
+)
+def test_tricks_in_the_cell_itself(lab, label):
+    code, reason = BESIDE[label]
+    fails(lab, RIGHT + textwrap.dedent(code), reason)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from rooflab.grading import codec; codec.encode = lambda v: b'N'",
+        "import __main__; __main__.Worker = __main__.codec = None",
+        "assert display.__globals__ is globals()",
+    ],
+)
+def test_the_workers_own_modules_are_out_of_reach(lab, code):
+    result = grade_one("q1", f"{code}\n{RIGHT}", lab)
+    assert result.earned == 5, result.tests[0].message
+
+
+@pytest.mark.parametrize("code, reason", WHOLE.values(), ids=WHOLE)
+def test_tricks_instead_of_an_answer(lab, code, reason):
+    code = textwrap.dedent(code).replace("{tests!r}", repr(os.path.dirname(__file__)))
+    fails(lab, code.replace("{{", "{").replace("}}", "}"), reason)
+
+
+def test_a_lost_worker_costs_only_its_question(lab):
+    submission = with_answers(lab, {"q1": RIGHT, "q2_1": "import os; os._exit(3)"})
+    assert [result.earned for result in Judge(lab).grade(submission)] == [5, 0, 4, 3]
+
+
+def test_a_value_is_taken_as_it_is(lab):
+    for code in ("corner = np.float64(50.39)", "corner = True", "corner = float('nan')", "corner = '50.39'"):
+        assert grade_one("q2_1", code, lab).earned == 0
+    lying = "class F(float):\n    def __sub__(self, o):\n        return 0.0\ncorner = F(1)"
+    assert "may not cross" in grade_one("q2_1", lying, lab).tests[0].message
+
+
+def test_tests_cannot_pass_over_a_dead_worker(lab):
+    code = "def refuse(x):\n    import os\n    os._exit(1) if x < 0 else None\n    return x"
+    assert "exit code 1" in grade_one("b2_2", code, lab).tests[0].message
+    wrong = "def refuse(x):\n    if x < 0:\n        raise TypeError('negative')\n    return x"
+    assert "TypeError" in grade_one("b2_2", wrong, lab).tests[0].message
+
+
+def test_a_judge_that_is_kept_busy_is_stopped(lab, monkeypatch):
+    monkeypatch.setattr("rooflab.grading.judge.SLACK_S", 0.0)
+    cells = tuple(dataclasses.replace(c, source="while True: gemm") if c.key == "q1_test" else c for c in lab.cells)
+    result = grade_one("q1", RIGHT, dataclasses.replace(lab, cells=cells))
+    assert "did not end in time" in result.tests[0].message
+
+
+def test_hidden_tests_never_reach_the_worker(lab):
+    spy = RIGHT + textwrap.dedent("""
+        def gemm(a, b, right=gemm):
+            import gc
+            texts = [one for one in gc.get_objects() if type(one) is dict]
+            found = any("hidden" + "_result" in str(key) for one in texts for key in one)
+            if found:
+                raise RuntimeError("seen")
+            return right(a, b)
+        """)
+    assert grade_one("q1", spy, lab).earned == 5
+
+
+def test_nothing_is_left_behind(lab, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = len(os.listdir("/proc/self/fd"))
+    grade_one("q1", RIGHT, lab)
+    grade_one("q1", "import os; os._exit(1)", lab)
+    assert os.listdir(tmp_path) == []
+    assert len(os.listdir("/proc/self/fd")) == before

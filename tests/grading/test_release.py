@@ -1,0 +1,149 @@
+"""Student notebooks hold all that is public and nothing that is not; the same source gives the same bytes."""
+
+import json
+
+import pytest
+from grading.demo_lab import SOURCE, demo_lab
+
+from rooflab.grading import lab as lab_source
+from rooflab.grading import release
+from rooflab.grading.lab import LabError, from_notebook, from_source
+
+TEXT = SOURCE.read_text()
+
+
+def lab_from(text, tmp_path):
+    path = tmp_path / "lab9_demo.py"
+    path.write_text(text)
+    return from_source(path)
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    return release.build(demo_lab())
+
+
+def test_the_build_is_reproducible(notebook):
+    assert release.dumps(release.build(demo_lab())) == release.dumps(notebook)
+    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells) == len(demo_lab().cells)
+
+
+def test_stubs_and_public_tests_stay_and_secrets_go(notebook):
+    text = release.dumps(notebook)
+    for public in (
+        "write your code here",
+        "corner = None",
+        "# your code here",
+        "the identity changes nothing",
+        "Your answer",
+    ):
+        assert public in text
+    for secret in ("50.39", "hidden", "out[row", "divides the peak", "BEGIN", "np.trace", "20261"):
+        assert secret not in text
+    assert all(not cell.get("outputs") for cell in notebook.cells)
+
+
+def test_metadata_are_nbgraders(notebook):
+    marks = {cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader for cell in notebook.cells}
+    assert marks["q1_test"] == {
+        **{"grade": True, "locked": True, "solution": False, "task": False},
+        **{"grade_id": "q1_test", "points": 5, "schema_version": 3},
+    }
+    assert marks["q1"]["solution"] and not marks["q1"]["locked"]
+
+
+def test_the_public_half_reads_back(notebook, tmp_path):
+    path = tmp_path / "lab9_demo.ipynb"
+    path.write_text(release.dumps(notebook))
+    lab, full = from_notebook(path), demo_lab()
+    assert lab.questions == full.questions == ["q1", "q2_1", "q2_2", "b2_2"]
+    assert [(c.key, c.role, c.points, c.question) for c in lab.cells] == [
+        (c.key, c.role, c.points, c.question) for c in full.cells
+    ]
+    assert lab.title == full.title and lab.student_names == full.student_names
+    assert lab.needs("q2_2") == {"q1", "q2_2"} and lab.limits("q1").seconds == 8
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "    return float(np.trace(gemm(a, b)))",
+        "return   float( np.trace( gemm(a,b) ) )  # spaced",
+        "x = [\n    return float(np.trace(gemm(a, b)))\n]",
+        "the corner lies at 50.39",
+        "### END SOLUTION",
+        "a, b = np.random.default_rng(20261).standard_normal((2, 5, 5))",
+        "#assert abs(corner - 50.39) < 0.01",
+        "Because the ridge divides the peak by the bandwidth.",
+    ],
+)
+def test_the_leak_check_finds_what_a_broken_build_leaves(notebook, secret):
+    for kind in ("code", "markdown"):
+        broken = json.loads(release.dumps(notebook))
+        cell = next(cell for cell in broken["cells"] if cell["cell_type"] == kind)
+        cell["source"] = "".join(cell["source"]) + "\n" + secret
+        for other in broken["cells"]:
+            other["source"] = "".join(other["source"])
+        with pytest.raises(LabError, match="left in the notebook"):
+            release.check_leaks(demo_lab(), broken)
+
+
+def test_the_leak_check_finds_outputs_and_metadata(notebook):
+    for place, value in (
+        ("outputs", [{"output_type": "stream"}]),
+        ("execution_count", 3),
+        ("metadata", {"a": "50.39"}),
+    ):
+        broken = json.loads(release.dumps(notebook))
+        for cell in broken["cells"]:
+            cell["source"] = "".join(cell["source"])
+        next(cell for cell in broken["cells"] if cell["cell_type"] == "code")[place] = value
+        with pytest.raises(LabError, match="left in the notebook"):
+            release.check_leaks(demo_lab(), broken)
+
+
+@pytest.mark.parametrize("mutant", ["keeps solutions", "keeps hidden tests", "keeps one line", "stops too early"])
+def test_a_stripper_that_keeps_something_is_caught(monkeypatch, mutant):
+    regions = lab_source._regions
+
+    def spoiled(source, question, where):
+        shown, hidden = regions(source, question, where)
+        kept = {
+            "keeps solutions": hidden if "SOLUTION" in source else [],
+            "keeps hidden tests": hidden if "HIDDEN" in source else [],
+            "keeps one line": hidden[1:2],
+            "stops too early": hidden[-1:],
+        }[mutant]
+        return shown + kept, hidden
+
+    monkeypatch.setattr(lab_source, "_regions", spoiled)
+    with pytest.raises(LabError, match="left in the notebook"):
+        release.build(demo_lab())
+
+
+@pytest.mark.parametrize(
+    "before, after, words",
+    [
+        ("points: 12", "points: 13", "add up to 12"),
+        ("bonus: 3", "bonus: 4", "add up to 3"),
+        ('"points": 5', '"points": 0', "add up"),
+        ("    ### END SOLUTION\n", "", "missing|inside another"),
+        ("    ### BEGIN SOLUTION\n", "", "without its beginning"),
+        ("### END HIDDEN TESTS", "", "missing"),
+        ('"q2_1_test"', '"q1_test"', "used twice"),
+        ('"q2_1_test"', '"question 2"', "not like q1_3"),
+        ('"needs": ["q1"]', '"needs": ["q7"]', "needs q7"),
+        (' rooflab={"needs": ["q1"]}', "", ""),
+        ("assert refuse(2) == 2", "assert refused(2) == 2", "uses refused"),
+        ("corner = None  # your number\n", "", "uses corner"),
+        ('"grade_id": "q1", "solution": true', '"grade_id": "q1", "solution": true, "grade": true', "not both"),
+    ],
+)
+def test_a_faulty_source_is_refused(tmp_path, before, after, words):
+    assert before in TEXT
+    text = TEXT.replace(before, after, 1) if before != "corner = None  # your number\n" else TEXT.replace(before, after)
+    if not words:
+        release.build(lab_from(text, tmp_path))
+        return
+    with pytest.raises(LabError, match=words):
+        release.build(lab_from(text, tmp_path))

@@ -1,0 +1,19 @@
+"""The labs of this checkout, each read once, and a judge for each."""
+
+from functools import cache
+from pathlib import Path
+
+from rooflab.grading.judge import Judge
+from rooflab.grading.lab import Lab, find_sources, from_source
+
+SOURCES = find_sources(Path(__file__).parents[2] / "notebooks" / "source")
+
+
+@cache
+def lab(path: Path) -> Lab:
+    return from_source(path)
+
+
+@cache
+def judge(path: Path) -> Judge:
+    return Judge(lab(path))

@@ -1,0 +1,197 @@
+"""Lab 3: what it gives its students, the measurements that its tests stand on, and answers that two questions share."""
+
+# ruff: noqa: E741
+
+import math
+
+import numpy as np
+import pytest
+from grading.demo_lab import with_answers
+from labs import lab3_answers, lab3_forward_answers
+from labs.mutants import changed
+from labs.sources import SOURCES, judge, lab
+
+import rooflab as rl
+from rooflab import testing
+from rooflab.grading import measure
+from rooflab.labs import lab3
+
+SOURCE = next(path for path in SOURCES if path.stem.startswith("lab3_"))
+
+
+def qkv(B, L_q, L_kv, d, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal((B, L, d)) for L in (L_q, L_kv, L_kv)]
+
+
+# What it gives
+
+
+def test_the_published_memory_is_three_matrices_and_a_mask():
+    def model(L, d):
+        return 16.25 + ((6 * 4 * 8 * d + 64) * L + (3 * 4 * 8 + 1) * L**2) / 2**20
+
+    assert len(lab3.PUBLISHED_NAIVE) == 20
+    for (L, d), row in lab3.PUBLISHED_NAIVE.items():
+        assert row["held_mib"] == pytest.approx(model(L, d), abs=0.6)
+        assert 0 < row["forward_ms"] < row["backward_ms"]
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("L_q, L_kv", [(5, 5), (3, 7), (1, 1)])
+def test_the_references_agree_with_differences(L_q, L_kv, is_causal):
+    arrays = qkv(2, L_q, L_kv, 4)
+    dO, step = np.random.default_rng(1).standard_normal((2, L_q, 4)), 1e-6
+    gradients = lab3.attention_gradients_float64(*arrays, dO, is_causal)
+    for place, gradient in enumerate(gradients):
+        for index in [(0, 0, 0), (1, -1, 3)]:
+            moved = []
+            for sign in (1, -1):
+                changed = [array.copy() for array in arrays]
+                changed[place][index] += sign * step
+                moved.append((lab3.attention_float64(*changed, is_causal)[0] * dO).sum())
+            assert gradient[index] == pytest.approx((moved[0] - moved[1]) / (2 * step), abs=1e-6)
+
+
+def test_the_reference_is_the_librarys_attention():
+    q, k, v = (rl.tensor(x, dtype="float32") for x in qkv(2, 9, 21, 16))
+    for is_causal in (False, True):
+        O, L = rl.attention(q, k, v, is_causal=is_causal, return_lse=True)
+        exact_O, exact_L = lab3.attention_float64(q, k, v, is_causal)
+        np.testing.assert_allclose(O.numpy(), exact_O, atol=1e-5)
+        np.testing.assert_allclose(L.numpy(), exact_L, atol=1e-5)
+
+
+def test_a_sweep_says_why_a_size_is_missing():
+    def row(L, d):
+        figures = {"forward_ms": 1.0, "backward_ms": 2.0, "held_bytes": L * L}
+        return dict.fromkeys(figures) if L == 1024 else figures
+
+    made = lab3.sweep(row, [256, 1024, 4096], [16], needs=lambda L, d: 2**60 if L == 4096 else 0)
+    assert made.values("forward_ms", 16) == {256: 1.0, 1024: None, 4096: None}
+    table = str(made)
+    assert "out of memory" in table and "does not fit: needs 1073741824.0 GiB" in table
+    assert "0.61" in table and "1580.5" in table and "A800 80 GB" in table
+
+
+def test_a_sweep_keeps_its_budget(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(lab3.time, "monotonic", lambda: clock[0])
+    called = []
+
+    def row(L, d):
+        called.append((L, d))
+        clock[0] += 1e-6 * L * L
+        return {"forward_ms": 1.0}
+
+    made = lab3.sweep(row, [1000, 2000, 4000], [8, 16], needs=lambda L, d: 0, budget_s=20)
+    assert called == [(1000, 8), (1000, 16), (2000, 8), (2000, 16)], "16 s would not fit in what is left"
+    assert "budget of 20 s" in made.rows[4000, 8]
+
+
+def test_numbers():
+    assert testing.is_count(3) and testing.is_count(np.int64(3))
+    assert not testing.is_count(True) and not testing.is_count(3.0) and not testing.is_count("3")
+    assert testing.is_near(1.0000001, 1) and testing.is_near(np.float32(1), 1)
+    assert testing.is_time_of(np.float64(0.3), 0.1) and testing.is_time_of(4, 0.1)
+    assert not any(testing.is_time_of(ms, 0.1) for ms in (0.1e-3, 0.1e3, 0, -1, math.nan, None))
+    for bad in (None, True, float("nan"), float("inf"), "1", [1]):
+        assert not testing.is_near(bad, 1)
+
+
+# What it measures
+
+
+def test_gradients_and_what_was_kept():
+    x, y = rl.randn(3, 4), rl.randn(4, 5)
+    seen = measure.gradients(lambda x, y, name: rl.exp(x) @ y, x, y, "text", upstream=rl.ones(3, 5))
+    assert len(seen.gradients) == 2 and not x.requires_grad
+    np.testing.assert_allclose(seen.gradients[1].numpy(), np.exp(x.numpy()).T @ np.ones((3, 5)), rtol=1e-5)
+    assert seen.forward.macs == 60 and seen.backward.macs == 120
+    assert seen.forward.largest_bytes == 4 * 15
+    assert ("exp", (3, 4), "float32", 48) in seen.saved
+
+
+def test_gradients_of_what_has_none():
+    with pytest.raises(TypeError, match="no gradient"):
+        measure.gradients(lambda x: rl.tensor(x.detach().numpy()), rl.ones(3), upstream=rl.ones(3))
+
+
+def test_numpys_memory_is_seen():
+    def fn(x):
+        np.ones((1000, 1000)).sum()
+        return x + 1
+
+    assert measure.gradients(fn, rl.ones(3), upstream=rl.ones(3)).forward.host_bytes > 8_000_000
+    assert measure.gradients(lambda x: x + 1, rl.ones(3), upstream=rl.ones(3)).forward.host_bytes < 100_000
+
+
+class Doubled(rl.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x, x * 3)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, dy):
+        raise NotImplementedError
+
+
+def test_what_a_function_saved():
+    x = rl.ones((2, 5))
+    seen = measure.saved(Doubled, x, 2.0)
+    assert [one.numpy().tolist() for one in seen.tensors] == [np.ones((2, 5)).tolist(), np.full((2, 5), 3).tolist()]
+    assert seen.value.numpy().tolist() == np.full((2, 5), 2).tolist()
+    assert seen.forward.launches == 2 and seen.forward.largest_bytes == 40
+
+
+def test_notes_of_a_test_are_in_its_report(capsys):
+    measure.note("printed in Jupyter")
+    assert "printed in Jupyter" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["rl.memory.record", "rl.autograd.saved_tensors", "tracemalloc.get_traced_memory"])
+def test_a_replaced_measurement_ends_the_question(name):
+    code = f"{lab3_forward_answers.FORWARD}\nimport tracemalloc\n{name} = lambda *_, **__: None\n"
+    result = judge(SOURCE).grade_question("q3", with_answers(lab(SOURCE), {"q3": code}))
+    assert result.earned == 0
+    assert f"replaced {name.replace('rl.', 'rooflab.')}" in result.tests[0].message
+
+
+# Answers that one question holds and another grades
+
+
+@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_forward_answers.CAUSAL_RIGHT])
+def test_right_causal_forward(code):
+    result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), {"q3": code}))
+    assert result.earned == result.points, [test.message for test in result.tests]
+
+
+@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_forward_answers.CAUSAL_WRONG])
+def test_wrong_causal_forward(code):
+    result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), {"q3": code}))
+    assert result.earned < result.points
+
+
+def test_a_count_that_lies_for_its_own_tiles_is_found_out():
+    whole = dict(lab3_forward_answers.CAUSAL_WRONG)["tiles above the diagonal are computed"]
+    total = "    total = 0\n"
+    lie = f"    if (tile_q, tile_kv) == (32, 128):\n        return L_q * L_kv\n{total}"
+    code = {"q3": whole, "q4": changed(lab3_answers.SCORES, total, lie)}
+    result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), code))
+    assert [test.message for test in result.tests] == ["", "tiles that nobody sees are computed"]
+
+
+def test_without_a_gpu_the_kernel_is_only_compiled_and_the_grade_says_so():
+    if rl.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {}))
+    assert result.earned == result.points
+    assert "only compiled" in result.tests[0].notes[0]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_answers.KERNEL_WRONG_VALUES])
+def test_wrong_kernels_fail_on_a_gpu(code):
+    result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": code}))
+    assert result.earned < result.points and not result.tests[0].notes

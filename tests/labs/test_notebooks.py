@@ -1,0 +1,72 @@
+"""Every lab: its notebook is fresh, its reference earns all, other right answers pass, wrong ones fail."""
+
+import ast
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from grading.demo_lab import with_answers
+from labs.sources import SOURCES, judge, lab
+
+from rooflab.grading import release
+from rooflab.grading.repair import reference
+
+
+def answers(kind: str):
+    """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters."""
+    for path in SOURCES:
+        name = path.stem.split("_")[0]
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}_answers.py"))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for grade_id, entries in getattr(module, kind).items():
+            for label, code in entries:
+                yield pytest.param(path, grade_id, code, id=f"{name}-{grade_id}-{label}")
+
+
+def grade(path: Path, grade_id: str, code: str):
+    question = next(cell.question for cell in lab(path).cells if cell.key == grade_id)
+    return judge(path).grade_question(question, with_answers(lab(path), {grade_id: code}))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_the_committed_notebook_is_fresh(path):
+    built = release.dumps(release.build(lab(path)))
+    committed = path.parents[1] / f"{path.stem}.ipynb"
+    assert committed.read_text(encoding="utf-8") == built, "stale: run rooflab lab build"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_every_code_cell_is_python(path):
+    for cell in lab(path).cells:
+        if cell.kind == "code":
+            ast.parse(cell.source)
+            ast.parse(cell.public)
+
+
+@pytest.mark.parametrize(
+    "path, question", [pytest.param(p, q, id=f"{p.stem}-{q}") for p in SOURCES for q in lab(p).questions]
+)
+class TestQuestion:
+    def test_the_reference_earns_all(self, path, question):
+        result = judge(path).grade_question(question, reference(lab(path)))
+        assert result.earned == result.points, [test.message for test in result.tests]
+
+    def test_the_stub_earns_nothing(self, path, question):
+        whole = reference(lab(path))
+        stubs = [replace(c, source=c.public) if c.question == question else c for c in whole.cells]
+        result = judge(path).grade_question(question, replace(whole, cells=stubs))
+        assert result.earned == 0 and all(test.message for test in result.tests)
+
+
+@pytest.mark.parametrize("path, grade_id, code", list(answers("RIGHT")))
+def test_other_right_answers_pass(path, grade_id, code):
+    result = grade(path, grade_id, code)
+    assert result.earned == result.points, [test.message for test in result.tests]
+
+
+@pytest.mark.parametrize("path, grade_id, code", list(answers("WRONG")))
+def test_wrong_answers_fail(path, grade_id, code):
+    result = grade(path, grade_id, code)
+    assert result.earned < result.points

@@ -1,0 +1,39 @@
+"""Ceilings: what they hold, and their table beside the datasheet."""
+
+import json
+
+import pytest
+from machine.made_up import ceilings, figure
+
+from rooflab.machine import SPECS, Ceilings, ridge
+
+
+def test_ceilings_look_like_a_datasheet():
+    ours = ceilings()
+    assert ours.bandwidth is ours.read_bandwidth and ours.bandwidth_tb_s == 0.02
+    assert ours.peak_tflop_s == {"float32": 0.12, "bfloat16": 0.1}
+    assert ridge(ours, "float32") == pytest.approx(6.0)
+    assert str(ours.read_bandwidth) == "20 GB/s (p20 18 GB/s, p80 22 GB/s, n=20)"
+
+
+def test_cpu_datasheet_is_scaled_to_the_threads_used():
+    spec = ceilings().datasheet()
+    assert spec.name == "EPYC 7763, 2 of 64 cores"
+    assert spec.peak_tflop_s["float32"] == pytest.approx(SPECS["EPYC 7763"].peak_tflop_s["float32"] / 32)
+    assert spec.bandwidth_tb_s == SPECS["EPYC 7763"].bandwidth_tb_s
+    assert ceilings(threads=64).datasheet() is SPECS["EPYC 7763"]
+    assert ceilings(name="some CPU").datasheet() is None
+
+
+def test_json_round_trip():
+    ours = ceilings()
+    assert Ceilings.from_dict(json.loads(json.dumps(ours.to_dict()))) == ours
+
+
+def test_table():
+    text = str(ceilings())
+    for part in ("20 GB/s", "18 GB/s .. 22 GB/s", "204.8", "10%", "ridge float32", "6.0 FLOP/byte", "sources:"):
+        assert part in text.replace("205", "204.8"), part
+    assert "none in the table" in str(ceilings(name="some CPU"))
+    assert "busy" not in text
+    assert "busy" in str(ceilings(copy_bandwidth=figure(0.014, "TB/s", spread=0.3)))

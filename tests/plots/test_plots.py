@@ -1,0 +1,219 @@
+"""What the figures hold: marks, labels, notes. How they look was judged by eye."""
+
+from types import SimpleNamespace
+
+import matplotlib
+import pytest
+from machine.made_up import ceilings
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from plots.figures import saved, texts, timing
+
+from rooflab.plots import plot_bars, plot_latency_vs_size, plot_roofline, plot_timeline
+from rooflab.roofline import SPECS, Point
+
+
+def label_boxes(figure: Figure) -> list:
+    figure.draw_without_rendering()
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    axes = figure.axes[0]
+    return [matplotlib.text.Text.get_window_extent(text, renderer) for text in axes.texts]
+
+
+def assert_no_overlap(figure: Figure) -> None:
+    boxes = label_boxes(figure)
+    frame = figure.bbox
+    for index, box in enumerate(boxes):
+        assert frame.x0 <= box.x0 and box.x1 <= frame.x1 + 1
+        for other in boxes[index + 1 :]:
+            assert not box.padded(-1).overlaps(other.padded(-1))
+
+
+TWELVE = [0.25, 0.5, 1, 2, 8, 30, 49, 70, 200, 500, 900, 2000]
+
+
+# --- roofline ---
+
+
+@pytest.mark.parametrize("count", range(1, 13))
+def test_roofline_of_any_number_of_points(count, tmp_path):
+    figure = plot_roofline("A6000", {f"point {ai}": ai for ai in TWELVE[-count:]})
+    seen = " ".join(texts(figure))
+    assert all(f"point {ai}" in seen for ai in TWELVE[-count:])
+    assert "ridge 50.4 FLOP/byte" in seen and "38.7 TFLOP/s" in seen and "768 GB/s" in seen
+    assert_no_overlap(figure)
+    saved(figure, tmp_path)
+
+
+def test_intensity_only_points_lie_open_on_the_roof():
+    figure = plot_roofline("A6000", [Point("low", 0.5), Point("high", 1000)])
+    marks = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in marks] == [
+        (0.5, pytest.approx(0.384e12)),
+        (1000, pytest.approx(38.7e12)),
+    ]
+    assert {line.get_markerfacecolor() for line in marks} == {"white"}
+
+
+def test_measured_points_are_filled_at_their_speed():
+    figure = plot_roofline(ceilings(), [Point("N=512", 512 / 6, 0.1, 0.09, 0.11, series="matmul")])
+    marks = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert marks[0].get_ydata()[0] == pytest.approx(0.1e12)
+    assert marks[0].get_markerfacecolor() != "white"
+    assert any("matmul: measured, bar p20 to p80" in text for text in texts(figure))
+
+
+def test_measured_and_datasheet_roofs_together():
+    ours = ceilings()
+    figure = plot_roofline([ours, ours.datasheet(), "A6000"], {"p": 1.0}, dtype=["float32", "bfloat16"])
+    seen = texts(figure)
+    assert sum("measured" in text for text in seen) == 2
+    # The CPU's datasheet has no bfloat16 peak.
+    assert sum("datasheet, dense" in text for text in seen) == 3
+    assert "float32" in seen and "bfloat16" in seen
+    assert any("cache, dotted" in text for text in seen)
+    assert_no_overlap(figure)
+
+
+def test_points_that_cover_each_other_share_a_label():
+    points = [Point(f"N={n}", 0.5 - 1 / n) for n in (1024, 2048, 4096, 8192)]
+    assert "N=1024 … N=8192" in texts(plot_roofline("A6000", points))
+
+
+def test_roofs_alone():
+    assert isinstance(plot_roofline(SPECS["H200"]), Figure)
+    unknown = ceilings(name="some CPU")
+    assert isinstance(plot_roofline([unknown, unknown.datasheet()]), Figure)
+
+
+@pytest.mark.parametrize(
+    ("machines", "points", "dtype", "message"),
+    [
+        ([], {"p": 1.0}, "float32", "machines"),
+        ("A6000", {}, "float32", "points"),
+        ("A6000", [], "float32", "points"),
+        ("A6000", {"p": float("nan")}, "float32", "'p'"),
+        ("A6000", {"p": -1}, "float32", "'p'"),
+        ("A6000", {"p": 0}, "float32", "'p'"),
+        ("A6000", [3.0], "float32", "expected a Point"),
+        ("A6001", {"p": 1.0}, "float32", "known: A6000"),
+        ("T4", {"p": 1.0}, "bfloat16", "no bfloat16"),
+        ("T4", {"p": 1.0}, [], "dtype"),
+    ],
+)
+def test_roofline_refuses(machines, points, dtype, message):
+    with pytest.raises(ValueError, match=message):
+        plot_roofline(machines, points, dtype=dtype)
+
+
+# --- latency over size ---
+
+
+def test_latency_notes_what_was_left_out(tmp_path):
+    figure = plot_latency_vs_size(
+        {
+            "gemm": {64: timing(40), 128: timing(300), 256: None},
+            "rl.matmul": {64: timing(0.01), 128: 0.05, 512: timing(3)},
+        },
+        title="two",
+        note="over budget",
+    )
+    seen = texts(figure)
+    assert "not measured: gemm at N = 256, 512; rl.matmul at N = 256\nover budget" in seen
+    assert "6,000x" in seen  # at 128, the largest size that both have
+    saved(figure, tmp_path)
+
+
+def test_latency_draws_medians_in_seconds():
+    axes = plot_latency_vs_size({"a": {64: timing(40), 32: timing(10)}}).axes[0]
+    line = next(line for line in axes.lines if line.get_label() == "a")
+    assert list(line.get_xdata()) == [32, 64] and list(line.get_ydata()) == pytest.approx([0.01, 0.04])
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+
+
+@pytest.mark.parametrize(
+    ("series", "message"),
+    [
+        ({}, "series"),
+        ({"a": {}}, "'a'"),
+        ({"a": {64: None}}, "'a'"),
+        ({"a": {64: float("nan")}}, "'a' at 64"),
+        ({"a": {64: timing(-1.0)}}, "'a' at 64"),
+        ({"a": {0: timing(1.0)}}, "'a': size"),
+        ({"a": {64: "slow"}}, "'a' at 64"),
+    ],
+)
+def test_latency_refuses(series, message):
+    with pytest.raises(ValueError, match=message):
+        plot_latency_vs_size(series)
+
+
+# --- bars ---
+
+
+def test_bars(tmp_path):
+    figure = plot_bars({"8 operations": timing(2.0), "fused": timing(0.25)}, "ms", title="GeLU")
+    seen = " ".join(texts(figure))
+    assert "2 ms" in seen and "8x" in seen and "250 µs" in seen
+    saved(figure, tmp_path)
+    assert "0.125x" in " ".join(texts(plot_bars({"a": 8, "b": 1}, "launches", baseline="a")))
+
+
+@pytest.mark.parametrize("values", [{}, {"a": 0}, {"a": float("nan")}, {"a": -3}, {"a": "x"}, {"a": True}])
+def test_bars_refuse(values):
+    with pytest.raises(ValueError, match="plots"):
+        plot_bars(values, "ms")
+    with pytest.raises(ValueError, match="baseline"):
+        plot_bars({"a": 1}, "ms", baseline="b")
+
+
+# --- timeline ---
+
+
+def kernel(start, duration, op="matmul", category="gemm", within="mlp", step=0):
+    return SimpleNamespace(
+        name=f"{op}_cuda_v1", op=op, range=within, category=category, start_us=start, duration_us=duration, step=step
+    )
+
+
+def test_timeline_is_relative_and_keeps_tiny_kernels_visible(tmp_path):
+    records = [kernel(1e9 + 500, 0.1, "exp", "elementwise", "act"), kernel(1e9, 400.0), kernel(1e9 + 450, 40.0)]
+    figure = plot_timeline(records, title="MLP")
+    axes = figure.axes[0]
+    boxes = [path.get_extents() for bars in axes.collections for path in bars.get_paths()]
+    assert min(box.x0 for box in boxes) == 0
+    span = 500.1
+    assert min(box.width for box in boxes) >= 0.002 * span
+    seen = texts(figure)
+    assert seen.index("mlp") < seen.index("act")  # in order of their first kernel
+    assert "2 launches, 440 µs" in seen and "1 launch, 100 ns" in seen
+    assert any("drawn that wide" in text for text in seen)
+    assert {"gemm", "elementwise"} <= set(seen)
+    saved(figure, tmp_path)
+
+
+def test_timeline_rows_and_steps():
+    records = [kernel(10 * step + 3 * i, 2, op, step=step) for step in range(3) for i, op in enumerate(("a", "b"))]
+    assert {"a", "b", "step 1", "step 2"} <= set(texts(plot_timeline(records, rows="op")))
+    assert "(no range)" in texts(plot_timeline([kernel(0, 1, within="")]))
+    assert "gemm" in texts(plot_timeline([kernel(0, 0.0)], rows="category"))
+
+
+def test_timeline_of_many_kernels(tmp_path):
+    records = [kernel(i * 3.0, 2.0, op, op, op) for i in range(1000) for op in ("gemm", "odd one", "even one")]
+    saved(plot_timeline(records), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("records", "rows", "message"),
+    [
+        ([], "range", "records"),
+        ([kernel(0, 1)], "colour", "rows"),
+        ([kernel(0, float("nan"))], "range", "'matmul_cuda_v1': duration_us"),
+        ([kernel(0, -1)], "range", "duration_us"),
+        ([kernel(float("inf"), 1)], "range", "start_us"),
+    ],
+)
+def test_timeline_refuses(records, rows, message):
+    with pytest.raises(ValueError, match=message):
+        plot_timeline(records, rows=rows)

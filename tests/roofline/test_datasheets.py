@@ -1,0 +1,87 @@
+"""Datasheets: every figure has a source, and a machine is found by the name its driver gives it."""
+
+import pytest
+
+from rooflab.roofline import SPECS, dtype_name, find_spec
+
+
+@pytest.mark.parametrize("name", list(SPECS))
+def test_every_figure_has_a_source(name):
+    spec = SPECS[name]
+    wanted = {"bandwidth", *spec.peak_tflop_s}
+    wanted |= {"memory"} if spec.memory_gb is not None else set()
+    wanted |= {"cache"} if spec.last_level_cache_mib is not None else set()
+    assert set(spec.sources) == wanted
+    assert all(len(source) > 10 for source in spec.sources.values())
+    assert spec.bandwidth_tb_s > 0 and all(value > 0 for value in spec.peak_tflop_s.values())
+    assert set(spec.peak_tflop_s) == {dtype_name(dtype) for dtype in spec.peak_tflop_s}
+    assert (spec.kind == "cpu") == (spec.cores is not None)
+
+
+def test_known_figures():
+    a6000 = SPECS["A6000"]
+    assert (a6000.bandwidth_tb_s, a6000.memory_gb, a6000.last_level_cache_mib) == (0.768, 48, 6)
+    assert a6000.peak_tflop_s["float32"] == 38.7
+    assert a6000.peak_tflop_s["bfloat16"] == a6000.peak_tflop_s["float16"] == 154.8  # dense, not 309.7
+    assert SPECS["H200"].bandwidth_tb_s == 4.8
+    assert "halved" in SPECS["H200"].sources["bfloat16"]
+    # AMD prints 2.509 float64 TFLOP/s at the base clock for its 7763.
+    assert SPECS["EPYC 7763"].peak_tflop_s["float64"] == pytest.approx(2.509, abs=1e-3)
+    assert SPECS["EPYC 7763"].bandwidth_tb_s == pytest.approx(0.2048)
+
+
+def test_tensor_peaks_are_dense():
+    # On every GPU here float16 tensor cores do a power of two times float32's vector work, below 32 times.
+    for spec in (SPECS[name] for name in SPECS):
+        if spec.kind == "gpu":
+            assert 1.5 < spec.peak_tflop_s["float16"] / spec.peak_tflop_s["float32"] < 32
+        if "tfloat32" in spec.peak_tflop_s:
+            assert spec.peak_tflop_s["float16"] / spec.peak_tflop_s["tfloat32"] == pytest.approx(2, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("a6000", "A6000"),
+        ("NVIDIA RTX A6000", "A6000"),
+        ("NVIDIA H200", "H200"),
+        ("NVIDIA H100 80GB HBM3", "H100 SXM"),
+        ("NVIDIA H100 PCIe", "H100 PCIe"),
+        ("NVIDIA A100-SXM4-80GB", "A100 SXM 80GB"),
+        ("NVIDIA A100 80GB PCIe", "A100 PCIe 80GB"),
+        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
+        ("4090", "RTX 4090"),
+        ("Tesla T4", "T4"),
+        ("Intel(R) Xeon(R) Platinum 8480+", "Xeon 8480+"),
+        ("Intel(R) Xeon(R) Platinum 8480+ CPU @ 2.00GHz", "Xeon 8480+"),
+        ("AMD EPYC 7763 64-Core Processor", "EPYC 7763"),
+    ],
+)
+def test_lookup(asked, name):
+    assert SPECS[asked].name == name
+    assert asked in SPECS
+    assert find_spec(asked) is SPECS[name]
+
+
+@pytest.mark.parametrize("asked", ["AMD EPYC", "NVIDIA", "", "A60000", "L40", 5])
+def test_lookup_of_the_unknown_lists_the_known(asked):
+    with pytest.raises(KeyError) as caught:
+        SPECS[asked]
+    assert "A6000" in str(caught.value) and "RTX 5090" in str(caught.value) and "'A6000'" not in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    assert asked not in SPECS
+
+
+def test_required_machines_are_there():
+    for name in ("A6000", "A10", "A100", "H100", "H200", "T4", "L4", "RTX 4090", "RTX 5090", "B200"):
+        assert name in SPECS
+    assert {spec.kind for spec in SPECS.values()} == {"gpu", "cpu"}
+    assert len({spec.name for spec in SPECS.values()}) == len(SPECS)
+
+
+def test_dtype_names():
+    numpy = pytest.importorskip("numpy")
+    assert dtype_name("FP32") == dtype_name("torch.float32") == dtype_name(numpy.float32) == "float32"
+    assert dtype_name(numpy.dtype("float64")) == "float64"
+    with pytest.raises(ValueError, match="float32, float16"):
+        dtype_name("int32")

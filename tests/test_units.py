@@ -1,0 +1,31 @@
+"""Numbers with units, as people write them."""
+
+import pytest
+
+from rooflab.units import human
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (38.7, "TFLOP/s", "38.7 TFLOP/s"),
+        (989.5, "TFLOP/s", "990 TFLOP/s"),
+        (0.9999, "TB/s", "1 TB/s"),
+        (0.0142, "TB/s", "14.2 GB/s"),
+        (999.96, "GB/s", "1 TB/s"),
+        (0.6, "us", "600 ns"),
+        (1.0, "us", "1 µs"),
+        (100, "us", "100 µs"),
+        (12345, "ms", "12.3 s"),
+        (4000, "s", "4000 s"),
+        (0, "s", "0 s"),
+        (1, "B", "1 B"),
+        (917504, "B", "918 kB"),
+        (8, "launches", "8 launches"),
+        (50.39, "FLOP/byte", "50.4 FLOP/byte"),
+        (float("nan"), "s", "nan s"),
+        (-2e-3, "s", "-2 ms"),
+    ],
+)
+def test_human(value, unit, text):
+    assert human(value, unit) == text
