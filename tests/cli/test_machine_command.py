@@ -1,11 +1,13 @@
 """`rooflab machine`: what it prints and writes, and one sentence for what it cannot do."""
 
 import json
+import warnings
 
 import pytest
 from machine.made_up import ceilings
 
 from rooflab.cli import machine, main
+from rooflab.machine import BusyMachineWarning
 
 
 @pytest.fixture
@@ -13,8 +15,9 @@ def asked(monkeypatch):
     """Made-up ceilings instead of a measurement; what was asked for is listed."""
     calls = []
 
-    def measure(device, refresh):
+    def measure(device, refresh, progress):
         calls.append((device, refresh))
+        progress("round 1")
         return ceilings()
 
     monkeypatch.setattr(machine, "measure", measure)
@@ -23,7 +26,8 @@ def asked(monkeypatch):
 
 def test_table_json_and_plot(asked, tmp_path, capsys):
     assert main(["machine", "--json", str(tmp_path / "m.json"), "--plot", str(tmp_path / "m.png")]) == 0
-    assert "DRAM copy bandwidth" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "DRAM copy bandwidth" in said.out and said.err == "Measuring: round 1\n"
     report = json.loads((tmp_path / "m.json").read_text())
     assert report["measured"]["threads"] == 2 and report["datasheet"]["cores"] == 64
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
@@ -34,3 +38,14 @@ def test_table_json_and_plot(asked, tmp_path, capsys):
 def test_it_says_what_is_wrong(asked, tmp_path, capsys):
     assert main(["machine", "--json", str(tmp_path / "absent" / "m.json")]) == 2
     assert "absent" in capsys.readouterr().err
+
+
+def test_a_busy_machine_is_said_once(monkeypatch, capsys):
+    def measure(device, refresh, progress):
+        warnings.warn("busy", BusyMachineWarning, stacklevel=2)
+        return ceilings(busy="The machine is busy: made up.")
+
+    monkeypatch.setattr(machine, "measure", measure)
+    with warnings.catch_warnings(record=True) as seen:
+        assert main(["machine"]) == 0
+    assert capsys.readouterr().out.count("busy") == 1 and seen == []

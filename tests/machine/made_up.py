@@ -11,10 +11,13 @@ def ceilings(**changes):
     values = {
         "device": "cpu",
         "name": "AMD EPYC 7763 64-Core Processor",
+        "host": "desk",
+        "driver": "Linux 6.1.0",
         "threads": 2,
         "version": "0.1.0",
         "measured_on": "2026-01-01 00:00 UTC",
         "seconds": 7.5,
+        "busy": "",
         "copy_bandwidth": figure(0.014, "TB/s"),
         "read_bandwidth": figure(0.02, "TB/s"),
         "cache_bandwidth": figure(0.07, "TB/s"),

@@ -1,18 +1,24 @@
-"""Ceilings of this machine: measured once, kept, and measured again when they are not its own."""
+"""Ceilings of this machine: measured once, kept, and measured again when they are not its own or it was busy."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 from machine.made_up import ceilings
 
-from rooflab.cli import main
-from rooflab.machine import Ceilings, cache, measure, measurement, ridge
-from rooflab.machine.probe import cpu_cache_bytes
+import rooflab as rl
+from rooflab.machine import BusyMachineWarning, Ceilings, cache, measure, measurement, probe, ridge, rounds
 
-# --- cache ---
-
-
-IDENTITY = {"device": "cpu", "name": "AMD EPYC 7763 64-Core Processor", "threads": 2, "version": "0.1.0"}
+IDENTITY = {
+    "device": "cpu",
+    "name": "AMD EPYC 7763 64-Core Processor",
+    "host": "desk",
+    "driver": "Linux 6.1.0",
+    "threads": 2,
+    "version": "0.1.0",
+}
+BUSY = "The machine is busy: made up."
 
 
 @pytest.fixture
@@ -21,44 +27,71 @@ def cache_home(tmp_path, monkeypatch):
     return tmp_path
 
 
+class Probes:
+    """In place of probing: counts how often it was asked for, and gives ceilings that differ in `changes`."""
+
+    def __init__(self):
+        self.calls, self.changes = 0, {}
+
+    def __call__(self, device, progress):
+        self.calls += 1
+        found = ceilings(**self.changes)
+        return {key: getattr(found, key) for key in found.to_dict() if key not in IDENTITY}
+
+
 @pytest.fixture
 def probes(monkeypatch, cache_home):
-    """Replaces the probe by one that counts its calls."""
-    calls = []
-
-    def probe(device):
-        calls.append(device)
-        values = ceilings().to_dict()
-        return {key: getattr(ceilings(), key) for key in values if key not in IDENTITY}
-
+    made = Probes()
     monkeypatch.setattr(measurement, "identify", lambda device: dict(IDENTITY))
-    monkeypatch.setattr(measurement, "probe", probe)
-    return calls
+    monkeypatch.setattr(measurement, "measure_now", made)
+    return made
+
+
+# Cache
 
 
 def test_probed_once_then_cached(probes, cache_home):
     first = measure("cpu")
-    assert measure("cpu") == first and probes == ["cpu"]
-    assert measure("cpu", refresh=True) == first and len(probes) == 2
-    assert [path.suffix for path in (cache_home / "rooflab").iterdir()] == [".json"]
+    assert measure("cpu") == first and probes.calls == 1
+    assert measure("cpu", refresh=True) == first and probes.calls == 2
+    (path,) = (cache_home / "rooflab").iterdir()
+    kept = json.loads(path.read_text())
+    assert kept.items() >= {**IDENTITY, "measured_on": "2026-01-01 00:00 UTC"}.items()
+
+
+def test_what_a_busy_machine_showed_is_not_kept(probes, cache_home):
+    probes.changes = {"busy": BUSY, "seconds": 30.0}
+    with pytest.warns(BusyMachineWarning, match=re.escape(BUSY)):
+        assert measure("cpu").busy == BUSY
+    assert list(cache_home.iterdir()) == []
+    probes.changes = {}
+    assert measure("cpu").seconds == 7.5 and probes.calls == 2
+    probes.changes = {"busy": BUSY, "seconds": 30.0}
+    with pytest.warns(BusyMachineWarning):
+        assert measure("cpu", refresh=True).seconds == 30.0
+    assert measure("cpu").seconds == 7.5 and probes.calls == 3  # what was kept before still stands
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", '{"device": "cpu"}'])
 def test_damaged_cache_is_measured_again(probes, text):
     first = measure("cpu")
     cache.cache_file(IDENTITY).write_text(text)
-    assert measure("cpu") == first and len(probes) == 2
-    assert measure("cpu") == first and len(probes) == 2
+    assert measure("cpu") == first and probes.calls == 2
+    assert measure("cpu") == first and probes.calls == 2
 
 
-def test_cache_of_another_machine_is_not_ours(probes):
+@pytest.mark.parametrize("key", IDENTITY)
+def test_cache_of_another_machine_is_not_ours(probes, monkeypatch, key):
     measure("cpu")
     path = cache.cache_file(IDENTITY)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"threads": 64}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: "another"}))
     measure("cpu")
-    assert len(probes) == 2
-    names = {cache.cache_file(IDENTITY | {key: "x"}).name for key in IDENTITY}
-    assert len(names | {path.name}) == 5
+    assert probes.calls == 2
+    monkeypatch.setattr(measurement, "identify", lambda device: IDENTITY | {key: "another"})
+    assert getattr(measure("cpu"), key) == "another" and probes.calls == 3
+    monkeypatch.setattr(measurement, "identify", lambda device: dict(IDENTITY))
+    measure("cpu")
+    assert probes.calls == 3  # both are kept
 
 
 def test_unwritable_cache_is_a_warning(probes, tmp_path, monkeypatch):
@@ -68,18 +101,43 @@ def test_unwritable_cache_is_a_warning(probes, tmp_path, monkeypatch):
         measure("cpu")
 
 
+# Probes
+
+
 def test_cpu_cache_size(tmp_path):
     for index, (level, size) in enumerate([("1", "32K"), ("1", "32K"), ("2", "512K"), ("3", "32768K")]):
         (tmp_path / f"index{index}").mkdir()
         (tmp_path / f"index{index}" / "level").write_text(level + "\n")
         (tmp_path / f"index{index}" / "size").write_text(size + "\n")
-    assert cpu_cache_bytes(tmp_path) == 32 * 2**20
-    assert cpu_cache_bytes(tmp_path / "absent") == 32 * 2**20
+    assert probe.cpu_cache_bytes(tmp_path) == 32 * 2**20
+    assert probe.cpu_cache_bytes(tmp_path / "absent") == 32 * 2**20
     (tmp_path / "index3" / "size").write_text("?")
-    assert cpu_cache_bytes(tmp_path) == 512 * 2**10
+    assert probe.cpu_cache_bytes(tmp_path) == 512 * 2**10
 
 
-# --- the real thing ---
+def test_figures_are_work_over_time_in_their_units(monkeypatch):
+    """Every call takes 200 ms, so that each figure is known from what it says was run."""
+
+    def latency(fn, warmup, repeat, device):
+        fn()
+        return rl.Timing(np.full(repeat, 200.0), 0.0, device)
+
+    monkeypatch.setattr(probe, "latency", latency)
+    monkeypatch.setattr(probe, "cpu_cache_bytes", lambda: 8 * 2**20)
+    found = {one.name: one for one in probe._probes("cpu")}
+    assert {"copy_bandwidth", "read_bandwidth", "cache_bandwidth", "peak float32"} <= found.keys()
+    for one in found.values():
+        size = re.search(r"of (\d+) MiB|N=(\d+)|(\d+) in a row", one.how)
+        mib, n, calls = (int(number or 0) for number in size.groups())
+        if mib:
+            # A copy writes as much as it reads; what the other reductions write is next to nothing.
+            expected = mib * 2**20 * (2 if one.name == "copy_bandwidth" else 1) / 0.2 / 1e12
+        else:
+            expected = 2 * n**3 / 0.2 / 1e12 if n else 0.2 / calls * 1e6
+        assert one.sample() == pytest.approx([expected] * len(one.sample()), rel=0.01)
+
+
+# The real thing
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:99", "", None])
@@ -94,17 +152,21 @@ def check(found: Ceilings, cache_home):
         assert 0 < one.p20 <= one.median <= one.p80 and one.n >= 5
     assert "float32" in found.peak
     assert ridge(found, "float32") > 0
-    assert measure(found.device) == found  # from the cache
-    assert main(["machine", "--device", found.device]) == 0
+    assert any(cache_home.rglob("*.json")) != bool(found.busy)
+    if not found.busy:
+        assert measure(found.device) == found  # from the cache
 
 
-def test_measure_cpu(cache_home):
-    check(measure("cpu", refresh=True), cache_home)
+@pytest.mark.filterwarnings("ignore::rooflab.machine.BusyMachineWarning")
+def test_measure_cpu(cache_home, monkeypatch):
+    monkeypatch.setattr(rounds, "_SECONDS", 0.0)  # two rounds show that it works
+    check(measure("cpu"), cache_home)
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore::rooflab.machine.BusyMachineWarning")
 def test_measure_cuda(cache_home):
-    found = measure("cuda", refresh=True)
+    found = measure("cuda")
     check(found, cache_home)
     assert {"float32", "float16", "bfloat16"} <= set(found.peak)
     assert found.peak["bfloat16"].median > found.peak["float32"].median

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 
-from rooflab.machine import Ceilings, measure
+from rooflab.machine import BusyMachineWarning, Ceilings, measure
 from rooflab.roofline import Machine
 
 
@@ -23,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Measure or read, print, and write what was asked for; exit code 2 when the device or a file cannot be used."""
     try:
-        ceilings = measure(arguments.device, refresh=arguments.refresh)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BusyMachineWarning)  # the table says it
+            ceilings = measure(arguments.device, refresh=arguments.refresh, progress=_say)
         print(ceilings)
         if arguments.json:
             spec = ceilings.datasheet()
@@ -35,6 +38,10 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"rooflab machine: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _say(text: str) -> None:
+    print(f"Measuring: {text}", file=sys.stderr, flush=True)
 
 
 def _plot(ceilings: Ceilings, path: Path) -> None:

@@ -1,7 +1,8 @@
 """The machine at hand: its ceilings, measured through the runtime, beside what its datasheet promises.
 
-Figures are medians with the 20th and 80th percentiles. They are measured once, in seconds, and kept in a
-cache file per device, thread count and rooflab version; ``refresh=True`` measures again.
+Figures are medians with the 20th and 80th percentiles. They are measured once, in seconds, and kept in a cache file
+per device, host, driver, thread count and rooflab version; ``refresh=True`` measures again. What was measured on a busy
+machine is not kept.
 """
 
 from ..roofline import (
@@ -16,9 +17,9 @@ from ..roofline import (
     ridge,
 )
 from .ceilings import Ceilings, Measured
-from .measurement import measure
+from .measurement import BusyMachineWarning, measure
 
 __all__ = [
-    "SPECS", "Ceilings", "MachineSpec", "Measured", "SpecTable", "UnknownMachineError", "attainable", "bound",
-    "dtype_name", "find_spec", "measure", "ridge",
+    "SPECS", "BusyMachineWarning", "Ceilings", "MachineSpec", "Measured", "SpecTable", "UnknownMachineError",
+    "attainable", "bound", "dtype_name", "find_spec", "measure", "ridge",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Keeps measured ceilings between runs: one JSON file per device, thread count and rooflab version."""
+"""Keeps measured ceilings between runs: one JSON file per device, host, driver, thread count and rooflab version."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def cache_file(identity: Mapping[str, Any]) -> Path:
     """Where the figures of a device are kept: in ``$XDG_CACHE_HOME/rooflab`` or ``~/.cache/rooflab``."""
     root = os.environ.get("XDG_CACHE_HOME")
     base = Path(root) if root and Path(root).is_absolute() else Path.home() / ".cache"
-    parts = (identity["device"], identity["name"], f"{identity['threads']}t", identity["version"])
-    return base / "rooflab" / ("machine-" + "-".join(re.sub(r"[^A-Za-z0-9.+]+", "_", str(p)) for p in parts) + ".json")
+    parts = [re.sub(r"[^A-Za-z0-9.+]+", "_", str(value)) for value in identity.values()]
+    return base / "rooflab" / f"machine-{'-'.join(parts)}.json"
 
 
 def load(identity: Mapping[str, Any], parse: Callable[[Mapping[str, Any]], T]) -> T | None:

@@ -48,6 +48,10 @@ class Ceilings:
         ``"cpu"`` or ``"cuda:0"``.
     name : str
         What the system calls the device.
+    host : str
+        The machine's own name.
+    driver : str
+        ``"CUDA 13.0"``, the newest that a GPU's driver can run; for a CPU the system's kernel, ``"Linux 6.1.0"``.
     threads : int
         CPU threads that the kernels used; 0 for a GPU.
     version : str
@@ -56,6 +60,8 @@ class Ceilings:
         UTC date and time.
     seconds : float
         How long measuring took.
+    busy : str
+        Why the figures are not to be trusted, in a sentence; "" when the machine was quiet.
     copy_bandwidth : Measured
         DRAM, TB/s, bytes read plus bytes written by a copy of a buffer several times the last-level cache.
     read_bandwidth : Measured
@@ -70,10 +76,13 @@ class Ceilings:
 
     device: str
     name: str
+    host: str
+    driver: str
     threads: int
     version: str
     measured_on: str
     seconds: float
+    busy: str
     copy_bandwidth: Measured
     read_bandwidth: Measured
     cache_bandwidth: Measured
@@ -164,15 +173,14 @@ def _table(ceilings: Ceilings) -> str:
     rows = [head, *_rows(ceilings)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     lines = [
-        f"{ceilings.name} ({ceilings.device}{threads}), rooflab {ceilings.version}, "
-        f"measured {ceilings.measured_on} in {ceilings.seconds:.1f} s",
+        f"{ceilings.name} ({ceilings.device}{threads}) of {ceilings.host}, {ceilings.driver}, rooflab "
+        f"{ceilings.version}, measured {ceilings.measured_on} in {ceilings.seconds:.1f} s",
         f"datasheet: {spec.name}; peaks are dense" if spec else "datasheet: none in the table for this device",
         "",
     ]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    figures = [ceilings.copy_bandwidth, ceilings.read_bandwidth, *ceilings.peak.values()]
-    if any(figure.p80 > 1.5 * figure.p20 for figure in figures):
-        lines += ["", "Some figures scatter by more than 1.5: was the machine busy? Measure again with --refresh."]
+    if ceilings.busy:
+        lines += ["", ceilings.busy]
     if spec:
         lines += ["", "sources:"] + [f"  {figure}: {source}" for figure, source in spec.sources.items()]
     return "\n".join(lines)

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+
 from .cache import load, store
 from .ceilings import Ceilings
-from .probe import identify, probe
+from .identity import identify
+from .probe import measure_now
 
 
-def measure(device: object = "cpu", refresh: bool = False) -> Ceilings:
-    """Measured ceilings of a device, from the cache or by probing it now (under 20 seconds).
+class BusyMachineWarning(UserWarning):
+    """Ceilings were measured beside other work: they may be far too low and are not kept."""
 
-    How each figure is measured; bytes and FLOPs are those that the runtime counted for the very calls
-    timed, and of two rounds (one, if it took over 9 seconds) each figure's better one counts:
+
+def measure(
+    device: object = "cpu", refresh: bool = False, progress: Callable[[str], None] = lambda text: None
+) -> Ceilings:
+    """Measured ceilings of a device, from the cache or by probing it now (5 to 20 seconds).
+
+    Probing goes in rounds, each of which takes every figure once, a few calls at a time. A figure is the median over
+    its stable rounds: those within 5 % of the best round that another one agrees with. There are five rounds, and
+    more for 12 seconds while the machine is busy: while rounds differ, or on a CPU while other programs or the host
+    of a virtual machine take more than a quarter of a CPU. If it stays busy, a warning says so and nothing is kept.
+
+    How each figure is measured; bytes and FLOPs are those that the runtime counted for the very calls timed:
 
     - copy bandwidth: ``rl.copy`` of a float32 buffer of at least 4 times the last-level cache.
     - read bandwidth: the fastest of ``sum()``, ``max()`` and a product with a vector over such a buffer: each
@@ -30,21 +44,37 @@ def measure(device: object = "cpu", refresh: bool = False) -> Ceilings:
         ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
     refresh : bool
         Measure even if the cache holds figures.
+    progress : callable
+        Called with a line of text before each round, when it measures.
 
     Returns
     -------
     Ceilings
+        Its `busy` says why the figures are not to be trusted; "" when they are.
 
     Raises
     ------
     ValueError
         If there is no such device.
+
+    Warns
+    -----
+    BusyMachineWarning
+        If the machine was busy.
+
+    Examples
+    --------
+    >>> rl.machine.measure("cpu").bandwidth_tb_s  # doctest: +SKIP
+    0.0186
     """
     identity = identify(device)
     if not refresh:
         cached = load(identity, Ceilings.from_dict)
         if cached is not None:
             return cached
-    ceilings = Ceilings(**identity, **probe(identity["device"]))
-    store(identity, ceilings.to_dict())
+    ceilings = Ceilings(**identity, **measure_now(identity["device"], progress))
+    if ceilings.busy:
+        warnings.warn(ceilings.busy, BusyMachineWarning, stacklevel=2)
+    else:
+        store(identity, ceilings.to_dict())
     return ceilings

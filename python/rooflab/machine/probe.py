@@ -1,4 +1,4 @@
-"""Measures the ceilings of a device with the runtime's own kernels, clock and counters.
+"""The probes of a device: which calls show its ceilings, timed by the runtime's clock, their work counted by it.
 
 `rooflab.machine.measure` says how each figure is measured and keeps the result.
 """
@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import datetime
 import os
-import platform
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,43 +17,41 @@ from typing import Any
 import rooflab as rl
 
 from ..benchmark import Timing, latency
-from .ceilings import Measured
+from . import load, rounds
+from .rounds import Probe
 
 _DTYPES = ("float32", "bfloat16", "float16", "float64")
-_BUDGET_MS = 300.0  # of sampling, for each figure
+_BUDGET_MS = 40.0  # of calls, for each probe in each round
+_BURST = 100  # calls in a row, to time what one costs
 _MIB = 2**20
 
+# Operands are made for each sample and dropped after it: all probes' together could fill a small GPU.
+_Make = Callable[[], Callable[[], object]]
 
-def identify(device: object) -> dict[str, Any]:
-    """What a cached result depends on: ``device``, ``name``, ``threads`` and ``version``.
 
-    Raises
-    ------
-    ValueError
-        If the device is not ``cpu``, ``cuda`` or ``cuda:N``, or the machine has no such GPU.
+def measure_now(device: str, progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Measures every figure of `Ceilings` on `device`, as its constructor takes them.
+
+    Parameters
+    ----------
+    device : str
+        ``"cpu"`` or ``"cuda:0"``.
+    progress : callable
+        Called with a line of text now and then.
     """
-    found = re.fullmatch(r"(cpu)|cuda(?::(\d+))?", str(device))
-    if found is None:
-        raise ValueError(f"[machine] device: expected cpu, cuda or cuda:N, got {str(device)!r}")
-    if found[1]:
-        return {"device": "cpu", "name": cpu_name(), "threads": rl.num_threads(), "version": rl.__version__}
-    if not rl.cuda.is_available():
-        raise ValueError(f"[machine] no GPU: {rl.cuda.unavailable_reason()}")
-    index, count = int(found[2] or 0), rl.cuda.device_count()
-    if index >= count:
-        raise ValueError(f"[machine] device: expected cuda:0 .. cuda:{count - 1}, got {str(device)!r}")
-    name = rl.cuda.properties(index).name
-    return {"device": f"cuda:{index}", "name": name, "threads": 0, "version": rl.__version__}
-
-
-def cpu_name() -> str:
-    """The CPU's name as the system gives it."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else platform.processor() or platform.machine()
+    start = time.perf_counter()
+    # Other programs on the CPUs hardly slow a GPU's kernels; the spread between rounds tells when something does.
+    read_load = load.read if device == "cpu" else lambda: None
+    found = rounds.run(partial(_choose, device), read_load, progress=progress)
+    rl.memory.empty_cache(device)
+    figures = found.ceilings()
+    return {
+        **{name: figure for name, figure in figures.items() if not name.startswith("peak ")},
+        "peak": {name.removeprefix("peak "): one for name, one in figures.items() if name.startswith("peak ")},
+        "busy": found.disturbance(),
+        "measured_on": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "seconds": round(time.perf_counter() - start, 2),
+    }
 
 
 def cpu_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int:
@@ -71,30 +68,13 @@ def cpu_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> 
     return sizes[max(sizes)] if sizes and max(sizes) > 1 else 32 * _MIB
 
 
-def probe(device: str) -> dict[str, Any]:
-    """Measures every figure of `Ceilings` on `device`, as its constructor takes them."""
-    start = time.perf_counter()
-    best: dict[str, Measured] = {}
-    rounds = 0
-    # A disturbance of some seconds spoils one round, not both. On a slow or busy machine one must do.
-    while rounds == 0 or (rounds == 1 and time.perf_counter() - start < 9):
-        rounds += 1
-        for name, figure in _figures(device):
-            known = best.get(name)
-            if known is None or (figure.median > known.median) != (name == "launch_overhead"):
-                best[name] = figure
-    rl.memory.empty_cache(device)
-    peaks = {name.removeprefix("peak "): figure for name, figure in best.items() if name.startswith("peak ")}
-    return {
-        **{name: figure for name, figure in best.items() if not name.startswith("peak ")},
-        "peak": peaks,
-        "measured_on": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "seconds": round(time.perf_counter() - start, 2),
-    }
+def _choose(device: str) -> list[Probe]:
+    """The probes that two choices, one after the other, find best: a short disturbance spoils one of them."""
+    return list({(probe.name, probe.how): probe for _ in range(2) for probe in _probes(device)}.values())
 
 
-def _figures(device: str) -> Iterator[tuple[str, Measured]]:
-    """One round of measurements, each with its name."""
+def _probes(device: str) -> list[Probe]:
+    """Every figure's probe, with the kernel and the size that show it best now."""
     if device == "cpu":
         cache = cpu_cache_bytes()
         room = _free_host_bytes() // 4
@@ -105,18 +85,20 @@ def _figures(device: str) -> Iterator[tuple[str, Measured]]:
         room = rl.cuda.free_memory(index) // 4
         wanted = max(16 * cache, 1024 * _MIB)
     # Under 128 MiB the cost of starting threads would show.
-    large = _buffer(max(4 * _MIB, min(room, max(wanted, 128 * _MIB), 2048 * _MIB)), device)
-    copy = partial(rl.copy, large)
-    _warm_up(device, copy)
-    yield "copy_bandwidth", _best(device, [("copy", copy)])
-    yield "read_bandwidth", _best(device, _readers(large))
-    del large, copy
-    yield "cache_bandwidth", _cache_bandwidth(device, cache)
-    for dtype in _DTYPES:
-        peak = _peak(device, dtype)
-        if peak is not None:
-            yield f"peak {dtype}", peak
-    yield "launch_overhead", _launch_overhead(device)
+    large = max(4 * _MIB, min(room, max(wanted, 128 * _MIB), 2048 * _MIB))
+
+    def copy() -> Callable[[], object]:
+        return partial(rl.copy, _buffer(large, device))
+
+    _warm_up(device, copy())
+    peaks = (_peak(device, dtype) for dtype in _DTYPES)
+    return [
+        _stream("copy_bandwidth", device, [("copy", copy)]),
+        _stream("read_bandwidth", device, _readers(large, device)),
+        _cache_bandwidth(device, cache),
+        *(peak for peak in peaks if peak is not None),
+        _launch_overhead(device),
+    ]
 
 
 def _warm_up(device: str, call: Callable[[], object], seconds: float = 0.2) -> None:
@@ -145,6 +127,19 @@ def _readers(x: rl.Tensor) -> list[tuple[str, Callable[[], object]]]:
     return [("sum", x.sum), ("max", x.max), ("matrix-vector product", partial(rl.matmul, x, vector))]
 
 
+def _readers(size: int, device: str) -> list[tuple[str, _Make]]:
+    """Calls that read every row of a buffer once and write next to nothing."""
+
+    def product() -> Callable[[], object]:
+        return partial(rl.matmul, _buffer(size, device), rl.ones(4096, 1, device=device))
+
+    return [
+        ("sum", lambda: _buffer(size, device).sum),
+        ("max", lambda: _buffer(size, device).max),
+        ("matrix-vector product", product),
+    ]
+
+
 def _work(call: Callable[[], object]) -> Any:
     """Counters around one call."""
     with rl.count() as counted:
@@ -152,60 +147,55 @@ def _work(call: Callable[[], object]) -> Any:
     return counted
 
 
-def _sample(device: str, call: Callable[[], object], budget_ms: float = _BUDGET_MS, least: int = 5) -> Timing:
-    """As many timed calls as the budget holds, `least` to 100."""
+def _timed(device: str, make: _Make, budget_ms: float = _BUDGET_MS) -> Timing:
+    """As many calls as the budget holds, 3 to 20, after two that warm up."""
+    call = make()
     once = latency(call, warmup=1, repeat=1, device=device).min_ms
-    repeat = int(min(100, max(least, budget_ms / max(once, 1e-4))))
-    return latency(call, warmup=1, repeat=repeat, device=device)
+    return latency(call, warmup=0, repeat=int(min(20, max(3, budget_ms / max(once, 1e-4)))), device=device)
 
 
-def _rate(amount: float, timing: Timing, unit: str, how: str) -> Measured:
-    """`amount` (bytes or FLOPs) a call as TB/s or TFLOP/s. The slow calls make the low percentile."""
-    median, p20, p80 = (amount / ms / 1e9 for ms in (timing.median_ms, timing.p80_ms, timing.p20_ms))
-    return Measured(median, p20, p80, unit, len(timing.samples_ms), how)
+def _rates(device: str, make: _Make, amount: float) -> list[float]:
+    """TB/s or TFLOP/s of each call, which moves `amount` bytes or does `amount` FLOPs."""
+    return [amount / ms / 1e9 for ms in _timed(device, make).samples_ms]
 
 
-def _fastest(device: str, calls: Iterable[tuple[str, Callable[[], object]]]) -> list[tuple[float, str, Callable]]:
-    """(milliseconds, name, call), fastest first, of the calls that this build and machine can make."""
+def _fastest(device: str, makes: Iterable[tuple[str, _Make]]) -> list[tuple[float, str, _Make]]:
+    """(milliseconds, name, make), fastest first, of the calls that this build and machine can make."""
     timed = []
-    for name, call in calls:
+    for name, make in makes:
         try:
-            timed.append((_sample(device, call, budget_ms=30.0, least=3).min_ms, name, call))
+            timed.append((_timed(device, make, budget_ms=20.0).min_ms, name, make))
         except (ValueError, rl.CudaError):
             continue
     return sorted(timed, key=lambda entry: entry[0])
 
 
-def _best(device: str, calls: Iterable[tuple[str, Callable[[], object]]]) -> Measured:
-    _, name, call = _fastest(device, calls)[0]
-    counted = _work(call)
+def _stream(name: str, device: str, makes: Sequence[tuple[str, _Make]]) -> Probe:
+    _, kernel, make = _fastest(device, makes)[0]
+    counted = _work(make())
     moved = counted.bytes_read + counted.bytes_written
-    size = counted.bytes_read / _MIB
-    return _rate(moved, _sample(device, call), "TB/s", f"{name} of {size:.0f} MiB")
+    how = f"{kernel} of {counted.bytes_read / _MIB:.0f} MiB"
+    return Probe(name, "TB/s", how, lambda: _rates(device, make, moved))
 
 
-def _cache_bandwidth(device: str, cache: int) -> Measured:
-    def reader(size: int) -> tuple[float, str, Timing]:
-        _, name, call = _fastest(device, _readers(_buffer(size, device)))[0]
-        counted = _work(call)
-        return counted.bytes_read + counted.bytes_written, name, _sample(device, call)
-
-    moved, name, timing = reader(cache * 3 // 8)
-    how = f"{name} of {moved / _MIB:.0f} MiB"
+def _cache_bandwidth(device: str, cache: int) -> Probe:
+    whole = _stream("cache_bandwidth", device, _readers(cache * 3 // 8, device))
     if device == "cpu":
-        return _rate(moved, timing, "TB/s", how)
-    less_moved, _, less = reader(cache // 8)
-    # The fixed cost of a launch drops out of the difference; the spread is the longer read's.
-    extra = moved - less_moved
-    waits = [ms - less.median_ms for ms in (timing.median_ms, timing.p80_ms, timing.p20_ms)]
-    if min(waits) <= 0:
-        return _rate(moved, timing, "TB/s", f"{how}, launch included")
-    how += f", less one of {less_moved / _MIB:.0f} MiB"
-    median, p20, p80 = (extra / wait / 1e9 for wait in waits)
-    return Measured(median, p20, p80, "TB/s", len(timing.samples_ms), how)
+        return whole
+    _, name, make = _fastest(device, _readers(cache * 3 // 8, device))[0]
+    less_make = dict(_readers(cache // 8, device))[name]
+    moved, less_moved = _work(make()).bytes_read, _work(less_make()).bytes_read
+
+    def slope() -> list[float]:
+        less_ms = _timed(device, less_make).median_ms
+        return [(moved - less_moved) / max(ms - less_ms, 1e-6) / 1e9 for ms in _timed(device, make).samples_ms]
+
+    # The fixed cost of a launch drops out of the difference.
+    how = f"{name} of {moved / _MIB:.0f} MiB, less one of {less_moved / _MIB:.0f} MiB"
+    return Probe("cache_bandwidth", "TB/s", how, slope)
 
 
-def _peak(device: str, dtype: str) -> Measured | None:
+def _peak(device: str, dtype: str) -> Probe | None:
     """The fastest matmul rung; None when only the reference takes this dtype."""
     kind = device.partition(":")[0]
     rungs = [
@@ -214,11 +204,14 @@ def _peak(device: str, dtype: str) -> Measured | None:
         if str(rung.device).partition(":")[0] == kind and not rung.name.startswith("v0")
     ]
 
-    def products(size: int, names: Iterable[str]) -> list[tuple[str, Callable[[], object]]]:
+    def product(size: int, variant: str) -> Callable[[], object]:
         a, b = (rl.randn(size, size, dtype=dtype, device=device) for _ in range(2))
-        return [(name, partial(rl.matmul, a, b, variant=name)) for name in names]
+        return partial(rl.matmul, a, b, variant=variant)
 
-    # The limit keeps a sample of the largest product well inside the budget.
+    def products(size: int, names: Iterable[str]) -> list[tuple[str, _Make]]:
+        return [(name, partial(product, size, name)) for name in names]
+
+    # The limit keeps a round short.
     size, top, limit_ms = (256, 2048, 130.0) if device == "cpu" else (1024, 8192, 20.0)
     timed = _fastest(device, products(size, rungs))
     if not timed:
@@ -227,18 +220,21 @@ def _peak(device: str, dtype: str) -> Measured | None:
         size *= 2
         # A rung at less than half the best one's speed will not catch up, and would take long.
         timed = _fastest(device, products(size, [name for ms, name, _ in timed if ms < 2 * timed[0][0]]))
-    _, name, call = timed[0]
-    return _rate(_work(call).flops, _sample(device, call), "TFLOP/s", f"matmul {name}, N={size}")
+    _, name, make = timed[0]
+    flops = _work(make()).flops
+    return Probe(f"peak {dtype}", "TFLOP/s", f"matmul {name}, N={size}", lambda: _rates(device, make, flops))
 
 
-def _launch_overhead(device: str) -> Measured:
-    x, calls = rl.ones(1, device=device), 100
-
+def _launch_overhead(device: str) -> Probe:
     def burst() -> None:
-        for _ in range(calls):
+        for _ in range(_BURST):
             x.exp()
         rl.synchronize(device)
 
-    timing = latency(burst, warmup=3, repeat=50, device="cpu")
-    median, p20, p80 = (ms * 1e3 / calls for ms in (timing.median_ms, timing.p20_ms, timing.p80_ms))
-    return Measured(median, p20, p80, "us", 50, f"exp of one element, {calls} in a row")
+    x = rl.ones(1, device=device)
+    return Probe(
+        "launch_overhead",
+        "us",
+        f"exp of one element, {_BURST} in a row",
+        lambda: [ms * 1e3 / _BURST for ms in latency(burst, warmup=2, repeat=10, device="cpu").samples_ms],
+    )

@@ -1,0 +1,54 @@
+"""Which device ceilings belong to: what must be the same for figures of another day to hold."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+import rooflab as rl
+
+
+def identify(device: object) -> dict[str, Any]:
+    """The first fields of `Ceilings`: ``device``, ``name``, ``host``, ``driver``, ``threads`` and ``version``.
+
+    Parameters
+    ----------
+    device : str or Device
+        ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+
+    Raises
+    ------
+    ValueError
+        If the name is another, or the machine has no such GPU.
+
+    Examples
+    --------
+    >>> identify("cpu")["device"]
+    'cpu'
+    """
+    found = re.fullmatch(r"(cpu)|cuda(?::(\d+))?", str(device))
+    if found is None:
+        raise ValueError(f"[machine] device: expected cpu, cuda or cuda:N, got {str(device)!r}")
+    here = {"host": platform.node(), "version": rl.__version__}
+    if found[1]:
+        kernel = f"{platform.system()} {platform.release()}"
+        return {"device": "cpu", "name": cpu_name(), "driver": kernel, "threads": rl.num_threads(), **here}
+    if not rl.cuda.is_available():
+        raise ValueError(f"[machine] no GPU: {rl.cuda.unavailable_reason()}")
+    index, count = int(found[2] or 0), rl.cuda.device_count()
+    if index >= count:
+        raise ValueError(f"[machine] device: expected cuda:0 .. cuda:{count - 1}, got {str(device)!r}")
+    gpu = rl.cuda.properties(index)
+    return {"device": f"cuda:{index}", "name": gpu.name, "driver": f"CUDA {gpu.driver_version}", "threads": 0, **here}
+
+
+def cpu_name() -> str:
+    """The CPU's name as the system gives it."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else platform.processor() or platform.machine()
