@@ -18,12 +18,13 @@ class BusyMachineWarning(UserWarning):
 def measure(
     device: object = "cpu", refresh: bool = False, progress: Callable[[str], None] = lambda text: None
 ) -> Ceilings:
-    """Measured ceilings of a device, from the cache or by probing it now (5 to 20 seconds).
+    """Measured ceilings of a device, from the cache or by probing it now (10 to 40 seconds).
 
-    Probing goes in rounds, each of which takes every figure once, a few calls at a time. A figure is the median over
-    its stable rounds: those within 5 % of the best round that another one agrees with. There are five rounds, and
-    more for 12 seconds while the machine is busy: while rounds differ, or on a CPU while other programs or the host
-    of a virtual machine take more than a quarter of a CPU. If it stays busy, a warning says so and nothing is kept.
+    Which kernels to time is decided first, twice, so that a short disturbance does not decide it. Then come rounds,
+    each of which takes every figure once, a few calls at a time. A figure is the median over its stable rounds: those
+    within 5 % of the best round that another one agrees with. There are five rounds. While the machine is busy there
+    are more, until 20 seconds have passed: while rounds differ, or on a CPU while other programs or the host of a
+    virtual machine take more than a quarter of a CPU. If it stays busy, a warning says so and nothing is kept.
 
     How each figure is measured; bytes and FLOPs are those that the runtime counted for the very calls timed:
 

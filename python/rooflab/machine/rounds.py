@@ -21,7 +21,7 @@ _AGREE = 1.05  # rounds agree when their medians differ by less than this factor
 _STEADY = 1.25  # the best and the middle round are this close to a ceiling, or the machine was busy
 _QUIET_CPUS = 0.25  # what other programs may take: one busy CPU can halve what all threads do together
 _ROUNDS = 5
-_SECONDS = 15.0  # after which no round begins but the second
+_SECONDS = 20.0  # after which no round begins but the second
 
 
 @dataclass(frozen=True)
