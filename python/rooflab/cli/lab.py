@@ -1,8 +1,12 @@
-"""`rooflab lab list | build | check | run | grade`."""
+"""`rooflab lab list | build | check | run | grade`.
+
+A grade is printed and saved before its report is made, so that a report that fails does not cost it.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -12,12 +16,16 @@ from typing import Any
 from rooflab.grading import lab as labs
 from rooflab.grading.lab import Lab, LabError
 
-NEEDED = ("jupytext", "nbformat", "nbclient", "nbconvert", "ipykernel")
+NEEDED = ("jupytext", "nbformat")  # reports need more
+INCOMPLETE = 3
+EXIT_CODES = f"""Exit codes: 0 done; 1 a stale notebook, a failed cell, or not full marks in check and run;
+2 there is no grade; {INCOMPLETE} the grade stands, but its report or its JSON could not be written; 130 stopped."""
 NO_SOURCES = "here: run in a checkout of rooflab, or give the folder of its sources with --labs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The subcommands of `rooflab lab`."""
+    parser.epilog = EXIT_CODES
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(name: str, run: Callable[[argparse.Namespace], int], text: str, sources: bool = True) -> Any:
@@ -33,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--output", type=Path, metavar="DIR", help="default: the folder above the sources")
     build.add_argument("--check", action="store_true", help="write nothing; fail if a notebook is stale")
     check = action("check", check_notebook, "Run the public tests on a notebook.", sources=False)
-    run = action("run", run_lab, "Execute the solved notebook, grade it, write an HTML report.")
+    run = action("run", run_lab, "Grade the solved notebook, execute it, write an HTML report.")
     grade = action("grade", grade_notebook, "Grade a student's notebook.")
     for one in (check, run, grade):
         one.add_argument("lab", help="for example lab1")
@@ -103,7 +111,10 @@ def check_notebook(arguments: argparse.Namespace) -> int:
     lab = labs.from_notebook(labs.pick(notebooks, arguments.lab, "among the installed notebooks"))
     submission = read_submission(lab, arguments.notebook)
     print(f"Public tests of {lab.title}")
-    return 0 if _grade(lab, submission, arguments).full else 1
+    grade, saved = _grade(lab, submission, arguments)
+    if not saved:
+        return INCOMPLETE
+    return 0 if grade.full else 1
 
 
 def grade_notebook(arguments: argparse.Namespace) -> int:
@@ -113,28 +124,34 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
     lab = _with_answers(arguments)
     submission = repair.read_submission(lab, arguments.notebook)
     print(f"Grading {arguments.notebook.name} for {lab.title}")
-    grade = _grade(lab, submission, arguments)
-    page = _report_path(arguments, arguments.notebook.stem)
-    report.write_html(grade, repair.as_notebook(submission), page, trusted=False)
-    print(f"Report: {_shown(page)}")
-    return 0
+    grade, saved = _grade(lab, submission, arguments)
+
+    def make(page: Path) -> None:
+        report.write_html(grade, repair.as_notebook(submission), page, trusted=False)
+
+    return 0 if _reported(make, arguments, arguments.notebook.stem) and saved else INCOMPLETE
 
 
 def run_lab(arguments: argparse.Namespace) -> int:
-    """The solved notebook: executed, graded, reported."""
+    """The solved notebook: graded, executed, reported."""
     from rooflab.grading import execute, release, repair, report
 
     lab = _with_answers(arguments)
-    page = _report_path(arguments, lab.stem)
     notebook = release.build(lab, solved=True)
-    print(f"Running {lab.title}", flush=True)
-    failed = execute.execute(lab, notebook, str(arguments.output), print)
-    print("Grading", flush=True)
-    grade = _grade(lab, repair.reference(lab), arguments)
-    report.write_html(grade, notebook, page, trusted=True)
-    print(f"Report: {_shown(page)}")
+    print(f"Grading {lab.title}", flush=True)
+    grade, saved = _grade(lab, repair.reference(lab), arguments)
+    failed: list[str] = []
+
+    def make(page: Path) -> None:
+        print("Running it for the report", flush=True)
+        failed.extend(execute.execute(lab, notebook, str(page.parent), print))
+        report.write_html(grade, notebook, page, trusted=True)
+
+    reported = _reported(make, arguments, lab.stem)
     for line in failed:
         print(line, file=sys.stderr)
+    if not (reported and saved):
+        return INCOMPLETE
     return 0 if grade.full and not failed else 1
 
 
@@ -142,34 +159,63 @@ def _with_answers(arguments: argparse.Namespace) -> Lab:
     return labs.from_source(labs.pick(labs.find_sources(arguments.labs), arguments.lab, NO_SOURCES))
 
 
-def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace) -> Any:
-    """Grade with a line of progress a question, then print the table."""
+def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace) -> tuple[Any, bool]:
+    """Grade with a line of progress a question, then print the table; also whether the JSON could be saved."""
     from rooflab.grading.judge import Judge
     from rooflab.grading.report import Grade, table
 
     name = arguments.notebook.name if "notebook" in arguments else lab.stem
     grade = Grade(lab, name, submission.repairs)
-    for result in Judge(lab).grade(submission):
-        grade.results.append(result)
-        print(
-            f"[{len(grade.results)}/{len(lab.questions)}] {result.label}: {result.earned} of {result.points}",
-            flush=True,
-        )
-        if arguments.json:
-            grade.write_json(arguments.json)
-    grade.done = True
-    if arguments.json:
-        grade.write_json(arguments.json)
-    print("\n" + table(grade))
-    return grade
-
-
-def _report_path(arguments: argparse.Namespace, stem: str) -> Path:
     try:
-        arguments.output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LabError(f"The folder {arguments.output} cannot be made: {error.strerror}.") from None
-    return arguments.output / f"{stem}.html"
+        for result in Judge(lab).grade(submission):
+            grade.results.append(result)
+            print(
+                f"[{len(grade.results)}/{len(lab.questions)}] {result.label}: {result.earned} of {result.points}",
+                flush=True,
+            )
+            if arguments.json:
+                with contextlib.suppress(OSError):  # the last one tells
+                    grade.write_json(arguments.json)
+    except LabError:
+        if grade.results and arguments.json:
+            with contextlib.suppress(OSError):
+                arguments.json.unlink()  # part of a grade reads as a bad one
+        raise
+    grade.done = True
+    print("\n" + table(grade), flush=True)
+    if not arguments.json:
+        return grade, True
+    return grade, _done(lambda: grade.write_json(arguments.json), f"{arguments.json.name} was not written")
+
+
+def _reported(make: Callable[[Path], None], arguments: argparse.Namespace, stem: str) -> bool:
+    """Whether `make` could write the report."""
+    page = arguments.output / f"{stem}.html"
+
+    def write() -> None:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        make(page)
+        print(f"Report: {_shown(page)}")
+
+    return _done(write, "there is no report")
+
+
+def _done(step: Callable[[], None], else_say: str) -> bool:
+    """Take a step that comes after the grade: whatever a library raises there, the grade stays."""
+    try:
+        step()
+    except Exception as error:
+        print(f"The grade stands, but {else_say}: {_reason(error)}.", file=sys.stderr)
+        return False
+    return True
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ImportError) and error.name:
+        return f"{error.name} is missing, and pip install 'rooflab[labs]' brings it"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror + (f": {error.filename}" if error.filename else "")
+    return f"{type(error).__name__}: {labs.first_line(error)}"
 
 
 def _shown(path: Path) -> str:

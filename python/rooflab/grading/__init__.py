@@ -6,7 +6,7 @@ A test cell runs in the judge; student code runs in a worker, another process. O
     release.py   source of a lab -> student notebook, with a leak check
     repair.py    student notebook -> the master with the student's answers in their places
     judge.py     runs the test cells; link.py is its end of the line to worker.py
-    guard.py     what the worker forbids student code; sandbox.py how the worker is started
+    guard.py     what the worker forbids student code; sandbox.py its limits; start.py how it finds rooflab
     measure.py   what test cells measure: counts, loops, latencies of student code
     report.py    the table, the HTML and the JSON of a grade
 """

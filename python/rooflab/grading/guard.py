@@ -16,6 +16,8 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
+import rooflab
+
 TRACING = frozenset(["sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"])
 _ENDS_WORKER = """
 os.kill os.killpg os.fork os.forkpty signal.pthread_kill resource.setrlimit resource.prlimit"""
@@ -61,7 +63,7 @@ class Guard:
         self.stop, self.folder, self.pausing = stop, os.path.realpath(folder), False
         names = ("stdlib", "platstdlib", "purelib", "platlib")  # not the prefix itself: labs may lie beside it
         folders = [f"{prefix}/{name}" for prefix in (sys.prefix, sys.base_prefix) for name in ("lib", "share", "etc")]
-        libraries = [*(sysconfig.get_path(name) for name in names), *folders, *sys.path]
+        libraries = [*(sysconfig.get_path(name) for name in names), *folders, *sys.path, *rooflab.__path__]
         known = {os.path.realpath(path) for path in (*libraries, *SYSTEM, *DEVICES) if path}
         self.readable = (*tuple(known - {"/"}), self.folder)
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 from rooflab.grading import measure
@@ -82,15 +83,23 @@ class Proxy:
 
 
 class Judge:
-    """Grades submissions of one lab."""
+    """Grades submissions of one lab.
+
+    Raises
+    ------
+    LabError
+        This Python drops asserts, or a setup cell fails.
+    """
 
     def __init__(self, lab: Lab) -> None:
+        if not __debug__:  # `compiled` keeps the asserts of cells, and not those of the modules that cells import
+            raise LabError("Asserts decide a grade and this Python drops them: run it without -O and PYTHONOPTIMIZE.")
         self.lab = lab
         self.setup = [cell for cell in lab.cells if cell.role == "setup"]
         self.trusted: dict[str, Any] = {"__name__": "__judge__"}
         for cell in self.setup:
             try:
-                exec(compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True), self.trusted)
+                exec(compiled(cell), self.trusted)
             except Exception as error:
                 raise LabError(f"A setup cell of {lab.name} fails here: {type(error).__name__}: {error}") from error
 
@@ -149,8 +158,8 @@ class Judge:
                 if state == "missing":
                     return f"{name} is not defined."
                 scope[name] = Proxy(name, link) if state == "callable" else value
-            exec(compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True), scope)
-        except (KeyboardInterrupt, JudgeTimeout):
+            exec(compiled(cell), scope)
+        except (KeyboardInterrupt, JudgeTimeout, LabError):
             raise
         except WorkerLost:
             return link.lost
@@ -159,6 +168,11 @@ class Judge:
         except BaseException as error:
             return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"
         return ""
+
+
+def compiled(cell: Cell) -> CodeType:
+    """The code of a cell of the master, with its asserts however Python was started."""
+    return compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True, optimize=0)
 
 
 @contextlib.contextmanager

@@ -33,6 +33,8 @@ def cuda_kernel(
         The compiler's errors with their lines, a fault on the GPU, or no end within `seconds`.
     KeyError, ValueError
         The source has no such kernel; the launch or the arguments do not fit it.
+    LabError
+        The process did not start, which is no fault of the kernel's.
     """
     from rooflab.grading.link import Link, WorkerLost
     from rooflab.grading.sandbox import Limits

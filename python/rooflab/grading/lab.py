@@ -132,7 +132,7 @@ def read_notebook(path: Path) -> Any:
         raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
     except Exception as error:
         not_json = isinstance(error, (nbformat.reader.NotJSONError, UnicodeDecodeError))
-        why = "it is not JSON" if not_json else _first_line(error)
+        why = "it is not JSON" if not_json else first_line(error)
         raise LabError(f"{path.name} is not a notebook: {why}.") from None
 
 
@@ -255,5 +255,6 @@ def _regions(source: str, question: str, where: str) -> tuple[list[str], list[st
     return shown, hidden
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an exception says, in one line without a full stop."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

@@ -1,11 +1,14 @@
 """The judge's end of the line to one worker: start it, ask it, end it, and notice every way in which it can
 fail.
+
+A worker that does not start is the machine's fault, and a `LabError`; one that fails later is the student's.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import select
 import shutil
@@ -15,11 +18,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from rooflab.grading import codec, sandbox
+from rooflab.grading import codec, sandbox, worker_command
+from rooflab.grading.lab import LabError
 
 GRACE_S = 2.0
+START_S = 120.0  # imports from a slow network disk are no fault of the student's
+INSTALL = "install rooflab again for this Python (pip install 'rooflab[labs]')"
 ERRORS = {
     kind.__name__: kind
     for kind in (
@@ -57,32 +63,24 @@ class StudentError(Exception):
 
 
 class Link:
-    """One worker process. After a failure `lost` says why, and every further question raises `WorkerLost`."""
+    """One worker process. After a failure `lost` says why, and every further question raises `WorkerLost`.
+
+    Raises
+    ------
+    LabError
+        The worker did not start. One sentence says why, and what to do.
+    """
 
     def __init__(self, limits: sandbox.Limits) -> None:
         self.limits, self.lost, self.number, self.busy_s = limits, "", 0, 0.0
-        self.deadline = time.monotonic() + limits.seconds
-        self.folder = tempfile.mkdtemp(prefix="rooflab-")
         self.mark = f"ROOFLAB_WORKER={secrets.token_hex(16)}"
-        _copy_font_list(self.folder)
-        requests, self.to_worker = os.pipe()
-        self.from_worker, replies = os.pipe()
-        os.set_blocking(self.to_worker, False)
-        argv = [sys.executable, "-I", "-m", "rooflab.grading.worker", str(requests), str(replies)]
         try:
-            self.process = subprocess.Popen(
-                sandbox.command(argv, limits, self.folder),
-                cwd=self.folder,
-                env=sandbox.environment(self.folder) | dict([self.mark.split("=")]),
-                pass_fds=(requests, replies),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        finally:
-            os.close(requests)
-            os.close(replies)
+            with contextlib.ExitStack() as held:
+                self._start(held)
+                self.held = held.pop_all()
+        except OSError as error:
+            raise _not_started(str(error), "mend this and try again") from None
+        self.deadline = time.monotonic() + limits.seconds
 
     def __enter__(self) -> Link:
         return self
@@ -137,11 +135,49 @@ class Link:
                 codec.send(self.to_worker, codec.message((0, "bye")), time.monotonic() + GRACE_S)
             with contextlib.suppress(WorkerLost):
                 self._await_end()
-        self._kill()
-        with contextlib.suppress(OSError):
-            os.close(self.to_worker)
-            os.close(self.from_worker)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.held.close()
+
+    def _start(self, held: contextlib.ExitStack) -> None:
+        """Start the process and await its greeting; `held` gives back all that this takes."""
+        folder = tempfile.mkdtemp(prefix="rooflab-")
+        held.callback(shutil.rmtree, folder, ignore_errors=True)
+        _copy_font_list(folder)
+        with contextlib.ExitStack() as workers:
+            requests, self.to_worker = os.pipe()
+            workers.callback(os.close, requests)
+            held.callback(os.close, self.to_worker)
+            self.from_worker, replies = os.pipe()
+            workers.callback(os.close, replies)
+            held.callback(os.close, self.from_worker)
+            os.set_blocking(self.to_worker, False)
+            said = held.enter_context(tempfile.TemporaryFile())
+            self.process = subprocess.Popen(
+                sandbox.command(worker_command.command(requests, replies), self.limits, folder),
+                cwd=folder,
+                env=sandbox.environment(folder) | dict([self.mark.split("=")]),
+                pass_fds=(requests, replies),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                start_new_session=True,
+            )
+            held.callback(self._kill)
+        self._await_greeting(said)
+
+    def _await_greeting(self, said: IO[bytes]) -> None:
+        """Raise LabError unless a worker of this very rooflab comes up; `said` is its standard error."""
+        try:
+            greeting = codec.receive(self.from_worker, time.monotonic() + START_S)
+        except TimeoutError:
+            silence = f"it said nothing for {START_S:g} s"
+            raise _not_started(silence, "try again when the machine has less to do") from None
+        except (EOFError, codec.CodecError):
+            raise _not_started(_cause(said) or self._end().rstrip("."), INSTALL) from None
+        if greeting != (0, "ready", codec.version()):
+            theirs = greeting[-1] if type(greeting) is tuple and greeting else greeting
+            raise _not_started(
+                f"it speaks {theirs}, and the judge {codec.version()}", "try again, as it was changed meanwhile"
+            )
 
     def _checked(self, reply: Any) -> Any:
         match reply:
@@ -195,6 +231,18 @@ class Link:
                 return
             self.lost = self.lost or "The student's code left a process behind."
             time.sleep(0.02)
+
+
+def _not_started(why: str, remedy: str) -> LabError:
+    return LabError(f"The process for the student's code did not start ({why}): {remedy}.")
+
+
+def _cause(said: IO[bytes]) -> str:
+    """The line of a worker's last words that names an error, else their first line."""
+    said.seek(0)
+    lines = [line for line in said.read(2**16).decode("utf-8", "replace").splitlines() if line.strip()]
+    errors = (line for line in lines if re.match(r"\S.*error", line, re.IGNORECASE))
+    return next(errors, lines[0] if lines else "").strip()[:300]
 
 
 def _readable(fd: int, seconds: float) -> bool:

@@ -37,7 +37,7 @@ class Implausible(AssertionError):
 class Counted:
     """The runtime's counters around one call; `by_op` holds launches by op.
 
-    `largest_bytes` (the largest block that tensors took) and `host_bytes` (the most that Python and NumPy took) are
+    `largest_bytes` (the largest block that a tensor took) and `host_bytes` (the most that Python and NumPy took) are
     known in the passes of `gradients` and `saved` only.
     """
 
@@ -188,7 +188,7 @@ def _watched(call: Callable[[], Any]) -> tuple[Any, dict]:
         host_bytes = get_traced_memory()[1]
     finally:
         stop_tracing()
-    taken = [block.bytes for block in timeline.allocations if block.start_us is not None]
+    taken = [block.bytes for block in timeline.allocations if block.start_us is not None and not block.is_scratch]
     return counted.pop("value"), counted | {"largest_bytes": max(taken, default=0), "host_bytes": host_bytes}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import os
@@ -60,10 +61,8 @@ class Grade:
         }
 
     def write_json(self, path: Path) -> None:
-        """Replace the file in one step: a reader never sees half of it."""
-        partial = path.with_name(path.name + ".part")
-        partial.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
-        os.replace(partial, path)
+        """Write what `as_dict` holds."""
+        _replace(path, json.dumps(self.as_dict(), indent=1) + "\n")
 
 
 def table(grade: Grade) -> str:
@@ -96,7 +95,19 @@ def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
         notebook, {"metadata": {"name": grade.lab.title}}
     )
     start = page.index(">", page.index("<body")) + 1
-    path.write_text(page[:start] + STYLE + _html_table(grade) + page[start:], encoding="utf-8")
+    _replace(path, page[:start] + STYLE + _html_table(grade) + page[start:])
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace the file in one step: a reader never sees half of it."""
+    partial = path.with_name(path.name + ".part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
 
 
 def _html_table(grade: Grade) -> str:

@@ -1,9 +1,8 @@
 """The worker: runs a student's cells and calls the student's functions for the judge.
 
-Started as `python -I -m rooflab.grading.worker REQUESTS REPLIES` (two pipe ends). It serves one request at
-a time, each a message (number, kind, ...), and answers (number, "ok", value) or (number, "error", type
-name, text). A forbidden act is answered by (0, "fatal", reason) and the end of the process. Hidden tests,
-points and answers never come here.
+`start` runs it with two ends of pipes. It greets the judge, then serves one request at a time, each a message
+(number, kind, ...), and answers (number, "ok", value) or (number, "error", type name, text). A forbidden act is
+answered by (0, "fatal", reason) and the end of the process. Hidden tests, points and answers never come here.
 """
 
 from __future__ import annotations
@@ -86,6 +85,7 @@ class Worker:
         """Student code comes next: close the doors."""
         measure.PRODUCTS.install()
         measure.PRODUCTS.pause = self.guard.paused
+        measure.PRODUCTS.libraries += tuple(os.path.realpath(folder) + os.sep for folder in sys.path)
         measure._inspect = self.inspect
         for name in TRACEMALLOC:
             setattr(tracemalloc, name, self.ending(f"tracemalloc.{name}"))
@@ -168,6 +168,10 @@ def without_magics(source: str) -> str:
     )
 
 
-if __name__ == "__main__":
-    importlib.import_module("rooflab")
-    Worker(int(sys.argv[1]), int(sys.argv[2])).serve()
+def main(requests: int, replies: int) -> NoReturn:
+    """Greet the judge and serve it."""
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), sys.stderr.fileno())  # the judge read there why a start failed
+    worker = Worker(requests, replies)
+    codec.send(replies, codec.message((0, "ready", codec.version())))
+    worker.serve()
