@@ -144,6 +144,7 @@ void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, cons
     // A leaf's grad is its own: nobody else's view of the same memory.
     const bool is_own = gradient.storage().use_count() == 1 && gradient.is_contiguous() &&
                         gradient.storage()->bytes() == gradient.nbytes();
+    std::lock_guard lock(grad_mutex());
     if (leaf->grad.defined())
       leaf->grad = arithmetic.add(leaf->grad, gradient);
     else

@@ -20,6 +20,11 @@ thread_local std::vector<Parts>* dismantling = nullptr;
 
 }  // namespace
 
+std::mutex& grad_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 bool is_enabled() { return enabled; }
 bool set_enabled(bool enable) { return std::exchange(enabled, enable); }
 

@@ -24,6 +24,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,6 +51,9 @@ struct Meta {
   Device device;
   Tensor grad;  // of a leaf, added up over calls of backward
 };
+
+// Guards Meta::grad: threads may go backward to the same leaf, and Python reads it meanwhile.
+std::mutex& grad_mutex();
 
 inline bool requires_grad(const Tensor& x) { return x.meta() && x.meta()->requires_grad; }
 inline bool requires_grad(const std::optional<Tensor>& x) { return x && requires_grad(*x); }
@@ -131,7 +135,7 @@ void attach(std::string op, std::span<Tensor* const> results, std::span<const Re
             Node::Rule rule);
 
 template <size_t N, class Rule>
-void record(const char* op, std::initializer_list<Tensor*> results, std::initializer_list<Ref> inputs,
+void record(const char* op, std::initializer_list<Tensor*> results, std::span<const Ref> inputs,
             const std::array<Ref, N>& saved, Rule rule) {
   auto unpacked =
       [rule = std::move(
@@ -145,12 +149,12 @@ void record(const char* op, std::initializer_list<Tensor*> results, std::initial
 
 template <size_t N, class Rule>
 void record(const char* op, Tensor& y, std::initializer_list<Ref> inputs, const std::array<Ref, N>& saved, Rule rule) {
-  record(op, {&y}, inputs, saved, std::move(rule));
+  record(op, {&y}, std::span(inputs.begin(), inputs.size()), saved, std::move(rule));
 }
 
 template <class Rule>
 void record(const char* op, Tensor& y, std::initializer_list<Ref> inputs, Rule rule) {
-  record(op, {&y}, inputs, saving(), std::move(rule));
+  record(op, {&y}, std::span(inputs.begin(), inputs.size()), saving(), std::move(rule));
 }
 
 // Refuse what gradients would not know of, in grad mode: writing into a tensor that requires grad, or writing one into

@@ -2,7 +2,9 @@
 #include <pybind11/numpy.h>
 
 #include "bindings/bindings.h"
+#include "bindings/dlpack.h"
 #include "core/cuda_runtime.h"
+#include "ops/graph.h"
 #include "ops/ops.h"
 
 namespace rooflab {
@@ -31,12 +33,16 @@ void check_detached(const char* what, const Tensor& self) {
 }
 
 py::dict cuda_array_interface(const Tensor& self) {
-  if (!self.device().is_cuda()) throw py::attribute_error("__cuda_array_interface__: the tensor is on cpu");
+  if (!self.device().is_cuda())
+    throw py::attribute_error("__cuda_array_interface__: the tensor is on " + to_string(self.device()));
   check_detached("__cuda_array_interface__", self);
+  self.storage()->use(Stream{});  // the consumer's is not told; most use the default one
+  const Stream stream = cuda::current_stream(self.device().index);
   using namespace py::literals;
   return py::dict("shape"_a = self.shape(), "typestr"_a = typestr(self.dtype()), "version"_a = 3,
                   "strides"_a = byte_strides(self),
-                  "data"_a = py::make_tuple(reinterpret_cast<uintptr_t>(self.data()), false), "stream"_a = 1);
+                  "data"_a = py::make_tuple(reinterpret_cast<uintptr_t>(self.data()), false),
+                  "stream"_a = dlpack::stream_number(stream));
 }
 
 // A view of another library's CUDA array, which it keeps alive.
@@ -57,7 +63,13 @@ Tensor from_cuda_array(py::object owner) {
     }
   }
   void* data = reinterpret_cast<void*>(py::tuple(interface["data"])[0].cast<uintptr_t>());
-  const Device device = to_device(py::str("cuda"));
+  cuda::check_device(0);
+  const Device device{Device::Type::kCuda, static_cast<int8_t>(cuda::device_of(data))};
+  if (interface.contains("stream") && !interface["stream"].is_none()) {
+    const auto number = interface["stream"].cast<intptr_t>();
+    RL_CHECK(number > 0, "tensor", "__cuda_array_interface__: stream: expected a stream or None, got ", number);
+    cuda::wait(cuda::current_stream(device.index), dlpack::stream_of(number), device.index);
+  }
   auto* keep = new py::object(std::move(owner));
   auto storage = std::make_shared<Storage>(data, device, [keep] {
     py::gil_scoped_acquire gil;
@@ -66,7 +78,13 @@ Tensor from_cuda_array(py::object owner) {
   return Tensor(std::move(storage), data, shape, strides, *dtype);
 }
 
+// What is copied from Python is copied once, and not at every replay.
+void check_not_capturing() {
+  RL_CHECK(!Graph::capturing(), "tensor", "a graph cannot capture it; make the tensor before the capture");
+}
+
 Tensor make_tensor(py::handle data, py::handle dtype, py::handle device) {
+  check_not_capturing();
   std::optional<DType> wanted;
   if (!dtype.is_none()) wanted = to_dtype(dtype);
   if (!py::isinstance<Tensor>(data) && py::hasattr(data, "__cuda_array_interface__")) {
@@ -80,6 +98,7 @@ Tensor make_tensor(py::handle data, py::handle dtype, py::handle device) {
 }  // namespace
 
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) {
+  check_not_capturing();
   if (py::isinstance<Tensor>(object)) {
     Tensor copied = copy(object.cast<const Tensor&>().detach());
     if (dtype) copied = cast(copied, *dtype);
@@ -103,6 +122,8 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
 
 py::object to_numpy(const Tensor& self) {
   check_detached("numpy", self);
+  RL_CHECK(!Graph::capturing(), "numpy",
+           "values cannot be read while a graph is captured: nothing runs before replay()");
   RL_CHECK(self.device().is_cpu(), "numpy", "the tensor is on ", to_string(self.device()), "; call .cpu() first");
   auto* keep = new Tensor(self);
   py::capsule owner(keep, [](void* tensor) { delete static_cast<Tensor*>(tensor); });

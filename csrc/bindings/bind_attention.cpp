@@ -53,8 +53,10 @@ void register_attention(py::module_& m) {
       [](const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, bool is_causal,
          std::optional<int64_t> window, std::optional<double> scale, bool return_lse, bool deterministic,
          std::string_view variant) -> py::object {
-        AttentionResult result =
-            attention(q, k, v, mask, {is_causal, window, scale, deterministic}, return_lse, variant);
+        AttentionResult result = [&] {
+          const NoGil no_gil;
+          return attention(q, k, v, mask, {is_causal, window, scale, deterministic}, return_lse, variant);
+        }();
         if (!return_lse) return py::cast(std::move(result.out));
         return py::make_tuple(std::move(result.out), std::move(*result.lse));
       },
@@ -66,6 +68,7 @@ void register_attention(py::module_& m) {
       [](const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
          const std::optional<Tensor>& mask, bool is_causal, std::optional<int64_t> window, std::optional<double> scale,
          bool deterministic, std::string_view variant) {
+        const NoGil no_gil;
         const auto [dq, dk, dv] =
             attention_backward(dout, q, k, v, out, lse, mask, {is_causal, window, scale, deterministic}, variant);
         return std::make_tuple(dq, dk, dv);
@@ -74,7 +77,7 @@ void register_attention(py::module_& m) {
       py::arg("attn_mask") = py::none(), py::kw_only(), py::arg("is_causal") = false, py::arg("window") = py::none(),
       py::arg("scale") = py::none(), py::arg("deterministic") = false, py::arg("variant") = "", kBackwardDoc);
   m.def("attention_mask", &attention_mask, py::arg("q_length"), py::arg("kv_length"), py::kw_only(),
-        py::arg("is_causal") = true, py::arg("window") = py::none(), py::arg("device") = "cpu",
+        py::arg("is_causal") = true, py::arg("window") = py::none(), py::arg("device") = "cpu", WithoutGil(),
         "The keys that each query may see: bool (L_q, L_kv). The last query stands beside the last key; `window` keeps "
         "the keys nearer than that. One launch.");
 }

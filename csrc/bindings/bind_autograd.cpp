@@ -26,6 +26,7 @@ void set_grad(Tensor& self, const std::optional<Tensor>& grad) {
     self.set_meta(std::make_shared<Meta>(self));
   }
   if (grad) autograd::check_gradient("grad", *self.meta(), *grad);
+  std::lock_guard lock(autograd::grad_mutex());
   self.meta()->grad = grad ? grad->detach() : Tensor();
 }
 
@@ -34,14 +35,20 @@ Tensors record_function(const std::string& op, Tensors results, const std::vecto
                         const std::vector<std::optional<Tensor>>& saved, const py::function& rule) {
   std::vector<Tensor*> places;
   for (Tensor& y : results) places.push_back(&(y = y.detach()));
+  // Graphs end and run backward without the GIL, which a Python function wants for both.
+  const std::shared_ptr<py::function> held(new py::function(rule), [](py::function* function) {
+    const py::gil_scoped_acquire gil;
+    delete function;
+  });
   autograd::attach(op, places, std::vector<autograd::Ref>(inputs.begin(), inputs.end()),
                    std::vector<autograd::Ref>(saved.begin(), saved.end()),
-                   [rule, results = places.size(), count = inputs.size()](const Gradients& d, const Tensors& saved) {
+                   [held, results = places.size(), count = inputs.size()](const Gradients& d, const Tensors& saved) {
+                     const py::gil_scoped_acquire gil;
                      Tensors gradients;
                      std::vector<bool> wanted;
                      for (size_t i = 0; i < results; ++i) gradients.push_back(d[static_cast<int>(i)]);
                      for (size_t i = 0; i < count; ++i) wanted.push_back(d.wanted(static_cast<int>(i)));
-                     const py::object given = rule(to_optional(gradients), to_optional(saved), wanted);
+                     const py::object given = (*held)(to_optional(gradients), to_optional(saved), wanted);
                      return from_optional(given.cast<std::vector<std::optional<Tensor>>>());
                    });
   return results;
@@ -63,6 +70,7 @@ void add_properties(py::class_<Tensor>& tensor) {
       .def_property(
           "grad",
           [](const Tensor& self) {
+            std::lock_guard lock(autograd::grad_mutex());
             return self.meta() && self.meta()->grad.defined() ? std::optional(self.meta()->grad) : std::nullopt;
           },
           &set_grad, "The gradients that backward brought to this leaf, added up; None before the first.")
@@ -73,6 +81,7 @@ void add_properties(py::class_<Tensor>& tensor) {
       .def(
           "backward",
           [](const Tensor& self, const std::optional<Tensor>& gradient, bool retain_graph) {
+            const NoGil no_gil;
             backward({self}, {gradient.value_or(Tensor())}, retain_graph);
           },
           py::arg("gradient") = py::none(), py::arg("retain_graph") = false,
@@ -107,7 +116,10 @@ void register_autograd(py::module_& m, py::class_<Tensor>& tensor) {
   autograd.def(
       "grad",
       [](const Tensors& outputs, const Tensors& inputs, const std::vector<std::optional<Tensor>>& gradients,
-         bool retain_graph) { return to_optional(grad(outputs, from_optional(gradients), inputs, retain_graph)); },
+         bool retain_graph) {
+        const NoGil no_gil;
+        return to_optional(grad(outputs, from_optional(gradients), inputs, retain_graph));
+      },
       py::arg("outputs"), py::arg("inputs"), py::arg("grad_outputs"), py::arg("retain_graph"),
       "Gradients with respect to inputs; None where outputs do not depend on one.");
   autograd.def("saved_tensors", &autograd::saved_tensors, py::arg("y"));

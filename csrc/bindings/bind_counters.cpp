@@ -11,16 +11,17 @@ struct Range {
 };
 
 std::string describe(const Counts& c) {
-  return message("Counts(launches=", c.launches, ", host_calls=", c.host_calls, ", macs=", c.macs, ", flops=", c.flops,
-                 ", bytes_read=", c.bytes_read, ", bytes_written=", c.bytes_written, ", allocations=", c.allocations,
-                 ", bytes_allocated=", c.bytes_allocated, ")");
+  return message("Counts(ops=", c.ops, ", launches=", c.launches, ", host_calls=", c.host_calls, ", macs=", c.macs,
+                 ", flops=", c.flops, ", bytes_read=", c.bytes_read, ", bytes_written=", c.bytes_written,
+                 ", allocations=", c.allocations, ", bytes_allocated=", c.bytes_allocated, ")");
 }
 
-// The same eight read-only properties on Counts and on Counter.
+// The same nine read-only properties on Counts and on Counter.
 template <class Class, class Get>
 void add_counts(Class& cls, Get get) {
   using Self = typename Class::type;
-  const std::pair<const char*, int64_t Counts::*> fields[] = {{"launches", &Counts::launches},
+  const std::pair<const char*, int64_t Counts::*> fields[] = {{"ops", &Counts::ops},
+                                                              {"launches", &Counts::launches},
                                                               {"host_calls", &Counts::host_calls},
                                                               {"macs", &Counts::macs},
                                                               {"flops", &Counts::flops},
@@ -81,12 +82,15 @@ void register_counters(py::module_& m) {
   counts.def("__repr__", &describe);
 
   py::class_<Counter> counter(m, "count", "Counts what the runtime does inside `with rl.count() as c:`.");
-  add_counts(counter, [](const Counter& self) { return self.total; });
+  add_counts(counter, [](const Counter& self) { return self.results().total; });
   counter.def(py::init<>())
-      .def_readonly("peak_bytes", &Counter::peak_bytes, "Highest memory in tensors above what was held on entry.")
-      .def_readonly("by_op", &Counter::by_op)
-      .def_readonly("by_range", &Counter::by_range,
-                    "Keys are paths: 'mlp' and 'mlp/gate'; a path includes what is under it.")
+      .def_property_readonly(
+          "peak_bytes", [](const Counter& self) { return self.results().peak_bytes; },
+          "Highest memory in tensors above what was held on entry.")
+      .def_property_readonly("by_op", [](const Counter& self) { return self.results().by_op; })
+      .def_property_readonly(
+          "by_range", [](const Counter& self) { return self.results().by_range; },
+          "Keys are paths: 'mlp' and 'mlp/gate'; a path includes what is under it.")
       .def(
           "__enter__",
           [](Counter& self) -> Counter& {
@@ -95,8 +99,10 @@ void register_counters(py::module_& m) {
           },
           py::return_value_policy::reference)
       .def("__exit__", [](Counter& self, const py::args&) { self.stop(); })
-      .def("__repr__",
-           [](const Counter& self) { return message(describe(self.total), ", peak_bytes=", self.peak_bytes); });
+      .def("__repr__", [](const Counter& self) {
+        const Counter::Results results = self.results();
+        return message(describe(results.total), ", peak_bytes=", results.peak_bytes);
+      });
 
   py::class_<Range>(m, "range", "Names what runs inside `with rl.range('mlp'):`, for counters and profiles.")
       .def(py::init([](std::string name) { return Range{std::move(name)}; }), py::arg("name"))

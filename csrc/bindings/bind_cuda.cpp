@@ -1,8 +1,8 @@
 #include "bindings/bindings.h"
+#include "core/cpu_isa.h"
 #include "core/cuda_runtime.h"
 #include "core/dynamic_library.h"
-#include "kernels/common/cpu_isa.h"
-#include "kernels/common/parallel.h"
+#include "core/threads.h"
 
 namespace rooflab {
 namespace {
@@ -11,10 +11,34 @@ namespace {
 struct StreamObject {
   explicit StreamObject(int device) : device(device), stream(cuda::create_stream(device)) {}
   ~StreamObject() { cuda::destroy_stream(stream); }
-  int device;
-  Stream stream;
-  std::vector<Stream> previous;
+  StreamObject(const StreamObject&) = delete;
+  StreamObject& operator=(const StreamObject&) = delete;
+  const int device;
+  const Stream stream;
 };
+
+// The streams that this thread has entered, each with the one to go back to. They are held: a stream that is current is
+// not destroyed.
+struct Entered {
+  PyObject* stream;
+  Stream previous;
+};
+thread_local std::vector<Entered> entered;
+
+void enter(const py::object& self) {
+  const auto& [device, stream] = self.cast<const StreamObject&>();
+  entered.push_back({self.ptr(), cuda::current_stream(device)});
+  self.inc_ref();
+  cuda::set_current_stream(device, stream);
+}
+
+void exit(const py::object& self) {
+  if (entered.empty() || entered.back().stream != self.ptr())
+    throw std::runtime_error("[stream] this thread has not entered it, or another one since");
+  cuda::set_current_stream(self.cast<const StreamObject&>().device, entered.back().previous);
+  entered.pop_back();
+  self.dec_ref();
+}
 
 }  // namespace
 
@@ -24,11 +48,17 @@ void register_cuda(py::module_& m) {
   cuda.def("is_available", &cuda::is_available, "Whether this build has CUDA and the machine a driver and a GPU.");
   cuda.def("unavailable_reason", &cuda::unavailable, "Why not, in a sentence; '' when available.");
   cuda.def("device_count", &cuda::device_count);
-  cuda.def("synchronize", py::overload_cast<int>(&cuda::synchronize), device, "Waits for all work queued on the GPU.");
+  cuda.def("synchronize", py::overload_cast<int>(&cuda::synchronize), device, WithoutGil(),
+           "Waits for all work queued on the GPU.");
   cuda.def("free_memory", &cuda::free_memory, device, "Bytes that the GPU can still give.");
   cuda.def(
-      "launch_empty", [](int device) { cuda::launch_empty(cuda::current_stream(device)); }, device,
-      "Launches a kernel that does nothing, for measuring what a launch costs.");
+      "launch_empty",
+      [](int device) {
+        cuda::check_device(device);
+        cuda::set_device(device);
+        cuda::launch_empty(cuda::current_stream(device));
+      },
+      device, "Launches a kernel that does nothing, for measuring what a launch costs.");
 
   py::class_<cuda::Properties>(cuda, "Properties")
       .def_readonly("name", &cuda::Properties::name)
@@ -43,48 +73,43 @@ void register_cuda(py::module_& m) {
 
   py::class_<StreamObject>(cuda, "Stream", "A queue of work; `with rl.cuda.Stream():` submits to it.")
       .def(py::init<int>(), device)
+      .def_readonly("device", &StreamObject::device, "The number of its GPU.")
       .def_property_readonly("cuda_stream",
                              [](const StreamObject& self) { return reinterpret_cast<uintptr_t>(self.stream.handle); })
-      .def("synchronize", [](const StreamObject& self) { cuda::synchronize(self.stream); })
       .def(
-          "__enter__",
-          [](StreamObject& self) -> StreamObject& {
-            self.previous.push_back(cuda::current_stream(self.device));
-            cuda::set_current_stream(self.device, self.stream);
-            return self;
-          },
-          py::return_value_policy::reference)
-      .def("__exit__", [](StreamObject& self, const py::args&) {
-        cuda::set_current_stream(self.device, self.previous.back());
-        self.previous.pop_back();
-      });
+          "synchronize", [](const StreamObject& self) { cuda::synchronize(self.stream); }, WithoutGil())
+      .def("__enter__",
+           [](const py::object& self) {
+             enter(self);
+             return self;
+           })
+      .def("__exit__", [](const py::object& self, const py::args&) { exit(self); });
 
-  py::class_<cuda::Event>(cuda, "Event", "A point in a stream's time.")
-      .def(py::init<>())
+  py::class_<cuda::Event>(cuda, "Event", "A point in the time of a stream of one GPU.")
+      .def(py::init<int>(), device)
+      .def_property_readonly("device", &cuda::Event::device, "The number of its GPU.")
       .def(
           "record",
           [](cuda::Event& self, const StreamObject* stream) {
-            self.record(stream ? stream->stream : cuda::current_stream(0));
+            RL_CHECK(!stream || stream->device == self.device(), "event",
+                     "stream: expected one of cuda:", self.device(), ", got one of cuda:", stream->device);
+            self.record(stream ? stream->stream : cuda::current_stream(self.device()));
           },
-          py::arg("stream") = py::none())
-      .def("synchronize", &cuda::Event::synchronize)
-      .def("elapsed_ms", &cuda::Event::elapsed_ms, py::arg("later"), "Milliseconds from this event to `later`.");
+          py::arg("stream") = py::none(), "In the current stream of its GPU, or in `stream`.")
+      .def("synchronize", &cuda::Event::synchronize, WithoutGil())
+      .def("elapsed_ms", &cuda::Event::elapsed_ms, py::arg("later"), WithoutGil(),
+           "Milliseconds from this event to `later`.");
 
   m.def("add_library_directory", &add_library_directory, py::arg("path"),
         "A folder in which CUDA libraries are looked for before the system's own.");
   m.def(
-      "cpu_isa",
-      [] {
-        constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
-        return kNames[static_cast<int>(kernels::cpu_isa())];
-      },
-      "The instruction set that CPU kernels use here.");
-  m.def("num_threads", &omp_get_max_threads, "CPU threads that kernels use.");
+      "cpu_isa", [] { return name(cpu_isa()); }, "The instruction set that CPU kernels use here.");
+  m.def("num_threads", &num_threads, "CPU threads that kernels use.");
   m.def(
       "set_num_threads",
       [](int threads) {
         RL_CHECK(threads >= 1, "set_num_threads", "threads: expected >= 1, got ", threads);
-        omp_set_num_threads(threads);
+        set_num_threads(threads);
       },
       py::arg("threads"));
 }

@@ -15,8 +15,8 @@ struct Parameter {
   std::optional<DType> dtype;  // of what a pointer points to, where that is known
 };
 
-std::array<int64_t, 3> to_dimensions(const std::string& kernel, const char* what, const py::handle& object) {
-  std::array<int64_t, 3> dimensions{1, 1, 1};
+Dim3 to_dimensions(const std::string& kernel, const char* what, const py::handle& object) {
+  int64_t dimensions[3] = {1, 1, 1};
   Shape shape;
   try {
     shape = to_shape(object);
@@ -25,7 +25,7 @@ std::array<int64_t, 3> to_dimensions(const std::string& kernel, const char* what
   bool good = shape.size() >= 1 && shape.size() <= 3;
   for (int i = 0; good && i < shape.size(); ++i) good = (dimensions[i] = shape[i]) >= 1;
   RL_CHECK(good, kernel, what, ": expected one to three numbers >= 1, got ", py::repr(object).cast<std::string>());
-  return dimensions;
+  return {dimensions[0], dimensions[1], dimensions[2]};
 }
 
 // One launch's arguments, 8 bytes each at most, in the places that the launch takes them from.
@@ -130,7 +130,7 @@ struct KernelObject {
       RL_CHECK(false, name, "expected ", parameters.size(), " arguments (", labels, "), got ", args.size());
     }
     RL_CHECK(shared_bytes >= 0, name, "shared_bytes: expected >= 0, got ", shared_bytes);
-    const cuda::LaunchShape shape{to_dimensions(name, "grid", grid), to_dimensions(name, "block", block), shared_bytes};
+    const LaunchShape shape{to_dimensions(name, "grid", grid), to_dimensions(name, "block", block), shared_bytes};
     Arguments arguments(name, parameters.size());
     for (size_t i = 0; i < parameters.size(); ++i) arguments.set(i, parameters[i], args[i]);
     if (!cuda::is_available()) throw CudaError(message("[", name, "] cannot launch: ", cuda::unavailable()));
@@ -148,7 +148,7 @@ void register_cuda_module(py::module_& m) {
       [](const std::string& source, const std::vector<std::string>& options) {
         cuda::Compilation made;
         {
-          const py::gil_scoped_release release;
+          const NoGil release;
           made = cuda::compile(source, options);
         }
         const auto size = static_cast<Py_ssize_t>(made.log.size());

@@ -27,6 +27,8 @@ DType from_dlpack(dlpack::DataType type) {
 }
 
 dlpack::Device dlpack_device(const Tensor& self) {
+  if (self.device().is_meta())
+    throw py::buffer_error("__dlpack__: a tensor on " + to_string(self.device()) + " has no data");
   return {self.device().is_cpu() ? dlpack::kCpu : dlpack::kCuda, self.device().index};
 }
 
@@ -37,12 +39,26 @@ struct Exported {
   dlpack::ManagedTensor managed;
 };
 
+// What the consumer does on its stream runs after what is queued here so far, and before the memory serves again.
+void hand_over(const Tensor& self, const py::object& stream) {
+  if (!self.device().is_cuda()) {
+    RL_CHECK(stream.is_none(), "__dlpack__", "stream: expected None for a tensor on ", to_string(self.device()));
+    return;
+  }
+  const auto number = stream.is_none() ? intptr_t{1} : stream.cast<intptr_t>();
+  RL_CHECK(number >= -1 && number != 0, "__dlpack__", "stream: expected a stream, or -1 for no order, got ", number);
+  const Stream consumer = dlpack::stream_of(number);
+  const int device = self.device().index;
+  if (number != -1) cuda::wait(consumer, cuda::current_stream(device), device);
+  self.storage()->use(consumer);
+}
+
 py::capsule export_capsule(const Tensor& self, const py::kwargs& options) {
   RL_CHECK(!autograd::requires_grad(self), "__dlpack__", "the tensor requires grad; call .detach() first");
-  // The consumer may run on any stream, so what is queued must be done.
-  if (self.device().is_cuda()) cuda::synchronize(cuda::current_stream(self.device().index));
+  RL_CHECK(!self.device().is_meta(), "__dlpack__", "a tensor on ", to_string(self.device()), " has no data");
   if (options.contains("copy") && py::bool_(options["copy"]))
     throw py::buffer_error("__dlpack__: copy=True is not offered; clone() the tensor");
+  hand_over(self, options.contains("stream") ? py::object(options["stream"]) : py::none());
   auto* out = new Exported{self, self.shape(), self.strides(), {}};
   out->managed.tensor = {self.data(),
                          dlpack_device(self),
@@ -61,13 +77,21 @@ py::capsule export_capsule(const Tensor& self, const py::kwargs& options) {
   return py::reinterpret_steal<py::capsule>(capsule);
 }
 
+// The producer makes this thread's current stream wait for what it has queued.
+py::object take_over(const py::object& source) {
+  using namespace py::literals;
+  const auto [type, id] = source.attr("__dlpack_device__")().cast<std::pair<int, int>>();
+  if (type != dlpack::kCuda) return source.attr("__dlpack__")();
+  return source.attr("__dlpack__")("stream"_a = dlpack::stream_number(cuda::current_stream(id)));
+}
+
 Tensor import_tensor(const py::object& source) {
   py::object capsule = source;
   if (!PyCapsule_CheckExact(source.ptr())) {
     if (!py::hasattr(source, "__dlpack__"))
       throw py::type_error("from_dlpack: expected an object with __dlpack__, got " +
                            std::string(py::str(py::type::of(source).attr("__name__"))));
-    capsule = source.attr("__dlpack__")();
+    capsule = take_over(source);
   }
   RL_CHECK(PyCapsule_IsValid(capsule.ptr(), kFresh), "from_dlpack", "the capsule was used before");
   auto* managed = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kFresh));

@@ -2,6 +2,7 @@
 
 #include "bindings/bindings.h"
 #include "core/cuda_runtime.h"
+#include "core/target.h"
 
 namespace rooflab {
 namespace {
@@ -47,12 +48,15 @@ py::object from_dtype(DType dtype) { return dtype_object(dtype); }
 Device to_device(py::handle object) {
   const std::string text = py::str(object);
   if (text == "cpu") return {Device::Type::kCpu, 0};
+  if (text == "meta") return meta_device("cpu");
+  if (text.starts_with("meta:")) return meta_device(text.substr(5));
   int index = 0;
   if (text.starts_with("cuda:") && text.size() > 5 && text.size() <= 8 &&
       text.find_first_not_of("0123456789", 5) == text.npos)
     index = std::stoi(text.substr(5));
   else if (text != "cuda")
-    throw std::invalid_argument(message("device: expected \"cpu\", \"cuda\" or \"cuda:N\", got \"", text, "\""));
+    throw std::invalid_argument(
+        message("device: expected \"cpu\", \"cuda\", \"cuda:N\" or \"meta:NAME\", got \"", text, "\""));
   cuda::check_device(index);
   return {Device::Type::kCuda, static_cast<int8_t>(index)};
 }

@@ -10,7 +10,7 @@ using profiler::MemoryRecorder;
 py::list blocks(const MemoryRecorder& recorder) {
   py::list list;
   for (const profiler::MemoryBlock& block : recorder.blocks())
-    list.append(py::make_tuple(block.op, block.range, to_string(block.device), block.bytes));
+    list.append(py::make_tuple(block.op, block.range, to_string(block.device), block.bytes, block.is_scratch));
   return list;
 }
 
@@ -35,7 +35,12 @@ void register_memory(py::module_& m) {
   memory.def("peak", &memory::peak, device, "Highest `allocated` since `reset_peak`.");
   memory.def("reset_peak", &memory::reset_peak, device);
   memory.def("reserved", &memory::reserved, device, "Bytes taken from the system, cached blocks included.");
-  memory.def("empty_cache", &memory::empty_cache, device, "Gives cached blocks back to the system.");
+  memory.def("available", &memory::available, device, "Bytes that tensors can still get.");
+  memory.def("empty_cache", &memory::empty_cache, device, py::arg("keep_bytes") = 0,
+             "Gives memory that no tensor holds back to the system, until at most `keep_bytes` are `reserved`.");
+  memory.def("set_limit", &memory::set_limit, py::arg("bytes"), device,
+             "From here on an allocation that would bring `allocated` above `bytes` raises OutOfMemoryError, as on a "
+             "device that has no more; None lifts that.");
   memory.def("snapshot", &memory::snapshot, device, "Every live allocation, oldest first.");
 
   py::class_<MemoryRecorder>(memory, "Recorder", "What rooflab.memory.record() stands on: every allocation and free.")
@@ -47,7 +52,7 @@ void register_memory(py::module_& m) {
       .def_property_readonly("peak_bytes", &MemoryRecorder::peak_bytes, "The highest that `live_bytes` was.")
       .def_property_readonly("duration_ns", &MemoryRecorder::duration_ns)
       .def_property_readonly("dropped", &MemoryRecorder::dropped)
-      .def("blocks", &blocks, "(op, range, device, bytes) of each block.")
+      .def("blocks", &blocks, "(op, range, device, bytes, is_scratch) of each block.")
       .def("events", &events, "(time_ns, block, freed) of each event, in order.");
 }
 

@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "core/target.h"
 #include "kernels/matmul/matmul.h"
 
 namespace rooflab {
@@ -16,13 +17,13 @@ void register_binary(py::module_& m, const ElementwiseInfo& info) {
   const py::arg_v variant = py::arg("variant") = "";
   m.def(
       info.name, [op](const Tensor& a, const Tensor& b, std::string_view v) { return elementwise(op, a, b, v); },
-      py::arg("a"), py::arg("b"), variant, doc.c_str());
+      py::arg("a"), py::arg("b"), variant, WithoutGil(), doc.c_str());
   m.def(
       info.name, [op](const Tensor& a, const Scalar& b, std::string_view v) { return elementwise(op, a, b, v); },
-      py::arg("a"), py::arg("b"), variant);
+      py::arg("a"), py::arg("b"), variant, WithoutGil());
   m.def(
       info.name, [op](const Scalar& a, const Tensor& b, std::string_view v) { return elementwise(op, a, b, v); },
-      py::arg("a"), py::arg("b"), variant);
+      py::arg("a"), py::arg("b"), variant, WithoutGil());
 }
 
 void register_unary(py::module_& m, py::class_<Tensor>& tensor, const ElementwiseInfo& info) {
@@ -30,9 +31,9 @@ void register_unary(py::module_& m, py::class_<Tensor>& tensor, const Elementwis
   const std::string doc = message(info.doc, ", elementwise. One launch.", kVariantDoc);
   m.def(
       info.name, [op](const Tensor& x, std::string_view v) { return elementwise(op, x, v); }, py::arg("x"),
-      py::arg("variant") = "", doc.c_str());
+      py::arg("variant") = "", WithoutGil(), doc.c_str());
   tensor.def(
-      info.name, [op](const Tensor& x) { return elementwise(op, x); }, doc.c_str());
+      info.name, [op](const Tensor& x) { return elementwise(op, x); }, WithoutGil(), doc.c_str());
 }
 
 // a + b, a + 1, 1 + a.
@@ -40,12 +41,14 @@ void register_operator(py::class_<Tensor>& tensor, const std::string& name, Elem
   const std::string method = "__" + name + "__";
   tensor
       .def(
-          method.c_str(), [op](const Tensor& a, const Tensor& b) { return elementwise(op, a, b); }, py::is_operator())
+          method.c_str(), [op](const Tensor& a, const Tensor& b) { return elementwise(op, a, b); }, py::is_operator(),
+          WithoutGil())
       .def(
-          method.c_str(), [op](const Tensor& a, const Scalar& b) { return elementwise(op, a, b); }, py::is_operator());
+          method.c_str(), [op](const Tensor& a, const Scalar& b) { return elementwise(op, a, b); }, py::is_operator(),
+          WithoutGil());
   if (reflected)
     tensor.def(("__r" + name + "__").c_str(), [op](const Tensor& b, const Scalar& a) { return elementwise(op, a, b); },
-               py::is_operator());
+               py::is_operator(), WithoutGil());
 }
 
 void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
@@ -61,22 +64,29 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
     register_operator(tensor, name, op, true);
   for (auto [name, op] : {std::pair{"eq", kEq}, {"ne", kNe}, {"lt", kLt}, {"le", kLe}, {"gt", kGt}, {"ge", kGe}})
     register_operator(tensor, name, op, false);
-  tensor.def("__neg__", [](const Tensor& x) { return elementwise(kNeg, x); }).def("__abs__", [](const Tensor& x) {
-    return elementwise(kAbs, x);
-  });
+  tensor
+      .def(
+          "__neg__", [](const Tensor& x) { return elementwise(kNeg, x); }, WithoutGil())
+      .def(
+          "__abs__", [](const Tensor& x) { return elementwise(kAbs, x); }, WithoutGil());
 
   const char* where_doc = "a where the condition (bool) holds, else b; shapes broadcast. One launch.";
   const py::arg_v variant = py::arg("variant") = "";
   m.def("where", py::overload_cast<const Tensor&, const Tensor&, const Tensor&, std::string_view>(&where),
-        py::arg("condition"), py::arg("a"), py::arg("b"), variant, where_doc);
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant, WithoutGil(), where_doc);
   m.def("where", py::overload_cast<const Tensor&, const Tensor&, Scalar, std::string_view>(&where),
-        py::arg("condition"), py::arg("a"), py::arg("b"), variant);
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant, WithoutGil());
   m.def("where", py::overload_cast<const Tensor&, Scalar, const Tensor&, std::string_view>(&where),
-        py::arg("condition"), py::arg("a"), py::arg("b"), variant);
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant, WithoutGil());
   m.def(
-      "cast", [](const Tensor& x, py::object dtype, std::string_view v) { return cast(x, to_dtype(dtype), v); },
+      "cast",
+      [](const Tensor& x, py::object dtype, std::string_view v) {
+        const DType wanted = to_dtype(dtype);
+        const NoGil no_gil;
+        return cast(x, wanted, v);
+      },
       py::arg("x"), py::arg("dtype"), py::arg("variant") = "", "x in another dtype; itself when it has it already.");
-  m.def("copy", &copy, py::arg("x"), py::arg("variant") = "", "A contiguous copy of x. One launch.");
+  m.def("copy", &copy, py::arg("x"), py::arg("variant") = "", WithoutGil(), "A contiguous copy of x. One launch.");
 }
 
 // dim=None, dim=1 or dim=(0, 1).
@@ -94,7 +104,9 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
        "not merge are copied first."}};
   for (auto [name, reduce, doc] : reductions) {
     auto call = [reduce = reduce](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {
-      return reduce(x, to_dims(dim), keepdim, variant);
+      const Shape dims = to_dims(dim);
+      const NoGil no_gil;
+      return reduce(x, dims, keepdim, variant);
     };
     m.def(name, call, py::arg("x"), py::arg("dim") = py::none(), py::arg("keepdim") = false, py::arg("variant") = "",
           doc);
@@ -106,7 +118,10 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
 template <class Make>
 auto factory(Make make) {
   return [make](const py::args& shape, const py::object& dtype, const py::object& device, bool requires_grad) {
-    Tensor made = make(to_shape(shape), to_dtype(dtype), to_device(device));
+    Tensor made = [&, sizes = to_shape(shape), type = to_dtype(dtype), on = to_device(device)] {
+      const NoGil no_gil;
+      return make(sizes, type, on);
+    }();
     autograd::set_requires_grad(made, requires_grad);
     return made;
   };
@@ -160,6 +175,13 @@ void register_factories(py::module_& m) {
       },
       py::arg("start"), py::arg("stop") = py::none(), py::arg("step") = 1, py::kw_only(), py::arg("dtype") = "int64",
       device, "Integers from start (0 when only one number is given) up to stop.");
+  m.def(
+      "meta", [](const std::string& name) { return to_string(meta_device(name)); }, py::arg("name") = "cpu",
+      "The device of tensors without memory that stand for the machine `name`: \"cpu\", this machine's CPU, "
+      "\"cuda:0\", its GPU, or a "
+      "GPU of rl.roofline's table.\n\nEvery op runs on such tensors and is counted as on that machine: ops, launches, "
+      "work and memory. A vendor's library, which runs products on a GPU, counts as one launch without workspace. "
+      "Returns the device's name, \"meta:H200\". ValueError lists the names.");
   m.def("manual_seed", &manual_seed, py::arg("seed"), "Restarts the random sequence.");
 }
 
@@ -171,7 +193,10 @@ void register_blas(py::module_& m) {
         kernels::set_cpu_blas(sgemm.get_pointer(), dgemm.get_pointer());
       },
       py::arg("sgemm"), py::arg("dgemm"), "The BLAS that matmul's library rung calls: capsules of function pointers.");
-  set_cpu_blas_loader([] { py::module_::import("rooflab._blas").attr("load")(); });
+  set_cpu_blas_loader([] {
+    const py::gil_scoped_acquire gil;
+    py::module_::import("rooflab._blas").attr("load")();
+  });
 }
 
 }  // namespace
@@ -182,28 +207,29 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   register_reductions(m, tensor);
   register_blas(m);
   const py::arg_v variant = py::arg("variant") = "";
-  m.def("matmul", &matmul, py::arg("a"), py::arg("b"), variant,
+  m.def("matmul", &matmul, py::arg("a"), py::arg("b"), variant, WithoutGil(),
         "(..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a "
         "matrix.");
   tensor
       .def(
-          "matmul", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::arg("b"))
+          "matmul", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::arg("b"), WithoutGil())
       .def(
-          "__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::is_operator());
-  m.def("gelu", &gelu, py::arg("x"), variant,
+          "__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::is_operator(), WithoutGil());
+  m.def("gelu", &gelu, py::arg("x"), variant, WithoutGil(),
         "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.");
-  m.def("softmax", &softmax, py::arg("x"), py::arg("dim") = -1, variant,
+  m.def("softmax", &softmax, py::arg("x"), py::arg("dim") = -1, variant, WithoutGil(),
         "exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs an element; one launch along the last dim, else a copy "
         "before it.");
   tensor.def(
-      "softmax", [](const Tensor& x, int64_t dim) { return softmax(x, dim); }, py::arg("dim") = -1);
+      "softmax", [](const Tensor& x, int64_t dim) { return softmax(x, dim); }, py::arg("dim") = -1, WithoutGil());
   m.def("rms_norm", &rms_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6, variant,
-        "x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch, 4 FLOPs an "
-        "element.");
+        WithoutGil(),
+        "x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch; 3 "
+        "FLOPs an element and 1 for the weight.");
   m.def("layer_norm", &layer_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("bias") = py::none(),
-        py::arg("eps") = 1e-5, variant,
+        py::arg("eps") = 1e-5, variant, WithoutGil(),
         "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One "
-        "launch, 7 FLOPs an element.");
+        "launch; 5 FLOPs an element and 1 each for weight and bias.");
 }
 
 }  // namespace rooflab

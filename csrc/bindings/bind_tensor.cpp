@@ -5,14 +5,24 @@ namespace rooflab {
 namespace {
 
 // As a NumPy array, for reading.
-py::object on_cpu(const Tensor& self) { return to_numpy(to_device(self.detach(), Device{})); }
+py::object on_cpu(const Tensor& self) {
+  const Tensor there = [&] {
+    const NoGil no_gil;
+    return to_device(self.detach(), Device{});
+  }();
+  return to_numpy(there);
+}
+
+std::string elements(const Tensor& self) {
+  if (self.device().is_meta()) return message("shape=", self.shape());
+  return py::str(py::module_::import("numpy").attr("array2string")(on_cpu(self), py::arg("separator") = ", ",
+                                                                   py::arg("prefix") = "tensor("));
+}
 
 std::string describe(const Tensor& self) {
-  std::string text = py::str(py::module_::import("numpy").attr("array2string")(
-      on_cpu(self), py::arg("separator") = ", ", py::arg("prefix") = "tensor("));
-  text = "tensor(" + text;
+  std::string text = "tensor(" + elements(self);
   if (self.dtype() != DType::kFloat32) text += message(", dtype=", name(self.dtype()));
-  if (self.device().is_cuda()) text += message(", device='", to_string(self.device()), "'");
+  if (!self.device().is_cpu()) text += message(", device='", to_string(self.device()), "'");
   if (autograd::requires_grad(self))
     text += self.meta()->node ? message(", grad_fn=<", self.meta()->node->op, ">") : ", requires_grad=True";
   return text + ")";
@@ -27,12 +37,15 @@ py::object item(const Tensor& self) {
 Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object device) {
   for (py::handle argument : args) {
     const std::string text = py::str(argument);
-    (text == "cpu" || text.starts_with("cuda") ? device : dtype) = py::reinterpret_borrow<py::object>(argument);
+    (text == "cpu" || text.starts_with("cuda") || text.starts_with("meta") ? device : dtype) =
+        py::reinterpret_borrow<py::object>(argument);
   }
   Tensor result = self;
-  if (!dtype.is_none()) result = cast(result, to_dtype(dtype));
-  if (!device.is_none()) result = to_device(result, to_device(device));
-  return result;
+  const std::optional<DType> type = dtype.is_none() ? std::nullopt : std::optional(to_dtype(dtype));
+  const std::optional<Device> on = device.is_none() ? std::nullopt : std::optional(to_device(device));
+  const NoGil no_gil;
+  if (type) result = cast(result, *type);
+  return on ? to_device(result, *on) : result;
 }
 
 }  // namespace
@@ -47,7 +60,7 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def_property_readonly("strides", &Tensor::strides,
                              "Distance between neighbours along each dimension, in elements.")
       .def_property_readonly("dtype", [](const Tensor& self) { return from_dtype(self.dtype()); })
-      .def_property_readonly("device", &Tensor::device, "\"cpu\" or \"cuda:0\".")
+      .def_property_readonly("device", &Tensor::device, "\"cpu\", \"cuda:0\" or \"meta:H200\".")
       .def_property_readonly("ndim", &Tensor::ndim)
       .def_property_readonly("nbytes", &Tensor::nbytes, "Bytes of its elements.")
       .def_property_readonly("itemsize", [](const Tensor& self) { return size_of(self.dtype()); })
@@ -71,19 +84,24 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
           "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, "Bytes an element.")
       .def("data_ptr", [](const Tensor& self) { return reinterpret_cast<uintptr_t>(self.data()); })
       .def("is_contiguous", &Tensor::is_contiguous)
-      .def("contiguous", &contiguous, "Itself when row-major without gaps, else a copy that is.")
+      .def("contiguous", &contiguous, WithoutGil(), "Itself when row-major without gaps, else a copy that is.")
       .def(
-          "clone", [](const Tensor& self) { return copy(self); }, "A contiguous copy.")
+          "clone", [](const Tensor& self) { return copy(self); }, WithoutGil(), "A contiguous copy.")
       .def("item", &item, "The only element as a Python number.")
       .def("tolist", [](const Tensor& self) { return on_cpu(self).attr("tolist")(); })
       .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(),
            "Another dtype or device; a copy only if needed.")
-      .def("cpu", [](const Tensor& self) { return to_device(self, Device{}); })
+      .def(
+          "cpu", [](const Tensor& self) { return to_device(self, Device{}); }, WithoutGil())
       .def("cuda", [](const Tensor& self) { return to_device(self, to_device(py::str("cuda"))); })
-      .def("double", [](const Tensor& self) { return cast(self, DType::kFloat64); })
-      .def("float", [](const Tensor& self) { return cast(self, DType::kFloat32); })
-      .def("half", [](const Tensor& self) { return cast(self, DType::kFloat16); })
-      .def("bfloat16", [](const Tensor& self) { return cast(self, DType::kBFloat16); })
+      .def(
+          "double", [](const Tensor& self) { return cast(self, DType::kFloat64); }, WithoutGil())
+      .def(
+          "float", [](const Tensor& self) { return cast(self, DType::kFloat32); }, WithoutGil())
+      .def(
+          "half", [](const Tensor& self) { return cast(self, DType::kFloat16); }, WithoutGil())
+      .def(
+          "bfloat16", [](const Tensor& self) { return cast(self, DType::kBFloat16); }, WithoutGil())
       .def(
           "view", [](const Tensor& self, const py::args& shape) { return view(self, to_shape(shape)); },
           "The same elements under another shape; ValueError if that needs a copy.")
@@ -104,7 +122,7 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
             fill(self, value);
             return self;
           },
-          py::arg("value"))
+          py::arg("value"), WithoutGil())
       .def("zero_",
            [](const Tensor& self) {
              fill(self, {});
@@ -116,7 +134,7 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
             copy_into(self, source);
             return self;
           },
-          py::arg("source"))
+          py::arg("source"), WithoutGil())
       .def("__getitem__", &get_item)
       .def("__setitem__", &set_item)
       .def("__len__",

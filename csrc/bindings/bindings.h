@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "bindings/no_gil.h"
 #include "core/tensor.h"
 #include "ops/ops.h"
 
@@ -33,6 +34,7 @@ void register_dlpack(py::module_& m, py::class_<Tensor>& tensor);
 void register_ops(py::module_& m, py::class_<Tensor>& tensor);
 void register_attention(py::module_& m);
 void register_counters(py::module_& m);
+void register_graph(py::module_& m);
 void register_memory(py::module_& m);
 void register_cuda(py::module_& m);
 void register_cuda_module(py::module_& m);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "core/device.h"
+
 namespace rooflab::dlpack {
 
 enum DeviceType : int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3 };
@@ -31,5 +33,11 @@ struct ManagedTensor {
   void* context;
   void (*deleter)(ManagedTensor*);
 };
+
+// The numbers by which DLPack and __cuda_array_interface__ name streams: 1 is the default one, others are handles.
+inline intptr_t stream_number(Stream stream) { return stream.handle ? reinterpret_cast<intptr_t>(stream.handle) : 1; }
+inline Stream stream_of(intptr_t number) {
+  return number == 1 ? Stream{} : Stream{reinterpret_cast<void*>(number), Stream::kForeign};
+}
 
 }  // namespace rooflab::dlpack

@@ -7,6 +7,7 @@ PYBIND11_MODULE(_core, m) {
       "The device has no room; the message says what was asked for and who holds what.";
   py::register_exception<CudaError>(m, "CudaError", PyExc_RuntimeError).attr("__doc__") =
       "A CUDA call or library failed or is missing.";
+  register_no_gil();
   register_dtype(m);
   py::class_<Tensor> tensor(m, "Tensor", "An n-dimensional array on one device; copies and views share its memory.");
   register_tensor(m, tensor);
@@ -16,6 +17,7 @@ PYBIND11_MODULE(_core, m) {
   register_ops(m, tensor);
   register_attention(m);
   register_counters(m);
+  register_graph(m);
   register_memory(m);
   register_cuda(m);
   register_cuda_module(m);

@@ -1,12 +1,9 @@
 #include "core/allocator.h"
 
-#include <sys/mman.h>
+#include <pthread.h>
 
 #include <algorithm>
-#include <bit>
-#include <cinttypes>
-#include <cstdio>
-#include <cstdlib>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -16,172 +13,309 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/range.h"
+#include "core/segments.h"
+#include "core/system_memory.h"
 
+// Several threads make and drop tensors at once, with and without Python's lock. A thread that holds one of these locks
+// takes only later ones: counters (core/counters.cpp), listeners, allocator, streams (core/cuda_runtime.cpp). None is
+// held while memory of other libraries is given back, as that may wait for Python's.
 namespace rooflab {
 namespace {
 
 constexpr int kMaxDevices = 128;  // what Device::index can name
-constexpr int64_t kSmallest = 64;
-constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kCheckedOnCpu = int64_t{256} << 20;  // above this, ask Linux first: it grants what it does not have
+constexpr int64_t kSlack = int64_t{64} << 20;
 
-// Sizes are rounded up to one of four steps in each power of two, so a freed block fits its like.
-int64_t round_up(int64_t bytes) {
-  if (bytes <= kSmallest) return kSmallest;
-  const int64_t step = std::max<int64_t>(kSmallest, std::bit_floor(static_cast<uint64_t>(bytes - 1)) / 4);
-  return (bytes + step - 1) / step * step;
-}
+// A tensor without memory has addresses that no memory can have: an access faults, and views can count with them.
+constexpr int64_t kFirstFakeAddress = int64_t{1} << 60;
+constexpr int64_t kFakeAlignment = 256;
 
-int64_t cpu_memory_available() {
-  int64_t kilobytes = INT64_MAX / 1024;
-  if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {
-    for (char line[128]; std::fgets(line, sizeof line, file);)
-      if (std::sscanf(line, "MemAvailable: %" SCNd64, &kilobytes) == 1) break;
-    std::fclose(file);
-  }
-  return kilobytes * 1024;
-}
-
-void* cpu_allocate(int64_t bytes) {
-  if (bytes > kCheckedOnCpu && bytes > cpu_memory_available()) return nullptr;
-  const int64_t alignment = bytes >= kHugePage ? kHugePage : kSmallest;
-  if (bytes > INT64_MAX - alignment) return nullptr;
-  const int64_t padded = (bytes + alignment - 1) / alignment * alignment;
-  void* data = std::aligned_alloc(alignment, padded);
-  if (data && alignment == kHugePage) madvise(data, padded, MADV_HUGEPAGE);
-  return data;
-}
+thread_local const memory::Pool* entered_pool = nullptr;
 
 std::string megabytes(int64_t bytes) { return message(bytes / 1000000, ".", bytes / 100000 % 10, " MB"); }
 
 }  // namespace
 
+// The memory of one device.
 class Allocator {
  public:
   static Allocator& of(Device device) {
     // Never destroyed: tensors that Python still holds at exit come back after static objects are gone.
-    static Allocator& cpu = *new Allocator;
-    static Allocator* const cuda = new Allocator[kMaxDevices];
-    return device.is_cpu() ? cpu : cuda[device.index];
+    static Allocator* const cpu = make_cpu();
+    static Allocator* const cuda = make_all(Device::Type::kCuda);
+    static Allocator* const meta = make_all(Device::Type::kMeta);
+    if (device.is_cpu()) return *cpu;
+    return (device.is_cuda() ? cuda : meta)[device.index];
   }
 
-  void allocate(Storage& block) {
-    std::unique_lock lock(mutex_);
-    const int64_t capacity = round_up(block.bytes_);
-    block.data_ = take_cached(capacity, block.stream_);
-    if (!block.data_) block.data_ = take_from_system(capacity, block.device_);
-    if (!block.data_) throw OutOfMemory(describe_shortage(block));
-    link(block);
-    allocated_ += block.bytes_;
+  void allocate(Storage& storage) {
+    std::lock_guard lock(mutex_);
+    if (storage.bytes_ > limit_ - allocated_ || storage.bytes_ > Segments::kLargestRequest)
+      throw OutOfMemory(describe_shortage(storage));
+    if (device_.is_meta())
+      storage.data_ = fake_address(storage.bytes_);
+    else
+      take_block(storage);
+    link(storage);
+    allocated_ += storage.bytes_;
     peak_ = std::max(peak_, allocated_);
+    highest_ = std::max(highest_, allocated_);
   }
 
-  void release(Storage& block) {
-    std::unique_lock lock(mutex_);
-    unlink(block);
-    allocated_ -= block.bytes_;
-    cache_[{block.stream_.handle, round_up(block.bytes_)}].push_back(block.data_);
+  void release(Storage& storage) noexcept {
+    std::lock_guard lock(mutex_);
+    unlink(storage);
+    allocated_ -= storage.bytes_;
+    if (!storage.block_) return;
+    await_uses(storage, storage.block_->segment->arena->stream);
+    segments_.give_back(storage.block_);
   }
 
-  void empty_cache(Device device) {
-    std::unique_lock lock(mutex_);
-    drop_cached(device);
+  void release_wrapped(Storage& storage) noexcept {
+    std::lock_guard lock(mutex_);
+    await_uses(storage, Stream{});
   }
 
-  int64_t allocated() const { return allocated_; }
-  int64_t peak() const { return peak_; }
-  int64_t reserved() const { return reserved_; }
-  void reset_peak() { peak_ = allocated_; }
+  void note_use(Storage& storage, Stream stream) {
+    std::lock_guard lock(mutex_);
+    if (std::find(storage.uses_.begin(), storage.uses_.end(), stream) == storage.uses_.end())
+      storage.uses_.push_back(stream);
+  }
+
+  void empty_cache(int64_t keep_bytes) {
+    std::lock_guard lock(mutex_);
+    shrink(keep_bytes);
+  }
+
+  void set_limit(int64_t bytes) {
+    std::lock_guard lock(mutex_);
+    limit_ = bytes;
+  }
+
+  int64_t available() {
+    std::lock_guard lock(mutex_);
+    const int64_t within_limit = std::max<int64_t>(limit_ - allocated_, 0);
+    if (device_.is_meta()) return within_limit;
+    const int64_t left = device_.is_cpu() ? system_memory::left(reserved_) : cuda::free_memory(device_.index);
+    return std::min(within_limit, left + reserved_ - allocated_);
+  }
+
+  int64_t allocated() { return read(allocated_); }
+  int64_t peak() { return read(peak_); }
+  int64_t reserved() { return read(reserved_); }
+  void reset_peak() {
+    std::lock_guard lock(mutex_);
+    peak_ = allocated_;
+  }
 
   std::vector<memory::BlockInfo> snapshot() {
-    std::unique_lock lock(mutex_);
+    std::lock_guard lock(mutex_);
     std::vector<memory::BlockInfo> blocks;
-    for (Storage* block = oldest_; block; block = block->next_) blocks.push_back({block->op_, block->bytes_});
+    for (Storage* live = oldest_; live; live = live->next_) blocks.push_back({live->op_, live->bytes_});
     return blocks;
   }
 
+  template <class Gone>
+  void adopt(Gone gone) noexcept {
+    std::lock_guard lock(mutex_);
+    segments_.adopt(gone);
+  }
+
+  template <class Visit>
+  static void for_each(Visit&& visit) {
+    visit(of(Device{}));
+    for (int i = 0; i < kMaxDevices; ++i) visit(of({Device::Type::kCuda, static_cast<int8_t>(i)}));
+  }
+
  private:
-  void* take_cached(int64_t capacity, Stream stream) {
-    auto found = cache_.find({stream.handle, capacity});
-    if (found == cache_.end() || found->second.empty()) return nullptr;
-    void* data = found->second.back();
-    found->second.pop_back();
-    return data;
+  static Allocator* make_all(Device::Type type) {
+    auto* all = new Allocator[kMaxDevices];
+    for (int i = 0; i < kMaxDevices; ++i) all[i].device_ = {type, static_cast<int8_t>(i)};
+    return all;
   }
 
-  void* take_from_system(int64_t capacity, Device device) {
-    auto take = [&] { return device.is_cpu() ? cpu_allocate(capacity) : cuda::allocate(capacity, device.index); };
-    void* data = take();
-    if (!data) {  // what is cached may be all that is missing
-      drop_cached(device);
-      data = take();
+  // A child of a fork goes on with the CPU alone: CUDA does not survive one.
+  static Allocator* make_cpu() {
+    static Allocator* const made = new Allocator;
+    pthread_atfork(
+        [] {
+          lock_counters();
+          made->mutex_.lock();
+        },
+        [] {
+          made->mutex_.unlock();
+          unlock_counters();
+        },
+        [] {
+          made->mutex_.unlock();
+          unlock_counters();
+        });
+    return made;
+  }
+
+  int64_t read(const int64_t& number) {
+    std::lock_guard lock(mutex_);
+    return number;
+  }
+
+  void take_block(Storage& storage) {
+    storage.pool_ = entered_pool;
+    Arena& arena = segments_.arena(entered_pool, storage.stream_);
+    storage.block_ = segments_.take(arena, storage.bytes_);
+    if (!storage.block_) {
+      add_segment(arena, storage);
+      storage.block_ = segments_.take(arena, storage.bytes_);
     }
-    if (data) reserved_ += capacity;
+    storage.data_ = storage.block_->data;
+  }
+
+  void add_segment(Arena& arena, const Storage& storage) {
+    int64_t bytes = Segments::segment_bytes(storage.bytes_);
+    // Sizes that change leave segments behind that fit nothing any more; what was ever needed at once bounds them.
+    const int64_t needed = std::max(highest_, allocated_ + storage.bytes_);
+    shrink(std::min(needed / 2 * 3 + kSlack, limit_) - bytes);
+    void* data = take_from_system(bytes);
+    if (!data) {  // what is kept, or the rounding, may be all that is missing
+      shrink(0);
+      data = take_from_system(bytes);
+    }
+    if (!data) data = take_from_system(bytes = Segments::least_segment_bytes(storage.bytes_));
+    if (!data) throw OutOfMemory(describe_shortage(storage));
+    try {
+      segments_.add(arena, storage.bytes_, data, bytes);
+    } catch (...) {
+      give_to_system(data, bytes);
+      throw;
+    }
+  }
+
+  void* take_from_system(int64_t bytes) {
+    void* data = nullptr;
+    if (device_.is_cuda())
+      data = cuda::allocate(bytes, device_.index);
+    else if (bytes <= system_memory::left(reserved_))  // Linux grants more than it has, and kills who then uses it
+      data = system_memory::take(bytes);
+    if (data) reserved_ += bytes;
     return data;
   }
 
-  void drop_cached(Device device) {
-    if (device.is_cuda()) cuda::synchronize(device.index);
-    for (auto& [key, blocks] : cache_) {
-      for (void* data : blocks) {
-        if (device.is_cpu())
-          std::free(data);
-        else
-          cuda::release(data, device.index);
-        reserved_ -= key.second;
+  void give_to_system(void* data, int64_t bytes) {
+    reserved_ -= bytes;
+    if (device_.is_cuda())
+      cuda::release(data, device_.index);
+    else
+      system_memory::give_back(data, bytes);
+  }
+
+  // Gives segments that are wholly free to the system while more than `goal` bytes are reserved.
+  void shrink(int64_t goal) {
+    if (device_.is_cuda() && entered_pool) return;  // it would end a capture
+    for (bool waited = false; reserved_ > goal;) {
+      const auto [data, bytes] = segments_.drop_free();
+      if (!data) return;
+      if (device_.is_cuda() && !std::exchange(waited, true)) cuda::synchronize(device_.index);
+      give_to_system(data, bytes);
+    }
+  }
+
+  // What `owner` runs from here on waits for all that other streams do with the block.
+  void await_uses(const Storage& storage, Stream owner) noexcept try {
+    for (const Stream user : storage.uses_) {
+      if (user.id == Stream::kForeign) {
+        cuda::synchronize(device_.index);
+        return;
       }
+      // The work of a destroyed stream is done, and the default stream takes its place.
+      if (!cuda::is_alive(owner)) owner = Stream{};
+      if (user == owner || !cuda::is_alive(user)) continue;
+      const bool owner_captured = cuda::is_capturing(owner), user_captured = cuda::is_capturing(user);
+      if (owner_captured == user_captured)
+        cuda::wait(owner, user, device_.index);
+      else if (owner_captured)  // it cannot wait for what no graph captures
+        cuda::synchronize(user);
+      // Else the work that uses the block is captured, and does not run now.
     }
-    cache_.clear();
+  } catch (const std::exception&) {
+    // What fails here is a lost context, in which nothing runs any more.
+  }
+
+  void* fake_address(int64_t bytes) {
+    if (next_fake_address_ > INT64_MAX - kFakeAlignment - bytes) next_fake_address_ = kFirstFakeAddress;
+    void* address = reinterpret_cast<void*>(next_fake_address_);
+    next_fake_address_ += (bytes + kFakeAlignment - 1) / kFakeAlignment * kFakeAlignment;
+    return address;
   }
 
   // "[softmax] out of memory on cpu: asked for 8192.0 MB, tensors hold 100.0 MB (matmul 80.0 MB, ...)"
-  std::string describe_shortage(const Storage& block) const {
+  std::string describe_shortage(const Storage& storage) const {
     std::map<std::string, int64_t> held;
     for (Storage* live = oldest_; live; live = live->next_) held[*live->op_ ? live->op_ : "user"] += live->bytes_;
     std::vector<std::pair<int64_t, std::string>> largest;
     for (auto& [op, bytes] : held) largest.emplace_back(bytes, op);
     std::sort(largest.rbegin(), largest.rend());
     if (largest.size() > 4) largest.resize(4);
-    std::string text = message("[", *block.op_ ? block.op_ : "tensor", "] out of memory on ", to_string(block.device_),
-                               ": asked for ", megabytes(block.bytes_), ", tensors hold ", megabytes(allocated_));
+    std::string text = message("[", *storage.op_ ? storage.op_ : "tensor", "] out of memory on ", to_string(device_),
+                               ": asked for ", megabytes(storage.bytes_), ", tensors hold ", megabytes(allocated_));
     for (size_t i = 0; i < largest.size(); ++i)
       text += message(i ? ", " : " (", largest[i].second, " ", megabytes(largest[i].first));
-    return text + (largest.empty() ? "" : ")");
+    if (!largest.empty()) text += ")";
+    return limit_ == INT64_MAX ? text : text + message(", the limit is ", megabytes(limit_));
   }
 
-  void link(Storage& block) {
-    block.previous_ = newest_;
-    (newest_ ? newest_->next_ : oldest_) = &block;
-    newest_ = &block;
+  void link(Storage& storage) {
+    storage.previous_ = newest_;
+    (newest_ ? newest_->next_ : oldest_) = &storage;
+    newest_ = &storage;
   }
 
-  void unlink(Storage& block) {
-    (block.previous_ ? block.previous_->next_ : oldest_) = block.next_;
-    (block.next_ ? block.next_->previous_ : newest_) = block.previous_;
+  void unlink(Storage& storage) {
+    (storage.previous_ ? storage.previous_->next_ : oldest_) = storage.next_;
+    (storage.next_ ? storage.next_->previous_ : newest_) = storage.previous_;
   }
 
   std::mutex mutex_;
-  std::map<std::pair<void*, int64_t>, std::vector<void*>> cache_;  // (stream, capacity) -> free blocks
+  Device device_;
+  Segments segments_;
   int64_t allocated_ = 0, peak_ = 0, reserved_ = 0;
+  int64_t highest_ = 0;  // allocated_ ever
+  int64_t limit_ = INT64_MAX;
+  int64_t next_fake_address_ = kFirstFakeAddress;
   Storage* oldest_ = nullptr;
   Storage* newest_ = nullptr;
 };
 
 namespace {
-int64_t held_bytes = 0;
+
+std::atomic<int64_t> held_bytes{0};
+
+std::recursive_mutex listeners_mutex;  // a listener may itself drop tensors
 std::vector<memory::Listener*> listeners;
+std::atomic<bool> is_heard{false};
+
+void tell(void (memory::Listener::*event)(const Storage&), const Storage& storage) {
+  if (!is_heard) return;
+  std::lock_guard lock(listeners_mutex);
+  for (memory::Listener* listener : listeners) (listener->*event)(storage);
+}
+
 }  // namespace
 
-Storage::Storage(int64_t bytes, Device device)
+Storage::Storage(int64_t bytes, Device device, Kind kind)
     : bytes_(bytes),
       device_(device),
       stream_(device.is_cuda() ? cuda::current_stream(device.index) : Stream{}),
+      kind_(kind),
       op_(current_op()) {
   if (bytes_ == 0) return;
   Allocator::of(device_).allocate(*this);
-  held_bytes += bytes_;
-  if (detail::observers) count_allocation(bytes_, held_bytes);
-  for (memory::Listener* listener : listeners) listener->allocated(*this);
+  const int64_t held = held_bytes += bytes_;
+  try {
+    if (detail::observers) count_allocation(bytes_, held);
+    tell(&memory::Listener::allocated, *this);
+  } catch (...) {
+    held_bytes -= bytes_;
+    Allocator::of(device_).release(*this);
+    throw;
+  }
 }
 
 Storage::Storage(void* data, Device device, std::function<void()> release)
@@ -189,24 +323,53 @@ Storage::Storage(void* data, Device device, std::function<void()> release)
 
 Storage::~Storage() {
   if (release_) {
+    if (!uses_.empty()) Allocator::of(device_).release_wrapped(*this);
     release_();
   } else if (data_) {
-    for (memory::Listener* listener : listeners) listener->freed(*this);
+    tell(&memory::Listener::freed, *this);
     Allocator::of(device_).release(*this);
     held_bytes -= bytes_;
   }
 }
 
+void Storage::note_use(Stream stream) { Allocator::of(device_).note_use(*this, stream); }
+
 namespace memory {
+
 int64_t held() { return held_bytes; }
 int64_t allocated(Device device) { return Allocator::of(device).allocated(); }
 int64_t peak(Device device) { return Allocator::of(device).peak(); }
 void reset_peak(Device device) { Allocator::of(device).reset_peak(); }
 int64_t reserved(Device device) { return Allocator::of(device).reserved(); }
-void empty_cache(Device device) { Allocator::of(device).empty_cache(device); }
+int64_t available(Device device) { return Allocator::of(device).available(); }
+void empty_cache(Device device, int64_t keep_bytes) { Allocator::of(device).empty_cache(keep_bytes); }
 std::vector<BlockInfo> snapshot(Device device) { return Allocator::of(device).snapshot(); }
-void add_listener(Listener* listener) { listeners.push_back(listener); }
-void remove_listener(Listener* listener) { std::erase(listeners, listener); }
+void adopt(Stream gone, Device device) noexcept { Allocator::of(device).adopt(gone); }
+
+void set_limit(std::optional<int64_t> bytes, Device device) {
+  RL_CHECK(!bytes || *bytes >= 0, "set_limit", "bytes: expected >= 0 or None, got ", bytes.value_or(0));
+  Allocator::of(device).set_limit(bytes.value_or(INT64_MAX));
+}
+
+void add_listener(Listener* listener) {
+  std::lock_guard lock(listeners_mutex);
+  listeners.push_back(listener);
+  is_heard = true;
+}
+
+void remove_listener(Listener* listener) {
+  std::lock_guard lock(listeners_mutex);
+  std::erase(listeners, listener);
+  is_heard = !listeners.empty();
+}
+
+Pool::~Pool() {
+  Allocator::for_each([this](Allocator& allocator) { allocator.adopt(this); });
+}
+
+PoolScope::PoolScope(const Pool& pool) : outer_(std::exchange(entered_pool, &pool)) {}
+PoolScope::~PoolScope() { entered_pool = outer_; }
+
 }  // namespace memory
 
 }  // namespace rooflab

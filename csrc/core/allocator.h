@@ -3,17 +3,25 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "core/device.h"
 
 namespace rooflab {
 
+struct Block;
+namespace memory {
+class Pool;
+}
+
 // One block of memory, shared by the tensors that view it.
 class Storage {
  public:
-  // Allocates; throws OutOfMemory.
-  Storage(int64_t bytes, Device device);
-  // Wraps memory of somebody else, which `release` gives back; it is not counted.
+  // Allocates for work on the device's current stream; throws OutOfMemory.
+  enum Kind { kTensor, kScratch };  // scratch is what a kernel works in, and never a tensor's
+  Storage(int64_t bytes, Device device, Kind kind = kTensor);
+  // Wraps memory of somebody else, which `release` gives back; it is not counted. What it is used for after that is
+  // taken to be ordered by the default stream.
   Storage(void* data, Device device, std::function<void()> release);
   ~Storage();
   Storage(const Storage&) = delete;
@@ -23,6 +31,14 @@ class Storage {
   Device device() const { return device_; }
   int64_t bytes() const { return bytes_; }
   const char* op() const { return op_; }
+  bool is_scratch() const { return kind_ == kScratch; }
+  const memory::Pool* pool() const { return pool_; }  // that it was taken from; null for the general cache
+
+  // Notes that work queued on `stream`, one of the block's device, uses it: what the block serves next waits for that.
+  void use(Stream stream) {
+    if (stream.id != stream_.id) [[unlikely]]
+      note_use(stream);
+  }
 
   // How often an op wrote into it after it was made: what is saved for backward must not have changed.
   int64_t version() const { return version_; }
@@ -30,11 +46,17 @@ class Storage {
 
  private:
   friend class Allocator;
+  void note_use(Stream stream);
+
   void* data_ = nullptr;
   int64_t bytes_ = 0;
   int64_t version_ = 0;
   Device device_;
-  Stream stream_;  // reuse of the block is ordered after the work queued here
+  Stream stream_;             // its first user's
+  std::vector<Stream> uses_;  // other ones
+  Block* block_ = nullptr;
+  Kind kind_ = kTensor;
+  const memory::Pool* pool_ = nullptr;
   const char* op_ = "";
   std::function<void()> release_;
   Storage* previous_ = nullptr;  // list of live blocks

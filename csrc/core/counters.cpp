@@ -1,45 +1,102 @@
 #include "core/counters.h"
 
 #include <algorithm>
-#include <vector>
+#include <atomic>
+#include <mutex>
+#include <utility>
 
 #include "core/memory.h"
-#include "core/range.h"
 
 namespace rooflab {
 namespace detail {
-int observers = 0;
+std::atomic<int> observers = 0;
 }
+
+// What this file alone does to a counter.
+struct CounterAccess {
+  static Counter::Results& results(Counter& counter) { return counter.results_; }
+  static void raise_peak(Counter& counter, int64_t held_now) {
+    counter.results_.peak_bytes = std::max(counter.results_.peak_bytes, held_now - counter.held_at_start_);
+  }
+};
 
 namespace {
 
+std::mutex mutex;  // of all below: ops run in several threads
 std::vector<Counter*> counters;
 std::vector<LaunchListener*> listeners;
-int64_t launches = 0;
+int captures = 0;
+std::atomic<int64_t> launches{0};
 
-void update_observers() { detail::observers = static_cast<int>(counters.size() + listeners.size()); }
+thread_local CaptureLog* captured = nullptr;
 
-// Applies `add` to the counter's totals, to the op's and to those of every open range.
+void update_observers() { detail::observers = static_cast<int>(counters.size() + listeners.size()) + captures; }
+
+// Applies `add` to the totals of every counter, to the op's and to those of every open range.
 template <class Add>
-void add_to(Counter& counter, const char* op, const std::string& range, Add add) {
-  add(counter.total);
-  if (*op) add(counter.by_op[op]);
-  for (size_t end = range.find('/'); !range.empty(); end = range.find('/', end + 1)) {
-    add(counter.by_range[range.substr(0, end)]);
-    if (end == range.npos) break;
+void add_to_counters(const std::string& op, const std::string& range, Add add) {
+  for (Counter* counter : counters) {
+    Counter::Results& results = CounterAccess::results(*counter);
+    add(results.total);
+    if (!op.empty()) add(results.by_op[op]);
+    for (size_t end = range.find('/'); !range.empty(); end = range.find('/', end + 1)) {
+      add(results.by_range[range.substr(0, end)]);
+      if (end == range.npos) break;
+    }
   }
+}
+
+void add_call(const CapturedCall& call) {
+  add_to_counters(call.op, call.range, [&](Counts& counts) {
+    counts.ops += call.is_op;
+    counts.macs += call.cost.macs;
+    counts.flops += call.cost.flops;
+    counts.bytes_read += call.cost.bytes_read;
+    counts.bytes_written += call.cost.bytes_written;
+  });
+}
+
+void add_launch(const LaunchRecord& launch, int host_calls) {
+  add_to_counters(launch.op, launch.range, [&](Counts& counts) {
+    counts.launches += launch.kernels;
+    counts.host_calls += host_calls;
+  });
+}
+
+void tell_before(const LaunchRecord& launch) {
+  std::lock_guard lock(mutex);
+  for (LaunchListener* listener : listeners) listener->before(launch);
+}
+
+void tell_after(const LaunchRecord& launch, bool done) {
+  std::lock_guard lock(mutex);
+  for (LaunchListener* listener : listeners) listener->after(launch, done);
+}
+
+void tell_listeners(const LaunchRecord& launch, const std::function<void()>& submit) {
+  tell_before(launch);
+  try {
+    submit();
+  } catch (...) {
+    tell_after(launch, false);
+    throw;
+  }
+  tell_after(launch, true);
 }
 
 }  // namespace
 
 Counter::~Counter() { stop(); }
 
+Counter::Results Counter::results() const {
+  std::lock_guard lock(mutex);
+  return results_;
+}
+
 void Counter::start() {
+  std::lock_guard lock(mutex);
   if (running_) return;
-  total = {};
-  by_op.clear();
-  by_range.clear();
-  peak_bytes = 0;
+  results_ = {};
   held_at_start_ = memory::held();
   running_ = true;
   counters.push_back(this);
@@ -47,6 +104,7 @@ void Counter::start() {
 }
 
 void Counter::stop() {
+  std::lock_guard lock(mutex);
   if (!running_) return;
   running_ = false;
   std::erase(counters, this);
@@ -54,46 +112,110 @@ void Counter::stop() {
 }
 
 void add_listener(LaunchListener* listener) {
+  std::lock_guard lock(mutex);
   listeners.push_back(listener);
   update_observers();
 }
 
 void remove_listener(LaunchListener* listener) {
+  std::lock_guard lock(mutex);
   std::erase(listeners, listener);
   update_observers();
 }
 
-LaunchRecord detail::begin_launch(const char* op, const char* kernel, Device device, Stream stream, const Cost& cost) {
-  LaunchRecord record{op, kernel, device, stream, cost, current_range(), ++launches};
-  for (LaunchListener* listener : listeners) listener->before(record);
+void count_call(const OpScope& scope) {
+  const CapturedCall call{scope.op(), current_range(), scope.counts_as_op(), scope.work()};
+  if (captured) {
+    captured->calls.push_back(call);
+    return;
+  }
+  std::lock_guard lock(mutex);
+  add_call(call);
+}
+
+CaptureLog* capture_log() { return captured; }
+
+CaptureLog* set_capture_log(CaptureLog* log) {
+  std::lock_guard lock(mutex);
+  captures += (log != nullptr) - (captured != nullptr);
+  update_observers();
+  return std::exchange(captured, log);
+}
+
+LaunchRecord detail::begin_launch(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream,
+                                  int kernels, int host_calls) {
+  const OpScope* call = OpScope::current();
+  LaunchRecord record{.kind = kind,
+                      .op = current_op(),
+                      .kernel = kernel,
+                      .device = device,
+                      .stream = stream,
+                      .kernels = kernels,
+                      .cost = call ? call->work() : Cost{},
+                      .call = call ? call->id() : 0,
+                      .range = current_range(),
+                      .id = ++launches,
+                      .host_calls = host_calls,
+                      .replayed = nullptr};
+  if (!captured) tell_before(record);
   return record;
 }
 
 void detail::end_launch(const LaunchRecord& record, bool done) {
-  for (LaunchListener* listener : listeners) listener->after(record, done);
-  if (!done) return;
-  for (Counter* counter : counters)
-    add_to(*counter, record.op, record.range, [&](Counts& counts) {
-      ++counts.launches;
-      ++counts.host_calls;
-      counts.macs += record.cost.macs;
-      counts.flops += record.cost.flops;
-      counts.bytes_read += record.cost.bytes_read;
-      counts.bytes_written += record.cost.bytes_written;
-    });
+  if (captured) {
+    if (done) captured->launches->push_back(record);
+    return;
+  }
+  tell_after(record, done);
+  std::lock_guard lock(mutex);
+  if (done) add_launch(record, record.host_calls);
+}
+
+void replay(const CaptureLog& log, Stream stream, const std::function<void()>& submit) {
+  if (log.device.is_cpu()) {
+    for (size_t i = 0; i < log.cpu_work.size(); ++i) {
+      LaunchRecord record = (*log.launches)[i];
+      record.id = ++launches;
+      tell_listeners(record, log.cpu_work[i]);
+      std::lock_guard lock(mutex);
+      add_launch(record, 0);
+    }
+  } else {
+    tell_listeners({.kind = LaunchRecord::kReplay,
+                    .op = "graph",
+                    .kernel = "graph",
+                    .device = log.device,
+                    .stream = stream,
+                    .kernels = 0,
+                    .cost = {},
+                    .call = 0,
+                    .range = current_range(),
+                    .id = ++launches,
+                    .host_calls = 1,
+                    .replayed = log.launches},
+                   submit);
+  }
+  std::lock_guard lock(mutex);
+  add_to_counters("graph", current_range(), [](Counts& counts) { ++counts.host_calls; });
+  if (!log.device.is_cpu())
+    for (const LaunchRecord& launch : *log.launches) add_launch(launch, 0);
+  for (const CapturedCall& call : log.calls) add_call(call);
 }
 
 void count_allocation(int64_t bytes, int64_t held_now) {
-  for (Counter* counter : counters) {
-    add_to(*counter, current_op(), current_range(), [&](Counts& counts) {
-      ++counts.allocations;
-      counts.bytes_allocated += bytes;
-    });
-    counter->peak_bytes = std::max(counter->peak_bytes, held_now - counter->held_at_start_);
-  }
+  std::lock_guard lock(mutex);
+  add_to_counters(current_op(), current_range(), [&](Counts& counts) {
+    ++counts.allocations;
+    counts.bytes_allocated += bytes;
+  });
+  for (Counter* counter : counters) CounterAccess::raise_peak(*counter, held_now);
 }
 
+void lock_counters() { mutex.lock(); }
+void unlock_counters() { mutex.unlock(); }
+
 void notify_range(bool opened) {
+  std::lock_guard lock(mutex);
   for (LaunchListener* listener : listeners) listener->range(opened, current_range());
 }
 

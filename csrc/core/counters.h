@@ -1,34 +1,35 @@
-// Exact counts of what the runtime does, the same on every run and device. Grades rest on these; clocks only inform.
+// Exact counts of what the runtime does. Launches, ops, host calls and allocations are events, counted as they happen;
+// MACs, FLOPs and compulsory bytes are declared by each op and checked against its spec. Grades rest on these; clocks
+// only inform.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "core/cost.h"
 #include "core/device.h"
+#include "core/range.h"
 
 namespace rooflab {
 
-// What one kernel has to do. FLOPs include 2 for each MAC; bytes are compulsory: each input once, each output once.
-struct Cost {
-  int64_t macs = 0;
-  int64_t flops = 0;
-  int64_t bytes_read = 0;
-  int64_t bytes_written = 0;
-};
-
 struct Counts {
-  int64_t launches = 0;    // backend kernel calls
-  int64_t host_calls = 0;  // submissions from host to device
+  int64_t ops = 0;         // calls of ops, the same on every device; what an op calls inside is part of it
+  int64_t launches = 0;    // kernels that ran
+  int64_t host_calls = 0;  // submissions to the device: launches, fills, copies, replays of graphs
   int64_t macs = 0;
   int64_t flops = 0;
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
-  int64_t allocations = 0;      // tensors given memory
+  int64_t allocations = 0;      // blocks of memory that tensors and scratch were given
   int64_t bytes_allocated = 0;  // their sizes, added up
 };
 
-// Counts everything between start() and stop(). Counters nest.
+// Counts everything between start() and stop(), of all threads. Counters nest.
 class Counter {
  public:
   Counter() = default;
@@ -39,29 +40,39 @@ class Counter {
   void start();
   void stop();
 
-  Counts total;
-  std::map<std::string, Counts> by_op;
-  std::map<std::string, Counts> by_range;  // keys are paths, "mlp" and "mlp/gate"; a path includes what is under it
-  int64_t peak_bytes = 0;                  // highest memory in tensors, above what was held at start()
+  struct Results {
+    Counts total;
+    std::map<std::string, Counts> by_op;
+    std::map<std::string, Counts> by_range;  // keys are paths, "mlp" and "mlp/gate"; a path includes what is under it
+    int64_t peak_bytes = 0;                  // highest memory held, above what was held at start()
+  };
+  Results results() const;  // so far; other threads may go on counting
 
  private:
-  friend void count_allocation(int64_t bytes, int64_t held_now);
+  friend struct CounterAccess;
+  Results results_;
   int64_t held_at_start_ = 0;
   bool running_ = false;
 };
 
-// One kernel call as the observers see it.
+// One submission to a device, as the observers see it.
 struct LaunchRecord {
+  enum Kind : uint8_t { kKernel, kFill, kCopy, kReplay };
+  Kind kind;
   const char* op;      // "softmax"
-  const char* kernel;  // "softmax_cpu_v2_one_pass"
+  const char* kernel;  // the rung: "softmax_cuda_v2_one_pass"
   Device device;
   Stream stream;
-  Cost cost;
-  std::string range;  // current_range() at the call
-  int64_t id;         // number of the launch in this process, from 1
+  int kernels;         // that run: 1, more where a vendor's library starts several; 0 for fills and copies
+  Cost cost;           // of the whole call that this belongs to
+  int64_t call;        // number of that call in this process
+  std::string range;   // current_range() at the submission
+  int64_t id;          // number of the submission in this process, from 1
+  int host_calls = 1;  // submissions that this stands for: more than one where a vendor's library makes several
+  std::shared_ptr<const std::vector<LaunchRecord>> replayed;  // kReplay: what was captured, in order
 };
 
-// Hears of launches and ranges while it is added; the profiler is one. Must not throw.
+// Hears of submissions and ranges while it is added; the profiler is one. Must not throw.
 struct LaunchListener {
   virtual ~LaunchListener() = default;
   virtual void before(const LaunchRecord& launch) = 0;
@@ -71,20 +82,40 @@ struct LaunchListener {
 void add_listener(LaunchListener* listener);
 void remove_listener(LaunchListener* listener);
 
+// The calls that a graph captured instead of running them. They are counted at every replay.
+struct CapturedCall {
+  std::string op, range;
+  bool is_op;
+  Cost cost;
+};
+struct CaptureLog {
+  Device device;
+  std::shared_ptr<std::vector<LaunchRecord>> launches = std::make_shared<std::vector<LaunchRecord>>();
+  std::vector<CapturedCall> calls;
+  std::vector<std::function<void()>> cpu_work;  // on the CPU: what each launch runs
+};
+CaptureLog* capture_log();                     // that this thread's calls go into; null when they run
+CaptureLog* set_capture_log(CaptureLog* log);  // what it was
+
+// Runs what was captured once more and counts it: one host call. `submit` does it on a GPU.
+void replay(const CaptureLog& log, Stream stream, const std::function<void()>& submit);
+
 namespace detail {
-extern int observers;  // running counters and listeners
-LaunchRecord begin_launch(const char* op, const char* kernel, Device device, Stream stream, const Cost& cost);
+extern std::atomic<int> observers;  // running counters and listeners, and captures
+LaunchRecord begin_launch(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream, int kernels,
+                          int host_calls);
 void end_launch(const LaunchRecord& launch, bool done);
 }  // namespace detail
 
-// Submits one kernel and counts it. Costs one branch when nobody listens.
+// Submits something and counts it. Costs one branch when nobody listens.
 template <class Submit>
-void launch(const char* op, const char* kernel, Device device, Stream stream, const Cost& cost, Submit&& submit) {
-  if (detail::observers == 0) [[likely]] {
+void observe(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream, int kernels, Submit&& submit,
+             int host_calls = 1) {
+  if (detail::observers.load(std::memory_order_relaxed) == 0) [[likely]] {
     submit();
     return;
   }
-  const LaunchRecord record = detail::begin_launch(op, kernel, device, stream, cost);
+  const LaunchRecord record = detail::begin_launch(kind, kernel, device, stream, kernels, host_calls);
   try {
     submit();
   } catch (...) {
@@ -94,8 +125,13 @@ void launch(const char* op, const char* kernel, Device device, Stream stream, co
   detail::end_launch(record, true);
 }
 
-// Called by the allocator for each tensor that gets memory, with what all tensors then hold.
+// Called by an op that is done.
+void count_call(const OpScope& call);
+// Called by the allocator for each block that is given out, with what is then held in all.
 void count_allocation(int64_t bytes, int64_t held_now);
+// Around a fork, so that the child does not find them locked by a thread that it does not have.
+void lock_counters();
+void unlock_counters();
 // Called when a range opens or closes.
 void notify_range(bool opened);
 

@@ -33,14 +33,6 @@ inline void cuda_check(cudaError_t status, const char* call, const char* file, i
       message(call, " failed at ", file, ":", line, ": ", cudaGetErrorString(status), cuda_aftermath(status)));
 }
 
-// Call after a launch: <<<...>>> itself returns nothing.
-inline void cuda_check_launch(const char* op, cudaError_t status = cudaPeekAtLastError()) {
-  if (status == cudaSuccess) [[likely]]
-    return;
-  cudaGetLastError();
-  throw CudaError(message("[", op, "] launch failed: ", cudaGetErrorString(status), cuda_aftermath(status)));
-}
-
 }  // namespace rooflab
 
 #define RL_CUDA_CHECK(call) ::rooflab::cuda_check((call), #call, __FILE_NAME__, __LINE__)

@@ -123,8 +123,11 @@ void Kernel::launch(const LaunchShape& shape, void** arguments, int device, cons
     if (known.device == device) loaded = &known;
   if (!loaded) loaded = &loaded_.emplace_back(module_->load(symbol_, device));
   const Stream stream = current_stream(device);
-  rooflab::launch("custom", name_.c_str(), {Device::Type::kCuda, static_cast<int8_t>(device)}, stream, cost,
-                  [&] { launch_kernel(*loaded, name_.c_str(), shape, arguments, stream); });
+  OpScope call("custom");
+  call.begin(cost);
+  observe(LaunchRecord::kKernel, name_.c_str(), {Device::Type::kCuda, static_cast<int8_t>(device)}, stream, 1,
+          [&] { launch_kernel(*loaded, name_.c_str(), shape, arguments, stream); });
+  call.done();
 }
 
 }  // namespace rooflab::cuda

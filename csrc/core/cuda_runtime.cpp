@@ -1,10 +1,13 @@
 #include "core/cuda_runtime.h"
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "core/cuda_check.cuh"
+#include "core/memory.h"
 
 namespace rooflab::cuda {
 namespace {
@@ -34,7 +37,55 @@ cudaStream_t raw(Stream stream) { return static_cast<cudaStream_t>(stream.handle
 
 std::string version(int number) { return message(number / 1000, ".", number % 1000 / 10); }
 
+dim3 raw(const Dim3& size) {
+  return dim3(static_cast<unsigned>(size.x), static_cast<unsigned>(size.y), static_cast<unsigned>(size.z));
+}
+
+void submit(const void* kernel, const char* name, const LaunchShape& shape, void** arguments, Stream stream) {
+  cudaLaunchAttribute attributes[2]{};
+  cudaLaunchConfig_t config{};
+  config.gridDim = raw(shape.grid);
+  config.blockDim = raw(shape.block);
+  config.dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes);
+  config.stream = raw(stream);
+  config.attrs = attributes;
+  if (shape.cluster > 1) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+    attributes[config.numAttrs++].val.clusterDim = {static_cast<unsigned>(shape.cluster), 1, 1};
+  }
+  if (shape.early) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  // Without attributes the plain call is the quicker one.
+  const cudaError_t status = config.numAttrs ? cudaLaunchKernelExC(&config, kernel, arguments)
+                                             : cudaLaunchKernel(kernel, config.gridDim, config.blockDim, arguments,
+                                                                config.dynamicSmemBytes, config.stream);
+  if (status == cudaSuccess) [[likely]]
+    return;
+  cudaGetLastError();  // a failed launch must not fail the next call too
+  throw CudaError(message("[", name, "] launch failed: ", cudaGetErrorString(status), cuda_aftermath(status)));
+}
+
 thread_local std::vector<Stream> thread_streams;
+
+std::mutex streams_mutex;
+std::map<uint64_t, int>& streams = *new std::map<uint64_t, int>;  // id -> device of those alive; outlives the last one
+
+// Makes `device` the calling thread's for a scope: what ends a tensor may be another library's thread.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    RL_CUDA_CHECK(cudaGetDevice(&before_));
+    set_device(device);
+  }
+  ~OnDevice() { cudaSetDevice(before_); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
 
 }  // namespace
 
@@ -78,7 +129,10 @@ void* allocate(int64_t bytes, int device) {
   check_device(device);
   set_device(device);
   void* data = nullptr;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // a graph captures no allocation, so none can break it
+  RL_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
   const cudaError_t status = cudaMalloc(&data, static_cast<size_t>(bytes));
+  cudaThreadExchangeStreamCaptureMode(&mode);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     return nullptr;
@@ -88,8 +142,14 @@ void* allocate(int64_t bytes, int device) {
 }
 
 void release(void* data, int device) {
-  set_device(device);
+  const OnDevice scope(device);
   RL_CUDA_CHECK(cudaFree(data));
+}
+
+int device_of(const void* data) {
+  cudaPointerAttributes attributes;
+  RL_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
+  return std::max(attributes.device, 0);
 }
 
 void copy(void* destination, const void* source, int64_t bytes, int device) {
@@ -122,10 +182,40 @@ Stream create_stream(int device) {
   set_device(device);
   cudaStream_t stream;
   RL_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  return Stream{stream};
+  static uint64_t last_id = 0;
+  std::lock_guard lock(streams_mutex);
+  streams.emplace(++last_id, device);
+  return {stream, last_id};
 }
 
-void destroy_stream(Stream stream) { cudaStreamDestroy(raw(stream)); }
+// The allocator may make it wait for another stream until it is no longer alive, hence the second synchronisation; and
+// use it until adopt() has had the allocator's lock.
+void destroy_stream(Stream stream) noexcept {
+  cudaStreamSynchronize(raw(stream));
+  int device = -1;
+  {
+    std::lock_guard lock(streams_mutex);
+    const auto found = streams.find(stream.id);
+    if (found == streams.end()) return;
+    device = found->second;
+    streams.erase(found);
+  }
+  cudaStreamSynchronize(raw(stream));
+  memory::adopt(stream, {Device::Type::kCuda, static_cast<int8_t>(device)});
+  cudaStreamDestroy(raw(stream));
+}
+
+bool is_alive(Stream stream) {
+  if (stream.id == 0 || stream.id == Stream::kForeign) return true;
+  std::lock_guard lock(streams_mutex);
+  return streams.contains(stream.id);
+}
+
+bool is_capturing(Stream stream) {
+  cudaStreamCaptureStatus status;
+  RL_CUDA_CHECK(cudaStreamIsCapturing(raw(stream), &status));
+  return status != cudaStreamCaptureStatusNone;
+}
 
 void synchronize(int device) {
   check_device(device);
@@ -135,8 +225,20 @@ void synchronize(int device) {
 
 void synchronize(Stream stream) { RL_CUDA_CHECK(cudaStreamSynchronize(raw(stream))); }
 
-Event::Event() {
-  if (!is_available()) throw CudaError(probe().why);
+void wait(Stream waiter, Stream other, int device) {
+  if (waiter.handle == other.handle) return;
+  const OnDevice scope(device);
+  cudaEvent_t event;
+  RL_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  cudaError_t status = cudaEventRecord(event, raw(other));
+  if (status == cudaSuccess) status = cudaStreamWaitEvent(raw(waiter), event, 0);
+  cudaEventDestroy(event);  // takes effect once it is over
+  cuda_check(status, "cudaStreamWaitEvent", __FILE_NAME__, __LINE__);
+}
+
+Event::Event(int device) : device_(device) {
+  check_device(device);
+  const OnDevice scope(device);
   cudaEvent_t event;
   RL_CUDA_CHECK(cudaEventCreate(&event));
   handle_ = event;
@@ -146,7 +248,10 @@ Event::~Event() {
   if (handle_) cudaEventDestroy(static_cast<cudaEvent_t>(handle_));
 }
 
-void Event::record(Stream stream) { RL_CUDA_CHECK(cudaEventRecord(static_cast<cudaEvent_t>(handle_), raw(stream))); }
+void Event::record(Stream stream) {
+  const OnDevice scope(device_);  // whose default stream it is
+  RL_CUDA_CHECK(cudaEventRecord(static_cast<cudaEvent_t>(handle_), raw(stream)));
+}
 
 void Event::synchronize() const { RL_CUDA_CHECK(cudaEventSynchronize(static_cast<cudaEvent_t>(handle_))); }
 
@@ -156,6 +261,87 @@ double Event::elapsed_ms(const Event& later) const {
   RL_CUDA_CHECK(
       cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(handle_), static_cast<cudaEvent_t>(later.handle_)));
   return milliseconds;
+}
+
+void launch(const void* kernel, const char* name, const LaunchShape& shape, void** arguments, Stream stream) {
+  constexpr int64_t kWithoutAsking = 48 * 1024;
+  if (shape.shared_bytes > kWithoutAsking)
+    RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(shape.shared_bytes)));
+  submit(kernel, name, shape, arguments, stream);
+}
+
+void fill(void* data, int byte, int64_t bytes, Stream stream) {
+  RL_CUDA_CHECK(cudaMemsetAsync(data, byte, static_cast<size_t>(bytes), raw(stream)));
+}
+
+void copy_on_device(void* destination, const void* source, int64_t bytes, Stream stream) {
+  RL_CUDA_CHECK(
+      cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, raw(stream)));
+}
+
+// Relaxed, so that a kernel's code may be loaded and memory taken while a stream is captured.
+void begin_capture(Stream stream) { RL_CUDA_CHECK(cudaStreamBeginCapture(raw(stream), cudaStreamCaptureModeRelaxed)); }
+
+namespace {
+
+cudaGraph_t finish_capture(Stream stream) {
+  cudaGraph_t graph;
+  RL_CUDA_CHECK(cudaStreamEndCapture(raw(stream), &graph));
+  return graph;
+}
+
+}  // namespace
+
+void* end_capture(Stream stream) {
+  const cudaGraph_t graph = finish_capture(stream);
+  cudaGraphExec_t executable;
+  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphDestroy(graph);
+  cuda_check(status, "cudaGraphInstantiate", __FILE_NAME__, __LINE__);
+  return executable;
+}
+
+void abandon_capture(Stream stream) {
+  cudaGraph_t broken = nullptr;
+  cudaStreamEndCapture(raw(stream), &broken);
+  if (broken) cudaGraphDestroy(broken);
+  cudaGetLastError();  // a capture that an error ended says so once more
+}
+
+void launch_graph(void* graph, int device, Stream stream) {
+  set_device(device);
+  RL_CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), raw(stream)));
+}
+
+void destroy_graph(void* graph) {
+  if (graph) cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
+}
+
+Submissions count_submissions(int device, const std::function<void(Stream)>& submit) {
+  const Stream stream = create_stream(device);
+  begin_capture(stream);
+  try {
+    submit(stream);
+  } catch (...) {
+    abandon_capture(stream);
+    destroy_stream(stream);
+    throw;
+  }
+  const cudaGraph_t graph = finish_capture(stream);
+  size_t count = 0;
+  RL_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  RL_CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &count));
+  Submissions found;
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type;
+    RL_CUDA_CHECK(cudaGraphNodeGetType(node, &type));
+    ++(type == cudaGraphNodeTypeKernel ? found.kernels : found.others);
+  }
+  RL_CUDA_CHECK(cudaGraphDestroy(graph));
+  destroy_stream(stream);
+  return found;
 }
 
 void* load_library(const std::string& image, int device) {
@@ -199,19 +385,13 @@ void launch_kernel(const LoadedKernel& kernel, const char* name, const LaunchSha
   if (x * y * z > kernel.max_threads)
     refuse(x * y * z, " threads a block, where this kernel, with ", kernel.registers,
            " registers a thread, can have at most ", kernel.max_threads);
-  if (shape.grid[0] > INT32_MAX || shape.grid[1] > 65535 || shape.grid[2] > 65535)
-    refuse("a grid of ", shape.grid[0], " x ", shape.grid[1], " x ", shape.grid[2],
+  if (shape.grid.x > INT32_MAX || shape.grid.y > 65535 || shape.grid.z > 65535)
+    refuse("a grid of ", shape.grid.x, " x ", shape.grid.y, " x ", shape.grid.z,
            " blocks, where at most 2147483647 x 65535 x 65535 are possible");
   if (shape.shared_bytes > kernel.shared_bytes_limit - kernel.static_shared_bytes)
     refuse(shape.shared_bytes, " bytes of dynamic and ", kernel.static_shared_bytes,
            " of static shared memory a block, where this GPU has ", kernel.shared_bytes_limit);
-  cudaLaunchConfig_t config{};
-  config.gridDim = {static_cast<unsigned>(shape.grid[0]), static_cast<unsigned>(shape.grid[1]),
-                    static_cast<unsigned>(shape.grid[2])};
-  config.blockDim = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
-  config.dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes);
-  config.stream = raw(stream);
-  cuda_check_launch(name, cudaLaunchKernelExC(&config, kernel.handle, arguments));
+  submit(kernel.handle, name, shape, arguments, stream);
 }
 
 }  // namespace rooflab::cuda

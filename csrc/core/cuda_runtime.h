@@ -2,13 +2,14 @@
 // no_cuda.cpp in builds without it: there is_available() is false and every other call raises one sentence.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "core/device.h"
+#include "core/launch_shape.h"
 
 namespace rooflab::cuda {
 
@@ -31,8 +32,9 @@ const Properties& properties(int device);
 // The device of the calling thread is `device` from here on.
 void set_device(int device);
 
-void* allocate(int64_t bytes, int device);  // null when the device has no room
+void* allocate(int64_t bytes, int device);  // null when the device has no room; leaves captures of this thread whole
 void release(void* data, int device);
+int device_of(const void* data);  // the GPU whose memory it is; 0 for what is no GPU's
 // Copies and waits until done, so that pageable host memory may go away.
 void copy(void* destination, const void* source, int64_t bytes, int device);
 int64_t free_memory(int device);
@@ -40,21 +42,27 @@ int64_t free_memory(int device);
 Stream current_stream(int device);
 void set_current_stream(int device, Stream stream);
 Stream create_stream(int device);
-void destroy_stream(Stream stream);
+void destroy_stream(Stream stream) noexcept;  // waits for its work; memory kept for it goes to the default stream
+bool is_alive(Stream stream);                 // until it is destroyed; always of the default stream and of foreign ones
+bool is_capturing(Stream stream);
 void synchronize(int device);
 void synchronize(Stream stream);
+// What `waiter` is given from here on runs after what `other` was given so far; both are streams of the device.
+void wait(Stream waiter, Stream other, int device);
 
-// A point in a stream's time.
+// A point in the time of a stream of `device`.
 class Event {
  public:
-  Event();
+  explicit Event(int device);
   ~Event();
-  Event(Event&& other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
+  Event(Event&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)), device_(other.device_) {}
   Event& operator=(Event&& other) noexcept {
     std::swap(handle_, other.handle_);
+    std::swap(device_, other.device_);
     return *this;
   }
 
+  int device() const { return device_; }
   void record(Stream stream);
   void synchronize() const;
   // Milliseconds from this event to `later`; both must have been recorded. Waits for `later`.
@@ -62,7 +70,23 @@ class Event {
 
  private:
   void* handle_ = nullptr;
+  int device_;
 };
+
+// What core/queue.h starts: a __global__ function of this binary, and bytes set or copied in the order of the stream.
+void launch(const void* kernel, const char* name, const LaunchShape& shape, void** arguments, Stream stream);
+void fill(void* data, int byte, int64_t bytes, Stream stream);
+void copy_on_device(void* destination, const void* source, int64_t bytes, Stream stream);
+
+// What `submit` puts into the stream it is given; none of it runs.
+Submissions count_submissions(int device, const std::function<void(Stream)>& submit);
+
+// Graphs: what is submitted to `stream` between the first two is recorded and not run. Handles are cudaGraphExec_t.
+void begin_capture(Stream stream);
+void* end_capture(Stream stream);
+void abandon_capture(Stream stream);
+void launch_graph(void* graph, int device, Stream stream);
+void destroy_graph(void* graph);  // null is ignored
 
 // One launch of a kernel that does nothing, for measuring what a launch costs.
 void launch_empty(Stream stream);
@@ -81,10 +105,6 @@ struct LoadedKernel {
 };
 LoadedKernel load_kernel(void* library, const std::string& symbol, int device);
 
-struct LaunchShape {
-  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
-  int64_t shared_bytes = 0;  // dynamic
-};
 // Throws CudaError, with the reason in words, when the GPU cannot run the shape. `name` is for messages.
 void launch_kernel(const LoadedKernel& kernel, const char* name, const LaunchShape& shape, void** arguments,
                    Stream stream);

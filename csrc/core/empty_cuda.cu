@@ -1,4 +1,3 @@
-#include "core/cuda_check.cuh"
 #include "core/cuda_runtime.h"
 
 namespace rooflab::cuda {
@@ -6,8 +5,7 @@ namespace rooflab::cuda {
 __global__ void empty_kernel() {}
 
 void launch_empty(Stream stream) {
-  empty_kernel<<<1, 32, 0, static_cast<cudaStream_t>(stream.handle)>>>();
-  cuda_check_launch("empty");
+  launch(reinterpret_cast<const void*>(empty_kernel), "empty", {1, 32}, nullptr, stream);
 }
 
 }  // namespace rooflab::cuda

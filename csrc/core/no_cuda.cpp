@@ -18,19 +18,32 @@ const Properties& properties(int) { refuse(); }
 void set_device(int) { refuse(); }
 void* allocate(int64_t, int) { refuse(); }
 void release(void*, int) {}
+int device_of(const void*) { refuse(); }
 void copy(void*, const void*, int64_t, int) { refuse(); }
 int64_t free_memory(int) { refuse(); }
 Stream current_stream(int) { return {}; }
 void set_current_stream(int, Stream) { refuse(); }
 Stream create_stream(int) { refuse(); }
-void destroy_stream(Stream) {}
+void destroy_stream(Stream) noexcept {}
+bool is_alive(Stream) { return true; }
+bool is_capturing(Stream) { refuse(); }
 void synchronize(int) { refuse(); }
 void synchronize(Stream) { refuse(); }
-Event::Event() { refuse(); }
+void wait(Stream, Stream, int) { refuse(); }
+Event::Event(int device) : device_(device) { refuse(); }
 Event::~Event() = default;
 void Event::record(Stream) { refuse(); }
 void Event::synchronize() const { refuse(); }
 double Event::elapsed_ms(const Event&) const { refuse(); }
+void launch(const void*, const char*, const LaunchShape&, void**, Stream) { refuse(); }
+void fill(void*, int, int64_t, Stream) { refuse(); }
+void copy_on_device(void*, const void*, int64_t, Stream) { refuse(); }
+Submissions count_submissions(int, const std::function<void(Stream)>&) { refuse(); }
+void begin_capture(Stream) { refuse(); }
+void* end_capture(Stream) { refuse(); }
+void abandon_capture(Stream) {}
+void launch_graph(void*, int, Stream) { refuse(); }
+void destroy_graph(void*) {}
 void launch_empty(Stream) { refuse(); }
 void* load_library(const std::string&, int) { refuse(); }
 void unload_library(void*) {}

@@ -1,5 +1,6 @@
 #include "core/range.h"
 
+#include <atomic>
 #include <vector>
 
 #include "core/counters.h"
@@ -8,15 +9,31 @@
 namespace rooflab {
 namespace {
 
-thread_local const char* op_name = "";
+thread_local OpScope* innermost = nullptr;
+std::atomic<int64_t> calls{0};
 thread_local std::string range_path;
 thread_local std::vector<size_t> range_starts;  // length of the path before each open range
 
 }  // namespace
 
-const char* current_op() { return op_name; }
-OpScope::OpScope(const char* op) : previous_(op_name) { op_name = op; }
-OpScope::~OpScope() { op_name = previous_; }
+OpScope::OpScope(const char* op, Kind kind)
+    : op_(op), kind_(kind), id_(calls.fetch_add(1, std::memory_order_relaxed) + 1), outer_(innermost) {
+  innermost = this;
+}
+OpScope::~OpScope() { innermost = outer_; }
+OpScope* OpScope::current() { return innermost; }
+
+bool OpScope::counts_as_op() const {
+  for (const OpScope* scope = outer_; scope; scope = scope->outer_)
+    if (scope->kind_ == kOp) return false;
+  return kind_ == kOp;
+}
+
+void OpScope::done() const {
+  if (detail::observers) count_call(*this);
+}
+
+const char* current_op() { return innermost ? innermost->op() : ""; }
 
 const std::string& current_range() { return range_path; }
 

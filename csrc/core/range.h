@@ -1,25 +1,46 @@
-// Names for what is running: the op, for allocation and errors; the user's ranges, for counters and profiles.
+// Names for what is running: the op, for counts, allocations and errors; the user's ranges, for counters and profiles.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "core/cost.h"
+
 namespace rooflab {
 
-// The op that is running in this thread; "" outside any. Names must be literals.
-const char* current_op();
-
-// Names the op while it lives. The first line of every public op.
+// One call of an op in this thread, from the first line of the op to its end. Names must be literals. Scopes nest: what
+// an op calls inside belongs to it and is no op of its own in the counts.
 class OpScope {
  public:
-  explicit OpScope(const char* op);
+  enum Kind {
+    kOp,
+    kName,  // names what runs inside, such as a transfer or a backward rule, and is not counted as an op
+  };
+  explicit OpScope(const char* op, Kind kind = kOp);
   ~OpScope();
   OpScope(const OpScope&) = delete;
   OpScope& operator=(const OpScope&) = delete;
 
+  // What is submitted from here on is for this work.
+  void begin(const Cost& work) { work_ = work; }
+  // Counts the op and its work. A call that throws never gets here.
+  void done() const;
+
+  const char* op() const { return op_; }
+  const Cost& work() const { return work_; }
+  int64_t id() const { return id_; }  // number of the call in this process, from 1
+  bool counts_as_op() const;          // it is an op, and no op encloses it
+  static OpScope* current();          // the innermost one; null outside every op
+
  private:
-  const char* previous_;
+  const char* op_;
+  Kind kind_;
+  int64_t id_;
+  OpScope* outer_;
+  Cost work_;
 };
+
+const char* current_op();  // of the innermost scope; "" outside every op
 
 // The ranges open in this thread, outermost first, joined by '/'; "" when none is.
 const std::string& current_range();

@@ -115,8 +115,8 @@ Tensor Tensor::slice(int64_t dim, int64_t start, int64_t stop, int64_t step) con
   Shape shape = shape_, strides = strides_;
   start = std::clamp<int64_t>(start < 0 ? start + shape_[d] : start, 0, shape_[d]);
   stop = std::clamp<int64_t>(stop < 0 ? stop + shape_[d] : stop, start, shape_[d]);
-  shape[d] = (stop - start + step - 1) / step;
-  strides[d] *= step;
+  shape[d] = stop > start ? (stop - start - 1) / step + 1 : 0;
+  if (shape[d] > 1) strides[d] *= step;  // of one element alone it would say nothing, and could overflow
   return as_strided(shape, strides, shape[d] ? start * strides_[d] : 0);
 }
 

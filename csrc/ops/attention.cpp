@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "autograd/tape.h"
 #include "core/range.h"
 #include "ops/arithmetic.h"
 #include "ops/attention_operands.h"
@@ -16,13 +15,13 @@ using kernels::AttentionArgs;
 using enum Device::Type;
 using enum ElementwiseOp;
 
-bool not_double(const AttentionArgs& args) { return args.dtype != DType::kFloat64; }
+bool not_double(const AttentionArgs& args, const Target&) { return args.dtype != DType::kFloat64; }
 
 const Ladder<AttentionArgs> kLadder(
     "attention",
     {
         {"v4_split_kv", kCuda, "few queries, many keys: blocks share the keys, then combine; heads of a group together",
-         kernels::attention_cuda_v4_accepts, kernels::attention_cuda_v4_split_kv},
+         kernels::attention_cuda_v4_accepts, kernels::attention_cuda_v4_split_kv, kernels::attention_cuda_v4_footprint},
         {"v3_hopper", kCuda, "TMA feeds wgmma, softmax of one warpgroup under the products of another; sm_90a, 16 bit",
          kernels::attention_cuda_v3_accepts, kernels::attention_cuda_v3_hopper},
         {"v2_tensor_core", kCuda, "flash with mma.sync from a cp.async pipeline; sm_80 and newer, 16 bit",
@@ -32,11 +31,11 @@ const Ladder<AttentionArgs> kLadder(
         {"v0_composed", kCuda, "scores, mask, softmax and weighted sum as ops of their own", nullptr,
          composed<AttentionArgs>},
         {"v3_split_kv", kCpu, "few queries, many keys: threads share the keys, then combine; heads of a group together",
-         kernels::attention_cpu_v3_accepts, kernels::attention_cpu_v3_split_kv},
+         kernels::attention_cpu_v3_accepts, kernels::attention_cpu_v3_split_kv, kernels::attention_cpu_v3_footprint},
         {"v2_flash_simd", kCpu, "flash with SIMD register tiles, all threads; not float64", not_double,
-         kernels::attention_cpu_v2_flash_simd},
+         kernels::attention_cpu_v2_flash_simd, kernels::attention_cpu_v2_footprint},
         {"v1_flash", kCpu, "tiles with online softmax, one thread; not float64", not_double,
-         kernels::attention_cpu_v1_flash},
+         kernels::attention_cpu_v1_flash, kernels::attention_cpu_v1_footprint},
         {"v0_composed", kCpu, "scores, mask, softmax and weighted sum as ops of their own", nullptr,
          composed<AttentionArgs>},
     });
@@ -75,21 +74,28 @@ AttentionResult unfilled_result(const AttentionOperands& operands, bool return_l
   return result;
 }
 
-AttentionResult fused_attention(const AttentionOperands& operands, bool return_lse, std::string_view variant) {
+void run(const Call& call) {
+  const AttentionOperands operands = attention_operands(call);
   AttentionArgs args = operands.args;
-  const Device device = operands.q.device();
+  const Tensor& out = call.outputs[0];
+  args.out = out.data();
+  args.out_strides = attention_strides(out);
+  args.lse = call.outputs.size() > 1 ? call.outputs[1].data<float>() : nullptr;
+  kLadder.run(call, args);
+}
+
+const Op kOp("attention", run);
+
+AttentionResult fused_attention(const AttentionOperands& operands, const AttentionOptions& options, bool return_lse,
+                                std::string_view variant) {
+  const AttentionArgs& args = operands.args;
   AttentionResult result = unfilled_result(operands, return_lse);
-  Tensor partial;
-  if (const int64_t floats = kernels::attention_partial_floats(args))
-    partial = Tensor::empty({floats}, DType::kFloat32, device);
-  args.out = result.out.data();
-  args.lse = return_lse ? result.lse->data<float>() : nullptr;
-  args.partial = partial.data<float>();
   const int64_t pairs = args.batch * args.heads * visible_pairs(args), macs = 2 * pairs * args.head_size;
-  kLadder.run(device, args,
-              Cost{macs, 2 * macs + kSoftmaxFlops * pairs, attention_bytes(operands),
-                   result.out.nbytes() + (return_lse ? result.lse->nbytes() : 0)},
-              variant);
+  Tensors outputs{result.out};
+  if (return_lse) outputs.push_back(*result.lse);
+  const Cost cost{macs, 2 * macs + kSoftmaxFlops * pairs, compulsory_bytes(operands.tensors()),
+                  result.out.nbytes() + (return_lse ? result.lse->nbytes() : 0)};
+  submit({&kOp, operands.tensors(), outputs, attention_attributes(options), cost, std::string(variant)});
   return result;
 }
 
@@ -117,7 +123,8 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
   const bool records = autograd::recording(q, k, v, mask) && (is_empty || !composes);
   AttentionResult result = is_empty   ? empty_attention(operands, return_lse || records)
                            : composes ? composed_attention(operands, return_lse)
-                                      : fused_attention(operands, return_lse || records, variant);
+                                      : fused_attention(operands, options, return_lse || records, variant);
+  if (is_empty || composes) scope.done();  // its parts have counted their work
   if (q.ndim() == 3) {
     result.out = squeeze(result.out, 0);
     if (result.lse) result.lse = result.lse->squeeze(0);

@@ -7,7 +7,6 @@
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
 #include "ops/attention_operands.h"
-#include "ops/compulsory_bytes.h"
 #include "ops/variant.h"
 
 namespace rooflab {
@@ -17,23 +16,26 @@ using kernels::AttentionBackwardArgs;
 using enum Device::Type;
 using enum ElementwiseOp;
 
-bool not_double(const AttentionBackwardArgs& args) { return args.forward.dtype != DType::kFloat64; }
+bool not_double(const AttentionBackwardArgs& args, const Target&) { return args.forward.dtype != DType::kFloat64; }
 
 const Ladder<AttentionBackwardArgs> kLadder(
     "attention_backward",
     {
         {"v3_hopper", kCuda, "scores again by wgmma, TMA both ways; sm_90a, 16 bit",
-         kernels::attention_backward_cuda_v3_accepts, kernels::attention_backward_cuda_v3_hopper},
+         kernels::attention_backward_cuda_v3_accepts, kernels::attention_backward_cuda_v3_hopper,
+         kernels::attention_backward_cuda_v3_footprint},
         {"v2_tensor_core", kCuda, "scores again by mma.sync; sm_80 and newer, 16 bit",
-         kernels::attention_backward_cuda_v2_accepts, kernels::attention_backward_cuda_v2_tensor_core},
+         kernels::attention_backward_cuda_v2_accepts, kernels::attention_backward_cuda_v2_tensor_core,
+         kernels::attention_backward_cuda_v2_footprint},
         {"v1_flash", kCuda, "scores again, tile by tile, on FMA units; D_h up to 256",
-         kernels::attention_backward_cuda_v1_accepts, kernels::attention_backward_cuda_v1_flash},
+         kernels::attention_backward_cuda_v1_accepts, kernels::attention_backward_cuda_v1_flash,
+         kernels::attention_backward_cuda_v1_footprint},
         {"v0_composed", kCuda, "five products and what is between them as ops of their own", nullptr,
          composed<AttentionBackwardArgs>},
         {"v2_flash_simd", kCpu, "scores again, tile by tile, SIMD, all threads; not float64", not_double,
-         kernels::attention_backward_cpu_v2_flash_simd},
+         kernels::attention_backward_cpu_v2_flash_simd, kernels::attention_backward_cpu_v2_footprint},
         {"v1_flash", kCpu, "scores again, tile by tile, one thread; not float64", not_double,
-         kernels::attention_backward_cpu_v1_flash},
+         kernels::attention_backward_cpu_v1_flash, kernels::attention_backward_cpu_v1_footprint},
         {"v0_composed", kCpu, "five products and what is between them as ops of their own", nullptr,
          composed<AttentionBackwardArgs>},
     });
@@ -51,7 +53,7 @@ AttentionGradients composed_backward(const AttentionOperands& operands, const Te
   const Tensor shift = cast(where(elementwise(kEq, lse, Scalar{-INFINITY, 0}), Scalar{}, lse), dout.dtype());
   const Tensor p = elementwise(kExp, masked_scores(operands) - shift.unsqueeze(-1));
   const Tensor dp = heads_product(dout, operands.v.transpose(-2, -1));
-  const Tensor ds = p * (dp - sum(out * dout, {-1}, true)) * operands.args.scale;
+  const Tensor ds = p * (dp - sum(out * dout, {-1}, true)) * operands.scale;
   return {heads_product(ds, operands.k), transposed_product(ds, operands.q), transposed_product(p, dout)};
 }
 
@@ -65,29 +67,45 @@ AttentionGradients zero_gradients(const AttentionOperands& operands) {
   return grads;
 }
 
-// args: all but what this allocates.
-AttentionGradients fused_backward(AttentionBackwardArgs args, const AttentionOperands& operands, const Tensor& out,
-                                  const Tensor& lse, std::string_view variant) {
+// All of it but dq, dk and dv.
+AttentionBackwardArgs backward_args(const AttentionOperands& operands, const Tensor& dout, const Tensor& out,
+                                    const Tensor& lse, bool deterministic) {
+  AttentionBackwardArgs args{};
+  args.forward = operands.args;
+  args.forward.out = out.data();
+  args.forward.out_strides = attention_strides(out);
+  if (lse.dtype() == DType::kFloat32) args.forward.lse = lse.data<float>();  // float64 is composed
+  args.dout = dout.data();
+  args.dout_strides = attention_strides(dout);
+  args.dq_strides = strides_laid_out_like(operands.q);
+  args.dk_strides = strides_laid_out_like(operands.k);
+  args.dv_strides = strides_laid_out_like(operands.v);
+  args.deterministic = deterministic;
+  return args;
+}
+
+void run(const Call& call) {
+  const AttentionOperands operands = attention_operands(call);
+  AttentionBackwardArgs args =
+      backward_args(operands, call.inputs[4], call.inputs[5], call.inputs[6], call.get<bool>("deterministic"));
+  args.dq = call.outputs[0].data();
+  args.dk = call.outputs[1].data();
+  args.dv = call.outputs[2].data();
+  kLadder.run(call, args);
+}
+
+const Op kOp("attention_backward", run);
+
+AttentionGradients fused_backward(const AttentionOperands& operands, const Tensor& dout, const Tensor& out,
+                                  const Tensor& lse, const AttentionOptions& options, std::string_view variant) {
   const AttentionGradients grads = unfilled_gradients(operands);
-  const kernels::AttentionArgs& forward = args.forward;
-  const Device device = out.device();
-  const Shape rows{forward.batch, forward.heads, kernels::attention_rounded_rows(forward.q_length)};
-  const Tensor delta = Tensor::empty(rows, DType::kFloat32, device);
-  Tensor dq_sum;
-  if (forward.dtype != DType::kFloat32)
-    dq_sum = Tensor::empty({rows[0], rows[1], rows[2], forward.head_size}, DType::kFloat32, device);
-  args.forward.lse = lse.data<float>();
-  args.dq = grads.dq.data();
-  args.dk = grads.dk.data();
-  args.dv = grads.dv.data();
-  args.delta = delta.data<float>();
-  args.dq_sum = dq_sum.data<float>();
+  const kernels::AttentionArgs& forward = operands.args;
   const int64_t pairs = forward.batch * forward.heads * visible_pairs(forward), macs = 5 * pairs * forward.head_size;
-  kLadder.run(device, args,
-              Cost{macs, 2 * macs + kPairFlops * pairs + kOutputFlops * out.numel(),
-                   attention_bytes(operands) + 2 * out.nbytes() + lse.nbytes(),
-                   grads.dq.nbytes() + grads.dk.nbytes() + grads.dv.nbytes()},
-              variant);
+  Tensors inputs = operands.tensors();
+  inputs.insert(inputs.end(), {dout, out, lse});
+  const Cost cost{macs, 2 * macs + kPairFlops * pairs + kOutputFlops * out.numel(), compulsory_bytes(inputs),
+                  grads.dq.nbytes() + grads.dk.nbytes() + grads.dv.nbytes()};
+  submit({&kOp, inputs, {grads.dq, grads.dk, grads.dv}, attention_attributes(options), cost, std::string(variant)});
   return grads;
 }
 
@@ -119,21 +137,14 @@ AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, co
   const Tensor dout = as_heads(dout_in), out = as_heads(out_in),
                lse = contiguous(q.ndim() == 3 ? lse_in.unsqueeze(0) : lse_in);
 
-  AttentionBackwardArgs args{};
-  args.forward = operands.args;
-  args.forward.out = out.data();
-  args.forward.out_strides = attention_strides(out);
-  args.dout = dout.data();
-  args.dout_strides = attention_strides(dout);
-  args.dq_strides = strides_laid_out_like(operands.q);
-  args.dk_strides = strides_laid_out_like(operands.k);
-  args.dv_strides = strides_laid_out_like(operands.v);
-  args.deterministic = options.deterministic;
+  const AttentionBackwardArgs args = backward_args(operands, dout, out, lse, options.deterministic);
   const bool composes = kLadder.composes(q.device(), args, variant);
   const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;
   const AttentionGradients grads = is_empty   ? zero_gradients(operands)
                                    : composes ? composed_backward(operands, dout, out, lse)
-                                              : fused_backward(args, operands, out, lse, variant);
+                                              : fused_backward(operands, dout, out, lse, options, variant);
+  if (is_empty || composes) scope.done();  // its parts have counted their work
+
   if (q.ndim() == 4) return grads;
   return {grads.dq.select(0, 0), grads.dk.select(0, 0), grads.dv.select(0, 0)};
 }

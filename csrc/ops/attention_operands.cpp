@@ -4,7 +4,6 @@
 
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
-#include "ops/compulsory_bytes.h"
 
 namespace rooflab {
 namespace {
@@ -71,7 +70,7 @@ AttentionOperands attention_operands(const char* op, const Tensor& q, const Tens
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
   RL_CHECK(std::isfinite(scale), op, "scale: expected a finite number, got ", scale);
 
-  AttentionOperands operands{as_heads(q), as_heads(k), as_heads(v), std::nullopt, {}};
+  AttentionOperands operands{as_heads(q), as_heads(k), as_heads(v), std::nullopt, scale, {}};
   if (mask) operands.mask = expanded_mask(op, *mask, operands.q, operands.k);
   kernels::AttentionArgs& args = operands.args;
   args.q = operands.q.data();
@@ -100,6 +99,25 @@ AttentionOperands attention_operands(const char* op, const Tensor& q, const Tens
   return operands;
 }
 
+std::vector<std::pair<const char*, Attribute>> attention_attributes(const AttentionOptions& options) {
+  std::vector<std::pair<const char*, Attribute>> attributes{{"is_causal", options.is_causal},
+                                                            {"deterministic", options.deterministic}};
+  if (options.window) attributes.emplace_back("window", *options.window);
+  if (options.scale) attributes.emplace_back("scale", *options.scale);
+  return attributes;
+}
+
+AttentionOperands attention_operands(const Call& call) {
+  AttentionOptions options;
+  options.is_causal = call.get<bool>("is_causal");
+  options.deterministic = call.get<bool>("deterministic");
+  if (const auto* window = call.find<int64_t>("window")) options.window = *window;
+  if (const auto* scale = call.find<double>("scale")) options.scale = *scale;
+  const Tensors& in = call.inputs;
+  return attention_operands(call.op->name, in[0], in[1], in[2], in[3].defined() ? std::optional(in[3]) : std::nullopt,
+                            options);
+}
+
 DType lse_dtype(DType dtype) { return dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
 
 int64_t visible_pairs(const kernels::AttentionArgs& args) {
@@ -107,11 +125,6 @@ int64_t visible_pairs(const kernels::AttentionArgs& args) {
   const int64_t after = args.is_causal ? 1 : args.window;
   return clamped_sum(args.q_length, first + after, args.kv_length) -
          clamped_sum(args.q_length, first - args.window + 1, args.kv_length);
-}
-
-int64_t attention_bytes(const AttentionOperands& operands) {
-  return compulsory_bytes(operands.q) + compulsory_bytes(operands.k) + compulsory_bytes(operands.v) +
-         (operands.mask ? compulsory_bytes(*operands.mask) : 0);
 }
 
 Tensor heads_product(const Tensor& a, const Tensor& b) {
@@ -123,7 +136,7 @@ Tensor heads_product(const Tensor& a, const Tensor& b) {
 Tensor masked_scores(const AttentionOperands& operands) {
   const kernels::AttentionArgs& args = operands.args;
   const Scalar hidden{-INFINITY, 0};
-  Tensor scores = heads_product(operands.q, transpose(operands.k, -2, -1)) * args.scale;
+  Tensor scores = heads_product(operands.q, transpose(operands.k, -2, -1)) * operands.scale;
   if (args.is_causal || args.window < args.q_length + args.kv_length)
     scores = where(attention_mask(args.q_length, args.kv_length, args.is_causal, args.window, scores.device()), scores,
                    hidden);

@@ -7,12 +7,19 @@
 namespace rooflab {
 
 struct AttentionOperands {
-  Tensor q, k, v;               // (B, H, L_q, D_h), (B, H_kv, L_kv, D_h) twice; elements of a head adjacent
-  std::optional<Tensor> mask;   // (B, H, L_q, L_kv), expanded
-  kernels::AttentionArgs args;  // all of it but out, lse and partial; out_strides as they will be
+  Tensor q, k, v;              // (B, H, L_q, D_h), (B, H_kv, L_kv, D_h) twice; elements of a head adjacent
+  std::optional<Tensor> mask;  // (B, H, L_q, L_kv), expanded
+  double scale;
+  kernels::AttentionArgs args;  // all of it but out and lse; out_strides as they will be
+
+  Tensors tensors() const { return {q, k, v, mask.value_or(Tensor())}; }
 };
 AttentionOperands attention_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
                                      const std::optional<Tensor>& mask, const AttentionOptions& options);
+
+// The options as a call carries them, and the operands of a call whose inputs begin with tensors().
+std::vector<std::pair<const char*, Attribute>> attention_attributes(const AttentionOptions& options);
+AttentionOperands attention_operands(const Call& call);
 
 // x (B, H, L, D_h) with adjacent head elements, as (H, L, D_h) tensors are one batch of it.
 Tensor as_heads(const Tensor& x);
@@ -28,8 +35,6 @@ DType lse_dtype(DType dtype);
 
 // (query, key) pairs of one head that causality and window let meet.
 int64_t visible_pairs(const kernels::AttentionArgs& args);
-// Of q, k, v and mask.
-int64_t attention_bytes(const AttentionOperands& operands);
 
 // The composed rungs' parts. Products of heads that share key heads: a (B, H, M, K) times b (B, H_kv, K, N) gives
 // (B, H, M, N).

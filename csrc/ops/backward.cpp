@@ -11,7 +11,7 @@ const autograd::Arithmetic kArithmetic{[](const Tensor& a, const Tensor& b) { re
 
 // Gradients not given are 1, for outputs of one element.
 Tensors with_ones(const Tensors& outputs, Tensors gradients) {
-  const OpScope scope("backward");
+  const OpScope scope("backward", OpScope::kName);
   RL_CHECK(outputs.size() == gradients.size(), "backward", "expected ", outputs.size(), " gradients, got ",
            gradients.size());
   for (size_t i = 0; i < outputs.size(); ++i) {

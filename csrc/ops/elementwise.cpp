@@ -2,10 +2,10 @@
 #include "kernels/elementwise/elementwise.h"
 
 #include <cstring>
+#include <memory>
 
 #include "core/range.h"
 #include "core/tensor_check.h"
-#include "ops/compulsory_bytes.h"
 #include "ops/elementwise_gradients.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
@@ -90,7 +90,7 @@ bool is_same_view(const Tensor& a, const Tensor& b) {
 // Lays the dimensions of `out` and of the operands, broadcast to it, into args; neighbours that are evenly spaced in
 // all of them become one.
 template <int kArity>
-void set_layout(ElementwiseArgs& args, const Tensor& out, const Operand (&operands)[kArity]) {
+void set_layout(ElementwiseArgs& args, const Tensor& out, const Tensors& operands) {
   int ndim = 0;
   int64_t* strides[kArity + 1];
   for (int k = 0; k < kArity; ++k) strides[k] = args.inputs[k].strides;
@@ -101,9 +101,9 @@ void set_layout(ElementwiseArgs& args, const Tensor& out, const Operand (&operan
     int64_t steps[kArity + 1];
     bool merges = ndim > 0;
     for (int k = 0; k <= kArity; ++k) {
-      const Tensor* x = k < kArity ? operands[k].tensor : &out;
-      const int at = x ? d - (out.ndim() - x->ndim()) : -1;
-      steps[k] = at >= 0 && x->shape()[at] != 1 ? x->strides()[at] : 0;
+      const Tensor& x = k < kArity ? operands[k] : out;
+      const int at = x.defined() ? d - (out.ndim() - x.ndim()) : -1;
+      steps[k] = at >= 0 && x.shape()[at] != 1 ? x.strides()[at] : 0;
       merges = merges && strides[k][ndim - 1] == steps[k] * size;
     }
     if (!merges) args.sizes[ndim++] = 1;
@@ -117,42 +117,84 @@ void set_layout(ElementwiseArgs& args, const Tensor& out, const Operand (&operan
   args.ndim = ndim;
 }
 
-// Writes `out`, whose shape the operands broadcast to, in one launch under the name `member`.
-template <int kArity>
-void run(ElementwiseOp op, const char* member, const Operand (&operands)[kArity], DType dtype, const Tensor& out,
-         std::string_view variant) {
-  if (out.numel() == 0) return;
-  const ElementwiseInfo& info = kernels::info(op);
-  const bool moves_bits = op == ElementwiseOp::kWhere || op == ElementwiseOp::kCopy;
-  ElementwiseArgs args;
-  args.op = op;
-  args.dtype = dtype;
-  args.out_dtype = out.dtype();
-  args.count = out.numel();
-  args.out = out.data();
-  Cost cost{0, info.flops() * out.numel(), 0, out.nbytes()};
-  for (int k = 0; k < kArity; ++k) {
-    ElementwiseOperand& input = args.inputs[k];
-    const Tensor* x = operands[k].tensor;
-    input.data = x ? x->data() : nullptr;
-    if (x == nullptr) {
-      check_number(member, operands[k].scalar, dtype);
-      input.scalar = operands[k].scalar;
-      if (moves_bits) input.scalar.integer = bits_of(input.scalar, dtype);
-      if (info.is_comparison()) input.scalar.real = rounded(input.scalar.real, dtype);
-    } else if (k == 0 || operands[k - 1].tensor == nullptr || !is_same_view(*x, *operands[k - 1].tensor)) {
-      cost.bytes_read += compulsory_bytes(*x);
-    }
-  }
-  set_layout(args, out, operands);
-  kLadder.run(out.device(), args, cost, variant, member);
+struct Member : Op {
+  Member(const char* name, ElementwiseOp op);
+  ElementwiseOp op;
+};
+
+const char* operand_name(int arity, int k) {
+  constexpr const char* kNames[3][3] = {{"x"}, {"a", "b"}, {"condition", "a", "b"}};
+  return kNames[arity - 1][k];
 }
 
 template <int kArity>
-Tensor run_new(ElementwiseOp op, const Operand (&operands)[kArity], DType dtype, DType out_dtype, const Shape& shape,
-               Device device, std::string_view variant) {
+void run_member(const Call& call) {
+  const ElementwiseOp op = static_cast<const Member*>(call.op)->op;
+  const Tensor& out = call.outputs[0];
+  const bool moves_bits = op == ElementwiseOp::kWhere || op == ElementwiseOp::kCopy;
+  ElementwiseArgs args;
+  args.op = op;
+  args.dtype = out.dtype();
+  args.out_dtype = out.dtype();
+  args.count = out.numel();
+  args.out = out.data();
+  if (op != ElementwiseOp::kWhere)
+    for (const Tensor& x : call.inputs)
+      if (x.defined()) args.dtype = x.dtype();
+  for (int k = 0; k < kArity; ++k) {
+    ElementwiseOperand& input = args.inputs[k];
+    input.data = call.inputs[k].data();
+    if (call.inputs[k].defined()) continue;
+    input.scalar = call.get<Scalar>(operand_name(kArity, k));
+    if (moves_bits) input.scalar.integer = bits_of(input.scalar, args.dtype);
+    if (kernels::is_comparison(op)) input.scalar.real = rounded(input.scalar.real, args.dtype);
+  }
+  set_layout<kArity>(args, out, call.inputs);
+  kLadder.run(call, args);
+}
+
+void run(const Call& call) {
+  switch (call.inputs.size()) {
+    case 1: return run_member<1>(call);
+    case 2: return run_member<2>(call);
+    default: return run_member<3>(call);
+  }
+}
+
+Member::Member(const char* name, ElementwiseOp op) : Op(name, rooflab::run), op(op) {}
+
+const Op& member(ElementwiseOp op) {
+  static const auto& members = *[] {
+    auto* made = new std::vector<std::unique_ptr<Member>>;
+    for (const ElementwiseInfo& info : kernels::kElementwiseOps)
+      made->push_back(std::make_unique<Member>(info.name, info.op));
+    return made;
+  }();
+  return *members[static_cast<size_t>(op)];
+}
+const Op& kRegistered = member(ElementwiseOp::kCopy);  // all of them, before main
+const Member kFill("fill", ElementwiseOp::kCopy);
+
+// Writes `out`, whose shape the operands broadcast to. Numbers are of `dtype`.
+void submit_into(const Op& op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
+                 std::string_view variant) {
+  Call call{&op, {}, {out}, {}, {}, std::string(variant)};
+  for (const Operand& operand : operands) {
+    call.inputs.push_back(operand.tensor ? *operand.tensor : Tensor());
+    if (operand.tensor) continue;
+    check_number(op.name, operand.scalar, dtype);
+    call.attributes.emplace_back(
+        operand_name(static_cast<int>(operands.size()), static_cast<int>(call.inputs.size()) - 1), operand.scalar);
+  }
+  const int64_t flops = kernels::info(static_cast<const Member&>(op).op).flops() * out.numel();
+  call.cost = {0, flops, compulsory_bytes(call.inputs), out.nbytes()};
+  submit(call);
+}
+
+Tensor run_new(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, DType out_dtype,
+               const Shape& shape, Device device, std::string_view variant) {
   Tensor out = Tensor::empty(shape, out_dtype, device);
-  run(op, kernels::info(op).name, operands, dtype, out, variant);
+  submit_into(member(op), operands, dtype, out, variant);
   return out;
 }
 
@@ -251,7 +293,9 @@ Tensor copy(const Tensor& x, std::string_view variant) {
 }
 
 void copy_into(const Tensor& destination, const Tensor& source) {
-  const OpScope scope("copy");
+  const bool casts = source.dtype() != destination.dtype();
+  const ElementwiseOp op = casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy;
+  const OpScope scope(kernels::info(op).name);
   check_writable("copy", destination);
   autograd::check_source("copy", source);
   RL_CHECK(broadcast_shapes("copy", destination.shape(), source.shape()) == destination.shape(), "copy",
@@ -261,16 +305,21 @@ void copy_into(const Tensor& destination, const Tensor& source) {
     if (is_same_view(from, destination)) return;
     from = copy(from);
   }
-  const bool casts = from.dtype() != destination.dtype();
-  const ElementwiseOp op = casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy;
-  run(op, casts ? "cast" : "copy", {Operand(from)}, from.dtype(), destination, {});
+  submit_into(member(op), {Operand(from)}, from.dtype(), destination, {});
   destination.storage()->bump_version();
+}
+
+void add_into(const Tensor& x, Scalar number) {
+  const OpScope scope("add");
+  check_writable("add", x);
+  submit_into(member(ElementwiseOp::kAdd), {Operand(x), Operand(number)}, x.dtype(), x, {});
+  x.storage()->bump_version();
 }
 
 void fill(const Tensor& destination, Scalar value) {
   const OpScope scope("fill");
   check_writable("fill", destination);
-  run(ElementwiseOp::kCopy, "fill", {Operand(value)}, destination.dtype(), destination, {});
+  submit_into(kFill, {Operand(value)}, destination.dtype(), destination, {});
   destination.storage()->bump_version();
 }
 

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 
-#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
-#include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
 
@@ -43,17 +41,11 @@ Tensor gradient(const Tensor& dy, const Tensor& x_in) {
   return dy * cast(s * (1 + x * (1 - s) * (kSlope + 3 * kSlope * kCube * x2)), x_in.dtype());
 }
 
-}  // namespace
-
-Tensor gelu(const Tensor& x, std::string_view variant) {
-  const OpScope scope("gelu");
-  check_floating("gelu", "x", x);
-  Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-  if (autograd::recording(x)) autograd::record("gelu", y, {x}, autograd::saving(x), gradient);
-  if (y.numel() == 0) return y;
+void run(const Call& call) {
+  const Tensor& x = call.inputs[0];
   GeluArgs args;
   args.x = x.data();
-  args.y = y.data();
+  args.y = call.outputs[0].data();
   args.dtype = x.dtype();
   args.count = x.numel();
   args.ndim = std::max(x.ndim(), 1);
@@ -65,8 +57,19 @@ Tensor gelu(const Tensor& x, std::string_view variant) {
     std::copy(x.shape().begin(), x.shape().end(), args.sizes);
     std::copy(x.strides().begin(), x.strides().end(), args.strides);
   }
-  kLadder.run(x.device(), args, Cost{0, kFlops * x.numel(), compulsory_bytes(x), y.nbytes()}, variant);
-  return y;
+  kLadder.run(call, args);
+}
+
+const Op kOp("gelu", run);
+
+}  // namespace
+
+Tensor gelu(const Tensor& x, std::string_view variant) {
+  const OpScope scope("gelu");
+  check_floating("gelu", "x", x);
+  Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  const Cost cost{0, kFlops * x.numel(), compulsory_bytes({x}), y.nbytes()};
+  return submit({&kOp, {x}, {y}, {}, cost, std::string(variant)}, autograd::saving(x), gradient);
 }
 
 }  // namespace rooflab

@@ -1,11 +1,9 @@
 // layer_norm: checks, cost and ladder.
 #include "kernels/layer_norm/layer_norm.h"
 
-#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
-#include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
@@ -28,7 +26,7 @@ const Ladder<LayerNormArgs> kLadder(
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::layer_norm_cpu_v0_reference},
     });
 
-constexpr int64_t kFlops = 7;  // an element
+constexpr int64_t kFlops = 5, kWeightFlops = 1, kBiasFlops = 1;  // an element
 
 // y = n w + b with n = c r, c = x - mean(x), r = 1 / sqrt(mean(c^2) + eps):
 // dx = r (dn - mean(dn) - n mean(dn n)) with dn = dy w.
@@ -49,6 +47,15 @@ Tensors gradients(const Gradients& d, const Tensor& x_in, const Tensor& weight, 
   return {dx, dweight, dbias};
 }
 
+void run(const Call& call) {
+  const Rows rows = as_rows(call.inputs[0]);
+  const Tensor weight = as_parameter(call.inputs[1]), bias = as_parameter(call.inputs[2]);
+  kLadder.run(call, LayerNormArgs{rows.x.data(), weight.data(), bias.data(), call.outputs[0].data(), rows.n, rows.d,
+                                  rows.stride, call.get<double>("eps"), rows.x.dtype()});
+}
+
+const Op kOp("layer_norm", run);
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,
@@ -56,28 +63,15 @@ Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const st
   const OpScope scope("layer_norm");
   check_floating("layer_norm", "x", x);
   RL_CHECK(x.ndim() > 0, "layer_norm", "x: expected (..., D), got ()");
-  const std::optional<Tensor> gain = check_parameter("layer_norm", "weight", x, weight);
-  const std::optional<Tensor> offset = check_parameter("layer_norm", "bias", x, bias);
+  check_parameter("layer_norm", "weight", x, weight);
+  check_parameter("layer_norm", "bias", x, bias);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-  if (autograd::recording(x, weight, bias))
-    autograd::record(
-        "layer_norm", y, {x, weight, bias}, autograd::saving(x, weight),
-        [eps](const Gradients& d, const Tensor& x, const Tensor& weight) { return gradients(d, x, weight, eps); });
-  if (y.numel() == 0) return y;
-  const Rows rows = as_rows(x);
-  const LayerNormArgs args{rows.x.data(),
-                           gain ? gain->data() : nullptr,
-                           offset ? offset->data() : nullptr,
-                           y.data(),
-                           rows.n,
-                           rows.d,
-                           rows.stride,
-                           eps,
-                           x.dtype()};
-  const int64_t read =
-      compulsory_bytes(x) + (weight ? compulsory_bytes(*weight) : 0) + (bias ? compulsory_bytes(*bias) : 0);
-  kLadder.run(x.device(), args, Cost{0, kFlops * x.numel(), read, y.nbytes()}, variant);
-  return y;
+  const Tensors inputs{x, weight.value_or(Tensor()), bias.value_or(Tensor())};
+  const int64_t flops = kFlops + (weight ? kWeightFlops : 0) + (bias ? kBiasFlops : 0);
+  const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs), y.nbytes()};
+  return submit(
+      {&kOp, inputs, {y}, {{"eps", eps}}, cost, std::string(variant)}, autograd::saving(x, weight),
+      [eps](const Gradients& d, const Tensor& x, const Tensor& weight) { return gradients(d, x, weight, eps); });
 }
 
 }  // namespace rooflab

@@ -1,11 +1,11 @@
 // matmul: shapes and strides brought to (batch, M, K) x (batch, K, N), cost and ladder.
 #include "kernels/matmul/matmul.h"
 
-#include "autograd/tape.h"
+#include <atomic>
+
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
-#include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
 
@@ -26,29 +26,29 @@ const Ladder<MatmulArgs> kLadder(
          kernels::matmul_cuda_v4_accepts, kernels::matmul_cuda_v4_tensor_core},
         {"v3_register_tile", kCuda, "an 8 x 16 tile of sums a thread, 16-byte loads", kernels::matmul_cuda_v3_accepts,
          kernels::matmul_cuda_v3_register_tile},
-        {"v2_shared_tile", kCuda, "tiles of A and B shared by a block", kernels::matmul_cuda_v2_accepts,
-         kernels::matmul_cuda_v2_shared_tile},
-        {"v1_coalesced", kCuda, "neighbouring threads take neighbouring columns", kernels::matmul_cuda_v1_accepts,
+        {"v2_shared_tile", kCuda, "tiles of A and B shared by a block", nullptr, kernels::matmul_cuda_v2_shared_tile},
+        {"v1_coalesced", kCuda, "neighbouring threads take neighbouring columns", nullptr,
          kernels::matmul_cuda_v1_coalesced},
-        {"v0_naive", kCuda, "one thread an element, summed in double", kernels::matmul_cuda_v0_accepts,
-         kernels::matmul_cuda_v0_naive},
+        {"v0_naive", kCuda, "one thread an element, summed in double", nullptr, kernels::matmul_cuda_v0_naive},
         {"v6_gemv", kCpu, "one row or one column: streams the matrix once", kernels::matmul_cpu_v6_accepts,
-         kernels::matmul_cpu_v6_gemv},
-        {"v5_amx_tile", kCpu, "AMX tiles; bfloat16", kernels::matmul_cpu_v5_accepts, kernels::matmul_cpu_v5_amx_tile},
+         kernels::matmul_cpu_v6_gemv, kernels::matmul_cpu_v6_footprint},
+        {"v5_amx_tile", kCpu, "AMX tiles; bfloat16", kernels::matmul_cpu_v5_accepts, kernels::matmul_cpu_v5_amx_tile,
+         kernels::matmul_cpu_v5_footprint},
         {"v4_bf16_dot", kCpu, "AVX512_BF16 dot products; bfloat16", kernels::matmul_cpu_v4_accepts,
-         kernels::matmul_cpu_v4_bf16_dot},
+         kernels::matmul_cpu_v4_bf16_dot, kernels::matmul_cpu_v4_footprint},
         {"v3_packed_simd", kCpu, "packed panels, a register tile of SIMD sums, all threads", nullptr,
-         kernels::matmul_cpu_v3_packed_simd},
+         kernels::matmul_cpu_v3_packed_simd, kernels::matmul_cpu_v3_footprint},
         {"library", kCpu, "the BLAS that SciPy ships; float32 and float64", kernels::matmul_cpu_library_accepts,
          kernels::matmul_cpu_library},
-        {"v2_blocked", kCpu, "tiles that stay in the cache", nullptr, kernels::matmul_cpu_v2_blocked},
+        {"v2_blocked", kCpu, "tiles that stay in the cache", nullptr, kernels::matmul_cpu_v2_blocked,
+         kernels::matmul_cpu_v2_footprint},
         {"v1_loop_order", kCpu, "i-k-j: the inner loop runs along rows of B", nullptr,
-         kernels::matmul_cpu_v1_loop_order},
+         kernels::matmul_cpu_v1_loop_order, kernels::matmul_cpu_v1_footprint},
         {"v0_reference", kCpu, "three loops, summed in double", nullptr, kernels::matmul_cpu_v0_reference},
     });
 
 void (*blas_loader)() = nullptr;
-bool blas_loaded = false;
+std::atomic<bool> blas_loaded{false};
 
 Shape batch_of(const Tensor& x) { return Shape(x.shape().begin(), x.shape().end() - 2); }
 
@@ -85,53 +85,24 @@ Tensors gradients(const Gradients& d, const Tensor& a_in, const Tensor& b_in, co
   return {da, db};
 }
 
-}  // namespace
+// A vector is one row on the left and one column on the right.
+Tensor left_matrix(const Tensor& a) { return a.ndim() == 1 ? a.unsqueeze(0) : a; }
+Tensor right_matrix(const Tensor& b) { return b.ndim() == 1 ? b.unsqueeze(1) : b; }
 
-void set_cpu_blas_loader(void (*loader)()) { blas_loader = loader; }
-
-Tensor matmul(const Tensor& a_in, const Tensor& b_in, std::string_view variant) {
-  const OpScope scope("matmul");
-  check_same_device("matmul", a_in, b_in);
-  check_same_dtype("matmul", a_in, b_in);
-  check_floating("matmul", "a", a_in);
-  RL_CHECK(a_in.ndim() && b_in.ndim(), "matmul", "expected at least one dimension, got ", a_in.shape(), " and ",
-           b_in.shape());
-  // A vector is one row on the left and one column on the right.
-  const Tensor a = a_in.ndim() == 1 ? a_in.unsqueeze(0) : a_in;
-  const Tensor b = b_in.ndim() == 1 ? b_in.unsqueeze(1) : b_in;
+void run(const Call& call) {
+  const Tensor a = left_matrix(call.inputs[0]), b = right_matrix(call.inputs[1]);
   const int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
-  RL_CHECK(b.size(-2) == k, "matmul", "b: expected (K=", k, ", N), got ", b_in.shape(), " against a of shape ",
-           a_in.shape());
   const Shape batch = broadcast_shapes("matmul", batch_of(a), batch_of(b));
   const int64_t count = numel(batch);
-
-  Shape result = batch;
-  if (a_in.ndim() > 1) result.push_back(m);
-  if (b_in.ndim() > 1) result.push_back(n);
-  Tensor c = Tensor::empty(result, a.dtype(), a.device());
-  if (autograd::recording(a_in, b_in))
-    autograd::record(
-        "matmul", c, {a_in, b_in},
-        autograd::saving(autograd::only_if(autograd::requires_grad(b_in), a_in),
-                         autograd::only_if(autograd::requires_grad(a_in), b_in)),
-        [a_shape = a_in.shape(), b_shape = b_in.shape()](const Gradients& d, const Tensor& a, const Tensor& b) {
-          return gradients(d, a, b, a_shape, b_shape);
-        });
-  if (c.numel() == 0) return c;
-
-  if (variant == "library" && a.device().is_cpu() && blas_loader && !blas_loaded) {
-    blas_loader();  // imports SciPy, so only who asks for its BLAS waits for that
-    blas_loaded = true;
-  }
-
   Tensor a3 = as_batch(a, batch, count), b3 = as_batch(b, batch, count);
   // Packing takes any strides on the CPU; CUDA's rungs from v2 on want rows or columns without gaps.
-  if (a.device().is_cuda() && !variant.starts_with("v0") && !variant.starts_with("v1"))
+  const std::string& variant = call.variant;
+  if (target_of(call.device()).kind == kCuda && !variant.starts_with("v0") && !variant.starts_with("v1"))
     for (Tensor* x : {&a3, &b3})
       if (x->stride(1) != 1 && x->stride(2) != 1) *x = contiguous(*x);
   MatmulArgs args{.a = a3.data(),
                   .b = b3.data(),
-                  .c = c.data(),
+                  .c = call.outputs[0].data(),
                   .batch = count,
                   .m = m,
                   .n = n,
@@ -150,10 +121,44 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in, std::string_view variant) 
     args.batch = 1;
     args.a_batch_stride = 0;
   }
-  const int64_t macs = numel({count, m, n, k});  // refuses what overflows, which expanded operands can reach
-  kLadder.run(a.device(), args, Cost{macs, 2 * macs, compulsory_bytes(a_in) + compulsory_bytes(b_in), c.nbytes()},
-              variant);
-  return c;
+  kLadder.run(call, args);
+}
+
+const Op kOp("matmul", run);
+
+}  // namespace
+
+void set_cpu_blas_loader(void (*loader)()) { blas_loader = loader; }
+
+Tensor matmul(const Tensor& a_in, const Tensor& b_in, std::string_view variant) {
+  const OpScope scope("matmul");
+  check_same_device("matmul", a_in, b_in);
+  check_same_dtype("matmul", a_in, b_in);
+  check_floating("matmul", "a", a_in);
+  RL_CHECK(a_in.ndim() && b_in.ndim(), "matmul", "expected at least one dimension, got ", a_in.shape(), " and ",
+           b_in.shape());
+  const Tensor a = left_matrix(a_in), b = right_matrix(b_in);
+  const int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
+  RL_CHECK(b.size(-2) == k, "matmul", "b: expected (K=", k, ", N), got ", b_in.shape(), " against a of shape ",
+           a_in.shape());
+  const Shape batch = broadcast_shapes("matmul", batch_of(a), batch_of(b));
+  Shape result = batch;
+  if (a_in.ndim() > 1) result.push_back(m);
+  if (b_in.ndim() > 1) result.push_back(n);
+  if (variant == "library" && a.device().is_cpu() && blas_loader && !blas_loaded) {
+    blas_loader();  // imports SciPy, so only who asks for its BLAS waits for that
+    blas_loaded = true;
+  }
+
+  Tensor c = Tensor::empty(result, a.dtype(), a.device());
+  const int64_t macs = numel({numel(batch), m, n, k});  // refuses what overflows, which expanded operands can reach
+  const Cost cost{macs, 2 * macs, compulsory_bytes({a_in, b_in}), c.nbytes()};
+  return submit({&kOp, {a_in, b_in}, {c}, {}, cost, std::string(variant)},
+                autograd::saving(autograd::only_if(autograd::requires_grad(b_in), a_in),
+                                 autograd::only_if(autograd::requires_grad(a_in), b_in)),
+                [a_shape = a_in.shape(), b_shape = b_in.shape()](const Gradients& d, const Tensor& a, const Tensor& b) {
+                  return gradients(d, a, b, a_shape, b_shape);
+                });
 }
 
 }  // namespace rooflab

@@ -8,11 +8,11 @@
 #include "autograd/tape.h"
 #include "core/tensor.h"
 #include "kernels/elementwise/elementwise.h"
+#include "ops/call.h"
 
 namespace rooflab {
 
 using kernels::ElementwiseOp;
-using Scalar = kernels::ElementwiseScalar;  // a Python number: takes the dtype of the tensor it meets
 
 // Elementwise family: one launch each, operands broadcast, dtypes must agree.
 Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant = {});
@@ -26,6 +26,7 @@ Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // it
 Tensor copy(const Tensor& x, std::string_view variant = {});               // contiguous
 void copy_into(const Tensor& destination, const Tensor& source);           // broadcasts, casts, crosses devices
 void fill(const Tensor& destination, Scalar value);
+void add_into(const Tensor& x, Scalar number);  // x += number
 
 // tanh-approximated GeLU, fused.
 Tensor gelu(const Tensor& x, std::string_view variant = {});

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "core/range.h"
+#include "ops/graph.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
 
@@ -28,23 +29,45 @@ const Ladder<RandomArgs> kLadder(
 
 std::atomic<uint64_t> seed{0}, next_stream{0};
 
-Tensor draw(const char* op, RandomArgs args, const Shape& shape, DType dtype, Device device) {
-  const OpScope scope(op);
-  Tensor out = Tensor::empty(shape, dtype, device);
+void run(const Call& call);
+const Op kRandn("randn", run), kRand("rand", run), kRandint("randint", run);
+
+void run(const Call& call) {
+  const Tensor& out = call.outputs[0];
+  RandomArgs args{};
+  args.kind = call.op == &kRandn  ? RandomKind::kNormal
+              : call.op == &kRand ? RandomKind::kUniform
+                                  : RandomKind::kIntegers;
   args.out = out.data();
   args.count = out.numel();
-  args.dtype = dtype;
-  args.seed = seed.load(std::memory_order_relaxed);
-  args.stream = next_stream.fetch_add(1, std::memory_order_relaxed);
-  if (out.numel() > 0) kLadder.run(device, args, Cost{0, 0, 0, out.nbytes()}, {}, op);
+  args.dtype = out.dtype();
+  args.seed = static_cast<uint64_t>(call.get<int64_t>("seed"));
+  args.stream = static_cast<uint64_t>(call.get<int64_t>("stream"));
+  if (Graph* graph = Graph::capturing()) {
+    const Graph::RandomStream next = graph->next_random_stream();
+    args.stream = next.stream;
+    args.advance = next.advance;
+  }
+  if (args.kind == RandomKind::kIntegers) {
+    args.low = call.get<int64_t>("low");
+    args.range = static_cast<uint64_t>(call.get<int64_t>("high")) - static_cast<uint64_t>(args.low);
+  }
+  kLadder.run(call, args);
+}
+
+Tensor draw(const Op& op, const Shape& shape, DType dtype, Device device,
+            std::vector<std::pair<const char*, Attribute>> attributes = {}) {
+  Tensor out = Tensor::empty(shape, dtype, device);
+  attributes.emplace_back("seed", static_cast<int64_t>(seed.load(std::memory_order_relaxed)));
+  attributes.emplace_back("stream", static_cast<int64_t>(next_stream.fetch_add(1, std::memory_order_relaxed)));
+  submit({&op, {}, {out}, std::move(attributes), Cost{0, 0, 0, out.nbytes()}, {}});
   return out;
 }
 
-Tensor draw_floating(const char* op, RandomKind kind, const Shape& shape, DType dtype, Device device) {
-  RL_CHECK(is_floating(dtype), op, "dtype: expected a floating-point dtype, got ", name(dtype));
-  RandomArgs args{};
-  args.kind = kind;
-  return draw(op, args, shape, dtype, device);
+Tensor draw_floating(const Op& op, const Shape& shape, DType dtype, Device device) {
+  const OpScope scope(op.name);
+  RL_CHECK(is_floating(dtype), op.name, "dtype: expected a floating-point dtype, got ", name(dtype));
+  return draw(op, shape, dtype, device);
 }
 
 }  // namespace
@@ -54,25 +77,18 @@ void manual_seed(uint64_t value) {
   next_stream = 0;
 }
 
-Tensor randn(const Shape& shape, DType dtype, Device device) {
-  return draw_floating("randn", RandomKind::kNormal, shape, dtype, device);
-}
+Tensor randn(const Shape& shape, DType dtype, Device device) { return draw_floating(kRandn, shape, dtype, device); }
 
-Tensor rand(const Shape& shape, DType dtype, Device device) {
-  return draw_floating("rand", RandomKind::kUniform, shape, dtype, device);
-}
+Tensor rand(const Shape& shape, DType dtype, Device device) { return draw_floating(kRand, shape, dtype, device); }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, DType dtype, Device device) {
+  const OpScope scope("randint");
   RL_CHECK(dtype == DType::kInt64 || dtype == DType::kInt32, "randint", "dtype: expected int64 or int32, got ",
            name(dtype));
   RL_CHECK(low < high, "randint", "high: expected more than low (", low, "), got ", high);
   RL_CHECK(dtype == DType::kInt64 || (low >= INT32_MIN && high - 1 <= INT32_MAX), "randint", "range: [", low, ", ",
            high, ") does not fit int32");
-  RandomArgs args{};
-  args.kind = RandomKind::kIntegers;
-  args.low = low;
-  args.range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  return draw("randint", args, shape, dtype, device);
+  return draw(kRandint, shape, dtype, device, {{"low", low}, {"high", high}});
 }
 
 }  // namespace rooflab

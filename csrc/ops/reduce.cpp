@@ -3,11 +3,9 @@
 
 #include <array>
 
-#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
-#include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
 
@@ -22,9 +20,9 @@ const Ladder<ReduceArgs> kLadder(
     "reduce",
     {
         {"v2_vectorised", kCuda, "as v1 with 16-byte loads; float32 and 16-bit, aligned and contiguous on either axis",
-         kernels::reduce_cuda_v2_accepts, kernels::reduce_cuda_v2_vectorised},
+         kernels::reduce_cuda_v2_accepts, kernels::reduce_cuda_v2_vectorised, kernels::reduce_cuda_v2_footprint},
         {"v1_block_tree", kCuda, "blocks share the reduced axis and fold in shared memory", nullptr,
-         kernels::reduce_cuda_v1_block_tree},
+         kernels::reduce_cuda_v1_block_tree, kernels::reduce_cuda_v1_footprint},
         {"v0_reference", kCuda, "a thread an output, in double", nullptr, kernels::reduce_cuda_v0_reference},
         {"v1_simd", kCpu, "SIMD, all threads, pieces folded in order", nullptr, kernels::reduce_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::reduce_cpu_v0_reference},
@@ -84,26 +82,25 @@ Tensor max_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return where(is_largest, dy / cast(count, dy.dtype()), Scalar{});
 }
 
-void record_reduction(const char* name, ReduceOp op, const Tensor& x, Tensor& y, const Shape& kept) {
-  const Shape& from = x.shape();
-  switch (op) {
-    case ReduceOp::kSum:
-      return autograd::record(name, y, {x}, [from, kept](const Tensor& dy) { return dy.view(kept).expand(from); });
-    case ReduceOp::kMean:
-      return autograd::record(name, y, {x}, [from, kept](const Tensor& dy) {
-        return (dy * (static_cast<double>(numel(kept)) / numel(from))).view(kept).expand(from);
-      });
-    case ReduceOp::kMax:
-      return autograd::record(name, y, {x}, autograd::saving(x, y),
-                              [kept](const Tensor& dy, const Tensor& x, const Tensor& y) {
-                                return max_gradient(reshape(dy, kept), x, y.view(kept));
-                              });
-  }
+ReduceOp reduction_of(const Op* op);
+
+void run(const Call& call) {
+  const Tensor& x = call.inputs[0];
+  const Tensor view = as_outer_reduced_inner(x, flags_of(call.op->name, x, call.get<Shape>("dims")));
+  const Shape &sizes = view.shape(), &strides = view.strides();
+  kLadder.run(call, ReduceArgs{view.data(), call.outputs[0].data(), sizes[0], sizes[1], sizes[2], strides[0],
+                               strides[1], strides[2], reduction_of(call.op), x.dtype()});
 }
 
-Tensor reduce(const char* name, ReduceOp op, DType result, const Tensor& x, const Shape& dims, bool keepdim,
-              std::string_view variant) {
-  const std::array<bool, kMaxDims> reduced = flags_of(name, x, dims);
+const Op kSumOp("sum", run), kMeanOp("mean", run), kMaxOp("max", run);
+
+ReduceOp reduction_of(const Op* op) {
+  return op == &kSumOp ? ReduceOp::kSum : op == &kMeanOp ? ReduceOp::kMean : ReduceOp::kMax;
+}
+
+// The call of a reduction of x over `dims`, all when empty.
+Call plan(const Op& op, DType result, const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+  const std::array<bool, kMaxDims> reduced = flags_of(op.name, x, dims);
   Shape shape;
   for (int i = 0; i < x.ndim(); ++i) {
     if (!reduced[i])
@@ -112,34 +109,42 @@ Tensor reduce(const char* name, ReduceOp op, DType result, const Tensor& x, cons
       shape.push_back(1);
   }
   Tensor y = Tensor::empty(shape, result, x.device());
-  if (autograd::recording(x)) record_reduction(name, op, x, y, kept_shape(x, reduced));
-  if (y.numel() == 0) return y;
-  RL_CHECK(op != ReduceOp::kMax || x.numel() > 0, name, "x: expected at least one element to choose from, got ",
-           x.shape());
-  const Tensor view = as_outer_reduced_inner(x, reduced);
-  const Shape &sizes = view.shape(), &strides = view.strides();
-  const ReduceArgs args{view.data(), y.data(),   sizes[0],   sizes[1], sizes[2],
-                        strides[0],  strides[1], strides[2], op,       x.dtype()};
-  kLadder.run(x.device(), args, Cost{0, x.numel(), compulsory_bytes(x), y.nbytes()}, variant, name);
-  return y;
+  const Cost cost{0, x.numel(), compulsory_bytes({x}), y.nbytes()};
+  return {&op, {x}, {y}, {{"dims", dims}}, cost, std::string(variant)};
+}
+
+Shape kept_shape(const Call& call) {
+  const Tensor& x = call.inputs[0];
+  return kept_shape(x, flags_of(call.op->name, x, call.get<Shape>("dims")));
 }
 
 }  // namespace
 
 Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
   const OpScope scope("sum");
-  return reduce("sum", ReduceOp::kSum, is_floating(x.dtype()) ? x.dtype() : DType::kInt64, x, dims, keepdim, variant);
+  const Call call = plan(kSumOp, is_floating(x.dtype()) ? x.dtype() : DType::kInt64, x, dims, keepdim, variant);
+  return submit(call, autograd::saving(),
+                [from = x.shape(), kept = kept_shape(call)](const Tensor& dy) { return dy.view(kept).expand(from); });
 }
 
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
   const OpScope scope("mean");
   check_floating("mean", "x", x);
-  return reduce("mean", ReduceOp::kMean, x.dtype(), x, dims, keepdim, variant);
+  const Call call = plan(kMeanOp, x.dtype(), x, dims, keepdim, variant);
+  return submit(call, autograd::saving(), [from = x.shape(), kept = kept_shape(call)](const Tensor& dy) {
+    return (dy * (static_cast<double>(numel(kept)) / numel(from))).view(kept).expand(from);
+  });
 }
 
 Tensor max(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
   const OpScope scope("max");
-  return reduce("max", ReduceOp::kMax, x.dtype(), x, dims, keepdim, variant);
+  const Call call = plan(kMaxOp, x.dtype(), x, dims, keepdim, variant);
+  const Tensor& y = call.outputs[0];
+  RL_CHECK(y.numel() == 0 || x.numel() > 0, "max", "x: expected at least one element to choose from, got ", x.shape());
+  return submit(call, autograd::saving(x, y),
+                [kept = kept_shape(call)](const Tensor& dy, const Tensor& x, const Tensor& y) {
+                  return max_gradient(reshape(dy, kept), x, y.view(kept));
+                });
 }
 
 }  // namespace rooflab

@@ -1,11 +1,9 @@
 // rms_norm: checks, cost and ladder.
 #include "kernels/rms_norm/rms_norm.h"
 
-#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
-#include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
@@ -28,7 +26,7 @@ const Ladder<RmsNormArgs> kLadder(
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_cpu_v0_reference},
     });
 
-constexpr int64_t kFlops = 4;  // an element
+constexpr int64_t kFlops = 3, kWeightFlops = 1;  // an element
 
 // y = n w with n = x r, r = 1 / sqrt(mean(x^2) + eps): dx = r (dn - n mean(dn n)) with dn = dy w.
 Tensors gradients(const Gradients& d, const Tensor& x_in, const Tensor& weight, double eps) {
@@ -44,25 +42,29 @@ Tensors gradients(const Gradients& d, const Tensor& x_in, const Tensor& weight, 
   return {dx, dweight};
 }
 
+void run(const Call& call) {
+  const Rows rows = as_rows(call.inputs[0]);
+  const Tensor weight = as_parameter(call.inputs[1]);
+  kLadder.run(call, RmsNormArgs{rows.x.data(), weight.data(), call.outputs[0].data(), rows.n, rows.d, rows.stride,
+                                call.get<double>("eps"), rows.x.dtype()});
+}
+
+const Op kOp("rms_norm", run);
+
 }  // namespace
 
 Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, std::string_view variant) {
   const OpScope scope("rms_norm");
   check_floating("rms_norm", "x", x);
   RL_CHECK(x.ndim() > 0, "rms_norm", "x: expected (..., D), got ()");
-  const std::optional<Tensor> gain = check_parameter("rms_norm", "weight", x, weight);
+  check_parameter("rms_norm", "weight", x, weight);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-  if (autograd::recording(x, weight))
-    autograd::record(
-        "rms_norm", y, {x, weight}, autograd::saving(x, weight),
-        [eps](const Gradients& d, const Tensor& x, const Tensor& weight) { return gradients(d, x, weight, eps); });
-  if (y.numel() == 0) return y;
-  const Rows rows = as_rows(x);
-  const RmsNormArgs args{rows.x.data(), gain ? gain->data() : nullptr, y.data(), rows.n, rows.d, rows.stride, eps,
-                         x.dtype()};
-  const int64_t read = compulsory_bytes(x) + (weight ? compulsory_bytes(*weight) : 0);
-  kLadder.run(x.device(), args, Cost{0, kFlops * x.numel(), read, y.nbytes()}, variant);
-  return y;
+  const Tensors inputs{x, weight.value_or(Tensor())};
+  const int64_t flops = kFlops + (weight ? kWeightFlops : 0);
+  const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs), y.nbytes()};
+  return submit(
+      {&kOp, inputs, {y}, {{"eps", eps}}, cost, std::string(variant)}, autograd::saving(x, weight),
+      [eps](const Gradients& d, const Tensor& x, const Tensor& weight) { return gradients(d, x, weight, eps); });
 }
 
 }  // namespace rooflab

@@ -19,15 +19,19 @@ inline Rows as_rows(const Tensor& x) {
   return {copy(x.detach()), n, d, d};
 }
 
-// A weight or bias over the last dimension of x, contiguous.
-inline std::optional<Tensor> check_parameter(const char* op, const char* argument, const Tensor& x,
-                                             const std::optional<Tensor>& parameter) {
-  if (!parameter) return std::nullopt;
+// A weight or bias over the last dimension of x, where there is one.
+inline void check_parameter(const char* op, const char* argument, const Tensor& x,
+                            const std::optional<Tensor>& parameter) {
+  if (!parameter) return;
   RL_CHECK(parameter->ndim() == 1 && parameter->size(0) == x.shape().back(), op, argument,
            ": expected (D=", x.shape().back(), "), got ", to_string(parameter->shape()));
   check_same_device(op, x, *parameter);
   check_same_dtype(op, x, *parameter);
-  return contiguous(parameter->detach());
+}
+
+// It as kernels take it: contiguous; its data() is null where there is none.
+inline Tensor as_parameter(const Tensor& parameter) {
+  return parameter.defined() ? contiguous(parameter.detach()) : Tensor();
 }
 
 }  // namespace rooflab

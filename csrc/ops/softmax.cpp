@@ -1,11 +1,9 @@
 // softmax: checks, cost and ladder.
 #include "kernels/softmax/softmax.h"
 
-#include "autograd/tape.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
-#include "ops/compulsory_bytes.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
@@ -31,24 +29,26 @@ const Ladder<SoftmaxArgs> kLadder(
 
 constexpr int64_t kFlops = 5;  // an element
 
+void run(const Call& call) {
+  const int64_t along = call.get<int64_t>("dim");
+  const Rows rows = as_rows(call.inputs[0].transpose(along, -1));
+  kLadder.run(call, SoftmaxArgs{rows.x.data(), call.outputs[0].data(), rows.n, rows.d, rows.stride, rows.x.dtype()});
+}
+
+const Op kOp("softmax", run);
+
 }  // namespace
 
 Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant) {
   const OpScope scope("softmax");
   check_floating("softmax", "x", x);
-  const int along = normalize_dim(dim, x.ndim(), "softmax");
-  const Tensor moved = x.transpose(along, -1);
-  Tensor y = Tensor::empty(moved.shape(), x.dtype(), x.device());
-  if (y.numel() > 0) {
-    const Rows rows = as_rows(moved);
-    const SoftmaxArgs args{rows.x.data(), y.data(), rows.n, rows.d, rows.stride, x.dtype()};
-    kLadder.run(x.device(), args, Cost{0, kFlops * x.numel(), compulsory_bytes(x), y.nbytes()}, variant);
-  }
-  y = y.transpose(along, -1);
-  if (autograd::recording(x))
-    autograd::record("softmax", y, {x}, autograd::saving(y),
-                     [along](const Tensor& dy, const Tensor& y) { return y * (dy - sum(dy * y, {along}, true)); });
-  return y;
+  const int64_t along = normalize_dim(dim, x.ndim(), "softmax");
+  Shape moved = x.shape();  // in memory the rows of y are adjacent
+  std::swap(moved[along], moved[x.ndim() - 1]);
+  Tensor y = Tensor::empty(moved, x.dtype(), x.device()).transpose(along, -1);
+  const Cost cost{0, kFlops * x.numel(), compulsory_bytes({x}), y.nbytes()};
+  return submit({&kOp, {x}, {y}, {{"dim", along}}, cost, std::string(variant)}, autograd::saving(y),
+                [along](const Tensor& dy, const Tensor& y) { return y * (dy - sum(dy * y, {along}, true)); });
 }
 
 }  // namespace rooflab

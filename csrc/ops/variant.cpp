@@ -28,18 +28,25 @@ const LadderInfo& find_ladder(std::string_view op) {
   throw std::invalid_argument(message("[variants] op: expected one of ", names, "; got \"", op, "\""));
 }
 
-void refuse_variant(const LadderInfo& ladder, const char* op, Device device, std::string_view variant, bool known) {
+void refuse_variant(const LadderInfo& ladder, const char* op, Device::Type kind, std::string_view variant, bool known) {
+  const char* device = kind == Device::Type::kCpu ? "cpu" : "cuda";
   std::string names;
   const char* idea = "";
   for (const VariantInfo& rung : ladder.variants) {
-    if (rung.device != device.type) continue;
+    if (rung.device != kind) continue;
     names += std::string(names.empty() ? "" : ", ") + rung.name;
     if (variant == rung.name) idea = rung.idea;
   }
   RL_CHECK(variant.empty(), op, "variant: ",
            known ? message(variant, " does not accept these operands (", idea, ")")
-                 : message("expected one of ", names, " on ", to_string(device), "; got \"", variant, "\""));
-  throw std::invalid_argument(message("[", op, "] no kernel on ", to_string(device), " accepts these operands"));
+                 : message("expected one of ", names, " on ", device, "; got \"", variant, "\""));
+  throw std::invalid_argument(message("[", op, "] no kernel on ", device, " accepts these operands"));
+}
+
+void count_footprint(Device device, const char* kernel, const Footprint& footprint) {
+  const Storage scratch(footprint.scratch_bytes, device, Storage::kScratch);
+  for (int i = 0; i < footprint.fills; ++i) observe(LaunchRecord::kFill, kernel, device, Stream{}, 0, [] {});
+  for (int i = 0; i < footprint.launches; ++i) observe(LaunchRecord::kKernel, kernel, device, Stream{}, 1, [] {});
 }
 
 }  // namespace rooflab

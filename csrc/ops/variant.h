@@ -10,6 +10,9 @@
 #include "core/counters.h"
 #include "core/cuda_runtime.h"
 #include "core/error.h"
+#include "core/queue.h"
+#include "core/target.h"
+#include "ops/call.h"
 
 namespace rooflab {
 
@@ -30,21 +33,38 @@ const std::vector<const LadderInfo*>& ladders();
 std::vector<const char*> op_names(const LadderInfo& ladder);  // the ops it serves
 const LadderInfo& find_ladder(std::string_view op);           // ValueError when there is none
 void register_ladder(const LadderInfo* ladder);
-[[noreturn]] void refuse_variant(const LadderInfo& ladder, const char* op, Device device, std::string_view variant,
+[[noreturn]] void refuse_variant(const LadderInfo& ladder, const char* op, Device::Type kind, std::string_view variant,
                                  bool known);
 
 template <class Args>
 struct Variant {
   const char* name;
-  Device::Type device;
+  Device::Type device;  // kCpu or kCuda
   const char* idea;
-  bool (*accepts)(const Args&);      // null: all that the op itself accepts
-  void (*run)(const Args&, Stream);  // null where this build lacks the backend (a weak declaration): not listed
+  bool (*accepts)(const Args&, const Target&);  // null: all that the op itself accepts
+  void (*run)(const Args&, Queue&);             // null where this build lacks the backend (a weak declaration)
+  Footprint (*footprint)(const Args&, const Target&) = nullptr;  // null: one launch and no scratch
 };
 
 // In place of a kernel: the op makes the result from other ops, which count themselves.
 template <class Args>
-void composed(const Args&, Stream) {}
+void composed(const Args&, Queue&) {}
+
+// Runs a kernel of the CPU, or leaves it to the graph that is being captured.
+template <class Run>
+void run_on_cpu(const char* kernel, const Run& run) {
+  observe(LaunchRecord::kKernel, kernel, Device{}, Stream{}, 1, [&] {
+    if (CaptureLog* log = capture_log())
+      log->cpu_work.emplace_back([run, op = current_op()] {
+        const OpScope scope(op, OpScope::kName);  // whose scratch it takes
+        run();
+      });
+    else
+      run();
+  });
+}
+// Counts what a rung would start on a device without memory.
+void count_footprint(Device device, const char* kernel, const Footprint& footprint);
 
 template <class Args>
 class Ladder {
@@ -53,7 +73,6 @@ class Ladder {
     info_.op = op;
     info_.members = std::move(members);
     for (const Variant<Args>& variant : variants) {
-      if (!variant.run) continue;
       const char* device = variant.device == Device::Type::kCpu ? "cpu" : "cuda";
       info_.variants.push_back({variant.name, variant.device, variant.idea,
                                 is_composed(variant) ? "" : message(op, "_", device, "_", variant.name)});
@@ -69,32 +88,44 @@ class Ladder {
     return is_composed(rungs_[choose(device, args, variant, info_.op)]);
   }
 
-  // Runs one kernel on the device's current stream and counts one launch: the named variant, or the first that accepts.
-  // A family says which member runs; counters and profiles show that name.
-  void run(Device device, const Args& args, const Cost& cost, std::string_view variant = {},
-           const char* member = nullptr) const {
-    const char* op = member ? member : info_.op;
-    const size_t i = choose(device, args, variant, op);
-    Stream stream;
-    if (device.is_cuda()) {
-      cuda::set_device(device.index);
-      stream = cuda::current_stream(device.index);
+  // Runs the call by one rung on the device's current stream: the named one, or the first that accepts.
+  void run(const Call& call, const Args& args) const {
+    const Device device = call.device();
+    const size_t i = choose(device, args, call.variant, call.op->name);
+    const Variant<Args>& rung = rungs_[i];
+    const char* kernel = info_.variants[i].kernel.c_str();
+    switch (device.type) {
+      case Device::Type::kCuda: {
+        cuda::set_device(device.index);
+        Queue queue(device, kernel);
+        for (const Tensors* tensors : {&call.inputs, &call.outputs})
+          for (const Tensor& x : *tensors)
+            if (x.defined()) x.storage()->use(queue.stream());
+        return rung.run(args, queue);
+      }
+      case Device::Type::kCpu:
+        return run_on_cpu(kernel, [run = rung.run, args, kernel] {
+          Queue queue(Device{}, kernel);
+          run(args, queue);
+        });
+      case Device::Type::kMeta:
+        return count_footprint(device, kernel, rung.footprint ? rung.footprint(args, target_of(device)) : Footprint{});
     }
-    launch(op, info_.variants[i].kernel.c_str(), device, stream, cost, [&] { rungs_[i].run(args, stream); });
   }
 
  private:
   static bool is_composed(const Variant<Args>& rung) { return rung.run == composed<Args>; }
 
   size_t choose(Device device, const Args& args, std::string_view variant, const char* op) const {
+    const Target& target = target_of(device);
     bool known = false;
     for (size_t i = 0; i < rungs_.size(); ++i) {
       const Variant<Args>& rung = rungs_[i];
-      if (rung.device != device.type || (!variant.empty() && variant != rung.name)) continue;
+      if (rung.device != target.kind || (!variant.empty() && variant != rung.name)) continue;
       known = true;
-      if (!rung.accepts || rung.accepts(args)) return i;
+      if (!rung.accepts || rung.accepts(args, target)) return i;
     }
-    refuse_variant(info_, op, device, variant, known);
+    refuse_variant(info_, op, target.kind, variant, known);
   }
 
   LadderInfo info_;

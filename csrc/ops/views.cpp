@@ -77,7 +77,7 @@ Tensor index(const Tensor& x, std::vector<IndexStep> steps) {
   Tensor y = follow(x, steps);
   if (recording(x))
     record("index", y, {x}, [steps = std::move(steps), shape = x.shape()](const Tensor& dy) {
-      const OpScope scope("index");
+      const OpScope scope("index", OpScope::kName);
       Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
       fill(dx, {});
       copy_into(follow(dx, steps), dy);

@@ -41,11 +41,13 @@ class EventTimer final : public DeviceTimer {
 
  private:
   struct Anchor {
+    explicit Anchor(int device) : event(device) {}
     cuda::Event event;
     int64_t host_ns = 0;
   };
   struct Bracket {
-    Bracket(int64_t launch, Device device, Stream stream) : launch(launch), device(device), stream(stream) {}
+    Bracket(int64_t launch, Device device, Stream stream)
+        : launch(launch), device(device), stream(stream), begin(device.index), end(device.index) {}
     int64_t launch;
     Device device;
     Stream stream;
@@ -72,7 +74,7 @@ class EventTimer final : public DeviceTimer {
     if (anchors_.contains(launch.device.index)) return;
     cuda::set_device(launch.device.index);
     cuda::synchronize(launch.stream);
-    Anchor& anchor = anchors_[launch.device.index];
+    Anchor& anchor = anchors_.try_emplace(launch.device.index, launch.device.index).first->second;
     anchor.event.record(launch.stream);
     anchor.event.synchronize();
     anchor.host_ns = now_ns();

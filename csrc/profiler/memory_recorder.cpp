@@ -47,7 +47,8 @@ void MemoryRecorder::note(const Storage& block, bool freed) try {
   const auto [known, is_new] = live_blocks_.try_emplace(&block, blocks_.size());
   const size_t number = known->second;
   if (freed) live_blocks_.erase(known);  // its address may serve again
-  if (is_new) blocks_.push_back({block.op(), freed ? "" : current_range(), block.device(), block.bytes()});
+  if (is_new)
+    blocks_.push_back({block.op(), freed ? "" : current_range(), block.device(), block.bytes(), block.is_scratch()});
   events_.push_back({now_ns() - start_ns_, number, freed});
 } catch (const std::bad_alloc&) {
   live_blocks_.erase(&block);

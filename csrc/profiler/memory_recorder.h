@@ -17,6 +17,7 @@ struct MemoryBlock {
   std::string range;  // current_range() then; "" for a block older than the recording
   Device device;
   int64_t bytes;
+  bool is_scratch;  // what a kernel works in, and no tensor
 };
 
 struct MemoryEvent {

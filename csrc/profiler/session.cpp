@@ -12,6 +12,18 @@ namespace {
 
 Session* running_session = nullptr;
 
+// What the record number `index` of a submission is of: the submission itself or, of a graph's replay, the launch that
+// was captured in that place.
+const LaunchRecord& captured_launch(const LaunchRecord& submission, size_t index) {
+  if (submission.kind != LaunchRecord::kReplay) return submission;
+  for (const LaunchRecord& launch : *submission.replayed) {
+    const size_t records = static_cast<size_t>(launch.host_calls);
+    if (index < records) return launch;
+    index -= records;
+  }
+  return submission;
+}
+
 }  // namespace
 
 Session::~Session() {
@@ -137,9 +149,9 @@ void Session::before(const LaunchRecord& launch) {
 void Session::after(const LaunchRecord& launch, bool done) {
   const int64_t now = now_ns();
   std::lock_guard lock(mutex_);
-  auto submitted = submitted_.rbegin();  // numbers ascend
-  while (submitted != submitted_.rend() && submitted->launch.id > launch.id) ++submitted;
-  if (submitted == submitted_.rend() || submitted->launch.id != launch.id) return;
+  auto submitted = submitted_.rbegin();  // other threads may have submitted since
+  while (submitted != submitted_.rend() && submitted->launch.id != launch.id) ++submitted;
+  if (submitted == submitted_.rend()) return;
   submitted->end_ns = now;
   if (launch.device.is_cuda() && timer_) {
     try {
@@ -153,7 +165,7 @@ void Session::after(const LaunchRecord& launch, bool done) {
 void Session::collect_cpu() {
   for (const Submitted& submitted : submitted_) {
     const LaunchRecord& launch = submitted.launch;
-    if (!launch.device.is_cpu()) continue;
+    if (!launch.device.is_cpu() || submitted.end_ns == 0) continue;  // 0: another thread is still at it
     KernelRecord& kernel = kernels_.emplace_back();
     kernel.name = kernel.kernel = launch.kernel;
     kernel.op = launch.op;
@@ -176,26 +188,33 @@ int Session::step_at(int64_t time_ns) const {
 void Session::collect_devices(const DeviceTrace& trace) {
   struct Launched {
     const Submitted* submitted;
-    size_t longest;  // its longest kernel so far
+    size_t seen = 0;  // of its records
   };
-  constexpr size_t kNone = static_cast<size_t>(-1);
   std::unordered_map<int64_t, Launched> launches;
   for (const Submitted& submitted : submitted_)
-    if (submitted.launch.device.is_cuda()) launches[submitted.launch.id] = {&submitted, kNone};
+    if (submitted.launch.device.is_cuda()) launches[submitted.launch.id] = {&submitted};
+  std::unordered_map<std::string, size_t> longest;  // kernel of each call, which bears the call's cost
 
-  for (const DeviceRecord& record : trace.records) {
+  std::vector<DeviceRecord> records = trace.records;
+  std::stable_sort(records.begin(), records.end(),
+                   [](const DeviceRecord& a, const DeviceRecord& b) { return a.start_ns < b.start_ns; });
+  for (const DeviceRecord& record : records) {
     const auto found = launches.find(record.launch);
     KernelRecord kernel;
     kernel.step = record.step == kUnknownStep ? step_at((record.start_ns + record.end_ns) / 2) : record.step;
     kernel.name = record.name;
+    const LaunchRecord* launch = nullptr;
+    std::string call;
     if (found != launches.end()) {
-      const LaunchRecord& launch = found->second.submitted->launch;
+      const LaunchRecord& submission = found->second.submitted->launch;
+      launch = &captured_launch(submission, found->second.seen++);
+      call = message(submission.id == launch->id ? 0 : submission.id, ":", launch->call);
       kernel.step = found->second.submitted->step;
-      if (kernel.name.empty()) kernel.name = launch.kernel;
-      kernel.op = launch.op;
-      kernel.kernel = launch.kernel;
-      kernel.range = launch.range;
-      kernel.id = launch.id;
+      if (kernel.name.empty()) kernel.name = launch->kernel;
+      kernel.op = launch->op;
+      kernel.kernel = launch->kernel;
+      kernel.range = launch->range;
+      kernel.id = submission.id;
     } else {
       kernel.cost.bytes_read = record.bytes_read;
       kernel.cost.bytes_written = record.bytes_written;
@@ -210,19 +229,17 @@ void Session::collect_devices(const DeviceTrace& trace) {
     kernel.shared_bytes = record.shared_bytes;
     kernel.registers = record.registers;
     kernels_.push_back(std::move(kernel));
-    if (found == launches.end()) continue;
-    size_t& longest = found->second.longest;
-    if (longest == kNone || kernels_.back().duration_ns > kernels_[longest].duration_ns) longest = kernels_.size() - 1;
+    if (!launch) continue;
+    const auto [at, is_first] = longest.try_emplace(call, kernels_.size() - 1);
+    if (is_first || kernels_.back().duration_ns > kernels_[at->second].duration_ns) {
+      kernels_[at->second].cost = Cost{};
+      at->second = kernels_.size() - 1;
+      kernels_.back().cost = launch->cost;
+    }
   }
 
-  int64_t missing = 0;  // launches with work to do that no record tells of
-  for (const auto& [id, launched] : launches) {
-    const Cost& cost = launched.submitted->launch.cost;
-    if (launched.longest != kNone)
-      kernels_[launched.longest].cost = cost;
-    else
-      missing += cost.bytes_read + cost.bytes_written > 0;
-  }
+  int64_t missing = 0;  // launches that no record tells of
+  for (const auto& [id, launched] : launches) missing += launched.seen == 0 && launched.submitted->launch.kernels > 0;
   dropped_ = std::max(trace.dropped, missing);
 }
 

@@ -5,6 +5,47 @@
 // The last query stands beside the last key: query i has position p = i + L_kv - L_q. is_causal shows it the keys j <=
 // p, a window of w those with |p - j| < w.
 //
+// Ladder, CPU:
+//   v0_composed     the textbook's form, made of other ops
+//   v1_flash        the algorithm in plain loops on one thread, to be read
+//   v2_flash_simd   register tiles, queries across the lanes
+//   v3_split_kv     decode: keys split over the threads
+// Ladder, CUDA:
+//   v0_composed     as on the CPU
+//   v1_flash        plain multiply-adds: 64 queries stay, keys stream
+//   v2_tensor_core  mma.sync, tiles by cp.async, weights stay in registers; 16 bits
+//   v3_hopper       wgmma from tiles by TMA, warpgroups take turns, softmax runs beside products
+//   v4_split_kv     decode: keys split over blocks, heads of a group in one tile
+//
+// [measured attention] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                              H4 D128  decode B8
+//                     H4 D128    L1024  H4:1 D256
+//                  L1024 full   causal      L4096
+//                     float32  float32   bfloat16
+//                     GFLOP/s  GFLOP/s  % of copy
+//   v0_composed           259      112         28
+//   v1_flash              8.9      8.8        3.1
+//   v2_flash_simd         388      356        6.5
+//   v3_split_kv             -        -         48
+//   copy, GB/s              -        -         38
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
+//                                                                                  decode B64
+//                      H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384  H32:8 D128
+//                   L4096 full        full         full       causal         full       L4096
+//                      float32    bfloat16     bfloat16     bfloat16     bfloat16    bfloat16
+//                      TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s   % of copy
+//   v0_composed             30          63          124           38          239          88
+//   v1_flash                29          31           33           32           31         3.8
+//   v2_tensor_core           -         303          319          299          273          23
+//   v3_hopper                -         568          726          739          808          34
+//   v4_split_kv              -           -            -            -            -         102
+//   torch                   45         509          691          640          750         101
+//   torch flash              -         315          353          325          301          89
+//   torch cudnn              -         495          684          637          729         101
+//   copy, GB/s               -           -            -            -            -        3007
+// [end measured]
+//
 // FLOPs: 4 D_h + 5 for each (query, key) pair that causality and window allow: two products and softmax's 5.
 // Compulsory bytes: q, k, v, mask and out once, lse once when asked for. In 16 bits a byte of K or V meets one
 // FLOP for each of the L_q H / H_kv query rows that share it: compute binds from some hundred rows on, memory in
@@ -15,8 +56,8 @@
 
 #include "core/device.h"
 #include "core/dtype.h"
-#include "kernels/common/cpu_isa.h"
 #include "kernels/common/host_device.h"
+#include "kernels/common/per_isa.h"
 
 namespace rooflab::kernels {
 
@@ -72,33 +113,23 @@ inline int64_t attention_partial_floats(const AttentionArgs& args) {
   return splits == 1 ? 0 : splits * args.batch * args.heads * args.q_length * (args.head_size + 2);
 }
 
-// The ladder on two cores, float32, B1 H4 D_h 128, GFLOP/s at L = 512, 1024, 2048, 4096 on a Xeon with AVX-512 (in one
-// run PyTorch's SDPA gave 223, 263, 213, 255 full, 115, 165, 196, 232 causal, MKL's matmul of 2048^3 298):
-//   v1_flash       the algorithm in plain loops on one thread, to be read
-//   v2_flash_simd  register tiles, queries across the lanes: 257, 284, 275, 299 full, 229, 240, 276, 288 causal. On a
-//                  Zen 3 core with AVX2: 82 to 87 of the 103 that its FMA units can do, the packed matmul 85 to 92
-//   v3_split_kv    decode, bound by memory: 18 to 28 GB/s of K and V where a copy moves 25 to 30 (PyTorch 9 to 28)
-void attention_cpu_v1_flash(const AttentionArgs&, Stream);
+void attention_cpu_v1_flash(const AttentionArgs&, Queue&);
 ROOFLAB_PER_ISA(attention_cpu_v2_flash_simd, AttentionArgs)
 ROOFLAB_PER_ISA(attention_cpu_v3_split_kv, AttentionArgs)
-bool attention_cpu_v3_accepts(const AttentionArgs&);
+Footprint attention_cpu_v1_footprint(const AttentionArgs&, const Target&);
+ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v2_footprint, AttentionArgs)
+ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v3_footprint, AttentionArgs)
+bool attention_cpu_v3_accepts(const AttentionArgs&, const Target&);
 
-// CUDA, weak so that a build without CUDA links; each rung comes with what it accepts. Measured on one H200:
-//   v1 flash        plain multiply-adds: 64 queries stay, keys stream  fp32 27, 30, 28 TFLOP/s at D_h 64, 128, 256
-//   v2 tensor_core  mma.sync, tiles by cp.async, weights stay in registers  bf16 316, 351, 329 TFLOP/s full and 303,
-//                   324, 335 causal at D_h 64, 128, 256, L16384 (PyTorch's flash attention: 308, 352, 324 full)
-//   v3 hopper       wgmma from tiles by TMA, warpgroups take turns, softmax runs beside products   bf16 543, 707, 811
-//                   TFLOP/s full and 539, 732, 820 causal at D_h 64, 128, 256, L16384; 497, 640, 726 and 401, 577, 631
-//                   at L2048: 1.6 to 3.3 times PyTorch's flash attention, 1.03 to 1.36 times cuDNN's
-//   v4 split_kv  decode: keys split, heads of a group in one tile  bf16 4.4 TB/s (B64 L4096 H32:8 D128; copy: 4.2), 3.9
-//                (B8 L32768 H4:1 D256); B1 L4096 7.9 us, mostly launch and combine
-[[gnu::weak]] void attention_cuda_v1_flash(const AttentionArgs&, Stream);
-[[gnu::weak]] void attention_cuda_v2_tensor_core(const AttentionArgs&, Stream);
-[[gnu::weak]] void attention_cuda_v3_hopper(const AttentionArgs&, Stream);
-[[gnu::weak]] void attention_cuda_v4_split_kv(const AttentionArgs&, Stream);
-[[gnu::weak]] bool attention_cuda_v1_accepts(const AttentionArgs&);
-[[gnu::weak]] bool attention_cuda_v2_accepts(const AttentionArgs&);
-[[gnu::weak]] bool attention_cuda_v3_accepts(const AttentionArgs&);
-[[gnu::weak]] bool attention_cuda_v4_accepts(const AttentionArgs&);
+// CUDA, weak so that a build without CUDA links; what a rung accepts and starts needs none.
+[[gnu::weak]] void attention_cuda_v1_flash(const AttentionArgs&, Queue&);
+[[gnu::weak]] void attention_cuda_v2_tensor_core(const AttentionArgs&, Queue&);
+[[gnu::weak]] void attention_cuda_v3_hopper(const AttentionArgs&, Queue&);
+[[gnu::weak]] void attention_cuda_v4_split_kv(const AttentionArgs&, Queue&);
+bool attention_cuda_v1_accepts(const AttentionArgs&, const Target&);
+bool attention_cuda_v2_accepts(const AttentionArgs&, const Target&);
+bool attention_cuda_v3_accepts(const AttentionArgs&, const Target&);
+bool attention_cuda_v4_accepts(const AttentionArgs&, const Target&);
+Footprint attention_cuda_v4_footprint(const AttentionArgs&, const Target&);
 
 }  // namespace rooflab::kernels

@@ -3,6 +3,41 @@
 //   dV = P^T dO    dP = dO V^T    dS = P * (dP - D)    dQ = scale dS K    dK = scale dS^T Q.
 // dK and dV add up the query heads that share a key head. A query that sees no key has lse = -inf and gives nothing.
 //
+// Ladder, CPU:
+//   v0_composed     the textbook's form, made of other ops
+//   v1_flash        the algorithm in plain loops on one thread, to be read
+//   v2_flash_simd   five products by one register tile; always deterministic
+// Ladder, CUDA:
+//   v0_composed     as on the CPU
+//   v1_flash        plain multiply-adds, two launches, always the same bits
+//   v2_tensor_core  mma.sync, keys stay, dQ is added up in device memory; 16 bits
+//   v3_hopper       wgmma and TMA, softmax beside other products, dQ sent by bulk reduction
+//
+// [measured attention_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                               H4 D128
+//                      H4 D128    L2048
+//                  L512 causal   causal
+//                      float32  float32
+//                      GFLOP/s  GFLOP/s
+//   v0_composed            110      102
+//   v1_flash               5.2      5.2
+//   v2_flash_simd          338      376
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
+//                   H4 D128
+//                     L2048  D64 L16384  D128 L16384  D128 L16384  D256 L16384
+//                    causal        full         full       causal         full
+//                   float32    bfloat16     bfloat16     bfloat16     bfloat16
+//                   TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s
+//   v0_composed          11           -          104           43          202
+//   v1_flash            8.4          17           19           19           19
+//   v2_tensor_core        -         241          257          272          230
+//   v3_hopper             -         568          560          582          467
+//   torch                18         475          599          581          367
+//   torch flash           -         282          289          314          257
+//   torch cudnn           -         482          584          579          376
+// [end measured]
+//
 // FLOPs: 10 D_h + 4 for each visible pair (five products) and 2 for each element of O. Compulsory bytes: q, k, v, out,
 // dout, lse and mask read once, dq, dk and dv written once. Compute binds from some hundred tokens on.
 #pragma once
@@ -18,32 +53,54 @@ struct AttentionBackwardArgs {
   void* dk;               // (B, H_kv, L_kv, D_h)
   void* dv;               // (B, H_kv, L_kv, D_h)
   AttentionStrides dout_strides, dq_strides, dk_strides, dv_strides;
-  float* delta;        // scratch (B, H, rounded L_q): D
-  float* dq_sum;       // scratch (B, H, rounded L_q, D_h): dQ before it is rounded to 16 bits; null in float32
+  float* delta;        // scratch of the rung (B, H, rounded L_q): D
+  float* dq_sum;       // scratch of rungs that need it (B, H, rounded L_q, D_h): dQ before it is rounded to 16 bits
   bool deterministic;  // the same bits on every run
 };
 
 // Query rows of the scratch, so that whole tiles fit.
 ROOFLAB_HOST_DEVICE int64_t attention_rounded_rows(int64_t q_length) { return (q_length + 127) / 128 * 128; }
 
-// The ladder on two cores, float32, B1 H4 D_h 128, GFLOP/s at L = 512, 1024, 2048 on a Xeon with AVX-512 (in one run
-// PyTorch's SDPA gave 197, 257, 263 full, 109, 167, 211 causal):
-//   v1_flash       the algorithm in plain loops on one thread, to be read
-//   v2_flash_simd  five products by one register tile: 269, 280, 254 full, 230, 252, 280 causal; always deterministic
-void attention_backward_cpu_v1_flash(const AttentionBackwardArgs&, Stream);
+void attention_backward_cpu_v1_flash(const AttentionBackwardArgs&, Queue&);
 ROOFLAB_PER_ISA(attention_backward_cpu_v2_flash_simd, AttentionBackwardArgs)
+Footprint attention_backward_cpu_v1_footprint(const AttentionBackwardArgs&, const Target&);
+ROOFLAB_FOOTPRINT_PER_ISA(attention_backward_cpu_v2_footprint, AttentionBackwardArgs)
 
-// CUDA, weak so that a build without CUDA links; each rung comes with what it accepts. Measured on one H200:
-//   v1 flash        plain multiply-adds, two launches, always the same bits fp32 19, 19, 17 TFLOP/s at D_h 64, 128, 256
-//   v2 tensor_core  mma.sync, keys stay, dQ is added up in device memory  bf16 256, 279, 235 TFLOP/s full and 249, 285,
-//                   239 causal at D_h 64, 128, 256, L16384; deterministic 199, 233, 191
-//   v3 hopper       wgmma and TMA, softmax beside other products, dQ sent  bf16 563, 579, 532 full and 555, 592, 515
-//                   by bulk reduction                                      causal; deterministic 491, 468, 317
-[[gnu::weak]] void attention_backward_cuda_v1_flash(const AttentionBackwardArgs&, Stream);
-[[gnu::weak]] void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs&, Stream);
-[[gnu::weak]] void attention_backward_cuda_v3_hopper(const AttentionBackwardArgs&, Stream);
-[[gnu::weak]] bool attention_backward_cuda_v1_accepts(const AttentionBackwardArgs&);
-[[gnu::weak]] bool attention_backward_cuda_v2_accepts(const AttentionBackwardArgs&);
-[[gnu::weak]] bool attention_backward_cuda_v3_accepts(const AttentionBackwardArgs&);
+// CUDA, weak so that a build without CUDA links; what a rung accepts and starts needs none.
+[[gnu::weak]] void attention_backward_cuda_v1_flash(const AttentionBackwardArgs&, Queue&);
+[[gnu::weak]] void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs&, Queue&);
+[[gnu::weak]] void attention_backward_cuda_v3_hopper(const AttentionBackwardArgs&, Queue&);
+bool attention_backward_cuda_v1_accepts(const AttentionBackwardArgs&, const Target&);
+bool attention_backward_cuda_v2_accepts(const AttentionBackwardArgs&, const Target&);
+bool attention_backward_cuda_v3_accepts(const AttentionBackwardArgs&, const Target&);
+Footprint attention_backward_cuda_v1_footprint(const AttentionBackwardArgs&, const Target&);
+Footprint attention_backward_cuda_v2_footprint(const AttentionBackwardArgs&, const Target&);
+Footprint attention_backward_cuda_v3_footprint(const AttentionBackwardArgs&, const Target&);
+
+// The scratch of a CUDA rung is one block: delta, and behind it dq_sum where dQ is added up in device memory.
+inline int64_t attention_backward_scratch_floats(const AttentionBackwardArgs& args, bool has_dq_sum) {
+  const AttentionArgs& forward = args.forward;
+  const int64_t rows = forward.batch * forward.heads * attention_rounded_rows(forward.q_length);
+  return rows * (has_dq_sum ? 1 + forward.head_size : 1);
+}
+inline AttentionBackwardArgs attention_backward_with_scratch(AttentionBackwardArgs args, bool has_dq_sum,
+                                                             Queue& queue) {
+  args.delta = queue.scratch<float>(attention_backward_scratch_floats(args, has_dq_sum));
+  args.dq_sum = has_dq_sum ? args.delta + attention_backward_scratch_floats(args, false) : nullptr;
+  return args;
+}
+
+// The blocks of v2: the columns they have room for, how many of them the registers of a multiprocessor hold, and their
+// shared memory: pairs of tiles of 64 rows, one that stays and `stages` on their way, P and dS, two sets of statistics.
+constexpr int attention_backward_v2_head(int64_t head_size) {
+  return head_size <= 64 ? 64 : head_size <= 128 ? 128 : 256;
+}
+constexpr int attention_backward_v2_blocks(int64_t head) { return head > 128 ? 1 : head > 64 ? 2 : 3; }
+constexpr int64_t attention_backward_v2_bytes(int64_t head, int stages) {
+  constexpr int64_t kRows = 64;
+  return (1 + stages) * 2 * kRows * head * 2 + 2 * kRows * kRows * 2 + 2 * 2 * kRows * 4;
+}
+// 2, 1, or 0 where no block fits. More blocks on a multiprocessor hide more than more stages of one.
+int attention_backward_v2_stages(int64_t head, const Target&);
 
 }  // namespace rooflab::kernels

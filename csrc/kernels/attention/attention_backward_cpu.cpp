@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 #include "kernels/attention/attention_backward.h"
 
@@ -14,12 +13,31 @@ namespace {
 
 constexpr int64_t kKeys = 32;
 
+// What the rung keeps aside, in floats: D, sums of dQ where dq cannot hold them, a tile each of dK and dV.
+struct Aside {
+  int64_t delta, dq_sum, tile;
+
+  explicit Aside(const AttentionBackwardArgs& args)
+      : delta(args.forward.batch * args.forward.heads * attention_rounded_rows(args.forward.q_length)),
+        dq_sum(args.forward.dtype == DType::kFloat32 ? 0 : delta * args.forward.head_size),
+        tile(kKeys * args.forward.head_size) {}
+  int64_t floats() const { return delta + dq_sum + 2 * tile; }
+};
+
 template <class T>
 struct Backward {
-  const AttentionBackwardArgs& args;
+  AttentionBackwardArgs args;
   const AttentionArgs& forward = args.forward;
-  const int64_t d_h = forward.head_size;
-  std::vector<float> dk = std::vector<float>(kKeys * d_h), dv = dk;
+  const int64_t d_h = forward.head_size, tile;
+  float *dk, *dv;
+
+  Backward(const AttentionBackwardArgs& all, Queue& queue) : args(all), tile(Aside(all).tile) {
+    const Aside aside(args);
+    args.delta = queue.scratch<float>(aside.floats());
+    args.dq_sum = args.delta + aside.delta;
+    dk = args.dq_sum + aside.dq_sum;
+    dv = dk + tile;
+  }
 
   template <class U>
   static U* at(U* p, const AttentionStrides& strides, int64_t b, int64_t head, int64_t token) {
@@ -82,8 +100,8 @@ struct Backward {
 
   // dK and dV of keys [begin, end), and what these keys give to dQ.
   void key_tile(int64_t b, int64_t kv_head, int64_t begin, int64_t end) {
-    std::fill(dk.begin(), dk.end(), 0.0f);
-    std::fill(dv.begin(), dv.end(), 0.0f);
+    std::fill_n(dk, tile, 0.0f);
+    std::fill_n(dv, tile, 0.0f);
     const int64_t group = forward.heads / forward.kv_heads;
     for (int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h)
       for (int64_t i = 0; i < forward.q_length; ++i) {
@@ -117,12 +135,16 @@ struct Backward {
 
 }  // namespace
 
-void attention_backward_cpu_v1_flash(const AttentionBackwardArgs& args, Stream) {
+void attention_backward_cpu_v1_flash(const AttentionBackwardArgs& args, Queue& queue) {
   switch (args.forward.dtype) {
-    case DType::kFloat32: return Backward<float>{args}.run();
-    case DType::kFloat16: return Backward<Half>{args}.run();
-    default: return Backward<BFloat16>{args}.run();
+    case DType::kFloat32: return Backward<float>(args, queue).run();
+    case DType::kFloat16: return Backward<Half>(args, queue).run();
+    default: return Backward<BFloat16>(args, queue).run();
   }
+}
+
+Footprint attention_backward_cpu_v1_footprint(const AttentionBackwardArgs& args, const Target&) {
+  return {.scratch_bytes = Aside(args).floats() * 4};
 }
 
 }  // namespace rooflab::kernels

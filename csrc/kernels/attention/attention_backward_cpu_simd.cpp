@@ -18,39 +18,62 @@ namespace {
 template <class T>
 class FlashBackward {
  public:
-  static void run(const AttentionBackwardArgs& args) {
-    const AttentionArgs& forward = args.forward;
-    const int64_t tasks = forward.batch * forward.kv_heads, rows = forward.batch * forward.heads * forward.q_length;
-    const int64_t work = 5 * rows * forward.kv_length * forward.head_size;
-    const int64_t threads = larger(1, smaller(usable_threads(), work >> 20));
-    const int64_t blocks = larger(1, parts_of(forward.kv_length, kKeys));
-    const int64_t parts =
-        tasks == 0 || tasks >= 2 * threads ? 1 : smaller(smaller(threads, 2 * threads / tasks), blocks);
-
-    FlashBackward layout(args, nullptr, nullptr, parts);
-    const int64_t part_floats = round_up(rows * forward.head_size, 16);
-    float* sums = static_cast<float*>(cpu_scratch(((parts - 1) * part_floats + threads * layout.scratch_.floats) * 4));
-    float* scratch = sums + (parts - 1) * part_floats;
-    parallel_for(rows, larger(1, parts_of(rows, threads)), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) layout.start_query(row);
+  static void run(AttentionBackwardArgs args, Queue& queue) {
+    const Deal deal(args, queue.target());
+    args.delta = queue.scratch<float>(deal.scratch_floats());
+    args.dq_sum = kInPlace ? nullptr : args.delta + deal.delta_floats;
+    float* sums = args.delta + deal.delta_floats + deal.dq_sum_floats;
+    float* scratch = sums + (deal.parts - 1) * deal.part_floats;
+    const FlashBackward whole(args, nullptr, nullptr, deal.parts);
+    queue.parallel(deal.rows, parts_of(deal.rows, deal.threads), [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) whole.start_query(row);
     });
-    parallel_for_dynamic(tasks * parts, threads, [&](int64_t task, int64_t thread) {
-      const int64_t part = task % parts, head = task / parts;
-      FlashBackward worker(args, scratch + thread * layout.scratch_.floats,
-                           part ? sums + (part - 1) * part_floats : nullptr, parts);
-      for (int64_t block = part; block < blocks; block += parts)
-        worker.key_block(head / forward.kv_heads, head % forward.kv_heads, block * kKeys, block == part);
+    const int64_t parts = deal.parts, kv_heads = args.forward.kv_heads;
+    queue.parallel(deal.tasks * parts, 1, deal.threads, [&](int64_t begin, int64_t end, int worker) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t part = task % parts, head = task / parts;
+        FlashBackward one(args, scratch + worker * deal.floats, part ? sums + (part - 1) * deal.part_floats : nullptr,
+                          parts);
+        for (int64_t block = part; block < deal.blocks; block += parts)
+          one.key_block(head / kv_heads, head % kv_heads, block * kKeys, block == part);
+      }
     });
     if (parts == 1 && kInPlace) return;
-    parallel_for(rows, larger(1, parts_of(rows, threads)), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) layout.finish_query(row, sums, part_floats);
+    queue.parallel(deal.rows, parts_of(deal.rows, deal.threads), [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) whole.finish_query(row, sums, deal.part_floats);
     });
+  }
+
+  static Footprint footprint(const AttentionBackwardArgs& args, const Target& target) {
+    return {.scratch_bytes = Deal(args, target).scratch_floats() * 4};
   }
 
  private:
   static constexpr int64_t kKeys = kNativeBytes == 64 ? 128 : 96, kRows = 64;
   static constexpr int64_t kPitch = kKeys + 16;     // of scores: rows of a power of two would share their cache sets
   static constexpr bool kInPlace = sizeof(T) == 4;  // dq can hold sums
+
+  struct Deal {
+    int64_t tasks, rows, threads, blocks, parts;
+    int64_t delta_floats, dq_sum_floats, part_floats, floats;  // scratch: of all, of a part, of a thread
+
+    Deal(const AttentionBackwardArgs& args, const Target& target) {
+      const AttentionArgs& forward = args.forward;
+      tasks = forward.batch * forward.kv_heads;
+      rows = forward.batch * forward.heads * forward.q_length;
+      const int64_t work = 5 * rows * forward.kv_length * forward.head_size;
+      threads = larger(1, smaller(target.threads, work >> 20));
+      blocks = larger(1, parts_of(forward.kv_length, kKeys));
+      parts = tasks == 0 || tasks >= 2 * threads ? 1 : smaller(smaller(threads, 2 * threads / tasks), blocks);
+      delta_floats = forward.batch * forward.heads * attention_rounded_rows(forward.q_length);
+      dq_sum_floats = kInPlace ? 0 : round_up(delta_floats * forward.head_size, 16);
+      part_floats = round_up(rows * forward.head_size, 16);
+      floats = FlashBackward(args, nullptr, nullptr, parts).scratch_.floats;
+    }
+    int64_t scratch_floats() const {
+      return delta_floats + dq_sum_floats + (parts - 1) * part_floats + threads * floats;
+    }
+  };
 
   FlashBackward(const AttentionBackwardArgs& args, float* scratch, float* dq_sums, int64_t parts)
       : args_(args),
@@ -262,8 +285,12 @@ class FlashBackward {
 
 }  // namespace
 
-void attention_backward_cpu_v2_flash_simd(const AttentionBackwardArgs& args, Stream) {
-  with_element(args.forward.dtype, [&]<class T>() { FlashBackward<T>::run(args); });
+void attention_backward_cpu_v2_flash_simd(const AttentionBackwardArgs& args, Queue& queue) {
+  with_element(args.forward.dtype, [&]<class T>() { FlashBackward<T>::run(args, queue); });
+}
+
+Footprint attention_backward_cpu_v2_footprint(const AttentionBackwardArgs& args, const Target& target) {
+  return with_element(args.forward.dtype, [&]<class T>() { return FlashBackward<T>::footprint(args, target); });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

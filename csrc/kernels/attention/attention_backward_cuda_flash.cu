@@ -159,45 +159,38 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 && kSide == Side::kKeys
 }
 
 template <class T, int kChunks, Side kSide>
-void launch(const AttentionBackwardArgs& args, Stream stream) {
+void launch(const AttentionBackwardArgs& args, Queue& queue) {
   const AttentionArgs& forward = args.forward;
   const bool of_keys = kSide == Side::kKeys;
-  constexpr auto kernel = attention_backward_cuda_v1_flash_kernel<T, kChunks, kSide>;
-  constexpr int kShared = sizeof(Shared<kChunks, kSide>), kRows = Shared<kChunks, kSide>::kRows;
+  constexpr int kRows = Shared<kChunks, kSide>::kRows;
   const int64_t tiles = ((of_keys ? forward.kv_length : forward.q_length) + kRows - 1) / kRows;
   const int64_t blocks = forward.batch * (of_keys ? forward.kv_heads : forward.heads) * tiles;
-  if (blocks == 0) return;
-  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
-  kernel<<<static_cast<unsigned>(blocks), kThreads, kShared, attention_stream(stream)>>>(args);
-  cuda_check_launch("attention_backward");
+  queue.launch(attention_backward_cuda_v1_flash_kernel<T, kChunks, kSide>,
+               {blocks, kThreads, sizeof(Shared<kChunks, kSide>)}, args);
 }
 
 template <class T>
-void launch(const AttentionBackwardArgs& args, Stream stream) {
-  launch_delta<T>(args, stream);
+void launch(const AttentionBackwardArgs& args, Queue& queue) {
+  launch_delta<T>(args, queue);
   if constexpr (sizeof(T) == 4) {  // few 16-bit tensors come here: one size does for them
     if (args.forward.head_size <= 2 * kChunk) {
-      launch<T, 2, Side::kQueries>(args, stream);
-      launch<T, 2, Side::kKeys>(args, stream);
+      launch<T, 2, Side::kQueries>(args, queue);
+      launch<T, 2, Side::kKeys>(args, queue);
       return;
     }
   }
-  launch<T, 4, Side::kQueries>(args, stream);
-  launch<T, 4, Side::kKeys>(args, stream);
+  launch<T, 4, Side::kQueries>(args, queue);
+  launch<T, 4, Side::kKeys>(args, queue);
 }
 
 }  // namespace
 
-bool attention_backward_cuda_v1_accepts(const AttentionBackwardArgs& args) {
-  return args.forward.dtype != DType::kFloat64 && args.forward.head_size <= 4 * kChunk &&
-         attention_fits_int32(args.forward);
-}
-
-void attention_backward_cuda_v1_flash(const AttentionBackwardArgs& args, Stream stream) {
+void attention_backward_cuda_v1_flash(const AttentionBackwardArgs& call, Queue& queue) {
+  const AttentionBackwardArgs args = attention_backward_with_scratch(call, false, queue);
   switch (args.forward.dtype) {
-    case DType::kFloat16: return launch<__half>(args, stream);
-    case DType::kBFloat16: return launch<__nv_bfloat16>(args, stream);
-    default: return launch<float>(args, stream);
+    case DType::kFloat16: return launch<__half>(args, queue);
+    case DType::kBFloat16: return launch<__nv_bfloat16>(args, queue);
+    default: return launch<float>(args, queue);
   }
 }
 

@@ -132,51 +132,34 @@ BackwardProblem backward_problem(const AttentionBackwardArgs& args) {
 }
 
 template <class T, int kLanes>
-void prepare(const AttentionBackwardArgs& args, const BackwardProblem& problem, cudaStream_t stream) {
+void prepare(const AttentionBackwardArgs& args, const BackwardProblem& problem, Queue& queue) {
   const int64_t rows = int64_t{problem.batch} * problem.heads * problem.rounded_rows;
-  attention_backward_cuda_v3_hopper_prepare_kernel<T, kLanes>
-      <<<static_cast<unsigned>(rows * kLanes / kThreads), kThreads, 0, stream>>>(args, problem);
-  cuda_check_launch("attention_backward");
+  queue.launch(attention_backward_cuda_v3_hopper_prepare_kernel<T, kLanes>, {rows * kLanes / kThreads, kThreads}, args,
+               problem);
 }
 
 template <class T>
-void run(const AttentionBackwardArgs& args, Stream stream) {
+void run(const AttentionBackwardArgs& args, Queue& queue) {
   const BackwardProblem problem = backward_problem(args);
   const int64_t head_size = problem.head_size;
   if (head_size <= 64) {
-    prepare<T, 8>(args, problem, attention_stream(stream));
+    prepare<T, 8>(args, problem, queue);
   } else if (head_size <= 128) {
-    prepare<T, 16>(args, problem, attention_stream(stream));
+    prepare<T, 16>(args, problem, queue);
   } else {
-    prepare<T, 32>(args, problem, attention_stream(stream));
+    prepare<T, 32>(args, problem, queue);
   }
-  (head_size <= 128 ? attention_backward_hopper_registers : attention_backward_hopper_shared)(args, problem, stream);
+  (head_size <= 128 ? attention_backward_hopper_registers : attention_backward_hopper_shared)(args, problem, queue);
   const int64_t vectors = int64_t{problem.batch} * problem.heads * problem.rounded_rows / 2 * (head_size / kSumColumn);
-  attention_backward_cuda_v3_hopper_finish_kernel<T>
-      <<<static_cast<unsigned>((vectors + kThreads - 1) / kThreads), kThreads, 0, attention_stream(stream)>>>(args,
-                                                                                                              problem);
-  cuda_check_launch("attention_backward");
+  queue.launch(attention_backward_cuda_v3_hopper_finish_kernel<T>, {(vectors + kThreads - 1) / kThreads, kThreads},
+               args, problem);
 }
 
 }  // namespace
 
-bool attention_backward_cuda_v3_accepts(const AttentionBackwardArgs& args) {
-  const AttentionArgs& f = args.forward;
-  const auto queries = [&](const void* data, const AttentionStrides& strides) {
-    return attention_map_fits(data, strides, f.batch, f.heads, f.q_length, f.dtype);
-  };
-  const auto keys = [&](const void* data, const AttentionStrides& strides) {
-    return attention_map_fits(data, strides, f.batch, f.kv_heads, f.kv_length, f.dtype);
-  };
-  return is_16_bit(f.dtype) && f.mask == nullptr && f.head_size % kVector == 0 && f.head_size > 0 &&
-         f.head_size <= 256 && attention_fits_int32(f) && queries(f.q, f.q_strides) && queries(f.out, f.out_strides) &&
-         queries(args.dout, args.dout_strides) && queries(args.dq, args.dq_strides) && keys(f.k, f.k_strides) &&
-         keys(f.v, f.v_strides) && keys(args.dk, args.dk_strides) && keys(args.dv, args.dv_strides) &&
-         cuda_current_properties().compute_capability == 90;
-}
-
-void attention_backward_cuda_v3_hopper(const AttentionBackwardArgs& args, Stream stream) {
-  args.forward.dtype == DType::kFloat16 ? run<__half>(args, stream) : run<__nv_bfloat16>(args, stream);
+void attention_backward_cuda_v3_hopper(const AttentionBackwardArgs& call, Queue& queue) {
+  const AttentionBackwardArgs args = attention_backward_with_scratch(call, true, queue);
+  args.forward.dtype == DType::kFloat16 ? run<__half>(args, queue) : run<__nv_bfloat16>(args, queue);
 }
 
 }  // namespace rooflab::kernels

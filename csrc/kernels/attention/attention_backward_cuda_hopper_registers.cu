@@ -280,28 +280,24 @@ __global__ void __launch_bounds__(kThreads, 1)
 }
 
 template <class T, int kHeadSize>
-void launch(const AttentionBackwardArgs& args, BackwardProblem problem, Stream stream) {
-  constexpr auto kernel = attention_backward_cuda_v3_hopper_kernel<T, kHeadSize>;
-  constexpr int kSharedBytes = sizeof(Shared<T, kHeadSize>);
-  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+void launch(const AttentionBackwardArgs& args, BackwardProblem problem, Queue& queue) {
   problem.key_blocks = (problem.kv_length + kKeys - 1) / kKeys;
-  const unsigned blocks = static_cast<unsigned>(problem.key_blocks) * problem.batch * problem.kv_heads;
-  kernel<<<blocks, kThreads, kSharedBytes, attention_stream(stream)>>>(backward_maps(args, kTileRows<kHeadSize>, kKeys),
-                                                                       problem);
-  cuda_check_launch("attention_backward");
+  const int64_t blocks = int64_t{problem.key_blocks} * problem.batch * problem.kv_heads;
+  queue.launch(attention_backward_cuda_v3_hopper_kernel<T, kHeadSize>, {blocks, kThreads, sizeof(Shared<T, kHeadSize>)},
+               backward_maps(args, kTileRows<kHeadSize>, kKeys), problem);
 }
 
 template <class T>
-void launch(const AttentionBackwardArgs& args, const BackwardProblem& problem, Stream stream) {
-  problem.head_size <= 64 ? launch<T, 64>(args, problem, stream) : launch<T, 128>(args, problem, stream);
+void launch(const AttentionBackwardArgs& args, const BackwardProblem& problem, Queue& queue) {
+  problem.head_size <= 64 ? launch<T, 64>(args, problem, queue) : launch<T, 128>(args, problem, queue);
 }
 
 }  // namespace
 
 void attention_backward_hopper_registers(const AttentionBackwardArgs& args, const BackwardProblem& problem,
-                                         Stream stream) {
-  args.forward.dtype == DType::kFloat16 ? launch<__half>(args, problem, stream)
-                                        : launch<__nv_bfloat16>(args, problem, stream);
+                                         Queue& queue) {
+  args.forward.dtype == DType::kFloat16 ? launch<__half>(args, problem, queue)
+                                        : launch<__nv_bfloat16>(args, problem, queue);
 }
 
 }  // namespace rooflab::kernels

@@ -254,21 +254,18 @@ __global__ void __launch_bounds__(kThreads, 1)
 }
 
 template <class T>
-void launch(const AttentionBackwardArgs& args, BackwardProblem problem, Stream stream) {
-  constexpr auto kernel = attention_backward_cuda_v3_hopper_shared_kernel<T>;
-  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared<T>)));
+void launch(const AttentionBackwardArgs& args, BackwardProblem problem, Queue& queue) {
   problem.key_blocks = (problem.kv_length + kKeys - 1) / kKeys;
-  const unsigned blocks = static_cast<unsigned>(problem.key_blocks) * problem.batch * problem.kv_heads;
-  kernel<<<blocks, kThreads, sizeof(Shared<T>), attention_stream(stream)>>>(backward_maps(args, kRows, kKeys), problem);
-  cuda_check_launch("attention_backward");
+  const int64_t blocks = int64_t{problem.key_blocks} * problem.batch * problem.kv_heads;
+  queue.launch(attention_backward_cuda_v3_hopper_shared_kernel<T>, {blocks, kThreads, sizeof(Shared<T>)},
+               backward_maps(args, kRows, kKeys), problem);
 }
 
 }  // namespace
 
-void attention_backward_hopper_shared(const AttentionBackwardArgs& args, const BackwardProblem& problem,
-                                      Stream stream) {
-  args.forward.dtype == DType::kFloat16 ? launch<__half>(args, problem, stream)
-                                        : launch<__nv_bfloat16>(args, problem, stream);
+void attention_backward_hopper_shared(const AttentionBackwardArgs& args, const BackwardProblem& problem, Queue& queue) {
+  args.forward.dtype == DType::kFloat16 ? launch<__half>(args, problem, queue)
+                                        : launch<__nv_bfloat16>(args, problem, queue);
 }
 
 }  // namespace rooflab::kernels

@@ -21,7 +21,7 @@ constexpr int kWarpsDown = kRows / (kTiles * kMmaM);
 template <int kHead>
 struct Shape {
   static constexpr int kWarps = kHead > 128 ? 8 : 4, kThreads = kWarps * 32;
-  static constexpr int kBlocks = kHead > 128 ? 1 : kHead > 64 ? 2 : 3;
+  static constexpr int kBlocks = attention_backward_v2_blocks(kHead);
   static constexpr int kWarpsAcross = kWarps / kWarpsDown;
   static constexpr int kScores = kRows / kWarpsAcross;   // columns of a warp's scores
   static constexpr int kColumns = kHead / kWarpsAcross;  // columns of a warp's part of each gradient
@@ -42,8 +42,6 @@ struct Shared {
   Tile<T, kRows, kRows> p, ds;
   Statistics statistics[2];
   Stage<T, kHead> stages[1];  // or 2, if there is room
-
-  static constexpr int bytes(int stages) { return sizeof(Shared) + (stages - 1) * sizeof(Stage<T, kHead>); }
 };
 
 // dQ is summed up in the order of the accumulators, so that a warp adds to 128 bytes in a row: for each tile of 64
@@ -262,82 +260,58 @@ __global__ void __launch_bounds__(kRoundThreads)
   }
 }
 
-// 2, 1, or 0 where there is no room for any. More blocks on a multiprocessor hide more than more stages of one.
-template <class T, int kHead>
-int stages_that_fit() {
-  int device = 0, of_block = 0, of_multiprocessor = 0;
-  RL_CUDA_CHECK(cudaGetDevice(&device));
-  RL_CUDA_CHECK(cudaDeviceGetAttribute(&of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  RL_CUDA_CHECK(cudaDeviceGetAttribute(&of_multiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
-  const auto blocks = [&](int stages) {
-    const int bytes = Shared<T, kHead>::bytes(stages);
-    return bytes > of_block ? 0 : std::min(of_multiprocessor / (bytes + 1024), Shape<kHead>::kBlocks);
-  };
-  return blocks(1) == 0 ? 0 : blocks(2) == blocks(1) ? 2 : 1;
-}
-
 template <class T, int kHead, Side kSide>
-void launch(const AttentionBackwardArgs& args, Stream stream) {
-  constexpr auto kernel = attention_backward_cuda_v2_tensor_core_kernel<T, kHead, kSide>;
+void launch(const AttentionBackwardArgs& args, Queue& queue) {
+  static_assert(sizeof(Shared<T, kHead>) == attention_backward_v2_bytes(kHead, 1) &&
+                sizeof(Stage<T, kHead>) ==
+                    attention_backward_v2_bytes(kHead, 2) - attention_backward_v2_bytes(kHead, 1));
   const AttentionArgs& forward = args.forward;
   const bool of_keys = kSide == Side::kKeys;
   const int64_t tiles = ((of_keys ? forward.kv_length : forward.q_length) + kRows - 1) / kRows;
   const int64_t blocks = forward.batch * (of_keys ? forward.kv_heads : forward.heads) * tiles;
-  if (blocks == 0) return;
-  const int stages = stages_that_fit<T, kHead>(), shared = Shared<T, kHead>::bytes(stages);
-  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  kernel<<<static_cast<unsigned>(blocks), Shape<kHead>::kThreads, shared, attention_stream(stream)>>>(args, stages);
-  cuda_check_launch("attention_backward");
+  const int stages = attention_backward_v2_stages(kHead, queue.target());
+  queue.launch(attention_backward_cuda_v2_tensor_core_kernel<T, kHead, kSide>,
+               {blocks, Shape<kHead>::kThreads, attention_backward_v2_bytes(kHead, stages)}, args, stages);
 }
 
 template <class T>
-void launch_round_dq(const AttentionBackwardArgs& args, Stream stream) {
+void launch_round_dq(const AttentionBackwardArgs& args, Queue& queue) {
   const AttentionArgs& forward = args.forward;
   const int64_t rows = forward.batch * forward.heads * attention_rounded_rows(forward.q_length);
   const int64_t blocks = rows / kMmaM * (forward.head_size / kMmaN);
-  if (blocks == 0) return;
-  attention_backward_cuda_v2_round_dq_kernel<T>
-      <<<static_cast<unsigned>((blocks + kRoundWarps - 1) / kRoundWarps), kRoundThreads, 0, attention_stream(stream)>>>(
-          args);
-  cuda_check_launch("attention_backward");
+  queue.launch(attention_backward_cuda_v2_round_dq_kernel<T>, {(blocks + kRoundWarps - 1) / kRoundWarps, kRoundThreads},
+               args);
 }
 
 template <class T, int kHead>
-void launch(const AttentionBackwardArgs& args, Stream stream) {
+void launch(const AttentionBackwardArgs& args, Queue& queue) {
   const AttentionArgs& forward = args.forward;
-  launch_delta<T>(args, stream);
+  launch_delta<T>(args, queue);
   if (args.deterministic) {
-    launch<T, kHead, Side::kQueries>(args, stream);
-    launch<T, kHead, Side::kKeys>(args, stream);
+    launch<T, kHead, Side::kQueries>(args, queue);
+    launch<T, kHead, Side::kKeys>(args, queue);
   } else {
     const int64_t rows = forward.batch * forward.heads * attention_rounded_rows(forward.q_length);
-    RL_CUDA_CHECK(cudaMemsetAsync(args.dq_sum, 0, rows * forward.head_size * sizeof(float), attention_stream(stream)));
-    launch<T, kHead, Side::kKeys>(args, stream);
-    launch_round_dq<T>(args, stream);
+    queue.fill(args.dq_sum, 0, rows * forward.head_size * sizeof(float));
+    launch<T, kHead, Side::kKeys>(args, queue);
+    launch_round_dq<T>(args, queue);
   }
 }
 
-template <class F>
-auto with_head(int64_t head_size, F&& f) {
-  if (head_size <= 64) return f.template operator()<64>();
-  if (head_size <= 128) return f.template operator()<128>();
-  return f.template operator()<256>();
+template <class T>
+void launch(const AttentionBackwardArgs& args, Queue& queue) {
+  switch (attention_backward_v2_head(args.forward.head_size)) {
+    case 64: return launch<T, 64>(args, queue);
+    case 128: return launch<T, 128>(args, queue);
+    default: return launch<T, 256>(args, queue);
+  }
 }
 
 }  // namespace
 
-bool attention_backward_cuda_v2_accepts(const AttentionBackwardArgs& args) {
-  return is_supported(args.forward) && has_vectors(args.dout, args.dout_strides) &&
-         has_vectors(args.dq, args.dq_strides) && has_vectors(args.dk, args.dk_strides) &&
-         has_vectors(args.dv, args.dv_strides) && cuda_current_properties().compute_capability >= 80 &&
-         with_head(args.forward.head_size, [&]<int kHead>() { return stages_that_fit<__half, kHead>() > 0; });
-}
-
-void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs& args, Stream stream) {
-  with_head(args.forward.head_size, [&]<int kHead>() {
-    args.forward.dtype == DType::kFloat16 ? launch<__half, kHead>(args, stream)
-                                          : launch<__nv_bfloat16, kHead>(args, stream);
-  });
+void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs& call, Queue& queue) {
+  const AttentionBackwardArgs args = attention_backward_with_scratch(call, !call.deterministic, queue);
+  args.forward.dtype == DType::kFloat16 ? launch<__half>(args, queue) : launch<__nv_bfloat16>(args, queue);
 }
 
 }  // namespace rooflab::kernels

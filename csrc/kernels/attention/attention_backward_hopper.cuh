@@ -176,8 +176,8 @@ __device__ __forceinline__ void store_rows(T (&tile)[kPanels][kRows][kLine], con
 }
 
 // Launches of the main kernel, one file for each kind of tiling.
-void attention_backward_hopper_registers(const AttentionBackwardArgs&, const BackwardProblem&, Stream);  // D_h <= 128
-void attention_backward_hopper_shared(const AttentionBackwardArgs&, const BackwardProblem&, Stream);     // D_h <= 256
+void attention_backward_hopper_registers(const AttentionBackwardArgs&, const BackwardProblem&, Queue&);  // D_h <= 128
+void attention_backward_hopper_shared(const AttentionBackwardArgs&, const BackwardProblem&, Queue&);     // D_h <= 256
 
 // Tensor maps for tiles of `rows` queries and `keys` keys; dk and dv leave 64 rows at a time.
 inline BackwardMaps backward_maps(const AttentionBackwardArgs& args, int rows, int keys) {

@@ -47,13 +47,10 @@ __global__ void __launch_bounds__(kDeltaThreads)
 }
 
 template <class T>
-void launch_delta(const AttentionBackwardArgs& args, Stream stream) {
+void launch_delta(const AttentionBackwardArgs& args, Queue& queue) {
   const int64_t rows = args.forward.batch * args.forward.heads * args.forward.q_length;
-  if (rows == 0) return;
   constexpr int64_t kRows = kDeltaThreads / kDeltaLanes;
-  attention_backward_cuda_delta_kernel<T>
-      <<<static_cast<unsigned>((rows + kRows - 1) / kRows), kDeltaThreads, 0, attention_stream(stream)>>>(args);
-  cuda_check_launch("attention_backward");
+  queue.launch(attention_backward_cuda_delta_kernel<T>, {(rows + kRows - 1) / kRows, kDeltaThreads}, args);
 }
 
 // What the backward needs of each query of one head.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "kernels/attention/attention.h"
 
@@ -51,10 +50,14 @@ float score(const AttentionArgs& args, const Head<T>& head, const float* query, 
   return args.scale * dot + (head.mask ? static_cast<float>(head.mask[mask_at]) : 0.0f);
 }
 
+// A block of queries and its weighted sums.
+int64_t scratch_floats(const AttentionArgs& args) { return 2 * kQueries * args.head_size; }
+
 template <class T>
-void flash(const AttentionArgs& args) {
+void flash(const AttentionArgs& args, Queue& queue) {
   const int64_t d_h = args.head_size;
-  std::vector<float> q(kQueries * d_h), o(kQueries * d_h), p(kKeys), m(kQueries), l(kQueries);
+  float *q = queue.scratch<float>(scratch_floats(args)), *o = q + kQueries * d_h;
+  float p[kKeys], m[kQueries], l[kQueries];
   for (int64_t b = 0; b < args.batch; ++b)
     for (int64_t h = 0; h < args.heads; ++h) {
       const Head<T> head(args, b, h);
@@ -63,9 +66,9 @@ void flash(const AttentionArgs& args) {
         for (int64_t i = 0; i < queries; ++i)
           for (int64_t d = 0; d < d_h; ++d)
             q[i * d_h + d] = static_cast<float>(head.q[(i0 + i) * args.q_strides.token + d]);
-        std::fill(o.begin(), o.end(), 0.0f);
-        std::fill(m.begin(), m.end(), -kInfinity);
-        std::fill(l.begin(), l.end(), 0.0f);
+        std::fill_n(o, kQueries * d_h, 0.0f);
+        std::fill_n(m, kQueries, -kInfinity);
+        std::fill_n(l, kQueries, 0.0f);
 
         const auto visible = [&](int64_t i) {
           return visible_keys(i, args.q_length, args.kv_length, args.is_causal, args.window);
@@ -122,15 +125,19 @@ int64_t attention_splits(const AttentionArgs& args) {
   return std::max<int64_t>(std::min(splits, most), 1);
 }
 
-void attention_cpu_v1_flash(const AttentionArgs& args, Stream) {
+void attention_cpu_v1_flash(const AttentionArgs& args, Queue& queue) {
   switch (args.dtype) {
-    case DType::kFloat32: return flash<float>(args);
-    case DType::kFloat16: return flash<Half>(args);
-    default: return flash<BFloat16>(args);
+    case DType::kFloat32: return flash<float>(args, queue);
+    case DType::kFloat16: return flash<Half>(args, queue);
+    default: return flash<BFloat16>(args, queue);
   }
 }
 
-bool attention_cpu_v3_accepts(const AttentionArgs& args) {
+Footprint attention_cpu_v1_footprint(const AttentionArgs& args, const Target&) {
+  return {.scratch_bytes = scratch_floats(args) * 4};
+}
+
+bool attention_cpu_v3_accepts(const AttentionArgs& args, const Target&) {
   return args.dtype != DType::kFloat64 && attention_splits(args) > 1;
 }
 

@@ -15,26 +15,39 @@ namespace {
 template <class T>
 class FlashForward {
  public:
-  static void run(const AttentionArgs& args) {
-    const int64_t heads = args.batch * args.heads;
-    if (heads == 0 || args.q_length == 0) return;
-    // Waking a thread takes microseconds: it must get some 2^20 multiplications.
-    const int64_t work = 2 * heads * args.q_length * args.kv_length * args.head_size;
-    const int64_t threads = larger(1, smaller(usable_threads(), work >> 20));
-    int64_t queries = kQueries;
-    while (queries > kWidth && heads * parts_of(args.q_length, queries) < 4 * threads) queries /= 2;
-    const int64_t blocks = parts_of(args.q_length, queries);
-    const FlashForward layout(args, queries, nullptr);
-    float* scratch = static_cast<float*>(cpu_scratch(threads * layout.scratch_.floats * 4));
-    parallel_for_dynamic(heads * blocks, threads, [&](int64_t task, int64_t thread) {
-      // Under a causal mask the last blocks have the most keys: they go first, so that the threads end together.
-      const int64_t head = task / blocks, i0 = (blocks - 1 - task % blocks) * queries;
-      FlashForward(args, queries, scratch + thread * layout.scratch_.floats)
-          .block(head / args.heads, head % args.heads, i0, smaller(queries, args.q_length - i0));
+  static void run(const AttentionArgs& args, Queue& queue) {
+    const Deal deal(args, queue.target());
+    const int64_t queries = deal.queries, blocks = parts_of(args.q_length, queries);
+    float* scratch = queue.scratch<float>(deal.threads * deal.floats);
+    queue.parallel(args.batch * args.heads * blocks, 1, deal.threads, [&](int64_t begin, int64_t end, int worker) {
+      for (int64_t task = begin; task < end; ++task) {
+        // Under a causal mask the last blocks have the most keys: they go first, so that the threads end together.
+        const int64_t head = task / blocks, i0 = (blocks - 1 - task % blocks) * queries;
+        FlashForward(args, queries, scratch + worker * deal.floats)
+            .block(head / args.heads, head % args.heads, i0, smaller(queries, args.q_length - i0));
+      }
     });
   }
 
+  static Footprint footprint(const AttentionArgs& args, const Target& target) {
+    const Deal deal(args, target);
+    return {.scratch_bytes = deal.threads * deal.floats * 4};
+  }
+
  private:
+  struct Deal {
+    int64_t threads, queries = kQueries, floats;  // queries of a block, scratch of a thread
+
+    Deal(const AttentionArgs& args, const Target& target) {
+      // Waking a thread takes microseconds: it must get some 2^20 multiplications.
+      const int64_t heads = args.batch * args.heads;
+      const int64_t work = 2 * heads * args.q_length * args.kv_length * args.head_size;
+      threads = larger(1, smaller(target.threads, work >> 20));
+      while (queries > kWidth && heads * parts_of(args.q_length, queries) < 4 * threads) queries /= 2;
+      floats = FlashForward(args, queries, nullptr).scratch_.floats;
+    }
+  };
+
   static constexpr int64_t kQueries = kNativeBytes == 64 ? 256 : 128, kKeys = kQueries;
 
   FlashForward(const AttentionArgs& args, int64_t queries, float* scratch)
@@ -217,8 +230,12 @@ class FlashForward {
 
 }  // namespace
 
-void attention_cpu_v2_flash_simd(const AttentionArgs& args, Stream) {
-  with_element(args.dtype, [&]<class T>() { FlashForward<T>::run(args); });
+void attention_cpu_v2_flash_simd(const AttentionArgs& args, Queue& queue) {
+  with_element(args.dtype, [&]<class T>() { FlashForward<T>::run(args, queue); });
+}
+
+Footprint attention_cpu_v2_footprint(const AttentionArgs& args, const Target& target) {
+  return with_element(args.dtype, [&]<class T>() { return FlashForward<T>::footprint(args, target); });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -43,22 +43,40 @@ ROOFLAB_INLINE NativeFloat sum_each(NativeFloat* x) {
 template <class T>
 class SplitAttention {
  public:
-  static void run(const AttentionArgs& args) {
-    const int64_t heads = args.batch * args.kv_heads, rows = args.batch * args.heads * args.q_length;
-    const int64_t bytes = 2 * heads * args.kv_length * args.head_size * static_cast<int64_t>(sizeof(T));
-    const int64_t threads = larger(1, smaller(usable_threads(), bytes >> 17));  // 128 KiB make a thread worth waking
-    const int64_t parts = smaller(attention_splits(args), larger(1, parts_of(4 * threads, heads)));
-    const SplitAttention layout(args, nullptr);
-    float* scratch = static_cast<float*>(cpu_scratch(threads * layout.scratch_.floats * 4));
-    parallel_for_dynamic(heads * parts, threads, [&](int64_t task, int64_t thread) {
-      SplitAttention(args, scratch + thread * layout.scratch_.floats).part(task / parts, task % parts, parts);
+  static void run(AttentionArgs args, Queue& queue) {
+    const Deal deal(args, queue.target());
+    args.partial = queue.scratch<float>(deal.scratch_floats());
+    float* scratch = args.partial + deal.partial_floats;
+    queue.parallel(deal.heads * deal.parts, 1, deal.threads, [&](int64_t begin, int64_t end, int worker) {
+      for (int64_t task = begin; task < end; ++task)
+        SplitAttention(args, scratch + worker * deal.floats).part(task / deal.parts, task % deal.parts, deal.parts);
     });
-    parallel_for(rows, larger(1, parts_of(rows, threads)), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) layout.join(row, parts);
+    const SplitAttention joiner(args, nullptr);
+    queue.parallel(deal.rows, parts_of(deal.rows, deal.threads), [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) joiner.join(row, deal.parts);
     });
   }
 
+  static Footprint footprint(const AttentionArgs& args, const Target& target) {
+    return {.scratch_bytes = Deal(args, target).scratch_floats() * 4};
+  }
+
  private:
+  struct Deal {
+    int64_t heads, rows, threads, parts, partial_floats, floats;  // the last: scratch of a thread
+
+    Deal(const AttentionArgs& args, const Target& target) {
+      heads = args.batch * args.kv_heads;
+      rows = args.batch * args.heads * args.q_length;
+      const int64_t bytes = 2 * heads * args.kv_length * args.head_size * static_cast<int64_t>(sizeof(T));
+      threads = larger(1, smaller(target.threads, bytes >> 17));  // 128 KiB make a thread worth waking
+      parts = smaller(attention_splits(args), larger(1, parts_of(4 * threads, heads)));
+      partial_floats = round_up(parts * rows * (args.head_size + 2), 16);
+      floats = SplitAttention(args, nullptr).scratch_.floats;
+    }
+    int64_t scratch_floats() const { return partial_floats + threads * floats; }
+  };
+
   static constexpr int64_t kKeys = 64, kPitch = kKeys + 16;
 
   SplitAttention(const AttentionArgs& args, float* scratch)
@@ -252,8 +270,12 @@ class SplitAttention {
 
 }  // namespace
 
-void attention_cpu_v3_split_kv(const AttentionArgs& args, Stream) {
-  with_element(args.dtype, [&]<class T>() { SplitAttention<T>::run(args); });
+void attention_cpu_v3_split_kv(const AttentionArgs& args, Queue& queue) {
+  with_element(args.dtype, [&]<class T>() { SplitAttention<T>::run(args, queue); });
+}
+
+Footprint attention_cpu_v3_footprint(const AttentionArgs& args, const Target& target) {
+  return with_element(args.dtype, [&]<class T>() { return SplitAttention<T>::footprint(args, target); });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

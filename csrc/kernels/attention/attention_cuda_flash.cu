@@ -117,32 +117,23 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
 }
 
 template <class T, int kChunks>
-void launch(const AttentionArgs& args, Stream stream) {
-  constexpr auto kernel = attention_cuda_v1_flash_kernel<T, kChunks>;
-  constexpr int kShared = sizeof(Shared<kChunks>);
-  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
+void launch(const AttentionArgs& args, Queue& queue) {
   const int64_t blocks = args.batch * args.heads * ((args.q_length + kQueries - 1) / kQueries);
-  kernel<<<static_cast<unsigned>(blocks), kThreads, kShared, attention_stream(stream)>>>(args);
-  cuda_check_launch("attention");
+  queue.launch(attention_cuda_v1_flash_kernel<T, kChunks>, {blocks, kThreads, sizeof(Shared<kChunks>)}, args);
 }
 
 template <class T>
-void launch(const AttentionArgs& args, Stream stream) {
-  args.head_size <= 2 * kChunk ? launch<T, 2>(args, stream) : launch<T, 4>(args, stream);
+void launch(const AttentionArgs& args, Queue& queue) {
+  args.head_size <= 2 * kChunk ? launch<T, 2>(args, queue) : launch<T, 4>(args, queue);
 }
 
 }  // namespace
 
-bool attention_cuda_v1_accepts(const AttentionArgs& args) {
-  return args.dtype != DType::kFloat64 && args.head_size <= 4 * kChunk && attention_fits_int32(args);
-}
-
-void attention_cuda_v1_flash(const AttentionArgs& args, Stream stream) {
-  if (attention_is_empty(args)) return;
+void attention_cuda_v1_flash(const AttentionArgs& args, Queue& queue) {
   switch (args.dtype) {
-    case DType::kFloat16: return launch<__half>(args, stream);
-    case DType::kBFloat16: return launch<__nv_bfloat16>(args, stream);
-    default: return launch<float>(args, stream);
+    case DType::kFloat16: return launch<__half>(args, queue);
+    case DType::kBFloat16: return launch<__nv_bfloat16>(args, queue);
+    default: return launch<float>(args, queue);
   }
 }
 

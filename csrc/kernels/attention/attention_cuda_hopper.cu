@@ -8,6 +8,7 @@
 // What binds: 4 D_h FLOPs for each exponential, at 4096 FLOPs and 16 exponentials a clock and multiprocessor: as long
 // for either at D_h 64, half as long for the exponentials at 128. Measured, long sequences run into the power limit of
 // 700 W (1.4 to 1.7 of 1.98 GHz): D_h 128 at 75% of the tensor cores' rate at that clock, 64 slower for its softmax.
+#include "core/target.h"
 #include "kernels/attention/attention_forward_hopper.cuh"
 
 namespace rooflab::kernels {
@@ -222,13 +223,13 @@ __global__ void __launch_bounds__(S::kThreads, 1)
 }
 
 template <class T, class S>
-void launch(const AttentionArgs& args, Stream stream) {
-  const cuda::Properties& device = cuda_current_properties();
+void launch(const AttentionArgs& args, Queue& queue) {
+  const Target& target = queue.target();
   const int64_t all_heads = args.batch * args.heads, row_tiles = (args.q_length + S::kRows - 1) / S::kRows;
   // As many heads as half the cache holds, but enough of them for four blocks each.
   const int64_t head_bytes = std::max<int64_t>(2 * args.kv_length * args.head_size * size_of(args.dtype), 1);
-  const int64_t cached = device.l2_bytes / 2 / head_bytes * (args.heads / args.kv_heads);
-  const int64_t section = std::min(all_heads, std::max<int64_t>(cached, device.sm_count / 4));
+  const int64_t cached = target.cache_bytes / 2 / head_bytes * (args.heads / args.kv_heads);
+  const int64_t section = std::min(all_heads, std::max<int64_t>(cached, target.sm_count / 4));
 
   const ForwardProblem problem{static_cast<int>(args.q_length),
                                static_cast<int>(args.kv_length),
@@ -251,50 +252,31 @@ void launch(const AttentionArgs& args, Stream stream) {
     return attention_map(empty ? args.q : data, strides, args.batch, args.kv_heads, empty ? 1 : args.kv_length,
                          args.head_size, args.dtype, S::kKeys);
   };
-  constexpr auto kernel = attention_cuda_v3_hopper_kernel<T, S>;
-  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared<T, S>)));
-  const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(problem.tiles, device.sm_count));
-  kernel<<<blocks, S::kThreads, sizeof(Shared<T, S>), attention_stream(stream)>>>(
-      attention_map(args.q, args.q_strides, args.batch, args.heads, args.q_length, args.head_size, args.dtype,
-                    kWarpgroupRows),
-      key_map(args.k, args.k_strides), key_map(args.v, args.v_strides), problem);
-  cuda_check_launch("attention");
+  queue.launch(attention_cuda_v3_hopper_kernel<T, S>,
+               {std::min<int64_t>(problem.tiles, target.sm_count), S::kThreads, sizeof(Shared<T, S>)},
+               attention_map(args.q, args.q_strides, args.batch, args.heads, args.q_length, args.head_size, args.dtype,
+                             kWarpgroupRows),
+               key_map(args.k, args.k_strides), key_map(args.v, args.v_strides), problem);
 }
 
 template <class T>
-void launch(const AttentionArgs& args, Stream stream) {
+void launch(const AttentionArgs& args, Queue& queue) {
   constexpr int64_t kLong = 8192;  // keys
   const bool hides = args.is_causal || args.window < args.q_length + args.kv_length;
   const bool narrow = hides && std::min(args.window, args.kv_length) < kLong;
   if (args.head_size <= 64) {
-    launch<T, Shape64>(args, stream);
+    launch<T, Shape64>(args, queue);
   } else if (args.head_size <= 128) {
-    narrow ? launch<T, NarrowShape128>(args, stream) : launch<T, Shape128>(args, stream);
+    narrow ? launch<T, NarrowShape128>(args, queue) : launch<T, Shape128>(args, queue);
   } else {
-    launch<T, Shape256>(args, stream);
+    launch<T, Shape256>(args, queue);
   }
 }
 
 }  // namespace
 
-bool attention_cuda_v3_accepts(const AttentionArgs& args) {
-  if (!is_16_bit(args.dtype) || args.mask != nullptr || args.head_size % kVector != 0 || args.head_size == 0 ||
-      args.head_size > 256)
-    return false;
-  if (!(args.scale > 0) || !attention_fits_int32(args)) return false;
-  const auto fits = [&](const void* data, const AttentionStrides& strides, int64_t heads, int64_t length) {
-    return attention_map_fits(data, strides, args.batch, heads, length, args.dtype);
-  };
-  return fits(args.q, args.q_strides, args.heads, args.q_length) &&
-         fits(args.k, args.k_strides, args.kv_heads, args.kv_length) &&
-         fits(args.v, args.v_strides, args.kv_heads, args.kv_length) &&
-         fits(args.out, args.out_strides, args.heads, args.q_length) &&
-         cuda_current_properties().compute_capability == 90;
-}
-
-void attention_cuda_v3_hopper(const AttentionArgs& args, Stream stream) {
-  if (attention_is_empty(args)) return;
-  args.dtype == DType::kFloat16 ? launch<__half>(args, stream) : launch<__nv_bfloat16>(args, stream);
+void attention_cuda_v3_hopper(const AttentionArgs& args, Queue& queue) {
+  args.dtype == DType::kFloat16 ? launch<__half>(args, queue) : launch<__nv_bfloat16>(args, queue);
 }
 
 }  // namespace rooflab::kernels

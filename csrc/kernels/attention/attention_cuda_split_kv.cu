@@ -337,41 +337,34 @@ SplitPlan plan_of(const AttentionArgs& args) {
 }
 
 template <class T, int kD>
-void launch_parts(const AttentionArgs& args, const SplitPlan& plan, cudaStream_t stream) {
-  constexpr auto kernel = attention_cuda_v4_split_kv_kernel<T, kD>;
-  constexpr int kShared = kSharedBytes<T, kD>;
-  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
-  launch_early(kernel, args.batch * args.kv_heads * plan.splits, kThreads, kShared, args, plan, stream);
+void launch_parts(const AttentionArgs& args, const SplitPlan& plan, Queue& queue) {
+  queue.launch(attention_cuda_v4_split_kv_kernel<T, kD>,
+               {.grid = args.batch * args.kv_heads * plan.splits,
+                .block = kThreads,
+                .shared_bytes = kSharedBytes<T, kD>,
+                .early = can_launch_early(queue)},
+               args, plan);
 }
 
 template <class T>
-void launch(const AttentionArgs& args, cudaStream_t stream) {
+void launch(const AttentionArgs& args, Queue& queue) {
   const SplitPlan plan = plan_of(args);
   if (args.head_size <= 64) {
-    launch_parts<T, 64>(args, plan, stream);
+    launch_parts<T, 64>(args, plan, queue);
   } else if (args.head_size <= 128) {
-    launch_parts<T, 128>(args, plan, stream);
+    launch_parts<T, 128>(args, plan, queue);
   } else {
-    launch_parts<T, 256>(args, plan, stream);
+    launch_parts<T, 256>(args, plan, queue);
   }
-  if (plan.splits > 1) launch_combine<T>(args, plan, stream);
+  if (plan.splits > 1) launch_combine<T>(args, plan, queue);
 }
 
 }  // namespace
 
-bool attention_cuda_v4_accepts(const AttentionArgs& args) {
-  return is_16_bit(args.dtype) && args.mask == nullptr && args.head_size > 0 && args.head_size % kVector == 0 &&
-         args.head_size <= 256 &&
-         args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= kAttentionSplitRows &&
-         attention_fits_int32(args) && has_vectors(args.q, args.q_strides) && has_vectors(args.k, args.k_strides) &&
-         has_vectors(args.v, args.v_strides) && has_vectors(args.out, args.out_strides) &&
-         cuda_current_properties().compute_capability >= 80;
-}
-
-void attention_cuda_v4_split_kv(const AttentionArgs& args, Stream stream) {
-  if (attention_is_empty(args)) return;
-  args.dtype == DType::kFloat16 ? launch<__half>(args, attention_stream(stream))
-                                : launch<__nv_bfloat16>(args, attention_stream(stream));
+void attention_cuda_v4_split_kv(const AttentionArgs& call, Queue& queue) {
+  AttentionArgs args = call;
+  args.partial = queue.scratch<float>(attention_partial_floats(args));
+  args.dtype == DType::kFloat16 ? launch<__half>(args, queue) : launch<__nv_bfloat16>(args, queue);
 }
 
 }  // namespace rooflab::kernels

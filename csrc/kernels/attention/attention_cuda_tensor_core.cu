@@ -169,31 +169,22 @@ __global__ void __launch_bounds__(kThreads, 2)
 }
 
 template <class T, int kHead>
-void launch(const AttentionArgs& args, Stream stream) {
-  constexpr auto kernel = attention_cuda_v2_tensor_core_kernel<T, kHead>;
-  constexpr int kShared = sizeof(Shared<T, kHead>);
-  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
+void launch(const AttentionArgs& args, Queue& queue) {
   const int64_t blocks = args.batch * args.heads * ((args.q_length + kQueries<kHead> - 1) / kQueries<kHead>);
-  kernel<<<static_cast<unsigned>(blocks), kThreads, kShared, attention_stream(stream)>>>(args);
-  cuda_check_launch("attention");
+  queue.launch(attention_cuda_v2_tensor_core_kernel<T, kHead>, {blocks, kThreads, sizeof(Shared<T, kHead>)}, args);
 }
 
 template <class T>
-void launch(const AttentionArgs& args, Stream stream) {
-  if (args.head_size <= 64) return launch<T, 64>(args, stream);
-  if (args.head_size <= 128) return launch<T, 128>(args, stream);
-  launch<T, 256>(args, stream);
+void launch(const AttentionArgs& args, Queue& queue) {
+  if (args.head_size <= 64) return launch<T, 64>(args, queue);
+  if (args.head_size <= 128) return launch<T, 128>(args, queue);
+  launch<T, 256>(args, queue);
 }
 
 }  // namespace
 
-bool attention_cuda_v2_accepts(const AttentionArgs& args) {
-  return is_supported(args) && cuda_current_properties().compute_capability >= 80;
-}
-
-void attention_cuda_v2_tensor_core(const AttentionArgs& args, Stream stream) {
-  if (attention_is_empty(args)) return;
-  args.dtype == DType::kFloat16 ? launch<__half>(args, stream) : launch<__nv_bfloat16>(args, stream);
+void attention_cuda_v2_tensor_core(const AttentionArgs& args, Queue& queue) {
+  args.dtype == DType::kFloat16 ? launch<__half>(args, queue) : launch<__nv_bfloat16>(args, queue);
 }
 
 }  // namespace rooflab::kernels

@@ -71,14 +71,4 @@ inline CUtensorMap attention_map(const void* data, const AttentionStrides& strid
   return map;
 }
 
-// Whether attention_map can describe the operand: 16-byte aligned, no axis that repeats or runs backwards.
-inline bool attention_map_fits(const void* data, const AttentionStrides& strides, int64_t batch, int64_t heads,
-                               int64_t length, DType dtype) {
-  const auto fits = [&](int64_t extent, int64_t stride) {
-    return extent <= 1 || (stride > 0 && stride < int64_t{1} << 38 && stride * size_of(dtype) % 16 == 0);
-  };
-  return reinterpret_cast<uintptr_t>(data) % 16 == 0 && fits(length, strides.token) && fits(heads, strides.head) &&
-         fits(batch, strides.batch);
-}
-
 }  // namespace rooflab::kernels

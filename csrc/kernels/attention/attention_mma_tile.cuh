@@ -202,10 +202,4 @@ __device__ __forceinline__ void apply_in_turn(Accumulator (&score)[kTiles][kCoun
   }
 }
 
-inline bool is_supported(const AttentionArgs& args) {
-  return is_16_bit(args.dtype) && args.head_size % kVector == 0 && args.head_size <= 256 &&
-         has_vectors(args.q, args.q_strides) && has_vectors(args.k, args.k_strides) &&
-         has_vectors(args.v, args.v_strides) && has_vectors(args.out, args.out_strides) && attention_fits_int32(args);
-}
-
 }  // namespace rooflab::kernels::mma_tile

@@ -4,8 +4,6 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
-#include "kernels/common/parallel.h"
-#include "kernels/common/scratch.h"
 #include "kernels/common/simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -34,7 +32,7 @@ struct Scratch {
 
 // Calls f.operator()<T>() for the type of the elements, of which float64 is none.
 template <class F>
-ROOFLAB_INLINE void with_element(DType dtype, F f) {
+ROOFLAB_INLINE auto with_element(DType dtype, F f) {
   switch (dtype) {
     case DType::kFloat32: return f.template operator()<float>();
     case DType::kFloat16: return f.template operator()<Half>();

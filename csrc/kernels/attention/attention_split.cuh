@@ -2,6 +2,7 @@
 // second, and what both share.
 #pragma once
 
+#include "core/target.h"
 #include "kernels/attention/attention_tile.cuh"
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/common/ptx_ampere.cuh"
@@ -125,30 +126,19 @@ __global__ void __launch_bounds__(kCombineThreads, 1)
 }
 
 // From Hopper on, the launch itself overlaps the end of the kernel ahead.
-template <class Kernel>
-void launch_early(Kernel kernel, int64_t blocks, int threads, int shared_bytes, const AttentionArgs& args,
-                  const SplitPlan& plan, cudaStream_t stream) {
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
-  config.stream = stream;
-  config.attrs = &early;
-  config.numAttrs = cuda_current_properties().compute_capability >= 90 ? 1 : 0;
-  RL_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args, plan));
-}
+inline bool can_launch_early(const Queue& queue) { return queue.target().compute_capability >= 90; }
 
 // A thread for four columns of every few parts of a row, as many as a block has room for.
 template <class T>
-void launch_combine(const AttentionArgs& args, const SplitPlan& plan, cudaStream_t stream) {
+void launch_combine(const AttentionArgs& args, const SplitPlan& plan, Queue& queue) {
   const int wide = static_cast<int>(args.head_size) / kSumColumns;
   const int layers = std::max(1, std::min(kCombineThreads / wide, (plan.splits + 3) / 4));
   const int threads = std::max(wide * layers, plan.splits);
-  launch_early(attention_cuda_v4_split_kv_combine_kernel<T>, args.batch * args.heads * args.q_length,
-               (threads + kWarp - 1) / kWarp * kWarp, 0, args, plan, stream);
+  queue.launch(attention_cuda_v4_split_kv_combine_kernel<T>,
+               {.grid = args.batch * args.heads * args.q_length,
+                .block = (threads + kWarp - 1) / kWarp * kWarp,
+                .early = can_launch_early(queue)},
+               args, plan);
 }
 
 }  // namespace rooflab::kernels

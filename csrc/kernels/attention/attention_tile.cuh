@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "kernels/attention/attention.h"
-#include "kernels/common/current_device.cuh"
 #include "kernels/common/vector_load.cuh"
 
 namespace rooflab::kernels {
@@ -17,27 +16,6 @@ namespace rooflab::kernels {
 constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 
 constexpr int kVector = 8;  // 16-bit elements in 16 bytes
-
-inline cudaStream_t attention_stream(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
-
-// Rows, keys and tiles are counted in 32 bits; offsets are 64-bit everywhere.
-inline bool attention_fits_int32(const AttentionArgs& args) {
-  constexpr int64_t kMax = 1 << 29;
-  return args.q_length + args.kv_length <= kMax &&
-         args.batch * args.heads * ((args.q_length + args.kv_length) / 16 + 1) <= kMax;
-}
-
-inline bool attention_is_empty(const AttentionArgs& args) {
-  return args.batch == 0 || args.heads == 0 || args.q_length == 0;
-}
-
-inline bool is_16_bit(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
-
-// True when vectors of eight 16-bit elements are aligned in every row of a tensor.
-inline bool has_vectors(const void* data, const AttentionStrides& strides) {
-  return reinterpret_cast<uintptr_t>(data) % 16 == 0 && strides.batch % kVector == 0 && strides.head % kVector == 0 &&
-         strides.token % kVector == 0;
-}
 
 // The rows of one head of one batch: of q, k, v, out or a gradient.
 template <class T>

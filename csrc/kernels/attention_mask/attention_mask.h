@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "core/device.h"
+#include "core/queue.h"
 
 namespace rooflab::kernels {
 
@@ -17,7 +17,7 @@ struct AttentionMaskArgs {
   int64_t window;  // L_q + L_kv when there is none
 };
 
-void attention_mask_cpu_v0_reference(const AttentionMaskArgs&, Stream);
-[[gnu::weak]] void attention_mask_cuda_v0_reference(const AttentionMaskArgs&, Stream);
+void attention_mask_cpu_v0_reference(const AttentionMaskArgs&, Queue&);
+[[gnu::weak]] void attention_mask_cuda_v0_reference(const AttentionMaskArgs&, Queue&);
 
 }  // namespace rooflab::kernels

@@ -6,7 +6,7 @@
 
 namespace rooflab::kernels {
 
-void attention_mask_cpu_v0_reference(const AttentionMaskArgs& args, Stream) {
+void attention_mask_cpu_v0_reference(const AttentionMaskArgs& args, Queue&) {
   for (int64_t i = 0; i < args.q_length; ++i) {
     const KeyRange seen = visible_keys(i, args.q_length, args.kv_length, args.is_causal, args.window);
     bool* row = args.y + i * args.kv_length;

@@ -1,7 +1,6 @@
 // attention_mask on the GPU: the reference.
 #include <algorithm>
 
-#include "core/cuda_check.cuh"
 #include "kernels/attention/attention.h"
 #include "kernels/attention_mask/attention_mask.h"
 
@@ -19,12 +18,10 @@ __global__ void attention_mask_cuda_v0_reference_kernel(AttentionMaskArgs args) 
 
 }  // namespace
 
-void attention_mask_cuda_v0_reference(const AttentionMaskArgs& args, Stream stream) {
+void attention_mask_cuda_v0_reference(const AttentionMaskArgs& args, Queue& queue) {
   constexpr int64_t kThreads = 256, kMostBlocks = 4096;
   const int64_t blocks = (args.q_length * args.kv_length + kThreads - 1) / kThreads;
-  attention_mask_cuda_v0_reference_kernel<<<std::min(blocks, kMostBlocks), kThreads, 0,
-                                            static_cast<cudaStream_t>(stream.handle)>>>(args);
-  cuda_check_launch("attention_mask");
+  queue.launch(attention_mask_cuda_v0_reference_kernel, {std::min(blocks, kMostBlocks), kThreads}, args);
 }
 
 }  // namespace rooflab::kernels

@@ -2,23 +2,11 @@
 // time. A row's tail and what precedes the first aligned vector of an output row pass as shorter vectors.
 #pragma once
 
-#include "kernels/common/cache_size.h"
-#include "kernels/common/parallel.h"
+#include "core/queue.h"
 #include "kernels/common/simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
-
-// Calls f.operator()<T>(); the caller has made sure that the dtype is floating.
-template <class F>
-ROOFLAB_INLINE void with_floating(DType dtype, F f) {
-  switch (dtype) {
-    case DType::kFloat64: return f.template operator()<double>();
-    case DType::kFloat32: return f.template operator()<float>();
-    case DType::kFloat16: return f.template operator()<Half>();
-    default: return f.template operator()<BFloat16>();
-  }
-}
 
 // Rows that are worth a thread.
 ROOFLAB_INLINE int64_t row_grain(int64_t d) { return d >= 32768 ? 1 : 32768 / (d > 0 ? d : 1); }
@@ -94,8 +82,8 @@ ROOFLAB_INLINE void write_row(T* y, int64_t d, bool streaming, Value value) {
 
 // Calls row(n) for each of `rows` rows of d elements, on all threads; streamed stores are visible on return.
 template <class Row>
-ROOFLAB_INLINE void for_each_row(int64_t rows, int64_t d, Row row) {
-  parallel_for(rows, row_grain(d), [&](int64_t begin, int64_t end) {
+ROOFLAB_INLINE void for_each_row(Queue& queue, int64_t rows, int64_t d, Row row) {
+  queue.parallel(rows, row_grain(d), [&](int64_t begin, int64_t end, int) {
     for (int64_t n = begin; n < end; ++n) row(n);
     _mm_sfence();
   });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/common/alignment.h"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector_load.cuh"
 
@@ -17,33 +18,20 @@ struct RowPlan {
   int group;    // threads on a row
   int rows_per_block;
   bool block_per_row;  // the group may be wider than a warp
-  unsigned blocks;
+  int64_t blocks;
 };
 
 constexpr int kSharedBlockThreads = 64;  // of a block with several rows
-constexpr int kMaxRowThreads = 1024;     // of a block with one row; each thread holds 32 elements
-constexpr int64_t kMaxRowElements = 32 * kMaxRowThreads;
 template <class T>
 constexpr int kBlockVectors = 32 / kVectorWidth<T>;
 
 // One block for every `per_block` items, as far as a grid goes: kernels stride over the rest.
-inline unsigned grid_for(int64_t items, int64_t per_block = 1) {
-  return static_cast<unsigned>(std::min<int64_t>((items + per_block - 1) / per_block, INT32_MAX));
+inline int64_t grid_for(int64_t items, int64_t per_block = 1) {
+  return std::min<int64_t>((items + per_block - 1) / per_block, INT32_MAX);
 }
 
 // Threads for a block that walks over a row of D element by element.
-inline unsigned row_threads(int64_t d) {
-  return static_cast<unsigned>(std::clamp<int64_t>((d + 255) / 256 * kWarp, kWarp, 512));
-}
-
-inline bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
-
-// True when rows can be held in registers: not double, short enough, and every row begins and ends on 16 bytes.
-inline bool rows_fit_tile(DType dtype, int64_t d, const void* x, int64_t x_row_stride, const void* y) {
-  const int64_t size = size_of(dtype);
-  return dtype != DType::kFloat64 && d <= kMaxRowElements && d * size % 16 == 0 && x_row_stride * size % 16 == 0 &&
-         is_aligned(x) && is_aligned(y);
-}
+inline int64_t row_threads(int64_t d) { return std::clamp<int64_t>((d + 255) / 256 * kWarp, kWarp, 512); }
 
 // As many vectors a thread as wanted while a warp can hold the row so; eight lanes or more where possible (a line of
 // 128 bytes).

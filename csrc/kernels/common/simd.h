@@ -92,6 +92,17 @@ struct ComputeOf<double> {
 template <class T>
 using SimdOf = Simd<typename ComputeOf<T>::type>;
 
+// Calls f.operator()<T>(); the caller has made sure that the dtype is floating.
+template <class F>
+ROOFLAB_INLINE auto with_floating(DType dtype, F f) {
+  switch (dtype) {
+    case DType::kFloat64: return f.template operator()<double>();
+    case DType::kFloat32: return f.template operator()<float>();
+    case DType::kFloat16: return f.template operator()<Half>();
+    default: return f.template operator()<BFloat16>();
+  }
+}
+
 // ---- lifting a function of registers to vectors
 
 template <class S, class F>

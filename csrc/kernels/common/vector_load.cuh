@@ -103,13 +103,4 @@ __device__ __forceinline__ Vector<T, kWidth> from_float(const Vector<float, kWid
   return out;
 }
 
-// True when every row that starts at `pointer + k * stride` can be accessed kWidth elements at a time.
-template <class T>
-inline bool is_vector_aligned(const T* pointer, int64_t stride = 0, int width = kVectorWidth<T>) {
-  const int64_t bytes = static_cast<int64_t>(sizeof(T)) * width;
-  const int64_t alignment = bytes < 16 ? bytes : 16;
-  return reinterpret_cast<uintptr_t>(pointer) % alignment == 0 &&
-         stride * static_cast<int64_t>(sizeof(T)) % alignment == 0;
-}
-
 }  // namespace rooflab::kernels

@@ -2,16 +2,35 @@
 // comparisons, where, casts, strided copies and fills. One family, one table: a new op is a row in kElementwiseOps and
 // a line in functors.h.
 //
-// Ladder (CUDA; shares of the copy bandwidth of the same run, H200, 16384x4096)
-//   v0_reference   one element a thread; op and dtype found at run time; computes in double (integers in int64)
-//   v1_strided     op and dtype compiled in, float arithmetic; any strides. Transposed copies: 13 % (bfloat16), 25 %
-//                  (float32)
-//   v2_vectorised  16-byte accesses, one index computation a vector; needs inner strides of 1 (or 0) and aligned rows.
-//                  float32: add 103 %, exp 100 %, one operand a row 98 %; bfloat16: 103 %, 94 %, 87 %
-// Ladder (CPU; two cores with AVX-512, 512 MiB, where memcpy moves 50 GB/s)
-//   v0_reference   as above, one thread
+// Ladder, CPU:
+//   v0_reference   one thread; op and dtype found at run time; computes in double (integers in int64)
 //   v1_staged      blocks of 512 elements go through L1: gathered, widened, computed in SIMD, narrowed, stored; all
-//                  threads. x + 1 in float32: 38 GB/s
+//                  threads
+// Ladder, CUDA:
+//   v0_reference   as on the CPU, one element a thread
+//   v1_strided     op and dtype compiled in, float arithmetic; any strides
+//   v2_vectorised  16-byte accesses, one index computation a vector; needs inner strides of 1 (or 0) and aligned rows
+//
+// [measured add, exp] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                        add         exp
+//                 16384x4096  16384x4096
+//                    float32     float32
+//                  % of copy   % of copy
+//   v0_reference         9.7           4
+//   v1_staged            149         149
+//   copy, GB/s            31          30
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
+//                         add         add         exp         exp
+//                  16384x4096  16384x4096  16384x4096  16384x4096
+//                    bfloat16     float32    bfloat16     float32
+//                   % of copy   % of copy   % of copy   % of copy
+//   v0_reference          8.1          15           6          11
+//   v1_strided             40          83          29          56
+//   v2_vectorised         102         101         100         100
+//   torch                 102         101         100         100
+//   copy, GB/s           2959        3001        2914        2979
+// [end measured]
 //
 // FLOPs: one an element (casts, copies, where and comparisons: none). Compulsory bytes: every input element and every
 // output element once. Memory bandwidth binds everywhere out of cache.
@@ -22,7 +41,7 @@
 #include "core/device.h"
 #include "core/dtype.h"
 #include "core/shape.h"
-#include "kernels/common/cpu_isa.h"
+#include "kernels/common/per_isa.h"
 
 namespace rooflab::kernels {
 
@@ -151,12 +170,12 @@ struct ElementwiseArgs {
   int64_t out_strides[kMaxDims];
 };
 
-void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Stream stream);
+void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Queue& queue);
 ROOFLAB_PER_ISA(elementwise_cpu_v1_staged, ElementwiseArgs)
 
-[[gnu::weak]] void elementwise_cuda_v0_reference(const ElementwiseArgs& args, Stream stream);
-[[gnu::weak]] void elementwise_cuda_v1_strided(const ElementwiseArgs& args, Stream stream);
-[[gnu::weak]] void elementwise_cuda_v2_vectorised(const ElementwiseArgs& args, Stream stream);
-[[gnu::weak]] bool elementwise_cuda_v2_accepts(const ElementwiseArgs& args);
+[[gnu::weak]] void elementwise_cuda_v0_reference(const ElementwiseArgs& args, Queue& queue);
+[[gnu::weak]] void elementwise_cuda_v1_strided(const ElementwiseArgs& args, Queue& queue);
+[[gnu::weak]] void elementwise_cuda_v2_vectorised(const ElementwiseArgs& args, Queue& queue);
+bool elementwise_cuda_v2_accepts(const ElementwiseArgs& args, const Target& target);
 
 }  // namespace rooflab::kernels

@@ -3,13 +3,13 @@
 
 namespace rooflab::kernels {
 
-void launch_binary(const ElementwiseArgs& args, Stream stream, bool vectorised) {
+void launch_binary(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
   with_type(args.dtype, [&]<class Element>(Element) {
     using T = cuda_type_t<Element>;
     if (info(args.op).is_comparison())
-      return launch_elementwise<ElementwiseOp::kEq, T, T, bool>(args, stream, vectorised);
+      return launch_elementwise<ElementwiseOp::kEq, T, T, bool>(args, queue, vectorised);
     dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
-      if constexpr (info(kOp).arity == 2 && takes<T>(kOp)) launch_elementwise<kOp, T, T, T>(args, stream, vectorised);
+      if constexpr (info(kOp).arity == 2 && takes<T>(kOp)) launch_elementwise<kOp, T, T, T>(args, queue, vectorised);
     });
   });
 }

@@ -3,7 +3,7 @@
 
 namespace rooflab::kernels {
 
-void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Stream) {
+void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Queue&) {
   for (int64_t i = 0; i < args.count; ++i) reference_element(args, i);
 }
 

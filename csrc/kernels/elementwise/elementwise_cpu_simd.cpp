@@ -1,6 +1,4 @@
 // The elementwise family on the CPU: one kernel for each op and type computed in, fed block by block through staged.h.
-#include "kernels/common/cache_size.h"
-#include "kernels/common/parallel.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/elementwise/staged.h"
 
@@ -124,15 +122,15 @@ void open_input(const ElementwiseArgs& args, int k, SmallFloats small, BlockRead
 
 }  // namespace
 
-void elementwise_cpu_v1_staged(const ElementwiseArgs& args, Stream) {
+void elementwise_cpu_v1_staged(const ElementwiseArgs& args, Queue& queue) {
   const BlockKernel kernel = find_kernel(args);
   const bool moves_bits = args.op == ElementwiseOp::kWhere || args.op == ElementwiseOp::kCopy;
   const SmallFloats small = moves_bits ? SmallFloats::kAsBits : SmallFloats::kAsFloat;
   const StridedArray out{static_cast<char*>(args.out), args.out_dtype, args.ndim, args.sizes, args.out_strides};
-  const bool streaming = out.is_dense() && exceeds_cpu_cache(args.count * size_of(args.out_dtype));
+  const bool streaming = out.is_dense() && queue.target().exceeds_cache(args.count * size_of(args.out_dtype));
   const unsigned truths = outcomes(args.op);
   const int arity = info(args.op).arity;
-  parallel_for(args.count, kParallelGrain, [&](int64_t first, int64_t last) {
+  queue.parallel(args.count, kParallelGrain, [&](int64_t first, int64_t last, int) {
     BlockReader inputs[3];
     BlockWriter output(out, small, streaming);
     for (int k = 0; k < arity; ++k) open_input(args, k, small, inputs[k]);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/cuda_check.cuh"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/elementwise/functors.h"
 
@@ -157,7 +156,7 @@ __global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
 }
 
 template <ElementwiseOp kOp, class First, class In, class Out>
-void launch_elementwise(const ElementwiseArgs& args, Stream stream, bool vectorised) {
+void launch_elementwise(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
   ElementwiseLaunch launch{args, {}, args.count <= INT32_MAX, outcomes(args.op)};
   for (int d = 1; d < args.ndim; ++d) launch.dividers[d] = Divider::of(launch.is_small ? args.sizes[d] : 1);
   for (int k = 0; k < info(kOp).arity; ++k)
@@ -168,14 +167,12 @@ void launch_elementwise(const ElementwiseArgs& args, Stream stream, bool vectori
   const int64_t per_block = int64_t{kElementwiseThreads} * (vectorised ? kElementwiseWidth<In, Out> : 1);
   const auto kernel = vectorised ? elementwise_cuda_v2_vectorised_kernel<kOp, First, In, Out>
                                  : elementwise_cuda_v1_strided_kernel<kOp, First, In, Out>;
-  const unsigned blocks = static_cast<unsigned>((args.count + per_block - 1) / per_block);
-  kernel<<<blocks, kElementwiseThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(launch);
-  cuda_check_launch(info(args.op).name);
+  queue.launch(kernel, {(args.count + per_block - 1) / per_block, kElementwiseThreads}, launch);
 }
 
 // One per source file: each compiles part of the family.
-void launch_unary(const ElementwiseArgs& args, Stream stream, bool vectorised);
-void launch_binary(const ElementwiseArgs& args, Stream stream, bool vectorised);
-void launch_movement(const ElementwiseArgs& args, Stream stream, bool vectorised);
+void launch_unary(const ElementwiseArgs& args, Queue& queue, bool vectorised);
+void launch_binary(const ElementwiseArgs& args, Queue& queue, bool vectorised);
+void launch_movement(const ElementwiseArgs& args, Queue& queue, bool vectorised);
 
 }  // namespace rooflab::kernels

@@ -3,15 +3,35 @@
 // tanh that cancels for negative x. NaN gives NaN, +inf gives +inf, and -inf gives NaN, as 0 * -inf does in the
 // definition.
 //
-// Ladder (CUDA; share of the copy bandwidth of the same run, H200, 16384x4096 in bfloat16 and float32)
-//   v0_reference   one element a thread, in double; any strides
-//   v1_fused       one element a thread, in float; any strides                                      29 %, 53 %
-//   v2_vectorised  16-byte accesses; x and y contiguous and aligned                                100 %, 100 %
-// Ladder (CPU; two cores of a Xeon with AVX-512, float32, 512 MiB, where memcpy moves 49 GB/s)
+// Ladder, CPU:
 //   v0_reference   one thread, in double
-//   v1_simd        all threads, 16 elements at a time; any strides                                  25 GB/s
+//   v1_simd        all threads, 16 elements at a time; any strides
 //   v2_streaming   whole cache lines stored past the caches, four walks a thread with prefetch; x contiguous and more
-//                  than the caches hold                                                             50 GB/s
+//                  than the caches hold
+// Ladder, CUDA:
+//   v0_reference   one element a thread, in double; any strides
+//   v1_fused       one element a thread, in float; any strides
+//   v2_vectorised  16-byte accesses; x and y contiguous and aligned
+//
+// [measured gelu] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                 16384x4096  32768x640
+//                    float32    float32
+//                  % of copy  % of copy
+//   v0_reference         1.2        1.1
+//   v1_simd              124        120
+//   v2_streaming         157        144
+//   copy, GB/s            30         30
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
+//                  16384x4096  16384x4096  32768x640  32768x640
+//                    bfloat16     float32   bfloat16    float32
+//                   % of copy   % of copy  % of copy  % of copy
+//   v0_reference           24          46         26         47
+//   v1_fused               40          70         43         72
+//   v2_vectorised         100         100        101        101
+//   torch                 101         100         99         99
+//   copy, GB/s           2914        2978       2646       2842
+// [end measured]
 //
 // FLOPs: 8 an element (3 for x^3 scaled and added, 2 to scale, tanh, 2 for the rest). Compulsory bytes: x once, y once.
 // Memory bandwidth binds.
@@ -20,7 +40,8 @@
 #include "core/device.h"
 #include "core/dtype.h"
 #include "core/shape.h"
-#include "kernels/common/cpu_isa.h"
+#include "kernels/common/alignment.h"
+#include "kernels/common/per_isa.h"
 
 namespace rooflab::kernels {
 
@@ -34,14 +55,17 @@ struct GeluArgs {
   int64_t strides[kMaxDims];
 };
 
-void gelu_cpu_v0_reference(const GeluArgs& args, Stream stream);
+void gelu_cpu_v0_reference(const GeluArgs& args, Queue& queue);
 ROOFLAB_PER_ISA(gelu_cpu_v1_simd, GeluArgs)
 ROOFLAB_PER_ISA(gelu_cpu_v2_streaming, GeluArgs)
-bool gelu_cpu_v2_accepts(const GeluArgs& args);
+bool gelu_cpu_v2_accepts(const GeluArgs& args, const Target& target);
 
-[[gnu::weak]] void gelu_cuda_v0_reference(const GeluArgs& args, Stream stream);
-[[gnu::weak]] void gelu_cuda_v1_fused(const GeluArgs& args, Stream stream);
-[[gnu::weak]] void gelu_cuda_v2_vectorised(const GeluArgs& args, Stream stream);
-[[gnu::weak]] bool gelu_cuda_v2_accepts(const GeluArgs& args);
+[[gnu::weak]] void gelu_cuda_v0_reference(const GeluArgs& args, Queue& queue);
+[[gnu::weak]] void gelu_cuda_v1_fused(const GeluArgs& args, Queue& queue);
+[[gnu::weak]] void gelu_cuda_v2_vectorised(const GeluArgs& args, Queue& queue);
+
+inline bool gelu_cuda_v2_accepts(const GeluArgs& args, const Target&) {
+  return args.ndim == 1 && args.strides[0] == 1 && is_aligned(args.x) && is_aligned(args.y);
+}
 
 }  // namespace rooflab::kernels

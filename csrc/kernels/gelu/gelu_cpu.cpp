@@ -1,13 +1,12 @@
 // GeLU on the CPU: the reference.
 #include "core/dispatch.h"
-#include "kernels/common/cache_size.h"
 #include "kernels/common/strided.h"
 #include "kernels/gelu/gelu.h"
 #include "kernels/gelu/gelu_function.h"
 
 namespace rooflab::kernels {
 
-void gelu_cpu_v0_reference(const GeluArgs& args, Stream) {
+void gelu_cpu_v0_reference(const GeluArgs& args, Queue&) {
   dispatch_floating(args.dtype, "gelu", [&]<class T>() {
     using Exact = std::conditional_t<std::is_same_v<T, double>, double, float>;
     for (int64_t i = 0; i < args.count; ++i) {
@@ -19,9 +18,9 @@ void gelu_cpu_v0_reference(const GeluArgs& args, Stream) {
   });
 }
 
-bool gelu_cpu_v2_accepts(const GeluArgs& args) {
+bool gelu_cpu_v2_accepts(const GeluArgs& args, const Target& target) {
   return args.ndim == 1 && args.strides[0] == 1 && reinterpret_cast<uintptr_t>(args.y) % 64 == 0 &&
-         exceeds_cpu_cache(args.count * size_of(args.dtype));
+         target.exceeds_cache(args.count * size_of(args.dtype));
 }
 
 }  // namespace rooflab::kernels

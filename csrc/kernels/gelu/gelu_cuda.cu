@@ -1,5 +1,4 @@
 // GeLU on the GPU.
-#include "core/cuda_check.cuh"
 #include "core/dispatch.h"
 #include "kernels/common/strided.h"
 #include "kernels/common/vector_load.cuh"
@@ -58,44 +57,29 @@ __global__ void __launch_bounds__(kVectorThreads) gelu_cuda_v2_vectorised_kernel
   }
 }
 
-unsigned blocks_of(int64_t count, int64_t per_block) {
-  return static_cast<unsigned>((count + per_block - 1) / per_block);
-}
+int64_t blocks_of(int64_t count, int64_t per_block) { return (count + per_block - 1) / per_block; }
 
 }  // namespace
 
-void gelu_cuda_v0_reference(const GeluArgs& args, Stream stream) {
-  if (args.count == 0) return;
+void gelu_cuda_v0_reference(const GeluArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "gelu", [&]<class T>() {
-    gelu_cuda_v0_reference_kernel<cuda_type_t<T>>
-        <<<blocks_of(args.count, kThreads), kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(args);
+    queue.launch(gelu_cuda_v0_reference_kernel<cuda_type_t<T>>, {blocks_of(args.count, kThreads), kThreads}, args);
   });
-  cuda_check_launch("gelu");
 }
 
-void gelu_cuda_v1_fused(const GeluArgs& args, Stream stream) {
-  if (args.count == 0) return;
+void gelu_cuda_v1_fused(const GeluArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "gelu", [&]<class T>() {
-    gelu_cuda_v1_fused_kernel<cuda_type_t<T>>
-        <<<blocks_of(args.count, kThreads), kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(args);
+    queue.launch(gelu_cuda_v1_fused_kernel<cuda_type_t<T>>, {blocks_of(args.count, kThreads), kThreads}, args);
   });
-  cuda_check_launch("gelu");
 }
 
-bool gelu_cuda_v2_accepts(const GeluArgs& args) {
-  return args.ndim == 1 && args.strides[0] == 1 && reinterpret_cast<uintptr_t>(args.x) % 16 == 0 &&
-         reinterpret_cast<uintptr_t>(args.y) % 16 == 0;
-}
-
-void gelu_cuda_v2_vectorised(const GeluArgs& args, Stream stream) {
-  if (args.count == 0) return;
+void gelu_cuda_v2_vectorised(const GeluArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "gelu", [&]<class Element>() {
     using T = cuda_type_t<Element>;
-    gelu_cuda_v2_vectorised_kernel<T><<<blocks_of(args.count, kVectorThreads * kVectorWidth<T>), kVectorThreads, 0,
-                                        static_cast<cudaStream_t>(stream.handle)>>>(
-        static_cast<const T*>(args.x), static_cast<T*>(args.y), args.count);
+    const int64_t blocks = blocks_of(args.count, kVectorThreads * kVectorWidth<T>);
+    queue.launch(gelu_cuda_v2_vectorised_kernel<T>, {blocks, kVectorThreads}, static_cast<const T*>(args.x),
+                 static_cast<T*>(args.y), args.count);
   });
-  cuda_check_launch("gelu");
 }
 
 }  // namespace rooflab::kernels

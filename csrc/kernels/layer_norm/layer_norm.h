@@ -2,27 +2,43 @@
 // length D, with var the mean of the squared distances from the mean, computed as such (no difference of two large
 // sums).
 //
-// Ladder, CUDA; on an H200 as a share of a device-to-device copy of the same bytes, bfloat16 / float32:
-//                                                                             16384 x 4096   32768 x 640
-//   v0 reference      one thread a row, three passes: mean, variance, result
-//   v1 block per row  one block a row, neighbouring threads on neighbouring
-//                     elements; later passes find the row in L1                  26 / 47 %      27 / 49 %
-//   v2 one pass       the row waits in registers, read once with 16-byte
-//                     loads; rows of up to 32768 elements, aligned               93 / 96 %      86 / 95 %
-// Ladder, CPU; two Zen 3 cores with AVX2, float32, as a share of memcpy on both:
-//   v0 reference      one thread, three passes
-//   v1 simd           SIMD, all threads; later passes find the row in L1,
-//                     results go around the caches                                    91 %          118 %
+// Ladder, CPU:
+//   v0_reference      one thread, three passes: mean, variance, result
+//   v1_simd           SIMD, all threads; later passes find the row in L1, results go around the caches
+// Ladder, CUDA:
+//   v0_reference      one thread a row, three passes
+//   v1_block_per_row  one block a row, neighbouring threads on neighbouring elements; later passes find it in L1
+//   v2_one_pass       the row waits in registers, read once with 16-byte loads; rows of up to 32768 elements, aligned
 //
-// FLOPs: 7 an element (sum; subtract, square, sum; two multiplications, add). Compulsory bytes: each element of x,
-// weight and bias read once, each of y written once. Roof: memory bandwidth everywhere.
+// [measured layer_norm] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                 16384x4096  32768x640
+//                    float32    float32
+//                  % of copy  % of copy
+//   v0_reference          15         15
+//   v1_simd              120        130
+//   copy, GB/s            30         29
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640
+//                       bfloat16     float32   bfloat16    float32
+//                      % of copy   % of copy  % of copy  % of copy
+//   v0_reference             4.8         9.4        5.8        9.6
+//   v1_block_per_row          36          63         37         64
+//   v2_one_pass               98          99         95         98
+//   torch                     78          67         48         65
+//   copy, GB/s              2916        2978       2627       2845
+// [end measured]
+//
+// FLOPs: 5 an element (sum; subtract, square, sum; multiply), 1 for the weight, 1 for the bias. Compulsory bytes: each
+// element of x, weight and bias read once, each of y written once. Roof: memory bandwidth everywhere.
 #pragma once
 
 #include <cstdint>
 
 #include "core/device.h"
 #include "core/dtype.h"
-#include "kernels/common/cpu_isa.h"
+#include "kernels/common/alignment.h"
+#include "kernels/common/per_isa.h"
 
 namespace rooflab::kernels {
 
@@ -37,12 +53,16 @@ struct LayerNormArgs {
   DType dtype;
 };
 
-void layer_norm_cpu_v0_reference(const LayerNormArgs&, Stream);
+void layer_norm_cpu_v0_reference(const LayerNormArgs&, Queue&);
 ROOFLAB_PER_ISA(layer_norm_cpu_v1_simd, LayerNormArgs)
 
-[[gnu::weak]] void layer_norm_cuda_v0_reference(const LayerNormArgs&, Stream);
-[[gnu::weak]] void layer_norm_cuda_v1_block_per_row(const LayerNormArgs&, Stream);
-[[gnu::weak]] void layer_norm_cuda_v2_one_pass(const LayerNormArgs&, Stream);
-[[gnu::weak]] bool layer_norm_cuda_v2_accepts(const LayerNormArgs&);
+[[gnu::weak]] void layer_norm_cuda_v0_reference(const LayerNormArgs&, Queue&);
+[[gnu::weak]] void layer_norm_cuda_v1_block_per_row(const LayerNormArgs&, Queue&);
+[[gnu::weak]] void layer_norm_cuda_v2_one_pass(const LayerNormArgs&, Queue&);
+
+inline bool layer_norm_cuda_v2_accepts(const LayerNormArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight) &&
+         is_aligned(args.bias);
+}
 
 }  // namespace rooflab::kernels

@@ -7,7 +7,7 @@
 
 namespace rooflab::kernels {
 
-void layer_norm_cpu_v0_reference(const LayerNormArgs& args, Stream) {
+void layer_norm_cpu_v0_reference(const LayerNormArgs& args, Queue&) {
   dispatch_floating(args.dtype, "layer_norm", [&]<class T>() {
     const T* weight = static_cast<const T*>(args.weight);
     const T* bias = static_cast<const T*>(args.bias);

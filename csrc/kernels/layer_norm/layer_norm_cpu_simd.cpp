@@ -4,14 +4,14 @@
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
-void layer_norm_cpu_v1_simd(const LayerNormArgs& args, Stream) {
+void layer_norm_cpu_v1_simd(const LayerNormArgs& args, Queue& queue) {
   if (args.d == 0) return;
-  const bool streaming = exceeds_cpu_cache(args.n * args.d * size_of(args.dtype));
+  const bool streaming = queue.target().exceeds_cache(args.n * args.d * size_of(args.dtype));
   with_floating(args.dtype, [&]<class T>() {
     using S = typename ComputeOf<T>::type;
     const T* weight = static_cast<const T*>(args.weight);
     const T* bias = static_cast<const T*>(args.bias);
-    for_each_row(args.n, args.d, [&](int64_t n) {
+    for_each_row(queue, args.n, args.d, [&](int64_t n) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
       const S sum = sum_row<T>(
           args.d, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) { return load_lanes(x + i, lanes); });

@@ -1,5 +1,4 @@
 // The CUDA rungs of layer_norm: see layer_norm.h for what they compute and what was measured.
-#include "core/cuda_check.cuh"
 #include "core/dispatch.h"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/layer_norm/layer_norm.h"
@@ -113,52 +112,38 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
 }
 
 template <class T>
-void launch_one_pass(const LayerNormArgs& args, cudaStream_t stream) {
+void launch_one_pass(const LayerNormArgs& args, Queue& queue) {
   const RowPlan plan = plan_rows<T>(args.n, args.d, 5);
   dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-    layer_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>
-        <<<plan.blocks, dim3(plan.group, plan.rows_per_block), 0, stream>>>(
-            static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<const T*>(args.bias),
-            static_cast<T*>(args.y), args.n, static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride,
-            static_cast<float>(args.eps));
+    queue.launch(layer_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
+                 {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.x),
+                 static_cast<const T*>(args.weight), static_cast<const T*>(args.bias), static_cast<T*>(args.y), args.n,
+                 static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride, static_cast<float>(args.eps));
   });
 }
 
 }  // namespace
 
-void layer_norm_cuda_v0_reference(const LayerNormArgs& args, Stream stream) {
-  if (args.n == 0 || args.d == 0) return;
+void layer_norm_cuda_v0_reference(const LayerNormArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "layer_norm", [&]<class Element>() {
     using T = cuda_type_t<Element>;
-    layer_norm_cuda_v0_reference_kernel<T><<<grid_for(args.n, 128), 128, 0, static_cast<cudaStream_t>(stream.handle)>>>(
-        static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<const T*>(args.bias),
-        static_cast<T*>(args.y), args.n, args.d, args.x_row_stride, args.eps);
+    queue.launch(layer_norm_cuda_v0_reference_kernel<T>, {grid_for(args.n, 128), 128}, static_cast<const T*>(args.x),
+                 static_cast<const T*>(args.weight), static_cast<const T*>(args.bias), static_cast<T*>(args.y), args.n,
+                 args.d, args.x_row_stride, args.eps);
   });
-  cuda_check_launch("layer_norm");
 }
 
-void layer_norm_cuda_v1_block_per_row(const LayerNormArgs& args, Stream stream) {
-  if (args.n == 0 || args.d == 0) return;
+void layer_norm_cuda_v1_block_per_row(const LayerNormArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "layer_norm", [&]<class Element>() {
     using T = cuda_type_t<Element>;
-    layer_norm_cuda_v1_block_per_row_kernel<T>
-        <<<grid_for(args.n), row_threads(args.d), 0, static_cast<cudaStream_t>(stream.handle)>>>(
-            static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<const T*>(args.bias),
-            static_cast<T*>(args.y), args.n, args.d, args.x_row_stride, static_cast<accumulator_t<T>>(args.eps));
+    queue.launch(layer_norm_cuda_v1_block_per_row_kernel<T>, {grid_for(args.n), row_threads(args.d)},
+                 static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<const T*>(args.bias),
+                 static_cast<T*>(args.y), args.n, args.d, args.x_row_stride, static_cast<accumulator_t<T>>(args.eps));
   });
-  cuda_check_launch("layer_norm");
 }
 
-bool layer_norm_cuda_v2_accepts(const LayerNormArgs& args) {
-  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight) &&
-         is_aligned(args.bias);
-}
-
-void layer_norm_cuda_v2_one_pass(const LayerNormArgs& args, Stream stream) {
-  if (args.n == 0 || args.d == 0) return;
-  dispatch_tile_type(args.dtype,
-                     [&]<class T>() { launch_one_pass<T>(args, static_cast<cudaStream_t>(stream.handle)); });
-  cuda_check_launch("layer_norm");
+void layer_norm_cuda_v2_one_pass(const LayerNormArgs& args, Queue& queue) {
+  dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T>(args, queue); });
 }
 
 }  // namespace rooflab::kernels

@@ -4,10 +4,9 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 #include "core/dispatch.h"
-#include "kernels/common/parallel.h"
+#include "core/target.h"
 #include "kernels/matmul/matmul.h"
 
 namespace rooflab::kernels {
@@ -16,6 +15,8 @@ namespace {
 // The scalar that sums are kept in.
 template <class T>
 using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+int64_t size_of_sum(DType dtype) { return dtype == DType::kFloat64 ? sizeof(double) : sizeof(float); }
 
 template <class T>
 struct Operands {
@@ -71,34 +72,35 @@ void add_4_rows(Sum<T>* c, const T* a, int64_t a_step, const T* b, int64_t b_row
 }
 
 template <class T>
-void loop_order(const MatmulArgs& args) {
-  std::vector<Sum<T>> row(static_cast<size_t>(args.n));
+void loop_order(const MatmulArgs& args, Queue& queue) {
+  Sum<T>* row = queue.scratch<Sum<T>>(args.n);
   for (int64_t batch = 0; batch < args.batch; ++batch) {
     const auto [a, b, c] = matrix<T>(args, batch);
     for (int64_t i = 0; i < args.m; ++i) {
-      std::fill(row.begin(), row.end(), Sum<T>{0});
+      std::fill_n(row, args.n, Sum<T>{0});
       for (int64_t p = 0; p < args.k; ++p)
-        add_row(row.data(), static_cast<Sum<T>>(a[i * args.a_row_stride + p * args.a_col_stride]),
-                b + p * args.b_row_stride, args.b_col_stride, args.n);
-      for (int64_t j = 0; j < args.n; ++j) c[i * args.n + j] = static_cast<T>(row[static_cast<size_t>(j)]);
+        add_row(row, static_cast<Sum<T>>(a[i * args.a_row_stride + p * args.a_col_stride]), b + p * args.b_row_stride,
+                args.b_col_stride, args.n);
+      for (int64_t j = 0; j < args.n; ++j) c[i * args.n + j] = static_cast<T>(row[j]);
     }
   }
 }
 
+constexpr int64_t kRows = 64, kColumns = 256, kDepth = 128;  // B's block: 128 KiB of floats, reused by 64 rows
+
 template <class T>
-void blocked(const MatmulArgs& args) {
-  constexpr int64_t kRows = 64, kColumns = 256, kDepth = 128;  // B's block: 128 KiB of floats, reused by 64 rows
-  std::vector<Sum<T>> block(static_cast<size_t>(kRows * kColumns));
+void blocked(const MatmulArgs& args, Queue& queue) {
+  Sum<T>* block = queue.scratch<Sum<T>>(kRows * kColumns);
   for (int64_t batch = 0; batch < args.batch; ++batch) {
     const auto [a, b, c] = matrix<T>(args, batch);
     for (int64_t i0 = 0; i0 < args.m; i0 += kRows)
       for (int64_t j0 = 0; j0 < args.n; j0 += kColumns) {
         const int64_t rows = std::min(kRows, args.m - i0), columns = std::min(kColumns, args.n - j0);
-        std::fill(block.begin(), block.end(), Sum<T>{0});
+        std::fill_n(block, kRows * kColumns, Sum<T>{0});
         for (int64_t p0 = 0; p0 < args.k; p0 += kDepth) {
           const int64_t p1 = std::min(p0 + kDepth, args.k);
           for (int64_t i = 0; i < rows; ++i) {
-            Sum<T>* sums = block.data() + i * kColumns;
+            Sum<T>* sums = block + i * kColumns;
             const T* row = a + (i0 + i) * args.a_row_stride;
             const T* panel = b + j0 * args.b_col_stride;
             int64_t p = p0;
@@ -111,8 +113,7 @@ void blocked(const MatmulArgs& args) {
           }
         }
         for (int64_t i = 0; i < rows; ++i)
-          for (int64_t j = 0; j < columns; ++j)
-            c[(i0 + i) * args.n + j0 + j] = static_cast<T>(block[static_cast<size_t>(i * kColumns + j)]);
+          for (int64_t j = 0; j < columns; ++j) c[(i0 + i) * args.n + j0 + j] = static_cast<T>(block[i * kColumns + j]);
       }
   }
 }
@@ -158,23 +159,35 @@ void call_blas(Gemm<T> gemm, const MatmulArgs& args) {
 
 }  // namespace
 
-void matmul_cpu_v0_reference(const MatmulArgs& args, Stream) {
+void matmul_cpu_v0_reference(const MatmulArgs& args, Queue&) {
   dispatch_floating(args.dtype, "matmul", [&]<class T>() { reference<T>(args); });
 }
 
-void matmul_cpu_v1_loop_order(const MatmulArgs& args, Stream) {
-  dispatch_floating(args.dtype, "matmul", [&]<class T>() { loop_order<T>(args); });
+void matmul_cpu_v1_loop_order(const MatmulArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "matmul", [&]<class T>() { loop_order<T>(args, queue); });
 }
 
-void matmul_cpu_v2_blocked(const MatmulArgs& args, Stream) {
-  dispatch_floating(args.dtype, "matmul", [&]<class T>() { blocked<T>(args); });
+Footprint matmul_cpu_v1_footprint(const MatmulArgs& args, const Target&) {
+  return {.scratch_bytes = args.n * size_of_sum(args.dtype)};
 }
 
-bool matmul_cpu_v4_accepts(const MatmulArgs& args) { return args.dtype == DType::kBFloat16 && cpu_has_avx512_bf16(); }
+void matmul_cpu_v2_blocked(const MatmulArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "matmul", [&]<class T>() { blocked<T>(args, queue); });
+}
 
-bool matmul_cpu_v5_accepts(const MatmulArgs& args) { return args.dtype == DType::kBFloat16 && cpu_has_amx_bf16(); }
+Footprint matmul_cpu_v2_footprint(const MatmulArgs& args, const Target&) {
+  return {.scratch_bytes = kRows * kColumns * size_of_sum(args.dtype)};
+}
 
-bool matmul_cpu_v6_accepts(const MatmulArgs& args) {
+bool matmul_cpu_v4_accepts(const MatmulArgs& args, const Target& target) {
+  return args.dtype == DType::kBFloat16 && target.has_avx512_bf16;
+}
+
+bool matmul_cpu_v5_accepts(const MatmulArgs& args, const Target& target) {
+  return args.dtype == DType::kBFloat16 && target.has_amx_bf16;
+}
+
+bool matmul_cpu_v6_accepts(const MatmulArgs& args, const Target&) {
   if (args.n == 1) return args.a_col_stride == 1 || args.a_row_stride == 1 || args.k <= 1;
   return args.m == 1 && (args.b_col_stride == 1 || args.b_row_stride == 1 || args.k <= 1);
 }
@@ -184,7 +197,7 @@ void set_cpu_blas(void* sgemm_pointer, void* dgemm_pointer) {
   dgemm = reinterpret_cast<Gemm<double>>(dgemm_pointer);
 }
 
-bool matmul_cpu_library_accepts(const MatmulArgs& args) {
+bool matmul_cpu_library_accepts(const MatmulArgs& args, const Target&) {
   if (args.dtype == DType::kFloat32 ? !sgemm : args.dtype != DType::kFloat64 || !dgemm) return false;
   constexpr int64_t kMost = std::numeric_limits<int>::max();
   return args.m <= kMost && args.n <= kMost && args.k <= kMost &&
@@ -192,7 +205,7 @@ bool matmul_cpu_library_accepts(const MatmulArgs& args) {
          layout(args.k, args.n, args.b_row_stride, args.b_col_stride).readable;
 }
 
-void matmul_cpu_library(const MatmulArgs& args, Stream) {
+void matmul_cpu_library(const MatmulArgs& args, Queue&) {
   if (args.batch == 0 || args.m == 0 || args.n == 0) return;
   if (args.k == 0)
     std::memset(args.c, 0, static_cast<size_t>(args.batch * args.m * args.n * size_of(args.dtype)));

@@ -75,8 +75,12 @@ struct AmxKernel {
 }  // namespace
 }  // namespace ROOFLAB_ISA
 
-void matmul_cpu_v5_amx_tile(const MatmulArgs& args, Stream) {
-  ROOFLAB_ISA::PackedMatmul<ROOFLAB_ISA::AmxKernel>::run(args);
+void matmul_cpu_v5_amx_tile(const MatmulArgs& args, Queue& queue) {
+  ROOFLAB_ISA::PackedMatmul<ROOFLAB_ISA::AmxKernel>::run(args, queue);
+}
+
+Footprint matmul_cpu_v5_footprint(const MatmulArgs& args, const Target& target) {
+  return ROOFLAB_ISA::PackedMatmul<ROOFLAB_ISA::AmxKernel>::footprint(args, target);
 }
 
 }  // namespace rooflab::kernels

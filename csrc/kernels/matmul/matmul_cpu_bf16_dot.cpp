@@ -56,8 +56,12 @@ struct DotKernel {
 }  // namespace
 }  // namespace ROOFLAB_ISA
 
-void matmul_cpu_v4_bf16_dot(const MatmulArgs& args, Stream) {
-  ROOFLAB_ISA::PackedMatmul<ROOFLAB_ISA::DotKernel>::run(args);
+void matmul_cpu_v4_bf16_dot(const MatmulArgs& args, Queue& queue) {
+  ROOFLAB_ISA::PackedMatmul<ROOFLAB_ISA::DotKernel>::run(args, queue);
+}
+
+Footprint matmul_cpu_v4_footprint(const MatmulArgs& args, const Target& target) {
+  return ROOFLAB_ISA::PackedMatmul<ROOFLAB_ISA::DotKernel>::footprint(args, target);
 }
 
 }  // namespace rooflab::kernels

@@ -3,8 +3,6 @@
 // core.
 //   rows contiguous along k:  dot products of four rows at a time with the vector, which stays in cache
 //   columns contiguous:       four columns at a time are added to a stretch of the result that stays in L1
-#include "kernels/common/parallel.h"
-#include "kernels/common/scratch.h"
 #include "kernels/common/simd.h"
 #include "kernels/matmul/matmul.h"
 
@@ -80,36 +78,53 @@ struct Gemv {
   }
 };
 
+// How the work is dealt: rows to threads, or, where they are few, parts of k, whose sums are then added up.
 template <class T>
-void gemv(const MatmulArgs& args) {
+struct Deal {
+  bool by_rows;  // W is A; otherwise its role is B's transpose
+  int64_t rows, x_stride, threads, parts, grain;
+  bool direct_x, direct_y;
+  int64_t x_size, y_size;  // what is kept aside: x converted, sums of each part
+
+  Deal(const MatmulArgs& args, const Target& target) {
+    by_rows = args.n == 1;
+    rows = by_rows ? args.m : args.n;
+    x_stride = by_rows ? args.b_row_stride : args.a_col_stride;
+    const int64_t bytes = rows * args.k * static_cast<int64_t>(sizeof(T));
+    threads = bytes >> 17 < 2 ? 1 : smaller(target.threads, bytes >> 17);  // 128 KiB make a thread worth waking
+    parts = rows >= threads * 256 ? 1 : smaller(threads, args.k);
+    // Columns are read in runs as long as a piece, so those are as long as can be.
+    const bool has_columns = (by_rows ? args.a_col_stride : args.b_row_stride) != 1;
+    grain = has_columns ? (rows + threads - 1) / threads : Gemv<T>::kGroup;
+    const bool converts = sizeof(T) != sizeof(typename Gemv<T>::Acc);
+    direct_x = !converts && x_stride == 1;
+    direct_y = !converts && parts == 1;
+    x_size = direct_x ? 0 : args.k;
+    y_size = direct_y ? 0 : (rows + 63) / 64 * 64;
+  }
+  int64_t scratch_size() const { return y_size * parts + x_size; }
+};
+
+template <class T>
+void gemv(const MatmulArgs& args, Queue& queue) {
   using Acc = typename Gemv<T>::Acc;
   constexpr int64_t kLanes = Gemv<T>::kLanes;
-  const bool by_rows = args.n == 1;  // W is A; otherwise its role is B's transpose
-  const int64_t rows = by_rows ? args.m : args.n, depth = args.k;
-  const int64_t x_stride = by_rows ? args.b_row_stride : args.a_col_stride;
+  const Deal<T> deal(args, queue.target());
+  const int64_t rows = deal.rows, depth = args.k, x_stride = deal.x_stride, parts = deal.parts;
   Gemv<T> plan{};
-  plan.row_stride = by_rows ? args.a_row_stride : args.b_col_stride;
-  plan.k_stride = by_rows ? args.a_col_stride : args.b_row_stride;
+  plan.row_stride = deal.by_rows ? args.a_row_stride : args.b_col_stride;
+  plan.k_stride = deal.by_rows ? args.a_col_stride : args.b_row_stride;
   if (depth == 1 && plan.row_stride != 1) plan.k_stride = 1;  // one column: its step is never taken
-
-  // A thread must get 128 KiB to be worth waking. Few rows: k is cut instead, and the parts are added up.
-  const int64_t bytes = rows * depth * static_cast<int64_t>(sizeof(T));
-  const int64_t usable = omp_in_parallel() ? 1 : omp_get_max_threads();
-  const int64_t threads = bytes >> 17 < 2 ? 1 : smaller(usable, bytes >> 17);
-  const int64_t parts = rows >= threads * 256 ? 1 : smaller(threads, depth);
-  const bool direct_x = sizeof(T) == sizeof(Acc) && x_stride == 1, direct_y = sizeof(T) == sizeof(Acc) && parts == 1;
-  const int64_t x_size = direct_x ? 0 : depth, y_size = direct_y ? 0 : (rows + 63) / 64 * 64;
-  Acc* scratch = nullptr;
-  if (x_size + y_size) scratch = static_cast<Acc*>(cpu_scratch((y_size * parts + x_size) * sizeof(Acc)));
-  Acc* converted = scratch + y_size * parts;
+  Acc* sums = queue.scratch<Acc>(deal.scratch_size());
+  Acc* converted = sums + deal.y_size * parts;
 
   for (int64_t batch = 0; batch < args.batch; ++batch) {
     const T* a = static_cast<const T*>(args.a) + batch * args.a_batch_stride;
     const T* b = static_cast<const T*>(args.b) + batch * args.b_batch_stride;
     T* y = static_cast<T*>(args.c) + batch * rows;
-    const T* x = by_rows ? b : a;
-    plan.w = by_rows ? a : b;
-    if (direct_x) {
+    const T* x = deal.by_rows ? b : a;
+    plan.w = deal.by_rows ? a : b;
+    if (deal.direct_x) {
       plan.x = reinterpret_cast<const Acc*>(x);
     } else {
       plan.x = converted;
@@ -119,35 +134,39 @@ void gemv(const MatmulArgs& args) {
       }
     }
 
-    Acc* out = direct_y ? reinterpret_cast<Acc*>(y) : scratch;
+    Acc* out = deal.direct_y ? reinterpret_cast<Acc*>(y) : sums;
     if (parts == 1)
-      parallel_for(rows, (rows + threads - 1) / threads,
-                   [&](int64_t begin, int64_t end) { plan.part(begin, end, 0, depth, out); });
+      queue.parallel(rows, deal.grain, deal.threads,
+                     [&](int64_t begin, int64_t end, int) { plan.part(begin, end, 0, depth, out); });
     else
-      parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+      queue.parallel(parts, 1, [&](int64_t begin, int64_t end, int) {
         for (int64_t i = begin; i < end; ++i)
-          plan.part(0, rows, depth * i / parts, depth * (i + 1) / parts, out + i * y_size);
+          plan.part(0, rows, depth * i / parts, depth * (i + 1) / parts, out + i * deal.y_size);
       });
-    if (direct_y) continue;
+    if (deal.direct_y) continue;
     for (int64_t r = 0; r < rows; r += kLanes) {
       const int64_t count = smaller(kLanes, rows - r);
       SimdOf<T> total = load<Acc>(out + r, count);
-      for (int64_t i = 1; i < parts; ++i) total += load<Acc>(out + i * y_size + r, count);
+      for (int64_t i = 1; i < parts; ++i) total += load<Acc>(out + i * deal.y_size + r, count);
       store<T>(y + r, total, count);
     }
   }
 }
 
+bool is_empty(const MatmulArgs& args) { return args.m == 0 || args.n == 0; }
+
 }  // namespace
 
-void matmul_cpu_v6_gemv(const MatmulArgs& args, Stream) {
-  if (args.m == 0 || args.n == 0) return;
-  switch (args.dtype) {
-    case DType::kFloat64: return gemv<double>(args);
-    case DType::kFloat32: return gemv<float>(args);
-    case DType::kFloat16: return gemv<Half>(args);
-    default: return gemv<BFloat16>(args);
-  }
+void matmul_cpu_v6_gemv(const MatmulArgs& args, Queue& queue) {
+  if (!is_empty(args)) with_floating(args.dtype, [&]<class T>() { gemv<T>(args, queue); });
+}
+
+Footprint matmul_cpu_v6_footprint(const MatmulArgs& args, const Target& target) {
+  if (is_empty(args)) return {};
+  return with_floating(args.dtype, [&]<class T>() {
+    const int64_t size = Deal<T>(args, target).scratch_size();
+    return Footprint{.scratch_bytes = size * static_cast<int64_t>(sizeof(typename Gemv<T>::Acc))};
+  });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -126,13 +126,15 @@ struct FmaKernel {
 
 }  // namespace
 
-void matmul_cpu_v3_packed_simd(const MatmulArgs& args, Stream) {
-  switch (args.dtype) {
-    case DType::kFloat64: return PackedMatmul<FmaKernel<double, double>>::run(args);
-    case DType::kFloat32: return PackedMatmul<FmaKernel<float, float>>::run(args);
-    case DType::kFloat16: return PackedMatmul<FmaKernel<Half, float>>::run(args);
-    default: return PackedMatmul<FmaKernel<BFloat16, float>>::run(args);
-  }
+void matmul_cpu_v3_packed_simd(const MatmulArgs& args, Queue& queue) {
+  with_floating(args.dtype,
+                [&]<class T>() { PackedMatmul<FmaKernel<T, typename ComputeOf<T>::type>>::run(args, queue); });
+}
+
+Footprint matmul_cpu_v3_footprint(const MatmulArgs& args, const Target& target) {
+  return with_floating(args.dtype, [&]<class T>() {
+    return PackedMatmul<FmaKernel<T, typename ComputeOf<T>::type>>::footprint(args, target);
+  });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -3,6 +3,7 @@
 // blocks, one above the other, form a cluster: each brings half of their common tile of B and sends it to both. Blocks
 // are persistent, so while C leaves through shared memory the next tiles are already arriving.
 // float16 and bfloat16 with float32 sums, rows or columns contiguous, rows 16-byte aligned.
+#include "core/target.h"
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/common/ptx_wgmma.cuh"
 #include "kernels/common/stage_ring.cuh"
@@ -205,62 +206,35 @@ CUtensorMap tensor_map(const MatmulOperand& operand, int64_t batches, DType dtyp
   return map;
 }
 
-MatmulOperand matmul_c(const MatmulArgs& args) {
-  return {args.c, args.m, args.n, args.n, args.batch <= 1 ? 0 : args.m * args.n, false, true};
-}
-
 template <class T, bool kAKMajor, bool kBKMajor>
-void launch(const MatmulArgs& args, Stream stream) {
+void launch(const MatmulArgs& args, Queue& queue) {
   const MatmulOperand a = matmul_a(args), b = matmul_b(args);
   const auto tiles = [](int64_t size, int tile) { return static_cast<int>((size + tile - 1) / tile); };
   const Problem problem{tiles(args.m, kCluster * kBlockM), tiles(args.n, kBlockN), tiles(args.k, kBlockK),
                         static_cast<int>(args.batch),      a.batch_stride != 0,    b.batch_stride != 0};
   const int64_t pairs = int64_t{problem.m_pairs} * problem.n_tiles * problem.batches;
-  const int64_t clusters = std::min<int64_t>(pairs, cuda_current_properties().sm_count / kCluster);
-
-  constexpr auto kernel = matmul_cuda_v5_hopper_kernel<T, kAKMajor, kBKMajor>;
-  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared<T>)));
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {kCluster, 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(clusters * kCluster));
-  config.blockDim = dim3(kThreads);
-  config.dynamicSmemBytes = sizeof(Shared<T>);
-  config.stream = cuda_stream(stream);
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  RL_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, tensor_map(a, args.batch, args.dtype, kAKMajor ? kBlockM : kBlockK),
-                                   tensor_map(b, args.batch, args.dtype, kBKMajor ? kBlockN / kCluster : kBlockK),
-                                   tensor_map(matmul_c(args), args.batch, args.dtype, kConsumerM), problem));
+  const int64_t clusters = std::min<int64_t>(pairs, queue.target().sm_count / kCluster);
+  queue.launch(matmul_cuda_v5_hopper_kernel<T, kAKMajor, kBKMajor>,
+               {.grid = clusters * kCluster, .block = kThreads, .shared_bytes = sizeof(Shared<T>), .cluster = kCluster},
+               tensor_map(a, args.batch, args.dtype, kAKMajor ? kBlockM : kBlockK),
+               tensor_map(b, args.batch, args.dtype, kBKMajor ? kBlockN / kCluster : kBlockK),
+               tensor_map(matmul_c(args), args.batch, args.dtype, kConsumerM), problem);
 }
 
 template <class T>
-void launch(const MatmulArgs& args, Stream stream) {
+void launch(const MatmulArgs& args, Queue& queue) {
   const bool a_k_major = matmul_a(args).k_major, b_k_major = matmul_b(args).k_major;
   if (a_k_major) {
-    b_k_major ? launch<T, true, true>(args, stream) : launch<T, true, false>(args, stream);
+    b_k_major ? launch<T, true, true>(args, queue) : launch<T, true, false>(args, queue);
   } else {
-    b_k_major ? launch<T, false, true>(args, stream) : launch<T, false, false>(args, stream);
+    b_k_major ? launch<T, false, true>(args, queue) : launch<T, false, false>(args, queue);
   }
 }
 
 }  // namespace
 
-bool matmul_cuda_v5_accepts(const MatmulArgs& args) {
-  const auto accepts = [&](const MatmulOperand& operand) {
-    constexpr int64_t kMaxStride = int64_t{1} << 38;
-    return operand.has_rows && operand.aligned_to_16_bytes(args.dtype) && operand.leading >= operand.row_length &&
-           operand.leading < kMaxStride && operand.batch_stride >= 0 && operand.batch_stride < kMaxStride;
-  };
-  return (args.dtype == DType::kFloat16 || args.dtype == DType::kBFloat16) && args.k > 0 && matmul_fits_int32(args) &&
-         accepts(matmul_a(args)) && accepts(matmul_b(args)) && accepts(matmul_c(args)) &&
-         cuda_current_properties().compute_capability == 90;
-}
-
-void matmul_cuda_v5_hopper(const MatmulArgs& args, Stream stream) {
-  if (matmul_is_empty(args)) return;
-  args.dtype == DType::kFloat16 ? launch<__half>(args, stream) : launch<__nv_bfloat16>(args, stream);
+void matmul_cuda_v5_hopper(const MatmulArgs& args, Queue& queue) {
+  args.dtype == DType::kFloat16 ? launch<__half>(args, queue) : launch<__nv_bfloat16>(args, queue);
 }
 
 }  // namespace rooflab::kernels

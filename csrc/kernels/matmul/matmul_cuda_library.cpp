@@ -1,19 +1,22 @@
 // The library rung: cuBLASLt, loaded at first use. float32 is computed in float32 (no TF32), float16 and bfloat16 with
-// float32 sums. cuBLASLt is asked once for each shape which of its kernels to run.
+// float32 sums. cuBLASLt is asked once for each shape which of its kernels to run and what memory they work in, and
+// watched once for what its call submits.
 #include <cublasLt.h>
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <mutex>
-#include <utility>
 
+#include "core/cuda_runtime.h"
 #include "core/dynamic_library.h"
-#include "kernels/matmul/matmul_cuda.cuh"
+#include "core/error.h"
+#include "kernels/matmul/matmul_operand.h"
 
 namespace rooflab::kernels {
 namespace {
 
-constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+constexpr size_t kMaxWorkspaceBytes = size_t{32} << 20;
 constexpr size_t kMaxPlans = 4096;
 
 template <class F>
@@ -63,10 +66,10 @@ uint32_t alignment_of(const void* data) {
 }
 
 // cuBLASLt's matrices are column-major, so it is asked for C^T = B^T A^T, and a row of ours is a column of its.
-Problem problem_of(const MatmulArgs& args) {
+Problem problem_of(const MatmulArgs& args, int device) {
   const MatmulOperand a = matmul_a(args), b = matmul_b(args);
   Problem problem{};
-  RL_CUDA_CHECK(cudaGetDevice(&problem.device));
+  problem.device = device;
   problem.dtype = args.dtype;
   problem.batch = args.batch;
   problem.a = {b.row_length, b.rows, b.leading, b.batch_stride, b.k_major, alignment_of(args.b)};
@@ -79,6 +82,8 @@ struct Plan {
   cublasLtMatmulDescOpaque_t operation{};
   cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
   cublasLtMatmulAlgo_t algorithm{};
+  int64_t workspace_bytes = 0;
+  Submissions started;  // by the call; no kernels as long as it has not been watched
 
   explicit Plan(cublasLtHandle_t handle, const Problem& problem) {
     const Types types = types_of(problem.dtype);
@@ -121,7 +126,7 @@ struct Plan {
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
       check(f(&preference, attribute, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute");
     };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes);
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspaceBytes);
     // Partial sums are added in float32, never in the narrower type of C.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, problem.a.alignment);
@@ -134,19 +139,19 @@ struct Plan {
           "cublasLtMatmulAlgoGetHeuristic");
     if (found == 0) throw CudaError("[matmul] cuBLASLt has no kernel for this shape");
     algorithm = result.algo;
+    workspace_bytes = static_cast<int64_t>(result.workspaceSize);
   }
 };
 
 // What is kept between calls. cuBLASLt's handle may be shared by threads; the maps are guarded.
 class Library {
  public:
-  struct Call {
+  struct Prepared {
     cublasLtHandle_t handle;
     Plan plan;
-    void* workspace;
   };
 
-  Call prepare(const Problem& problem, cudaStream_t stream) {
+  Prepared prepare(const Problem& problem) {
     std::lock_guard lock(mutex_);
     cublasLtHandle_t& handle = handles_[problem.device];
     if (!handle) check(function<decltype(cublasLtCreate)>("cublasLtCreate")(&handle), "cublasLtCreate");
@@ -155,28 +160,18 @@ class Library {
       if (plans_.size() >= kMaxPlans) plans_.clear();
       plan = plans_.emplace(problem, Plan(handle, problem)).first;
     }
-    // Kernels of one stream follow each other and may share a workspace; those of different streams may not.
-    void*& workspace = workspaces_[{problem.device, stream}];
-    if (!workspace) workspace = allocate_workspace();
-    return {handle, plan->second, workspace};
+    return {handle, plan->second};
+  }
+
+  void remember(const Problem& problem, const Submissions& started) {
+    std::lock_guard lock(mutex_);
+    if (const auto plan = plans_.find(problem); plan != plans_.end()) plan->second.started = started;
   }
 
  private:
-  // Permitted while the stream is being captured, too.
-  static void* allocate_workspace() {
-    void* workspace = nullptr;
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    RL_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
-    const cudaError_t status = cudaMalloc(&workspace, kWorkspaceBytes);
-    RL_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
-    RL_CUDA_CHECK(status);
-    return workspace;
-  }
-
   std::mutex mutex_;
   std::map<int, cublasLtHandle_t> handles_;
   std::map<Problem, Plan> plans_;
-  std::map<std::pair<int, cudaStream_t>, void*> workspaces_;
 };
 
 Library& library() {
@@ -186,27 +181,27 @@ Library& library() {
 
 }  // namespace
 
-bool matmul_cuda_library_accepts(const MatmulArgs& args) {
-  constexpr int64_t kMaxLeading = std::numeric_limits<int32_t>::max();
-  const auto accepts = [](const MatmulOperand& operand) {
-    return operand.has_rows && operand.leading >= operand.row_length && operand.leading <= kMaxLeading;
-  };
-  return is_floating(args.dtype) && args.k > 0 && matmul_fits_int32(args) && accepts(matmul_a(args)) &&
-         accepts(matmul_b(args)) && cublaslt().is_available();
-}
-
-void matmul_cuda_library(const MatmulArgs& args, Stream stream) {
-  if (matmul_is_empty(args)) return;
-  auto [handle, plan, workspace] = library().prepare(problem_of(args), cuda_stream(stream));
-  static const auto run = function<decltype(cublasLtMatmul)>("cublasLtMatmul");
+void matmul_cuda_library(const MatmulArgs& args, Queue& queue) {
+  const Problem problem = problem_of(args, queue.device().index);
+  Library::Prepared prepared = library().prepare(problem);
+  Plan& plan = prepared.plan;
+  void* workspace = queue.scratch_bytes(plan.workspace_bytes);
   const float one = 1, zero = 0;
   const double one_double = 1, zero_double = 0;
   const bool is_double = args.dtype == DType::kFloat64;
   const void* alpha = is_double ? static_cast<const void*>(&one_double) : &one;
   const void* beta = is_double ? static_cast<const void*>(&zero_double) : &zero;
-  check(run(handle, &plan.operation, alpha, args.b, &plan.a, args.a, &plan.b, beta, args.c, &plan.c, args.c, &plan.c,
-            &plan.algorithm, workspace, kWorkspaceBytes, cuda_stream(stream)),
-        "cublasLtMatmul");
+  static const auto run = function<decltype(cublasLtMatmul)>("cublasLtMatmul");
+  const auto multiply = [&](Stream stream) {
+    check(run(prepared.handle, &plan.operation, alpha, args.b, &plan.a, args.a, &plan.b, beta, args.c, &plan.c, args.c,
+              &plan.c, &plan.algorithm, workspace, plan.workspace_bytes, static_cast<cudaStream_t>(stream.handle)),
+          "cublasLtMatmul");
+  };
+  if (plan.started.kernels == 0) {
+    plan.started = cuda::count_submissions(problem.device, multiply);
+    library().remember(problem, plan.started);
+  }
+  queue.library(plan.started, [&] { multiply(queue.stream()); });
 }
 
 }  // namespace rooflab::kernels

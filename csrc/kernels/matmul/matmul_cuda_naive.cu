@@ -52,33 +52,25 @@ __global__ void matmul_cuda_v1_coalesced_kernel(MatmulArgs args) {
 }
 
 // Blocks of 32 x 32 over (x, y); what the grid cannot hold in y and z, its blocks reach by striding.
-dim3 grid_over(int64_t x, int64_t y, int64_t batch) {
+Dim3 grid_over(int64_t x, int64_t y, int64_t batch) {
   const int64_t y_blocks = std::min<int64_t>((y + kSide - 1) / kSide, kMaxGridZ);
-  return {static_cast<unsigned>((x + kSide - 1) / kSide), static_cast<unsigned>(y_blocks),
-          static_cast<unsigned>(std::min<int64_t>(batch, kMaxGridZ))};
+  return {(x + kSide - 1) / kSide, y_blocks, std::min<int64_t>(batch, kMaxGridZ)};
 }
 
 }  // namespace
 
-bool matmul_cuda_v0_accepts(const MatmulArgs& args) { return is_floating(args.dtype); }
-bool matmul_cuda_v1_accepts(const MatmulArgs& args) { return is_floating(args.dtype); }
-
-void matmul_cuda_v0_naive(const MatmulArgs& args, Stream stream) {
-  if (matmul_is_empty(args)) return;
+void matmul_cuda_v0_naive(const MatmulArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "matmul", [&]<class T>() {
-    matmul_cuda_v0_naive_kernel<cuda_type_t<T>>
-        <<<grid_over(args.m, args.n, args.batch), dim3(kSide, kSide), 0, cuda_stream(stream)>>>(args);
+    queue.launch(matmul_cuda_v0_naive_kernel<cuda_type_t<T>>, {grid_over(args.m, args.n, args.batch), {kSide, kSide}},
+                 args);
   });
-  cuda_check_launch("matmul");
 }
 
-void matmul_cuda_v1_coalesced(const MatmulArgs& args, Stream stream) {
-  if (matmul_is_empty(args)) return;
+void matmul_cuda_v1_coalesced(const MatmulArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "matmul", [&]<class T>() {
-    matmul_cuda_v1_coalesced_kernel<cuda_type_t<T>>
-        <<<grid_over(args.n, args.m, args.batch), dim3(kSide, kSide), 0, cuda_stream(stream)>>>(args);
+    queue.launch(matmul_cuda_v1_coalesced_kernel<cuda_type_t<T>>,
+                 {grid_over(args.n, args.m, args.batch), {kSide, kSide}}, args);
   });
-  cuda_check_launch("matmul");
 }
 
 }  // namespace rooflab::kernels

@@ -188,43 +188,37 @@ __global__ void __launch_bounds__(kThreads, 2)
 }
 
 template <bool kAKMajor, bool kBKMajor, bool kVectors>
-void launch(const MatmulArgs& args, Stream stream) {
+void launch(const MatmulArgs& args, Queue& queue) {
   const auto matrix = [](const MatmulOperand& operand, int64_t rows) {
     return Matrix{static_cast<const float*>(operand.data), operand.leading, operand.batch_stride,
                   static_cast<int>(rows)};
   };
-  const bool c_vectors = reinterpret_cast<uintptr_t>(args.c) % 16 == 0 && args.n % 4 == 0;
+  const bool c_vectors = is_aligned(args.c) && args.n % 4 == 0;
   const int64_t tiles = (args.m + kBlockM - 1) / kBlockM * ((args.n + kBlockN - 1) / kBlockN);
-  const dim3 grid(static_cast<unsigned>(tiles), 1, static_cast<unsigned>(std::min<int64_t>(args.batch, kMaxGridZ)));
-  matmul_cuda_v3_register_tile_kernel<kAKMajor, kBKMajor, kVectors><<<grid, kThreads, 0, cuda_stream(stream)>>>(
-      matrix(matmul_a(args), args.m), matrix(matmul_b(args), args.n), static_cast<float*>(args.c), args.batch,
-      static_cast<int>(args.k), c_vectors);
-  cuda_check_launch("matmul");
+  const Dim3 grid(tiles, 1, std::min<int64_t>(args.batch, kMaxGridZ));
+  queue.launch(matmul_cuda_v3_register_tile_kernel<kAKMajor, kBKMajor, kVectors>, {grid, kThreads},
+               matrix(matmul_a(args), args.m), matrix(matmul_b(args), args.n), static_cast<float*>(args.c), args.batch,
+               static_cast<int>(args.k), c_vectors);
 }
 
 template <bool kVectors>
-void launch(const MatmulArgs& args, Stream stream) {
+void launch(const MatmulArgs& args, Queue& queue) {
   const bool a_k_major = matmul_a(args).k_major, b_k_major = matmul_b(args).k_major;
   if (a_k_major) {
-    b_k_major ? launch<true, true, kVectors>(args, stream) : launch<true, false, kVectors>(args, stream);
+    b_k_major ? launch<true, true, kVectors>(args, queue) : launch<true, false, kVectors>(args, queue);
   } else {
-    b_k_major ? launch<false, true, kVectors>(args, stream) : launch<false, false, kVectors>(args, stream);
+    b_k_major ? launch<false, true, kVectors>(args, queue) : launch<false, false, kVectors>(args, queue);
   }
 }
 
 }  // namespace
 
-bool matmul_cuda_v3_accepts(const MatmulArgs& args) {
-  return args.dtype == DType::kFloat32 && matmul_a(args).has_rows && matmul_b(args).has_rows && matmul_fits_int32(args);
-}
-
-void matmul_cuda_v3_register_tile(const MatmulArgs& args, Stream stream) {
-  if (matmul_is_empty(args)) return;
+void matmul_cuda_v3_register_tile(const MatmulArgs& args, Queue& queue) {
   const auto has_vectors = [&](const MatmulOperand& operand) {
     return operand.row_length % kVector == 0 && operand.aligned_to_16_bytes(args.dtype);
   };
   const bool vectors = has_vectors(matmul_a(args)) && has_vectors(matmul_b(args));
-  vectors ? launch<true>(args, stream) : launch<false>(args, stream);
+  vectors ? launch<true>(args, queue) : launch<false>(args, queue);
 }
 
 }  // namespace rooflab::kernels

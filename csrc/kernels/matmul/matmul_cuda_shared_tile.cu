@@ -57,16 +57,12 @@ __global__ void __launch_bounds__(kTile* kTile) matmul_cuda_v2_shared_tile_kerne
 
 }  // namespace
 
-bool matmul_cuda_v2_accepts(const MatmulArgs& args) { return is_floating(args.dtype); }
-
-void matmul_cuda_v2_shared_tile(const MatmulArgs& args, Stream stream) {
-  if (matmul_is_empty(args)) return;
+void matmul_cuda_v2_shared_tile(const MatmulArgs& args, Queue& queue) {
   const int64_t tiles = (args.m + kTile - 1) / kTile * ((args.n + kTile - 1) / kTile);
-  const dim3 grid(static_cast<unsigned>(tiles), 1, static_cast<unsigned>(std::min<int64_t>(args.batch, kMaxGridZ)));
+  const Dim3 grid(tiles, 1, std::min<int64_t>(args.batch, kMaxGridZ));
   dispatch_floating(args.dtype, "matmul", [&]<class T>() {
-    matmul_cuda_v2_shared_tile_kernel<cuda_type_t<T>><<<grid, dim3(kTile, kTile), 0, cuda_stream(stream)>>>(args);
+    queue.launch(matmul_cuda_v2_shared_tile_kernel<cuda_type_t<T>>, {grid, {kTile, kTile}}, args);
   });
-  cuda_check_launch("matmul");
 }
 
 }  // namespace rooflab::kernels

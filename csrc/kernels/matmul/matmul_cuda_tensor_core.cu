@@ -202,42 +202,33 @@ __global__ void __launch_bounds__(kThreads, 1)
 }
 
 template <class T, bool kAKMajor, bool kBKMajor>
-void launch(const MatmulArgs& args, Stream stream) {
+void launch(const MatmulArgs& args, Queue& queue) {
   const auto matrix = [&](const MatmulOperand& operand, int64_t rows) {
     return Matrix<T>{static_cast<const T*>(operand.data), operand.leading, operand.batch_stride, static_cast<int>(rows),
                      operand.row_length % kVector == 0 && operand.aligned_to_16_bytes(args.dtype)};
   };
   constexpr auto kernel = matmul_cuda_v4_tensor_core_kernel<T, kAKMajor, kBKMajor>;
   constexpr int kShared = kStages * sizeof(Stage<T, kAKMajor, kBKMajor>);
-  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
   const int64_t tiles = (args.m + kBlockM - 1) / kBlockM * ((args.n + kBlockN - 1) / kBlockN);
-  const dim3 grid(static_cast<unsigned>(tiles), 1, static_cast<unsigned>(std::min<int64_t>(args.batch, kMaxGridZ)));
-  kernel<<<grid, kThreads, kShared, cuda_stream(stream)>>>(matrix(matmul_a(args), args.m),
-                                                           matrix(matmul_b(args), args.n), static_cast<T*>(args.c),
-                                                           args.batch, static_cast<int>(args.k));
-  cuda_check_launch("matmul");
+  const Dim3 grid(tiles, 1, std::min<int64_t>(args.batch, kMaxGridZ));
+  queue.launch(kernel, {grid, kThreads, kShared}, matrix(matmul_a(args), args.m), matrix(matmul_b(args), args.n),
+               static_cast<T*>(args.c), args.batch, static_cast<int>(args.k));
 }
 
 template <class T>
-void launch(const MatmulArgs& args, Stream stream) {
+void launch(const MatmulArgs& args, Queue& queue) {
   const bool a_k_major = matmul_a(args).k_major, b_k_major = matmul_b(args).k_major;
   if (a_k_major) {
-    b_k_major ? launch<T, true, true>(args, stream) : launch<T, true, false>(args, stream);
+    b_k_major ? launch<T, true, true>(args, queue) : launch<T, true, false>(args, queue);
   } else {
-    b_k_major ? launch<T, false, true>(args, stream) : launch<T, false, false>(args, stream);
+    b_k_major ? launch<T, false, true>(args, queue) : launch<T, false, false>(args, queue);
   }
 }
 
 }  // namespace
 
-bool matmul_cuda_v4_accepts(const MatmulArgs& args) {
-  return (args.dtype == DType::kFloat16 || args.dtype == DType::kBFloat16) && matmul_a(args).has_rows &&
-         matmul_b(args).has_rows && matmul_fits_int32(args) && cuda_current_properties().compute_capability >= 80;
-}
-
-void matmul_cuda_v4_tensor_core(const MatmulArgs& args, Stream stream) {
-  if (matmul_is_empty(args)) return;
-  args.dtype == DType::kFloat16 ? launch<__half>(args, stream) : launch<__nv_bfloat16>(args, stream);
+void matmul_cuda_v4_tensor_core(const MatmulArgs& args, Queue& queue) {
+  args.dtype == DType::kFloat16 ? launch<__half>(args, queue) : launch<__nv_bfloat16>(args, queue);
 }
 
 }  // namespace rooflab::kernels

@@ -16,8 +16,6 @@
 // (reads unpacked operands), Session (what a thread holds while it works), pack_a, pack_b, tile.
 #pragma once
 
-#include "kernels/common/parallel.h"
-#include "kernels/common/scratch.h"
 #include "kernels/common/simd.h"
 #include "kernels/matmul/matmul.h"
 
@@ -43,47 +41,64 @@ class PackedMatmul {
   static constexpr int64_t kMr = Kernel::kMr, kNr = Kernel::kNr;
   static constexpr bool kNarrow = sizeof(T) != sizeof(Acc);  // C cannot hold partial sums
 
-  static void run(const MatmulArgs& args) {
-    const int64_t work = args.m * args.n * args.k;
-    if (args.batch == 0 || args.m == 0 || args.n == 0) return;
-    const int64_t usable = omp_in_parallel() ? 1 : omp_get_max_threads();
-    // Waking a thread takes microseconds: it must get some 2^20 multiplications. Whole matrices are the best parts.
-    const bool by_matrix = args.batch >= usable && work < (int64_t{1} << 24);
-    const int64_t total = by_matrix ? work * args.batch : work;
-    const int64_t threads = larger(1, smaller(usable, total >> 20));
-    PackedMatmul plan(args, by_matrix ? 1 : threads);
+  static void run(const MatmulArgs& args, Queue& queue) {
+    if (is_empty(args)) return;
+    const Deal deal(args, queue.target());
+    PackedMatmul plan(args, deal.threads_of_matrix());
     const int64_t bytes = plan.scratch_bytes();
-    char* scratch = static_cast<char*>(cpu_scratch(by_matrix ? bytes * threads : bytes));
-    if (!by_matrix) {
+    char* scratch = queue.scratch<char>(bytes * deal.plans());
+    if (!deal.by_matrix) {
       plan.use_scratch(scratch);
-      for (int64_t i = 0; i < args.batch; ++i) plan.multiply(args, i);
+      for (int64_t i = 0; i < args.batch; ++i) plan.multiply(args, i, queue);
       return;
     }
-    parallel_for(args.batch, (args.batch + threads - 1) / threads, [&](int64_t begin, int64_t end) {
+    queue.parallel(args.batch, 1, deal.threads, [&](int64_t begin, int64_t end, int worker) {
       PackedMatmul mine = plan;
-      mine.use_scratch(scratch + bytes * omp_get_thread_num());
-      for (int64_t i = begin; i < end; ++i) mine.multiply(args, i);
+      mine.use_scratch(scratch + bytes * worker);
+      for (int64_t i = begin; i < end; ++i) mine.multiply(args, i, queue);
     });
+  }
+
+  static Footprint footprint(const MatmulArgs& args, const Target& target) {
+    if (is_empty(args)) return {};
+    const Deal deal(args, target);
+    return {.scratch_bytes = PackedMatmul(args, deal.threads_of_matrix()).scratch_bytes() * deal.plans()};
   }
 
  private:
   static constexpr int64_t kRows = 4096;  // rows of C at a time: bounds the partial sums
 
+  static bool is_empty(const MatmulArgs& args) { return args.batch == 0 || args.m == 0 || args.n == 0; }
+
+  // Waking a thread takes microseconds: it must get some 2^20 multiplications. Whole matrices are the best parts.
+  struct Deal {
+    bool by_matrix;
+    int64_t threads;
+
+    Deal(const MatmulArgs& args, const Target& target) {
+      const int64_t work = args.m * args.n * args.k;
+      by_matrix = args.batch >= target.threads && work < (int64_t{1} << 24);
+      threads = larger(1, smaller(target.threads, (by_matrix ? work * args.batch : work) >> 20));
+    }
+    int64_t threads_of_matrix() const { return by_matrix ? 1 : threads; }
+    int64_t plans() const { return by_matrix ? threads : 1; }  // each with scratch of its own
+  };
+
   PackedMatmul(const MatmulArgs& args, int64_t threads)
-      : n_(args.n),
+      : most_rows_(smaller(args.m, kRows)),
+        n_(args.n),
         k_(args.k),
         a_row_(args.a_row_stride),
         a_col_(args.a_col_stride),
         b_row_(args.b_row_stride),
         b_col_(args.b_col_stride),
         threads_(threads) {
-    const int64_t rows = smaller(args.m, kRows);
     kc_ = k_ ? even_part(k_, Kernel::kKc, Kernel::kKStep) : Kernel::kKStep;
     nc_ = even_part(n_, Kernel::kNc, kNr);
     // Too few rows for everyone: the columns are cut as well.
-    column_parts_ = smaller(parts_of(threads, block_count(rows)), nc_ / kNr);
+    column_parts_ = smaller(parts_of(threads, block_count(most_rows_)), nc_ / kNr);
     pack_a_ = !Kernel::kDirect || n_ > 3 * kNr || k_ > kc_ || a_row_ == 0;  // a repeated row looks packed
-    pack_b_ = !Kernel::kDirect || b_col_ != 1 || rows > 4 * kMr || k_ > kc_;
+    pack_b_ = !Kernel::kDirect || b_col_ != 1 || most_rows_ > 4 * kMr || k_ > kc_;
   }
 
   // Blocks of A: whole micro-panels, as equal as can be, as many as the threads can share out.
@@ -91,21 +106,20 @@ class PackedMatmul {
     const int64_t blocks = parts_of(rows, Kernel::kMc);
     return parts_of(rows, kMr) < threads_ ? blocks : round_up(blocks, threads_);
   }
-  int64_t a_block_size() const { return Kernel::kMc * kc_ + 64; }
+  int64_t a_block_size() const { return smaller(Kernel::kMc, round_up(most_rows_, kMr)) * kc_ + 64; }
+  int64_t b_panels_size() const { return nc_ * kc_ + 64; }
+  int64_t packed_bytes() const { return round_up((b_panels_size() + threads_ * a_block_size()) * sizeof(Packed), 64); }
   int64_t scratch_bytes() const {
-    const int64_t packed = threads_ * a_block_size() + nc_ * kc_ + 64;
-    const int64_t sums = kNarrow && k_ > kc_ ? partial_rows() * nc_ : 0;
-    return round_up(packed * sizeof(Packed), 64) + round_up(sums * sizeof(Acc), 64);
+    const int64_t sums = kNarrow && k_ > kc_ ? most_rows_ * nc_ : 0;
+    return packed_bytes() + round_up(sums * sizeof(Acc), 64);
   }
-  int64_t partial_rows() const { return round_up(kRows, kMr); }
   void use_scratch(char* scratch) {
     b_panels_ = reinterpret_cast<Packed*>(scratch);
-    a_blocks_ = b_panels_ + nc_ * kc_ + 64;
-    const int64_t packed = threads_ * a_block_size() + nc_ * kc_ + 64;
-    partial_ = reinterpret_cast<Acc*>(scratch + round_up(packed * sizeof(Packed), 64));
+    a_blocks_ = b_panels_ + b_panels_size();
+    partial_ = reinterpret_cast<Acc*>(scratch + packed_bytes());
   }
 
-  void multiply(const MatmulArgs& args, int64_t i) {
+  void multiply(const MatmulArgs& args, int64_t i, Queue& queue) {
     b_ = static_cast<const T*>(args.b) + i * args.b_batch_stride;
     for (int64_t row = 0; row < args.m; row += kRows) {
       m_ = smaller(args.m - row, kRows);
@@ -116,32 +130,28 @@ class PackedMatmul {
         continue;
       }
       for (int64_t j0 = 0; j0 < n_; j0 += nc_)
-        for (int64_t p0 = 0; p0 < k_; p0 += kc_) panel(j0, smaller(nc_, n_ - j0), p0, smaller(kc_, k_ - p0));
+        for (int64_t p0 = 0; p0 < k_; p0 += kc_) panel(j0, smaller(nc_, n_ - j0), p0, smaller(kc_, k_ - p0), queue);
     }
   }
 
   // C[:, j0 : j0 + columns] += A[:, p0 : p0 + depth] B[p0 : p0 + depth, j0 : j0 + columns]
-  void panel(int64_t j0, int64_t columns, int64_t p0, int64_t depth) {
+  void panel(int64_t j0, int64_t columns, int64_t p0, int64_t depth, Queue& queue) {
     const int64_t panels = (columns + kNr - 1) / kNr, panel_size = kNr * round_up(depth, Kernel::kKStep);
     const int64_t first = pack_b_ ? 0 : columns / kNr;  // a ragged last panel is packed in any case
-    parallel_for(panels - first, threads_ > 1 ? (panels + threads_ - 1) / threads_ : panels,
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t j = first + begin; j < first + end; ++j)
-                     Kernel::pack_b(b_panels_ + j * panel_size, b_ + p0 * b_row_ + (j0 + j * kNr) * b_col_, b_row_,
-                                    b_col_, depth, smaller(kNr, columns - j * kNr));
-                 });
+    queue.parallel(panels - first, 1, threads_, [&](int64_t begin, int64_t end, int) {
+      for (int64_t j = first + begin; j < first + end; ++j)
+        Kernel::pack_b(b_panels_ + j * panel_size, b_ + p0 * b_row_ + (j0 + j * kNr) * b_col_, b_row_, b_col_, depth,
+                       smaller(kNr, columns - j * kNr));
+    });
 
-    const int64_t rows = parts_of(m_, kMr), blocks = block_count(m_), tasks = blocks * column_parts_;
-    int64_t next = 0;
-    parallel_for(smaller(threads_, tasks), 1, [&](int64_t, int64_t) {
-      int64_t task;
+    const int64_t rows = parts_of(m_, kMr), blocks = block_count(m_);
+    queue.parallel(blocks * column_parts_, 1, threads_, [&](int64_t begin, int64_t end, int worker) {
       [[maybe_unused]] typename Kernel::Session session;
-      Packed* a_block = a_blocks_ + (threads_ > 1 ? omp_get_thread_num() : 0) * a_block_size();
-      while ((task = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < tasks) {
+      for (int64_t task = begin; task < end; ++task) {
         const int64_t part = task % column_parts_, index = task / column_parts_;
         const int64_t i0 = rows * index / blocks * kMr, i1 = smaller(rows * (index + 1) / blocks * kMr, m_);
-        block(a_block, i0, i1 - i0, j0, columns, panels * part / column_parts_, panels * (part + 1) / column_parts_, p0,
-              depth);
+        block(a_blocks_ + worker * a_block_size(), i0, i1 - i0, j0, columns, panels * part / column_parts_,
+              panels * (part + 1) / column_parts_, p0, depth);
       }
     });
   }
@@ -206,11 +216,11 @@ class PackedMatmul {
 
   const T *a_ = nullptr, *b_ = nullptr;
   T* c_ = nullptr;
-  int64_t m_ = 0, n_, k_, a_row_, a_col_, b_row_, b_col_;
+  int64_t m_ = 0, most_rows_, n_, k_, a_row_, a_col_, b_row_, b_col_;
   int64_t threads_, nc_, kc_, column_parts_;
   bool pack_a_, pack_b_;
   Packed *a_blocks_ = nullptr, *b_panels_ = nullptr;
-  Acc* partial_ = nullptr;  // (M, nc)
+  Acc* partial_ = nullptr;  // (most_rows, nc)
 };
 
 }  // namespace

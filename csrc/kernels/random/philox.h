@@ -34,6 +34,10 @@ ROOFLAB_HOST_DEVICE void philox_round(const PhiloxKey& key, uint32_t& c0, uint32
   c3 = static_cast<uint32_t>(a);
 }
 
+ROOFLAB_HOST_DEVICE uint64_t stream_of(const RandomArgs& args) {
+  return args.stream + (args.advance ? static_cast<uint64_t>(*args.advance) : 0);
+}
+
 struct PhiloxBlock {
   uint32_t words[4];
 
@@ -157,7 +161,7 @@ ROOFLAB_HOST_DEVICE T random_element(const RandomArgs& args, WordOf<T> word) {
 template <RandomKind kKind, class T>
 ROOFLAB_HOST_DEVICE void random_block(const RandomArgs& args, uint64_t counter, T (&out)[kPerBlock<T>]) {
   using Real = std::conditional_t<sizeof(T) == 8, double, float>;
-  const PhiloxBlock block(args.seed, args.stream, counter);
+  const PhiloxBlock block(args.seed, stream_of(args), counter);
   if constexpr (kKind == RandomKind::kNormal) {
     for (int i = 0; i < kPerBlock<T>; i += 2) {
       Real pair[2];

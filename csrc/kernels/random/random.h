@@ -6,10 +6,10 @@
 //   integers  low + floor(r * range / 2^64), r of 64 bits, for any range up to 2^64
 // float16 and bfloat16 normals are the float32 ones, rounded.
 //
-// Ladder (CUDA and CPU)
+// Ladder, CPU and CUDA:
 //   v0_reference   one element at a time, each from its own Philox block
 //   v1_blocked     all elements of a Philox block (4 of 32 random bits, 2 of 64) at once; on the CPU 16 blocks side by
-//                  side. float32: H200 0.39 T normals/s and 0.78 T uniforms/s; one AVX2 core 2.8 and 2.0 ns an element
+//                  side
 //
 // FLOPs: counted as none. Compulsory bytes: each element written once. On a GPU memory bandwidth binds, on a CPU the
 // arithmetic of Philox (10 rounds) does.
@@ -17,7 +17,7 @@
 
 #include "core/device.h"
 #include "core/dtype.h"
-#include "kernels/common/cpu_isa.h"
+#include "kernels/common/per_isa.h"
 
 namespace rooflab::kernels {
 
@@ -29,14 +29,15 @@ struct RandomArgs {
   DType dtype;  // floating; int64 or int32 for integers
   RandomKind kind;
   uint64_t seed, stream;
-  int64_t low;     // integers: the smallest
-  uint64_t range;  // integers: how many there are to choose from; 0 is 2^64
+  int64_t low;             // integers: the smallest
+  uint64_t range;          // integers: how many there are to choose from; 0 is 2^64
+  const int64_t* advance;  // added to stream, in the device's memory: grows from replay to replay of a graph; or null
 };
 
-void random_cpu_v0_reference(const RandomArgs& args, Stream stream);
+void random_cpu_v0_reference(const RandomArgs& args, Queue& queue);
 ROOFLAB_PER_ISA(random_cpu_v1_blocked, RandomArgs)
 
-[[gnu::weak]] void random_cuda_v0_reference(const RandomArgs& args, Stream stream);
-[[gnu::weak]] void random_cuda_v1_blocked(const RandomArgs& args, Stream stream);
+[[gnu::weak]] void random_cuda_v0_reference(const RandomArgs& args, Queue& queue);
+[[gnu::weak]] void random_cuda_v1_blocked(const RandomArgs& args, Queue& queue);
 
 }  // namespace rooflab::kernels

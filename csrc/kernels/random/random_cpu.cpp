@@ -3,7 +3,7 @@
 
 namespace rooflab::kernels {
 
-void random_cpu_v0_reference(const RandomArgs& args, Stream) {
+void random_cpu_v0_reference(const RandomArgs& args, Queue&) {
   dispatch_random(args, [&]<RandomKind kKind, class T>() {
     for (int64_t i = 0; i < args.count; ++i) {
       T block[kPerBlock<T>];

@@ -1,6 +1,5 @@
 // Random numbers on the CPU, all threads. A group of Philox blocks is computed side by side, a step at a time, in loops
 // that the compiler turns into SIMD; every step is philox.h's, so the bits are too.
-#include "kernels/common/parallel.h"
 #include "kernels/common/simd.h"
 #include "kernels/random/philox.h"
 
@@ -17,8 +16,8 @@ struct Group {
     for (int j = 0; j < kGroup; ++j) {
       c0[j] = static_cast<uint32_t>(counter + static_cast<uint64_t>(j));
       c1[j] = static_cast<uint32_t>((counter + static_cast<uint64_t>(j)) >> 32);
-      c2[j] = static_cast<uint32_t>(args.stream);
-      c3[j] = static_cast<uint32_t>(args.stream >> 32);
+      c2[j] = static_cast<uint32_t>(stream_of(args));
+      c3[j] = static_cast<uint32_t>(stream_of(args) >> 32);
     }
     PhiloxKey key(args.seed);
     for (int round = 0; round < kPhiloxRounds; ++round, key.advance())
@@ -81,10 +80,10 @@ void fill_blocks(const RandomArgs& args, int64_t first, int64_t last) {
 
 }  // namespace
 
-void random_cpu_v1_blocked(const RandomArgs& args, Stream) {
+void random_cpu_v1_blocked(const RandomArgs& args, Queue& queue) {
   dispatch_random(args, [&]<RandomKind kKind, class T>() {
     const int64_t blocks = (args.count + kPerBlock<T> - 1) / kPerBlock<T>;
-    parallel_for(blocks, 1024, [&](int64_t first, int64_t last) { fill_blocks<kKind, T>(args, first, last); });
+    queue.parallel(blocks, 1024, [&](int64_t first, int64_t last, int) { fill_blocks<kKind, T>(args, first, last); });
   });
 }
 

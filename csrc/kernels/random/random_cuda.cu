@@ -1,5 +1,4 @@
 // Random numbers on the GPU.
-#include "core/cuda_check.cuh"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/random/philox.h"
 
@@ -34,26 +33,21 @@ __global__ void __launch_bounds__(kThreads) random_cuda_v1_blocked_kernel(const 
   }
 }
 
-unsigned blocks_of(int64_t threads) { return static_cast<unsigned>((threads + kThreads - 1) / kThreads); }
+int64_t blocks_of(int64_t threads) { return (threads + kThreads - 1) / kThreads; }
 
 }  // namespace
 
-void random_cuda_v0_reference(const RandomArgs& args, Stream stream) {
-  if (args.count == 0) return;
+void random_cuda_v0_reference(const RandomArgs& args, Queue& queue) {
   dispatch_random(args, [&]<RandomKind kKind, class T>() {
-    random_cuda_v0_reference_kernel<kKind, T>
-        <<<blocks_of(args.count), kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(args);
+    queue.launch(random_cuda_v0_reference_kernel<kKind, T>, {blocks_of(args.count), kThreads}, args);
   });
-  cuda_check_launch("random");
 }
 
-void random_cuda_v1_blocked(const RandomArgs& args, Stream stream) {
-  if (args.count == 0) return;
+void random_cuda_v1_blocked(const RandomArgs& args, Queue& queue) {
   dispatch_random(args, [&]<RandomKind kKind, class T>() {
-    random_cuda_v1_blocked_kernel<kKind, T><<<blocks_of((args.count + kPerBlock<T> - 1) / kPerBlock<T>), kThreads, 0,
-                                              static_cast<cudaStream_t>(stream.handle)>>>(args);
+    const int64_t philox_blocks = (args.count + kPerBlock<T> - 1) / kPerBlock<T>;
+    queue.launch(random_cuda_v1_blocked_kernel<kKind, T>, {blocks_of(philox_blocks), kThreads}, args);
   });
-  cuda_check_launch("random");
 }
 
 }  // namespace rooflab::kernels

@@ -35,7 +35,7 @@ int64_t reduce_integers(const ReduceArgs& args, auto&& element) {
 
 }  // namespace
 
-void reduce_cpu_v0_reference(const ReduceArgs& args, Stream) {
+void reduce_cpu_v0_reference(const ReduceArgs& args, Queue&) {
   dispatch_all(args.dtype, "reduce", [&]<class T>() {
     for (int64_t o = 0; o < args.outer; ++o)
       for (int64_t i = 0; i < args.inner; ++i) {

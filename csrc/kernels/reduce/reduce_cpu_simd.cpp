@@ -123,7 +123,7 @@ ROOFLAB_INLINE void write_result(void* y, int64_t i, double value) {
 }
 
 template <bool kMax, class T>
-void run(const ReduceArgs& args) {
+void run(const ReduceArgs& args, Queue& queue) {
   using A = total_t<T>;
   const int64_t groups_of_row = (args.inner + kColumns - 1) / kColumns, groups = args.outer * groups_of_row;
   if (groups == 0) return;
@@ -150,7 +150,7 @@ void run(const ReduceArgs& args) {
 
   A partial[kTasks * kColumns];
   const int64_t elements = args.reduced / pieces * width + 1;
-  parallel_for(groups * pieces, elements < 32768 ? 32768 / elements : 1, [&](int64_t first, int64_t last) {
+  queue.parallel(groups * pieces, elements < 32768 ? 32768 / elements : 1, [&](int64_t first, int64_t last, int) {
     for (int64_t task = first; task < last; ++task) {
       const int64_t group = task / pieces, piece = task % pieces, columns = columns_of(group);
       const int64_t begin = args.reduced * piece / pieces, end = args.reduced * (piece + 1) / pieces;
@@ -172,18 +172,18 @@ void run(const ReduceArgs& args) {
 }
 
 template <class T>
-void run_op(const ReduceArgs& args) {
-  args.op == ReduceOp::kMax ? run<true, T>(args) : run<false, T>(args);
+void run_op(const ReduceArgs& args, Queue& queue) {
+  args.op == ReduceOp::kMax ? run<true, T>(args, queue) : run<false, T>(args, queue);
 }
 
 }  // namespace
 
-void reduce_cpu_v1_simd(const ReduceArgs& args, Stream) {
+void reduce_cpu_v1_simd(const ReduceArgs& args, Queue& queue) {
   switch (args.dtype) {
-    case DType::kInt64: return run_op<int64_t>(args);
-    case DType::kInt32: return run_op<int32_t>(args);
-    case DType::kBool: return run_op<bool>(args);
-    default: return with_floating(args.dtype, [&]<class T>() { run_op<T>(args); });
+    case DType::kInt64: return run_op<int64_t>(args, queue);
+    case DType::kInt32: return run_op<int32_t>(args, queue);
+    case DType::kBool: return run_op<bool>(args, queue);
+    default: return with_floating(args.dtype, [&]<class T>() { run_op<T>(args, queue); });
   }
 }
 

@@ -28,25 +28,20 @@ __global__ void __launch_bounds__(256)
 
 }  // namespace
 
-void reduce_cuda_v0_reference(const ReduceArgs& args, Stream stream) {
-  const int64_t outputs = args.outer * args.inner;
-  if (outputs == 0) return;
-  const auto blocks = static_cast<unsigned>(std::min<int64_t>((outputs + 127) / 128, INT32_MAX));
+void reduce_cuda_v0_reference(const ReduceArgs& args, Queue& queue) {
+  const int64_t blocks = std::min<int64_t>((args.outer * args.inner + 127) / 128, INT32_MAX);
   dispatch_all(args.dtype, "reduce", [&]<class T>() {
     dispatch_reduction<cuda_type_t<T>>(args, [&]<class R>() {
-      reduce_cuda_v0_reference_kernel<R><<<blocks, 128, 0, static_cast<cudaStream_t>(stream.handle)>>>(
-          static_cast<const typename R::Element*>(args.x), static_cast<typename R::Result*>(args.y), args,
-          reduce_divisor(args));
+      queue.launch(reduce_cuda_v0_reference_kernel<R>, {blocks, 128}, static_cast<const typename R::Element*>(args.x),
+                   static_cast<typename R::Result*>(args.y), args, reduce_divisor(args));
     });
   });
-  cuda_check_launch("reduce");
 }
 
-void reduce_cuda_v1_block_tree(const ReduceArgs& args, Stream stream) {
-  if (args.outer * args.inner == 0) return;
+void reduce_cuda_v1_block_tree(const ReduceArgs& args, Queue& queue) {
   dispatch_all(args.dtype, "reduce", [&]<class T>() {
     dispatch_reduction<cuda_type_t<T>>(args, [&]<class R>() {
-      launch_reduce<R>(reduce_cuda_v1_block_tree_kernel<R>, args, plan_reduce(args, 1, false), stream);
+      launch_reduce<R>(reduce_cuda_v1_block_tree_kernel<R>, args, reduce_v1_plan(args), queue);
     });
   });
 }

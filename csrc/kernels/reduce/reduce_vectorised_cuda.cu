@@ -13,23 +13,22 @@ __global__ void __launch_bounds__(256)
 }
 
 template <class T>
-void launch_vectorised(const ReduceArgs& args, Stream stream) {
-  const bool along = reduce_vectorises(args, true);
-  const ReducePlan plan = plan_reduce(args, kVectorWidth<T>, along);
+void launch_vectorised(const ReduceArgs& args, Queue& queue) {
+  const ReducePlan plan = reduce_v2_plan(args);
   dispatch_reduction<T>(args, [&]<class R>() {
-    launch_reduce<R>(along ? reduce_cuda_v2_vectorised_kernel<R, true> : reduce_cuda_v2_vectorised_kernel<R, false>,
-                     args, plan, stream);
+    launch_reduce<R>(
+        plan.along ? reduce_cuda_v2_vectorised_kernel<R, true> : reduce_cuda_v2_vectorised_kernel<R, false>, args, plan,
+        queue);
   });
 }
 
 }  // namespace
 
-void reduce_cuda_v2_vectorised(const ReduceArgs& args, Stream stream) {
-  if (args.outer * args.inner == 0) return;
+void reduce_cuda_v2_vectorised(const ReduceArgs& args, Queue& queue) {
   switch (args.dtype) {
-    case DType::kFloat32: return launch_vectorised<float>(args, stream);
-    case DType::kFloat16: return launch_vectorised<__half>(args, stream);
-    default: return launch_vectorised<__nv_bfloat16>(args, stream);
+    case DType::kFloat32: return launch_vectorised<float>(args, queue);
+    case DType::kFloat16: return launch_vectorised<__half>(args, queue);
+    default: return launch_vectorised<__nv_bfloat16>(args, queue);
   }
 }
 

@@ -3,9 +3,9 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <type_traits>
 
-#include "core/cuda_check.cuh"
 #include "core/dispatch.h"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector_load.cuh"
@@ -154,28 +154,19 @@ __global__ void reduce_cuda_combine_kernel(const typename R::Accumulator* partia
   }
 }
 
-// Launches `kernel` (a wrapper of reduce_tiles) by the plan, then folds the parts if there are several: they pass
-// through memory that belongs to the stream, at most a few MiB.
+// Launches `kernel` (a wrapper of reduce_tiles) by the plan, then folds the parts if there are several.
 template <class R, class Kernel>
-void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan, Stream stream) {
-  using Accumulator = typename R::Accumulator;
-  const auto cuda_stream = static_cast<cudaStream_t>(stream.handle);
+void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan, Queue& queue) {
   const auto x = static_cast<const typename R::Element*>(args.x);
   const auto y = static_cast<typename R::Result*>(args.y);
-  const int64_t tiles = plan.column_tiles * plan.row_tiles, outputs = args.outer * args.inner;
-  const dim3 grid(static_cast<unsigned>(std::min<int64_t>(tiles, INT32_MAX)), static_cast<unsigned>(plan.splits));
-  const dim3 block(plan.columns, plan.steps, plan.rows);
-  Accumulator* partial = nullptr;
-  if (plan.splits > 1)
-    RL_CUDA_CHECK(cudaMallocAsync(&partial, plan.splits * outputs * sizeof(Accumulator), cuda_stream));
-  kernel<<<grid, block, 0, cuda_stream>>>(x, y, partial, args, plan, reduce_divisor(args));
-  if (plan.splits > 1) {
-    const auto blocks = static_cast<unsigned>((outputs + 3) / 4);
-    reduce_cuda_combine_kernel<R>
-        <<<blocks, dim3(kWarp, 4), 0, cuda_stream>>>(partial, y, outputs, plan.splits, reduce_divisor(args));
-    RL_CUDA_CHECK(cudaFreeAsync(partial, cuda_stream));
-  }
-  cuda_check_launch("reduce");
+  const auto partial = static_cast<typename R::Accumulator*>(queue.scratch_bytes(reduce_partial_bytes(args, plan)));
+  const int64_t tiles = std::min<int64_t>(plan.column_tiles * plan.row_tiles, INT32_MAX);
+  queue.launch(kernel, {{tiles, plan.splits}, {plan.columns, plan.steps, plan.rows}}, x, y, partial, args, plan,
+               reduce_divisor(args));
+  if (plan.splits == 1) return;
+  const int64_t outputs = args.outer * args.inner;
+  queue.launch(reduce_cuda_combine_kernel<R>, {(outputs + 3) / 4, {kWarp, 4}}, partial, y, outputs, plan.splits,
+               reduce_divisor(args));
 }
 
 }  // namespace rooflab::kernels

@@ -1,26 +1,42 @@
 // rms_norm: y[n, d] = x[n, d] / sqrt(mean_d x[n, :]^2 + eps) * weight[d], over rows of length D.
 //
-// Ladder, CUDA; on an H200 as a share of a device-to-device copy of the same bytes, bfloat16 / float32:
-//                                                                             16384 x 4096   32768 x 640
-//   v0 reference      one thread a row, two passes: mean square, result
-//   v1 block per row  one block a row, neighbouring threads on neighbouring
-//                     elements; the second pass finds the row in L1              33 / 57 %      34 / 59 %
-//   v2 one pass       the row waits in registers, read once with 16-byte
-//                     loads; rows of up to 32768 elements, aligned               95 / 96 %      92 / 96 %
-// Ladder, CPU; two Zen 3 cores with AVX2, float32, as a share of memcpy on both:
-//   v0 reference      one thread, two passes
-//   v1 simd           SIMD, all threads; the second pass finds the row in L1,
-//                     results go around the caches                                   101 %          121 %
+// Ladder, CPU:
+//   v0_reference      one thread, two passes: mean square, result
+//   v1_simd           SIMD, all threads; the second pass finds the row in L1, results go around the caches
+// Ladder, CUDA:
+//   v0_reference      one thread a row, two passes
+//   v1_block_per_row  one block a row, neighbouring threads on neighbouring elements; the second pass finds it in L1
+//   v2_one_pass       the row waits in registers, read once with 16-byte loads; rows of up to 32768 elements, aligned
 //
-// FLOPs: 4 an element (square, add, two multiplications). Compulsory bytes: each element of x and weight read once,
-// each of y written once. Roof: memory bandwidth everywhere.
+// [measured rms_norm] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                 16384x4096  32768x640
+//                    float32    float32
+//                  % of copy  % of copy
+//   v0_reference          28         29
+//   v1_simd              132        142
+//   copy, GB/s            31         30
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640
+//                       bfloat16     float32   bfloat16    float32
+//                      % of copy   % of copy  % of copy  % of copy
+//   v0_reference             5.8          11        6.8         11
+//   v1_block_per_row          43          72         45         73
+//   v2_one_pass               98          99         97         99
+//   torch                     72          68         77         91
+//   copy, GB/s              2918        2977       2657       2844
+// [end measured]
+//
+// FLOPs: 3 an element (square, add, multiply) and 1 for the weight. Compulsory bytes: each element of x and weight read
+// once, each of y written once. Roof: memory bandwidth everywhere.
 #pragma once
 
 #include <cstdint>
 
 #include "core/device.h"
 #include "core/dtype.h"
-#include "kernels/common/cpu_isa.h"
+#include "kernels/common/alignment.h"
+#include "kernels/common/per_isa.h"
 
 namespace rooflab::kernels {
 
@@ -34,12 +50,15 @@ struct RmsNormArgs {
   DType dtype;
 };
 
-void rms_norm_cpu_v0_reference(const RmsNormArgs&, Stream);
+void rms_norm_cpu_v0_reference(const RmsNormArgs&, Queue&);
 ROOFLAB_PER_ISA(rms_norm_cpu_v1_simd, RmsNormArgs)
 
-[[gnu::weak]] void rms_norm_cuda_v0_reference(const RmsNormArgs&, Stream);
-[[gnu::weak]] void rms_norm_cuda_v1_block_per_row(const RmsNormArgs&, Stream);
-[[gnu::weak]] void rms_norm_cuda_v2_one_pass(const RmsNormArgs&, Stream);
-[[gnu::weak]] bool rms_norm_cuda_v2_accepts(const RmsNormArgs&);
+[[gnu::weak]] void rms_norm_cuda_v0_reference(const RmsNormArgs&, Queue&);
+[[gnu::weak]] void rms_norm_cuda_v1_block_per_row(const RmsNormArgs&, Queue&);
+[[gnu::weak]] void rms_norm_cuda_v2_one_pass(const RmsNormArgs&, Queue&);
+
+inline bool rms_norm_cuda_v2_accepts(const RmsNormArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight);
+}
 
 }  // namespace rooflab::kernels

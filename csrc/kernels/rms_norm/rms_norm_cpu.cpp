@@ -7,7 +7,7 @@
 
 namespace rooflab::kernels {
 
-void rms_norm_cpu_v0_reference(const RmsNormArgs& args, Stream) {
+void rms_norm_cpu_v0_reference(const RmsNormArgs& args, Queue&) {
   dispatch_floating(args.dtype, "rms_norm", [&]<class T>() {
     const T* weight = static_cast<const T*>(args.weight);
     for (int64_t n = 0; n < args.n; ++n) {

@@ -4,13 +4,13 @@
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
-void rms_norm_cpu_v1_simd(const RmsNormArgs& args, Stream) {
+void rms_norm_cpu_v1_simd(const RmsNormArgs& args, Queue& queue) {
   if (args.d == 0) return;
-  const bool streaming = exceeds_cpu_cache(args.n * args.d * size_of(args.dtype));
+  const bool streaming = queue.target().exceeds_cache(args.n * args.d * size_of(args.dtype));
   with_floating(args.dtype, [&]<class T>() {
     using S = typename ComputeOf<T>::type;
     const T* weight = static_cast<const T*>(args.weight);
-    for_each_row(args.n, args.d, [&](int64_t n) {
+    for_each_row(queue, args.n, args.d, [&](int64_t n) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
       const S squares = sum_row<T>(
           args.d, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {

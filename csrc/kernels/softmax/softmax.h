@@ -1,17 +1,34 @@
 // softmax: y[n, d] = exp(x[n, d] - max_d x[n, :]) / sum_d exp(x[n, d] - max_d x[n, :]), over rows of length D.
 // A row with a NaN, a +inf or nothing but -inf is NaN throughout, and no other row is touched.
 //
-// Ladder, CUDA; on an H200 as a share of a device-to-device copy of the same bytes, bfloat16 / float32:
-//                                                                             16384 x 4096   32768 x 640
-//   v0 reference  one thread a row, three passes: maximum, sum, result
-//   v1 online     one block a row; a running sum is rescaled when the maximum
-//                 grows, so maximum and sum take one pass                        24 / 48 %      23 / 44 %
-//   v2 one pass   the row waits in registers, read once with 16-byte loads;
-//                 rows of up to 32768 elements, aligned                          98 / 97 %      97 / 98 %
-// Ladder, CPU; two Zen 3 cores with AVX2, float32, as a share of memcpy on both:
-//   v0 reference  one thread, three passes
-//   v1 online     SIMD, all threads, two passes                                     38 %           38 %
-//   v2 one pass   the row's exponentials wait in cache, results go around it        50 %           58 %
+// Ladder, CPU:
+//   v0_reference  one thread, three passes: maximum, sum, result
+//   v1_online     SIMD, all threads, two passes
+//   v2_one_pass   the row's exponentials wait in cache, results go around it
+// Ladder, CUDA:
+//   v0_reference  one thread a row, three passes
+//   v1_online     one block a row; a running sum is rescaled when the maximum grows, so maximum and sum take one pass
+//   v2_one_pass   the row waits in registers, read once with 16-byte loads; rows of up to 32768 elements, aligned
+//
+// [measured softmax] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                 16384x4096  32768x640
+//                    float32    float32
+//                  % of copy  % of copy
+//   v0_reference         3.2        3.3
+//   v1_online             61         73
+//   v2_one_pass           85        100
+//   copy, GB/s            30         30
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
+//                 16384x4096  16384x4096  32768x640  32768x640
+//                   bfloat16     float32   bfloat16    float32
+//                  % of copy   % of copy  % of copy  % of copy
+//   v0_reference         4.5         7.9        5.5        9.2
+//   v1_online             34          67         32         62
+//   v2_one_pass          100         100        100        100
+//   torch                 44          79         69         98
+//   copy, GB/s          2914        2978       2663       2844
+// [end measured]
 //
 // FLOPs: 5 an element (maximum, subtract, exp, sum, divide). Compulsory bytes: each element read once and written once.
 // Roof: memory bandwidth everywhere.
@@ -21,7 +38,8 @@
 
 #include "core/device.h"
 #include "core/dtype.h"
-#include "kernels/common/cpu_isa.h"
+#include "kernels/common/alignment.h"
+#include "kernels/common/per_isa.h"
 
 namespace rooflab::kernels {
 
@@ -35,17 +53,20 @@ struct SoftmaxArgs {
 
 // v2 on the CPU keeps a row's exponentials, in the type that they are computed in, on the stack.
 inline constexpr int64_t kSoftmaxCpuScratch = 128 << 10;  // bytes
-inline bool softmax_cpu_v2_accepts(const SoftmaxArgs& args) {
+inline bool softmax_cpu_v2_accepts(const SoftmaxArgs& args, const Target&) {
   return args.d <= kSoftmaxCpuScratch / (args.dtype == DType::kFloat64 ? 8 : 4);
 }
 
-void softmax_cpu_v0_reference(const SoftmaxArgs&, Stream);
+void softmax_cpu_v0_reference(const SoftmaxArgs&, Queue&);
 ROOFLAB_PER_ISA(softmax_cpu_v1_online, SoftmaxArgs)
 ROOFLAB_PER_ISA(softmax_cpu_v2_one_pass, SoftmaxArgs)
 
-[[gnu::weak]] void softmax_cuda_v0_reference(const SoftmaxArgs&, Stream);
-[[gnu::weak]] void softmax_cuda_v1_online(const SoftmaxArgs&, Stream);
-[[gnu::weak]] void softmax_cuda_v2_one_pass(const SoftmaxArgs&, Stream);
-[[gnu::weak]] bool softmax_cuda_v2_accepts(const SoftmaxArgs&);
+[[gnu::weak]] void softmax_cuda_v0_reference(const SoftmaxArgs&, Queue&);
+[[gnu::weak]] void softmax_cuda_v1_online(const SoftmaxArgs&, Queue&);
+[[gnu::weak]] void softmax_cuda_v2_one_pass(const SoftmaxArgs&, Queue&);
+
+inline bool softmax_cuda_v2_accepts(const SoftmaxArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y);
+}
 
 }  // namespace rooflab::kernels

@@ -7,7 +7,7 @@
 
 namespace rooflab::kernels {
 
-void softmax_cpu_v0_reference(const SoftmaxArgs& args, Stream) {
+void softmax_cpu_v0_reference(const SoftmaxArgs& args, Queue&) {
   dispatch_floating(args.dtype, "softmax", [&]<class T>() {
     for (int64_t n = 0; n < args.n; ++n) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;

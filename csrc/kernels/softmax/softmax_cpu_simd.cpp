@@ -18,13 +18,13 @@ ROOFLAB_INLINE S sum_exponentials(const T* x, int64_t d, S shift, Keep keep) {
 
 }  // namespace
 
-void softmax_cpu_v1_online(const SoftmaxArgs& args, Stream) {
+void softmax_cpu_v1_online(const SoftmaxArgs& args, Queue& queue) {
   if (args.d == 0) return;
   constexpr int64_t kBlock = 2048;  // elements that stay in L1 between their maximum and their exponentials
-  const bool streaming = exceeds_cpu_cache(args.n * args.d * size_of(args.dtype));
+  const bool streaming = queue.target().exceeds_cache(args.n * args.d * size_of(args.dtype));
   with_floating(args.dtype, [&]<class T>() {
     using S = typename ComputeOf<T>::type;
-    for_each_row(args.n, args.d, [&](int64_t n) {
+    for_each_row(queue, args.n, args.d, [&](int64_t n) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
       S maximum = -__builtin_inf(), sum = 0;
       for (int64_t begin = 0; begin < args.d; begin += kBlock) {
@@ -45,12 +45,12 @@ void softmax_cpu_v1_online(const SoftmaxArgs& args, Stream) {
   });
 }
 
-void softmax_cpu_v2_one_pass(const SoftmaxArgs& args, Stream) {
+void softmax_cpu_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
   if (args.d == 0) return;
-  const bool streaming = exceeds_cpu_cache(args.n * args.d * size_of(args.dtype));
+  const bool streaming = queue.target().exceeds_cache(args.n * args.d * size_of(args.dtype));
   with_floating(args.dtype, [&]<class T>() {
     using S = typename ComputeOf<T>::type;
-    for_each_row(args.n, args.d, [&](int64_t n) {
+    for_each_row(queue, args.n, args.d, [&](int64_t n) {
       alignas(64) S exponentials[kSoftmaxCpuScratch / sizeof(S)];
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
       const S maximum = max_row(x, args.d);

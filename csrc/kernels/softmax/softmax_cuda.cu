@@ -1,5 +1,4 @@
 // The CUDA rungs of softmax: see softmax.h for what they compute and what was measured.
-#include "core/cuda_check.cuh"
 #include "core/dispatch.h"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/softmax/softmax.h"
@@ -124,48 +123,35 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
 }
 
 template <class T>
-void launch_one_pass(const SoftmaxArgs& args, cudaStream_t stream) {
+void launch_one_pass(const SoftmaxArgs& args, Queue& queue) {
   const RowPlan plan = plan_rows<T>(args.n, args.d);
   dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-    softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>
-        <<<plan.blocks, dim3(plan.group, plan.rows_per_block), 0, stream>>>(
-            static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, static_cast<int>(args.d / kVectorWidth<T>),
-            args.x_row_stride);
+    queue.launch(softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
+                 {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.x),
+                 static_cast<T*>(args.y), args.n, static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride);
   });
 }
 
 }  // namespace
 
-void softmax_cuda_v0_reference(const SoftmaxArgs& args, Stream stream) {
-  if (args.n == 0 || args.d == 0) return;
+void softmax_cuda_v0_reference(const SoftmaxArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
     using T = cuda_type_t<Element>;
-    softmax_cuda_v0_reference_kernel<T><<<grid_for(args.n, 128), 128, 0, static_cast<cudaStream_t>(stream.handle)>>>(
-        static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, args.d, args.x_row_stride);
+    queue.launch(softmax_cuda_v0_reference_kernel<T>, {grid_for(args.n, 128), 128}, static_cast<const T*>(args.x),
+                 static_cast<T*>(args.y), args.n, args.d, args.x_row_stride);
   });
-  cuda_check_launch("softmax");
 }
 
-void softmax_cuda_v1_online(const SoftmaxArgs& args, Stream stream) {
-  if (args.n == 0 || args.d == 0) return;
+void softmax_cuda_v1_online(const SoftmaxArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
     using T = cuda_type_t<Element>;
-    softmax_cuda_v1_online_kernel<T>
-        <<<grid_for(args.n), row_threads(args.d), 0, static_cast<cudaStream_t>(stream.handle)>>>(
-            static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, args.d, args.x_row_stride);
+    queue.launch(softmax_cuda_v1_online_kernel<T>, {grid_for(args.n), row_threads(args.d)},
+                 static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, args.d, args.x_row_stride);
   });
-  cuda_check_launch("softmax");
 }
 
-bool softmax_cuda_v2_accepts(const SoftmaxArgs& args) {
-  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y);
-}
-
-void softmax_cuda_v2_one_pass(const SoftmaxArgs& args, Stream stream) {
-  if (args.n == 0 || args.d == 0) return;
-  dispatch_tile_type(args.dtype,
-                     [&]<class T>() { launch_one_pass<T>(args, static_cast<cudaStream_t>(stream.handle)); });
-  cuda_check_launch("softmax");
+void softmax_cuda_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
+  dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T>(args, queue); });
 }
 
 }  // namespace rooflab::kernels

@@ -1,10 +1,10 @@
-#include "kernels/common/cpu_isa.h"
+#include "core/cpu_isa.h"
 
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace rooflab::kernels {
+namespace rooflab {
 namespace {
 
 CpuIsa detect_isa() {
@@ -28,6 +28,15 @@ bool detect_amx() {
 
 }  // namespace
 
+const char* name(CpuIsa isa) {
+  switch (isa) {
+    case CpuIsa::kAvx512: return "avx512";
+    case CpuIsa::kAvx2: return "avx2";
+    case CpuIsa::kBaseline: return "baseline";
+  }
+  return "unknown";
+}
+
 CpuIsa cpu_isa() {
   static const CpuIsa isa = detect_isa();
   return isa;
@@ -43,4 +52,4 @@ bool cpu_has_amx_bf16() {
   return has;
 }
 
-}  // namespace rooflab::kernels
+}  // namespace rooflab

@@ -1,0 +1,37 @@
+#include "bindings/no_gil.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+namespace rooflab {
+namespace {
+
+std::atomic<bool> ending{false};
+std::atomic<int> returning{0};  // threads that wait for the lock
+std::thread::id last_thread;    // that ends the interpreter, and may go on using it
+
+// Runs before Python refuses its lock to other threads: those that wait for it get it now, later ones sleep.
+void end() {
+  last_thread = std::this_thread::get_id();
+  ending = true;
+  const pybind11::gil_scoped_release release;
+  while (returning > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace
+
+NoGil::~NoGil() {
+  ++returning;
+  if (ending && std::this_thread::get_id() != last_thread) {
+    --returning;
+    for (;;) pause();
+  }
+  PyEval_RestoreThread(state_);
+  --returning;
+}
+
+void register_no_gil() { pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function(&end)); }
+
+}  // namespace rooflab

@@ -1,0 +1,18 @@
+// The instruction sets that CPU kernels are compiled for.
+#pragma once
+
+namespace rooflab {
+
+// kAvx2: AVX2, FMA, F16C.    kAvx512: AVX-512 F, BW, DQ, VL besides.
+enum class CpuIsa { kBaseline, kAvx2, kAvx512 };
+
+const char* name(CpuIsa isa);  // "baseline", "avx2", "avx512"
+
+// The best instruction set that this CPU runs (read once).
+CpuIsa cpu_isa();
+
+// bfloat16 dot products (AVX512_BF16) and bfloat16 matrix tiles (AMX_BF16, permitted by Linux).
+bool cpu_has_avx512_bf16();
+bool cpu_has_amx_bf16();
+
+}  // namespace rooflab

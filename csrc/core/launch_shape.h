@@ -1,0 +1,25 @@
+// What a submission to a GPU says: how many threads a kernel has, and what a library starts by itself.
+#pragma once
+
+#include <cstdint>
+
+namespace rooflab {
+
+struct Dim3 {
+  int64_t x = 1, y = 1, z = 1;
+  constexpr Dim3(int64_t x = 1, int64_t y = 1, int64_t z = 1) : x(x), y(y), z(z) {}
+};
+
+struct LaunchShape {
+  Dim3 grid, block;          // blocks, and threads of a block
+  int64_t shared_bytes = 0;  // dynamic, of a block
+  int cluster = 1;           // neighbouring blocks along x that run together (sm_90 and newer)
+  bool early = false;        // may start while the kernel before it ends, and waits inside (sm_90 and newer)
+};
+
+struct Submissions {
+  int kernels = 0;
+  int others = 0;  // fills and copies
+};
+
+}  // namespace rooflab

@@ -1,0 +1,48 @@
+// What a device can do, as far as the choice of a kernel and its launches depend on it. Plain data: a plan for a GPU
+// needs no GPU, and two devices with the same numbers get the same plan.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/cpu_isa.h"
+#include "core/device.h"
+
+namespace rooflab {
+
+struct Target {
+  std::string name;                   // "H200"; "cpu" for this machine's CPU
+  Device::Type kind;                  // whose kernels it runs: kCpu or kCuda
+  int64_t cache_bytes = 0;            // the last level
+  int compute_capability = 0;         // GPU: 90 for sm_90
+  int sm_count = 0;                   // GPU
+  int64_t shared_bytes_of_block = 0;  // GPU: the most that a block can ask for
+  bool has_cublaslt = false;          // GPU: the library can be loaded
+  CpuIsa isa = CpuIsa::kBaseline;     // CPU
+  bool has_avx512_bf16 = false;       // CPU
+  bool has_amx_bf16 = false;          // CPU
+  int threads = 1;                    // CPU: how many work on one kernel
+
+  // True for an array that, once written, is not found in the last level again: stores had better go around it.
+  bool exceeds_cache(int64_t bytes) const { return 2 * bytes > cache_bytes; }
+};
+
+// What a rung starts, known before it runs: what a device without memory counts instead.
+struct Footprint {
+  int launches = 1;
+  int fills = 0;
+  int64_t scratch_bytes = 0;  // held at once
+};
+
+// The target that kernels for `device` are chosen for: of "cuda:0" the GPU that is there, of "meta:H200" that of the
+// name.
+const Target& target_of(Device device);
+
+// The device that has no memory and stands for the named machine: "cpu" and "cuda:0" are this machine's own, other GPUs
+// are named as in rl.roofline's table. ValueError lists the names.
+Device meta_device(std::string_view name);
+std::vector<std::string> meta_names();
+
+}  // namespace rooflab

@@ -1,0 +1,50 @@
+// Which arguments the CUDA rungs of matmul accept, on a target that need not be there.
+#include <limits>
+
+#include "core/target.h"
+#include "kernels/matmul/matmul_operand.h"
+
+namespace rooflab::kernels {
+namespace {
+
+// The tiled rungs count rows and columns in 32 bits; offsets are 64-bit everywhere.
+bool fits_int32(const MatmulArgs& args) {
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max() - 1024;
+  return args.batch <= kMax && args.m <= kMax && args.n <= kMax && args.k <= kMax;
+}
+
+bool has_rows(const MatmulArgs& args) { return matmul_a(args).has_rows && matmul_b(args).has_rows; }
+bool is_16_bit(const MatmulArgs& args) { return args.dtype == DType::kFloat16 || args.dtype == DType::kBFloat16; }
+
+}  // namespace
+
+bool matmul_cuda_v3_accepts(const MatmulArgs& args, const Target&) {
+  return args.dtype == DType::kFloat32 && has_rows(args) && fits_int32(args);
+}
+
+bool matmul_cuda_v4_accepts(const MatmulArgs& args, const Target& target) {
+  return target.compute_capability >= 80 && is_16_bit(args) && has_rows(args) && fits_int32(args);
+}
+
+bool matmul_cuda_v5_accepts(const MatmulArgs& args, const Target& target) {
+  const auto accepts = [&](const MatmulOperand& operand) {
+    constexpr int64_t kMaxStride = int64_t{1} << 38;
+    return operand.has_rows && operand.aligned_to_16_bytes(args.dtype) && operand.leading >= operand.row_length &&
+           operand.leading < kMaxStride && operand.batch_stride >= 0 && operand.batch_stride < kMaxStride;
+  };
+  return target.compute_capability == 90 && is_16_bit(args) && args.k > 0 && fits_int32(args) &&
+         accepts(matmul_a(args)) && accepts(matmul_b(args)) && accepts(matmul_c(args));
+}
+
+// What cuBLASLt starts only it can tell, on a GPU: one kernel without a workspace stands for it, which is what it takes
+// for most shapes. So the rung has no footprint of its own.
+bool matmul_cuda_library_accepts(const MatmulArgs& args, const Target& target) {
+  constexpr int64_t kMaxLeading = std::numeric_limits<int32_t>::max();
+  const auto accepts = [](const MatmulOperand& operand) {
+    return operand.has_rows && operand.leading >= operand.row_length && operand.leading <= kMaxLeading;
+  };
+  return target.has_cublaslt && is_floating(args.dtype) && args.k > 0 && fits_int32(args) && accepts(matmul_a(args)) &&
+         accepts(matmul_b(args));
+}
+
+}  // namespace rooflab::kernels

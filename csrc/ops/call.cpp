@@ -1,0 +1,98 @@
+#include "ops/call.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/range.h"
+#include "ops/graph.h"
+
+namespace rooflab {
+namespace {
+
+// The places that a view has in memory, whatever the order in which it names them: dimensions from the innermost out,
+// repeated ones left out, neighbours without a gap merged.
+struct Footing {
+  int64_t begin, bytes;  // of the first element, as an address; of one element
+  int dims = 0;
+  std::array<std::pair<int64_t, int64_t>, kMaxDims> steps{};  // (stride, size)
+
+  explicit Footing(const Tensor& x) : begin(reinterpret_cast<intptr_t>(x.data())), bytes(size_of(x.dtype())) {
+    for (int i = 0; i < x.ndim(); ++i)
+      if (x.strides()[i] != 0 && x.shape()[i] != 1) steps[dims++] = {x.strides()[i], x.shape()[i]};
+    std::sort(steps.begin(), steps.begin() + dims);
+    int merged = 0;
+    for (int i = 0; i < dims; ++i) {
+      if (merged && steps[merged - 1].first * steps[merged - 1].second == steps[i].first)
+        steps[merged - 1].second *= steps[i].second;
+      else
+        steps[merged++] = steps[i];
+    }
+    dims = merged;
+  }
+
+  int64_t size() const {
+    int64_t count = bytes;
+    for (int i = 0; i < dims; ++i) count *= steps[i].second;
+    return count;
+  }
+  bool is_dense() const { return dims == 0 || (dims == 1 && steps[0].first == 1); }
+  bool operator==(const Footing& other) const {
+    return begin == other.begin && bytes == other.bytes && dims == other.dims &&
+           std::equal(steps.begin(), steps.begin() + dims, other.steps.begin());
+  }
+};
+
+// Of the elements that a view really has: an expanded dimension repeats one.
+int64_t distinct_bytes(const Tensor& x) {
+  int64_t bytes = size_of(x.dtype());
+  for (int i = 0; i < x.ndim(); ++i)
+    if (x.strides()[i] != 0) bytes *= x.shape()[i];
+  return bytes;
+}
+
+// The bytes of x that no earlier operand of the same storage has. Of views with gaps only equal ones are recognised.
+int64_t new_bytes(const Footing& x, const std::vector<Footing>& earlier) {
+  if (std::find(earlier.begin(), earlier.end(), x) != earlier.end()) return 0;
+  if (!x.is_dense()) return x.size();
+  std::vector<std::pair<int64_t, int64_t>> seen;  // intervals, by their beginnings
+  for (const Footing& other : earlier)
+    if (other.is_dense()) seen.emplace_back(other.begin, other.begin + other.size());
+  std::sort(seen.begin(), seen.end());
+  int64_t bytes = 0, at = x.begin;
+  const int64_t end = x.begin + x.size();
+  for (const auto& [from, to] : seen) {
+    bytes += std::clamp<int64_t>(from - at, 0, end - at);
+    at = std::clamp(to, at, end);
+  }
+  return bytes + end - at;
+}
+
+}  // namespace
+
+void submit(const Call& call) {
+  OpScope& scope = *OpScope::current();
+  if (std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& y) { return y.numel() > 0; })) {
+    if (Graph* graph = Graph::capturing()) {
+      graph->add(call.op->name, call.inputs);
+      graph->add(call.op->name, call.outputs);
+    }
+    scope.begin(call.cost);
+    call.op->run(call);
+  }
+  scope.done();
+}
+
+int64_t compulsory_bytes(const Tensors& operands) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Tensor& x = operands[i];
+    if (!x.defined() || x.numel() == 0) continue;
+    std::vector<Footing> earlier;  // of the same storage: seldom any
+    for (size_t j = 0; j < i; ++j)
+      if (operands[j].storage() == x.storage() && operands[j].numel() > 0) earlier.emplace_back(operands[j]);
+    bytes += earlier.empty() ? distinct_bytes(x) : new_bytes(Footing(x), earlier);
+  }
+  return bytes;
+}
+
+}  // namespace rooflab

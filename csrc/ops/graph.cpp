@@ -1,0 +1,134 @@
+#include "ops/graph.h"
+
+#include <atomic>
+#include <utility>
+
+#include "core/cuda_runtime.h"
+#include "ops/ops.h"
+
+namespace rooflab {
+namespace {
+
+thread_local Graph* current = nullptr;
+
+// Streams of random numbers that no op outside of graphs reaches, 2^32 a graph.
+std::atomic<uint64_t> next_graph{1};
+constexpr int kStreamsOfGraph = 32;
+
+}  // namespace
+
+Graph::Graph(Device device) : first_stream_((uint64_t{1} << 63) + (next_graph++ << kStreamsOfGraph)) {
+  RL_CHECK(!device.is_meta(), "graph", "device: expected cpu or cuda, got ", to_string(device));
+  log_.device = device;
+}
+
+Graph::~Graph() {
+  if (current == this) abandon();
+  if (executable_) try {
+      cuda::synchronize(device().index);  // a replay may be under way on any stream, in memory that goes now
+    } catch (const CudaError&) {          // the context is lost, and nothing runs in it
+    }
+  cuda::destroy_graph(executable_);
+  if (stream_.handle) cuda::destroy_stream(stream_);
+}
+
+Graph* Graph::capturing() { return current; }
+
+void Graph::begin() {
+  RL_CHECK(!captured_, "graph", "capture: this graph holds a capture already; make another rl.Graph");
+  RL_CHECK(!current, "graph", "capture: another graph is being captured; captures do not nest");
+  if (device().is_cuda()) {
+    const int gpu = device().index;
+    outer_stream_ = cuda::current_stream(gpu);
+    stream_ = cuda::create_stream(gpu);
+    cuda::synchronize(outer_stream_);  // what the graph reads is written
+    cuda::begin_capture(stream_);
+    cuda::set_current_stream(gpu, stream_);
+  }
+  scope_ = std::make_unique<memory::PoolScope>(pool_);
+  set_capture_log(&log_);
+  current = this;
+}
+
+void Graph::leave() {
+  set_capture_log(nullptr);
+  scope_.reset();
+  current = nullptr;
+  if (device().is_cuda()) cuda::set_current_stream(device().index, outer_stream_);
+}
+
+void Graph::end() {
+  RL_CHECK(current == this, "graph", "capture: none is under way");
+  try {
+    if (random_calls_ > 0) {
+      const OpScope scope("graph");  // what is inside it is no op of its own
+      add_into(advance_, {static_cast<double>(random_calls_), random_calls_});
+    }
+    if (device().is_cuda()) executable_ = cuda::end_capture(stream_);
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  leave();
+  captured_ = true;
+}
+
+void Graph::abandon() {
+  if (current != this) return;
+  leave();
+  if (device().is_cuda()) {
+    cuda::abandon_capture(stream_);
+    cuda::destroy_stream(std::exchange(stream_, {}));
+  }
+  random_calls_ = 0;
+  *log_.launches = {};
+  log_.calls.clear();
+  log_.cpu_work.clear();
+  kept_.clear();
+}
+
+void Graph::replay() {
+  RL_CHECK(captured_, "graph", "replay: nothing was captured; run the ops inside `with graph.capture():` first");
+  RL_CHECK(!current, "graph", "replay: a graph is being captured, and a graph cannot hold another");
+  const Stream stream = device().is_cuda() ? cuda::current_stream(device().index) : Stream{};
+  rooflab::replay(log_, stream, [&] { cuda::launch_graph(executable_, device().index, stream); });
+}
+
+int64_t Graph::launches() const {
+  int64_t count = 0;
+  for (const LaunchRecord& launch : *log_.launches) count += launch.kernels;
+  return count;
+}
+
+void Graph::add(const char* op, const std::vector<Tensor>& operands) {
+  for (const Tensor& x : operands) {
+    if (!x.defined()) continue;
+    RL_CHECK(x.device() == device(), op, "runs on ", to_string(x.device()), ", but the graph that is captured is on ",
+             to_string(device()));
+    if (x.storage()->pool() != &pool_) kept_.push_back(x.storage());
+  }
+}
+
+// The counter starts at zero once, so that is not captured.
+void Graph::make_advance() {
+  CaptureLog* const log = set_capture_log(nullptr);
+  scope_.reset();
+  current = nullptr;
+  if (device().is_cuda()) cuda::set_current_stream(device().index, outer_stream_);
+  advance_ = Tensor::empty({1}, DType::kInt64, device());
+  fill(advance_, {});
+  if (device().is_cuda()) {
+    cuda::synchronize(outer_stream_);
+    cuda::set_current_stream(device().index, stream_);
+  }
+  current = this;
+  scope_ = std::make_unique<memory::PoolScope>(pool_);
+  set_capture_log(log);
+}
+
+Graph::RandomStream Graph::next_random_stream() {
+  if (!advance_.defined()) make_advance();
+  return {first_stream_ + static_cast<uint64_t>(random_calls_++), advance_.data<int64_t>()};
+}
+
+}  // namespace rooflab

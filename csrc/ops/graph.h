@@ -1,0 +1,63 @@
+// A sequence of ops that is recorded once and then run again and again by one call: a CUDA graph on a GPU, the list of
+// kernels on the CPU. What is captured does not run. Replays read and write the memory of the capture: new inputs are
+// copied into the tensors that were captured, results are read from them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/counters.h"
+#include "core/memory.h"
+#include "core/tensor.h"
+
+namespace rooflab {
+
+class Graph {
+ public:
+  explicit Graph(Device device);
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  // Between the two, this thread's ops on the device are captured, and its tensors come from the graph's own memory,
+  // which nobody else is given while the graph lives.
+  void begin();
+  void end();
+  void abandon();  // in place of end(): an error ended the capture
+
+  void replay();  // on the current stream
+
+  Device device() const { return log_.device; }
+  bool is_captured() const { return captured_; }
+  int64_t launches() const;
+
+  // The graph that this thread captures; null when none.
+  static Graph* capturing();
+  // Called for each call that is captured: refuses what a graph cannot hold, and keeps what it reads.
+  void add(const char* op, const std::vector<Tensor>& operands);
+
+  // A number that grows by one at each replay for each call of this, in the graph's memory: the random numbers of a
+  // replay are not those of the last one. Gives its place among the streams of random numbers.
+  struct RandomStream {
+    uint64_t stream;         // of the first replay
+    const int64_t* advance;  // what later ones add to it
+  };
+  RandomStream next_random_stream();
+
+ private:
+  void leave();
+  void make_advance();
+
+  memory::Pool pool_;
+  std::unique_ptr<memory::PoolScope> scope_;
+  CaptureLog log_;
+  Stream stream_, outer_stream_;
+  void* executable_ = nullptr;  // cudaGraphExec_t
+  std::vector<std::shared_ptr<Storage>> kept_;
+  Tensor advance_;  // of the random numbers
+  uint64_t first_stream_;
+  int64_t random_calls_ = 0;
+  bool captured_ = false;
+};
+
+}  // namespace rooflab
