@@ -25,3 +25,12 @@ def device(request):
 @pytest.fixture(autouse=True)
 def _seed():
     rl.manual_seed(0)
+
+
+@pytest.fixture
+def two_threads():
+    """The CPU's scratch depends on how many threads work."""
+    before = rl.num_threads()
+    rl.set_num_threads(2)
+    yield
+    rl.set_num_threads(before)

@@ -60,4 +60,5 @@ def test_readme_example_runs(capsys):
     assert blocks
     for block in blocks:
         exec(block, {})
-    assert "134217728 3145728" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "134217728 2097152" in printed and "1 281474976710656 17179869184" in printed

@@ -22,6 +22,21 @@ MAY_INCLUDE = {
     "nn": {"nn", "ops", "autograd", "core"},
     "bindings": {"bindings", "nn", "ops", "autograd", "profiler", "kernels", "core"},
 }
+# How a kernel could start work, or take memory, that the queue does not count; and which files may say it all the same.
+PAST_THE_QUEUE = {
+    "<<<": set(),
+    "cudaFreeAsync": set(),
+    "cudaFuncSetAttribute": set(),
+    "cudaGetDevice": set(),
+    "cudaLaunchKernel": set(),
+    "cudaMalloc": set(),
+    "cudaMemcpy": set(),
+    "cudaMemset": set(),
+    "cudaStream_t": {"matmul_cuda_library.cpp"},  # which hands the queue's stream to cuBLASLt
+    "cuda_check_launch": set(),
+    "#pragma omp": set(),
+    "omp_": set(),
+}
 TOP_LEVEL = {
     "pyproject.toml",
     "CMakeLists.txt",
@@ -84,6 +99,21 @@ def test_includes_follow_the_arrows(path):
 )
 def test_a_wrong_arrow_is_noticed(layer, name, included):
     assert violations(layer, name, included)
+
+
+def files_with(token, texts):
+    return {name for name, text in texts.items() if re.search(rf"(?<!\w){re.escape(token)}", text)}
+
+
+@pytest.mark.parametrize(("token", "allowed"), PAST_THE_QUEUE.items())
+def test_kernels_start_work_through_the_queue(token, allowed):
+    kernels = {p.name: p.read_text() for p in sources() if p.is_relative_to(CSRC / "kernels")}
+    assert files_with(token, kernels) - allowed == set()
+
+
+@pytest.mark.parametrize("token", PAST_THE_QUEUE)
+def test_a_way_past_the_queue_is_noticed(token):
+    assert files_with(token, {"x.cu": f"  {token}(x);", "y.cu": "queue.launch(kernel, shape, x);"}) == {"x.cu"}
 
 
 def python_files():

@@ -4,7 +4,7 @@ import rooflab as rl
 a = rl.randn(512, 512)
 with rl.count() as c:
     rl.matmul(a, a)
-c.macs, c.bytes_read            # exact: 134217728, 2097152
+c.macs, c.bytes_read            # exact: 134217728, 1048576
 print(rl.latency(rl.matmul, a, a))
 """
 

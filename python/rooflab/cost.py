@@ -4,8 +4,8 @@
 counters of a real call show the same numbers exactly (a test compares them), so these are what a kernel is held to.
 
 Conventions: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none), fused gelu 8,
-softmax 5, rms_norm 4, layer_norm 7, a reduction 1 per input element. Each distinct input element is read once and
-each output element written once; Python numbers are free.
+softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction 1 per input element.
+Each distinct input element is read once and each output element written once; Python numbers are free.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """Latency keeps every sample, names its units and refuses nonsense. No test depends on how fast anything is."""
 
 import time
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab.benchmark import ladder, timing
 
 
 def test_calls_are_counted_right():
@@ -69,6 +72,45 @@ def test_nonsense_is_refused(options):
 def test_errors_of_the_function_come_through():
     with pytest.raises(ZeroDivisionError):
         rl.latency(lambda: 1 / 0)
+
+
+class FakeEvent:
+    """Notes which GPU it was made for."""
+
+    made: ClassVar[list[int]] = []
+
+    def __init__(self, device=0):
+        self.made.append(device)
+
+    def record(self):
+        pass
+
+    def elapsed_ms(self, later):
+        return 1.0
+
+
+@pytest.fixture
+def events(monkeypatch):
+    monkeypatch.setattr(FakeEvent, "made", [])
+    for module in (rl._core.cuda, rl.cuda):
+        monkeypatch.setattr(module, "Event", FakeEvent)
+    monkeypatch.setattr(rl._core.cuda, "synchronize", lambda index: None)
+    timing._overhead_ms.cache_clear()
+    yield FakeEvent.made
+    timing._overhead_ms.cache_clear()  # what was measured by these events
+
+
+@pytest.mark.parametrize("device, index", [("cuda", 0), ("cuda:1", 1)])
+def test_events_are_of_the_gpu_that_is_measured(events, device, index):
+    assert rl.latency(lambda: None, device=device, warmup=0, repeat=3).median_ms == 1
+    assert ladder._turn(lambda: None, 2, device) == 0.5
+    assert set(events) == {index} and len(events) >= 2 * 3 + 2
+
+
+def test_arrays_of_others_say_which_gpu_they_are_on(events):
+    array = SimpleNamespace(__cuda_array_interface__={}, __dlpack_device__=lambda: (2, 1))
+    assert rl.latency(lambda x: None, array, warmup=0, repeat=1).device == "cuda:1"
+    assert rl.latency(lambda x: None, SimpleNamespace(__cuda_array_interface__={})).device == "cuda:0"
 
 
 @pytest.mark.gpu

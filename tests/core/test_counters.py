@@ -8,16 +8,17 @@ import rooflab as rl
 def test_counts_are_exact(device):
     a, b = rl.ones(64, 32, device=device), rl.ones(32, 16, device=device)
     with rl.count() as c:
-        rl.matmul(a, b)
+        rl.matmul(a, b, variant="v0_naive" if device == "cuda" else "v0_reference")  # rungs that need no scratch
         rl.exp(a)
-    assert (c.launches, c.host_calls) == (2, 2)
+    assert (c.ops, c.launches, c.host_calls) == (2, 2, 2)
     assert c.macs == 64 * 32 * 16
     assert c.flops == 2 * c.macs + 64 * 32
     assert c.bytes_read == 4 * (64 * 32 + 32 * 16 + 64 * 32)
     assert c.bytes_written == 4 * (64 * 16 + 64 * 32)
-    assert (c.allocations, c.bytes_allocated) == (2, 4 * (64 * 16 + 64 * 32))
+    assert c.by_op["exp"].allocations == 1
+    assert c.by_op["exp"].bytes_allocated == 4 * 64 * 32
     assert c.by_op["matmul"].launches == 1
-    assert c.by_op["matmul"].bytes_allocated == 4 * 64 * 16
+    assert c.by_op["matmul"].bytes_allocated >= 4 * 64 * 16  # and scratch
 
 
 def test_unfused_gelu_is_eight_launches_and_fused_one(device):
@@ -29,6 +30,65 @@ def test_unfused_gelu_is_eight_launches_and_fused_one(device):
     assert unfused.launches == 8
     assert fused.launches == 1
     assert fused.flops == unfused.flops == 8000
+
+
+def bytes_read(call):
+    with rl.count() as c:
+        call()
+    return c.bytes_read
+
+
+def test_each_piece_of_memory_is_read_once(device):
+    """Whatever the operands are called, and however they look at it."""
+    x = rl.ones(64, 64, device=device)
+    whole = x.nbytes
+    assert bytes_read(lambda: rl.mul(x, x)) == bytes_read(lambda: x @ x) == bytes_read(lambda: x @ x.T) == whole
+    assert bytes_read(lambda: x + x.view(4096).view(64, 64)) == whole
+    assert bytes_read(lambda: x[:40] + x[24:]) == whole  # rows 24 to 39 are in both
+    assert bytes_read(lambda: x[:32] + x[32:]) == whole
+    assert bytes_read(lambda: x + x[0]) == whole
+    assert bytes_read(lambda: x[:, ::2] + x[:, ::2]) == whole // 2
+    assert bytes_read(lambda: x[:, ::2] + x[:, 1::2]) == whole
+    assert bytes_read(lambda: rl.where(x > 0, x, x)) == whole * 2 + 64 * 64  # x > 0 is an op of its own
+    q = rl.ones(1, 2, 16, 8, device=device)
+    assert bytes_read(lambda: rl.attention(q, q, q)) == q.nbytes
+    packed = rl.ones(1, 16, 3, 2, 8, device=device)
+    parts = [packed[:, :, i].transpose(1, 2) for i in range(3)]
+    assert bytes_read(lambda: rl.attention(*parts)) == packed.nbytes
+
+
+def test_flops_follow_what_is_asked(device):
+    x, weight, bias = rl.ones(8, 16, device=device), rl.ones(16, device=device), rl.ones(16, device=device)
+
+    def flops(call):
+        with rl.count() as c:
+            call()
+        return c.flops / x.numel()
+
+    assert flops(lambda: rl.layer_norm(x)) == 5
+    assert flops(lambda: rl.layer_norm(x, weight)) == 6
+    assert flops(lambda: rl.layer_norm(x, weight, bias)) == 7
+    assert (flops(lambda: rl.rms_norm(x)), flops(lambda: rl.rms_norm(x, weight))) == (3, 4)
+
+
+def test_what_an_op_calls_inside_is_no_op_of_its_own(device):
+    x = rl.ones(6, 8, device=device)
+    with rl.count() as c:
+        rl.softmax(x.T)  # rows that are not adjacent are copied first
+        rl.attention(*[rl.ones(1, 4, 8, dtype="float64", device=device)] * 3, variant="v0_composed")
+    assert c.by_op["softmax"].ops == c.by_op["copy"].launches == 1 and c.by_op["copy"].ops == 0
+    assert (c.by_op["attention"].ops, c.by_op["matmul"].ops, c.by_op["matmul"].launches) == (1, 0, 2)
+    assert c.ops == 3  # softmax, ones, attention
+
+
+def test_a_call_that_fails_counts_neither_op_nor_work(device):
+    x = rl.ones(4, 4, device=device)
+    with rl.count() as c:
+        with pytest.raises(ValueError):
+            rl.gelu(x, variant="nonsense")
+        with pytest.raises(ValueError):
+            rl.matmul(x, rl.ones(5, 5, device=device), variant="v0_naive")
+    assert (c.ops, c.launches, c.flops, c.by_op["gelu"].ops if "gelu" in c.by_op else 0) == (1, 1, 0, 0)  # ones
 
 
 def test_nothing_is_counted_outside():
@@ -147,14 +207,14 @@ def test_empty_cache_gives_memory_back(device):
     assert rl.ones(3, device=device).sum().item() == 3
 
 
-def test_moves_between_devices_are_launches():
+def test_moves_between_devices_are_host_calls():
     if not rl.cuda.is_available():
         pytest.skip(rl.cuda.unavailable_reason())
     x = rl.ones(1000)
     with rl.count() as c:
         y = x.cuda()
         y.cpu()
-    assert c.by_op["memcpy"].launches == 2
+    assert (c.ops, c.launches, c.host_calls, c.by_op["memcpy"].host_calls) == (0, 0, 2, 2)
     assert c.bytes_read == c.bytes_written == 8000
 
 

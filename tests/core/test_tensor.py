@@ -190,3 +190,10 @@ def test_to_returns_itself_when_nothing_changes(device):
     assert tensor.to(rl.float16).dtype == "float16"
     assert tensor.contiguous().data_ptr() == tensor.data_ptr()
     assert tensor.clone().data_ptr() != tensor.data_ptr()
+
+
+def test_a_step_beyond_the_end_gives_the_first_element():
+    x = rl.arange(10)
+    for step in (10, 2**62, 2**63 - 1):
+        assert x[::step].tolist() == [0] and x[3::step].tolist() == [3]
+    assert x[5 : 5 : 2**63 - 1].shape == (0,)

@@ -1,7 +1,6 @@
 """Memory of a call and over time: bytes that are known by construction, exactly, on every device."""
 
 import gc
-import io
 import re
 
 import pytest
@@ -98,13 +97,13 @@ def test_events_in_order_with_op_range_and_device(a, device):
             y = rl.exp(a)
         user = rl.empty(10, device=device)
         del y
-        z = rl.matmul(a, a)
+        z = rl.tanh(a)
     base, n = timeline.resident_bytes, a.nbytes
     assert [(e.op, e.range, e.bytes, e.live_bytes - base) for e in timeline.events] == [
         ("exp", "mlp/act", n, n),
         ("", "", 40, n + 40),
         ("exp", "mlp/act", -n, 40),
-        ("matmul", "", n, n + 40),
+        ("tanh", "", n, n + 40),
     ]
     assert {event.device.partition(":")[0] for event in timeline.events} == {device}
     times = [event.time_us for event in timeline.events]
@@ -140,6 +139,16 @@ def test_blocks_from_before_are_resident_until_freed(a, device):
         kept = [rl.tanh(a), rl.tanh(a)]
     assert both.peak_bytes == a.nbytes and both.by_op() == {"tanh": 2 * a.nbytes}
     assert kept[0].nbytes == a.nbytes
+
+
+def test_scratch_is_memory_of_its_op_and_told_apart():
+    a = rl.ones(64, 64)
+    with rl.memory.record() as timeline, rl.count() as counted:
+        out = rl.matmul(a, a, variant="v3_packed_simd")
+    tensor, scratch = sorted(timeline.allocations, key=lambda block: block.is_scratch)
+    assert (tensor.op, tensor.bytes, tensor.is_scratch, tensor.end_us) == ("matmul", out.nbytes, False, None)
+    assert (scratch.op, scratch.is_scratch) == ("matmul", True) and scratch.end_us is not None
+    assert timeline.peak_bytes == counted.peak_bytes == tensor.bytes + scratch.bytes
 
 
 def test_nothing_happens():
@@ -197,12 +206,3 @@ def test_blocks_are_stacked_without_gap_or_overlap():
     # (bytes, first event, one past the last); block 1 falls by block 0's 10 when that is freed at event 2.
     blocks = [(10, 0, 2), (20, 1, 4), (5, 3, 5)]
     assert layout(blocks, 5) == [[(0, 0)], [(1, 10), (2, 0)], [(3, 20), (4, 0)]]
-
-
-def test_available_counts_what_is_kept_for_reuse(monkeypatch):
-    monkeypatch.setattr("builtins.open", lambda *_, **__: io.StringIO("MemFree: 1 kB\nMemAvailable:    1000 kB\n"))
-    rl.memory.empty_cache("cpu")
-    rounding = rl.memory.reserved("cpu") - rl.memory.allocated("cpu")  # of tensors that other tests hold
-    x = rl.ones((2**20,))
-    del x
-    assert rl.memory.available("cpu") == 1024 * 1000 + 2**22 + rounding

@@ -7,7 +7,7 @@ import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -345,7 +345,7 @@ class Tensor:
     @property
     def device(self) -> str:
         """
-        "cpu" or "cuda:0".
+        "cpu", "cuda:0" or "meta:H200".
         """
     @property
     def dtype(self) -> typing.Any:
@@ -467,6 +467,9 @@ class Counts:
     @property
     def macs(self) -> int:
         ...
+    @property
+    def ops(self) -> int:
+        ...
 class count:
     """
     Counts what the runtime does inside `with rl.count() as c:`.
@@ -512,6 +515,9 @@ class count:
     def macs(self) -> int:
         ...
     @property
+    def ops(self) -> int:
+        ...
+    @property
     def peak_bytes(self) -> int:
         """
         Highest memory in tensors above what was held on entry.
@@ -546,6 +552,54 @@ class Variant:
     @property
     def name(self) -> str:
         ...
+class _Capture:
+    def __enter__(self) -> typing.Any:
+        ...
+    def __exit__(self, arg0: typing.Any, arg1: typing.Any, arg2: typing.Any) -> None:
+        ...
+class Graph:
+    """
+    Ops that are captured once and replayed by one host call each time.
+    
+    device: where the captured ops run; the GPU where there is one, else the CPU, when None.
+    
+    What runs inside `with graph.capture():` is captured and not run: results hold no values before the first replay().
+    Replays read and write the tensors of the capture, so new inputs are copied into them with copy_(), and results are read
+    from them. On a GPU it is a CUDA graph; on the CPU the list of kernels. Random numbers differ from replay to replay.
+    Counters and profiles see the kernels of every replay. What a graph cannot hold, such as reading a value, raises
+    ValueError with the op's name.
+    
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(4)
+    >>> graph = rl.Graph(device="cpu")
+    >>> with graph.capture():
+    ...     y = rl.exp(x * 0)
+    >>> graph.replay()
+    >>> y.tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    def __init__(self, device: typing.Any = None) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def capture(self) -> _Capture:
+        """
+        `with graph.capture():` captures the ops inside.
+        """
+    def replay(self) -> None:
+        """
+        Runs what was captured, on the current stream. ValueError when nothing was.
+        """
+    @property
+    def device(self) -> str:
+        ...
+    @property
+    def launches(self) -> int:
+        """
+        Kernels that each replay runs.
+        """
 class ProfilerSession:
     """
     What rooflab.profile() stands on: records the kernels of its steps.
@@ -752,7 +806,7 @@ def is_grad_enabled() -> bool:
     """
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, variant: str = '') -> Tensor:
     """
-    (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch, 7 FLOPs an element.
+    (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch; 5 FLOPs an element and 1 each for weight and bias.
     """
 @typing.overload
 def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -814,6 +868,12 @@ def maximum(a: float, b: Tensor, variant: str = '') -> Tensor:
 def mean(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
     Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
+    """
+def meta(name: str = 'cpu') -> str:
+    """
+    The device of tensors without memory that stand for the machine `name`: "cpu", this machine's CPU, "cuda:0", its GPU, or a GPU of rl.roofline's table.
+    
+    Every op runs on such tensors and is counted as on that machine: ops, launches, work and memory. A vendor's library, which runs products on a GPU, counts as one launch without workspace. Returns the device's name, "meta:H200". ValueError lists the names.
     """
 @typing.overload
 def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -905,7 +965,7 @@ def relu(x: Tensor, variant: str = '') -> Tensor:
     """
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, variant: str = '') -> Tensor:
     """
-    x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch, 4 FLOPs an element.
+    x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch; 3 FLOPs an element and 1 for the weight.
     """
 def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     """

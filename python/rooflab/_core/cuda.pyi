@@ -37,7 +37,7 @@ class Stream:
     """
     A queue of work; `with rl.cuda.Stream():` submits to it.
     """
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> typing.Any:
         ...
     def __exit__(self, *args) -> None:
         ...
@@ -48,20 +48,32 @@ class Stream:
     @property
     def cuda_stream(self) -> int:
         ...
+    @property
+    def device(self) -> int:
+        """
+        The number of its GPU.
+        """
 class Event:
     """
-    A point in a stream's time.
+    A point in the time of a stream of one GPU.
     """
-    def __init__(self) -> None:
+    def __init__(self, device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
         ...
     def elapsed_ms(self, later: Event) -> float:
         """
         Milliseconds from this event to `later`.
         """
     def record(self, stream: Stream = None) -> None:
-        ...
+        """
+        In the current stream of its GPU, or in `stream`.
+        """
     def synchronize(self) -> None:
         ...
+    @property
+    def device(self) -> int:
+        """
+        The number of its GPU.
+        """
 class Code:
     """
     Machine code that was made at run time.

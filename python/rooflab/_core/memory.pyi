@@ -3,7 +3,7 @@ Bytes held by tensors, exact and the same on every run.
 """
 from __future__ import annotations
 import typing
-__all__: list[str] = ['Block', 'Recorder', 'allocated', 'empty_cache', 'peak', 'reserved', 'reset_peak', 'snapshot']
+__all__: list[str] = ['Block', 'Recorder', 'allocated', 'available', 'empty_cache', 'peak', 'reserved', 'reset_peak', 'set_limit', 'snapshot']
 class Block:
     """
     One live allocation.
@@ -26,7 +26,7 @@ class Recorder:
         ...
     def blocks(self) -> list:
         """
-        (op, range, device, bytes) of each block.
+        (op, range, device, bytes, is_scratch) of each block.
         """
     def events(self) -> list:
         """
@@ -61,9 +61,13 @@ def allocated(device: str = 'cpu') -> int:
     """
     Bytes in live tensors.
     """
-def empty_cache(device: str = 'cpu') -> None:
+def available(device: str = 'cpu') -> int:
     """
-    Gives cached blocks back to the system.
+    Bytes that tensors can still get.
+    """
+def empty_cache(device: str = 'cpu', keep_bytes: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
+    """
+    Gives memory that no tensor holds back to the system, until at most `keep_bytes` are `reserved`.
     """
 def peak(device: str = 'cpu') -> int:
     """
@@ -75,6 +79,10 @@ def reserved(device: str = 'cpu') -> int:
     """
 def reset_peak(device: str = 'cpu') -> None:
     ...
+def set_limit(bytes: typing.SupportsInt | typing.SupportsIndex | None, device: str = 'cpu') -> None:
+    """
+    From here on an allocation that would bring `allocated` above `bytes` raises OutOfMemoryError, as on a device that has no more; None lifts that.
+    """
 def snapshot(device: str = 'cpu') -> list[Block]:
     """
     Every live allocation, oldest first.

@@ -19,11 +19,15 @@ import numpy as np
 import rooflab as rl
 from rooflab.specs import OpSpec, itemsize
 
+from .timing import device_index
+
 _CACHE_BYTES = 64_000_000  # what rotating buffers must exceed several times over
 _SLOW_FLOPS = {"cpu": 2e9, "cuda": 2e10}  # above this the slow rungs (v0, v1) of a product wait for --all
 _STREAMS = 16  # FLOP/byte; below this memory is what is measured: buffers rotate, and copies compete
 _IDLE_S = 0.05  # between turns on the CPU: thread pools of other libraries go on spinning for about half of this
 _SLOW_RATIO = 30  # as do all that one call shows to be this many times slower than the fastest
+_LONG_MS = 300  # a call; those that take longer get few turns, and none of them to warm up
+_FEW_TURNS = 3
 
 
 @dataclass
@@ -53,7 +57,7 @@ def _turn(call: Callable[[], object], calls: int, device: str) -> float:
         for _ in range(calls):
             call()
         return (time.perf_counter_ns() - start) * 1e-6 / calls
-    start, end = rl.cuda.Event(), rl.cuda.Event()
+    start, end = (rl.cuda.Event(device=device_index(device)) for _ in range(2))
     start.record()
     for _ in range(calls):
         call()
@@ -66,19 +70,23 @@ def _rotating(fn: Callable, sets: list[tuple], kwargs: dict) -> Callable[[], obj
     return lambda: fn(*next(cycle), **kwargs)
 
 
-def _rungs(spec, sets, cost, kwargs, device, every_rung) -> dict[str, Callable[[], object]]:
+def _rungs(spec, sets, cost, kwargs, device, every_rung, longest_s) -> dict[str, Callable[[], object]]:
     """The rungs that take this case, fastest first, but for those below it that are slow by their nature."""
+    slow_flops = _SLOW_FLOPS[device.partition(":")[0]]
     found = {}
     for rung in rl.variants(spec.name, device) if spec.name in rl.ops() else []:
-        slow = rung.name.startswith(("v0_", "v1_")) and (cost.flops > _SLOW_FLOPS[device] or cost.macs == 0)
+        slow = rung.name.startswith(("v0_", "v1_")) and (cost.flops > slow_flops or cost.macs == 0)
         if found and slow and not every_rung:
             continue
         call = _rotating(spec.fn, sets, {**kwargs, "variant": rung.name})
+        start = time.perf_counter()
         try:
             call()
+            rl.synchronize()
         except (ValueError, rl.OutOfMemoryError):
             continue  # this rung does not take this case
-        found[rung.name] = call
+        if not found or time.perf_counter() - start <= longest_s:
+            found[rung.name] = call
     return found
 
 
@@ -100,13 +108,16 @@ def _peers(spec, peer, sets, kwargs) -> dict[str, Callable[[], object]]:
     return found
 
 
-def _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung) -> dict[str, Callable[[], object]]:
+def _contenders(
+    spec, cost, dtype, shapes, kwargs, device, peer, every_rung, longest_s
+) -> dict[str, Callable[[], object]]:
+    """The rungs, the peer's functions, and copies where memory is what is measured."""
     streams = cost.arithmetic_intensity < _STREAMS
     copies = min(8, max(1, math.ceil(3 * _CACHE_BYTES / max(cost.bytes, 1)))) if streams else 1
     sets = [_operands(spec, dtype, shapes, device) for _ in range(copies)]
     if spec.prepare:
         sets = [spec.prepare(*operands, **kwargs) for operands in sets]
-    found = _rungs(spec, sets, cost, kwargs, device, every_rung)
+    found = _rungs(spec, sets, cost, kwargs, device, every_rung, longest_s)
     if peer and spec.peer:
         found |= _peers(spec, peer, sets, kwargs)
     if streams:
@@ -119,8 +130,33 @@ def _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung) -> 
     return found
 
 
-def bench_case(spec, label, dtype, shapes, kwargs, device, *, peer=None, every_rung=False, turns=20) -> list[Row]:
+def bench_case(
+    spec: OpSpec,
+    label: str,
+    dtype: str,
+    shapes: tuple,
+    kwargs: dict,
+    device: str,
+    *,
+    peer: str | None = None,
+    every_rung: bool = False,
+    longest_s: float = math.inf,
+    turns: int = 20,
+) -> list[Row]:
     """Measure all contenders of one case, turn by turn.
+
+    Parameters
+    ----------
+    spec, label, dtype, shapes, kwargs
+        The op, and one case of its `bench`.
+    device : str
+        "cpu", "cuda" or "cuda:N".
+    peer : str, optional
+        The library whose functions compete; imported here.
+    every_rung : bool
+        The slow rungs too, save those, below the fastest, of which one call takes more than `longest_s` seconds.
+    turns : int
+        Turns a contender gets; fewer where its calls take long.
 
     Returns
     -------
@@ -128,29 +164,31 @@ def bench_case(spec, label, dtype, shapes, kwargs, device, *, peer=None, every_r
         Times in ms a call; TFLOP/s and GB/s from the op's cost (not for copies: their bytes are the same).
     """
     cost = rl.cost.of(spec.name, *shapes, dtype=dtype, **kwargs)
-    contenders = _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung)
+    contenders = _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung, longest_s)
     first_ms = {}
     for name, call in contenders.items():
-        call()
-        rl.synchronize()
         first_ms[name] = max(_turn(call, 1, device), 1e-3)
+        if first_ms[name] < _LONG_MS:  # it may have paid for what later calls find done
+            first_ms[name] = max(_turn(call, 1, device), 1e-3)
     if not every_rung:
         limit_ms = _SLOW_RATIO * min(first_ms.values())
         contenders = {name: call for name, call in contenders.items() if first_ms[name] <= limit_ms}
     calls = {name: int(np.clip(10.0 / first_ms[name], 1, 20)) for name in contenders}
-    samples = {name: np.empty(turns) for name in contenders}
+    turns_of = {name: min(turns, _FEW_TURNS) if first_ms[name] > _LONG_MS else turns for name in contenders}
+    samples = {name: np.empty(n) for name, n in turns_of.items()}
     for turn in range(turns):
         for name, call in contenders.items():
+            if turn >= turns_of[name]:
+                continue
             if device == "cpu":
                 time.sleep(_IDLE_S)
-            call()
+            if first_ms[name] <= _LONG_MS:
+                call()
             samples[name][turn] = _turn(call, calls[name], device)
     opponents = [n for n in samples if n in ("copy", "library") or (peer and n.startswith(peer))]
     rows = []
     for name, ms in samples.items():
-        ratios = {
-            o: tuple(float(v) for v in np.percentile(samples[o] / ms, [50, 20, 80])) for o in opponents if o != name
-        }
+        ratios = {o: _ratio(samples[o], ms) for o in opponents if o != name}
         p20, median, p80 = (float(v) for v in np.percentile(ms, [20, 50, 80]))
         rows.append(
             Row(
@@ -167,6 +205,13 @@ def bench_case(spec, label, dtype, shapes, kwargs, device, *, peer=None, every_r
             )
         )
     return rows
+
+
+def _ratio(theirs: np.ndarray, ours: np.ndarray) -> tuple[float, float, float]:
+    """How many times as fast as they are, over the turns that both had: median, p20, p80."""
+    turns = min(len(theirs), len(ours))
+    median, p20, p80 = (float(v) for v in np.percentile(theirs[:turns] / ours[:turns], [50, 20, 80]))
+    return median, p20, p80
 
 
 def table(rows: list[Row]) -> str:

@@ -26,7 +26,7 @@ class Timing:
     overhead_ms : float
         Median of the same measurement around a function that does nothing; it is *not* subtracted.
     device : str
-        "cpu" (monotonic clock) or "cuda:0" (events on the current stream).
+        "cpu" (monotonic clock) or "cuda:N" (events on that GPU's current stream).
     """
 
     samples_ms: np.ndarray
@@ -77,7 +77,7 @@ def synchronize(device: str | None = None) -> None:
     Parameters
     ----------
     device : str, optional
-        "cpu" or "cuda:0"; every GPU when None.
+        "cpu" or "cuda:N"; every GPU when None.
 
     Raises
     ------
@@ -99,9 +99,26 @@ def _device_of(args, kwargs) -> str:
         if isinstance(value, _core.Tensor):  # not by its array interface, which a tensor that requires grad refuses
             if value.device != "cpu":
                 return value.device
-        elif hasattr(value, "__cuda_array_interface__"):
-            return "cuda:0"
+        elif hasattr(value, "__cuda_array_interface__"):  # which does not say which GPU; DLPack does
+            return f"cuda:{value.__dlpack_device__()[1]}" if hasattr(value, "__dlpack_device__") else "cuda:0"
     return "cpu"
+
+
+def device_index(device: str) -> int:
+    """The number of the GPU that "cuda" or "cuda:N" names.
+
+    Examples
+    --------
+    >>> device_index("cuda"), device_index("cuda:1")
+    (0, 1)
+    """
+    return int(device.partition(":")[2] or 0)
+
+
+def _sample(device: str, call: Callable[[], object], repeat: int, evict: Callable[[], None]) -> np.ndarray:
+    if device == "cpu":
+        return _sample_cpu(call, repeat, evict)
+    return _sample_cuda(device_index(device), call, repeat, evict)
 
 
 def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], None]) -> np.ndarray:
@@ -114,8 +131,8 @@ def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], Non
     return samples
 
 
-def _sample_cuda(call: Callable[[], object], repeat: int, evict: Callable[[], None]) -> np.ndarray:
-    events = [(_core.cuda.Event(), _core.cuda.Event()) for _ in range(repeat)]
+def _sample_cuda(index: int, call: Callable[[], object], repeat: int, evict: Callable[[], None]) -> np.ndarray:
+    events = [(_core.cuda.Event(device=index), _core.cuda.Event(device=index)) for _ in range(repeat)]
     for start, end in events:
         evict()
         start.record()
@@ -127,8 +144,7 @@ def _sample_cuda(call: Callable[[], object], repeat: int, evict: Callable[[], No
 
 @functools.cache
 def _overhead_ms(device: str) -> float:
-    sample = _sample_cpu if device == "cpu" else _sample_cuda
-    return float(np.median(sample(lambda: None, 200, lambda: None)))
+    return float(np.median(_sample(device, lambda: None, 200, lambda: None)))
 
 
 def _evictor(device: str) -> Callable[[], None]:
@@ -159,7 +175,7 @@ def latency(
     l2 : {"warm", "cold"}
         "cold" overwrites the caches before every call, outside the measured time.
     device : str, optional
-        Which clock: "cpu" or "cuda:0". Found from the arguments when None.
+        Which clock: "cpu" or "cuda:N". Found from the arguments when None.
 
     Returns
     -------
@@ -190,8 +206,7 @@ def latency(
     for _ in range(warmup):
         call()
     synchronize(device)
-    sample = _sample_cpu if device == "cpu" else _sample_cuda
-    return Timing(sample(call, repeat, evict), _overhead_ms(device), device)
+    return Timing(_sample(device, call, repeat, evict), _overhead_ms(device), device)
 
 
 def latency_one_time(fn: Callable, *args, **kwargs) -> Timing:

@@ -44,6 +44,41 @@ def identify(device: object) -> dict[str, Any]:
     return {"device": f"cuda:{index}", "name": gpu.name, "driver": f"CUDA {gpu.driver_version}", "threads": 0, **here}
 
 
+def provenance(device: object) -> dict[str, Any]:
+    """Where published figures come from: what a reader needs to judge them, without the name of the host.
+
+    Returns
+    -------
+    dict
+        `kind` ("cpu" or "cuda") and `name`; of a CPU `threads` and `isa`, the instruction set that kernels use; of a
+        GPU `driver` and `cuda`, the version of the CUDA runtime.
+
+    Raises
+    ------
+    ValueError
+        As `identify` does.
+
+    Examples
+    --------
+    >>> sorted(provenance("cpu"))
+    ['isa', 'kind', 'name', 'threads']
+    """
+    here = identify(device)
+    if here["device"] == "cpu":
+        return {"kind": "cpu", "name": here["name"], "threads": here["threads"], "isa": rl.cpu_isa()}
+    gpu = rl.cuda.properties(int(here["device"].partition(":")[2]))
+    return {"kind": "cuda", "name": gpu.name, "driver": gpu_driver() or here["driver"], "cuda": gpu.runtime_version}
+
+
+def gpu_driver(report: Path = Path("/proc/driver/nvidia/version")) -> str:
+    """The version of the GPU's driver ("580.65.06") by the kernel's report; empty where there is none."""
+    try:
+        found = re.search(r"Kernel Module\b.*?\s(\d+(?:\.\d+)+)\s", report.read_text(encoding="utf-8"))
+    except OSError:
+        return ""
+    return found[1] if found else ""
+
+
 def cpu_name() -> str:
     """The CPU's name as the system gives it."""
     try:

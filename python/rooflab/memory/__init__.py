@@ -12,11 +12,11 @@ What counts is what rooflab's tensors asked for: exact, and the same on every ru
 do tensors of other libraries.
 """
 
-from .._core.memory import Block, allocated, empty_cache, peak, reserved, reset_peak, snapshot
+from .._core.memory import Block, allocated, empty_cache, peak, reserved, reset_peak, set_limit, snapshot
 from .timeline import Allocation, Event, Timeline, record
 from .use import MemoryUse, available, benchmark_memory
 
 __all__ = [
     "Allocation", "Block", "Event", "MemoryUse", "Timeline", "allocated", "available", "benchmark_memory",
-    "empty_cache", "peak", "record", "reserved", "reset_peak", "snapshot",
+    "empty_cache", "peak", "record", "reserved", "reset_peak", "set_limit", "snapshot",
 ]  # fmt: skip

@@ -22,6 +22,8 @@ class Allocation:
         The op that allocated it; "" for tensors made by the user.
     range : str
         The ranges open then, ``mlp/gate_proj``; "" when none was.
+    is_scratch : bool
+        Whether a kernel of the op works in it, or a library; no tensor ever holds it.
     start_us, end_us : float or None
         Microseconds since the recording began. None: allocated before it, or still held at its end.
     """
@@ -30,6 +32,7 @@ class Allocation:
     range: str
     device: str
     bytes: int
+    is_scratch: bool
     start_us: float | None
     end_us: float | None
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from .._core.memory import allocated, reserved
 from ..units import human
 
 
@@ -18,7 +17,8 @@ def available(device: str = "cpu") -> int:
     Parameters
     ----------
     device : str
-        "cpu" or "cuda:0". On the CPU this is what Linux calls available, of the whole machine.
+        "cpu" or "cuda:0". On the CPU this is what Linux calls available, of the whole machine or of what a container
+        is limited to. `set_limit` bounds it.
 
     Returns
     -------
@@ -37,12 +37,7 @@ def available(device: str = "cpu") -> int:
     >>> available("cpu") > 0
     True
     """
-    kept = reserved(device) - allocated(device)
-    if device.startswith("cuda"):
-        return _core.cuda.free_memory(int(device.partition(":")[2] or 0)) + kept
-    with open("/proc/meminfo", encoding="ascii") as file:
-        lines = dict(line.split(":", 1) for line in file)
-    return 1024 * int(lines["MemAvailable"].split()[0]) + kept
+    return _core.memory.available(device)
 
 
 @dataclass(frozen=True)

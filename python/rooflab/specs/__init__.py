@@ -76,8 +76,6 @@ class OpSpec:
         The same call on float64 arrays of the sample, in NumPy; a tuple where `fn` returns several tensors.
     cost : callable
         `cost(sample, dtype)` is the `Cost` that the counters must show, exactly.
-    scratch : callable
-        `scratch(sample, dtype)`: bytes that the op holds besides its results while it runs.
     tolerance : callable
         `tolerance(dtype, sample)` is `(rtol, atol)`, derived from roundoff and the length of sums.
     dtypes : tuple of str
@@ -89,6 +87,9 @@ class OpSpec:
         arrays are checked; None when the op has none.
     bench : callable, optional
         `bench()` yields `(label, dtype, shapes, kwargs)` for `rooflab bench`.
+    tables : dict
+        The cases of `bench`, as "label dtype", that the table in the kernel header shows, by kind of device. Of a
+        family one or two members stand for all.
     peer : callable, optional
         `peer(torch)` is PyTorch's function for the same call, or several by name.
     """
@@ -103,8 +104,8 @@ class OpSpec:
     result_dtype: Callable[[str], str] = lambda dtype: dtype
     differentiable: Callable[[np.random.Generator], Iterable[Sample]] | None = None
     prepare: Callable[..., tuple] | None = None
-    scratch: Callable[[Sample, str], int] = lambda sample, dtype: 0
     bench: Callable[[], Iterable[tuple[str, str, tuple, dict]]] | None = None
+    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     peer: Callable | None = None
 
 

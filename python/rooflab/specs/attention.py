@@ -128,23 +128,6 @@ def _cost(sample, dtype):
     )
 
 
-def _scratch(sample, dtype):
-    """What a split over the keys leaves to be combined: the same rule as csrc/kernels/attention/attention.h."""
-    q, k = (heads_first(x) for x in sample.args[:2])
-    if q.size == 0 or k.size == 0 or q.shape[2] * q.shape[1] // k.shape[1] > 64:
-        return 0
-    length, window = k.shape[2], sample.kwargs.get("window")
-    window = q.shape[2] + length if window is None else window
-    first = max(length - q.shape[2] - window + 1, 0)
-    last = min(length - 1 + (1 if sample.kwargs.get("is_causal") else window), length)
-    most, sharing = (last - first) // 64, k.shape[0] * k.shape[1]
-    splits = max(264 // sharing, 1)
-    while splits < most and sharing * splits < (room := 264 * math.ceil(sharing * splits / 264)) - room // 8:
-        splits += 1
-    splits = max(min(splits, most), 1)
-    return 0 if splits == 1 else 4 * splits * math.prod(q.shape[:3]) * (q.shape[3] + 2)
-
-
 def weight_error(dtype, q, k, scale=None):
     """The relative error of a weight: scores that are rounded to the dtype three times before exp, sums besides."""
     q4, k4 = heads_first(np.nan_to_num(q)), heads_first(np.nan_to_num(k))
@@ -160,6 +143,15 @@ def _tolerance(dtype, sample):
     q, k, v = sample.args[:3]
     error = min(weight_error(dtype, q, k, sample.kwargs.get("scale")), 2.0)
     return 2 * unit_roundoff(dtype), error * float(np.abs(v).max(initial=0)) + SMALLEST[dtype]
+
+
+# What the tables of attention and its backward show on a GPU.
+LONGEST = (
+    "D64 L16384 full bfloat16",
+    "D128 L16384 full bfloat16",
+    "D128 L16384 causal bfloat16",
+    "D256 L16384 full bfloat16",
+)
 
 
 def bench_shapes():
@@ -216,8 +208,15 @@ SPEC = OpSpec(
     cost=_cost,
     tolerance=_tolerance,
     dtypes=DTYPES,
-    scratch=_scratch,
     differentiable=functools.partial(samples, finite_only=True),
     bench=_bench,
+    tables={
+        "cpu": ("H4 D128 L1024 full float32", "H4 D128 L1024 causal float32", "decode B8 H4:1 D256 L4096 bfloat16"),
+        "cuda": (
+            "H4 D128 L4096 full float32",
+            *LONGEST,
+            "decode B64 H32:8 D128 L4096 bfloat16",
+        ),
+    },
     peer=peer_calls,
 )

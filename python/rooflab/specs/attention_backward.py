@@ -9,6 +9,7 @@ from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
 from .attention import (
     DTYPES,
+    LONGEST,
     bench_shapes,
     heads_first,
     operand_bytes,
@@ -85,15 +86,6 @@ def _cost(sample, dtype):
     )
 
 
-def _scratch(sample, dtype):
-    """D, and dQ in float32 before it is rounded; rows in whole tiles."""
-    _, q, k = sample.args[:3]
-    if k.size == 0 or q.size == 0:
-        return 0
-    rows = math.prod(q.shape[:-2]) * math.ceil(q.shape[-2] / 128) * 128
-    return 4 * rows * (1 + (0 if dtype == "float32" else q.shape[-1]))
-
-
 def _bench():
     for label, shape, keywords in bench_shapes():
         yield label, "bfloat16", (shape,) * 4, keywords
@@ -126,7 +118,10 @@ SPEC = OpSpec(
     cost=_cost,
     tolerance=_tolerance,
     dtypes=DTYPES,
-    scratch=_scratch,
     bench=_bench,
+    tables={
+        "cpu": ("H4 D128 L512 causal float32", "H4 D128 L2048 causal float32"),
+        "cuda": ("H4 D128 L2048 causal float32", *LONGEST),
+    },
     peer=_peer,
 )

@@ -106,6 +106,7 @@ def describe(name, samples, reference, *, roundings=0, flops=1, result_dtype=lam
         "result_dtype": result_dtype,
         "differentiable": functools.partial(samples, name=name, special=False),
         "bench": functools.partial(bench, operands) if operands else None,
+        "tables": TABLES if name in ("add", "exp") else {},
         "peer": lambda torch: getattr(torch, name),
     }
     return OpSpec(**(described | fields))
@@ -125,6 +126,8 @@ def power(a, b):
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
+
+TABLES = {"cpu": ("16384x4096 float32",), "cuda": ("16384x4096 bfloat16", "16384x4096 float32")}
 
 # NumPy's function, and how many units of roundoff the least exact backend is off (CUDA C++ Programming Guide,
 # "Mathematical Functions", and csrc/kernels/common/simd.h).

@@ -9,6 +9,7 @@ import numpy as np
 import rooflab as rl
 
 from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
+from .softmax import BENCH_SHAPES, ROW_TABLES
 
 FLOPS = 8  # an element
 
@@ -37,7 +38,7 @@ def tolerance(dtype, sample):
 
 def bench():
     for dtype in ("bfloat16", "float32"):
-        for shape in ((16384, 4096), (32768, 640)):
+        for shape in BENCH_SHAPES:
             yield f"{shape[0]}x{shape[1]}", dtype, (shape,), {}
 
 
@@ -50,5 +51,6 @@ SPEC = OpSpec(
     tolerance=tolerance,
     differentiable=finite(samples),
     bench=bench,
+    tables=ROW_TABLES,
     peer=lambda torch: functools.partial(torch.nn.functional.gelu, approximate="tanh"),
 )

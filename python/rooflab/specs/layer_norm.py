@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, finite, unit_roundoff
-from .softmax import CHAIN, SMALLEST, row_bench, row_cost, row_samples, with_outliers
+from .softmax import CHAIN, ROW_TABLES, SMALLEST, row_bench, row_cost, row_samples, with_outliers
 
 
 def _samples(rng):
@@ -45,9 +45,10 @@ SPEC = OpSpec(
     fn=_core.layer_norm,
     samples=_samples,
     reference=_reference,
-    cost=row_cost(7),
+    cost=row_cost(5),
     tolerance=_tolerance,
     differentiable=finite(_samples),
     bench=row_bench(parameters=2),
+    tables=ROW_TABLES,
     peer=lambda torch: lambda x, weight, bias: torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias),
 )

@@ -9,7 +9,7 @@ from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_round
 from .softmax import SMALLEST, with_outliers
 
 # (shape of a, shape of b): size 1 and 0, odd sizes, whole tiles, vectors, batches. Leading dimensions that both
-# broadcast cost a copy of one operand: tests/test_matmul.py has those.
+# broadcast cost a copy of one operand: tests/ops/test_matmul.py has those.
 SHAPES = (
     ((1, 1), (1, 1)),
     ((5, 9), (9, 7)),
@@ -82,5 +82,9 @@ SPEC = OpSpec(
     tolerance=_tolerance,
     differentiable=finite(_samples),
     bench=_bench,
+    tables={
+        "cpu": ("1024 float32", "1024 bfloat16", "gemv float32"),
+        "cuda": ("4096 float32", "4096 bfloat16", "gemv bfloat16"),
+    },
     peer=lambda torch: torch.matmul,
 )

@@ -89,6 +89,13 @@ def _bench():
         yield "16384x4096 all", dtype, ((16384, 4096),), {}
 
 
+# One ladder serves all three: its table shows the sums.
+_TABLES = {
+    kind: tuple(f"16384x4096 {over} {dtype}" for dtype in dtypes for over in ("rows", "columns", "all"))
+    for kind, dtypes in {"cpu": ("float32",), "cuda": ("bfloat16", "float32")}.items()
+}
+
+
 def _spec(name, fold, samples, dtypes):
     return OpSpec(
         name=name,
@@ -101,6 +108,7 @@ def _spec(name, fold, samples, dtypes):
         result_dtype=_result(name),
         differentiable=finite(samples),
         bench=_bench,
+        tables=_TABLES if name == "sum" else {},
         peer=lambda torch: getattr(torch, "amax" if name == "max" else name),
     )
 

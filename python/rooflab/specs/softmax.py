@@ -7,6 +7,10 @@ from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_round
 
 SHAPES = ((1, 1), (5, 3), (2, 3, 17), (37, 64), (4, 640), (3, 1000), (2, 4097), (2, 40000), (640,), (0, 8), (4, 0))
 BENCH_SHAPES = ((16384, 4096), (32768, 640))
+ROW_TABLES = {
+    "cpu": ("16384x4096 float32", "32768x640 float32"),
+    "cuda": ("16384x4096 bfloat16", "16384x4096 float32", "32768x640 bfloat16", "32768x640 float32"),
+}
 CHAIN = 512  # the longest run of additions in one accumulator, in any rung, for rows of these lengths
 
 # What rounding to subnormals costs; smaller float32 and bfloat16 results may come out as 0.
@@ -31,7 +35,7 @@ def row_samples(rng, parameters=0):
 
 
 def row_cost(flops):
-    """`flops` an element; x and the vectors beside it are read once, the result is written once."""
+    """`flops` an element, 1 more for each vector beside x; all are read once, the result is written once."""
 
     def cost(sample, dtype):
         arrays = [a for a in sample.args if isinstance(a, np.ndarray)]
@@ -40,7 +44,9 @@ def row_cost(flops):
             return _core.Cost()
         width = itemsize(dtype)
         return _core.Cost(
-            flops=flops * size, bytes_read=sum(a.size for a in arrays) * width, bytes_written=size * width
+            flops=(flops + len(arrays) - 1) * size,
+            bytes_read=sum(a.size for a in arrays) * width,
+            bytes_written=size * width,
         )
 
     return cost
@@ -86,5 +92,6 @@ SPEC = OpSpec(
     tolerance=_tolerance,
     differentiable=_differentiable,
     bench=row_bench(),
+    tables=ROW_TABLES,
     peer=lambda torch: lambda x: torch.softmax(x, -1),
 )

@@ -1,0 +1,83 @@
+"""What `rooflab bench` found, with the machine, the day and the versions that it holds for, as a file.
+
+    {"machine": {"kind": "cpu", "name": "AMD EPYC 7J13", "threads": 2, "isa": "avx2"},
+     "date": "2026-01-31", "version": "0.1.0", "peer": "torch 2.9.1",
+     "rows": [{"op": "gelu", "case": "16384x4096", "dtype": "float32", "contender": "v1_simd", ...}, ...]}
+
+`machine` is what `rooflab.machine.identity.provenance` says, `peer` may be null, rows are `ladder.Row`s, one a line.
+One file holds one run on one machine: figures of two days or two machines never stand in one table.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .ladder import Row
+
+_DIGITS = 5  # more than any two runs have in common
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run on one machine.
+
+    Attributes
+    ----------
+    machine : dict
+        `kind` ("cpu" or "cuda") and `name`; `threads` and `isa`, or `driver` and `cuda`.
+    date : str
+        The ISO day.
+    version : str
+        Of rooflab.
+    peer : str or None
+        Name and version of the library that was timed too.
+    rows : list of Row
+        Contender by contender, case by case.
+    """
+
+    machine: dict[str, Any]
+    date: str
+    version: str
+    peer: str | None
+    rows: list[Row]
+
+
+def save(path: Path, result: Result) -> None:
+    """Write a result, one row a line, so that a comparison of two files shows which rows differ."""
+    head = {key: getattr(result, key) for key in ("machine", "date", "version", "peer")}
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
+    rows = ",\n".join(f"  {json.dumps(_rounded(asdict(row)))}" for row in result.rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(["{", *lines, ' "rows": [', rows, " ]", "}", ""]), encoding="utf-8")
+
+
+def load(path: Path) -> Result:
+    """Read what `save` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the file is no such result.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        rows = [
+            Row(**{**row, "ratios": {name: tuple(ratio) for name, ratio in row["ratios"].items()}})
+            for row in values.pop("rows")
+        ]
+        return Result(**values, rows=rows)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"[bench] {path} is no result of rooflab bench: {error!r}") from error
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(item) for item in value]
+    return value

@@ -1,0 +1,39 @@
+"""What published figures say of their machine."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import rooflab as rl
+from rooflab.machine import identity
+
+REPORT = "NVRM version: NVIDIA UNIX {}  580.65.06  {}\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("x86_64 Kernel Module", "Sun Jul 27"), ("Open Kernel Module for x86_64", "Release Build  (root@host)")],
+)
+def test_the_drivers_version_is_found_in_both_forms_of_the_report(tmp_path, words):
+    path = tmp_path / "version"
+    path.write_text(REPORT.format(*words))
+    assert identity.gpu_driver(path) == "580.65.06"
+    path.write_text("NVRM: something else\n")
+    assert identity.gpu_driver(path) == "" == identity.gpu_driver(tmp_path / "absent")
+
+
+def test_a_cpu_is_named_with_threads_and_instruction_set_but_no_host():
+    found = identity.provenance("cpu")
+    assert found == {"kind": "cpu", "name": identity.cpu_name(), "threads": rl.num_threads(), "isa": rl.cpu_isa()}
+
+
+def test_a_gpu_is_named_with_its_driver_and_cuda(monkeypatch):
+    gpus = [SimpleNamespace(name=f"GPU {i}", driver_version="13.0", runtime_version="12.8") for i in range(2)]
+    monkeypatch.setattr(rl.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(rl.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(rl.cuda, "properties", gpus.__getitem__)
+    monkeypatch.setattr(identity, "gpu_driver", lambda: "580.65.06")
+    expected = {"kind": "cuda", "name": "GPU 1", "driver": "580.65.06", "cuda": "12.8"}
+    assert identity.provenance("cuda:1") == expected
+    monkeypatch.setattr(identity, "gpu_driver", lambda: "")
+    assert identity.provenance("cuda:1") == expected | {"driver": "CUDA 13.0"}
