@@ -55,18 +55,13 @@ void hand_over(const Tensor& self, const py::object& stream) {
 
 py::capsule export_capsule(const Tensor& self, const py::kwargs& options) {
   RL_CHECK(!autograd::requires_grad(self), "__dlpack__", "the tensor requires grad; call .detach() first");
-  RL_CHECK(!self.device().is_meta(), "__dlpack__", "a tensor on ", to_string(self.device()), " has no data");
+  const dlpack::Device device = dlpack_device(self);
   if (options.contains("copy") && py::bool_(options["copy"]))
     throw py::buffer_error("__dlpack__: copy=True is not offered; clone() the tensor");
   hand_over(self, options.contains("stream") ? py::object(options["stream"]) : py::none());
   auto* out = new Exported{self, self.shape(), self.strides(), {}};
-  out->managed.tensor = {self.data(),
-                         dlpack_device(self),
-                         self.ndim(),
-                         to_dlpack(self.dtype()),
-                         out->shape.begin(),
-                         out->strides.begin(),
-                         0};
+  out->managed.tensor = {self.data(),          device, self.ndim(), to_dlpack(self.dtype()), out->shape.begin(),
+                         out->strides.begin(), 0};
   out->managed.context = out;
   out->managed.deleter = [](dlpack::ManagedTensor* managed) { delete static_cast<Exported*>(managed->context); };
   PyObject* capsule = PyCapsule_New(&out->managed, kFresh, [](PyObject* self) {
