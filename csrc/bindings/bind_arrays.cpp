@@ -124,6 +124,7 @@ py::object to_numpy(const Tensor& self) {
   check_detached("numpy", self);
   RL_CHECK(!Graph::capturing(), "numpy",
            "values cannot be read while a graph is captured: nothing runs before replay()");
+  RL_CHECK(!self.device().is_meta(), "numpy", "a tensor on ", to_string(self.device()), " has no values");
   RL_CHECK(self.device().is_cpu(), "numpy", "the tensor is on ", to_string(self.device()), "; call .cpu() first");
   auto* keep = new Tensor(self);
   py::capsule owner(keep, [](void* tensor) { delete static_cast<Tensor*>(tensor); });
