@@ -20,6 +20,9 @@ bool not_double(const AttentionArgs& args, const Target&) { return args.dtype !=
 const Ladder<AttentionArgs> kLadder(
     "attention",
     {
+        {"v5_split_bf16", kCuda, "float32 in three bfloat16 parts, at float32's accuracy on tensor cores; sm_90a",
+         kernels::attention_cuda_v5_accepts, kernels::attention_cuda_v5_split_bf16,
+         kernels::attention_cuda_v5_footprint},
         {"v4_split_kv", kCuda, "few queries, many keys: blocks share the keys, then combine; heads of a group together",
          kernels::attention_cuda_v4_accepts, kernels::attention_cuda_v4_split_kv, kernels::attention_cuda_v4_footprint},
         {"v3_hopper", kCuda, "TMA feeds wgmma, softmax of one warpgroup under the products of another; sm_90a, 16 bit",

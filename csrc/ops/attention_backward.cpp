@@ -21,6 +21,10 @@ bool not_double(const AttentionBackwardArgs& args, const Target&) { return args.
 const Ladder<AttentionBackwardArgs> kLadder(
     "attention_backward",
     {
+        {"v4_split_bf16", kCuda,
+         "float32 in three bfloat16 parts, at float32's accuracy on tensor cores; sm_80 and newer",
+         kernels::attention_backward_cuda_v4_accepts, kernels::attention_backward_cuda_v4_split_bf16,
+         kernels::attention_backward_cuda_v4_footprint},
         {"v3_hopper", kCuda, "scores again by wgmma, TMA both ways; sm_90a, 16 bit",
          kernels::attention_backward_cuda_v3_accepts, kernels::attention_backward_cuda_v3_hopper,
          kernels::attention_backward_cuda_v3_footprint},

@@ -20,6 +20,9 @@ const Ladder<MatmulArgs> kLadder(
     {
         {"library", kCuda, "cuBLASLt, with its first heuristic", kernels::matmul_cuda_library_accepts,
          kernels::matmul_cuda_library},
+        {"v6_split_bf16", kCuda, "float32 in three bfloat16 parts, at float32's accuracy on tensor cores; sm_90a",
+         kernels::matmul_cuda_v6_accepts, kernels::matmul_cuda_v6_split_bf16, kernels::matmul_cuda_v6_footprint,
+         Choice::kByName},
         {"v5_hopper", kCuda, "TMA feeds wgmma, producer and consumer warps; float16 and bfloat16, sm_90a",
          kernels::matmul_cuda_v5_accepts, kernels::matmul_cuda_v5_hopper},
         {"v4_tensor_core", kCuda, "mma.sync from a cp.async pipeline; float16 and bfloat16, sm_80 and newer",

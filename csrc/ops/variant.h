@@ -36,6 +36,9 @@ void register_ladder(const LadderInfo* ladder);
 [[noreturn]] void refuse_variant(const LadderInfo& ladder, const char* op, Device::Type kind, std::string_view variant,
                                  bool known);
 
+// kByName: a rung with a price that is the caller's to weigh, such as scratch of the operands' size.
+enum class Choice { kDefault, kByName };
+
 template <class Args>
 struct Variant {
   const char* name;
@@ -44,6 +47,7 @@ struct Variant {
   bool (*accepts)(const Args&, const Target&);  // null: all that the op itself accepts
   void (*run)(const Args&, Queue&);             // null where this build lacks the backend (a weak declaration)
   Footprint (*footprint)(const Args&, const Target&) = nullptr;  // null: one launch and no scratch
+  Choice choice = Choice::kDefault;
 };
 
 // In place of a kernel: the op makes the result from other ops, which count themselves.
@@ -121,7 +125,8 @@ class Ladder {
     bool known = false;
     for (size_t i = 0; i < rungs_.size(); ++i) {
       const Variant<Args>& rung = rungs_[i];
-      if (rung.device != target.kind || (!variant.empty() && variant != rung.name)) continue;
+      if (rung.device != target.kind) continue;
+      if (variant.empty() ? rung.choice == Choice::kByName : variant != rung.name) continue;
       known = true;
       if (!rung.accepts || rung.accepts(args, target)) return i;
     }

@@ -107,7 +107,7 @@ def test_memory_grows_with_the_length_not_its_square(dtype, device, two_threads)
         q, k, v = qkv((1, 2, length, 64), dtype=dtype, device=device)
         with rl.count() as c:
             rl.attention(q, k, v, is_causal=True)
-        assert c.launches == 1
+        assert c.launches <= 2  # on a GPU float32 operands are split into parts first
         peaks.append(c.peak_bytes)
     assert peaks[2] - peaks[1] == 2 * (peaks[1] - peaks[0])  # beside the working memory of each thread
     assert peaks[2] < 2 * 4096 * 4096  # one score matrix of one-byte elements would not fit

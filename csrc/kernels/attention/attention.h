@@ -16,6 +16,7 @@
 //   v2_tensor_core  mma.sync, tiles by cp.async, weights stay in registers; 16 bits
 //   v3_hopper       wgmma from tiles by TMA, warpgroups take turns, softmax runs beside products
 //   v4_split_kv     decode: keys split over blocks, heads of a group in one tile
+//   v5_split_bf16   float32 as three bfloat16 parts, six wgmma for each of v3's
 //
 // [measured attention] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
@@ -113,6 +114,16 @@ inline int64_t attention_partial_floats(const AttentionArgs& args) {
   return splits == 1 ? 0 : splits * args.batch * args.heads * args.q_length * (args.head_size + 2);
 }
 
+// Of the rungs that split floats into three bfloat16: columns of a part, and elements of all parts.
+ROOFLAB_HOST_DEVICE int64_t attention_split_columns(int64_t head_size) { return (head_size + 7) / 8 * 8; }
+inline int64_t attention_split_elements(int64_t batch, int64_t heads, int64_t length, int64_t head_size) {
+  return 3 * batch * heads * length * attention_split_columns(head_size);
+}
+inline int64_t attention_split_elements(const AttentionArgs& args) {  // of q, k and v
+  return attention_split_elements(args.batch, args.heads, args.q_length, args.head_size) +
+         2 * attention_split_elements(args.batch, args.kv_heads, args.kv_length, args.head_size);
+}
+
 void attention_cpu_v1_flash(const AttentionArgs&, Queue&);
 ROOFLAB_PER_ISA(attention_cpu_v2_flash_simd, AttentionArgs)
 ROOFLAB_PER_ISA(attention_cpu_v3_split_kv, AttentionArgs)
@@ -126,10 +137,13 @@ bool attention_cpu_v3_accepts(const AttentionArgs&, const Target&);
 [[gnu::weak]] void attention_cuda_v2_tensor_core(const AttentionArgs&, Queue&);
 [[gnu::weak]] void attention_cuda_v3_hopper(const AttentionArgs&, Queue&);
 [[gnu::weak]] void attention_cuda_v4_split_kv(const AttentionArgs&, Queue&);
+[[gnu::weak]] void attention_cuda_v5_split_bf16(const AttentionArgs&, Queue&);
 bool attention_cuda_v1_accepts(const AttentionArgs&, const Target&);
 bool attention_cuda_v2_accepts(const AttentionArgs&, const Target&);
 bool attention_cuda_v3_accepts(const AttentionArgs&, const Target&);
 bool attention_cuda_v4_accepts(const AttentionArgs&, const Target&);
+bool attention_cuda_v5_accepts(const AttentionArgs&, const Target&);
+Footprint attention_cuda_v5_footprint(const AttentionArgs&, const Target&);
 Footprint attention_cuda_v4_footprint(const AttentionArgs&, const Target&);
 
 }  // namespace rooflab::kernels

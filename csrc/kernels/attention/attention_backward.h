@@ -12,6 +12,7 @@
 //   v1_flash        plain multiply-adds, two launches, always the same bits
 //   v2_tensor_core  mma.sync, keys stay, dQ is added up in device memory; 16 bits
 //   v3_hopper       wgmma and TMA, softmax beside other products, dQ sent by bulk reduction
+//   v4_split_bf16   float32 as three bfloat16 parts, six mma.sync for each of v1's products; the same bits on every run
 //
 // [measured attention_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
@@ -70,12 +71,15 @@ ROOFLAB_FOOTPRINT_PER_ISA(attention_backward_cpu_v2_footprint, AttentionBackward
 [[gnu::weak]] void attention_backward_cuda_v1_flash(const AttentionBackwardArgs&, Queue&);
 [[gnu::weak]] void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs&, Queue&);
 [[gnu::weak]] void attention_backward_cuda_v3_hopper(const AttentionBackwardArgs&, Queue&);
+[[gnu::weak]] void attention_backward_cuda_v4_split_bf16(const AttentionBackwardArgs&, Queue&);
 bool attention_backward_cuda_v1_accepts(const AttentionBackwardArgs&, const Target&);
 bool attention_backward_cuda_v2_accepts(const AttentionBackwardArgs&, const Target&);
 bool attention_backward_cuda_v3_accepts(const AttentionBackwardArgs&, const Target&);
+bool attention_backward_cuda_v4_accepts(const AttentionBackwardArgs&, const Target&);
 Footprint attention_backward_cuda_v1_footprint(const AttentionBackwardArgs&, const Target&);
 Footprint attention_backward_cuda_v2_footprint(const AttentionBackwardArgs&, const Target&);
 Footprint attention_backward_cuda_v3_footprint(const AttentionBackwardArgs&, const Target&);
+Footprint attention_backward_cuda_v4_footprint(const AttentionBackwardArgs&, const Target&);
 
 // The scratch of a CUDA rung is one block: delta, and behind it dq_sum where dQ is added up in device memory.
 inline int64_t attention_backward_scratch_floats(const AttentionBackwardArgs& args, bool has_dq_sum) {
@@ -102,5 +106,18 @@ constexpr int64_t attention_backward_v2_bytes(int64_t head, int stages) {
 }
 // 2, 1, or 0 where no block fits. More blocks on a multiprocessor hide more than more stages of one.
 int attention_backward_v2_stages(int64_t head, const Target&);
+
+// v4: delta, and the parts of q, dout, k and v. Shared memory: three parts of four tiles and of the weights.
+inline int64_t attention_backward_v4_scratch_bytes(const AttentionBackwardArgs& args) {
+  const AttentionArgs& f = args.forward;
+  return attention_backward_scratch_floats(args, false) * 4 +
+         2 * 2 *
+             (attention_split_elements(f.batch, f.heads, f.q_length, f.head_size) +
+              attention_split_elements(f.batch, f.kv_heads, f.kv_length, f.head_size));
+}
+constexpr int64_t attention_backward_v4_bytes(int64_t head) {
+  constexpr int64_t kRows = 64, kParts = 3;
+  return 4 * kParts * kRows * head * 2 + kParts * kRows * kRows * 2 + 2 * kRows * 4;
+}
 
 }  // namespace rooflab::kernels

@@ -1,7 +1,8 @@
-// The parts of the Hopper forward rung: which tiles of queries a block of the grid takes, which keys they see, the
+// The parts of the Hopper forward rungs: which tiles of queries a block of the grid takes, which keys they see, the
 // running softmax of their scores, and the store of their sums.
 #pragma once
 
+#include "core/target.h"
 #include "kernels/attention/attention_hopper.cuh"
 
 namespace rooflab::kernels {
@@ -13,7 +14,7 @@ struct ForwardProblem {
   int all_heads;               // of all batches
   int section;                 // how many of these are worked on at a time
   int row_tiles, tiles;
-  int head_size;
+  int batches, head_size;
   float scale, scale_log2;
   void* out;
   AttentionStrides out_strides;
@@ -66,6 +67,93 @@ class QuerySchedule {
 
   int round_ = 0;
 };
+
+// A block's tiles: kConsumers of 64 query rows, and of kKeys keys at a time. An operand may come in several parts, one
+// after another along the batch of its tensor map.
+template <int kHeadSize_, int kConsumers_, int kKeys_, int kStages_, int kQStages_, int kParts_ = 1>
+struct ForwardShape {
+  static constexpr int kHeadSize = kHeadSize_, kConsumers = kConsumers_, kKeys = kKeys_;
+  static constexpr int kStages = kStages_, kQStages = kQStages_, kParts = kParts_;
+  static constexpr int kRows = kConsumers * kWarpgroupRows, kThreads = (1 + kConsumers) * kWarpgroup;
+};
+
+template <class T, class S>
+struct ForwardShared {
+  alignas(1024) TokenTile<T, kWarpgroupRows, S::kHeadSize> q[S::kQStages][S::kConsumers][S::kParts];
+  alignas(1024) TokenTile<T, S::kKeys, S::kHeadSize> k[S::kStages][S::kParts];
+  alignas(1024) TokenTile<T, S::kKeys, S::kHeadSize> v[S::kStages][S::kParts];
+  QueryTile tile[S::kQStages][S::kConsumers];  // comes with q
+  ptx::Barrier q_full[S::kQStages][S::kConsumers], q_empty[S::kQStages][S::kConsumers];
+  ptx::Barrier k_full[S::kStages], k_empty[S::kStages], v_full[S::kStages], v_empty[S::kStages];
+};
+
+// Before anything else, by all threads.
+template <class T, class S>
+__device__ __forceinline__ void prepare(ForwardShared<T, S>& shared, const CUtensorMap& q_map, const CUtensorMap& k_map,
+                                        const CUtensorMap& v_map) {
+  if (threadIdx.x == 0) {
+    ptx::tensor_map_prefetch(q_map);
+    ptx::tensor_map_prefetch(k_map);
+    ptx::tensor_map_prefetch(v_map);
+    for (int consumer = 0; consumer < S::kConsumers; ++consumer) {
+      for (int stage = 0; stage < S::kQStages; ++stage) {
+        ptx::barrier_init(shared.q_full[stage][consumer], S::kParts);
+        ptx::barrier_init(shared.q_empty[stage][consumer], kWarpgroup / 32);
+      }
+    }
+    for (int stage = 0; stage < S::kStages; ++stage) {
+      ptx::barrier_init(shared.k_full[stage], S::kParts);
+      ptx::barrier_init(shared.v_full[stage], S::kParts);
+      ptx::barrier_init(shared.k_empty[stage], S::kConsumers * kWarpgroup / 32);
+      ptx::barrier_init(shared.v_empty[stage], S::kConsumers * kWarpgroup / 32);
+    }
+    ptx::barrier_init_fence();
+  }
+  __syncthreads();
+}
+
+// Issues the copies of all tiles, by one thread, in the order of their use.
+template <class T, class S>
+__device__ __forceinline__ void produce(ForwardShared<T, S>& shared, const CUtensorMap& q_map, const CUtensorMap& k_map,
+                                        const CUtensorMap& v_map, const ForwardProblem& problem) {
+  StageRing<S::kQStages> q_at;
+  StageRing<S::kStages> k_at, v_at;
+  QuerySchedule<S::kRows, S::kKeys> schedule;
+  QueryTile tile{};
+  int kv_head = 0;
+  const auto load = [&](auto& parts, const CUtensorMap& map, ptx::Barrier& full, int token, int head) {
+    for (int part = 0; part < S::kParts; ++part)
+      load_tokens(parts[part], map, full, token, head, tile.batch + part * problem.batches);
+  };
+  const auto load_keys = [&](int token) {
+    ptx::barrier_wait(shared.k_empty[k_at.stage], k_at.parity ^ 1);
+    load(shared.k[k_at.stage], k_map, shared.k_full[k_at.stage], token, kv_head);
+    k_at.advance();
+  };
+  const auto load_values = [&](int token) {
+    ptx::barrier_wait(shared.v_empty[v_at.stage], v_at.parity ^ 1);
+    load(shared.v[v_at.stage], v_map, shared.v_full[v_at.stage], token, kv_head);
+    v_at.advance();
+  };
+  do {
+    tile = schedule.next(problem);  // a block of the grid has at least one
+    kv_head = tile.head / problem.queries_per_key;
+    const int first = tile.first_block * S::kKeys, last = (tile.end_block - 1) * S::kKeys;
+    load_keys(first);
+    for (int consumer = 0; consumer < S::kConsumers; ++consumer) {
+      ptx::barrier_wait(shared.q_empty[q_at.stage][consumer], q_at.parity ^ 1);
+      shared.tile[q_at.stage][consumer] = tile;
+      load(shared.q[q_at.stage][consumer], q_map, shared.q_full[q_at.stage][consumer],
+           tile.row + consumer * kWarpgroupRows, tile.head);
+    }
+    q_at.advance();
+    for (int token = first; token < last; token += S::kKeys) {
+      load_keys(token + S::kKeys);
+      load_values(token);
+    }
+    load_values(last);
+  } while (!tile.is_last);
+}
 
 // What a lane's two rows, eight apart, and what all 16 rows of its warp may see.
 struct VisibleKeys {
@@ -168,21 +256,32 @@ __device__ __forceinline__ uint4 gather_chunk(uint32_t x0, uint32_t x1, uint32_t
   return {x0, x1, x2, x3};
 }
 
+// The reciprocal of a row's sum of exponentials, 0 for a row that sees no key; also stores the row's lse.
+__device__ __forceinline__ float finish_row(const ForwardProblem& problem, const QueryTile& tile, int row, int half,
+                                            const Softmax& softmax) {
+  const float sum = row_sum(softmax.sum[half]);
+  if (problem.lse != nullptr && row < problem.q_length && threadIdx.x % 4 == 0) {
+    problem.lse[(int64_t{tile.batch} * problem.heads + tile.head) * problem.q_length + row] =
+        sum == 0 ? -INFINITY : softmax.reference[half] * problem.scale + logf(sum);
+  }
+  return sum == 0 ? 0.f : 1 / sum;
+}
+
+template <class T>
+__device__ __forceinline__ T* row_of_out(const ForwardProblem& problem, const QueryTile& tile, int row) {
+  return static_cast<T*>(problem.out) + tile.batch * problem.out_strides.batch + tile.head * problem.out_strides.head +
+         row * problem.out_strides.token;
+}
+
 template <class T, int kHeadSize>
 __device__ __forceinline__ void store(const ForwardProblem& problem, const QueryTile& tile, int row,
                                       const float (&out)[kHeadSize / 2], const Softmax& softmax) {
   const int lane = threadIdx.x % 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half, row += 8) {
-    const float sum = row_sum(softmax.sum[half]);
-    const float inverse = sum == 0 ? 0.f : 1 / sum;
+    const float inverse = finish_row(problem, tile, row, half, softmax);
     const bool inside = row < problem.q_length;
-    if (problem.lse != nullptr && inside && lane == 0) {
-      problem.lse[(int64_t{tile.batch} * problem.heads + tile.head) * problem.q_length + row] =
-          sum == 0 ? -INFINITY : softmax.reference[half] * problem.scale + logf(sum);
-    }
-    T* to = static_cast<T*>(problem.out) + tile.batch * problem.out_strides.batch +
-            tile.head * problem.out_strides.head + row * problem.out_strides.token;
+    T* to = row_of_out<T>(problem, tile, row);
 #pragma unroll
     for (int column = 0; column < kHeadSize; column += 32) {
       uint32_t x[4];
@@ -196,6 +295,39 @@ __device__ __forceinline__ void store(const ForwardProblem& problem, const Query
       if (inside && at < problem.head_size) *reinterpret_cast<uint4*>(to + at) = chunk;
     }
   }
+}
+
+inline ForwardProblem forward_problem(const AttentionArgs& args, int rows, const Target& target) {
+  const int64_t all_heads = args.batch * args.heads, row_tiles = (args.q_length + rows - 1) / rows;
+  // As many heads as half the cache holds, but enough of them for four blocks each.
+  const int64_t head_bytes = std::max<int64_t>(2 * args.kv_length * args.head_size * size_of(args.dtype), 1);
+  const int64_t cached = target.cache_bytes / 2 / head_bytes * (args.heads / args.kv_heads);
+  const int64_t section = std::min(all_heads, std::max<int64_t>(cached, target.sm_count / 4));
+  return {static_cast<int>(args.q_length),
+          static_cast<int>(args.kv_length),
+          static_cast<int>(std::min(args.window, args.q_length + args.kv_length)),
+          args.is_causal,
+          static_cast<int>(args.heads),
+          static_cast<int>(args.heads / args.kv_heads),
+          static_cast<int>(all_heads),
+          static_cast<int>(section),
+          static_cast<int>(row_tiles),
+          static_cast<int>(all_heads * row_tiles),
+          static_cast<int>(args.batch),
+          static_cast<int>(args.head_size),
+          args.scale,
+          args.scale * kLog2E,
+          args.out,
+          args.out_strides,
+          args.lse};
+}
+
+// Tiles of keys or values. Without any, none is read, but a map needs an address and a size.
+inline CUtensorMap key_map(const AttentionArgs& args, const void* data, const AttentionStrides& strides, int64_t batch,
+                           int rows) {
+  const bool empty = args.kv_length == 0;
+  return attention_map(empty ? args.q : data, strides, batch, args.kv_heads, empty ? 1 : args.kv_length, args.head_size,
+                       args.dtype, rows);
 }
 
 }  // namespace rooflab::kernels

@@ -60,6 +60,13 @@ bool suits_hopper(const AttentionArgs& args, const Target& target) {
          key_fits_map(args, args.k, args.k_strides) && key_fits_map(args, args.v, args.v_strides);
 }
 
+// What the rungs want that split floats into bfloat16 parts. Below as many queries and keys v1 is as fast.
+bool suits_split(const AttentionArgs& args) {
+  constexpr int64_t kSplitColumns = 128, kFewest = 64;
+  return args.dtype == DType::kFloat32 && args.scale > 0 && args.mask == nullptr && args.head_size > 0 &&
+         args.head_size <= kSplitColumns && args.q_length >= kFewest && args.kv_length >= kFewest && fits_int32(args);
+}
+
 Footprint backward_footprint(const AttentionBackwardArgs& args, bool has_dq_sum) {
   return {.launches = 3,
           .scratch_bytes = attention_backward_scratch_floats(args, has_dq_sum) * static_cast<int64_t>(sizeof(float))};
@@ -88,6 +95,14 @@ bool attention_cuda_v4_accepts(const AttentionArgs& args, const Target& target) 
 Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target&) {
   return {.launches = attention_splits(args) > 1 ? 2 : 1,
           .scratch_bytes = attention_partial_floats(args) * static_cast<int64_t>(sizeof(float))};
+}
+
+bool attention_cuda_v5_accepts(const AttentionArgs& args, const Target& target) {
+  return target.compute_capability == 90 && suits_split(args);
+}
+
+Footprint attention_cuda_v5_footprint(const AttentionArgs& args, const Target&) {
+  return {.launches = 2, .scratch_bytes = attention_split_elements(args) * 2};
 }
 
 bool attention_backward_cuda_v1_accepts(const AttentionBackwardArgs& args, const Target& target) {
@@ -130,6 +145,15 @@ bool attention_backward_cuda_v3_accepts(const AttentionBackwardArgs& args, const
 
 Footprint attention_backward_cuda_v3_footprint(const AttentionBackwardArgs& args, const Target&) {
   return backward_footprint(args, true);
+}
+
+bool attention_backward_cuda_v4_accepts(const AttentionBackwardArgs& args, const Target& target) {
+  return target.compute_capability >= 80 && suits_split(args.forward) &&
+         attention_backward_v4_bytes(args.forward.head_size <= 64 ? 64 : 128) <= target.shared_bytes_of_block;
+}
+
+Footprint attention_backward_cuda_v4_footprint(const AttentionBackwardArgs& args, const Target&) {
+  return {.launches = 4, .scratch_bytes = attention_backward_v4_scratch_bytes(args)};
 }
 
 }  // namespace rooflab::kernels

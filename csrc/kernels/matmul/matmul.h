@@ -16,6 +16,7 @@
 //   v3_register_tile  8 x 16 of C in a thread's registers; float32
 //   v4_tensor_core    mma.sync, tiles by cp.async, ldmatrix; 16 bits
 //   v5_hopper         wgmma, TMA, warps specialised, blocks in pairs; 16 bits
+//   v6_split_bf16     float32 as three bfloat16 parts, six products of parts on tensor cores; by name only
 //   library           cuBLASLt
 //
 // [measured matmul] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
@@ -99,10 +100,13 @@ void set_cpu_blas(void* sgemm, void* dgemm);
 [[gnu::weak]] void matmul_cuda_v3_register_tile(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_v4_tensor_core(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_v5_hopper(const MatmulArgs&, Queue&);
+[[gnu::weak]] void matmul_cuda_v6_split_bf16(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_library(const MatmulArgs&, Queue&);
 bool matmul_cuda_v3_accepts(const MatmulArgs&, const Target&);
 bool matmul_cuda_v4_accepts(const MatmulArgs&, const Target&);
 bool matmul_cuda_v5_accepts(const MatmulArgs&, const Target&);
+bool matmul_cuda_v6_accepts(const MatmulArgs&, const Target&);
 bool matmul_cuda_library_accepts(const MatmulArgs&, const Target&);
+Footprint matmul_cuda_v6_footprint(const MatmulArgs&, const Target&);
 
 }  // namespace rooflab::kernels

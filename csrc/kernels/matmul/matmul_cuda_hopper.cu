@@ -1,32 +1,20 @@
-// v5: Hopper. One warp of each block does nothing but order tiles of A and B from the copy engine (TMA), four stages
+// v5: Hopper. One warp of each block does nothing but issue copies of tiles of A and B (TMA), four stages
 // ahead; two warpgroups do nothing but multiply them (wgmma), 64 x 256 each of the block's 128 x 256 tile of C. Two
 // blocks, one above the other, form a cluster: each brings half of their common tile of B and sends it to both. Blocks
 // are persistent, so while C leaves through shared memory the next tiles are already arriving.
 // float16 and bfloat16 with float32 sums, rows or columns contiguous, rows 16-byte aligned.
 #include "core/target.h"
 #include "kernels/common/cuda_types.cuh"
-#include "kernels/common/ptx_wgmma.cuh"
-#include "kernels/common/stage_ring.cuh"
-#include "kernels/common/tensor_map.cuh"
-#include "kernels/matmul/matmul_cuda.cuh"
+#include "kernels/matmul/matmul_hopper.cuh"
 
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64, kStages = 4;
-constexpr int kCluster = 2;    // blocks that share a tile of B
-constexpr int kConsumers = 2;  // warpgroups that multiply
-constexpr int kWarpgroup = 128, kThreads = (1 + kConsumers) * kWarpgroup;
-constexpr int kConsumerM = kBlockM / kConsumers;
-[[maybe_unused]] constexpr int kGroup = 8;  // in pairs of tiles
-[[maybe_unused]] constexpr int kMmaK = 16;
-constexpr int kLine = 64;  // elements in a swizzled line of 128 bytes
-constexpr int kSliceN = kLine, kSlices = 2;
+using namespace hopper;
 
-// A tile of kRows along M or N by kBlockK, as lines of 128 bytes. K-major: a line is one row's 64 elements along K.
-// Otherwise a line is 64 rows at one k, and 64 lines make a panel. Either way 64 rows take 64 lines.
-template <class T, int kRows>
-using Tile = T[kRows][kLine];
+constexpr int kBlockM = 128, kBlockN = 256, kStages = 4;
+constexpr int kConsumerM = kBlockM / kConsumers;
+constexpr int kSliceN = kLine, kSlices = 2;
 
 template <class T>
 struct Shared {
@@ -36,56 +24,22 @@ struct Shared {
   ptx::Barrier full[kStages], empty[kStages];
 };
 
-struct Problem {
-  int m_pairs, n_tiles, k_tiles, batches;
-  bool a_batched, b_batched;  // false: one matrix for the whole batch
-};
-
-struct OutputTile {
-  int m, n, batch;
-};
-
-// Calls body for each tile of C that falls to this block.
-template <class Body>
-__device__ __forceinline__ void for_each_tile(const Problem& problem, Body body) {
-  const int per_matrix = problem.m_pairs * problem.n_tiles;
-  const int64_t pairs = int64_t{per_matrix} * problem.batches;
-  for (int64_t pair = blockIdx.x / kCluster; pair < pairs; pair += gridDim.x / kCluster) {
-    const TileIndex tile = grouped_tile<kGroup>(pair % per_matrix, problem.m_pairs, problem.n_tiles);
-    body(OutputTile{(tile.m * kCluster + static_cast<int>(ptx::cluster_rank())) * kBlockM, tile.n * kBlockN,
-                    static_cast<int>(pair / per_matrix)});
-  }
-}
-
-// Orders all tiles of A and B, by one thread.
+// Issues the copies of all tiles of A and B, by one thread.
 template <class T, bool kAKMajor, bool kBKMajor>
 __device__ __forceinline__ void produce(Shared<T>& shared, const CUtensorMap& a_map, const CUtensorMap& b_map,
                                         const Problem& problem) {
   constexpr int kShareOfB = kBlockN / kCluster;
   constexpr uint32_t kStageBytes = sizeof(Tile<T, kBlockM>) + sizeof(Tile<T, kBlockN>);
-  constexpr uint16_t kEveryBlock = (1 << kCluster) - 1;
   const int first_b = ptx::cluster_rank() * kShareOfB;
   StageRing<kStages> at;
-  for_each_tile(problem, [&](const OutputTile& tile) {
+  for_each_tile<kBlockM, kBlockN>(problem, [&](const OutputTile& tile) {
     const int a_batch = problem.a_batched ? tile.batch : 0, b_batch = problem.b_batched ? tile.batch : 0;
     for (int k = 0; k < problem.k_tiles * kBlockK; k += kBlockK, at.advance()) {
       ptx::Barrier& full = shared.full[at.stage];
       ptx::barrier_wait(shared.empty[at.stage], at.parity ^ 1);
       ptx::barrier_expect(full, kStageBytes);
-      auto* a = shared.a[at.stage];
-      auto* b = shared.b[at.stage] + first_b;
-      if constexpr (kAKMajor) {
-        ptx::tile_load(a, a_map, full, k, tile.m, a_batch);
-      } else {
-        for (int row = 0; row < kBlockM; row += kLine) ptx::tile_load(a + row, a_map, full, tile.m + row, k, a_batch);
-      }
-      if constexpr (kBKMajor) {
-        ptx::tile_load_multicast(b, b_map, full, k, tile.n + first_b, b_batch, kEveryBlock);
-      } else {
-        for (int row = 0; row < kShareOfB; row += kLine) {
-          ptx::tile_load_multicast(b + row, b_map, full, tile.n + first_b + row, k, b_batch, kEveryBlock);
-        }
-      }
+      load_a<kAKMajor, kBlockM>(shared.a[at.stage], a_map, full, tile.m, k, a_batch);
+      load_b<kBKMajor, kShareOfB>(shared.b[at.stage] + first_b, b_map, full, tile.n + first_b, k, b_batch);
     }
   });
 }
@@ -121,10 +75,7 @@ __device__ __forceinline__ void store(Shared<T>& shared, const float (&sum)[128]
 template <class T, bool kAKMajor, bool kBKMajor>
 __device__ __forceinline__ void consume(Shared<T>& shared, const CUtensorMap& c_map, int consumer,
                                         const Problem& problem) {
-  // From one step along K to the next: 16 elements of a line, or 16 lines. In units of 16 bytes.
-  constexpr int kAStep = (kAKMajor ? kMmaK : kMmaK * kLine) * sizeof(T) / 16;
-  constexpr int kBStep = (kBKMajor ? kMmaK : kMmaK * kLine) * sizeof(T) / 16;
-  constexpr uint32_t kPanelBytes = kLine * kBlockK * sizeof(T);
+  constexpr int kAStep = kStepUnits<T, kAKMajor>, kBStep = kStepUnits<T, kBKMajor>;
   const uint32_t thread = threadIdx.x % kWarpgroup;
   // A stage may be refilled when the consumers of all blocks to which it was sent are done.
   const auto release = [&](int stage) {
@@ -132,13 +83,13 @@ __device__ __forceinline__ void consume(Shared<T>& shared, const CUtensorMap& c_
   };
 
   StageRing<kStages> at;
-  for_each_tile(problem, [&](const OutputTile& tile) {
+  for_each_tile<kBlockM, kBlockN>(problem, [&](const OutputTile& tile) {
     float sum[128];
     int previous = 0;
     for (int k_tile = 0; k_tile < problem.k_tiles; ++k_tile, at.advance()) {
       ptx::barrier_wait(shared.full[at.stage], at.parity);
-      const uint64_t a = ptx::swizzled_tile(shared.a[at.stage] + consumer * kConsumerM, kPanelBytes);
-      const uint64_t b = ptx::swizzled_tile(shared.b[at.stage], kPanelBytes);
+      const uint64_t a = ptx::swizzled_tile(shared.a[at.stage] + consumer * kConsumerM, kPanelBytes<T>);
+      const uint64_t b = ptx::swizzled_tile(shared.b[at.stage], kPanelBytes<T>);
       ptx::wgmma_fence();
 #pragma unroll
       for (int step = 0; step < kBlockK / kMmaK; ++step) {
@@ -187,23 +138,6 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   ptx::cluster_sync();  // a block's shared memory must outlive what the other sends to it
 #endif
-}
-
-// Tiles of `lines` rows of 128 bytes; what lies outside the matrix reads as zero and is not written.
-CUtensorMap tensor_map(const MatmulOperand& operand, int64_t batches, DType dtype, int lines) {
-  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(operand.row_length), static_cast<cuuint64_t>(operand.rows),
-                              static_cast<cuuint64_t>(operand.batch_stride == 0 ? 1 : batches)};
-  const cuuint64_t row_bytes = static_cast<cuuint64_t>(operand.leading * size_of(dtype));
-  const cuuint64_t batch_bytes = static_cast<cuuint64_t>(operand.batch_stride * size_of(dtype));
-  const cuuint64_t strides[] = {row_bytes, operand.batch_stride == 0 ? row_bytes : batch_bytes};
-  const cuuint32_t box[] = {kLine, static_cast<cuuint32_t>(lines), 1}, ones[] = {1, 1, 1};
-  const auto type = dtype == DType::kFloat16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  CUtensorMap map;
-  const CUresult status = tensor_map_encoder()(&map, type, 3, const_cast<void*>(operand.data), sizes, strides, box,
-                                               ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (status != CUDA_SUCCESS) throw CudaError(message("[matmul] cuTensorMapEncodeTiled failed: ", int{status}));
-  return map;
 }
 
 template <class T, bool kAKMajor, bool kBKMajor>

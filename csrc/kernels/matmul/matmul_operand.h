@@ -46,4 +46,13 @@ inline MatmulOperand matmul_c(const MatmulArgs& args) {
   return {args.c, args.m, args.n, args.n, args.batch <= 1 ? 0 : args.m * args.n, false, true};
 }
 
+// Of the rung that splits floats into three bfloat16: the parts' rows are aligned to 16 bytes.
+inline int64_t matmul_split_leading(const MatmulOperand& operand) { return (operand.row_length + 7) / 8 * 8; }
+inline int64_t matmul_split_elements(const MatmulOperand& operand, int64_t batch) {
+  return 3 * matmul_split_leading(operand) * operand.rows * (operand.batch_stride == 0 ? 1 : batch);
+}
+inline int64_t matmul_split_elements(const MatmulArgs& args) {
+  return matmul_split_elements(matmul_a(args), args.batch) + matmul_split_elements(matmul_b(args), args.batch);
+}
+
 }  // namespace rooflab::kernels

@@ -36,6 +36,15 @@ bool matmul_cuda_v5_accepts(const MatmulArgs& args, const Target& target) {
          accepts(matmul_a(args)) && accepts(matmul_b(args)) && accepts(matmul_c(args));
 }
 
+bool matmul_cuda_v6_accepts(const MatmulArgs& args, const Target& target) {
+  return target.compute_capability == 90 && args.dtype == DType::kFloat32 && args.k > 0 && has_rows(args) &&
+         fits_int32(args);
+}
+
+Footprint matmul_cuda_v6_footprint(const MatmulArgs& args, const Target&) {
+  return {.launches = 3, .scratch_bytes = matmul_split_elements(args) * 2};
+}
+
 // What cuBLASLt starts only it can tell, on a GPU: one kernel without a workspace stands for it, which is what it takes
 // for most shapes. So the rung has no footprint of its own.
 bool matmul_cuda_library_accepts(const MatmulArgs& args, const Target& target) {
