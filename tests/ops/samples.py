@@ -57,3 +57,62 @@ def as_tuple(results):
 
 def accepts_nothing(error):
     return "does not accept these operands" in str(error)
+
+
+SENTINEL = 0x5A
+LARGEST_FENCED = 2**19  # bytes, of which the allocator's segments hold three
+
+
+class Fence:
+    """Memory that the next results of these sizes are put into, with sentinels around each.
+
+    Three blocks that touch are filled; the middle one is freed, where the allocator puts the next tensor of its size.
+    """
+
+    def __init__(self, sizes, device):
+        self.sizes, self.device, self.beside, self.middles = sizes, device, [], []
+        for size in sizes:
+            if 0 < size < LARGEST_FENCED:
+                below, middle, above = self._three_that_touch(size)
+                self.beside += below, above
+                self.middles.append(middle)
+        self.places = {x.data_ptr(): x.numel() for x in self.middles}
+
+    def _filled(self, count):
+        return rl.full((count,), SENTINEL * 0x01010101, dtype="int32", device=self.device)
+
+    def _three_that_touch(self, size):
+        step = 256 if size < 4096 else 4096  # what the allocator rounds to
+        size, held = -(-size // step) * step, {}
+        for _ in range(2000):
+            x = self._filled(size // 4)
+            held[x.data_ptr()] = x
+            for first in range(x.data_ptr() - 2 * size, x.data_ptr() + size, size):
+                if all(place in held for place in (first, first + size, first + 2 * size)):
+                    return [held[first + i * size] for i in range(3)]
+        raise AssertionError("no three blocks touch")
+
+    def open(self):
+        """Frees the places, filled anew."""
+        if not self.middles:
+            self.middles = [self._filled(n) for n in self.places.values()]
+        if {x.data_ptr() for x in self.middles} != set(self.places):  # others were freed last
+            self.__init__(self.sizes, self.device)
+        self.middles.clear()
+
+    def check(self, results, name, composed):
+        """That nothing was written beside the results, to which `results` has the last references; it ends up empty.
+
+        They must lie between the sentinels unless `composed`: ops on the way may take the places before them.
+        """
+        sizes = {x.data_ptr(): x.nbytes for x in results if 0 < x.nbytes < LARGEST_FENCED}
+        results.clear()
+        for x in self.beside:
+            assert (x.cpu().numpy().view(np.uint8) == SENTINEL).all(), f"{name} wrote beside its result"
+        if composed:
+            return
+        assert set(sizes) == set(self.places), f"{name}: the result does not lie between the sentinels"
+        again = [rl.empty(n, dtype="int32", device=self.device) for n in self.places.values()]
+        for x in again:  # in the same places: what lies between a result's end and the next sentinel
+            end = x.cpu().numpy().view(np.uint8)[sizes[x.data_ptr()] :]
+            assert (end == SENTINEL).all(), f"{name} wrote behind its result"

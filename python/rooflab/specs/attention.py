@@ -9,7 +9,7 @@ from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
 from .softmax import SMALLEST
 
-DTYPES = ("float32", "float16", "bfloat16")
+DTYPES = ("float64", "float32", "float16", "bfloat16")
 PEER_BACKENDS = ("FLASH_ATTENTION", "CUDNN_ATTENTION")
 
 # label, q's shape, k's and v's shape, keywords
@@ -128,21 +128,42 @@ def _cost(sample, dtype):
     )
 
 
-def weight_error(dtype, q, k, scale=None):
-    """The relative error of a weight: scores that are rounded to the dtype three times before exp, sums besides."""
-    q4, k4 = heads_first(np.nan_to_num(q)), heads_first(np.nan_to_num(k))
-    if q4.size == 0 or k4.size == 0:
-        return 0.0
-    largest = float(np.abs(scores(q4, k4, scale=scale)).max())
-    u, sums = unit_roundoff(dtype), accumulator_roundoff(dtype)
-    in_scores = 2 * largest * (3 * u + q4.shape[-1] * sums)
-    return float(np.expm1(min(in_scores, 50.0))) + 4 * u + (k4.shape[-2] + 8) * sums
+def score_error(dtype, q, k, scale=None):
+    """Of scores kept in the accumulation type: n roundings, summed, stay below 4 sqrt(n) of them if not by design."""
+    terms = scores(np.abs(q), np.abs(k), scale=scale).max(initial=0)
+    return 4 * (q.shape[-1] ** 0.5 + 1) * accumulator_roundoff(dtype) * float(terms)
+
+
+def finite_operands(q, k, v, mask=None):
+    """q, k and v as (B, H, L, D_h) with 0 for NaN, and the mask."""
+    return *(heads_first(np.nan_to_num(x)) for x in (q, k, v)), mask
 
 
 def _tolerance(dtype, sample):
-    q, k, v = sample.args[:3]
-    error = min(weight_error(dtype, q, k, sample.kwargs.get("scale")), 2.0)
-    return 2 * unit_roundoff(dtype), error * float(np.abs(v).max(initial=0)) + SMALLEST[dtype]
+    """Fused rungs round only the weights, before their product with v, and the result; bound for each element."""
+    q, k, v, mask = finite_operands(*sample.args)
+    if q.size == 0 or k.size == 0:
+        return 0.0, 0.0
+    p, _ = weights(scores(q, k, mask, **sample.kwargs))
+    size = p @ np.abs(np.repeat(v, q.shape[1] // k.shape[1], 1))
+    in_sums = 4 * (k.shape[2] ** 0.5 + 2) * accumulator_roundoff(dtype)
+    error = 2 * (score_error(dtype, q, k, sample.kwargs.get("scale")) + in_sums) + 2 * unit_roundoff(dtype)
+    return 0.0, (error * size + SMALLEST[dtype]).reshape(sample.args[0].shape)
+
+
+def _composed_tolerance(dtype, sample):
+    """Beside that, scores are rounded three times and weights once, each for itself: three deviations of the sum."""
+    q, k, v, mask = finite_operands(*sample.args)
+    if q.size == 0 or k.size == 0:
+        return 0.0, 0.0
+    s = scores(q, k, mask, **sample.kwargs)
+    p, _ = weights(s)
+    u, v = unit_roundoff(dtype), np.repeat(v, q.shape[1] // k.shape[1], 1)
+    visible_scores = np.where(np.isfinite(s), np.abs(s), 0)
+    out, in_scores = p @ v, (p * np.expm1(np.minimum(2 * u * visible_scores, 50))) ** 2
+    spread = in_scores @ v**2 - 2 * out * (in_scores @ v) + out**2 * in_scores.sum(-1, keepdims=True)
+    deviation = np.sqrt(np.maximum(spread, 0) + u**2 * (p**2 @ v**2))
+    return 0.0, _tolerance(dtype, sample)[1] + 3 * deviation.reshape(sample.args[0].shape)
 
 
 # What the tables of attention and its backward show on a GPU.
@@ -207,7 +228,9 @@ SPEC = OpSpec(
     reference=_reference,
     cost=_cost,
     tolerance=_tolerance,
+    composed_tolerance=_composed_tolerance,
     dtypes=DTYPES,
+    composed_dtypes=("float64",),
     differentiable=functools.partial(samples, finite_only=True),
     bench=_bench,
     tables={
