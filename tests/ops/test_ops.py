@@ -2,46 +2,16 @@
 
 import numpy as np
 import pytest
-from ops.samples import LAYOUTS, SPECS, Fence, accepts_nothing, as_tuple, cases, lay_out, nth_sample, prepared, rungs
+from ops.samples import LAYOUTS, SPECS, as_tuple, cases, check_rungs, lay_out, nth_sample, prepared
 
 import rooflab as rl
-from rooflab.specs import itemsize
-from rooflab.testing import assert_close, to_float64
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("name", "dtype", "index"), list(cases()))
 def test_matches_reference(name, dtype, index, layout, device):
     spec, sample = SPECS[name], nth_sample(SPECS[name], index)
-    tensors = [lay_out(a, dtype, device, layout) if isinstance(a, np.ndarray) else a for a in sample.args]
-    exact = [to_float64(t) if isinstance(t, rl.Tensor) else t for t in tensors]
-    with np.errstate(all="ignore"):
-        expected = as_tuple(spec.reference(*exact, **sample.kwargs))
-    sizes = [np.size(right) * itemsize(spec.result_dtype(dtype)) for right in expected]
-    operands = prepared(spec, tensors, sample)
-    ran, fence = [], Fence(sizes, device)
-    for variant in [*rungs(spec, device), ""]:
-        options = {"variant": variant} if variant else {}
-        label = f"{name} {variant or 'default'}"
-        fence.open()
-        try:
-            results = list(as_tuple(spec.fn(*operands, **sample.kwargs, **options)))
-        except ValueError as error:
-            if not variant or not accepts_nothing(error):
-                raise
-            continue
-        ran.append(variant)
-        # The default is the first rung that takes the operands.
-        for i, (right, (rtol, atol)) in enumerate(
-            zip(expected, spec.allowed(dtype, sample, variant or ran[0]), strict=True)
-        ):
-            assert results[i].dtype == spec.result_dtype(dtype), variant
-            assert results[i].device.startswith(device)
-            assert_close(results[i], right, rtol=rtol, atol=atol, name=f"{label} result {i}")
-        fence.check(results, label, "v0_composed" in (variant, ran[0]) or layout != "contiguous")
-    for tensor, before in zip(tensors, exact, strict=True):
-        if isinstance(tensor, rl.Tensor):
-            assert_close(tensor, before, rtol=0, atol=0, name=f"{name} wrote into its input:")
+    check_rungs(spec, dtype, sample, device, layout)
 
 
 @pytest.mark.parametrize(("name", "dtype", "index"), list(cases()))

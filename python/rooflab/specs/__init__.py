@@ -88,6 +88,9 @@ class OpSpec:
         What the op accepts.
     result_dtype : callable
         The dtype of the result for a dtype of operands.
+    tails : callable, optional
+        `tails(rng)` yields samples one below, at and one above the sizes at which rungs cut their work (`_tiles`), so
+        that no rung leaves a rest out; larger than `samples`, and tried in fewer layouts.
     differentiable : callable, optional
         `differentiable(rng)` yields finite samples, away from kinks, at which gradients with respect to the floating
         arrays are checked; None when the op has none.
@@ -108,6 +111,7 @@ class OpSpec:
     tolerance: Callable[[str, Sample], tuple[float, Any]]
     dtypes: tuple[str, ...] = FLOATING
     result_dtype: Callable[[str], str] = lambda dtype: dtype
+    tails: Callable[[np.random.Generator], Iterable[Sample]] | None = None
     differentiable: Callable[[np.random.Generator], Iterable[Sample]] | None = None
     composed_tolerance: Callable[[str, Sample], tuple[float, Any]] | None = None
     composed_dtypes: tuple[str, ...] = ()
@@ -161,6 +165,8 @@ def all_specs() -> dict[str, OpSpec]:
     """
     found: dict[str, OpSpec] = {}
     for module_info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
+        if module_info.name.startswith("_"):
+            continue
         module = importlib.import_module(f"{__name__}.{module_info.name}")
         for spec in getattr(module, "SPECS", None) or [module.SPEC]:
             if spec.name in found:

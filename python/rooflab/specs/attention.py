@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from ._tiles import ATTENTION, ATTENTION_BACKWARD, ATTENTION_SPLIT, ATTENTION_TILE, around, tile
 from .softmax import SMALLEST
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -67,6 +68,22 @@ def samples(rng, finite_only=False):
     q = q.copy()
     q[0, 1, 5, 7] = np.nan
     yield Sample("nan-query", (q, k, v), {"is_causal": True})
+
+
+def tails(rng):
+    """Lengths around the blocks of queries and keys, head sizes around a vector, and keys shared by threads."""
+    queries, keys = tile(ATTENTION_TILE, "kQueries"), tile(ATTENTION_TILE, "kKeys")
+    lengths = around(queries, keys, tile(ATTENTION, "kQueries"), tile(ATTENTION_BACKWARD, "kKeys"))
+    shapes = [((1, 2, n, 16), (1, 1, n, 16), {"is_causal": i % 2 == 1}) for i, n in enumerate(lengths)]
+    shapes += [((1, 1, 20, d), (1, 1, 21, d), {}) for d in around(16, 32, 64)]
+    shapes += [((1, 1, 9, 300), (1, 1, 40, 300), {})]  # wider than any tile
+    rows, split = tile(ATTENTION_SPLIT, "kAttentionSplitRows"), tile(ATTENTION_SPLIT, "kAttentionSplitKeys")
+    shapes += [((1, rows, 1, 24), (1, 1, n, 24), {"is_causal": True}) for n in around(split, 16 * split)]
+    shapes += [((1, rows + 1, 1, 24), (1, 1, 16 * split + 1, 24), {})]
+    shapes += [((1, 2, 150, 16), (1, 2, 300, 16), {"is_causal": True, "window": n}) for n in around(keys, 149)]
+    for q_shape, kv_shape, keywords in shapes:
+        label = f"{'x'.join(map(str, q_shape))}_{kv_shape[2]}" + "".join(f" {k} {v}" for k, v in keywords.items())
+        yield Sample(label, operands(rng, q_shape, kv_shape), keywords)
 
 
 def heads_first(x):
@@ -231,6 +248,7 @@ SPEC = OpSpec(
     composed_tolerance=_composed_tolerance,
     dtypes=DTYPES,
     composed_dtypes=("float64",),
+    tails=tails,
     differentiable=functools.partial(samples, finite_only=True),
     bench=_bench,
     tables={

@@ -18,6 +18,7 @@ from .attention import (
     samples,
     score_error,
     scores,
+    tails,
     visible_pairs,
     weights,
 )
@@ -30,6 +31,11 @@ def _samples(rng):
         if q.shape[-2] == 0 and q.size < k.size:
             continue  # dk and dv are filled with zeros then, in two launches
         yield Sample(sample.label, (rng.standard_normal(q.shape), q, k, v, *mask), sample.kwargs)
+
+
+def _tails(rng):
+    for sample in tails(rng):
+        yield Sample(sample.label, (rng.standard_normal(sample.args[0].shape), *sample.args), sample.kwargs)
 
 
 def _prepare(dout, q, k, v, *mask, **keywords):
@@ -137,6 +143,7 @@ SPEC = OpSpec(
     composed_tolerance=functools.partial(_tolerance, roundings=2),
     dtypes=DTYPES,
     composed_dtypes=("float64",),
+    tails=_tails,
     bench=_bench,
     tables={
         "cpu": ("H4 D128 L512 causal float32", "H4 D128 L2048 causal float32"),

@@ -1,10 +1,12 @@
 """layer_norm over the last dimension."""
 
+import functools
+
 import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, finite, unit_roundoff
-from .softmax import CHAIN, ROW_TABLES, SMALLEST, row_bench, row_cost, row_samples, with_outliers
+from .softmax import CHAIN, ROW_TABLES, SMALLEST, row_bench, row_cost, row_samples, row_tails, with_outliers
 
 
 def _samples(rng):
@@ -47,6 +49,7 @@ SPEC = OpSpec(
     reference=_reference,
     cost=row_cost(5),
     tolerance=_tolerance,
+    tails=functools.partial(row_tails, parameters=2),
     differentiable=finite(_samples),
     bench=row_bench(parameters=2),
     tables=ROW_TABLES,
