@@ -68,12 +68,8 @@ def faults(path: Path = LIST) -> list[Fault]:
 
 def copy_tree(to: Path) -> None:
     """All files that git knows or would add, and the built extension."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    ).stdout.decode()
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout.decode()
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
@@ -95,12 +91,10 @@ def notices(fault: Fault, tree: Path) -> str:
         return ""
     if done.returncode == 1 or done.returncode < 0:  # a crash is noticed too
         return ""
-    if (
-        done.returncode in (2, 4)
-        and "Error" in done.stdout + done.stderr
-        and "file or directory not found" not in done.stderr
-    ):
-        return ""  # the fault breaks the import
+    if done.returncode == 4 and "ImportError while loading conftest" in done.stdout + done.stderr:
+        return ""  # the package cannot be imported
+    if done.returncode == 2 and "Interrupted: 1 error during collection" in done.stdout:
+        return ""
     return "survived" if done.returncode == 0 else f"no answer, pytest's exit code is {done.returncode}"
 
 

@@ -61,14 +61,11 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     if dtype not in spec.dtypes:
         raise ValueError(f"[cost] dtype: {op} takes {', '.join(spec.dtypes)}; got {dtype!r}")
     made: dict[object, Tensor] = {}  # one for each tensor; equal shapes are tensors of their own
-    tensors = [
-        made.setdefault(
-            ("tensor", id(operand)) if isinstance(operand, Tensor) else place, _stand_in(spec, place, operand, dtype)
-        )
-        if isinstance(operand, (tuple, Tensor))
-        else operand
-        for place, operand in enumerate(operands)
-    ]
+    tensors = list(operands)
+    for place, operand in enumerate(operands):
+        if isinstance(operand, (tuple, Tensor)):
+            key = ("tensor", id(operand)) if isinstance(operand, Tensor) else place
+            tensors[place] = made.setdefault(key, _stand_in(spec, place, operand, dtype))
     with no_grad():
         if spec.prepare:
             tensors = spec.prepare(*tensors, **kwargs)
