@@ -7,6 +7,16 @@ import rooflab as rl
 DEVICES = [pytest.param("cpu", id="cpu"), pytest.param("cuda", id="cuda", marks=pytest.mark.gpu)]
 
 
+def pytest_addoption(parser):
+    parser.addoption("--cpu-isa", help="the instruction set of CPU kernels: baseline, avx2 or avx512")
+    parser.addoption("--rewrite-golden", action="store_true", help="take what is found as what tests/golden shall say")
+
+
+def pytest_configure(config):
+    if isa := config.getoption("--cpu-isa"):
+        rl.set_cpu_isa(isa)
+
+
 def pytest_collection_modifyitems(items):
     if rl.cuda.is_available():
         return

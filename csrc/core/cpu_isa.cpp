@@ -4,6 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+
+#include "core/error.h"
+
 namespace rooflab {
 namespace {
 
@@ -26,6 +30,11 @@ bool detect_amx() {
   return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
 }
 
+std::atomic<CpuIsa>& chosen_isa() {
+  static std::atomic<CpuIsa> isa = detect_isa();
+  return isa;
+}
+
 }  // namespace
 
 const char* name(CpuIsa isa) {
@@ -37,18 +46,22 @@ const char* name(CpuIsa isa) {
   return "unknown";
 }
 
-CpuIsa cpu_isa() {
-  static const CpuIsa isa = detect_isa();
-  return isa;
+CpuIsa cpu_isa() { return chosen_isa().load(std::memory_order_relaxed); }
+
+void set_cpu_isa(std::string_view isa) {
+  static const CpuIsa best = detect_isa();
+  for (const CpuIsa known : {CpuIsa::kBaseline, CpuIsa::kAvx2, CpuIsa::kAvx512})
+    if (known <= best && isa == name(known)) return chosen_isa().store(known);
+  RL_CHECK(false, "set_cpu_isa", "isa: expected baseline, or up to this CPU's ", name(best), ", got \"", isa, "\"");
 }
 
 bool cpu_has_avx512_bf16() {
-  static const bool has = cpu_isa() == CpuIsa::kAvx512 && __builtin_cpu_supports("avx512bf16");
+  static const bool has = detect_isa() == CpuIsa::kAvx512 && __builtin_cpu_supports("avx512bf16");
   return has;
 }
 
 bool cpu_has_amx_bf16() {
-  static const bool has = cpu_isa() == CpuIsa::kAvx512 && detect_amx();
+  static const bool has = detect_isa() == CpuIsa::kAvx512 && detect_amx();
   return has;
 }
 

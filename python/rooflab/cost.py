@@ -1,7 +1,8 @@
-"""What an op has to do, by formula: MACs, FLOPs (2 a MAC) and compulsory bytes.
+"""What an op has to do: MACs, FLOPs (2 a MAC) and compulsory bytes, without doing it.
 
-`rl.cost.matmul((M, K), (K, N))` and so on for every op of `rooflab.specs`; shapes stand where tensors would. The
-counters of a real call show the same numbers exactly (a test compares them), so these are what a kernel is held to.
+`rl.cost.matmul((M, K), (K, N))` and so on for every op of `rooflab.specs`; a shape stands for a tensor of that shape.
+The op is called on tensors without memory and its counters are read, so costs and counters cannot disagree, and what
+the op refuses has no cost. Tests compare both with the formulas of `rooflab.specs`.
 
 Conventions: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none), fused gelu 8,
 softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction 1 per input element.
@@ -14,8 +15,9 @@ import functools
 
 import numpy as np
 
-from . import specs
-from ._core import Cost
+from . import _core, specs
+from ._core import Cost, Tensor
+from .autograd import no_grad
 
 __all__ = ["Cost", "of"]
 
@@ -27,10 +29,12 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     ----------
     op : str
         A name of `rooflab.specs.all_specs()`.
-    *operands : tuple of int, or anything else
-        A shape stands for a tensor of that shape; other values are passed as they are.
+    *operands : tuple of int, Tensor, or anything else
+        A tuple stands for a tensor of that shape: of `dtype`, but for the condition of `where`, which is bool. A tensor
+        keeps its own dtype and is not touched; use one without memory (`rl.empty(40, 70, dtype="bool",
+        device="meta")`) for a mask. One tensor given twice is read once. Other values are passed as they are.
     dtype : str
-        Element type of the operands, which decides the bytes.
+        Element type of the shapes, which decides the bytes.
 
     Returns
     -------
@@ -40,7 +44,7 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     Raises
     ------
     ValueError
-        For an op or a dtype that it does not have.
+        For an op or a dtype that it does not have, and for operands that the op itself refuses.
 
     Examples
     --------
@@ -53,12 +57,35 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     known = specs.all_specs()
     if op not in known:
         raise ValueError(f"[cost] op: expected one of {', '.join(sorted(known))}; got {op!r}")
-    dtype = str(dtype)
-    if dtype not in known[op].dtypes:
-        raise ValueError(f"[cost] dtype: {op} takes {', '.join(known[op].dtypes)}; got {dtype!r}")
-    # Arrays of stride 0: a shape of any size without memory behind it.
-    stand_ins = tuple(np.broadcast_to(0.0, x) if isinstance(x, tuple) else x for x in operands)
-    return known[op].cost(specs.Sample("", stand_ins, kwargs), dtype)
+    spec, dtype = known[op], str(dtype)
+    if dtype not in spec.dtypes:
+        raise ValueError(f"[cost] dtype: {op} takes {', '.join(spec.dtypes)}; got {dtype!r}")
+    made: dict[object, Tensor] = {}  # one for each tensor; equal shapes are tensors of their own
+    tensors = list(operands)
+    for place, operand in enumerate(operands):
+        if isinstance(operand, (tuple, Tensor)):
+            key = ("tensor", id(operand)) if isinstance(operand, Tensor) else place
+            tensors[place] = made.setdefault(key, _stand_in(spec, place, operand, dtype))
+    with no_grad():
+        if spec.prepare:
+            tensors = spec.prepare(*tensors, **kwargs)
+        with _core.count() as counted:
+            spec.fn(*tensors, **kwargs)
+    return Cost(
+        macs=counted.macs, flops=counted.flops, bytes_read=counted.bytes_read, bytes_written=counted.bytes_written
+    )
+
+
+def _stand_in(spec: specs.OpSpec, place: int, operand: tuple[int, ...] | Tensor, dtype: str) -> Tensor:
+    """A tensor without memory; a dimension of stride 0 is one element there too."""
+    if isinstance(operand, Tensor):
+        if operand.device.startswith("meta"):
+            return operand
+        held = [1 if stride == 0 else size for size, stride in zip(operand.shape, operand.strides, strict=True)]
+        return _core.empty(*held, dtype=operand.dtype, device="meta").expand(*operand.shape)
+    example = next(iter(spec.samples(np.random.default_rng(0)))).args
+    is_bool = place < len(example) and isinstance(example[place], np.ndarray) and example[place].dtype == bool
+    return _core.empty(*operand, dtype="bool" if is_bool else dtype, device="meta")
 
 
 def __getattr__(name: str):

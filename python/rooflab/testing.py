@@ -15,7 +15,7 @@ def to_float64(x) -> np.ndarray:
     return array.astype(np.float64)
 
 
-def assert_close(actual, expected, *, rtol: float = 1e-5, atol: float = 1e-6, name: str = "result") -> None:
+def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name: str = "result") -> None:
     """Assert `|actual - expected| <= atol + rtol |expected|`, element by element.
 
     NaN matches NaN only, infinities match themselves only. Shapes must be equal: nothing broadcasts.
@@ -24,23 +24,30 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: float = 1e-6, na
     ----------
     actual, expected : Tensor, array or number
         Compared in float64.
-    rtol, atol : float
-        Both required to be finite and not negative.
+    rtol : float
+        Finite and not negative, as `atol`.
+    atol : float or array
+        An array of the shape of `expected` allows each element its own error.
     name : str
         How the message calls `actual`.
 
     Raises
     ------
     AssertionError
-        One sentence: shapes; or where NaN or infinities differ; or the worst element with its index.
+        One sentence: shapes; or where NaN or infinities differ; or the worst element with its index, which is the
+        one furthest beyond what is allowed.
+    ValueError
+        For a tolerance that is negative, infinite, NaN or of another shape.
 
     Examples
     --------
     >>> assert_close([1.0, 2.0], [1.0, 2.0 + 1e-9])
     """
-    if not (0 <= rtol < np.inf and 0 <= atol < np.inf):
+    x, y, atol = to_float64(actual), to_float64(expected), np.asarray(atol, dtype=np.float64)
+    if not (0 <= rtol < np.inf and ((atol >= 0) & (atol < np.inf)).all()):
         raise ValueError(f"[assert_close] rtol and atol: expected finite and >= 0, got {rtol} and {atol}")
-    x, y = to_float64(actual), to_float64(expected)
+    if atol.shape not in ((), y.shape):
+        raise ValueError(f"[assert_close] atol: expected a number or shape {y.shape}, got shape {atol.shape}")
     if x.shape != y.shape:
         raise AssertionError(f"{name}: expected shape {y.shape}, got {x.shape}")
     if x.size == 0:

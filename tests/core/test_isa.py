@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import rooflab as rl
+from rooflab.testing import assert_close
 
 BUILD = Path(__file__).resolve().parents[2] / "build"
 
@@ -30,3 +31,22 @@ def test_the_instruction_set_in_use_is_known():
     assert rl.num_threads() >= 1
     with pytest.raises(ValueError, match="threads"):
         rl.set_num_threads(0)
+
+
+def test_a_lower_instruction_set_can_be_set():
+    best, x = rl.cpu_isa(), rl.randn(1003)
+    order = ["baseline", "avx2", "avx512"]
+    try:
+        for isa in order[: order.index(best) + 1]:
+            rl.set_cpu_isa(isa)
+            assert rl.cpu_isa() == isa
+            assert_close(rl.gelu(x), rl.gelu(x, variant="v0_reference"))
+        rl.set_cpu_isa("baseline")
+        with pytest.raises(ValueError, match="does not accept these operands"):
+            a = rl.ones(2, 2, dtype="bfloat16")
+            rl.matmul(a, a, variant="v4_bf16_dot")
+        for isa in ["sse2", "", *order[order.index(best) + 1 :]]:
+            with pytest.raises(ValueError, match=rf"\[set_cpu_isa\] isa: .*{best}.*got \"{isa}\""):
+                rl.set_cpu_isa(isa)
+    finally:
+        rl.set_cpu_isa(best)

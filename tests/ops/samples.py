@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import rooflab as rl
-from rooflab.specs import all_specs
+from rooflab.specs import all_specs, itemsize
+from rooflab.testing import assert_close, to_float64
 
 SPECS = all_specs()
 LAYOUTS = ("contiguous", "transposed", "strided")
@@ -57,3 +58,96 @@ def as_tuple(results):
 
 def accepts_nothing(error):
     return "does not accept these operands" in str(error)
+
+
+SENTINEL = 0x5A
+LARGEST_FENCED = 2**19  # bytes, of which the allocator's segments hold three
+
+
+class Fence:
+    """Memory that the next results of these sizes are put into, with sentinels around each.
+
+    Three blocks that touch are filled; the middle one is freed, where the allocator puts the next tensor of its size.
+    """
+
+    def __init__(self, sizes, device):
+        self.sizes, self.device, self.beside, self.middles = sizes, device, [], []
+        for size in sizes:
+            if 0 < size < LARGEST_FENCED:
+                below, middle, above = self._three_that_touch(size)
+                self.beside += below, above
+                self.middles.append(middle)
+        self.places = {x.data_ptr(): x.numel() for x in self.middles}
+
+    def _filled(self, count):
+        return rl.full((count,), SENTINEL * 0x01010101, dtype="int32", device=self.device)
+
+    def _three_that_touch(self, size):
+        step = 256 if size < 4096 else 4096  # what the allocator rounds to; it keeps sizes below 4096 apart
+        rounded, held = -(-size // step) * step, {}
+        count = (rounded if size >= 4096 else min(rounded, 4092)) // 4
+        for _ in range(2000):
+            x = self._filled(count)
+            held[x.data_ptr()] = x
+            for first in range(x.data_ptr() - 2 * rounded, x.data_ptr() + rounded, rounded):
+                if all(first + i * rounded in held for i in range(3)):
+                    return [held[first + i * rounded] for i in range(3)]
+        raise AssertionError("no three blocks touch")
+
+    def open(self):
+        """Frees the places, filled anew."""
+        if not self.middles:
+            self.middles = [self._filled(n) for n in self.places.values()]
+        if {x.data_ptr() for x in self.middles} != set(self.places):  # others were freed last
+            self.__init__(self.sizes, self.device)
+        self.middles.clear()
+
+    def check(self, results, name, composed):
+        """That nothing was written beside the results, to which `results` has the last references; it ends up empty.
+
+        They must lie between the sentinels unless `composed`: ops on the way may take the places before them.
+        """
+        sizes = {x.data_ptr(): x.nbytes for x in results if 0 < x.nbytes < LARGEST_FENCED}
+        results.clear()
+        for x in self.beside:
+            assert (x.cpu().numpy().view(np.uint8) == SENTINEL).all(), f"{name} wrote beside its result"
+        if composed:
+            return
+        assert set(sizes) == set(self.places), f"{name}: the result does not lie between the sentinels"
+        again = [rl.empty(n, dtype="int32", device=self.device) for n in self.places.values()]
+        for x in again:  # in the same places: what lies between a result's end and the next sentinel
+            end = x.cpu().numpy().view(np.uint8)[sizes[x.data_ptr()] :]
+            assert (end == SENTINEL).all(), f"{name} wrote behind its result"
+
+
+def check_rungs(spec, dtype, sample, device, layout):
+    """Every rung that takes the sample, and the default one, against the reference."""
+    tensors = [lay_out(a, dtype, device, layout) if isinstance(a, np.ndarray) else a for a in sample.args]
+    exact = [to_float64(t) if isinstance(t, rl.Tensor) else t for t in tensors]
+    with np.errstate(all="ignore"):
+        expected = as_tuple(spec.reference(*exact, **sample.kwargs))
+    sizes = [np.size(right) * itemsize(spec.result_dtype(dtype)) for right in expected]
+    operands = prepared(spec, tensors, sample)
+    ran, fence = [], Fence(sizes, device)
+    for variant in [*rungs(spec, device), ""]:
+        options = {"variant": variant} if variant else {}
+        label = f"{spec.name} {variant or 'default'}"
+        fence.open()
+        try:
+            results = list(as_tuple(spec.fn(*operands, **sample.kwargs, **options)))
+        except ValueError as error:
+            if not variant or not accepts_nothing(error):
+                raise
+            continue
+        ran.append(variant)
+        # The default is the first rung that takes the operands.
+        for i, (right, (rtol, atol)) in enumerate(
+            zip(expected, spec.allowed(dtype, sample, variant or ran[0]), strict=True)
+        ):
+            assert results[i].dtype == spec.result_dtype(dtype), variant
+            assert results[i].device.startswith(device)
+            assert_close(results[i], right, rtol=rtol, atol=atol, name=f"{label} result {i}")
+        fence.check(results, label, "v0_composed" in (variant, ran[0]) or layout != "contiguous")
+    for tensor, before in zip(tensors, exact, strict=True):
+        if isinstance(tensor, rl.Tensor):
+            assert_close(tensor, before, rtol=0, atol=0, name=f"{spec.name} wrote into its input:")

@@ -11,6 +11,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -77,11 +78,19 @@ class OpSpec:
     cost : callable
         `cost(sample, dtype)` is the `Cost` that the counters must show, exactly.
     tolerance : callable
-        `tolerance(dtype, sample)` is `(rtol, atol)`, derived from roundoff and the length of sums.
+        `tolerance(dtype, sample)` is `(rtol, atol)`, derived from roundoff and the length of sums. `atol` is a number,
+        an array of the result's shape, or a tuple of these where `fn` returns several tensors.
+    composed_tolerance : callable, optional
+        The same for `v0_composed`, which rounds what passes from op to op.
+    composed_dtypes : tuple of str
+        What `v0_composed` alone takes; the counters then show the ops that it is made of, and not `cost`.
     dtypes : tuple of str
         What the op accepts.
     result_dtype : callable
         The dtype of the result for a dtype of operands.
+    tails : callable, optional
+        `tails(rng)` yields samples one below, at and one above the sizes at which rungs cut their work (`_tiles`), so
+        that no rung leaves a rest out; larger than `samples`, and tried in fewer layouts.
     differentiable : callable, optional
         `differentiable(rng)` yields finite samples, away from kinks, at which gradients with respect to the floating
         arrays are checked; None when the op has none.
@@ -99,14 +108,30 @@ class OpSpec:
     samples: Callable[[np.random.Generator], Iterable[Sample]]
     reference: Callable[..., np.ndarray]
     cost: Callable[[Sample, str], Cost]
-    tolerance: Callable[[str, Sample], tuple[float, float]]
+    tolerance: Callable[[str, Sample], tuple[float, Any]]
     dtypes: tuple[str, ...] = FLOATING
     result_dtype: Callable[[str], str] = lambda dtype: dtype
+    tails: Callable[[np.random.Generator], Iterable[Sample]] | None = None
     differentiable: Callable[[np.random.Generator], Iterable[Sample]] | None = None
+    composed_tolerance: Callable[[str, Sample], tuple[float, Any]] | None = None
+    composed_dtypes: tuple[str, ...] = ()
     prepare: Callable[..., tuple] | None = None
     bench: Callable[[], Iterable[tuple[str, str, tuple, dict]]] | None = None
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     peer: Callable | None = None
+
+    def allowed(self, dtype: str, sample: Sample, variant: str = "") -> list[tuple[float, Any]]:
+        """`(rtol, atol)` of each result of a rung ("": the default one).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> all_specs()["neg"].allowed("float64", Sample("", (np.ones(2),)))[0][0] == unit_roundoff("float64")
+        True
+        """
+        composed = variant == "v0_composed" and self.composed_tolerance
+        rtol, atol = (self.composed_tolerance if composed else self.tolerance)(dtype, sample)
+        return [(rtol, each) for each in (atol if isinstance(atol, tuple) else (atol,))]
 
 
 def finite(samples: Callable) -> Callable:
@@ -140,6 +165,8 @@ def all_specs() -> dict[str, OpSpec]:
     """
     found: dict[str, OpSpec] = {}
     for module_info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
+        if module_info.name.startswith("_"):
+            continue
         module = importlib.import_module(f"{__name__}.{module_info.name}")
         for spec in getattr(module, "SPECS", None) or [module.SPEC]:
             if spec.name in found:

@@ -7,9 +7,10 @@ import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from ._tiles import ATTENTION, ATTENTION_BACKWARD, ATTENTION_SPLIT, ATTENTION_TILE, around, tile
 from .softmax import SMALLEST
 
-DTYPES = ("float32", "float16", "bfloat16")
+DTYPES = ("float64", "float32", "float16", "bfloat16")
 PEER_BACKENDS = ("FLASH_ATTENTION", "CUDNN_ATTENTION")
 
 # label, q's shape, k's and v's shape, keywords
@@ -67,6 +68,22 @@ def samples(rng, finite_only=False):
     q = q.copy()
     q[0, 1, 5, 7] = np.nan
     yield Sample("nan-query", (q, k, v), {"is_causal": True})
+
+
+def tails(rng):
+    """Lengths around the blocks of queries and keys, head sizes around a vector, and keys shared by threads."""
+    queries, keys = tile(ATTENTION_TILE, "kQueries"), tile(ATTENTION_TILE, "kKeys")
+    lengths = around(queries, keys, tile(ATTENTION, "kQueries"), tile(ATTENTION_BACKWARD, "kKeys"))
+    shapes = [((1, 2, n, 16), (1, 1, n, 16), {"is_causal": i % 2 == 1}) for i, n in enumerate(lengths)]
+    shapes += [((1, 1, 20, d), (1, 1, 21, d), {}) for d in around(16, 32, 64)]
+    shapes += [((1, 1, 9, 300), (1, 1, 40, 300), {})]  # wider than any tile
+    rows, split = tile(ATTENTION_SPLIT, "kAttentionSplitRows"), tile(ATTENTION_SPLIT, "kAttentionSplitKeys")
+    shapes += [((1, rows, 1, 24), (1, 1, n, 24), {"is_causal": True}) for n in around(split, 16 * split)]
+    shapes += [((1, rows + 1, 1, 24), (1, 1, 16 * split + 1, 24), {})]
+    shapes += [((1, 2, 150, 16), (1, 2, 300, 16), {"is_causal": True, "window": n}) for n in around(keys, 149)]
+    for q_shape, kv_shape, keywords in shapes:
+        label = f"{'x'.join(map(str, q_shape))}_{kv_shape[2]}" + "".join(f" {k} {v}" for k, v in keywords.items())
+        yield Sample(label, operands(rng, q_shape, kv_shape), keywords)
 
 
 def heads_first(x):
@@ -128,21 +145,42 @@ def _cost(sample, dtype):
     )
 
 
-def weight_error(dtype, q, k, scale=None):
-    """The relative error of a weight: scores that are rounded to the dtype three times before exp, sums besides."""
-    q4, k4 = heads_first(np.nan_to_num(q)), heads_first(np.nan_to_num(k))
-    if q4.size == 0 or k4.size == 0:
-        return 0.0
-    largest = float(np.abs(scores(q4, k4, scale=scale)).max())
-    u, sums = unit_roundoff(dtype), accumulator_roundoff(dtype)
-    in_scores = 2 * largest * (3 * u + q4.shape[-1] * sums)
-    return float(np.expm1(min(in_scores, 50.0))) + 4 * u + (k4.shape[-2] + 8) * sums
+def score_error(dtype, q, k, scale=None):
+    """Of scores kept in the accumulation type: n roundings, summed, stay below 4 sqrt(n) of them if not by design."""
+    terms = scores(np.abs(q), np.abs(k), scale=scale).max(initial=0)
+    return 4 * (q.shape[-1] ** 0.5 + 1) * accumulator_roundoff(dtype) * float(terms)
+
+
+def finite_operands(q, k, v, mask=None):
+    """q, k and v as (B, H, L, D_h) with 0 for NaN, and the mask."""
+    return *(heads_first(np.nan_to_num(x)) for x in (q, k, v)), mask
 
 
 def _tolerance(dtype, sample):
-    q, k, v = sample.args[:3]
-    error = min(weight_error(dtype, q, k, sample.kwargs.get("scale")), 2.0)
-    return 2 * unit_roundoff(dtype), error * float(np.abs(v).max(initial=0)) + SMALLEST[dtype]
+    """Fused rungs round only the weights, before their product with v, and the result; bound for each element."""
+    q, k, v, mask = finite_operands(*sample.args)
+    if q.size == 0 or k.size == 0:
+        return 0.0, 0.0
+    p, _ = weights(scores(q, k, mask, **sample.kwargs))
+    size = p @ np.abs(np.repeat(v, q.shape[1] // k.shape[1], 1))
+    in_sums = 4 * (k.shape[2] ** 0.5 + 2) * accumulator_roundoff(dtype)
+    error = 2 * (score_error(dtype, q, k, sample.kwargs.get("scale")) + in_sums) + 2 * unit_roundoff(dtype)
+    return 0.0, (error * size + SMALLEST[dtype]).reshape(sample.args[0].shape)
+
+
+def _composed_tolerance(dtype, sample):
+    """Beside that, scores are rounded three times and weights once, each for itself: three deviations of the sum."""
+    q, k, v, mask = finite_operands(*sample.args)
+    if q.size == 0 or k.size == 0:
+        return 0.0, 0.0
+    s = scores(q, k, mask, **sample.kwargs)
+    p, _ = weights(s)
+    u, v = unit_roundoff(dtype), np.repeat(v, q.shape[1] // k.shape[1], 1)
+    visible_scores = np.where(np.isfinite(s), np.abs(s), 0)
+    out, in_scores = p @ v, (p * np.expm1(np.minimum(2 * u * visible_scores, 50))) ** 2
+    spread = in_scores @ v**2 - 2 * out * (in_scores @ v) + out**2 * in_scores.sum(-1, keepdims=True)
+    deviation = np.sqrt(np.maximum(spread, 0) + u**2 * (p**2 @ v**2))
+    return 0.0, _tolerance(dtype, sample)[1] + 3 * deviation.reshape(sample.args[0].shape)
 
 
 # What the tables of attention and its backward show on a GPU.
@@ -207,7 +245,10 @@ SPEC = OpSpec(
     reference=_reference,
     cost=_cost,
     tolerance=_tolerance,
+    composed_tolerance=_composed_tolerance,
     dtypes=DTYPES,
+    composed_dtypes=("float64",),
+    tails=tails,
     differentiable=functools.partial(samples, finite_only=True),
     bench=_bench,
     tables={

@@ -11,13 +11,15 @@ from .attention import (
     DTYPES,
     LONGEST,
     bench_shapes,
+    finite_operands,
     heads_first,
     operand_bytes,
     peer_calls,
     samples,
+    score_error,
     scores,
+    tails,
     visible_pairs,
-    weight_error,
     weights,
 )
 from .softmax import SMALLEST
@@ -31,42 +33,63 @@ def _samples(rng):
         yield Sample(sample.label, (rng.standard_normal(q.shape), q, k, v, *mask), sample.kwargs)
 
 
+def _tails(rng):
+    for sample in tails(rng):
+        yield Sample(sample.label, (rng.standard_normal(sample.args[0].shape), *sample.args), sample.kwargs)
+
+
 def _prepare(dout, q, k, v, *mask, **keywords):
     """What the op takes: the operands with attention's result and log-sum-exp among them."""
     out, lse = _core.attention(q, k, v, *mask, return_lse=True, **keywords)
     return dout, q, k, v, out, lse, *mask
 
 
-def _gradients(dout, q, k, v, mask, keywords, magnitudes=False):
-    """dq, dk and dv; or what bounds their rounding errors, when all terms count with their magnitudes."""
+def _reference(dout, q, k, v, mask=None, **keywords):
     shapes = q.shape, k.shape, v.shape
     dout, q, k, v = (heads_first(x) for x in (dout, q, k, v))
     group = q.shape[1] // max(k.shape[1], 1)
     keys, values = np.repeat(k, group, 1), np.repeat(v, group, 1)
     p, _ = weights(scores(q, k, mask, **keywords))
-    if magnitudes:
-        dout, q, keys, values = (np.abs(x) for x in (dout, q, keys, values))
     dp = dout @ values.swapaxes(-2, -1)
-    d = (p * dp).sum(-1, keepdims=True)
     scale = keywords.get("scale") or 1 / math.sqrt(q.shape[-1])
-    ds = scale * p * (dp + d if magnitudes else dp - d)
+    ds = scale * p * (dp - (p * dp).sum(-1, keepdims=True))
     by_key_head = (k.shape[0], k.shape[1], group, *k.shape[2:])
     dk = (ds.swapaxes(-2, -1) @ q).reshape(by_key_head).sum(2)
     dv = (p.swapaxes(-2, -1) @ dout).reshape(by_key_head).sum(2)
     return tuple(x.reshape(shape) for x, shape in zip((ds @ keys, dk, dv), shapes, strict=True))
 
 
-def _reference(dout, q, k, v, mask=None, **keywords):
-    return _gradients(dout, q, k, v, mask, keywords)
+def _tolerance(dtype, sample, roundings=0):
+    """Weights or dS and the gradient are rounded, relative to the largest; dS besides is a difference, dP - D.
 
-
-def _tolerance(dtype, sample):
-    dout, q, k, v, *mask = sample.args
-    mask = mask[0] if mask else None
-    bounds = _gradients(dout, q, k, v, mask, sample.kwargs, magnitudes=True)
-    error = 2 * min(weight_error(dtype, q, k, sample.kwargs.get("scale")), 2.0)
-    error += 8 * unit_roundoff(dtype) + (q.shape[-2] + q.shape[-1]) * accumulator_roundoff(dtype)
-    return 2 * unit_roundoff(dtype), error * max(float(b.max(initial=0)) for b in bounds) + SMALLEST[dtype]
+    Its error counts where it cancels: that of a sum of D_h products, and of the result that D is made of. Rules made
+    of ops also round scores and dP, `roundings` times each.
+    """
+    mask = sample.args[4] if len(sample.args) > 4 else None
+    q, k, v, _ = finite_operands(*sample.args[1:4])
+    if q.size == 0 or k.size == 0:
+        return 0.0, (0.0, 0.0, 0.0)
+    u, sums = unit_roundoff(dtype), accumulator_roundoff(dtype)
+    dout, group, scale = heads_first(sample.args[0]), q.shape[1] // k.shape[1], sample.kwargs.get("scale")
+    keys, values = np.repeat(k, group, 1), np.repeat(v, group, 1)
+    s = scores(q, k, mask, **sample.kwargs)
+    p, _ = weights(s)
+    in_p = p * np.expm1(np.minimum(roundings * u * np.where(np.isfinite(s), np.abs(s), 0), 50))
+    dp, out = dout @ values.swapaxes(-2, -1), p @ values
+    in_dp = 4 * (q.shape[-1] ** 0.5 + 1) * sums * (np.abs(dout) @ np.abs(values).swapaxes(-2, -1))
+    in_d = 2 * u * np.sqrt(((dout * out) ** 2).sum(-1, keepdims=True))
+    d = (dout * out).sum(-1, keepdims=True)
+    in_ds = p * (in_dp + roundings * u * np.abs(dp) + in_d) + in_p * np.abs(dp - d)
+    in_ds *= scale or 1 / math.sqrt(q.shape[-1])
+    by_key_head = (k.shape[0], k.shape[1], group, *k.shape[2:])
+    in_dk = (in_ds.swapaxes(-2, -1) @ np.abs(q)).reshape(by_key_head).sum(2)
+    in_dv = (in_p.swapaxes(-2, -1) @ np.abs(dout)).reshape(by_key_head).sum(2)
+    error = 3 * u + 2 * score_error(dtype, q, k, scale) + 4 * (k.shape[-2] + q.shape[-1]) ** 0.5 * sums
+    gradients = _reference(*sample.args, **sample.kwargs)
+    return 0.0, tuple(
+        error * np.abs(x).max(initial=0) + cancelled.reshape(x.shape) + SMALLEST[dtype]
+        for x, cancelled in zip(gradients, (in_ds @ np.abs(keys), in_dk, in_dv), strict=True)
+    )
 
 
 def _cost(sample, dtype):
@@ -117,7 +140,10 @@ SPEC = OpSpec(
     reference=_reference,
     cost=_cost,
     tolerance=_tolerance,
+    composed_tolerance=functools.partial(_tolerance, roundings=2),
     dtypes=DTYPES,
+    composed_dtypes=("float64",),
+    tails=_tails,
     bench=_bench,
     tables={
         "cpu": ("H4 D128 L512 causal float32", "H4 D128 L2048 causal float32"),

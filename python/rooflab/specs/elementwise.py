@@ -9,6 +9,7 @@ import numpy as np
 import rooflab as rl
 
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from ._tiles import ELEMENTWISE, around, tile
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf)
 # The range in which each function's result fits float16, where it is not the default.
@@ -47,6 +48,20 @@ def binary_samples(rng, name, special=True):
     for number in (2, 3, 0.5):
         yield Sample(f"number_{number}", (draw((17, 31)), number))
     yield Sample("number_first", (2.5, draw((17, 31))))
+
+
+def unary_tails(rng, name):
+    """Blocks, what is worth a thread, and blocks that end within a row or a column."""
+    for n in around(tile(ELEMENTWISE, "kBlock"), tile(ELEMENTWISE, "kParallelGrain")):
+        yield Sample(f"{n}", (numbers(rng, name, (n,)),))
+    yield Sample("rows", (numbers(rng, name, (3, tile(ELEMENTWISE, "kBlock") + 1)),))
+
+
+def binary_tails(rng, name):
+    for sample in unary_tails(rng, name):
+        (x,) = sample.args
+        yield Sample(sample.label, (x, numbers(rng, name, x.shape)))
+        yield Sample(f"{sample.label} beside a row", (x, numbers(rng, name, x.shape[-1:])))
 
 
 def where_samples(rng, name, special=True):
@@ -104,6 +119,7 @@ def describe(name, samples, reference, *, roundings=0, flops=1, result_dtype=lam
         "cost": functools.partial(cost, flops, lambda dtype: itemsize(result_dtype(dtype)), name == "where"),
         "tolerance": functools.partial(rounding, roundings),
         "result_dtype": result_dtype,
+        "tails": functools.partial(TAILS[samples], name=name) if samples in TAILS else None,
         "differentiable": functools.partial(samples, name=name, special=False),
         "bench": functools.partial(bench, operands) if operands else None,
         "tables": TABLES if name in ("add", "exp") else {},
@@ -127,6 +143,7 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
+TAILS = {unary_samples: unary_tails, binary_samples: binary_tails}
 TABLES = {"cpu": ("16384x4096 float32",), "cuda": ("16384x4096 bfloat16", "16384x4096 float32")}
 
 # NumPy's function, and how many units of roundoff the least exact backend is off (CUDA C++ Programming Guide,

@@ -9,6 +9,7 @@ import numpy as np
 import rooflab as rl
 
 from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
+from ._tiles import ELEMENTWISE, around, tile
 from .softmax import BENCH_SHAPES, ROW_TABLES
 
 FLOPS = 8  # an element
@@ -20,6 +21,11 @@ def samples(rng):
         x = np.where(rng.random(shape) < 0.05, rng.choice((0.0, -0.0, 60.0, -60.0, 3e4, -3e4), shape), x)
         yield Sample("x".join(map(str, shape)) or "scalar", (x,))
     yield Sample("specials", (np.array([np.nan, np.inf, -np.inf, 0.0, -4.0, -12.0, 1e-7, 9.0]),))
+
+
+def tails(rng):
+    for n in around(tile(ELEMENTWISE, "kBlock"), tile(ELEMENTWISE, "kParallelGrain")):
+        yield Sample(f"{n}", (3 * rng.standard_normal(n),))
 
 
 def reference(x):
@@ -49,6 +55,7 @@ SPEC = OpSpec(
     reference=reference,
     cost=cost,
     tolerance=tolerance,
+    tails=tails,
     differentiable=finite(samples),
     bench=bench,
     tables=ROW_TABLES,

@@ -1,10 +1,12 @@
 """layer_norm over the last dimension."""
 
+import functools
+
 import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, finite, unit_roundoff
-from .softmax import CHAIN, ROW_TABLES, SMALLEST, row_bench, row_cost, row_samples, with_outliers
+from .softmax import CHAIN, ROW_TABLES, SMALLEST, row_bench, row_cost, row_samples, row_tails, with_outliers
 
 
 def _samples(rng):
@@ -26,8 +28,8 @@ def _reference(x, weight=1.0, bias=0.0, eps=1e-5):
 
 
 def _tolerance(dtype, sample):
-    u = (CHAIN + 8) * accumulator_roundoff(dtype)
     x, *parameters = sample.args
+    u = (min(x.shape[-1], CHAIN) + 8) * accumulator_roundoff(dtype)
     if x.size == 0:
         return 2 * unit_roundoff(dtype), SMALLEST[dtype]
     weight, bias = (*parameters, *[1.0, 0.0][len(parameters) :])
@@ -47,6 +49,7 @@ SPEC = OpSpec(
     reference=_reference,
     cost=row_cost(5),
     tolerance=_tolerance,
+    tails=functools.partial(row_tails, parameters=2),
     differentiable=finite(_samples),
     bench=row_bench(parameters=2),
     tables=ROW_TABLES,

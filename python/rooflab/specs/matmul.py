@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
+from ._tiles import AMX, BF16_DOT, BLOCKED, GEMV, PACKED, PACKED_SIMD, around, tile
 from .softmax import SMALLEST, with_outliers
 
 # (shape of a, shape of b): size 1 and 0, odd sizes, whole tiles, vectors, batches. Leading dimensions that both
@@ -44,6 +45,20 @@ def _samples(rng):
     yield Sample("nan-inf", (a, b))
 
 
+def _tails(rng):
+    """Rows, columns and depths around the tiles, blocks, panels and stretches of each rung."""
+    rows = around(tile(PACKED_SIMD, "kMr"), tile(AMX, "kMr"), tile(BLOCKED, "kRows"), 24 * tile(PACKED_SIMD, "kMr"))
+    columns = around(tile(BF16_DOT, "kNr"), tile(BLOCKED, "kColumns"), tile(PACKED_SIMD, "kNc"))
+    depths = around(tile(BLOCKED, "kDepth"), tile(BF16_DOT, "kKc"), tile(AMX, "kKc"))
+    shapes = [(m, 9, 37) for m in (*rows, *around(tile(PACKED, "kRows")))]
+    shapes += [(5, 9, n) for n in columns] + [(17, k, 35) for k in depths]
+    shapes += [(n, 6, 1) for n in (3, 4, 5, 4097)] + [(1, 6, n) for n in around(tile(GEMV, "kStretch"))]
+    shapes += [(6, k, 1) for k in around(tile(GEMV, "kStretch"))] + [(1, k, 6) for k in (3, 5, 4097)]
+    shapes += [(350, 530, 40), (20, 530, 2100)]  # several blocks along two of the three
+    for m, k, n in shapes:
+        yield Sample(f"{m}x{k}x{n}", (with_outliers(rng, m, k), with_outliers(rng, k, n)))
+
+
 def _cost(sample, dtype):
     a, b = sample.args
     m = a.shape[-2] if a.ndim > 1 else 1
@@ -80,6 +95,7 @@ SPEC = OpSpec(
     reference=np.matmul,
     cost=_cost,
     tolerance=_tolerance,
+    tails=_tails,
     differentiable=finite(_samples),
     bench=_bench,
     tables={

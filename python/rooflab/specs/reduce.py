@@ -6,9 +6,11 @@ import numpy as np
 
 from .. import _core
 from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
+from ._tiles import REDUCE, around, tile
 from .softmax import with_outliers
 
 _CHAIN = 512  # the longest run of additions in one accumulator, in any rung, for the sizes of the samples
+PIECE = 65536  # elements that are worth a piece of a cut reduction
 
 
 def _samples(rng):
@@ -22,6 +24,19 @@ def _samples(rng):
     yield Sample("one", (np.array([3.0]),), {"dim": 0})
     yield Sample("scalar", (np.array(-2.0),))
     yield Sample("no-outputs", (np.zeros((0, 4)),), {"dim": 1})
+
+
+def _tails(rng):
+    """Far from 0, so that a piece left out shows: chunks, gathered columns, and axes that are cut into pieces."""
+    for n in around(tile(REDUCE, "kChunk")):
+        yield Sample(f"row {n}", (0.03 + 0.01 * with_outliers(rng, 2, n),), {"dim": 1})
+    for n in (*around(2 * PIECE), 3 * PIECE + 5, 10**6):
+        yield Sample(f"all {n}", (0.03 + 0.01 * with_outliers(rng, n),))
+    columns = tile(REDUCE, "kColumns")
+    for n in around(tile(REDUCE, "kRows"), tile(REDUCE, "kGather"), 2 * PIECE // columns):
+        yield Sample(f"columns {n}", (0.03 + 0.01 * with_outliers(rng, n, columns + 3),), {"dim": 0})
+    yield Sample("columns 4097", (0.03 + 0.01 * with_outliers(rng, 4097, 2 * columns + 1),), {"dim": 0})
+    yield Sample("middle", (0.03 + 0.01 * with_outliers(rng, 2, 1025, 3),), {"dim": 1})
 
 
 def _sums(rng):
@@ -106,6 +121,7 @@ def _spec(name, fold, samples, dtypes):
         tolerance=_tolerance(name),
         dtypes=dtypes,
         result_dtype=_result(name),
+        tails=_tails,
         differentiable=finite(samples),
         bench=_bench,
         tables=_TABLES if name == "sum" else {},

@@ -1,10 +1,12 @@
 """rms_norm over the last dimension."""
 
+import functools
+
 import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, finite, unit_roundoff
-from .softmax import CHAIN, ROW_TABLES, SMALLEST, row_bench, row_cost, row_samples, with_outliers
+from .softmax import CHAIN, ROW_TABLES, SMALLEST, row_bench, row_cost, row_samples, row_tails, with_outliers
 
 
 def _samples(rng):
@@ -19,7 +21,8 @@ def _reference(x, weight=1.0, eps=1e-6):
 
 
 def _tolerance(dtype, sample):
-    return 2 * unit_roundoff(dtype) + (CHAIN + 8) * accumulator_roundoff(dtype), SMALLEST[dtype]
+    chain = min(sample.args[0].shape[-1], CHAIN)
+    return 2 * unit_roundoff(dtype) + (chain + 8) * accumulator_roundoff(dtype), SMALLEST[dtype]
 
 
 SPEC = OpSpec(
@@ -29,6 +32,7 @@ SPEC = OpSpec(
     reference=_reference,
     cost=row_cost(3),
     tolerance=_tolerance,
+    tails=functools.partial(row_tails, parameters=1),
     differentiable=finite(_samples),
     bench=row_bench(parameters=1),
     tables=ROW_TABLES,

@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
+from ._tiles import SOFTMAX, SOFTMAX_SIMD, around, tile
 
 SHAPES = ((1, 1), (5, 3), (2, 3, 17), (37, 64), (4, 640), (3, 1000), (2, 4097), (2, 40000), (640,), (0, 8), (4, 0))
 BENCH_SHAPES = ((16384, 4096), (32768, 640))
@@ -32,6 +33,14 @@ def row_samples(rng, parameters=0):
     x[0] = -np.inf
     x[1, 5], x[2, 70], x[3, ::2] = np.nan, np.inf, -np.inf
     yield Sample("nan-inf", (x, *(rng.standard_normal(72) for _ in range(parameters))))
+
+
+def row_tails(rng, parameters=0):
+    """Many rows, and lengths around a vector, a block in L1 and the scratch of a row."""
+    lengths = around(16, tile(SOFTMAX_SIMD, "kBlock"), tile(SOFTMAX, "kSoftmaxCpuScratch") // 4)
+    for shape in ((4097, 3), *((2, d) for d in lengths)):
+        vectors = (rng.standard_normal(shape[-1]) for _ in range(parameters))
+        yield Sample("x".join(map(str, shape)), (with_outliers(rng, *shape), *vectors))
 
 
 def row_cost(flops):
@@ -80,7 +89,7 @@ def _tolerance(dtype, sample):
     span = min(float(np.ptp(finite)) if x.size else 0.0, 800.0)
     u = accumulator_roundoff(dtype)
     # The inputs themselves are rounded to the dtype before the reference sees them: that costs nothing.
-    return 2 * unit_roundoff(dtype) + (CHAIN + 8 + 3 * span) * u, SMALLEST[dtype]
+    return 2 * unit_roundoff(dtype) + (min(x.shape[-1], CHAIN) + 8 + 3 * span) * u, SMALLEST[dtype]
 
 
 SPEC = OpSpec(
@@ -90,6 +99,7 @@ SPEC = OpSpec(
     reference=_reference,
     cost=row_cost(5),
     tolerance=_tolerance,
+    tails=row_tails,
     differentiable=_differentiable,
     bench=row_bench(),
     tables=ROW_TABLES,

@@ -1,0 +1,60 @@
+"""Sizes at which rungs cut their work, from which specs make samples one below, at and one above.
+
+A test compares them with the constants of the same names in `csrc/kernels`.
+"""
+
+ELEMENTWISE = "elementwise/staged.h"
+GELU = "gelu/gelu_cpu_simd.cpp"
+SOFTMAX = "softmax/softmax.h"
+SOFTMAX_SIMD = "softmax/softmax_cpu_simd.cpp"
+REDUCE = "reduce/reduce_cpu_simd.cpp"
+PACKED = "matmul/matmul_packed.h"
+PACKED_SIMD = "matmul/matmul_cpu_packed_simd.cpp"
+BLOCKED = "matmul/matmul_cpu.cpp"
+BF16_DOT = "matmul/matmul_cpu_bf16_dot.cpp"
+AMX = "matmul/matmul_cpu_amx_tile.cpp"
+GEMV = "matmul/matmul_cpu_gemv_simd.cpp"
+ATTENTION = "attention/attention_cpu_simd.cpp"
+ATTENTION_SPLIT = "attention/attention.h"
+ATTENTION_TILE = "attention/attention_cpu.cpp"
+ATTENTION_BACKWARD = "attention/attention_backward_cpu_simd.cpp"
+
+TILES = {
+    ELEMENTWISE: {"kBlock": 512, "kParallelGrain": 1 << 15},
+    GELU: {"kWalks": 4, "kChunk": 16},
+    SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10},
+    SOFTMAX_SIMD: {"kBlock": 2048},
+    REDUCE: {"kColumns": 64, "kTasks": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},
+    PACKED: {"kRows": 4096},
+    PACKED_SIMD: {"kMr": 14, "kNc": 2048},
+    BLOCKED: {"kRows": 64, "kColumns": 256, "kDepth": 128},
+    BF16_DOT: {"kMr": 14, "kNr": 32, "kKc": 512, "kNc": 2048},
+    AMX: {"kMr": 32, "kNr": 32, "kKc": 2048, "kNc": 2048},
+    GEMV: {"kGroup": 4, "kStretch": 4096},
+    ATTENTION: {"kQueries": 256},
+    ATTENTION_SPLIT: {"kAttentionSplitRows": 64, "kAttentionSplitKeys": 64},
+    ATTENTION_TILE: {"kQueries": 32, "kKeys": 64},
+    ATTENTION_BACKWARD: {"kKeys": 128, "kRows": 64},
+}
+
+
+def tile(source: str, name: str) -> int:
+    """The constant of that name in a source of `csrc/kernels`; with AVX-512 where the instruction set decides.
+
+    Examples
+    --------
+    >>> tile(ELEMENTWISE, "kBlock")
+    512
+    """
+    return TILES[source][name]
+
+
+def around(*sizes: int) -> tuple[int, ...]:
+    """Each size with its neighbours.
+
+    Examples
+    --------
+    >>> around(64, 512)
+    (63, 64, 65, 511, 512, 513)
+    """
+    return tuple(size + step for size in sizes for step in (-1, 0, 1))

@@ -1,0 +1,142 @@
+"""Faults that tests must notice: applies each of tests/mutants.txt in a copy of the tree and prints those that survive.
+
+    python tests/mutants.py                       all faults in Python
+    python tests/mutants.py --sample 10 --seed x  ten of them, always the same ones for a seed
+    python tests/mutants.py --build 'make -C {}'  those in C++; the command makes the extension of the copy at {}
+    python tests/mutants.py roofline              those whose file or text has this word
+
+An entry of the list is a file and the tests that must fail, then the text to replace and what replaces it:
+
+    == python/rooflab/units.py | tests/test_units.py
+    - "GB/s": (1e9, "B/s"),
+    + "GB/s": (2**30, "B/s"),
+
+The exit code is 0 when all were noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ROOT / "tests" / "mutants.txt"
+SECONDS = 300  # for the tests of one fault, which may hang
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`old`, found once in `file`, is replaced by `new`; one of `tests` must then fail."""
+
+    file: str
+    tests: tuple[str, ...]
+    old: str
+    new: str
+
+    @property
+    def needs_build(self) -> bool:
+        return self.file.endswith((".cpp", ".h")) and self.tests != ("tests/test_layering.py",)
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.old!r} -> {self.new!r}"
+
+    def applied(self, tree: Path) -> str:
+        """The file's text with the fault."""
+        text = (tree / self.file).read_text(encoding="utf-8")
+        if text.count(self.old) != 1:
+            raise ValueError(f"{self}: the text is there {text.count(self.old)} times")
+        return text.replace(self.old, self.new)
+
+
+def faults(path: Path = LIST) -> list[Fault]:
+    """The committed list."""
+    found = []
+    for entry in path.read_text(encoding="utf-8").split("\n== ")[1:]:
+        head, *lines = entry.strip("\n").split("\n")
+        file, tests = head.split(" | ")
+        old, new = ("\n".join(line[2:] for line in lines if line.startswith(sign)) for sign in "-+")
+        found.append(Fault(file, tuple(tests.split()), old, new))
+    return found
+
+
+def copy_tree(to: Path) -> None:
+    """All files that git knows or would add, and the built extension."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout.decode()
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to / name)
+    import rooflab
+
+    for extension in Path(rooflab.__file__).parent.glob("_core.*.so"):
+        shutil.copy2(extension, to / "python" / "rooflab" / extension.name)
+
+
+def notices(fault: Fault, tree: Path) -> str:
+    """ "" when a test fails; else what happened instead."""
+    # The copy must win over an installed package, in programs that tests start as well.
+    environment = os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *fault.tests]
+    try:
+        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return ""
+    if done.returncode == 1 or done.returncode < 0:  # a crash is noticed too
+        return ""
+    if done.returncode == 4 and "ImportError while loading conftest" in done.stdout + done.stderr:
+        return ""  # the package cannot be imported
+    if done.returncode == 2 and "Interrupted: 1 error during collection" in done.stdout:
+        return ""
+    return "survived" if done.returncode == 0 else f"no answer, pytest's exit code is {done.returncode}"
+
+
+def survivors(chosen: list[Fault], build: str | None) -> list[str]:
+    """Applies one fault after the other; what was not noticed, in words."""
+    missed = []
+    with tempfile.TemporaryDirectory(prefix="rooflab-mutants-") as folder:
+        tree = Path(folder)
+        copy_tree(tree)
+        for number, fault in enumerate(chosen, start=1):
+            path = tree / fault.file
+            right = path.read_text(encoding="utf-8")
+            try:
+                path.write_text(fault.applied(tree), encoding="utf-8")
+                if build:
+                    subprocess.run(build.replace("{}", folder), shell=True, check=True, capture_output=True)
+                verdict = notices(fault, tree)
+            except (ValueError, subprocess.CalledProcessError) as error:
+                verdict = str(error)
+            path.write_text(right, encoding="utf-8")
+            print(f"[{number}/{len(chosen)}] {verdict or 'noticed'}: {fault}", flush=True)
+            if verdict:
+                missed.append(f"{verdict}: {fault} | {' '.join(fault.tests)}")
+    return missed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", help="only faults that have one of these words")
+    parser.add_argument("--sample", type=int, help="that many, chosen by the seed")
+    parser.add_argument("--seed", default="0")
+    parser.add_argument("--build", help="faults in C++: the command that builds a copy at {}")
+    options = parser.parse_args()
+    chosen = [fault for fault in faults() if fault.needs_build == bool(options.build)]
+    if options.words:
+        chosen = [fault for fault in chosen if any(word in str(fault) for word in options.words)]
+    if options.sample:
+        chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
+    missed = survivors(chosen, options.build)
+    print(f"{len(chosen)} faults, {len(missed)} not noticed", *missed, sep="\n")
+    return bool(missed) or not chosen
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""Which rungs take each sample, and so which is the default: tests/golden/rungs.json says it for several machines.
+
+`pytest tests/ops/test_rungs.py --rewrite-golden` writes the file anew, for its difference to be read.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ops.samples import SPECS, accepts_nothing, lay_out, prepared
+
+import rooflab as rl
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "rungs.json"
+TARGETS = ["cpu baseline", "cpu avx2", "T4", "A100 SXM 80GB", "H200"]
+
+
+@pytest.fixture
+def device(request):
+    """The meta device of a target; a CPU's instruction set is this process's for a while."""
+    best, name = rl.cpu_isa(), request.param
+    if not name.startswith("cpu"):
+        yield name, rl.meta(name)
+        return
+    try:
+        rl.set_cpu_isa(name.split()[1])
+    except ValueError as error:
+        pytest.skip(str(error))
+    yield name, rl.meta("cpu")
+    rl.set_cpu_isa(best)
+
+
+def rungs_that_take(spec, dtype, sample, device):
+    tensors = [lay_out(a, dtype, device, "contiguous") if isinstance(a, np.ndarray) else a for a in sample.args]
+    operands = prepared(spec, tensors, sample)
+    for variant in rl.variants(spec.name, "cpu" if device == "meta:cpu" else "cuda"):
+        try:
+            spec.fn(*operands, **sample.kwargs, variant=variant.name)
+        except ValueError as error:
+            if not accepts_nothing(error):
+                raise
+        else:
+            yield variant.name
+
+
+def samples_of(spec):
+    for source in (spec.samples, spec.tails):
+        if source:
+            yield from source(np.random.default_rng(0))
+
+
+def found(spec, device):
+    """By the rungs that take them, fastest first, and by dtypes: the samples; of the most frequent rungs, the rest."""
+    table = {}
+    for dtype in spec.dtypes:
+        by_rungs = {}
+        for sample in samples_of(spec):
+            by_rungs.setdefault(" ".join(rungs_that_take(spec, dtype, sample, device)), []).append(sample.label)
+        most = max(by_rungs, key=lambda rungs: len(by_rungs[rungs]))
+        for rungs, labels in by_rungs.items():
+            table.setdefault(rungs, {}).setdefault("the rest" if rungs == most else "; ".join(labels), []).append(dtype)
+    return {rungs: {" ".join(dtypes): labels for labels, dtypes in of.items()} for rungs, of in table.items()}
+
+
+@pytest.mark.parametrize("device", TARGETS, indirect=True)
+def test_each_sample_has_its_rungs(device, request):
+    name, meta = device
+    tables = {spec.name: found(spec, meta) for spec in SPECS.values() if spec.name in rl.ops()}
+    families = {}
+    for op, table in tables.items():
+        families.setdefault(json.dumps(table), []).append(op)
+    now = {" ".join(ops): json.loads(table) for table, ops in families.items()}
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
+    if request.config.getoption("--rewrite-golden"):
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(json.dumps(golden | {name: now}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    else:
+        assert now == golden[name]
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if name in rl.ops()])
+def test_the_default_is_the_fastest_that_takes_the_operands(name):
+    spec = SPECS[name]
+    dtype = spec.dtypes[-1]
+    for sample in spec.samples(np.random.default_rng(0)):
+        if any(isinstance(a, np.ndarray) and a.size == 0 for a in sample.args):
+            continue  # nothing runs, or zeros are written
+        tensors = [lay_out(a, dtype, "cpu", "contiguous") if isinstance(a, np.ndarray) else a for a in sample.args]
+        operands = prepared(spec, tensors, sample)
+        with rl.profile() as prof:
+            spec.fn(*operands, **sample.kwargs)
+        fastest = next(rungs_that_take(spec, dtype, sample, "meta:cpu"))
+        expected = next(v.kernel for v in rl.variants(name, "cpu") if v.name == fastest)
+        assert {k.name for k in prof.kernels} == {expected}, sample.label

@@ -1,0 +1,64 @@
+"""Tolerances of every spec refuse what no kernel may return: zeros, a tenth too much, rows in other places."""
+
+import numpy as np
+import pytest
+from ops.samples import SPECS, as_tuple, cases, nth_sample
+
+from rooflab.testing import assert_close
+
+# v0_composed rounds scores to 16 bits. Those of huge-scores are thousands, so that its weights may be any.
+UNTOLD = {("attention", "float16", "huge-scores"), ("attention", "bfloat16", "huge-scores")}
+
+
+def wrong_results(y):
+    """Results that look like `y` and are not, by name."""
+    finite = np.isfinite(y)
+    largest = np.argmax(np.where(finite, np.abs(y), -1))
+    halved = y.copy()
+    halved.flat[largest] /= 2
+    wrong = {"zeros": np.where(finite, 0, y), "a tenth too much": 1.1 * y, "one element halved": halved}
+    wrong["NaN for one element"] = y.copy()
+    wrong["NaN for one element"].flat[largest] = np.nan
+    for axis in range(y.ndim):
+        shuffled = np.roll(y, 1, axis)
+        if y.shape[axis] > 1 and not np.allclose(
+            shuffled, y, rtol=0.2, atol=0.2 * abs(y.flat[largest]), equal_nan=True
+        ):
+            wrong[f"shuffled along {axis}"] = shuffled
+    return wrong
+
+
+def refuses(wrong, right, rtol, atol):
+    try:
+        assert_close(wrong, right, rtol=rtol, atol=atol)
+    except AssertionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(("name", "dtype", "index"), list(cases()))
+def test_wrong_results_are_refused(name, dtype, index):
+    spec, sample = SPECS[name], nth_sample(SPECS[name], index)
+    with np.errstate(all="ignore"):
+        results = [np.asarray(y, np.float64) for y in as_tuple(spec.reference(*sample.args, **sample.kwargs))]
+    for variant in ["", *(["v0_composed"] if spec.composed_tolerance else [])]:
+        if variant and (name, dtype, sample.label) in UNTOLD:
+            continue
+        for y, (rtol, atol) in zip(results, spec.allowed(dtype, sample, variant), strict=True):
+            assert_close(y, y, rtol=rtol, atol=atol)
+            if not (np.isfinite(y) & (np.abs(y) > 1e-7)).any():
+                continue  # zeros are right, or what float16 cannot tell from them
+            for what, wrong in wrong_results(y).items():
+                assert refuses(wrong, y, rtol, atol), f"{variant or 'default'}: {what}"
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_every_spec_has_samples_that_tell(name):
+    """A result that is nowhere 0 alone shows zeros for what they are."""
+    spec = SPECS[name]
+    told = 0
+    for sample in spec.samples(np.random.default_rng(0)):
+        with np.errstate(all="ignore"):
+            results = as_tuple(spec.reference(*sample.args, **sample.kwargs))
+        told += any((np.isfinite(y) & (np.asarray(y) != 0)).any() for y in results)
+    assert told >= 2

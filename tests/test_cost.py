@@ -1,0 +1,76 @@
+"""rl.cost: what the counters of the same call show, for tensors, shapes and tensors without memory."""
+
+import numpy as np
+import pytest
+from ops.samples import SPECS, cases, lay_out, nth_sample, prepared
+
+import rooflab as rl
+
+
+def counted(call):
+    with rl.count() as c:
+        call()
+    return rl.Cost(macs=c.macs, flops=c.flops, bytes_read=c.bytes_read, bytes_written=c.bytes_written)
+
+
+@pytest.mark.parametrize(("name", "dtype", "index"), list(cases()))
+def test_cost_is_what_the_counters_show(name, dtype, index):
+    spec, sample = SPECS[name], nth_sample(SPECS[name], index)
+    real, meta = (
+        [lay_out(a, dtype, device, "contiguous") if isinstance(a, np.ndarray) else a for a in sample.args]
+        for device in ("cpu", "meta")
+    )
+    operands = prepared(spec, real, sample)
+    expected = counted(lambda: spec.fn(*operands, **sample.kwargs))
+    assert rl.cost.of(name, *real, dtype=dtype, **sample.kwargs) == expected
+    assert rl.cost.of(name, *meta, dtype=dtype, **sample.kwargs) == expected
+    masked = name.startswith("attention") and len(sample.args) > (3 if name == "attention" else 4)
+    if not (masked and sample.args[-1].dtype == bool):
+        shapes = [a.shape if isinstance(a, np.ndarray) else a for a in sample.args]
+        assert rl.cost.of(name, *shapes, dtype=dtype, **sample.kwargs) == expected
+
+
+def test_what_is_read_once_costs_once():
+    x, row = rl.ones(8, 64), rl.ones(1, 64)
+    for op, operands in (("mul", (x, x)), ("add", (x, row.expand(8, 64))), ("matmul", (x, rl.ones(64, 3)))):
+        assert rl.cost.of(op, *operands) == counted(lambda: getattr(rl, op)(*operands))  # noqa: B023
+    assert rl.cost.mul(x, x).bytes_read == x.nbytes
+    assert rl.cost.mul((8, 64), (8, 64)).bytes_read == 2 * x.nbytes
+
+
+def test_dtypes_of_masks_and_results_count():
+    n = 1000
+    assert rl.cost.sum((n,), dtype="int32").bytes_written == 8
+    assert rl.cost.cast((n,), dtype="float64").bytes_written == 4 * n
+    assert rl.cost.where((n,), (n,), (n,), dtype="float64").bytes_read == 17 * n
+    assert rl.cost.eq((n,), (n,)).bytes_written == n
+    mask = rl.empty(40, 70, dtype="bool", device="meta")
+    q, k = (2, 4, 40, 64), (2, 4, 70, 64)
+    assert rl.cost.attention(q, k, k, mask).bytes_read == rl.cost.attention(q, k, k).bytes_read + 40 * 70
+    assert rl.cost.gelu(rl.ones(n, requires_grad=True)).flops == 8 * n
+
+
+def test_sizes_beyond_32_bits_and_no_memory():
+    before = rl.memory.allocated()
+    assert rl.cost.exp((2**20, 2**20)).flops == 2**40
+    assert rl.memory.allocated() == before and rl.memory.allocated("meta") == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rl.cost.matmul((2, 3), (4, 5)),
+        lambda: rl.cost.add((2, 3), (4, 3)),
+        lambda: rl.cost.softmax((2, 3), dim=2),
+        lambda: rl.cost.sum((2, 3), dim=(0, 0)),
+        lambda: rl.cost.attention((1, 3, 4, 8), (1, 2, 4, 8), (1, 2, 4, 8)),
+        lambda: rl.cost.rms_norm((4, 8), (7,)),
+        lambda: rl.cost.exp((-1, 2)),
+        lambda: rl.cost.max((3, 0), dim=1),
+        lambda: rl.cost.exp((2, 3), dtype="int32"),
+        lambda: rl.cost.exp(rl.ones(3, dtype="int32")),
+    ],
+)
+def test_what_the_op_refuses_has_no_cost(call):
+    with pytest.raises(ValueError, match=r"^\["):
+        call()

@@ -1,0 +1,75 @@
+"""assert_close: what it refuses, in which order, and what it names."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab.testing import assert_close, is_count, is_near, is_number, is_time_of
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected"),
+    [
+        ([1.0, NAN, INF, -INF], [1.0, NAN, INF, -INF]),
+        ([], []),
+        (3, 3.0),
+        (rl.ones(2, 3, dtype="bfloat16"), np.ones((2, 3))),
+        ([1.0 + 1.0e-5 + 1e-6], [1.0]),  # what rtol and atol allow together
+    ],
+)
+def test_accepts(actual, expected):
+    assert_close(actual, expected)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "words"),
+    [
+        ([1.0, 2.0], [1.0], r"expected shape \(1,\), got \(2,\)"),
+        ([[1.0]], [1.0], r"expected shape \(1,\), got \(1, 1\)"),
+        ([NAN, 9.0], [1.0, 1.0], r"NaN differs in 1 places, first at \(0,\): expected 1.0, got nan"),
+        ([1.0, 2.0], [1.0, NAN], r"NaN differs in 1 places, first at \(1,\): expected nan, got 2.0"),
+        ([NAN, 1.0], [1.0, NAN], r"NaN differs in 2 places"),
+        ([INF], [-INF], r"\+inf differs"),
+        ([-INF], [1.0], r"-inf differs"),
+        ([1e308], [INF], r"\+inf differs"),
+        ([1.0, 1.1, 3.0, 4.2], [1.0, 1.0, 3.0, 4.0], r"2 of 4 elements are off; worst at \(3,\): expected 4, got 4.2"),
+        ([[0.0, 0.0], [5.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], r"worst at \(1, 0\)"),
+        ([-1.0], [1.0], "error 2"),
+        ([1.0 + 1.2e-5], [1.0], "1 of 1 elements"),
+        ([0.0], [1.1e-6], "1 of 1 elements"),
+    ],
+)
+def test_refuses(actual, expected, words):
+    with pytest.raises(AssertionError, match=f"^thing: .*{words}"):
+        assert_close(actual, expected, name="thing")
+
+
+def test_relative_tolerance_is_of_the_expected_value():
+    assert_close([90.0], [100.0], rtol=0.1, atol=0)
+    with pytest.raises(AssertionError):
+        assert_close([100.0], [90.0], rtol=0.1, atol=0)
+
+
+def test_each_element_may_have_its_own_tolerance():
+    assert_close([1.0, 2.5], [1.0, 2.0], rtol=0, atol=[0.0, 0.5])
+    with pytest.raises(AssertionError, match=r"worst at \(0,\)"):
+        assert_close([1.5, 2.0], [1.0, 2.0], rtol=0, atol=[0.0, 0.5])
+    with pytest.raises(AssertionError, match=r"1 of 2 .*worst at \(0,\).*error 0.5, allowed 0.1"):
+        assert_close([1.5, 3.0], [1.0, 2.0], rtol=0, atol=[0.1, 9.0])  # beyond what is allowed, not the largest error
+
+
+@pytest.mark.parametrize(("rtol", "atol"), [(-1, 0), (0, -1), (NAN, 0), (0, NAN), (INF, 0), (0, INF), (0, [1.0, 1.0])])
+def test_impossible_tolerances(rtol, atol):
+    with pytest.raises(ValueError, match=r"\[assert_close\]"):
+        assert_close([1.0], [2.0], rtol=rtol, atol=atol)
+
+
+def test_numbers_and_counts():
+    assert is_number(1) and is_number(np.float32(0.5)) and not any(map(is_number, (True, NAN, INF, "1", None, [1])))
+    assert is_count(3) and is_count(np.int64(3)) and not is_count(3.0) and not is_count(True)
+    assert is_near(1.0005, 1, relative=1e-3) and not is_near(1.002, 1, relative=1e-3) and not is_near("1", 1)
+    assert is_near(-100.05, -100, relative=1e-3) and not is_near(100, -100)
+    assert is_time_of(1.0, fastest_ms=1.0) and is_time_of(100.0, 1.0) and is_time_of(0.1, 1.0)
+    assert not any(is_time_of(ms, fastest_ms=1.0) for ms in (1000.0, 0.001, True, NAN, "1"))
