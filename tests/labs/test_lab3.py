@@ -16,7 +16,7 @@ from rooflab import testing
 from rooflab.grading import measure
 from rooflab.labs import lab3
 
-SOURCE = next(path for path in SOURCES if path.stem.startswith("lab3_"))
+SOURCE = next(path for path in SOURCES if path.name == "lab3")
 
 
 def qkv(B, L_q, L_kv, d, seed=0):

@@ -16,13 +16,12 @@ from rooflab.grading.repair import reference
 def answers(kind: str):
     """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters."""
     for path in SOURCES:
-        name = path.stem.split("_")[0]
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}_answers.py"))
+        spec = importlib.util.spec_from_file_location(path.name, Path(__file__).with_name(f"{path.name}_answers.py"))
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         for grade_id, entries in getattr(module, kind).items():
             for label, code in entries:
-                yield pytest.param(path, grade_id, code, id=f"{name}-{grade_id}-{label}")
+                yield pytest.param(path, grade_id, code, id=f"{path.name}-{grade_id}-{label}")
 
 
 def grade(path: Path, grade_id: str, code: str):
@@ -30,14 +29,14 @@ def grade(path: Path, grade_id: str, code: str):
     return judge(path).grade_question(question, with_answers(lab(path), {grade_id: code}))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_the_committed_notebook_is_fresh(path):
     built = release.dumps(release.build(lab(path)))
-    committed = path.parents[1] / f"{path.stem}.ipynb"
+    committed = path.parents[1] / f"{lab(path).stem}.ipynb"
     assert committed.read_text(encoding="utf-8") == built, "stale: run rooflab lab build"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_every_code_cell_is_python(path):
     for cell in lab(path).cells:
         if cell.kind == "code":
@@ -46,7 +45,7 @@ def test_every_code_cell_is_python(path):
 
 
 @pytest.mark.parametrize(
-    "path, question", [pytest.param(p, q, id=f"{p.stem}-{q}") for p in SOURCES for q in lab(p).questions]
+    "path, question", [pytest.param(p, q, id=f"{p.name}-{q}") for p in SOURCES for q in lab(p).questions]
 )
 class TestQuestion:
     def test_the_reference_earns_all(self, path, question):

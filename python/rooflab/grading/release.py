@@ -1,21 +1,22 @@
 """The student notebook of a lab, made from its source, with a proof that nothing leaks.
 
-Source format (jupytext percent; `notebooks/source/labN_<topic>.py`). The header holds `rooflab: {lab,
-points, bonus}`; the first markdown cell opens with the title. Cells, by their metadata:
+A source is a folder, `notebooks/source/labN`, of parts in jupytext's percent format: `00_introduction.py`,
+`10_gemm.py` ... They are joined in the order of their names. The header of the first names the notebook
+(`rooflab: {notebook: ...}`), and its first cell opens with the title. A question, its answer and its tests stand side
+by side. Cells, by their metadata:
 
-    # %% [markdown]                                                           text
-    # %% tags=["setup"]                                                       runs in the judge and in the
-    worker # %%                                                                      demonstration: only in
-    Jupyter # %% nbgrader={"grade_id": "q1_3", "solution": true}                      the student's answer
-    (code) # %% [markdown] nbgrader={"grade_id": "q1_3_why", "solution": true}       the student's prose,
-    never graded # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 5} rooflab={"needs":
-    ["q1_1"], "seconds": 60, "memory_gb": 4}
+    # %% [markdown]                                                         text; `{points q1_3}` is filled in
+    # %% tags=["setup"]                                                     runs in the judge and in the worker
+    # %%                                                                    demonstration: in Jupyter only
+    # %% nbgrader={"grade_id": "q1_3", "solution": true}                    the student's answer (code)
+    # %% [markdown] nbgrader={"grade_id": "q1_3_why", "solution": true}     the student's prose, never graded
+    # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 5} rooflab={"needs": ["q1_1"], "seconds": 60}
 
-A grade_id is a question (`q1_3`, bonus `b3_1`) and perhaps a part (`_test`); cells with the same question
-belong together. Between `### BEGIN SOLUTION` and `### END SOLUTION` stands what the student writes, between
-`### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` what the student never sees. An indented solution
-becomes `raise NotImplementedError`, one at the margin `# your code here`; names that tests use are bound
-outside of it.
+The points of a test cell stand there and nowhere else. A grade_id is a question (`q1_3`, bonus `b3_1`) and perhaps a
+part (`_test`); cells with the same question belong together. Between `### BEGIN SOLUTION` and `### END SOLUTION` stands
+what the student writes, between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` what the student never sees. An
+indented solution becomes `raise NotImplementedError`, one at the margin `# your code here`; names that tests use are
+bound outside of it. Every assert says in a sentence what to look at: the report shows that sentence, never the code.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def build(lab: Lab, solved: bool = False) -> Any:
     Raises
     ------
     LabError
-        The points do not add up, a test uses a name that nothing binds, or something secret is left.
+        A test has no points or no answer, it uses a name that nothing binds, or something secret is left.
     """
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -49,7 +50,7 @@ def build(lab: Lab, solved: bool = False) -> Any:
     notebook = new_notebook(cells=cells, metadata=_notebook_metadata(lab))
     if not solved:
         check_leaks(lab, notebook)
-    _check_points(lab)
+    _check_tests(lab)
     _check_names(lab)
     return notebook
 
@@ -145,12 +146,8 @@ def _literals(lines: list[str]) -> dict[str, str]:
     return patterns
 
 
-def _check_points(lab: Lab) -> None:
+def _check_tests(lab: Lab) -> None:
     tests = [cell for cell in lab.cells if cell.role == "test"]
-    for name, first, said in (("points", "q", lab.points), ("bonus", "b", lab.bonus)):
-        found = sum(cell.points for cell in tests if cell.question.startswith(first))
-        if found != said:
-            raise LabError(f"{lab.stem}: the {name} of the tests add up to {found}, and the header says {said}.")
     answered = {cell.question for cell in lab.cells if cell.role == "solution"}
     for cell in tests:
         if missing := ({cell.question} | set(cell.options.get("needs", ()))) - answered:

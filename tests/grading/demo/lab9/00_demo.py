@@ -1,9 +1,7 @@
 # ---
 # jupyter:
 #   rooflab:
-#     lab: lab9
-#     points: 12
-#     bonus: 3
+#     notebook: lab9_demo
 # ---
 
 # %% [markdown]
