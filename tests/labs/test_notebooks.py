@@ -1,6 +1,7 @@
 """Every lab: its notebook is fresh, its reference earns all, other right answers pass, wrong ones fail."""
 
 import ast
+import builtins
 import importlib.util
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from grading.demo_lab import with_answers
 from labs.sources import SOURCES, judge, lab
 
 from rooflab.grading import release
+from rooflab.grading.lab import loaded_names, local_names
 from rooflab.grading.repair import reference
 
 
@@ -42,6 +44,16 @@ def test_every_code_cell_is_python(path):
         if cell.kind == "code":
             ast.parse(cell.source)
             ast.parse(cell.public)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_every_name_is_bound_before_it_is_read(path):
+    """Over the parts, where a linter sees only one."""
+    bound = set(dir(builtins)) | {"display"}
+    for cell in lab(path).cells:
+        if cell.kind == "code":
+            bound |= local_names(cell.source)
+            assert loaded_names(cell.source) <= bound, cell.key
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,20 @@ def loaded_names(source: str) -> set[str]:
     return {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
+def local_names(source: str) -> set[str]:
+    """Whatever the cell binds at any depth: assignments, arguments, imports, functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                names.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.alias(name=name, asname=other):
+                names.add((other or name).split(".")[0])
+    return names
+
+
 def _with_points(lab: Lab) -> Lab:
     """The lab with its points written into its text: `{points q1_2}` names a question or one of its test cells."""
     tests = [cell for cell in lab.cells if cell.role == "test"]

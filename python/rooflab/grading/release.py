@@ -28,7 +28,7 @@ import re
 import tokenize
 from typing import Any
 
-from rooflab.grading.lab import HIDDEN, SOLUTION, Cell, Lab, LabError, bound_names, loaded_names
+from rooflab.grading.lab import HIDDEN, SOLUTION, Cell, Lab, LabError, bound_names, loaded_names, local_names
 
 TRIVIAL = frozenset(["(", ")", "[", "]", "{", "}", ",", ":", "else:", "try:", "pass", "return"])
 
@@ -168,23 +168,9 @@ def _check_names(lab: Lab) -> None:
         answers = [c for c in lab.cells if c.role == "solution" and c.question in reach]
         own = set().union(*(bound_names(c.public) for c in answers))
         for source in (cell.source, cell.public):
-            if unknown := loaded_names(source) - given - own - _local_names(source):
+            if unknown := loaded_names(source) - given - own - local_names(source):
                 name = f"{lab.stem}: {cell.key} uses {min(unknown)}"
                 raise LabError(f"{name}, which no setup or solution cell binds in public.")
-
-
-def _local_names(source: str) -> set[str]:
-    """Whatever the cell binds at any depth: assignments, arguments, imports, functions."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                names.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case ast.alias(name=name, asname=other):
-                names.add((other or name).split(".")[0])
-    return names
 
 
 def _notebook_metadata(lab: Lab) -> dict:
