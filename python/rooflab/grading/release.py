@@ -21,7 +21,6 @@ bound outside of it. Every assert says in a sentence what to look at: the report
 
 from __future__ import annotations
 
-import ast
 import builtins
 import io
 import re
