@@ -15,23 +15,30 @@
 # %% [markdown]
 # # Lab 1: Efficient AI fundamentals
 #
-# Two programs compute the same numbers; one is a thousand times slower. By the end of this lab you can say *why*, and
-# *how fast it could be*, before you optimise anything. You need three quantities:
+# Two programs can compute the same numbers, and one of them can be a thousand times slower. After this lab you can say
+# *why*. You can also say *how fast the program could be*, before you optimise anything. Three quantities are needed:
 #
-# - **work**: the arithmetic an operation must do (MACs, FLOPs);
-# - **traffic**: the bytes it must move to and from memory;
-# - **time**: how long it really takes, with its spread.
+# - **work**: the arithmetic that an operation has to do, in MACs or FLOPs;
+# - **traffic**: the bytes that it has to move to and from memory;
+# - **time**: how long it really takes, and how much that varies.
 #
-# Work over traffic is the *arithmetic intensity*. It decides which of two limits you will hit first: how fast the
-# machine computes, or how fast it reads. That picture is the *roofline*, and everything else in this course hangs on
-# it.
+# Work divided by traffic is the *arithmetic intensity*. It tells which limit you reach first: the speed at which the
+# machine computes, or the speed at which it reads memory. The picture of these two limits is called the *roofline*, and
+# you will use it for the rest of the course.
 #
-# Everything here runs on a laptop's CPU. On a machine with a CUDA GPU the same cells run there and show GPU numbers.
-# Your grade rests on formulas, counts and ratios, never on how fast your machine is.
+# Everything here runs on a laptop's CPU. On a machine with a CUDA GPU the same cells run on the GPU and show its
+# numbers. Your grade depends on formulas and counts. It never depends on how fast your machine is.
 #
-# **How to work.** Fill the cells marked *your code here*, then run the test cell below each. A test that prints
-# nothing has passed. When graded, more tests run that are not shown here. Each question runs on its own in a fresh
-# process, so a solution may use the set-up cell and the functions of the questions that it names, and no other cell.
+# **How to work**
+#
+# 1. Fill in the cells marked *your code here*. Some cells ask for a sentence or two about what you found. Your
+#    instructor reads them.
+# 2. Run the test cell below each answer. A test that prints nothing has passed.
+# 3. When your notebook is graded, more tests run, at other sizes and with other values. They check the same properties
+#    as the tests that you see.
+#
+# Each question is graded in a new process. It runs the set-up cells and the answers of the questions that it builds on,
+# and no other cell.
 
 # %% tags=["setup"]
 import time
@@ -53,20 +60,20 @@ from rooflab.labs.lab1 import (
     plot_gemm_torch_matmul_latency,
     plot_roofline,
 )
-from rooflab.testing import assert_close, is_count, is_near, is_number, is_time_of, to_float64
+from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
 
 device = "cuda" if rl.cuda.is_available() else "cpu"
 
 # %% [markdown]
-# **Units, used everywhere in this course**
+# **Units in this course**
 #
 # | quantity | unit | note |
 # |---|---|---|
-# | work | MAC, FLOP | one multiply-accumulate is two FLOPs: a multiply and an add |
-# | traffic | byte; GB = 10⁹ bytes | fp32 takes 4 bytes, bf16 and fp16 take 2 |
-# | time | ms | the names say so: `median_ms` |
-# | speed | TFLOP/s = 10¹² FLOP/s | peaks are *dense*: the doubled ones that count skipped zeros are not used |
+# | work | MAC, FLOP | one multiply-accumulate is two FLOPs: a multiplication and an addition |
+# | traffic | byte; GB = 10⁹ bytes | an fp32 number takes 4 bytes, a bf16 or fp16 number takes 2 |
+# | time | ms | names say the unit: `median_ms` |
+# | speed | TFLOP/s = 10¹² FLOP/s | peaks are *dense*. Some datasheets double them by counting skipped zeros |
 # | bandwidth | TB/s = 10¹² byte/s | TB/s times FLOP/byte gives TFLOP/s |
 #
-# Shapes: `A` is (N, K), `B` is (K, M), their product `C` is (N, M). *GEMM* is matrix times matrix, *GEMV* is matrix
-# times vector, that is M = 1.
+# **Shapes.** `A` is (N, K), `B` is (K, M), and their product `C` is (N, M). *GEMM* multiplies a matrix by a matrix.
+# *GEMV* multiplies a matrix by a vector, so M = 1.

@@ -1,25 +1,38 @@
 # %% [markdown]
 # # Part 2. The roofline
 #
-# Divide work by traffic and you have the **arithmetic intensity**, AI, in FLOP/byte: how much arithmetic each byte
-# pays for. A machine that moves at most $\beta$ TB/s and computes at most $\pi$ TFLOP/s can then run no faster than
+# A processor has several levels of memory. Each level is larger than the one above it, and slower.
+
+# %%
+rl.plots.plot_memory_hierarchy("A100")
+
+# %% [markdown]
+# Divide work by traffic and you get the **arithmetic intensity** (AI) in FLOP/byte: how much arithmetic is done for
+# each byte that is moved. Let a machine move at most $\beta$ TB/s and compute at most $\pi$ TFLOP/s. Then it can run no
+# faster than
 #
 # $$P(\mathrm{AI}) = \min(\pi,\ \beta \cdot \mathrm{AI}) \quad \text{TFLOP/s}.$$
 #
-# That is the roof: a slope, then a flat top. They meet at the **ridge**, AI $= \pi / \beta$. Left of it an operation
-# is *memory-bound*: it waits for bytes, and more arithmetic units would not help. From the ridge on it is
-# *compute-bound*.
+# This is the roof: first a slope, then a flat top. The two meet at the **ridge**, AI $= \pi / \beta$.
 #
-# ## 2.1.1 Square GEMM under a roof (5 points)
+# - Left of the ridge an operation is *memory-bound*. It waits for bytes, and more arithmetic units would not help.
+# - From the ridge on it is *compute-bound*.
 #
-# - `gemm_intensity(N)`: AI in FLOP/byte of an (N, N) x (N, N) product in fp32, compulsory bytes. Mind that one MAC is
-#   two FLOPs. (Here and below you may call your functions of the questions before.)
-# - `attainable_tflop_s(intensity, peak_tflop_s, bandwidth_tb_s)`: the roof over one AI.
-# - `gemm_points`: a dict from a label of your choice to the AI, for N = 1024, 2048, 4096, 8192.
+# The model was published by Williams, Waterman and Patterson:
+# [Roofline: an insightful visual performance model](https://doi.org/10.1145/1498765.1498785) (2009).
 #
-# Then draw them with `plot_roofline(gpu_name, peak_flops, peak_bandwidth, points)` (TFLOP/s and TB/s) on an RTX
-# A6000, whose figures are in `GPU_SPECS["A6000"]`: `"fp32_tflops"` and `"memory_bandwidth_tb_s"`. These points were
-# never measured: they sit *on* the roof, and say what is possible.
+# ## 2.1.1 Square GEMM under a roof ({points q2_1_1})
+#
+# Write three functions. Here and below you may call your functions of earlier questions.
+#
+# - `gemm_intensity(N)`: the AI in FLOP/byte of an (N, N) x (N, N) product in fp32, with compulsory bytes. Remember that
+#   one MAC is two FLOPs.
+# - `attainable_tflop_s(intensity, peak_tflop_s, bandwidth_tb_s)`: the height of the roof at one AI.
+# - `draw_on_a6000(points)`: the roofline of an RTX A6000 in fp32 with `points`, a dict from a label to an AI. Return
+#   the figure that `plot_roofline(gpu_name, peak_flops, peak_bandwidth, points)` makes (TFLOP/s and TB/s). The GPU's
+#   figures are in `GPU_SPECS["A6000"]`, as `"fp32_tflops"` and `"memory_bandwidth_tb_s"`.
+#
+# Fill `gemm_points` with the AI for N = 1024, 2048, 4096 and 8192. The keys are labels of your choice.
 
 
 # %% nbgrader={"grade_id": "q2_1_1", "solution": true}
@@ -39,50 +52,77 @@ def attainable_tflop_s(intensity, peak_tflop_s, bandwidth_tb_s):
     ### END SOLUTION
 
 
+def draw_on_a6000(points):
+    """The roofline of an A6000 in fp32 with `points`, {label: AI}: the figure of plot_roofline."""
+    ### BEGIN SOLUTION
+    a6000 = GPU_SPECS["A6000"]
+    return plot_roofline("A6000", a6000["fp32_tflops"], a6000["memory_bandwidth_tb_s"], points)
+    ### END SOLUTION
+
+
 gemm_points = {}  # label: AI in FLOP/byte, for N = 1024, 2048, 4096, 8192
 ### BEGIN SOLUTION
 gemm_points = {f"GEMM {N}": gemm_intensity(N) for N in (1024, 2048, 4096, 8192)}
 ### END SOLUTION
 
-# %% nbgrader={"grade_id": "q2_1_1_plot", "solution": true}
-a6000 = GPU_SPECS["A6000"]
-### BEGIN SOLUTION
-plot_roofline("A6000", a6000["fp32_tflops"], a6000["memory_bandwidth_tb_s"], gemm_points)
-### END SOLUTION
-
-# %% nbgrader={"grade_id": "q2_1_1_test", "grade": true, "points": 3} rooflab={"needs": ["q1_3", "q1_4"]}
+# %% nbgrader={"grade_id": "q2_1_1_test", "grade": true, "points": 2} rooflab={"needs": ["q1_3", "q1_4"]}
 assert is_near(gemm_intensity(6), 1.0), "6x6x6: 432 FLOPs over 432 bytes"
-assert isinstance(gemm_points, dict) and len(gemm_points) == 4, (
-    "one point for each of the four sizes"
-)
+assert is_near(gemm_intensity(100), 100 / 6), "100x100x100: 2 million FLOPs over 120,000 bytes"
+assert is_near(gemm_intensity(1), 1 / 6), "1x1x1: 2 FLOPs over 12 bytes"
+assert isinstance(gemm_points, dict) and len(gemm_points) == 4, "one point for each of the four sizes"
+assert all(is_number(value) for value in gemm_points.values()), "every point is a number"
 assert is_near(max(gemm_points.values()), 1365.3333, 1e-4), "N = 8192: 1365.3 FLOP/byte"
 ### BEGIN HIDDEN TESTS
-for N in (1, 303, 1024, 2048, 4096, 8192):
-    assert is_near(gemm_intensity(N), N / 6), f"N = {N}: AI is N/6"
-assert all(isinstance(label, str) for label in gemm_points), "labels are strings"
+for N in (303, 1024, 2048, 4096, 8192):
+    assert is_near(gemm_intensity(N), N / 6), f"gemm_intensity({N}) is off: count FLOPs and bytes at that size again"
 for value, N in zip(sorted(gemm_points.values()), (1024, 2048, 4096, 8192), strict=True):
-    assert is_near(value, N / 6, 1e-3), f"N = {N}: AI is {N / 6:.1f}"
+    assert is_near(value, N / 6, 1e-3), f"gemm_points: the point of N = {N} is off, or is of another size"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_1_1_roof_test", "grade": true, "points": 2}
 assert is_near(attainable_tflop_s(1000.0, 38.7, 0.768), 38.7), "far right of the ridge: the peak"
 assert is_near(attainable_tflop_s(10.0, 38.7, 0.768), 7.68), "left of the ridge: bandwidth times AI"
+assert is_near(attainable_tflop_s(0.25, 2.0, 0.1), 0.025), "a slower machine, left of its ridge"
+assert is_near(attainable_tflop_s(20.0, 2.0, 0.1), 2.0), "a slower machine, on its ridge"
 ### BEGIN HIDDEN TESTS
-assert is_near(attainable_tflop_s(0.5, 67.0, 4.8), 2.4)
-assert is_near(attainable_tflop_s(13.9, 67.0, 4.8), 66.72)
-assert is_near(attainable_tflop_s(14.0, 67.0, 4.8), 67.0)
-assert is_near(attainable_tflop_s(0.125, 0.2, 0.04), 0.005)
+for intensity, expected in [(0.5, 2.4), (13.9, 66.72), (14.0, 67.0)]:
+    got = attainable_tflop_s(intensity, 67.0, 4.8)
+    assert is_near(got, expected), f"67 TFLOP/s and 4.8 TB/s, AI {intensity}: on which side of the ridge is it?"
+assert is_near(attainable_tflop_s(0.125, 0.2, 0.04), 0.005), "0.2 TFLOP/s and 0.04 TB/s: the slope is the bandwidth"
 ### END HIDDEN TESTS
 
+
+# %% nbgrader={"grade_id": "q2_1_1_plot_test", "grade": true, "points": 1}
+def check_drawn(points):
+    seen = measure.drawn(draw_on_a6000, points)
+    assert all(scales == ("log", "log") for scales in seen.scales), "draw it with plot_roofline, on logarithmic axes"
+    for intensity in points.values():
+        on_the_roof = min(38.7e12, 0.768e12 * intensity)
+        assert seen.has(intensity, on_the_roof), f"no point is drawn at AI {intensity} on the fp32 roof of an A6000"
+
+
+check_drawn({"memory-bound": 2.0, "compute-bound": 300.0})
+### BEGIN HIDDEN TESTS
+check_drawn({1: 0.5, 2: 40.0, 3: 60.0})
+### END HIDDEN TESTS
+
+# %%
+draw_on_a6000(gemm_points)
+
 # %% [markdown]
-# ## 2.1.2 From which N is GEMM compute-bound? (5 points)
+# Nobody measured these points. They are drawn *on* the roof, and they show what is possible.
 #
-# Small products are memory-bound, large ones compute-bound. Find the border on an A6000 in fp32, with its derivation:
-# give the ridge, the smallest N whose AI reaches the ridge, and the AI at that N and at the N before it. (An AI equal
-# to the ridge counts as compute-bound.)
+# ## 2.1.2 From which N is GEMM compute-bound? ({points q2_1_2})
 #
-# Then write it as a function of the machine and of the bytes per element. Peak and bytes must belong to the same
-# dtype: an fp32 peak over bf16 bytes is a number without a meaning, and a popular one.
+# Small products are memory-bound and large ones are compute-bound. Find the border on an A6000 in fp32, with its
+# derivation:
+#
+# - `ridge_flop_per_byte`: the ridge;
+# - `smallest_n`: the smallest N whose AI reaches the ridge. An AI equal to the ridge counts as compute-bound;
+# - `ai_at_smallest_n` and `ai_one_below`: the AI at that N, and at N - 1.
+#
+# Then write it as a function of the machine and of the bytes per element. The peak and the bytes must belong to the
+# same dtype. An fp32 peak with bf16 bytes is a common mistake, and the result means nothing.
 
 
 # %% nbgrader={"grade_id": "q2_1_2", "solution": true}
@@ -106,24 +146,35 @@ def smallest_compute_bound_n(peak_tflop_s, bandwidth_tb_s, bytes_per_element):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q2_1_2_test", "grade": true, "points": 3} rooflab={"needs": ["q2_1_1"]}
+# %% nbgrader={"grade_id": "q2_1_2_test", "grade": true, "points": 1} rooflab={"needs": ["q2_1_1"]}
 assert is_near(ridge_flop_per_byte, 38.7 / 0.768, 1e-3), "the ridge is the peak over the bandwidth"
 assert is_count(smallest_n), "smallest_n is a whole number"
 ### BEGIN HIDDEN TESTS
-assert smallest_n == 303
-assert is_near(ai_at_smallest_n, 50.5, 1e-4)
-assert is_near(ai_one_below, 302 / 6, 1e-4)
+assert smallest_n == 303, "smallest_n: is its AI at or above the ridge, and that of N - 1 below it?"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q2_1_2_derivation_test", "grade": true, "points": 2}
+assert is_number(ai_at_smallest_n) and is_number(ai_one_below), "both intensities are numbers"
+assert ai_one_below < 38.7 / 0.768 <= ai_at_smallest_n, "the ridge lies between the two intensities"
+### BEGIN HIDDEN TESTS
+assert is_near(ai_at_smallest_n, 50.5, 1e-4), "ai_at_smallest_n: use gemm_intensity of 2.1.1"
+assert is_near(ai_one_below, 302 / 6, 1e-4), "ai_one_below: use gemm_intensity of 2.1.1"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_1_2_function_test", "grade": true, "points": 2}
 assert is_count(smallest_compute_bound_n(38.7, 0.768, 4)), "N is a whole number: return an int"
-assert smallest_compute_bound_n(50.0, 1.0, 4) == 300, (
-    "the ridge is 50, and N = 300 has an AI of exactly 50"
-)
+assert smallest_compute_bound_n(50.0, 1.0, 4) == 300, "the ridge is 50, and N = 300 has an AI of exactly 50"
+assert smallest_compute_bound_n(50.1, 1.0, 4) == 301, "the ridge is 50.1, and N = 300 has an AI of 50"
+assert smallest_compute_bound_n(100.0, 1.0, 2) == 300, "in 16 bit the AI is N/3"
 ### BEGIN HIDDEN TESTS
-assert smallest_compute_bound_n(38.7, 0.768, 4) == 303
-assert smallest_compute_bound_n(154.8, 0.768, 2) == 605, "bf16: AI is N/3, the ridge 201.6"
-assert smallest_compute_bound_n(66.9, 3.35, 4) == 120
-assert smallest_compute_bound_n(989.4, 3.35, 2) == 887
-assert smallest_compute_bound_n(16.0, 1.0, 8) == 192
+for peak, bandwidth, size, N in [
+    (38.7, 0.768, 4, 303),
+    (154.8, 0.768, 2, 605),
+    (66.9, 3.35, 4, 120),
+    (989.4, 3.35, 2, 887),
+    (16.0, 1.0, 8, 192),
+]:
+    case = f"{peak} TFLOP/s, {bandwidth} TB/s, {size} bytes an element"
+    got = smallest_compute_bound_n(peak, bandwidth, size)
+    assert is_count(got) and got == N, f"{case}: start from the AI as a function of N and of the bytes per element"
 ### END HIDDEN TESTS

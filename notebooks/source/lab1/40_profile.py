@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Part 4. Looking inside: kernels, launches, fusion
 #
-# (Part 3, on attention, comes with the second half of this lab; the numbers of the questions are kept.)
+# (Part 3, on attention, comes with the second half of this lab. The numbers of the questions stay the same.)
 #
 # ## 4.1 Profile a matrix multiplication (not graded)
 #
-# A latency says how long; a *profile* says what ran: every kernel with its name, its start, its duration. A
-# **kernel** is a function that runs on the device, a **launch** is one request to run it.
+# A latency says how long a call took. A *profile* says what ran: every kernel with its name, its start and its
+# duration. A **kernel** is a function that runs on the device. A **launch** is one request to run it.
 #
-# Profilers need warming up too. `default_schedule` takes ten steps: 1 is not looked at, 3 warm up, 6 are recorded.
-# You tell the profiler where a step ends:
+# Profilers need a warm-up too. `default_schedule` takes ten steps: it ignores 1, warms up for 3, and records 6. You say
+# where a step ends:
 #
 # ```python
 # with rl.profile(schedule=default_schedule) as prof:
@@ -18,13 +18,15 @@
 #         prof.step()
 # ```
 #
-# Afterwards `prof.key_averages().table(sort_by="duration", row_limit=10)` is a table to print, `prof.kernels` the
-# list of recorded kernels (`.name`, `.op`, `.step`, `.start_us`, `.duration_us` ...), and `count_cuda_kernels(prof)`
-# the number of launches by category **in one step**, on whatever device they ran. (Six recorded steps hold six times
-# as many: do not report those as one call.)
+# Afterwards:
 #
-# Profile `rl.matmul` on two 128x128 matrices in bf16 (`rl.randn(128, 128, dtype="bfloat16", device=device)`), print
-# the table, and return the name of the kernel that did the product and the number of launches of one call.
+# - `prof.key_averages().table(sort_by="duration", row_limit=10)` is a table to print;
+# - `prof.kernels` lists the recorded kernels (`.name`, `.op`, `.step`, `.start_us`, `.duration_us` ...);
+# - `count_cuda_kernels(prof)` counts the launches **in one step** by category, on whatever device they ran. Six
+#   recorded steps hold six times as many, so do not report those as one call.
+#
+# Profile `rl.matmul` on two 128x128 matrices in bf16 (`rl.randn(128, 128, dtype="bfloat16", device=device)`). Print the
+# table. Return the name of the kernel that computed the product, and the number of launches of one call.
 
 
 # %% nbgrader={"grade_id": "q4_1", "solution": true}
@@ -49,9 +51,9 @@ assert 1 <= matmul_profile["launches_per_call"] <= 2, "count one step, not all s
 assert matmul_profile["kernel"] != "matmul", "that is the op; the kernel's own name says more"
 
 # %% [markdown]
-# Read the name: it tells the op, the device and the idea behind the kernel (or the library that was called).
-# `rl.variants("matmul")` lists all kernels that rooflab has for this op, the fastest first, the plainest last. Try
-# `rl.matmul(a, b, variant=...)` with another one and look at its roofline point.
+# The name of the kernel tells the operation, the device, and the idea behind the kernel, or the library that was
+# called. `rl.variants("matmul")` lists all kernels that rooflab has for this operation, from the fastest to the
+# simplest. Try `rl.matmul(a, b, variant=...)` with another one and compare the times.
 
 # %%
 for variant in rl.variants("matmul"):

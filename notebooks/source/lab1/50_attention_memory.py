@@ -1,13 +1,14 @@
 # %% [markdown]
-# # Part 5. Attention, and the matrix that nobody asked for
+# # Part 5. Attention, and the matrix of scores
 #
-# Attention takes queries, keys and values of shape (B, H, L, D_h) and returns one vector for each query. On the way
-# it makes a matrix with an element for every *pair* of tokens. Nobody asked for that matrix; this part is about what
-# it costs, and about the kernel that does without.
+# Attention takes queries, keys and values of shape (B, H, L, D_h) and returns one vector for each query
+# ([Vaswani et al., 2017](https://arxiv.org/abs/1706.03762)). On the way it computes a score for every *pair* of tokens.
+# The result does not contain these scores, but they fill a large matrix. This part is about what that matrix costs, and
+# about a kernel that never makes it.
 #
-# `standard_attention` is attention as the textbook writes it, in four operations. All questions of this part are
-# about this function, called in 16 bit, and about `rl.attention`, which computes the same in one. `make_qkv` gives
-# them something to work on, and `count_attention` counts what a call of either does.
+# `standard_attention` is attention as a textbook writes it, in four operations. All questions of this part compare it,
+# in 16 bit, with `rl.attention`, which computes the same in one operation. `make_qkv` makes inputs, and
+# `count_attention` counts what one call does.
 
 
 # %% tags=["setup"]
@@ -35,14 +36,14 @@ def count_attention(fn, L, B=1, H=16, D_h=128):
 # %% [markdown]
 # ## 5.1 The memory of standard attention
 #
-# ## 5.1.1 Measured (3 points)
+# ## 5.1.1 Measure it ({points q5_1_1})
 #
-# `benchmark_memory(fn, *args)` returns two numbers in GB: the *peak* of the call above what was resident before it,
-# and what was *resident*: q, k and v, and whatever else is alive.
+# `benchmark_memory(fn, *args)` returns two numbers in GB. The *peak* is the most memory that the call holds, above what
+# was there before. The *resident* memory is what was there before: q, k and v, and whatever else is alive.
 #
-# Write `attention_memory(L, B, H, D_h)`: the memory of `standard_attention` on `make_qkv(L, B, H, D_h)`. Too long a
-# sequence is a row of the table, not a crash: catch `rl.OutOfMemoryError` and report a peak of `None`; q, k and v are
-# resident all the same.
+# Write `attention_memory(L, B, H, D_h)`: the memory of `standard_attention` on `make_qkv(L, B, H, D_h)`. A sequence
+# that is too long must not stop the program. Catch `rl.OutOfMemoryError` and report a peak of `None`. The resident
+# memory is still known: it holds at least q, k and v.
 
 
 # %% nbgrader={"grade_id": "q5_1_1", "solution": true}
@@ -58,41 +59,72 @@ def attention_memory(L, B=1, H=16, D_h=128):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q5_1_1_test", "grade": true, "points": 3}
-def check_memory(L, B=1, H=16, D_h=128, fits=True):
-    got = attention_memory(L, B, H, D_h)
-    assert isinstance(got, dict) and set(got) == {"peak_gb", "resident_gb"}, (
-        'the keys are "peak_gb" and "resident_gb"'
-    )
-    qkv_gb = 3 * 2 * B * H * L * D_h / 1e9
-    assert is_number(got["resident_gb"]) and got["resident_gb"] >= qkv_gb, (
-        f"resident are q, k and v, {qkv_gb} GB, and what was alive before, not {got['resident_gb']}"
-    )
-    if not fits:
-        assert got["peak_gb"] is None, "this cannot fit: its peak is None"
-        return None
+# %% nbgrader={"grade_id": "q5_1_1_test", "grade": true, "points": 1}
+def memory_of(L, B, H, D_h, **limits):
+    got = measure.timed(attention_memory, L, B, H, D_h, **limits).value
+    assert isinstance(got, dict) and set(got) == {"peak_gb", "resident_gb"}, 'the keys are "peak_gb" and "resident_gb"'
+    return got
+
+
+def check_peak(L, B, H, D_h):
     peak_gb = count_attention(standard_attention, L, B, H, D_h).peak_bytes / 1e9
-    assert is_near(got["peak_gb"], peak_gb), f"the peak is {peak_gb} GB, not {got['peak_gb']}"
-    return got["resident_gb"] - qkv_gb
+    got = memory_of(L, B, H, D_h)["peak_gb"]
+    assert is_near(got, peak_gb), f"L = {L}, B = {B}, H = {H}, D_h = {D_h}: the peak is {peak_gb} GB, not {got}"
 
 
-beside_gb = check_memory(512)  # whatever else is alive
+check_peak(512, 1, 16, 128)
+check_peak(200, 3, 2, 32)
+### BEGIN HIDDEN TESTS
+check_peak(1024, 1, 16, 128)
+check_peak(300, 2, 3, 64)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q5_1_1_resident_test", "grade": true, "points": 1}
+def check_resident(L, B, H, D_h):
+    qkv_gb = 3 * 2 * B * H * L * D_h / 1e9
+    alone, beside = memory_of(L, B, H, D_h), memory_of(L, B, H, D_h, beside_bytes=10_000_000)
+    assert is_number(alone["resident_gb"]) and is_number(beside["resident_gb"]), "resident_gb is a number"
+    assert alone["resident_gb"] >= qkv_gb * 0.999, f"resident are q, k and v, {qkv_gb} GB, and what else is alive"
+    more = beside["resident_gb"] - alone["resident_gb"]
+    assert abs(more - 0.01) < 1e-4, "another tensor of 0.01 GB was alive: resident_gb has to grow by that"
+    return alone["resident_gb"] - qkv_gb
+
+
+beside_gb = check_resident(512, 1, 16, 128)
+assert abs(check_resident(200, 3, 2, 32) - beside_gb) < 1e-4, "resident are q, k and v once, and what else is alive"
 ### BEGIN HIDDEN TESTS
 for L, B, H, D_h in [(1024, 1, 16, 128), (300, 2, 3, 64)]:
-    assert abs(check_memory(L, B, H, D_h) - beside_gb) < 1e-4, "resident: q, k and v, once, and what else is alive"
-check_memory(2_000_000, B=1, H=1, D_h=16, fits=False)
+    rest = check_resident(L, B, H, D_h)
+    assert abs(rest - beside_gb) < 1e-4, "resident are q, k and v once, and what else is alive"
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q5_1_1_limit_test", "grade": true, "points": 1}
+def check_full(L, B, H, D_h, spare_bytes=None):
+    qkv_gb = 3 * 2 * B * H * L * D_h / 1e9
+    got = memory_of(L, B, H, D_h, spare_bytes=spare_bytes)
+    assert got["peak_gb"] is None, "this runs out of memory, so its peak is None"
+    resident = got["resident_gb"]
+    assert is_number(resident) and resident >= qkv_gb * 0.999, f"q, k and v are resident all the same: {qkv_gb} GB"
+
+
+check_full(256, 1, 4, 64, spare_bytes=600_000)  # room for q, k and v, and not for the scores
+### BEGIN HIDDEN TESTS
+check_full(2_000_000, 1, 1, 16)
+check_full(300, 2, 3, 64, spare_bytes=1_000_000)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The table for this machine. Lengths double until one would take too long here or does not fit: L = 32768 takes 69 GB,
-# which an 80 GB GPU has and a 48 GB one has not.
+# This is the table for your machine. The length doubles until a call would take too long here, or runs out of memory.
+# At L = 32768 the peak is 69 GB. It fits on an 80 GB GPU, not on a 48 GB one.
 
 # %%
 print(f"{'L':>6}  {'resident':>10}  {'peak above':>13}")
 seconds = 0.0
 for L in (512, 1024, 2048, 4096, 8192, 16384, 32768):
-    fails_at_once = rl.memory.available(device) < 2 * 16 * L * L
-    if 4.5 * seconds > 10 and not fails_at_once:
+    one_matrix = 2 * 16 * L * L
+    if 4.5 * seconds > 10 and rl.memory.available(device) > one_matrix:
         print(f"{L:>6}  left out: more than 10 s on this machine")
         continue
     start = time.perf_counter()
@@ -102,22 +134,22 @@ for L in (512, 1024, 2048, 4096, 8192, 16384, 32768):
     print(f"{L:>6}  {row['resident_gb']:7.4f} GB  {peak:>13}")
 
 # %% [markdown]
-# And one call over time. Each step is a tensor that comes or goes; the colours say which operation holds it.
+# And this is one call over time. At each step a tensor is made or freed. The colours say which operation made it.
 
 # %%
 q, k, v = make_qkv(1024)
 with rl.memory.record() as timeline:
     standard_attention(q, k, v)
-rl.plots.plot_memory_timeline(timeline, title="standard_attention, L = 1024: who holds what")
+rl.plots.plot_memory_timeline(timeline, title="standard_attention, L = 1024: memory by operation")
 
 # %% [markdown]
-# ## 5.1.2 Its law (3 points)
+# ## 5.1.2 How memory grows ({points q5_1_2})
 #
-# Two matrices of B x H x L x L elements stand side by side at the peak.
+# At the peak, two matrices of B x H x L x L elements exist at the same time.
 #
-# - `score_matrix_bytes(L, B, H, bytes_per_element)`: the bytes of *one* of them
-# - `memory_order`: how the peak grows with L, `"L"`, `"L log L"`, `"L^2"` or `"L^3"`
-# - `growth_when_doubled`: what a long sequence's peak is multiplied by when L doubles
+# - `score_matrix_bytes(L, B, H, bytes_per_element)`: the bytes of *one* of them, an int
+# - `memory_order`: how the peak grows with L: `"L"`, `"L log L"`, `"L^2"` or `"L^3"`
+# - `growth_when_doubled`: the factor by which the peak of a long sequence grows when L doubles
 
 
 # %% nbgrader={"grade_id": "q5_1_2", "solution": true}
@@ -136,36 +168,47 @@ def score_matrix_bytes(L, B, H, bytes_per_element):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q5_1_2_test", "grade": true, "points": 3}
-assert memory_order in ("L", "L log L", "L^2", "L^3"), 'one of "L", "L log L", "L^2", "L^3"'
-assert is_count(score_matrix_bytes(8, 1, 1, 2)), "bytes are whole: return an int"
-assert score_matrix_bytes(8, 1, 1, 2) == 128, "8 x 8 elements of 2 bytes"
+# %% nbgrader={"grade_id": "q5_1_2_test", "grade": true, "points": 2}
+def check_matrix(L, B, H, size, expected):
+    got = score_matrix_bytes(L, B, H, size)
+    assert is_count(got), "bytes are whole: return an int"
+    assert got == expected, f"L = {L}, B = {B}, H = {H}, {size} bytes an element: {expected}, not {got}"
+
+
+check_matrix(8, 1, 1, 2, expected=128)
+check_matrix(10, 2, 3, 4, expected=2400)
 ### BEGIN HIDDEN TESTS
-assert memory_order == "L^2"
-assert is_near(growth_when_doubled, 4)
-assert score_matrix_bytes(32768, 1, 16, 2) == 34_359_738_368, "34 GB for one prompt in one layer"
-assert score_matrix_bytes(1024, 8, 12, 4) == 8 * 12 * 1024 * 1024 * 4
-assert score_matrix_bytes(1, 1, 1, 1) == 1
+check_matrix(32768, 1, 16, 2, expected=34_359_738_368)  # 34 GB for one prompt in one layer
+check_matrix(1024, 8, 12, 4, expected=8 * 12 * 1024 * 1024 * 4)
+check_matrix(1, 1, 1, 1, expected=1)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q5_1_2_growth_test", "grade": true, "points": 1}
+assert memory_order in ("L", "L log L", "L^2", "L^3"), 'one of "L", "L log L", "L^2", "L^3"'
+assert is_number(growth_when_doubled), "growth_when_doubled is a number"
+### BEGIN HIDDEN TESTS
+assert memory_order == "L^2", "memory_order: how many pairs of tokens are there?"
+assert is_near(growth_when_doubled, 4), "growth_when_doubled: compare two rows of your table, at the long end"
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 5.1.3 Where it hurts (4 points)
+# ## 5.1.3 Where it becomes a problem ({points q5_1_3})
 #
-# At the end of `standard_attention` these are alive, in 16 bit: q, k, v and the result, and the two L x L matrices of
-# each head.
+# At the end of `standard_attention` these tensors are alive, in 16 bit: q, k, v and the result, and two L x L matrices
+# for each head.
 #
-# - `largest_length(memory_gb, B, H, D_h)`: the largest L for which all of them fit into `memory_gb` GB
-# - `overhead_ratio(L, D_h)`: the bytes of the two matrices over those of q, k, v and the result
-# - `largest_overhead`: what a long sequence's memory goes to
-#     - `"a"`: q, k and v
-#     - `"b"`: the result
-#     - `"c"`: the scores and the weights
-#     - `"d"`: what the kernels themselves need
-# - `troubled_scenario`: who meets the problem first
-#     - `"a"`: decoding, one new token against a long cache
-#     - `"b"`: prefill of a long prompt
+# - `largest_length(memory_gb, B, H, D_h)`: the largest L for which all of them fit in `memory_gb` GB
+# - `overhead_ratio(L, D_h)`: the bytes of the two matrices divided by those of q, k, v and the result
+# - `largest_overhead`: what needs most of the memory of a long sequence
+#     - `"a"`: q, k and v, the inputs
+#     - `"b"`: the result, one vector a query
+#     - `"c"`: the scores and weights
+#     - `"d"`: the code of the kernels
+# - `troubled_scenario`: which use meets the problem first
+#     - `"a"`: decoding one new token with a long cache
+#     - `"b"`: the prefill of a long prompt
 #     - `"c"`: a large batch of short prompts
-#     - `"d"`: a wide MLP
+#     - `"d"`: a wide MLP with a long prompt
 
 
 # %% nbgrader={"grade_id": "q5_1_3", "solution": true}
@@ -198,30 +241,50 @@ def overhead_ratio(L, D_h):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q5_1_3_values_test", "grade": true, "points": 2}
-assert largest_overhead in tuple("abcd") and troubled_scenario in tuple("abcd"), "choose a letter"
-assert is_near(overhead_ratio(256, 128), 1), "at L = 256 both are as large"
+# %% nbgrader={"grade_id": "q5_1_3_ratio_test", "grade": true, "points": 1}
+assert is_near(overhead_ratio(256, 128), 1), "at L = 256 and D_h = 128 both are equally large"
+assert is_near(overhead_ratio(100, 10), 5), "at L = 100 and D_h = 10: 20,000 elements over 4,000"
 ### BEGIN HIDDEN TESTS
-assert largest_overhead == "c"
-assert troubled_scenario == "b"
-assert is_near(overhead_ratio(32768, 128), 128)
-assert is_near(overhead_ratio(1024, 64), 8)
+for L, D_h in [(32768, 128), (1024, 64)]:
+    assert is_near(overhead_ratio(L, D_h), L / (2 * D_h)), f"overhead_ratio({L}, {D_h}): two matrices over four vectors"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q5_1_3_values_test", "grade": true, "points": 1}
+assert largest_overhead in tuple("abcd"), "largest_overhead: choose a letter"
+assert troubled_scenario in tuple("abcd"), "troubled_scenario: choose a letter"
+### BEGIN HIDDEN TESTS
+assert_choice(
+    largest_overhead,
+    "c",
+    a="These grow as L. Use overhead_ratio to compare them with what grows as L².",
+    b="It has as many elements as q. Use overhead_ratio to compare it with what grows as L².",
+    d="A kernel's code does not grow with L.",
+)
+assert_choice(
+    troubled_scenario,
+    "b",
+    a="With one query there is one row of scores for each head, not a square.",
+    c="The matrices grow as B L². Short prompts keep L² small.",
+    d="The activations of an MLP grow as L.",
+)
 ### END HIDDEN TESTS
 
 
 # %% nbgrader={"grade_id": "q5_1_3_test", "grade": true, "points": 2}
 def check_largest(memory_gb, B, H, D_h):
     L = largest_length(memory_gb, B, H, D_h)
-    assert is_count(L), "a length is a whole number"
+    assert is_count(L), "a length is a whole number: return an int"
 
     def held(L):
         return 2 * B * H * (2 * L * L + 4 * L * D_h)
 
-    assert held(L) <= memory_gb * 1e9, f"L = {L} takes {held(L) / 1e9} GB, more than {memory_gb}"
-    assert held(L + 1) > memory_gb * 1e9, f"L = {L + 1} would fit into {memory_gb} GB too"
+    case = f"{memory_gb} GB, B = {B}, H = {H}, D_h = {D_h}"
+    assert held(L) <= memory_gb * 1e9, f"{case}: L = {L} takes {held(L) / 1e9} GB"
+    assert held(L + 1) > memory_gb * 1e9, f"{case}: L = {L + 1} fits as well"
 
 
 check_largest(1.0, 1, 16, 128)
+check_largest(0.05, 4, 2, 32)
 ### BEGIN HIDDEN TESTS
 check_largest(80.0, 1, 16, 128)
 check_largest(141.0, 8, 32, 64)

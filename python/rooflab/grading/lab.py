@@ -81,10 +81,10 @@ class Lab:
         """Questions that have tests, in order."""
         return list(dict.fromkeys(cell.question for cell in self.cells if cell.role == "test"))
 
-    @cached_property
-    def student_names(self) -> frozenset[str]:
-        """Names that the public parts of the solution cells bind: what a test takes from the worker."""
-        return frozenset().union(*(bound_names(cell.public) for cell in self.cells if cell.role == "solution"))
+    def student_names(self, question: str) -> frozenset[str]:
+        """Names that the answers in reach of a question bind in public: what its tests take from the worker."""
+        answers = [cell for cell in self.cells if cell.role == "solution" and cell.question in self.needs(question)]
+        return frozenset().union(*(bound_names(cell.public) for cell in answers))
 
     def tests(self, question: str) -> list[Cell]:
         return [cell for cell in self.cells if cell.role == "test" and cell.question == question]

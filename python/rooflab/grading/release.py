@@ -21,6 +21,7 @@ bound outside of it. Every assert says in a sentence what to look at: the report
 
 from __future__ import annotations
 
+import ast
 import builtins
 import io
 import re
@@ -153,19 +154,21 @@ def _check_tests(lab: Lab) -> None:
             raise LabError(f"{lab.stem}: {cell.key} needs {min(missing)}, which has no solution cell.")
         if cell.points <= 0:
             raise LabError(f"{lab.stem}: {cell.key} has no points.")
+        for node in ast.walk(ast.parse(cell.source)):
+            if isinstance(node, ast.Assert) and node.msg is None:
+                raise LabError(f"{lab.stem}: {cell.key}: `{ast.unparse(node)}` does not say what to look at.")
 
 
 def _check_names(lab: Lab) -> None:
-    """A test may use names of setup cells, its own, and those that its question's public solution cells
-    bind.
+    """A test may use names of setup cells, its own, those that its question's public solution cells bind, and those of
+    the question's tests before it.
     """
     given = set(dir(builtins)).union(*(bound_names(cell.source) for cell in lab.cells if cell.role == "setup"))
     for cell in lab.cells:
         if cell.role != "test":
             continue
-        reach = lab.needs(cell.question)
-        answers = [c for c in lab.cells if c.role == "solution" and c.question in reach]
-        own = set().union(*(bound_names(c.public) for c in answers))
+        before = lab.tests(cell.question)[: lab.tests(cell.question).index(cell)]
+        own = lab.student_names(cell.question).union(*(bound_names(c.public) for c in before))
         for source in (cell.source, cell.public):
             if unknown := loaded_names(source) - given - own - local_names(source):
                 name = f"{lab.stem}: {cell.key} uses {min(unknown)}"
