@@ -159,6 +159,7 @@ def test_a_stripper_that_keeps_something_is_caught(monkeypatch, mutant):
         ('"needs": ["q1"]', '"needs": ["q7"]', "needs q7"),
         (' rooflab={"needs": ["q1"]}', "", ""),
         ("assert refuse(2) == 2", "assert refused(2) == 2", "uses refused"),
+        (', "2 is not negative"', "", r"b2_2_test: `assert refuse\(2\) == 2` does not say"),
         ("corner = None  # your number\n", "", "uses corner"),
         ('"grade_id": "q1", "solution": true', '"grade_id": "q1", "solution": true, "grade": true', "not both"),
     ],
