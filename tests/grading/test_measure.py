@@ -110,7 +110,7 @@ def product(a, b):
     return a @ b
 def gemm(a, b):
     import rooflab as rl
-    return rl.latency(lambda: product(a, b), warmup=1, repeat=5).median_ms \\
+    return rl.latency(lambda: product(a, b), warmup=1, repeat=5).median_ms
 """
 OWN_CLOCK = """
 from rooflab.benchmark import timing
@@ -164,7 +164,7 @@ def asking(what):
         ("loops", "import sys\ndef gemm(a, b):\n    sys.settrace(None)\n    return a @ b", "sys.settrace"),
         ("timed", TIMING, ""),
         ("timed", TIMING.replace("median_ms", "median_ms / 1000"), "the median"),
-        ("timed", TIMING.replace("lambda: product", "lambda: np.add"), "one product"),
+        ("timed", TIMING.replace("lambda: product(a, b)", "lambda: a"), "one product"),
         ("timed", "import time\ntime.perf_counter_ns = lambda: 0\n" + TIMING, "replaced time.perf_counter_ns"),
         ("timed", "import rooflab\nrooflab.latency = lambda *a, **k: None\n" + TIMING, "replaced rooflab.latency"),
         ("timed", OWN_CLOCK + TIMING, "replaced rooflab.benchmark.timing.stand_in"),

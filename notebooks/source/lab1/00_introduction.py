@@ -60,6 +60,7 @@ from rooflab.labs.lab1 import (
     plot_gemm_torch_matmul_latency,
     plot_roofline,
 )
+from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
 
 device = "cuda" if rl.cuda.is_available() else "cpu"

@@ -102,11 +102,12 @@ check_io(70000, 1, 70000, expected=19600560000)
 # counts are the same on every machine and in every run. You will use them to check your ideas throughout this course.
 
 # %%
-print(f"{'':23} {'MAC':>14} {'counted':>14} {'bytes':>12} {'counted':>12}")
+rows = []
 for N, K, M in [(512, 512, 512), (512, 256, 512), (128, 256, 512), (512, 512, 1)]:
     A, B = rl.ones((N, K), device=device), rl.ones((K, M), device=device)
     with rl.count() as counted:
         rl.matmul(A, B)
     moved = counted.bytes_read + counted.bytes_written
-    print(f"({N:3}, {K:3}) x ({K:3}, {M:3})  {gemm_mac(A, B):>14,} {counted.macs:>14,}", end=" ")
-    print(f"{gemm_io(A, B):>12,} {moved:>12,}")
+    figures = (gemm_mac(A, B), counted.macs, gemm_io(A, B), moved)
+    rows.append((f"({N}, {K}) x ({K}, {M})", *(f"{figure:,}" for figure in figures)))
+Table(("product", "gemm_mac", "MACs counted", "gemm_io", "bytes counted"), rows)

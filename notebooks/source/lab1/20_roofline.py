@@ -4,7 +4,7 @@
 # A processor has several levels of memory. Each level is larger than the one above it, and slower.
 
 # %%
-rl.plots.plot_memory_hierarchy("A100")
+rl.plots.plot_memory_hierarchy()
 
 # %% [markdown]
 # Divide work by traffic and you get the **arithmetic intensity** (AI) in FLOP/byte: how much arithmetic is done for

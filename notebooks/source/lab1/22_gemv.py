@@ -171,11 +171,13 @@ for N in sizes:
 rl.plots.plot_roofline(ceilings, points, dtype="float32", title="GEMM and GEMV in fp32, measured here")
 
 # %%
+rows = []
 for point in points:
     share = rl.roofline.fraction_of_roof(ceilings, point, "float32")
     bound = rl.roofline.bound(ceilings, point.intensity, "float32")
-    print(f"{point.series:18} N = {point.name:5} AI {point.intensity:8.2f}   ", end="")
-    print(f"{point.tflop_s * 1e3:9.1f} GFLOP/s, {share:4.0%} of the {bound} roof")
+    speed = f"{point.tflop_s * 1e3:.1f}"
+    rows.append((point.series, point.name, f"{point.intensity:.2f}", speed, f"{share:.0%}", bound))
+Table(("", "N", "FLOP/byte", "GFLOP/s", "share of its roof", "bound by"), rows)
 
 # %% [markdown]
 # A good GEMV reaches almost all of the *bandwidth* and almost nothing of the *peak*. It is as fast as it can be. A

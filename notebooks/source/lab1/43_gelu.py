@@ -196,10 +196,9 @@ assert_choice(
 
 # %%
 python, fused = gelu_counts(False, 1_000_000), gelu_counts(True, 1_000_000)
-print(f"{'':9} {'eight ops':>12} {'fused':>12}   ratio")
-for name in ("launches", "flops", "bytes"):
-    print(f"{name:9} {python[name]:>12,} {fused[name]:>12,}   {python[name] / fused[name]:.3g}")
-print(f"{'ms':9} {times['python']:>12.3f} {times['fused']:>12.3f}   {ratio:.3g}")
+rows = [(name, f"{python[name]:,}", f"{fused[name]:,}", f"{python[name] / fused[name]:.3g}") for name in python]
+rows.append(("ms", f"{times['python']:.3f}", f"{times['fused']:.3f}", f"{ratio:.3g}"))
+display(Table(("a million elements", "eight operations", "fused", "ratio"), rows))
 rl.plots.plot_bars(
     {"eight operations": python["bytes"], "fused": fused["bytes"]},
     "B",

@@ -120,18 +120,18 @@ check_full(300, 2, 3, 64, spare_bytes=1_000_000)
 # At L = 32768 the peak is 69 GB. It fits on an 80 GB GPU, not on a 48 GB one.
 
 # %%
-print(f"{'L':>6}  {'resident':>10}  {'peak above':>13}")
-seconds = 0.0
+rows, seconds = [], 0.0
 for L in (512, 1024, 2048, 4096, 8192, 16384, 32768):
     one_matrix = 2 * 16 * L * L
     if 4.5 * seconds > 10 and rl.memory.available(device) > one_matrix:
-        print(f"{L:>6}  left out: more than 10 s on this machine")
+        rows.append((L, "", "left out: more than 10 s here"))
         continue
     start = time.perf_counter()
     row = attention_memory(L)
     seconds = time.perf_counter() - start
-    peak = "out of memory" if row["peak_gb"] is None else f"{row['peak_gb']:.4f} GB"
-    print(f"{L:>6}  {row['resident_gb']:7.4f} GB  {peak:>13}")
+    peak = "out of memory" if row["peak_gb"] is None else f"{row['peak_gb']:.4f}"
+    rows.append((L, f"{row['resident_gb']:.4f}", peak))
+Table(("L", "resident GB", "peak GB above that"), rows)
 
 # %% [markdown]
 # And this is one call over time. At each step a tensor is made or freed. The colours say which operation made it.

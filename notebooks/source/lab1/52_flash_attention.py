@@ -228,8 +228,8 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %%
-for name, flash in {"standard": False, "flash": True}.items():
-    print(f"{name:9}", {kind: n for kind, n in attention_launches(flash).items() if n})
+counts = {name: attention_launches(flash) for name, flash in {"standard": False, "flash": True}.items()}
+Table(("launches of one call", *counts["standard"]), [(name, *row.values()) for name, row in counts.items()])
 
 # %% [markdown]
 # Now compare both at L = 256 ... 8192, as far as this machine gets in a few seconds.

@@ -11,7 +11,7 @@
 # When the maximum grows, the old sum is too large by a known factor. Multiply it by that factor.
 
 # %%
-rl.plots.plot_online_softmax([1.0, 2.0, 0.5, 3.0, 1.5, 2.5, 4.0, 0.0], chunk=2)
+rl.plots.plot_online_softmax([1.0, 2.0, 0.5, 3.0, 1.5, 2.5, 4.0, 0.7], chunk=2)
 
 # %% [markdown]
 # Write `online_update(m, l, x)` on NumPy arrays:
