@@ -88,9 +88,19 @@ def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
     return is_number(value) and bool(abs(value - expected) <= relative * abs(expected))
 
 
-def is_time_of(ms: Any, fastest_ms: float) -> bool:
-    """Whether `ms` can be the time of a call whose fastest sample took `fastest_ms`.
+def assert_choice(answer: Any, right: str, **wrong: str) -> None:
+    """Assert that `answer` is the letter `right`; `wrong` says of each other letter why it is wrong.
 
-    Other programs may make a call many times slower; seconds or microseconds taken for milliseconds are off by 1000.
+    Raises
+    ------
+    AssertionError
+        The sentence of the chosen letter, or that no letter was chosen.
+
+    Examples
+    --------
+    >>> assert_choice("b", "b", a="The work is the same.")
     """
-    return is_number(ms) and fastest_ms / 20 < ms < 200 * fastest_ms
+    if answer != right:
+        known = isinstance(answer, str) and answer in wrong
+        letters = ", ".join(f'"{letter}"' for letter in sorted({right, *wrong}))
+        raise AssertionError(f'Not "{answer}": {wrong[answer]}' if known else f"Answer with one of {letters}.")

@@ -10,6 +10,7 @@ from rooflab.cli import main
 from rooflab.grading import lab as labs
 
 LABS = ["--labs", str(SOURCE.parent)]
+TEXT = (SOURCE / "00_demo.py").read_text()
 
 
 @pytest.fixture
@@ -103,7 +104,8 @@ def test_run(tmp_path, capsys):
 
 
 def test_run_of_a_wrong_solution_fails(tmp_path, capsys):
-    (tmp_path / "lab9_demo.py").write_text(SOURCE.read_text().replace("corner = 50.39", "corner = 51.0"))
+    (tmp_path / "lab9").mkdir()
+    (tmp_path / "lab9" / "00_demo.py").write_text(TEXT.replace("corner = 50.39", "corner = 51.0"))
     assert main(["lab", "run", "lab9", "--labs", str(tmp_path), "--output", str(tmp_path)]) == 1
     captured = capsys.readouterr()
     assert "9 of 12 points" in captured.out and "Cell q2_1_test failed: AssertionError" in captured.err

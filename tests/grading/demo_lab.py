@@ -7,7 +7,7 @@ from rooflab.grading.judge import Judge, QuestionResult
 from rooflab.grading.lab import Lab, from_source
 from rooflab.grading.repair import Submission, reference
 
-SOURCE = Path(__file__).parent / "demo" / "lab9_demo.py"
+SOURCE = Path(__file__).parent / "demo" / "lab9"
 
 
 def demo_lab() -> Lab:

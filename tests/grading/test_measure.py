@@ -93,10 +93,10 @@ assert seen.products == (), seen.products
 assert seen.steps >= 60, 'three loops'
 assert seen.value.shape == (3, 5)
 """,
-    "latency": """
-time = measure.latency(gemm, np.ones((3, 4)), np.ones((4, 5)), warmup=1, repeat=5, floor_ms=1e-4)
-assert time.samples_ms.shape == (5,) and time.median_ms > 0
-assert 0 < measure.elapsed_ms() < 8000
+    "timed": """
+seen = measure.timed(gemm, np.ones((3, 4)), np.ones((4, 5)), watch=["product"])
+assert [call.ran for call in seen.calls] == [(("product", ()),)], 'one product'
+assert measure.is_median(seen.value, seen.calls), 'the median'
 """,
     "count": """
 import rooflab as rl
@@ -105,6 +105,17 @@ assert seen.macs == 60 and seen.by_op == {'matmul': 1}, 'one product'
 assert type(seen.value) is rl.Tensor and tuple(seen.value.shape) == (3, 5)
 """,
 }
+TIMING = """
+def product(a, b):
+    return a @ b
+def gemm(a, b):
+    import rooflab as rl
+    return rl.latency(lambda: product(a, b), warmup=1, repeat=5).median_ms
+"""
+OWN_CLOCK = """
+from rooflab.benchmark import timing
+timing.stand_in = lambda call, warmup, repeat: np.ones(repeat)
+"""
 LOCAL = """
 from rooflab.grading import measure
 import rooflab as rl
@@ -151,9 +162,12 @@ def asking(what):
         ("loops", f"def gemm(a, b):{IDLE}    return a @ b", "@"),
         ("loops", "def gemm(a, b):\n    return (a[:, :, None] * b).sum(1)", "three loops"),
         ("loops", "import sys\ndef gemm(a, b):\n    sys.settrace(None)\n    return a @ b", "sys.settrace"),
-        ("latency", LOOPS, ""),
-        ("latency", "import time\ntime.perf_counter_ns = lambda: 0\n" + LOOPS, "replaced time.perf_counter_ns"),
-        ("latency", "import rooflab\nrooflab.latency = lambda *a, **k: None\n" + LOOPS, "replaced rooflab.latency"),
+        ("timed", TIMING, ""),
+        ("timed", TIMING.replace("median_ms", "median_ms / 1000"), "the median"),
+        ("timed", TIMING.replace("lambda: product(a, b)", "lambda: a"), "one product"),
+        ("timed", "import time\ntime.perf_counter_ns = lambda: 0\n" + TIMING, "replaced time.perf_counter_ns"),
+        ("timed", "import rooflab\nrooflab.latency = lambda *a, **k: None\n" + TIMING, "replaced rooflab.latency"),
+        ("timed", OWN_CLOCK + TIMING, "replaced rooflab.benchmark.timing.stand_in"),
         ("count", PRODUCT, ""),
         ("count", "import rooflab as rl\ndef gemm(a, b):\n    return rl.zeros((3, 5))", "one product"),
         ("count", "import rooflab\nrooflab.count = None\n" + PRODUCT, "replaced rooflab.count"),
@@ -170,38 +184,11 @@ def test_under_the_judge(what, code, message):
 class Liar:
     """A proxy whose worker says what it likes."""
 
-    def __init__(self, reply, wall_ms=10.0):
-        self.reply, self.wall_ms = reply, wall_ms
+    def __init__(self, reply):
+        self.reply = reply
 
     def __rooflab_measure__(self, kind, args, kwargs, options):
-        return self.reply, self.wall_ms
-
-
-def timing(samples):
-    return {"samples_ms": samples, "overhead_ms": 0.0, "device": "cpu"}
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        timing(np.zeros(3)),
-        timing(np.full(3, -1.0)),
-        timing(np.array([1.0, np.nan, 1.0])),
-        timing(np.array([1.0, np.inf, 1.0])),
-        timing(np.full(4, 1.0)),
-        timing(np.full(3, 1.0, np.float32)),
-        timing(np.full(3, 9.0)),
-        timing(np.full(3, 1e-4)),
-        timing([1.0, 1.0, 1.0]),
-        None,
-        {},
-        {"samples_ms": np.ones(3)},
-    ],
-    ids=str,
-)
-def test_impossible_latencies_are_refused(reply):
-    with pytest.raises((measure.Implausible, KeyError)):
-        measure.latency(Liar(reply), repeat=3, floor_ms=1e-3)
+        return self.reply
 
 
 def test_malformed_counts_are_refused():
@@ -225,3 +212,83 @@ def test_malformed_counts_are_refused():
 def test_saved_takes_functions_of_autograd_only(given):
     with pytest.raises(TypeError, match=r"expected a class that is an rl\.autograd\.Function"):
         measure.saved(given, rl.ones(3))
+
+
+def scaled(x):
+    return x * 2
+
+
+def timings(n, repeat=3):
+    x = rl.randn(n)
+    first = rl.latency(scaled, x, warmup=2, repeat=repeat)
+    second = rl.latency_one_time(rl.exp, x)
+    return first.median_ms, float(second.samples_ms[0])
+
+
+def test_a_virtual_clock_tells_what_was_timed():
+    seen = measure.timed(timings, 50, watch=["scaled"])
+    first, second = seen.calls
+    assert (first.warmup, len(first.samples_ms), second.warmup, len(second.samples_ms)) == (2, 3, 0, 1)
+    assert first.ran == (("scaled", (((50,), "float32", False),)),) and second.ran == ()
+    assert first.is_of("scaled", (50,)) and not first.is_of("scaled", (51,)) and not second.is_of("scaled", (50,))
+    assert (first.by_op, second.by_op) == ({"mul": 1}, {"exp": 1})
+    assert first.moved_bytes == 400
+    assert measure.is_median(seen.value[0], [first]) and not measure.is_median(seen.value[0], [second])
+    assert not measure.is_median(1, seen.calls) and not measure.is_median(seen.value[0] * 1000, seen.calls)
+
+
+def test_its_samples_are_new_each_time_and_the_machines_clock_comes_back():
+    times = {measure.timed(timings, 5).value for _ in range(5)}
+    assert len(times) == 5
+    assert measure.timed(lambda: rl.latency(rl.exp, rl.ones(3), repeat=200).samples_ms.min()).value > 0.01
+    assert rl.latency(rl.exp, rl.ones(3), repeat=50).min_ms < 0.01
+
+    def fails():
+        rl.latency(lambda: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        measure.timed(fails)
+    assert rl.latency(rl.exp, rl.ones(3), repeat=50).min_ms < 0.01
+
+
+def test_memory_beside_a_call_and_too_little_of_it():
+    def takes(n):
+        held = rl.memory.allocated()
+        try:
+            return held, rl.ones(n).shape
+        except rl.OutOfMemoryError:
+            return held, None
+
+    before = rl.memory.allocated()
+    assert measure.timed(takes, 1000).value == (before, (1000,))
+    assert measure.timed(takes, 1000, beside_bytes=2**20).value == (before + 2**20, (1000,))
+    assert measure.timed(takes, 1000, spare_bytes=3000).value == (before, None)
+    assert measure.timed(takes, 1000, spare_bytes=2**20).value == (before, (1000,))
+    assert rl.memory.allocated() == before and rl.ones(10**6).shape == (10**6,), "the limit is gone"
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_call_that_writes_into_its_arguments_is_seen(place):
+    def writes(*args):
+        args[place][0] = 7
+        return len(args)
+
+    args = np.ones(3), rl.ones(4), [1, 2]
+    seen = measure.call(writes, *args)
+    assert seen.value == 3 and seen.changed == (place,)
+    assert measure.call(lambda *args: None, *args).changed == ()
+
+
+def test_ops_in_their_order():
+    assert measure.launched(lambda x: rl.tanh(x * 2) + x, rl.ones(5)) == ("mul", "tanh", "add")
+
+
+def test_a_figure_as_numbers():
+    def draws(points):
+        return rl.plots.plot_roofline("A6000", points, dtype="float32")
+
+    seen = measure.drawn(draws, {"slope": 2.0, "flat": 300.0})
+    assert seen.scales == (("log", "log"),)
+    assert seen.has(2.0, 2.0 * 0.768e12) and seen.has(300.0, 38.7e12) and not seen.has(2.0, 38.7e12)
+    with pytest.raises(TypeError, match="expected the figure"):
+        measure.drawn(lambda: None)

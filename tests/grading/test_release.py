@@ -9,13 +9,14 @@ from rooflab.grading import lab as lab_source
 from rooflab.grading import release
 from rooflab.grading.lab import LabError, from_notebook, from_source
 
-TEXT = SOURCE.read_text()
+TEXT = (SOURCE / "00_demo.py").read_text()
 
 
 def lab_from(text, tmp_path):
-    path = tmp_path / "lab9_demo.py"
+    path = tmp_path / "lab9" / "00_demo.py"
+    path.parent.mkdir()
     path.write_text(text)
-    return from_source(path)
+    return from_source(path.parent)
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +61,31 @@ def test_the_public_half_reads_back(notebook, tmp_path):
     assert [(c.key, c.role, c.points, c.question) for c in lab.cells] == [
         (c.key, c.role, c.points, c.question) for c in full.cells
     ]
-    assert lab.title == full.title and lab.student_names == full.student_names
+    assert lab.title == full.title and lab.student_names("q2_2") == full.student_names("q2_2") == {
+        "gemm",
+        "trace_of_product",
+    }
     assert lab.needs("q2_2") == {"q1", "q2_2"} and lab.limits("q1").seconds == 8
+
+
+def test_a_lab_is_its_parts_in_the_order_of_their_names(tmp_path):
+    folder = tmp_path / "lab9"
+    folder.mkdir()
+    cut = TEXT.index("# %% [markdown]\n# ## Question 2.2")
+    (folder / "20_second.py").write_text(TEXT[cut:])
+    (folder / "00_first.py").write_text(TEXT[:cut])
+    (folder / "notes.py").write_text("no part of the lab")
+    assert from_source(folder) == demo_lab()
+
+
+def test_points_stand_in_the_test_cells_alone(tmp_path):
+    text = TEXT.replace("## Question 1:", "## {points q1}, of which {points q1_test}; {points b2_2}; {points q2_1}:")
+    text = text.replace('"points": 3}\nassert type(corner)', '"points": 1}\nassert type(corner)')
+    lab = lab_from(text, tmp_path)
+    assert (lab.points, lab.bonus) == (10, 3)
+    said = "## 5 points, of which 5 points; 3 bonus points; 1 point:"
+    assert any(said in cell.source and said in cell.public for cell in lab.cells)
+    assert release.build(lab).metadata.rooflab == {"lab": "lab9", "points": 10, "bonus": 3}
 
 
 @pytest.mark.parametrize(
@@ -124,9 +148,9 @@ def test_a_stripper_that_keeps_something_is_caught(monkeypatch, mutant):
 @pytest.mark.parametrize(
     "before, after, words",
     [
-        ("points: 12", "points: 13", "add up to 12"),
-        ("bonus: 3", "bonus: 4", "add up to 3"),
-        ('"points": 5', '"points": 0', "add up"),
+        ("    notebook: lab9_demo", "    lab: lab9", "has to name its notebook"),
+        ("# It has one cell", "# {points q7} One cell", "names no test"),
+        ('"points": 5', '"points": 0', "has no points"),
         ("    ### END SOLUTION\n", "", "missing|inside another"),
         ("    ### BEGIN SOLUTION\n", "", "without its beginning"),
         ("### END HIDDEN TESTS", "", "missing"),
@@ -135,6 +159,7 @@ def test_a_stripper_that_keeps_something_is_caught(monkeypatch, mutant):
         ('"needs": ["q1"]', '"needs": ["q7"]', "needs q7"),
         (' rooflab={"needs": ["q1"]}', "", ""),
         ("assert refuse(2) == 2", "assert refused(2) == 2", "uses refused"),
+        (', "2 is not negative"', "", r"b2_2_test: `assert refuse\(2\) == 2` does not say"),
         ("corner = None  # your number\n", "", "uses corner"),
         ('"grade_id": "q1", "solution": true', '"grade_id": "q1", "solution": true, "grade": true', "not both"),
     ],

@@ -4,13 +4,15 @@ import errno
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from grading.demo_lab import SOURCE
+from grading.demo_lab import SOURCE, demo_lab, grade_one
 
 from rooflab.cli import main
 from rooflab.grading import execute
+from rooflab.grading.report import Grade, table
 
 LABS = ["--labs", str(SOURCE.parent)]
 
@@ -82,3 +84,62 @@ def test_a_file_of_results_that_cannot_be_written(tmp_path, capsys, action):
     captured = capsys.readouterr()
     assert " of 12 points" in captured.out and "Report:" in captured.out
     assert captured.err == "The grade stands, but g was not written: Not a directory: /dev/null/g.part.\n"
+
+
+def student(tmp_path, **answers):
+    assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
+    path = tmp_path / "lab9_demo.ipynb"
+    notebook = json.loads(path.read_text())
+    for cell in notebook["cells"]:
+        if code := answers.get(cell["metadata"]["nbgrader"]["grade_id"]):
+            cell["source"] = code
+    path.write_text(json.dumps(notebook))
+    return path
+
+
+def test_a_report_never_shows_the_code_of_a_hidden_test(tmp_path, capsys):
+    path = student(tmp_path, q2_1="corner = 51.5", b2_2="def refuse(x):\n    return x")
+    places = ["--output", str(tmp_path), "--json", str(tmp_path / "g")]
+    assert main(["lab", "grade", "lab9", str(path), *LABS, *places]) == 0
+    said = capsys.readouterr().out
+    assert "hidden: wrong corner" in said and "hidden: -1 was taken" in said
+    for text in (said, (tmp_path / "lab9_demo.html").read_text(), (tmp_path / "g").read_text()):
+        assert "50.39" not in text and "assert " not in text.split("Findings")[0].split("corner = 51.5")[0]
+
+
+def test_what_the_student_found_is_shown_to_the_instructor(tmp_path):
+    path = student(tmp_path, q2_1_why="The corner is <b>where</b> both limits meet.")
+    assert (
+        main(["lab", "grade", "lab9", str(path), *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0
+    )
+    assert json.loads((tmp_path / "g").read_text())["findings"] == {
+        "2.1": "The corner is <b>where</b> both limits meet."
+    }
+    page = (tmp_path / "lab9_demo.html").read_text()
+    assert "Findings, in the student" in page and "The corner is &lt;b&gt;where" in page
+
+
+def test_a_blank_finding_is_none(tmp_path):
+    path = student(tmp_path)
+    assert (
+        main(["lab", "grade", "lab9", str(path), *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0
+    )
+    assert json.loads((tmp_path / "g").read_text())["findings"] == {}
+
+
+def test_a_pending_test_counts_neither_way(monkeypatch):
+    lab = demo_lab()
+    cells = tuple(
+        replace(c, source="from rooflab.grading import measure\nmeasure.pending('no GPU')\nassert corner, 'a corner'")
+        if c.key == "q2_1_test"
+        else c
+        for c in lab.cells
+    )
+    lab = replace(lab, cells=cells)
+    result = grade_one("q2_1", "corner = 1.0", lab)
+    assert (result.earned, result.points, result.pending) == (0, 0, 3)
+    grade = Grade(lab, "my.ipynb", results=[result], done=True)
+    assert "Pending, 0 of 3: no GPU" in table(grade) and "0 of 0 points; 3 more are pending" in table(grade)
+    assert (grade.as_dict()["out_of"], grade.as_dict()["pending"]) == (0, 3) and grade.full
+    lost = grade_one("q2_1", "corner = 0", lab)
+    assert (lost.earned, lost.points, lost.pending) == (0, 3, 0), "what fails is lost, and not pending"

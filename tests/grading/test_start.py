@@ -93,8 +93,8 @@ def test_their_steps_are_not_the_students(tmp_path, monkeypatch):
 def test_a_folder_of_answers_is_not(tmp_path, monkeypatch, sources):
     """Neither a course's folder, nor one with installed packages where a lab's source lies."""
     if sources:
-        (tmp_path / sources).mkdir(parents=True)
-        (tmp_path / sources / "lab9_demo.py").touch()
+        (tmp_path / sources / "lab9").mkdir(parents=True)
+        (tmp_path / sources / "lab9" / "00_demo.py").touch()
         (tmp_path / "shelf_library-1.0.dist-info").touch()
     answers = tmp_path / "shelf_answers.py"
     answers.write_text("CORNER = 50.39")

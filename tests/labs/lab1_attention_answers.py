@@ -52,23 +52,35 @@ def where(**changes):
     return WHERE.format(**{**given, "ratio": "L / (2 * D_h)", **changes})
 
 
-COMPARE = """
-def compare_attention(L, B=1, H=16, D_h=128):
-    q, k, v = (rl.randn(B, H, L, D_h, dtype={dtype!r}, device=device) for _ in range(3))
-    def measured(fn):
-        use = rl.benchmark_memory(fn, q, k, v)
-        time = rl.latency(fn, q, k, v, warmup=2, repeat=5)
-        return {{"ms": {ms}, "peak_gb": {peak}}}
-    return {{"standard": measured(standard_attention), "flash": measured({flash})}}
+BOUND = """
+standard_ai_limit = {limit}
+standard_bound = {bound!r}
+def intensity(flash, L):
+    macs, pairs, vectors = 16 * L * L * 128, 16 * L * L, 16 * L * 128
+    if flash:
+        return ({flops_a_mac} * 2 * macs + 5 * pairs) / ({width} * 4 * vectors)
+    return ({flops_a_mac} * 2 * macs + 6 * pairs) / ({width} * ({passes} * pairs + 4 * vectors))
 """
 
 
-def compare(**changes):
-    given = {"dtype": "float16", "ms": "time.median_ms", "peak": "use.peak_gb", "flash": "rl.attention"}
-    return COMPARE.format(**{**given, **changes})
+def bound(**changes):
+    given = {"limit": 43.17, "bound": "memory", "flops_a_mac": 2, "width": 2, "passes": 6}
+    return BOUND.format(**{**given, **changes})
 
 
-LAUNCHES = """
+HELPS = """
+how_flash_helps = {helps!r}
+def compare_attention(L, B=1, H=16, D_h=128):
+    q, k, v = (rl.randn(B, H, L, D_h, dtype={dtype!r}, device=device) for _ in range(3))
+    def measured(fn):
+        try:
+            use = rl.benchmark_memory(fn, q, k, v)
+            time = rl.latency(fn, q, k, v, warmup=2, repeat=5)
+        except {error}:
+            return {absent}
+        return {{"ms": {ms}, "peak_gb": {peak}}}
+    return {rows}
+
 def attention_launches(flash):
     q, k, v = (rl.randn(2, 12, 256, 64, dtype="bfloat16", device=device) for _ in range(3))
     fn = {fn}
@@ -76,33 +88,47 @@ def attention_launches(flash):
         for _ in range(10):
             {calls}
             prof.step()
-    return {result}
+    return {launches}
+
+def bytes_saved(L):
+    return {saved}
 """
 
 
-def launches(fn="rl.attention if flash else standard_attention", calls="fn(q, k, v)", result="prof.count_kernels()"):
-    return LAUNCHES.format(fn=fn, calls=calls, result=result)
+def helps(**changes):
+    given = {
+        "helps": "d",
+        "dtype": "float16",
+        "error": "rl.OutOfMemoryError",
+        "absent": '{"ms": None, "peak_gb": None}',
+        "ms": "time.median_ms",
+        "peak": "use.peak_gb",
+        "rows": '{"standard": measured(standard_attention), "flash": measured(rl.attention)}',
+        "fn": "rl.attention if flash else standard_attention",
+        "calls": "fn(q, k, v)",
+        "launches": "prof.count_kernels()",
+        "saved": "12 * 16 * L * L",
+    }
+    return HELPS.format(**{**given, **changes})
 
 
-WHY = """
-standard_bound = {bound!r}
-how_flash_helps = {helps!r}
+def rows(standard="standard_attention", flash="rl.attention"):
+    return f'{{"standard": measured({standard}), "flash": measured({flash})}}'
+
+
+GROWS = """
 why_the_gain_grows = {grows!r}
-def work(L):
-    return 16 * L * L * 128, 16 * L * L, 16 * L * 128
-def intensity(flash, L):
-    macs, pairs, vectors = work(L)
-    if flash:
-        return ({flops_a_mac} * 2 * macs + 5 * pairs) / ({width} * 4 * vectors)
-    return ({flops_a_mac} * 2 * macs + 6 * pairs) / ({width} * ({passes} * pairs + 4 * vectors))
 def traffic_ratio(L):
     return {ratio}
+def flash_bytes_uncached(L, rows, H=16, D_h=128):
+    tiles = {tiles}
+    return {bytes}
 """
 
 
-def why(**changes):
-    given = {"bound": "memory", "helps": "d", "grows": "b", "flops_a_mac": 2, "width": 2, "passes": 6}
-    return WHY.format(**{**given, "ratio": "1 + 6 * L / (4 * 128)", **changes})
+def grows(**changes):
+    given = {"grows": "b", "ratio": "1 + 6 * L / (4 * 128)", "tiles": "(L + rows - 1) // rows"}
+    return GROWS.format(**{**given, "bytes": "4 * H * L * D_h * (1 + tiles)", **changes})
 
 
 RIGHT = {
@@ -112,9 +138,9 @@ RIGHT = {
     ],
     "q5_1_2": [("a power", law(bytes="(L * L) * (B * H) * bytes_per_element", growth=4.0))],
     "q5_1_3": [("by bisection", where())],
-    "q5_2_1": [("through rl.benchmark_memory", compare())],
-    "q5_2_2": [("smaller tensors, the same launches", launches())],
-    "q5_2_3": [("by formula", why())],
+    "q5_2_1": [("by formula", bound()), ("the limit from a long L", bound(limit=42.9))],
+    "q5_2_2": [("through rl.benchmark_memory, smaller tensors to profile, bytes by formula", helps())],
+    "q5_2_3": [("by formula", grows())],
 }
 WRONG = {
     "q5_1_1": [
@@ -156,35 +182,72 @@ WRONG = {
         ("ratio upside down", where(ratio="2 * D_h / L")),
     ],
     "q5_2_1": [
-        ("float32", compare(dtype="float32")),
-        ("seconds", compare(ms="time.median_ms / 1000")),
-        ("standard in seconds", compare(ms="time.median_ms / (1000 if fn is standard_attention else 1)")),
-        ("microseconds", compare(ms="time.median_ms * 1000")),
-        ("in GiB", compare(peak="use.peak_bytes / 2**30")),
-        ("heads and length swapped", changed(compare(), "B, H, L", "B, L, H")),
-        ("an invented time", compare(ms="1e9")),
-        ("in MB", compare(peak="use.peak_gb * 1000")),
-        ("standard twice", compare(flash="standard_attention")),
-        ("textbook variant", compare(flash="lambda *x: rl.attention(*x, variant='v0_composed')")),
-        ("resident instead", compare(peak="use.resident_gb")),
+        ("bytes written only", bound(passes=3)),
+        ("compute-bound", bound(bound="compute")),
+        ("MACs for FLOPs", bound(flops_a_mac=1)),
+        ("fp32", bound(width=4)),
+        ("softmax and scale for free", bound(passes=2)),
+        ("the intensity at L = 1024 for the limit", bound(limit=32.4)),
+        ("the ridge for the limit", bound(limit=201.6)),
+        ("no limit", bound(limit=None)),
     ],
     "q5_2_2": [
-        ("six steps", launches(result="prof.count_kernels(per_step=False)")),
-        ("two calls", launches(calls="fn(q, k, v), fn(q, k, v)")),
-        ("always standard", launches(fn="standard_attention")),
-        ("always flash", launches(fn="rl.attention")),
-        ("only a total", launches(result="{'total': prof.count_kernels()['total']}")),
-        ("all zero", launches(result="dict.fromkeys(prof.count_kernels(), 0)")),
+        ("float32", helps(dtype="float32")),
+        ("seconds", helps(ms="time.median_ms / 1000")),
+        ("standard in seconds", helps(ms="time.median_ms / (1000 if fn is standard_attention else 1)")),
+        ("microseconds", helps(ms="time.median_ms * 1000")),
+        ("in GiB", helps(peak="use.peak_bytes / 2**30")),
+        ("heads and length swapped", changed(helps(), "B, H, L", "B, L, H")),
+        ("an invented time", helps(ms="1e9")),
+        ("in MB", helps(peak="use.peak_gb * 1000")),
+        ("standard twice", helps(rows=rows(flash="standard_attention"))),
+        ("textbook variant", helps(rows=rows(flash="lambda *x: rl.attention(*x, variant='v0_composed')"))),
+        ("resident instead", helps(peak="use.resident_gb")),
+        ("the fastest sample", helps(ms="time.min_ms")),
+        ("out of memory is an accident", helps(error="ZeroDivisionError")),
+        ("no row for what runs out of memory", helps(absent="None")),
+        ("zero for what runs out of memory", helps(absent='{"ms": 0.0, "peak_gb": 0.0}')),
+        (
+            "latencies in each other's place",
+            helps()
+            + """
+unswapped = compare_attention
+def compare_attention(L, B=1, H=16, D_h=128):
+    rows = unswapped(L, B, H, D_h)
+    rows["standard"]["ms"], rows["flash"]["ms"] = rows["flash"]["ms"], rows["standard"]["ms"]
+    return rows
+""",
+        ),
+        ("six steps", helps(launches="prof.count_kernels(per_step=False)")),
+        ("two calls", helps(calls="fn(q, k, v), fn(q, k, v)")),
+        ("always standard", helps(fn="standard_attention")),
+        ("always flash", helps(fn="rl.attention")),
+        ("only a total", helps(launches="{'total': prof.count_kernels()['total']}")),
+        ("all zero", helps(launches="dict.fromkeys(prof.count_kernels(), 0)")),
+        (
+            "launches known by heart",
+            helps()
+            + """
+def attention_launches(flash):
+    counts = dict.fromkeys(("gemm", "elementwise", "softmax", "layernorm", "memory", "other", "total"), 0)
+    return counts | ({"other": 1, "total": 1} if flash else {"gemm": 2, "elementwise": 1, "softmax": 1, "total": 4})
+""",
+        ),
+        ("bytes of one matrix", helps(saved="2 * 16 * L * L")),
+        ("bytes of fp32", helps(saved="24 * 16 * L * L")),
+        ("all bytes of standard attention", helps(saved="12 * 16 * L * L + 8 * 16 * L * 128")),
+        ("a float", helps(saved="12.0 * 16 * L * L")),
+        *((f"helps by {letter}", helps(helps=letter)) for letter in "abc"),
     ],
     "q5_2_3": [
-        ("bytes written only", why(passes=3)),
-        ("compute-bound", why(bound="compute")),
-        ("fewer FLOPs", why(helps="a")),
-        ("launches", why(grows="a")),
-        ("MACs for FLOPs", why(flops_a_mac=1)),
-        ("fp32", why(width=4)),
-        ("softmax and scale for free", why(passes=2)),
-        ("ratio of elements without q, k, v", why(ratio="6 * L / (4 * 128)")),
-        ("ratio upside down", why(ratio="1 / (1 + 6 * L / (4 * 128))")),
+        *((f"grows by {letter}", grows(grows=letter)) for letter in "acd"),
+        ("ratio of elements without q, k, v", grows(ratio="6 * L / (4 * 128)")),
+        ("ratio upside down", grows(ratio="1 / (1 + 6 * L / (4 * 128))")),
+        ("only whole tiles", grows(tiles="L // rows")),
+        ("read once", grows(tiles="1")),
+        ("fp32", grows(bytes="8 * H * L * D_h * (1 + tiles)")),
+        ("K alone", grows(bytes="2 * H * L * D_h * (2 + tiles)")),
+        ("one head", grows(bytes="4 * L * D_h * (1 + tiles)")),
+        ("q and the result for each tile", grows(bytes="8 * H * L * D_h * tiles")),
     ],
 }

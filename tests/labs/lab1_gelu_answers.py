@@ -27,7 +27,7 @@ def profile_gelu(fused, n):
     {rest}
 """
 
-ONE_CALL = "size, names = len(prof.kernels) // 6, [k.name for k in prof.kernels]; "
+ONE_CALL = "size, names = len(prof.kernels) // 6, [k.op for k in prof.kernels]; "
 
 
 def counts(speedup="9.0", why="d", rest=COUNTED):
@@ -49,7 +49,12 @@ RIGHT = {
     return rl.mul(rl.mul(input, 0.5), rl.add(rl.tanh(inner), 1))
 """),
     ],
-    "q4_3_2": [("one after the other", """
+    "q4_3_2": [("few repeats", """
+def gelu_latencies_ms(n):
+    x = rl.rand(n, device=device)
+    python, fused = (latency(fn, x, warmup=0, repeat=2) for fn in (gelu_tanh_python, rl.gelu))
+    return {"python": python.median_ms, "fused": fused.median_ms}
+"""), ("one after the other", """
 def gelu_latencies_ms(n):
     x = rl.rand(n, device=device)
     python = latency(gelu_tanh_python, x)
@@ -58,7 +63,7 @@ def gelu_latencies_ms(n):
     "q4_3_3": [("another input", counts())],
     "q4_3_4": [
         ("a sixth of all records", profile(
-            ONE_CALL + 'return {"launches_per_call": size, "kernels": names[:size]}'
+            ONE_CALL + 'return {"launches_per_call": size, "ops": names[:size]}'
         )),
     ],
 }  # fmt: skip
@@ -69,6 +74,10 @@ WRONG = {
         ("the fused op among others", GELU + "    return rl.gelu(input) + 0 + 0 + 0 + 0 + 0 + 0 + 0 + 0\n"),
         ("sigmoid form, fewer launches", GELU + """
     return input * rl.sigmoid(1.5957691216057308 * (input + 0.044715 * input ** 3))
+"""),
+        ("sigmoid form in eight launches", GELU + """
+    u = 2 * (2 / np.pi) ** 0.5 * (input + 0.044715 * input ** 3)
+    return input * 1.0 * (1 / (1 + rl.exp(-u)))
 """),
         ("sigmoid approximation", GELU + "    return input * rl.sigmoid(1.702 * input) + 0 + 0 + 0 + 0 + 0 + 0\n"),
         ("in NumPy", GELU + """
@@ -109,6 +118,17 @@ def gelu_latencies_ms(n):
     x = rl.rand(n, device=device)
     return {"python": latency(gelu_tanh_python, x).median_ms * 1e3, "fused": latency(rl.gelu, x).median_ms * 1e3}
 """),
+        ("half precision", """
+def gelu_latencies_ms(n):
+    x = rl.rand(n, dtype="float16", device=device)
+    return {"python": latency(gelu_tanh_python, x).median_ms, "fused": latency(rl.gelu, x).median_ms}
+"""),
+        ("a thousand elements always", """
+def gelu_latencies_ms(n):
+    x = rl.rand(1000, device=device)
+    return {"python": latency(gelu_tanh_python, x).median_ms, "fused": latency(rl.gelu, x).median_ms}
+"""),
+        ("in proportion to n", "def gelu_latencies_ms(n):\n    return {'python': n * 3e-6, 'fused': n * 4e-7}\n"),
         ("invented", "def gelu_latencies_ms(n):\n    return {'python': 9.0e-5, 'fused': 1.0e-5}\n"),
         ("a fixed size", """
 def gelu_latencies_ms(n):
@@ -129,23 +149,33 @@ def gelu_latencies_ms(n):
     ],
     "q4_3_4": [
         ("all six steps", profile(
-            ONE_CALL + 'return {"launches_per_call": len(names), "kernels": names}'
+            ONE_CALL + 'return {"launches_per_call": len(names), "ops": names}'
         )),
         ("the count of six steps", profile(
-            ONE_CALL + 'return {"launches_per_call": 6 * size, "kernels": names[:size]}'
+            ONE_CALL + 'return {"launches_per_call": 6 * size, "ops": names[:size]}'
         )),
         ("distinct names only", profile(
-            'names = sorted({k.name for k in prof.kernels}); return {"launches_per_call": len(names), "kernels": names}'
+            'names = sorted({k.op for k in prof.kernels}); return {"launches_per_call": len(names), "ops": names}'
+        )),
+        ("names of kernels", profile(
+            'size, names = len(prof.kernels) // 6, [k.name for k in prof.kernels]; '
+            'return {"launches_per_call": size, "ops": names[:size]}'
+        )),
+        ("operations sorted", profile(
+            ONE_CALL + 'return {"launches_per_call": size, "ops": sorted(names[:size])}'
+        )),
+        ("operations reversed", profile(
+            ONE_CALL + 'return {"launches_per_call": size, "ops": names[:size][::-1]}'
         )),
         ("always the fused one", profile(
-            ONE_CALL + 'return {"launches_per_call": size, "kernels": names[:size]}',
+            ONE_CALL + 'return {"launches_per_call": size, "ops": names[:size]}',
             call="rl.gelu(x)",
         )),
         ("invented names", profile(
-            'size = 1 if fused else 8; return {"launches_per_call": size, "kernels": ["gelu"] * size}'
+            'size = 1 if fused else 8; return {"launches_per_call": size, "ops": ["mul"] * size}'
         )),
         ("a share of a launch", profile(
-            ONE_CALL + 'return {"launches_per_call": len(names) / 6, "kernels": names[:size]}'
+            ONE_CALL + 'return {"launches_per_call": len(names) / 6, "ops": names[:size]}'
         )),
     ],
 }  # fmt: skip

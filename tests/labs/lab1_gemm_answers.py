@@ -162,6 +162,16 @@ WRONG = {
         ("invented times", 
          "def single_shots(size, n):\n    return [0.5 + 0.01 * (7 * i % 5) for i in range(n)]\n" + SPREAD),
         ("times the library", changed(SHOTS, "latency_one_time(gemm", "latency_one_time(rl.matmul") + SPREAD),
+        ("a vector for the second matrix",
+         changed(SHOTS, "B = rl.ones((size, size), device=device), rl.ones((size, size)",
+                 "B = rl.ones((size, size), device=device), rl.ones((size, 1)") + SPREAD),
+        ("warmed-up repeats for single shots", """
+def single_shots(size, n):
+    A, B = rl.randn(size, size, device=device), rl.randn(size, size, device=device)
+    return [float(ms) for ms in latency(gemm, A, B, warmup=3, repeat=n).samples_ms]
+""" + SPREAD),
+        ("warmed up before each shot", changed(SHOTS, "latency_one_time(gemm, A, B)",
+                                               "latency(gemm, A, B, warmup=2, repeat=1)") + SPREAD),
         ("mean for median", SHOTS + changed(SPREAD, "at(0.5)", "sum(samples_ms) / len(samples_ms)")),
         ("smallest for first", SHOTS + changed(SPREAD, "samples_ms[0]", "ordered[0]")),
         ("largest for first", SHOTS + changed(SPREAD, "samples_ms[0]", "ordered[-1]")),
@@ -185,6 +195,16 @@ WRONG = {
         ("microseconds", GEMV_MS + """
     return latency(gemm, A, B, repeat=3).median_ms * 1e3, latency(gemm, A, b, repeat=3).median_ms * 1e3
 """),
+        ("the matrix with a vector both times", GEMV_MS + """
+    pair = latency(gemm, A, b, repeat=3).median_ms, latency(gemm, A, b, repeat=3).median_ms
+    return max(pair) * size, min(pair)
+"""),
+        ("single shots", GEMV_MS + """
+    return latency_one_time(gemm, A, B).median_ms, latency_one_time(gemm, A, b).median_ms
+"""),
+        ("the smallest of the samples", GEMV_MS + """
+    return latency(gemm, A, B, repeat=3).min_ms, latency(gemm, A, b, repeat=3).min_ms
+"""),
         ("timings, not numbers", GEMV_MS + """
     return latency(gemm, A, B, repeat=3), latency(gemm, A, b, repeat=3)
 """),
@@ -195,6 +215,7 @@ WRONG = {
         ("budget in ms", fitting(budget_ms="budget_s")),
         ("each size on its own", fitting(total="max")),
         ("smallest size is always 64", fitting(base="64")),
+        ("less than the budget", changed(fitting(), "<= 1000", "< 1000")),
         ("nothing left out", budget("return sizes, []")),
     ],
     "q1_3": [

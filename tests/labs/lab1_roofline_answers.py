@@ -51,8 +51,15 @@ def border(expression):
     )
 
 
-def intensity(expression, roof=ROOF, points=POINTS):
-    return f"def gemm_intensity(N):\n    return {expression}\n{roof}\n{points}"
+DRAW = """
+def draw_on_a6000(points):
+    figures = GPU_SPECS["A6000"]
+    return plot_roofline("A6000", figures["fp32_tflops"], figures["memory_bandwidth_tb_s"], points)
+"""
+
+
+def intensity(expression, roof=ROOF, points=POINTS, draw=DRAW):
+    return f"def gemm_intensity(N):\n    return {expression}\n{roof}\n{draw}\n{points}"
 
 
 def roof(expression):
@@ -72,6 +79,12 @@ def measured(timed=TIMED, rest=POINT):
 RIGHT = {
     "q2_1_1": [
         ("N/6", intensity("N / 6")),
+        ("whole numbers as labels", intensity("N / 6", points=changed(POINTS, "str(N)", "N"))),
+        ("drawn by rl.plots", intensity("N / 6", draw='''
+def draw_on_a6000(points):
+    named = {str(name): ai for name, ai in points.items()}
+    return rl.plots.plot_roofline("A6000", named, dtype="float32", title="an A6000")
+''')),
         ("from the answers before", intensity(
             "2 * gemm_mac(rl.empty((N, N)), rl.empty((N, N))) / gemm_io(rl.empty((N, N)), rl.empty((N, N)))",
             points='gemm_points = {"a": 170.7, "b": 341.3, "c": 682.7, "d": 1365.3}\n',
@@ -92,6 +105,11 @@ WRONG = {
         ("output not written", intensity("N / 4")),
         ("half precision", intensity("N / 3")),
         ("whole numbers", intensity("N // 6")),
+        ("nothing drawn", intensity("N / 6", draw="def draw_on_a6000(points):\n    pass\n")),
+        ("an empty figure", intensity("N / 6", draw=changed(DRAW, ", points)", ")"))),
+        ("the first point only", intensity("N / 6", draw=changed(DRAW, ", points)", ", dict([*points.items()][:1]))"))),
+        ("half precision's roof", intensity("N / 6", draw=changed(DRAW, "fp32_tflops", "fp16_tflops"))),
+        ("bandwidth in GB/s", intensity("N / 6", draw=changed(DRAW, '_tb_s"]', '_tb_s"] * 1000'))),
         ("no points", intensity("N / 6", points="gemm_points = {}\n")),
         ("other sizes", intensity("N / 6", points='gemm_points = {str(N): N / 6 for N in (512, 1024, 2048, 8192)}\n')),
         ("the peak everywhere", intensity("N / 6", roof=roof("peak_tflop_s"))),
@@ -138,5 +156,8 @@ WRONG = {
         ("a whole product", measured(timed="latency(rl.matmul, A, A, repeat=20).median_ms",
                                      rest=changed(POINT, "N * N, 4 * N * (N + 2)", "N ** 3, 12 * N * N"))),
         ("nothing measured", measured(timed="1e-7")),
+        ("a fixed size", changed(measured(), "rl.rand(N, N,", "rl.rand(64, 64,", "rl.rand(N, 1,", "rl.rand(64, 1,")),
+        ("half precision", measured(timed="latency(rl.matmul, A.half(), b.half()).median_ms")),
+        ("the fastest sample", measured(timed="latency(rl.matmul, A, b).min_ms")),
     ],
 }  # fmt: skip

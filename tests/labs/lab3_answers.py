@@ -20,17 +20,17 @@ def naive_attention(q, k, v, is_causal=False):
 """
 
 BENCHMARK = """
-def benchmark_naive(L, d, batch):
+def benchmark_naive(L, d, batch, is_causal=False):
     none = dict.fromkeys(("forward_ms", "backward_ms", "held_bytes"))
     start = rl.memory.allocated(device)
     try:
         q, k, v = [rl.randn(batch, L, d, device=device).requires_grad_() for _ in range(3)]
-        o = naive_attention(q, k, v)
+        o = naive_attention(q, k, v, is_causal)
         held = rl.memory.allocated(device) - start
         back = lambda: rl.autograd.grad(o, (q, k, v), rl.ones(o.shape, device=device), retain_graph=True)
         backward_ms = rl.latency(back, warmup=1, repeat=3, device=device).median_ms
         del o
-        forward_ms = rl.latency(naive_attention, q, k, v, warmup=1, repeat=3).median_ms
+        forward_ms = rl.latency(naive_attention, q, k, v, is_causal, warmup=1, repeat=3).median_ms
     except rl.OutOfMemoryError:
         return none
     return {"forward_ms": forward_ms, "backward_ms": backward_ms, "held_bytes": held}
@@ -103,20 +103,55 @@ ALL = ("naive", "flash", "library")
 def compare(L, d, batch, names=ALL):
     q, k, v = (rl.randn(batch, L, d, device=device) for _ in range(3))
     def row(fn):
-        ms = latency(fn, q, k, v, warmup=1, repeat=3).median_ms
-        with rl.count() as c:
-            out = fn(q, k, v)
-        return {"ms": ms, "peak_bytes": c.peak_bytes, "moved_bytes": c.bytes_read + c.bytes_written}
+        try:
+            ms = latency(fn, q, k, v, warmup=1, repeat=3).median_ms
+            with rl.count() as c:
+                out = fn(q, k, v)
+            leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+            out = fn(*leaves)
+            back = latency(lambda: rl.autograd.grad(out, leaves, q, retain_graph=True), warmup=1, repeat=2).median_ms
+        except rl.OutOfMemoryError:
+            return None
+        moved = c.bytes_read + c.bytes_written
+        return {"forward_ms": ms, "backward_ms": back, "peak_bytes": c.peak_bytes, "moved_bytes": moved}
     one = {"naive": naive_attention, "flash": flash_attention, "library": rl.attention}
     return {name: row(one[name]) for name in names}
 """
 
 
-def account(mib=8192, held=3, softmax=1, peak=2, flash=0, per_l2=97.13, extra="c"):
+def account(mib=8192, held=3, softmax=1, peak=2, flash=0):
     return (
         f"score_matrix_mib = {mib}\nheld_written_out = {held}\nheld_with_softmax = {softmax}\n"
-        f"peak_with_softmax = {peak}\nheld_flash = {flash}\npublished_bytes_per_l2 = {per_l2}\nextra_byte = {extra!r}\n"
+        f"peak_with_softmax = {peak}\nheld_flash = {flash}\n"
     )
+
+
+def published(per_l2=97.13, extra="c"):
+    return f"published_bytes_per_l2 = {per_l2}\nextra_byte = {extra!r}\n"
+
+
+LEAN = """
+class LeanAttention(rl.autograd.Function):
+    @staticmethod
+    def forward(ctx, Q, K, V):
+        s = rl.matmul(Q, K.transpose(1, 2)) / Q.shape[-1] ** 0.5
+        e = rl.exp(s - s.max(-1, keepdim=True))
+        P = e / e.sum(-1, keepdim=True)
+        ctx.save_for_backward(P, Q, K, V)
+        return P @ V
+
+    @staticmethod
+    def backward(ctx, dO):
+        P, Q, K, V = ctx.saved_tensors
+        dP = dO @ V.mT
+        dS = P * dP - P * (P * dP).sum(-1, keepdim=True)
+        scale = Q.shape[-1] ** -0.5
+        return dS @ K * scale, dS.mT @ Q * scale, P.mT @ dO
+
+
+def lean_attention(q, k, v):
+    return LeanAttention.apply(q, k, v)
+"""
 
 
 def why(ratio="counted(naive_attention) / counted(rl.attention)", growth=2.0, reason="b"):
@@ -159,6 +194,14 @@ extern "C" __global__ void flash_forward(const float* Q, const float* K, const f
   for (int c = 0; c < 64; ++c) o[c] /= l;
   L[(size_t)blockIdx.y * L_q + row] = m + logf(l);
 }
+"""
+'''
+
+EMPTY_KERNEL = r'''
+FLASH_ROWS = FLASH_THREADS = 64
+FLASH_CUDA = r"""
+__global__ void flash_forward(const float* Q, const float* K, const float* V, float* O, float* lse,
+                              int L_q, int L_kv, float scale, int is_causal) {}
 """
 '''
 
@@ -215,7 +258,9 @@ SIZE = "(bottom - top) * (min(left + tile_kv, L_kv) - left)"
 
 RIGHT = {
     "q1_1": [("scores divided, > for the mask", NAIVE)],
-    "q1_2": [("by hand", account()), ("a float for the size, the exact slope", account(8192.0, per_l2=97.0))],
+    "q1_2": [("by hand", account()), ("a float for the size", account(8192.0))],
+    "q1_2_published": [("the slope, rounded", published()), ("three matrices and a mask", published(97))],
+    "q1_4": [("the softmax written out", LEAN)],
     "q1_3": [("the graph first, then the forward passes", BENCHMARK)],
     "q2_1": [("NaN replaced", UPDATE), ("one value at a time", LOOPED)],
     "q2_2": [("einsum", AVERAGE)],
@@ -247,6 +292,7 @@ WRONG = {
             ("masked with -100", 'float("-inf"), scores', "-100.0, scores"),
             ("one maximum for all", "scores.max(dim=-1, keepdim=True)", "scores.max()"),
             ("softmax over the queries", "dim=-1", "dim=-2"),
+            ("the maximum of the first of the batch", "keepdim=True)\n    e", "keepdim=True)[0]\n    e"),
             ("a mask for each of the batch", "> rows", "> rows + rl.zeros((q.shape[0], 1, 1), dtype='int64')"),
         ),
     ],
@@ -259,12 +305,28 @@ WRONG = {
         ("softmax needs one at the peak", account(peak=1)),
         ("three at the peak", account(peak=3)),
         ("flash keeps one", account(flash=1)),
-        ("96 of the account", account(per_l2=96)),
-        ("MB for MiB in the slope", account(per_l2=92.6)),
-        ("the output", account(extra="a")),
-        ("rounding", account(extra="b")),
-        ("a gradient", account(extra="d")),
     ],
+    "q1_2_published": [
+        ("96 of the account", published(96)),
+        ("MB for MiB", published(92.6)),
+        ("what is held over L squared", published('PUBLISHED_NAIVE[16384, 16]["held_mib"] * 2**20 / 16384**2')),
+        ("the same at L = 8192", published('PUBLISHED_NAIVE[8192, 16]["held_mib"] * 2**20 / 8192**2')),
+        *((f"the byte is {letter}", published(extra=letter)) for letter in "abd"),
+    ],
+    "q1_4": mutants(
+        LEAN,
+        ("saves the scores too", "(P, Q, K, V)\n        return", "(P, Q, K, V, s)\n        return",
+         "P, Q, K, V = ctx", "P, Q, K, V, _ = ctx"),
+        ("saves the output too", "ctx.save_for_backward(P, Q, K, V)\n        return P @ V",
+         "O = P @ V\n        ctx.save_for_backward(P, Q, K, V, O)\n        return O", "P, Q, K, V = ctx",
+         "P, Q, K, V, _ = ctx"),
+        ("computes the weights again", "(P, Q, K, V)\n        return", "(Q, K, V)\n        return",
+         "P, Q, K, V = ctx.saved_tensors",
+         "Q, K, V = ctx.saved_tensors; P = rl.softmax(Q @ K.mT * Q.shape[-1] ** -0.5)"),
+        ("no sum over the row", " - P * (P * dP).sum(-1, keepdim=True)", ""),
+        ("no scale in dQ", "dS @ K * scale", "dS @ K"),
+        ("dK and dV in each other's place", "dS.mT @ Q * scale, P.mT @ dO", "P.mT @ dO, dS.mT @ Q * scale"),
+    ),
     "q1_3": mutants(
         BENCHMARK,
         ("out of memory is not caught", "rl.OutOfMemoryError", "KeyError"),
@@ -275,8 +337,19 @@ WRONG = {
         ("seconds", '"forward_ms": forward_ms', '"forward_ms": forward_ms / 1e3'),
         ("backward in seconds", '"backward_ms": backward_ms', '"backward_ms": backward_ms / 1e3'),
         ("microseconds", '"backward_ms": backward_ms', '"backward_ms": backward_ms * 1e3'),
-        ("the library's forward pass", "latency(naive_attention,", "latency(rl.attention,"),
-        ("the product of the scores alone", "latency(naive_attention, q, k, v", "latency(rl.matmul, q, k.mT"),
+        ("the library's forward pass", "latency(naive_attention, q, k, v, is_causal,",
+         "latency(rl.attention, q, k, v,"),
+        ("the product of the scores alone", "latency(naive_attention, q, k, v, is_causal",
+         "latency(rl.matmul, q, k.mT"),
+        ("a backward pass with its forward", "grad(o,", "grad(naive_attention(q, k, v, is_causal),"),
+        ("inputs without gradients", "latency(naive_attention, q, k, v",
+         "latency(naive_attention, q.detach(), k.detach(), v.detach()"),
+        ("all that is held", "allocated(device) - start", "allocated(device)"),
+        ("never causal", "q, k, v, is_causal", "q, k, v, False"),
+        ("invented times", '"forward_ms": forward_ms, "backward_ms": backward_ms',
+         '"forward_ms": 0.8, "backward_ms": 1.9'),
+        ("the mean of the samples", "latency(naive_attention, q, k, v, is_causal, warmup=1, repeat=3).median_ms",
+         "latency(naive_attention, q, k, v, is_causal, warmup=1, repeat=3).mean_ms"),
     ),
     "q2_1": [
         ("NaN where nothing is seen", NAN_UPDATE),
@@ -287,11 +360,14 @@ WRONG = {
             ("rescaled the wrong way", "np.exp(m - new)", "np.exp(new - m)"),
             ("base 2", "np.exp(", "np.exp2("),
             ("a mean", ".sum(axis=1)", ".mean(axis=1)"),
+            ("m is overwritten", "        return new, old", "        m[:] = new\n        return new, old"),
+            ("l is overwritten", "        return new, old", "        l *= 2\n        return new, old"),
         ),
         *mutants(
             LOOPED,
             ("the maximum of the chunk", "m, l = m.copy(), ", "m, l = x.max(axis=1, initial=-np.inf), "),
             ("no empty chunks", "m, l =", "x[:, 0]; m, l ="),
+            ("its arguments are overwritten", "m.copy(), l.copy()", "m, l"),
         ),
     ],
     "q2_2": mutants(
@@ -302,6 +378,7 @@ WRONG = {
         ("a plain sum", "e, V)", "np.ones_like(e), V)"),
         ("NaN where nothing is seen", "np.where(new == -np.inf, 0, new)", "new"),
         ("a mean for the sum", "e.sum(1)", "e.mean(1)"),
+        ("x is overwritten", "    e = np.exp(x - base[:, None])", "    x -= base[:, None]\n    e = np.exp(x)"),
     ),
     "b2_3": mutants(
         COMBINE,
@@ -360,8 +437,17 @@ WRONG = {
         ("nothing measured", "latency(fn, q, k, v, warmup=1, repeat=3).median_ms", "1e-7"),
         ("seconds", "repeat=3).median_ms", "repeat=3).median_ms / 1e3"),
         ("microseconds", "repeat=3).median_ms", "repeat=3).median_ms * 1e3"),
-        ("the library in seconds", '"ms": ms', '"ms": ms / (1e3 if fn is rl.attention else 1)'),
+        ("the library in seconds", '"forward_ms": ms', '"forward_ms": ms / (1e3 if fn is rl.attention else 1)'),
         ("causal", "out = fn(q, k, v)", "out = fn(q, k, v, is_causal=True)"),
+        ("one millisecond", "latency(fn, q, k, v, warmup=1, repeat=3).median_ms", "1.0"),
+        ("backward with its forward", "grad(out, leaves, q", "grad(fn(*leaves), leaves, q"),
+        ("backward in the place of forward", '"forward_ms": ms, "backward_ms": back',
+         '"forward_ms": back, "backward_ms": ms'),
+        ("forward on tensors that require gradients", "latency(fn, q, k, v,",
+         "latency(fn, *(x.detach().requires_grad_() for x in (q, k, v)),"),
+        ("out of memory is an accident", "rl.OutOfMemoryError", "ZeroDivisionError"),
+        ("out of memory is left out", "row(one[name]) for name in names",
+         "found for name in names if (found := row(one[name]))"),
     ),
     "q7_3": [
         ("the ratio upside down", why(ratio="counted(rl.attention) / counted(naive_attention)")),

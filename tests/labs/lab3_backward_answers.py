@@ -32,7 +32,7 @@ def flash_backward(ctx, dO):
     return dQ, dK, dV
 """
 
-# A loop for dQ and one for dK and dV, as the fastest kernels have it: seven products.
+# A loop for dQ and one for dK and dV: seven products.
 TWO_LOOPS = """
 backward_over_forward = 5 / 2
 
@@ -101,7 +101,10 @@ BASE_2 = "1.4426950408889634"
 RIGHT = {
     "q5": [
         ("the keys outside, the queries inside", BACKWARD),
-        ("two loops", TWO_LOOPS),
+        (
+            "the reference's own tiles",
+            changed(BACKWARD, ", 64)", ", TILE_KV)", "+ 64", "+ TILE_KV", ", 32)", ", TILE_Q)", "+ 32", "+ TILE_Q"),
+        ),
         (
             "the largest tiles",
             changed(BACKWARD, ", 64)", ", 128)", "+ 64", "+ 128", ", 32)", ", 128)", "+ 32", "+ 128"),
@@ -113,9 +116,12 @@ WRONG = {
     "q5": [
         ("the library's backward", LIBRARY_BACKWARD),
         ("in NumPy", NUMPY_BACKWARD),
+        ("two loops, seven products", TWO_LOOPS),
         *mutants(
             BACKWARD,
             ("causal is forgotten", "if ctx.is_causal:", "if False:"),
+            ("a sixth product", "            dp = do @ v.mT\n", "            dp = do @ v.mT\n            do @ v.mT\n"),
+            ("one invisible tile too many", "q.shape[1] - 1 + shift:", "q.shape[1] + 63 + shift:"),
             ("tiles are not skipped", "                continue\n", "                pass\n"),
             ("D is a mean", "(O * dO).sum(-1)", "(O * dO).mean(-1)"),
             ("D of the tile's weights", "D[:, i : i + 32][:, :, None])", "(p * dp).sum(-1, keepdim=True))"),

@@ -199,6 +199,7 @@ WRONG = {
             ("the maximum starts at 0", FIRST, ZERO),
             ("the maximum of the tile alone", "rl.maximum(m, s.max(dim=-1))", "s.max(dim=-1)"),
             ("one maximum for the whole tile", "s.max(dim=-1)", "s.max(dim=-1).max(dim=-1, keepdim=True)"),
+            ("the maximum of the first of the batch", "s.max(dim=-1)", "s.max(dim=-1)[0]"),
             ("no maximum", FIRST, ZERO, "rl.maximum(m, s.max(dim=-1))", "m"),
             ("keys and values in each other's place", "K[:, j:stop]", "V[:, j:stop]", "p @ V", "p @ K"),
             ("a scale for d = 64", "1 / d ** 0.5", "0.125"),
@@ -251,6 +252,8 @@ CAUSAL_WRONG = [
         ("only the tiles where i = j are masked", "        if is_causal:\n", "        if is_causal and i == j:\n"),
         ("one tile too many", "j > end - 1", "j > end"),
         ("tiles by their first query", "j > end - 1 +", "j > i +"),
+        ("the maximum of the first of the batch", "s.max(dim=-1)", "s.max(dim=-1)[0]"),
+        ("no maximum", FIRST, ZERO, "rl.maximum(m, s.max(dim=-1))", "m"),
         ("the mask after the maximum", f"{MASK}{TOP}", f"{TOP}{MASK}"),
         ("masked with 0", 's, -float("inf"))', "s, 0.0)"),
         (

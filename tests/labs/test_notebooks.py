@@ -1,6 +1,7 @@
 """Every lab: its notebook is fresh, its reference earns all, other right answers pass, wrong ones fail."""
 
 import ast
+import builtins
 import importlib.util
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +11,19 @@ from grading.demo_lab import with_answers
 from labs.sources import SOURCES, judge, lab
 
 from rooflab.grading import release
+from rooflab.grading.lab import loaded_names, local_names
 from rooflab.grading.repair import reference
 
 
 def answers(kind: str):
     """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters."""
     for path in SOURCES:
-        name = path.stem.split("_")[0]
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}_answers.py"))
+        spec = importlib.util.spec_from_file_location(path.name, Path(__file__).with_name(f"{path.name}_answers.py"))
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         for grade_id, entries in getattr(module, kind).items():
             for label, code in entries:
-                yield pytest.param(path, grade_id, code, id=f"{name}-{grade_id}-{label}")
+                yield pytest.param(path, grade_id, code, id=f"{path.name}-{grade_id}-{label}")
 
 
 def grade(path: Path, grade_id: str, code: str):
@@ -30,14 +31,14 @@ def grade(path: Path, grade_id: str, code: str):
     return judge(path).grade_question(question, with_answers(lab(path), {grade_id: code}))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_the_committed_notebook_is_fresh(path):
     built = release.dumps(release.build(lab(path)))
-    committed = path.parents[1] / f"{path.stem}.ipynb"
+    committed = path.parents[1] / f"{lab(path).stem}.ipynb"
     assert committed.read_text(encoding="utf-8") == built, "stale: run rooflab lab build"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_every_code_cell_is_python(path):
     for cell in lab(path).cells:
         if cell.kind == "code":
@@ -45,8 +46,17 @@ def test_every_code_cell_is_python(path):
             ast.parse(cell.public)
 
 
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_every_name_is_bound_in_some_part(path):
+    """A linter sees only one part."""
+    code = [cell for cell in lab(path).cells if cell.kind == "code"]
+    bound = {"display", *dir(builtins)}.union(*(local_names(cell.source) for cell in code))
+    for cell in code:
+        assert loaded_names(cell.source) <= bound, cell.key
+
+
 @pytest.mark.parametrize(
-    "path, question", [pytest.param(p, q, id=f"{p.stem}-{q}") for p in SOURCES for q in lab(p).questions]
+    "path, question", [pytest.param(p, q, id=f"{p.name}-{q}") for p in SOURCES for q in lab(p).questions]
 )
 class TestQuestion:
     def test_the_reference_earns_all(self, path, question):
@@ -55,7 +65,8 @@ class TestQuestion:
 
     def test_the_stub_earns_nothing(self, path, question):
         whole = reference(lab(path))
-        stubs = [replace(c, source=c.public) if c.question == question else c for c in whole.cells]
+        needed = lab(path).needs(question)
+        stubs = [replace(c, source=c.public) if c.question in needed else c for c in whole.cells]
         result = judge(path).grade_question(question, replace(whole, cells=stubs))
         assert result.earned == 0 and all(test.message for test in result.tests)
 

@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from plots.figures import saved, texts, timing
 
-from rooflab.plots import plot_bars, plot_latency_vs_size, plot_roofline, plot_timeline
+from rooflab.plots import plot_bars, plot_latency_vs_size, plot_roofline, plot_timeline, plot_timelines
 from rooflab.roofline import SPECS, Point
 
 
@@ -197,6 +197,25 @@ def test_timeline_rows_and_steps():
     assert {"a", "b", "step 1", "step 2"} <= set(texts(plot_timeline(records, rows="op")))
     assert "(no range)" in texts(plot_timeline([kernel(0, 1, within="")]))
     assert "gemm" in texts(plot_timeline([kernel(0, 0.0)], rows="category"))
+
+
+def test_timelines_share_their_axis_and_colours(tmp_path):
+    long = [kernel(100, 30, "mul", step=1), kernel(200, 40, "mul", step=2), kernel(250, 50, "sum", step=2)]
+    short = [kernel(7, 20, "gelu", step=4)]
+    profiles = {"long": SimpleNamespace(kernels=long), "short": SimpleNamespace(kernels=short)}
+    figure = plot_timelines(profiles, rows="op", title="both")
+    first, second = figure.axes
+    assert first.get_xlim() == second.get_xlim() and 100 < first.get_xlim()[1] < 102
+    starts = [
+        [path.vertices[:, 0].min() for path in bars.get_paths()]
+        for axes in (first, second)
+        for bars in axes.collections
+    ]
+    assert starts == [[0.0], [50.0], [0.0]], "the last step alone, each from its own start"
+    assert {"long", "short", "1 launch, 20 µs"} <= set(texts(figure))
+    saved(figure, tmp_path)
+    with pytest.raises(ValueError, match="at least one"):
+        plot_timelines({})
 
 
 def test_timeline_of_many_kernels(tmp_path):

@@ -7,7 +7,12 @@ import pytest
 from plots.figures import saved, texts, timing
 
 import rooflab as rl
-from rooflab.plots import plot_flash_attention_improvement, plot_length_sweep, plot_memory_timeline
+from rooflab.plots import (
+    plot_flash_attention_improvement,
+    plot_length_sweep,
+    plot_memory_timeline,
+    plot_memory_timelines,
+)
 
 # --- memory over time ---
 
@@ -64,6 +69,25 @@ def test_memory_of_many_ops_has_one_grey_and_goes_below_zero(tmp_path):
     saved(figure, tmp_path)
 
 
+def test_memory_side_by_side_has_one_axis_and_one_key(tmp_path):
+    a = rl.ones(100, 100)
+    with rl.memory.record() as other:
+        b = rl.sqrt(a)
+    figure = plot_memory_timelines({"two": recorded(), "one": other}, title="both")
+    first, second = figure.axes
+    assert first.get_ylim() == second.get_ylim() and first.get_ylim()[1] > 80000
+    colors = [
+        {fill.get_label(): tuple(fill.get_facecolor()[0]) for fill in axes.collections} for axes in (first, second)
+    ]
+    assert colors[0] == colors[1] and len(set(colors[0].values())) == 3
+    assert {"exp, 40 kB and 0", "tanh, 40 kB and 0", "sqrt, 0 and 40 kB"} == set(colors[0])
+    assert {"peak 80 kB", "peak 40 kB", "two", "one"} <= set(texts(figure))
+    assert b.nbytes == 40000
+    saved(figure, tmp_path)
+    with pytest.raises(ValueError, match="at least one"):
+        plot_memory_timelines({})
+
+
 def test_memory_refuses():
     with rl.memory.record() as empty:
         pass
@@ -76,12 +100,13 @@ def test_memory_refuses():
 # --- attention ---
 
 
-def bars(figure):
-    return [(round(bar.get_x() + bar.get_width() / 2, 3), bar.get_y() + bar.get_height(), bar.get_hatch())
-            for bar in figure.axes[0].patches]  # fmt: skip
+def points(figure, marker):
+    """(place, value) of every marker of one kind."""
+    lines = [line for line in figure.axes[0].lines if line.get_marker() == marker]
+    return [(float(x), float(y)) for line in lines for x, y in line.get_xydata()]
 
 
-def test_pairs_of_bars_with_their_ratio(tmp_path):
+def test_pairs_of_points_with_their_ratio(tmp_path):
     figure = plot_flash_attention_improvement(
         {
             "standard": {256: timing(4.0), 512: timing(300), 1024: None},
@@ -90,14 +115,14 @@ def test_pairs_of_bars_with_their_ratio(tmp_path):
         title="fp16",
         note="a note",
     )
-    drawn = bars(figure)
-    assert [(x, pytest.approx(height)) for x, height, hatch in drawn if not hatch] == [
-        (-0.2, 4e-3), (0.8, 0.3), (0.2, 2e-3), (1.2, 1.5e-3), (2.2, 9e-3),
-    ]  # fmt: skip
-    assert [(x, height) for x, height, hatch in drawn if hatch] == [(1.8, pytest.approx(figure.axes[0].get_ylim()[1]))]
+    assert points(figure, "o") == [(0, pytest.approx(4e-3)), (1, pytest.approx(0.3))]
+    assert points(figure, "s") == [(0, pytest.approx(2e-3)), (1, pytest.approx(1.5e-3)), (2, pytest.approx(9e-3))]
+    ((place, height),) = points(figure, "X")
+    assert place == 2 and height > 0.9, "near the top of the axes"
+    assert not figure.axes[0].patches, "no bars on a logarithmic axis"
     seen = texts(figure)
-    assert {"2x", "200x", "out of memory", "standard", "flash", "fp16"} <= set(seen)
-    assert "above each pair: standard / flash\na note" in seen
+    assert {"2x", "200x", "out of\nmemory", "standard", "flash", "fp16"} <= set(seen)
+    assert "beside each pair: standard / flash\na note" in seen
     assert figure.axes[0].get_yscale() == "log"
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["256", "512", "1024"]
     saved(figure, tmp_path)
@@ -106,7 +131,8 @@ def test_pairs_of_bars_with_their_ratio(tmp_path):
 def test_pairs_of_memory():
     use = SimpleNamespace(peak_bytes=8_000_000)
     figure = plot_flash_attention_improvement({"a": {256: use}, "b": {256: 1e6, 512: 2e6}}, "memory")
-    assert [height for _, height, _ in bars(figure)] == [pytest.approx(8e6), pytest.approx(1e6), pytest.approx(2e6)]
+    assert points(figure, "o") == [(0, pytest.approx(8e6))]
+    assert points(figure, "s") == [(0, pytest.approx(1e6)), (1, pytest.approx(2e6))]
     seen = texts(figure)
     assert "8x" in seen and any("not measured: a at 512" in text for text in seen)
 
@@ -132,6 +158,23 @@ def test_sweep_marks_what_ran_out_of_memory(tmp_path):
     assert any("not measured: mine at 1024; hopeless at 1024, 4096" in text for text in texts(figure))
     assert axes.get_xscale() == axes.get_yscale() == "log"
     saved(figure, tmp_path)
+
+
+def test_sweep_draws_what_it_predicts_hollow(tmp_path):
+    figure = plot_length_sweep(
+        {"naive": {256: 1.0, 512: 4.0}, "flash": {256: 0.5, 512: None}},
+        predicted={"naive": {1024: 16.0, 2048: 64.0}, "flash": {}},
+    )
+    lines = {line.get_label(): line for line in figure.axes[0].lines}
+    assert list(lines["naive"].get_xdata()) == [256, 512]
+    guessed = lines["naive: predicted"]
+    assert list(guessed.get_xdata()) == [1024, 2048] and list(guessed.get_ydata()) == pytest.approx([0.016, 0.064])
+    assert guessed.get_markerfacecolor() == "white" and lines["naive"].get_markerfacecolor() != "white"
+    assert "flash: predicted" not in lines
+    assert any("not measured: flash at 1024, 2048" in text for text in texts(figure))
+    saved(figure, tmp_path)
+    with pytest.raises(ValueError, match="expected names of series, got 'other'"):
+        plot_length_sweep({"naive": {256: 1.0}}, predicted={"other": {512: 1.0}})
 
 
 @pytest.mark.parametrize("plot", [plot_flash_attention_improvement, plot_length_sweep])

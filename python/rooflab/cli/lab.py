@@ -165,7 +165,7 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace) -> tuple[An
     from rooflab.grading.report import Grade, table
 
     name = arguments.notebook.name if "notebook" in arguments else lab.stem
-    grade = Grade(lab, name, submission.repairs)
+    grade = Grade(lab, name, submission.repairs, findings=submission.findings)
     try:
         for result in Judge(lab).grade(submission):
             grade.results.append(result)

@@ -1,7 +1,7 @@
 """The judge: runs the test cells of a lab on a submission, each question against a worker of its own.
 
-A test cell runs here, in a copy of the master's setup names, with the student's names replaced by proxies
-(functions) or plain copies (values). It earns its points only if it runs to its end and the worker was
+The test cells of a question run here, in one copy of the master's setup names, with the student's names replaced by
+proxies (functions) or plain copies (values). A cell earns its points only if it runs to its end and the worker was
 sound from its start to its end.
 """
 
@@ -31,16 +31,16 @@ class JudgeTimeout(BaseException):
 
 @dataclass
 class TestResult:
-    """One test cell: its points if it passed, and if not why; and what the cell says about itself either way."""
+    """One test cell: its points if it passed, and if not why. `pending` says why it could not be decided here."""
 
     grade_id: str
     points: int
     message: str = ""
-    notes: list[str] = field(default_factory=list)
+    pending: str = ""
 
     @property
     def earned(self) -> int:
-        return 0 if self.message else self.points
+        return 0 if self.message or self.pending else self.points
 
 
 @dataclass
@@ -57,7 +57,12 @@ class QuestionResult:
 
     @property
     def points(self) -> int:
-        return sum(test.points for test in self.tests)
+        """What can be earned here: a test that is pending does not count."""
+        return sum(test.points for test in self.tests if not test.pending)
+
+    @property
+    def pending(self) -> int:
+        return sum(test.points for test in self.tests if test.pending)
 
     @property
     def earned(self) -> int:
@@ -73,10 +78,8 @@ class Proxy:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._link.ask("call", self.__name__, args, kwargs)
 
-    def __rooflab_measure__(self, kind: str, args: tuple, kwargs: dict, options: dict) -> tuple[Any, float]:
-        start = time.perf_counter()
-        reply = self._link.ask("measure", kind, self.__name__, args, kwargs, options)
-        return reply, (time.perf_counter() - start) * 1e3
+    def __rooflab_measure__(self, kind: str, args: tuple, kwargs: dict, options: dict) -> Any:
+        return self._link.ask("measure", kind, self.__name__, args, kwargs, options)
 
     def __repr__(self) -> str:
         return f"<the student's {self.__name__}>"
@@ -116,9 +119,11 @@ class Judge:
         try:
             with _alarm(limits.seconds + SLACK_S):
                 trouble = self._prepare(link, question, submission)
+                scope = dict(self.trusted)
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
-                    with measured_by(link, test.notes):
-                        test.message = self._run(cell, link)
+                    with waiting(test):
+                        test.message = self._run(cell, link, scope)
+                    test.pending = "" if test.message else test.pending
                     if test.message and trouble:
                         test.message += " " + trouble
         except JudgeTimeout:
@@ -127,7 +132,7 @@ class Judge:
             link.close()
         for test in result.tests:
             if link.lost:
-                test.message = link.lost
+                test.message, test.pending = link.lost, ""
         result.seconds = time.monotonic() - start
         return result
 
@@ -138,7 +143,6 @@ class Judge:
         try:
             for cell in self.setup:
                 link.ask("setup", cell.key, cell.source)
-            link.busy_s = 0.0
             for cell in submission.cells:
                 if cell.role in ("solution", "extra") and cell.question in wanted:
                     try:
@@ -149,11 +153,10 @@ class Judge:
             pass
         return trouble
 
-    def _run(self, cell: Cell, link: Link) -> str:
-        """Run one test cell; the empty message is a pass."""
-        scope = dict(self.trusted)
+    def _run(self, cell: Cell, link: Link, scope: dict[str, Any]) -> str:
+        """Run one test cell; the empty message is a pass. Its question's later cells see what it defines."""
         try:
-            for name in sorted(loaded_names(cell.source) & self.lab.student_names):
+            for name in sorted(loaded_names(cell.source) & self.lab.student_names(cell.question)):
                 state, value = link.ask("get", name)
                 if state == "missing":
                     return f"{name} is not defined."
@@ -164,7 +167,7 @@ class Judge:
         except WorkerLost:
             return link.lost
         except AssertionError as error:
-            return _text(error) or f"An assertion failed: {_failed_line(error, cell)}"
+            return _text(error) or "A test failed that does not say why."
         except BaseException as error:
             return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"
         return ""
@@ -176,14 +179,18 @@ def compiled(cell: Cell) -> CodeType:
 
 
 @contextlib.contextmanager
-def measured_by(link: Link, notes: list[str]) -> Iterator[None]:
-    """Let `measure.elapsed_ms` tell this link's time, and `measure.note` write to `notes`."""
-    before: tuple[Callable[[], float], Callable[[str], None]] = measure._elapsed, measure._note
-    measure._elapsed, measure._note = lambda: link.busy_s * 1e3, notes.append
+def waiting(test: TestResult) -> Iterator[None]:
+    """Let `measure.pending` mark this test."""
+
+    def mark(why: str) -> None:
+        test.pending = why
+
+    before: Callable[[str], None] = measure._pending
+    measure._pending = mark
     try:
         yield
     finally:
-        measure._elapsed, measure._note = before
+        measure._pending = before
 
 
 @contextlib.contextmanager
@@ -212,12 +219,3 @@ def _text(error: BaseException) -> str:
     except Exception:
         return ""
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text.strip())[:MAX_MESSAGE]
-
-
-def _failed_line(error: BaseException, cell: Cell) -> str:
-    line, trace = 0, error.__traceback__
-    while trace:
-        if trace.tb_frame.f_code.co_filename == f"<{cell.key}>":
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return cell.source.split("\n")[line - 1].strip() if line else ""

@@ -1,7 +1,7 @@
-"""A lab as a list of cells: read from its source (with answers) or from its student notebook (public parts
-only).
+"""A lab as a list of cells, read from its source (with answers) or from its student notebook (public parts only).
 
-Source format: jupytext percent, see `release`. Errors that a user can mend are `LabError`, one sentence each.
+The source is a folder `labN` of parts in jupytext's percent format, see `release`. Errors that a user can mend are
+`LabError`, one sentence each.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from rooflab.grading.sandbox import Limits
 
 GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*)(?:_[a-z]\w*)?")
+POINTS = re.compile(r"\{points ([qb]\w+)\}")
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 STUB = 'raise NotImplementedError("Question {}: write your code here")'
@@ -54,13 +56,20 @@ class Cell:
 
 @dataclass(frozen=True)
 class Lab:
-    """A lab: its cells in order, and what its header says."""
+    """A lab: its short name, the name of its notebook, and its cells in order."""
 
     name: str
     stem: str
     cells: tuple[Cell, ...]
-    points: int
-    bonus: int
+
+    @property
+    def points(self) -> int:
+        """What the tests of all questions add up to; bonus questions apart."""
+        return sum(cell.points for cell in self.cells if cell.question.startswith("q"))
+
+    @property
+    def bonus(self) -> int:
+        return sum(cell.points for cell in self.cells if cell.question.startswith("b"))
 
     @cached_property
     def title(self) -> str:
@@ -72,10 +81,10 @@ class Lab:
         """Questions that have tests, in order."""
         return list(dict.fromkeys(cell.question for cell in self.cells if cell.role == "test"))
 
-    @cached_property
-    def student_names(self) -> frozenset[str]:
-        """Names that the public parts of the solution cells bind: what a test takes from the worker."""
-        return frozenset().union(*(bound_names(cell.public) for cell in self.cells if cell.role == "solution"))
+    def student_names(self, question: str) -> frozenset[str]:
+        """Names that the answers in reach of a question bind in public: what its tests take from the worker."""
+        answers = [cell for cell in self.cells if cell.role == "solution" and cell.question in self.needs(question)]
+        return frozenset().union(*(bound_names(cell.public) for cell in answers))
 
     def tests(self, question: str) -> list[Cell]:
         return [cell for cell in self.cells if cell.role == "test" and cell.question == question]
@@ -104,16 +113,35 @@ def label(question: str) -> str:
     return question.removeprefix("q").replace("_", ".")
 
 
-def from_source(path: Path) -> Lab:
-    """The lab that a source file describes."""
+def from_source(folder: Path) -> Lab:
+    """The lab whose parts lie in a folder, joined in the order of their names."""
     import jupytext
 
-    return _lab(jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent"), path.stem)
+    parts = [(path, jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")) for path in _parts(folder)]
+    stem = parts[0][1].metadata.get("rooflab", {}).get("notebook") if parts else None
+    if not stem:
+        raise LabError(f"{folder.name}: the header of its first part has to name its notebook.")
+    cells: dict[str, Cell] = {}
+    for path, part in parts:
+        for index, raw in enumerate(part.cells):
+            cell = _cell(raw, f"{folder.name}/{path.name}, cell {index + 1}", cells.keys())
+            cells[cell.key] = cell
+    return _with_points(Lab(folder.name, stem, tuple(cells.values())))
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[0-9][0-9]_*.py"))
 
 
 def from_notebook(path: Path) -> Lab:
     """The public half of a lab, from its student notebook."""
-    return _lab(read_notebook(path), path.stem)
+    notebook = read_notebook(path)
+    cells: dict[str, Cell] = {}
+    for index, raw in enumerate(notebook.cells):
+        cell = _cell(raw, f"{path.stem}, cell {index + 1}", cells.keys())
+        cells[cell.key] = cell
+    name = notebook.metadata.get("rooflab", {}).get("lab", path.stem.split("_")[0])
+    return Lab(name, path.stem, tuple(cells.values()))
 
 
 def read_notebook(path: Path) -> Any:
@@ -139,7 +167,7 @@ def read_notebook(path: Path) -> Any:
 def find_sources(folder: Path | None) -> list[Path]:
     """Sources of all labs: in `folder`, else in the checkout around the working directory or the package."""
     places = [folder] if folder else [Path.cwd() / SOURCES, Path(__file__).parents[3] / SOURCES]
-    return next((found for place in places if (found := sorted(place.glob("lab[0-9]*_*.py")))), [])
+    return next((found for place in places if (found := [p for p in sorted(place.glob("lab[0-9]*")) if _parts(p)])), [])
 
 
 def find_notebooks() -> list[Path]:
@@ -184,18 +212,39 @@ def loaded_names(source: str) -> set[str]:
     return {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
-def _lab(notebook: Any, stem: str) -> Lab:
-    head = notebook.metadata.get("rooflab", {})
-    cells, used = [], set()
-    for index, raw in enumerate(notebook.cells):
-        cell = _cell(raw, f"{stem}, cell {index + 1}", used)
-        used.add(cell.key)
-        cells.append(cell)
-    name = head.get("lab", stem.split("_")[0])
-    return Lab(name, stem, tuple(cells), int(head.get("points", 0)), int(head.get("bonus", 0)))
+def local_names(source: str) -> set[str]:
+    """Whatever the cell binds at any depth: assignments, arguments, imports, functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                names.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.alias(name=name, asname=other):
+                names.add((other or name).split(".")[0])
+    return names
 
 
-def _cell(raw: Any, where: str, used: set[str]) -> Cell:
+def _with_points(lab: Lab) -> Lab:
+    """The lab with its points written into its text: `{points q1_2}` names a question or one of its test cells."""
+    tests = [cell for cell in lab.cells if cell.role == "test"]
+
+    def count(found: re.Match) -> str:
+        points = sum(cell.points for cell in tests if found[1] in (cell.key, cell.question))
+        if not points:
+            raise LabError(f"{lab.name}: {found[0]} names no test.")
+        return f"{points} {'bonus ' if found[1][0] == 'b' else ''}{'point' if points == 1 else 'points'}"
+
+    def filled(cell: Cell) -> Cell:
+        if cell.role != "text":
+            return cell
+        return replace(cell, source=POINTS.sub(count, cell.source), public=POINTS.sub(count, cell.public))
+
+    return replace(lab, cells=tuple(filled(cell) for cell in lab.cells))
+
+
+def _cell(raw: Any, where: str, used: Collection[str]) -> Cell:
     marks, options = raw.metadata.get("nbgrader", {}), raw.metadata.get("rooflab", {})
     tags = tuple(raw.metadata.get("tags", ()))
     code = raw.cell_type == "code"

@@ -72,7 +72,7 @@ class Link:
     """
 
     def __init__(self, limits: sandbox.Limits) -> None:
-        self.limits, self.lost, self.number, self.busy_s = limits, "", 0, 0.0
+        self.limits, self.lost, self.number = limits, "", 0
         self.mark = f"ROOFLAB_WORKER={secrets.token_hex(16)}"
         try:
             with contextlib.ExitStack() as held:
@@ -104,7 +104,6 @@ class Link:
             raise WorkerLost(self.lost)
         self.number += 1
         message = codec.message((self.number, kind, *payload))
-        start = time.monotonic()
         try:
             if _readable(self.from_worker, 0):
                 self._unasked()
@@ -118,8 +117,6 @@ class Link:
             self.lose(self._end())
         except MemoryError:
             self.lose("What it sent does not fit in memory.")
-        finally:
-            self.busy_s += time.monotonic() - start
         return self._checked(reply)
 
     def lose(self, why: str) -> None:

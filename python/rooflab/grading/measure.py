@@ -6,27 +6,23 @@ refuses what cannot be.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from tracemalloc import get_traced_memory
 from tracemalloc import start as start_tracing
 from tracemalloc import stop as stop_tracing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rooflab.grading.clock import VirtualClock, running
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.products import Products
-
-if TYPE_CHECKING:
-    from rooflab import Timing
 
 _COUNTERS = """
 launches host_calls macs flops bytes_read bytes_written allocations bytes_allocated peak_bytes"""
 COUNTERS = _COUNTERS.split()
 PRODUCTS = Products()
-SLACK_MS = 5.0
 
 
 class Implausible(AssertionError):
@@ -97,69 +93,142 @@ class Saved:
     forward: Counted
 
 
+@dataclass(frozen=True)
+class Called:
+    """One call, and the positions of the arguments that it wrote into."""
+
+    value: Any
+    changed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure: its markers as (x, y) in the units of its axes, and the scales of each pair of axes."""
+
+    points: tuple[tuple[float, float], ...]
+    scales: tuple[tuple[str, str], ...]
+
+    def has(self, x: float, y: float) -> bool:
+        """Whether a marker stands at (x, y), within a thousandth."""
+        return any(abs(a / x - 1) < 1e-3 and abs(b / y - 1) < 1e-3 for a, b in self.points)
+
+
+@dataclass(frozen=True)
+class TimedCall:
+    """One `rl.latency` of student code on the virtual clock.
+
+    `ran` lists the watched functions that the timed call entered, (name, ((shape, dtype, requires_grad), ...)) each;
+    `by_op` and the counters say what one call did.
+    """
+
+    warmup: int
+    samples_ms: np.ndarray
+    ran: tuple[tuple[str, tuple], ...]
+    by_op: dict[str, int]
+    macs: int
+    flops: int
+    bytes_read: int
+    bytes_written: int
+
+    @property
+    def median_ms(self) -> float:
+        return float(np.median(self.samples_ms))
+
+    @property
+    def moved_bytes(self) -> int:
+        return self.bytes_read + self.bytes_written
+
+    def is_of(self, name: str, *shapes: tuple[int, ...]) -> bool:
+        """Whether the call entered the watched function `name` once, with tensors of these shapes."""
+        found = [tuple(shape for shape, *_ in tensors) for one, tensors in self.ran if one == name]
+        return found == [shapes]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A call on the virtual clock: its value, and everything that it timed."""
+
+    value: Any
+    calls: tuple[TimedCall, ...]
+
+
 def count(fn: Callable, *args: Any, **kwargs: Any) -> Counted:
     """Call `fn` once inside `rl.count()`."""
-    return Counted(**_ask("count", fn, args, kwargs, {})[0])
+    return Counted(**_ask("count", fn, args, kwargs, {}))
 
 
 def gradients(fn: Callable, *args: Any, upstream: Any, **kwargs: Any) -> Gradients:
     """Call `fn` on tensors that require gradients, then go back from its result with the gradient `upstream`."""
-    reply = _ask("gradients", fn, args, kwargs, {"upstream": upstream})[0]
+    reply = _ask("gradients", fn, args, kwargs, {"upstream": upstream})
     passes = {name: Counted(value=None, **reply.pop(name)) for name in ("forward", "backward")}
     return Gradients(**reply, **passes)
 
 
 def saved(cls: Callable, *args: Any) -> Saved:
     """Apply an `rl.autograd.Function`, whose backward need not be written yet."""
-    reply = _ask("saved", cls, args, {}, {})[0]
+    reply = _ask("saved", cls, args, {}, {})
     return Saved(forward=Counted(value=None, **reply.pop("forward")), **reply)
 
 
 def loops(fn: Callable, *args: Any, **kwargs: Any) -> Loops:
     """Call `fn` once under the tracer, which slows it about a hundredfold: give it small inputs."""
-    return Loops(**_ask("loops", fn, args, kwargs, {})[0])
+    return Loops(**_ask("loops", fn, args, kwargs, {}))
 
 
-def latency(
-    fn: Callable, *args: Any, warmup: int = 3, repeat: int = 20, floor_ms: float = 0.0, **kwargs: Any
-) -> Timing:
-    """`rl.latency` of `fn`.
+def call(fn: Callable, *args: Any) -> Called:
+    """Call `fn` once and see which arguments it wrote into."""
+    return Called(**_ask("call", fn, args, {}, {}))
 
-    Raises
-    ------
-    Implausible
-        A sample is at or under `floor_ms` (say the roofline's), the number of samples is not `repeat`, or together
-        they are longer than the time that passed for the judge.
+
+def launched(fn: Callable, *args: Any) -> tuple[str, ...]:
+    """The op of each kernel that one call of `fn` launches, in their order."""
+    return _ask("launched", fn, args, {}, {})["ops"]
+
+
+def drawn(fn: Callable, *args: Any) -> Drawn:
+    """The figure that `fn` returns, as numbers."""
+    return Drawn(**_ask("drawn", fn, args, {}, {}))
+
+
+def timed(
+    fn: Callable, *args: Any, watch: Sequence[str] = (), beside_bytes: int = 0, spare_bytes: int | None = None
+) -> Timed:
+    """Call `fn` once on a virtual clock: every `rl.latency` in it makes its call once and gets samples at random.
+
+    Parameters
+    ----------
+    watch : sequence of str
+        Names of Python functions whose calls are to be recorded.
+    beside_bytes : int
+        Memory that another tensor holds meanwhile.
+    spare_bytes : int, optional
+        What tensors may take beyond what is held at the start; more is out of memory.
     """
-    import rooflab as rl
-
-    reply, wall_ms = _ask("latency", fn, args, kwargs, {"warmup": warmup, "repeat": repeat})
-    samples = reply["samples_ms"]
-    good = type(samples) is np.ndarray and samples.dtype == np.float64 and samples.shape == (repeat,)
-    _check(good and bool(np.isfinite(samples).all()), f"the latencies are not {repeat} finite numbers")
-    _check(float(samples.min()) > floor_ms, f"a call in {samples.min():.3g} ms is faster than the machine")
-    _check(float(samples.sum()) <= wall_ms + SLACK_MS, "the calls are said to take longer than the clock ran")
-    return rl.Timing(samples, float(reply["overhead_ms"]), str(reply["device"]))
+    options = {"watch": tuple(watch), "beside_bytes": beside_bytes, "spare_bytes": spare_bytes}
+    reply = _ask("timed", fn, args, {}, options)
+    return Timed(reply["value"], tuple(TimedCall(**one) for one in reply["calls"]))
 
 
-def note(text: str) -> None:
-    """Say something about this test that the report shows even when it passes; in Jupyter it is printed."""
-    _note(text)
+def is_median(ms: Any, calls: Sequence[TimedCall]) -> bool:
+    """Whether `ms` is the median that the virtual clock gave for one of these calls."""
+    return isinstance(ms, float) and any(abs(ms - call.median_ms) <= 1e-9 * abs(ms) for call in calls)
 
 
-def elapsed_ms() -> float:
-    """Wall time that the judge saw this question's worker busy; infinite in Jupyter."""
-    return _elapsed()
+def pending(why: str) -> None:
+    """Say that this machine cannot decide this test: its points count neither as earned nor as lost. In Jupyter `why`
+    is printed.
+    """
+    _pending(why)
 
 
-def _ask(kind: str, fn: Callable, args: tuple, kwargs: dict, options: dict) -> tuple[dict, float]:
-    """The measurement as a dict, and the wall time in ms in which it was made."""
+def _ask(kind: str, fn: Callable, args: tuple, kwargs: dict, options: dict) -> dict:
+    """The measurement: made here, or by the worker that holds the function."""
     remote = getattr(fn, "__rooflab_measure__", None)
     if remote is None:
-        return LOCAL[kind](fn, args, kwargs, **options), math.inf
-    reply, wall_ms = remote(kind, args, kwargs, options)
+        return LOCAL[kind](fn, args, kwargs, **options)
+    reply = remote(kind, args, kwargs, options)
     _check(type(reply) is dict, "a measurement is not a dict")
-    return reply, wall_ms
+    return reply
 
 
 def _check(holds: bool, why: str) -> None:
@@ -243,24 +312,68 @@ def _loops(fn: Callable, args: tuple, kwargs: dict) -> dict:
     return {"value": value, "steps": PRODUCTS.steps, "products": tuple(products)}
 
 
-def _latency(fn: Callable, args: tuple, kwargs: dict, warmup: int, repeat: int) -> dict:
+def _call(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    before = [_contents(arg) for arg in args]
+    value = fn(*args, **kwargs)
+    changed = [i for i, (arg, old) in enumerate(zip(args, before, strict=True)) if _contents(arg) != old]
+    return {"value": value, "changed": tuple(changed)}
+
+
+def _contents(arg: Any) -> Any:
+    """The bytes of an array or a tensor, and any other value as it is."""
+    array = arg.detach().cpu().numpy() if hasattr(arg, "detach") else arg
+    return array.tobytes() if isinstance(array, np.ndarray) else repr(arg)
+
+
+def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
     import rooflab as rl
 
-    timing = rl.latency(fn, *args, warmup=warmup, repeat=repeat, **kwargs)
-    return {
-        "samples_ms": np.array(timing.samples_ms, np.float64),
-        "overhead_ms": timing.overhead_ms,
-        "device": timing.device,
-    }
+    with rl.profile() as prof:
+        fn(*args, **kwargs)
+    _inspect()
+    return {"ops": tuple(kernel.op for kernel in prof.kernels)}
+
+
+def _drawn(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    made = fn(*args, **kwargs)
+    if not hasattr(made, "axes"):
+        raise TypeError(f"expected the figure that the plot function returns, got {type(made).__name__}")
+    axes = made.axes
+    marks = [line.get_xydata() for one in axes for line in one.lines if line.get_marker() not in (None, "None", "")]
+    points = tuple((float(x), float(y)) for rows in marks for x, y in rows)
+    return {"points": points, "scales": tuple((one.get_xscale(), one.get_yscale()) for one in axes)}
+
+
+def _timed(fn: Callable, args: tuple, kwargs: dict, watch: tuple, beside_bytes: int, spare_bytes: int | None) -> dict:
+    import rooflab as rl
+
+    names = getattr(fn, "__globals__", {})
+    codes = {names[name].__code__: name for name in watch if hasattr(names.get(name), "__code__")}
+    clock = VirtualClock(codes, PRODUCTS.pause)
+    device = "cuda" if rl.cuda.is_available() else "cpu"
+    beside = rl.empty(beside_bytes, dtype="bool", device=device)
+    if spare_bytes is not None:
+        rl.memory.set_limit(rl.memory.allocated(device) + spare_bytes, device)
+    try:
+        with running(clock):
+            value = fn(*args, **kwargs)
+    finally:
+        if spare_bytes is not None:
+            rl.memory.set_limit(None, device)
+    _inspect()
+    del beside
+    return {"value": value, "calls": tuple(clock.calls)}
 
 
 LOCAL: dict[str, Callable[..., dict]] = {
+    "call": _call,
     "count": _count,
+    "drawn": _drawn,
     "gradients": _gradients,
-    "latency": _latency,
+    "launched": _launched,
     "loops": _loops,
     "saved": _saved,
+    "timed": _timed,
 }
 _inspect: Callable[[], object] = lambda: None  # noqa: E731  the worker looks here for what student code replaced
-_note: Callable[[str], None] = print
-_elapsed: Callable[[], float] = lambda: math.inf  # noqa: E731
+_pending: Callable[[str], None] = print

@@ -1,21 +1,22 @@
 """The student notebook of a lab, made from its source, with a proof that nothing leaks.
 
-Source format (jupytext percent; `notebooks/source/labN_<topic>.py`). The header holds `rooflab: {lab,
-points, bonus}`; the first markdown cell opens with the title. Cells, by their metadata:
+A source is a folder, `notebooks/source/labN`, of parts in jupytext's percent format: `00_introduction.py`,
+`10_gemm.py` ... They are joined in the order of their names. The header of the first names the notebook
+(`rooflab: {notebook: ...}`), and its first cell opens with the title. A question, its answer and its tests stand side
+by side. Cells, by their metadata:
 
-    # %% [markdown]                                                           text
-    # %% tags=["setup"]                                                       runs in the judge and in the
-    worker # %%                                                                      demonstration: only in
-    Jupyter # %% nbgrader={"grade_id": "q1_3", "solution": true}                      the student's answer
-    (code) # %% [markdown] nbgrader={"grade_id": "q1_3_why", "solution": true}       the student's prose,
-    never graded # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 5} rooflab={"needs":
-    ["q1_1"], "seconds": 60, "memory_gb": 4}
+    # %% [markdown]                                                         text; `{points q1_3}` is filled in
+    # %% tags=["setup"]                                                     runs in the judge and in the worker
+    # %%                                                                    demonstration: in Jupyter only
+    # %% nbgrader={"grade_id": "q1_3", "solution": true}                    the student's answer (code)
+    # %% [markdown] nbgrader={"grade_id": "q1_3_why", "solution": true}     the student's prose, never graded
+    # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 5} rooflab={"needs": ["q1_1"], "seconds": 60}
 
-A grade_id is a question (`q1_3`, bonus `b3_1`) and perhaps a part (`_test`); cells with the same question
-belong together. Between `### BEGIN SOLUTION` and `### END SOLUTION` stands what the student writes, between
-`### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` what the student never sees. An indented solution
-becomes `raise NotImplementedError`, one at the margin `# your code here`; names that tests use are bound
-outside of it.
+The points of a test cell stand there and nowhere else. A grade_id is a question (`q1_3`, bonus `b3_1`) and perhaps a
+part (`_test`); cells with the same question belong together. Between `### BEGIN SOLUTION` and `### END SOLUTION` stands
+what the student writes, between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` what the student never sees. An
+indented solution becomes `raise NotImplementedError`, one at the margin `# your code here`; names that tests use are
+bound outside of it. Every assert says in a sentence what to look at: the report shows that sentence, never the code.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import re
 import tokenize
 from typing import Any
 
-from rooflab.grading.lab import HIDDEN, SOLUTION, Cell, Lab, LabError, bound_names, loaded_names
+from rooflab.grading.lab import HIDDEN, SOLUTION, Cell, Lab, LabError, bound_names, loaded_names, local_names
 
 TRIVIAL = frozenset(["(", ")", "[", "]", "{", "}", ",", ":", "else:", "try:", "pass", "return"])
 
@@ -38,7 +39,7 @@ def build(lab: Lab, solved: bool = False) -> Any:
     Raises
     ------
     LabError
-        The points do not add up, a test uses a name that nothing binds, or something secret is left.
+        A test has no points or no answer, it uses a name that nothing binds, or something secret is left.
     """
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -49,7 +50,7 @@ def build(lab: Lab, solved: bool = False) -> Any:
     notebook = new_notebook(cells=cells, metadata=_notebook_metadata(lab))
     if not solved:
         check_leaks(lab, notebook)
-    _check_points(lab)
+    _check_tests(lab)
     _check_names(lab)
     return notebook
 
@@ -145,49 +146,33 @@ def _literals(lines: list[str]) -> dict[str, str]:
     return patterns
 
 
-def _check_points(lab: Lab) -> None:
+def _check_tests(lab: Lab) -> None:
     tests = [cell for cell in lab.cells if cell.role == "test"]
-    for name, first, said in (("points", "q", lab.points), ("bonus", "b", lab.bonus)):
-        found = sum(cell.points for cell in tests if cell.question.startswith(first))
-        if found != said:
-            raise LabError(f"{lab.stem}: the {name} of the tests add up to {found}, and the header says {said}.")
     answered = {cell.question for cell in lab.cells if cell.role == "solution"}
     for cell in tests:
         if missing := ({cell.question} | set(cell.options.get("needs", ()))) - answered:
             raise LabError(f"{lab.stem}: {cell.key} needs {min(missing)}, which has no solution cell.")
         if cell.points <= 0:
             raise LabError(f"{lab.stem}: {cell.key} has no points.")
+        for node in ast.walk(ast.parse(cell.source)):
+            if isinstance(node, ast.Assert) and node.msg is None:
+                raise LabError(f"{lab.stem}: {cell.key}: `{ast.unparse(node)}` does not say what to look at.")
 
 
 def _check_names(lab: Lab) -> None:
-    """A test may use names of setup cells, its own, and those that its question's public solution cells
-    bind.
+    """A test may use names of setup cells, its own, those that its question's public solution cells bind, and those of
+    the question's tests before it.
     """
     given = set(dir(builtins)).union(*(bound_names(cell.source) for cell in lab.cells if cell.role == "setup"))
     for cell in lab.cells:
         if cell.role != "test":
             continue
-        reach = lab.needs(cell.question)
-        answers = [c for c in lab.cells if c.role == "solution" and c.question in reach]
-        own = set().union(*(bound_names(c.public) for c in answers))
+        before = lab.tests(cell.question)[: lab.tests(cell.question).index(cell)]
+        own = lab.student_names(cell.question).union(*(bound_names(c.public) for c in before))
         for source in (cell.source, cell.public):
-            if unknown := loaded_names(source) - given - own - _local_names(source):
+            if unknown := loaded_names(source) - given - own - local_names(source):
                 name = f"{lab.stem}: {cell.key} uses {min(unknown)}"
                 raise LabError(f"{name}, which no setup or solution cell binds in public.")
-
-
-def _local_names(source: str) -> set[str]:
-    """Whatever the cell binds at any depth: assignments, arguments, imports, functions."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                names.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case ast.alias(name=name, asname=other):
-                names.add((other or name).split(".")[0])
-    return names
 
 
 def _notebook_metadata(lab: Lab) -> dict:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rooflab.grading.lab import Cell, Lab, read_notebook
+from rooflab.grading.lab import Cell, Lab, label, read_notebook
 from rooflab.grading.release import metadata
 
 
@@ -25,6 +25,12 @@ class Submission:
     cells: list[Cell]
     raw: list[Any]
     repairs: list[str]
+
+    @property
+    def findings(self) -> dict[str, str]:
+        """What the student wrote in prose, by question."""
+        prose = [cell for cell in self.cells if cell.role == "prose" and cell.source.strip() != cell.public.strip()]
+        return {label(cell.question): cell.source.strip() for cell in prose}
 
 
 def reference(lab: Lab) -> Submission:

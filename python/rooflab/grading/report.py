@@ -35,6 +35,7 @@ class Grade:
     notebook: str
     repairs: list[str] = field(default_factory=list)
     results: list[QuestionResult] = field(default_factory=list)
+    findings: dict[str, str] = field(default_factory=dict)
     done: bool = False
 
     def total(self, first: str, earned: bool) -> int:
@@ -52,11 +53,13 @@ class Grade:
             "notebook": self.notebook,
             "status": "done" if self.done else "running",
             "points": self.total("q", True),
-            "out_of": self.lab.points,
+            "out_of": self.lab.points if not self.done else self.total("q", False),
             "bonus": self.total("b", True),
             "bonus_out_of": self.lab.bonus,
+            "pending": sum(result.pending for result in self.results),
             "full_marks": self.full,
             "repairs": self.repairs,
+            "findings": self.findings,
             "questions": [_question(result) for result in self.results],
         }
 
@@ -70,9 +73,7 @@ def table(grade: Grade) -> str:
     lines = [f"{'question':<10} {'points':>8}   {'time':>7}"]
     for result in grade.results:
         lines.append(f"{result.label:<10} {result.earned:>3} of {result.points:<2} {result.seconds:>8.1f} s")
-        for test in result.tests:
-            for line in (test.message, *test.notes):
-                lines += ["           " + line.replace("\n", "\n           ")] if line else []
+        lines += ["           " + line.replace("\n", "\n           ") for line in _said(result)]
     return "\n".join([*lines, *(f"repaired: {repair}" for repair in grade.repairs), summary(grade)])
 
 
@@ -81,7 +82,15 @@ def summary(grade: Grade) -> str:
     text = f"{grade.total('q', True)} of {grade.total('q', False)} points"
     if bonus := grade.total("b", False):
         text += f", {grade.total('b', True)} of {bonus} bonus points"
+    if pending := sum(result.pending for result in grade.results):
+        text += f"; {pending} more are pending"
     return text
+
+
+def _said(result: QuestionResult) -> list[str]:
+    """Why points were lost, or cannot be given here."""
+    pending = [f"Pending, 0 of {test.points}: {test.pending}" for test in result.tests if test.pending]
+    return [*dict.fromkeys(test.message for test in result.tests if test.message), *pending]
 
 
 def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
@@ -114,12 +123,15 @@ def _html_table(grade: Grade) -> str:
     rows = []
     for result in grade.results:
         mark = "full" if result.earned == result.points else "lost"
-        said = [line for test in result.tests for line in (test.message, *test.notes) if line]
-        why = "".join(f"<pre>{html.escape(line)}</pre>" for line in said)
+        why = "".join(f"<pre>{html.escape(line)}</pre>" for line in _said(result))
         rows.append(
             f'<tr><td>{html.escape(result.label)}</td><td class="number {mark}">{result.earned} of {result.points}'
             f'</td><td class="number">{result.seconds:.1f} s</td><td>{why}</td></tr>'
         )
+    findings = "".join(
+        f"<dt>{html.escape(question)}</dt><dd><pre>{html.escape(text)}</pre></dd>"
+        for question, text in grade.findings.items()
+    )
     repairs = "".join(f"<li>{html.escape(repair)}</li>" for repair in grade.repairs)
     return (
         f'<div class="grade"><h1>{html.escape(grade.lab.title)}</h1><p>{html.escape(grade.notebook)}: '
@@ -127,6 +139,7 @@ def _html_table(grade: Grade) -> str:
         '<table><tr><th>Question</th><th class="number">Points</th><th class="number">Time</th><th></th></tr>'
         + "".join(rows)
         + "</table>"
+        + (f"<h2>Findings, in the student's words</h2><dl>{findings}</dl>" if findings else "")
         + (f"<h2>Repairs</h2><ul>{repairs}</ul>" if repairs else "")
         + "</div>"
     )
@@ -152,6 +165,7 @@ def _question(result: QuestionResult) -> dict[str, Any]:
         "question": result.label,
         "points": result.earned,
         "out_of": result.points,
+        "pending": result.pending,
         "seconds": round(result.seconds, 2),
         "tests": [
             {
@@ -159,7 +173,7 @@ def _question(result: QuestionResult) -> dict[str, Any]:
                 "points": one.earned,
                 "out_of": one.points,
                 "message": one.message,
-                "notes": one.notes,
+                "pending": one.pending,
             }
             for one in result.tests
         ],

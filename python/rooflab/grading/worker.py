@@ -23,12 +23,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from rooflab.grading import codec, kernel, measure
+from rooflab.grading import clock, codec, kernel, measure
 from rooflab.grading.guard import Guard, Seal
 
 THREAD_GRACE_S = 0.5
 _MEASURING = """
-rooflab rooflab._core rooflab._core.memory rooflab.autograd rooflab.memory rooflab.memory.timeline rooflab.memory.use"""
+rooflab rooflab._core rooflab._core.memory rooflab.autograd rooflab.benchmark.timing rooflab.memory
+rooflab.memory.timeline rooflab.memory.use"""
 MEASURING = _MEASURING.split()
 TRACEMALLOC = ("start", "stop", "clear_traces", "reset_peak")
 MAX_TEXT = 2000
@@ -91,7 +92,7 @@ class Worker:
             setattr(tracemalloc, name, self.ending(f"tracemalloc.{name}"))
             setattr(sys.modules["_tracemalloc"], name, getattr(tracemalloc, name))
         self.hide()
-        modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, codec, measure]
+        modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, clock, codec, measure]
         modules += [sys.modules[name] for name in MEASURING if name in sys.modules]
         self.seal, self.threads = Seal(modules), _thread._count()
         self.guard.install()

@@ -6,7 +6,6 @@ Shapes: Q (B, L_q, d), K and V (B, L_kv, d). Times are milliseconds, memory is i
 from __future__ import annotations
 
 import math
-import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-import rooflab as rl
+from rooflab.labs.table import Table
 from rooflab.testing import to_float64
 
 __all__ = [
@@ -121,27 +120,78 @@ def attention_gradients_float64(
 
 @dataclass
 class Sweep:
-    """What `sweep` measured: the figures of each (L, d), or in words why there are none."""
+    """What `sweep` measured, and what it predicts where time was short.
 
-    rows: dict[tuple[int, int], Mapping[str, float] | str] = field(default_factory=dict)
+    Attributes
+    ----------
+    lengths, head_sizes : tuple of int
+        L and d.
+    rows : dict
+        The figures of each (L, d) that was run; None where it ran out of memory.
+    predicted : dict
+        The figures of each (L, d) that was not run: those of the longest length that was, times (L ratio)^2.
+    """
+
+    lengths: tuple[int, ...]
+    head_sizes: tuple[int, ...]
+    rows: dict[tuple[int, int], Mapping[str, float] | None] = field(default_factory=dict)
+    predicted: dict[tuple[int, int], Mapping[str, float]] = field(default_factory=dict)
+    _seconds: dict[int, float] = field(default_factory=dict, repr=False)
 
     def values(self, name: str, d: int) -> dict[int, float | None]:
-        """One figure by L at head size `d`, None where it was not measured: a line of a plot."""
-        cells = {L: row for (L, size), row in self.rows.items() if size == d}
-        return {L: None if isinstance(row, str) else row[name] for L, row in cells.items()}
+        """One figure by L at head size `d`, as measured; None where memory ran out: a line of a plot."""
+        return {L: row and row[name] for (L, size), row in self.rows.items() if size == d}
+
+    def predictions(self, name: str, d: int) -> dict[int, float]:
+        """One figure by L at head size `d`, where it was not run."""
+        return {L: row[name] for (L, size), row in self.predicted.items() if size == d}
+
+    def _take(self, row: Callable[[int, int], Mapping[str, float | None]], L: int, d: int, end: float) -> None:
+        """Run one size, or predict it from the longest of its head size that was run."""
+        longest = max((length for length, size in self.rows if size == d), default=None)
+        known = self.rows[longest, d] if longest else {}
+        growth = (L / longest) ** 2 if longest else 0.0
+        if known is None:
+            self.rows[L, d] = None  # what is longer needs more
+        elif time.monotonic() + growth * self._seconds.get(d, 0.0) <= end:
+            start = time.monotonic()
+            figures = row(L, d)
+            self._seconds[d] = time.monotonic() - start
+            self.rows[L, d] = None if any(value is None for value in figures.values()) else figures
+        elif known:
+            self.predicted[L, d] = {name: value * growth for name, value in known.items()}
+
+    def table(self) -> Table:
+        """Measured figures beside the published ones; "~" stands before a prediction."""
+        head = ["L", "d"]
+        for what in ("forward ms", "backward ms", "held MiB"):
+            head += [f"{what}, here", "A800"]
+        lines = []
+        for L in self.lengths:
+            for d in self.head_sizes:
+                there = PUBLISHED_NAIVE.get((L, d), {})
+                cells = zip(self._here(L, d), _PUBLISHED, strict=True)
+                lines.append([L, d, *(cell for here, name in cells for cell in (here, there.get(name, "")))])
+        return Table(head, lines, note=f"A800: {PUBLISHED_SOURCE}.")
+
+    def _here(self, L: int, d: int) -> list[str]:
+        row, mark = self.rows.get((L, d)), ""
+        if (L, d) in self.rows and row is None:
+            return ["out of memory"] * 3
+        if row is None:
+            row, mark = self.predicted.get((L, d)), "~"
+        if row is None:
+            return [""] * 3
+        figures = (row["forward_ms"], row["backward_ms"], row["held_bytes"] / 2**20)
+        return [f"{mark}{figure:.{places}f}" for figure, places in zip(figures, (2, 2, 1), strict=True)]
 
     def __str__(self) -> str:
-        lines = [f"{'':11}  {'forward ms':^17}  {'backward ms':^17}  {'MiB before backward':^19}"]
-        lines.append(f"{'L':>6} {'d':>4} " + 2 * f" {'here':>9} {'A800':>8}" + f" {'here':>9} {'A800':>10}")
-        for (L, d), row in self.rows.items():
-            here = ["-"] * 3
-            if not isinstance(row, str):
-                here = [f"{row['forward_ms']:.2f}", f"{row['backward_ms']:.2f}", f"{row['held_bytes'] / 2**20:.1f}"]
-            there = PUBLISHED_NAIVE.get((L, d), dict.fromkeys(_PUBLISHED, ""))
-            pairs = zip(here, there.values(), (8, 8, 10), strict=True)
-            line = f"{L:6} {d:4} " + "".join(f" {ours:>9} {theirs:>{width}}" for ours, theirs, width in pairs)
-            lines.append(f"{line}  {row}" if isinstance(row, str) else line)
-        return "\n".join([*lines, *textwrap.wrap(f"A800: {PUBLISHED_SOURCE}.", 96)])
+        return str(self.table())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
 
 def sweep(
@@ -149,11 +199,9 @@ def sweep(
     lengths: Sequence[int] = _LENGTHS,
     head_sizes: Sequence[int] = _HEAD_SIZES,
     *,
-    needs: Callable[[int, int], int],
-    device: str = "cpu",
     budget_s: float = 10.0,
 ) -> Sweep:
-    """Call ``row(L, d)`` for every size that memory and time allow, the small ones first.
+    """Call ``row(L, d)`` for every size that time allows, the short ones first.
 
     Parameters
     ----------
@@ -161,33 +209,18 @@ def sweep(
         Gives the figures of one size by name; None for a figure says that memory ran out.
     lengths, head_sizes : sequence of int
         L and d.
-    needs : callable
-        ``needs(L, d)``: bytes that it takes at its peak. What does not fit in 90 % of the free memory is left out.
-    device : str
-        Whose memory counts.
     budget_s : float
-        Seconds for everything. A size is left out when, by (L ratio)^2, the time that the next smaller one took says
-        that it would not fit in what is left.
+        Seconds for everything. A size is predicted and not run when the time that the next shorter one took, times
+        (L ratio)^2, does not fit in what is left.
 
     Examples
     --------
-    >>> made = sweep(lambda L, d: {"forward_ms": 1.0}, [256], [16], needs=lambda L, d: 0)
+    >>> made = sweep(lambda L, d: {"forward_ms": 1.0}, [256], [16])
     >>> made.values("forward_ms", 16)
     {256: 1.0}
     """
-    made, took, end = Sweep(), {}, time.monotonic() + budget_s
+    made, end = Sweep(tuple(lengths), tuple(head_sizes)), time.monotonic() + budget_s
     for L in lengths:
         for d in head_sizes:
-            shorter = [(length, seconds) for (length, size), seconds in took.items() if size == d]
-            expected_s = max((seconds * (L / length) ** 2 for length, seconds in shorter[-1:]), default=0.0)
-            if needs(L, d) > 0.9 * rl.memory.available(device):
-                made.rows[L, d] = f"does not fit: needs {needs(L, d) / 2**30:.1f} GiB at its peak"
-            elif (shorter or min(lengths) == L) and time.monotonic() + expected_s <= end:
-                start = time.monotonic()
-                figures = row(L, d)
-                full = any(value is None for value in figures.values())
-                made.rows[L, d] = "out of memory" if full else figures
-                took[L, d] = time.monotonic() - start
-            else:
-                made.rows[L, d] = f"left out: more than the budget of {budget_s:g} s"
+            made._take(row, L, d, end)
     return made

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.patches import Patch
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from ..units import human
@@ -64,7 +64,7 @@ def _read(series: Series, quantity: str) -> tuple[_Quantity, list[int], dict[str
 def plot_flash_attention_improvement(
     table: Series, quantity: str = "latency", title: str | None = None, note: str | None = None
 ) -> Figure:
-    """Standard attention against flash attention: a pair of bars for each length, the ratio above it.
+    """Standard attention against flash attention: a pair of points for each length, with their ratio.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def plot_flash_attention_improvement(
     Returns
     -------
     Figure
-        With a logarithmic axis: equal ratios are equal heights. A bar that ran out of memory reaches the top.
+        With a logarithmic axis: equal ratios are equal distances. A cross at the top ran out of memory.
 
     Raises
     ------
@@ -96,46 +96,50 @@ def plot_flash_attention_improvement(
         raise ValueError(f"[plots] table: expected two series, standard and flash, got {len(table)}")
     kind, lengths, read = _read(table, quantity)
     points = [point for values in read.values() for point in values.values() if point]
-    bottom, top = 0.4 * min(point.low for point in points), 3.5 * max(point.high for point in points)
+    bottom, top = 0.5 * min(point.low for point in points), 2.5 * max(point.high for point in points)
+    if any(point is None for values in read.values() for point in values.values()):
+        top *= (top / bottom) ** 0.2
     with figure(max(5.5, 1.8 + 1.0 * len(lengths)), 4.2) as made:
         axes = made.add_subplot()
         axes.set_yscale("log")
         axes.set_ylim(bottom, top)
-        for index, values in enumerate(read.values()):
-            color, shift = COLORS[index], 0.2 * (2 * index - 1)
-            for place, length in enumerate(lengths):
-                point = values.get(length)
-                if point:
-                    axes.bar(place + shift, point.middle - bottom, 0.38, bottom, color=color)
-                    if point.high > point.low:
-                        spread = [[point.middle - point.low], [point.high - point.middle]]
-                        axes.errorbar(place + shift, point.middle, spread, color="black", capsize=2.5, lw=1)
-                elif length in values:
-                    axes.bar(place + shift, top - bottom, 0.38, bottom, fc="none", ec=color, hatch="////", lw=0.8)
-                    axes.text(place + shift, (bottom * top) ** 0.5, "out of memory", rotation=90, ha="center",
-                              va="center", color=color, fontsize=9, fontweight="bold",
-                              bbox={"fc": "white", "ec": "none", "pad": 2})  # fmt: skip
         before, after = read.values()
         for place, length in enumerate(lengths):
             first, second = before.get(length), after.get(length)
             if first and second:
-                axes.annotate(_ratio(first.middle / second.middle), (place, max(first.high, second.high)), (0, 5),
-                              textcoords="offset points", ha="center", fontweight="bold")  # fmt: skip
+                axes.plot([place, place], [first.middle, second.middle], color=GREY, lw=1, zorder=1)
+                axes.annotate(_ratio(first.middle / second.middle), (place, (first.middle * second.middle) ** 0.5),
+                              (6, 0), textcoords="offset points", va="center", fontweight="bold")  # fmt: skip
+        for index, values in enumerate(read.values()):
+            rows = [(place, values[length]) for place, length in enumerate(lengths) if values.get(length)]
+            color, marker = COLORS[index], MARKERS[index]
+            for place, point in rows:
+                spread = [[point.middle - point.low], [point.high - point.middle]]
+                axes.errorbar(place, point.middle, spread, color=color, marker=marker, capsize=2.5, lw=1.2, zorder=3)
+            for place, length in enumerate(lengths):
+                if length in values and values[length] is None:
+                    axes.plot(place, 0.97 - 0.06 * index, "X", color=color, ms=8, transform=axes.get_xaxis_transform())
+                    axes.annotate("out of\nmemory", (place, 0.97 - 0.06 * index), (0, -9), ha="center", va="top",
+                                  xycoords=axes.get_xaxis_transform(), textcoords="offset points", color=color,
+                                  fontsize=8)  # fmt: skip
         axes.set_xticks(range(len(lengths)), [str(length) for length in lengths])
         axes.set_xlim(-0.6, len(lengths) - 0.4)
         axes.grid(axis="x", visible=False)
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel("sequence length L")
         _value_axis(axes, kind, read)
-        swatches = [Patch(color=COLORS[index], label=name) for index, name in enumerate(read)]
+        swatches = [
+            Line2D([], [], color=COLORS[index], marker=MARKERS[index], ls="", label=name)
+            for index, name in enumerate(read)
+        ]
         made.legend(handles=swatches, loc="outside upper right", ncols=2)
-        _head_and_foot(made, axes, title, [f"above each pair: {' / '.join(read)}", *_absent(read, lengths), note])
+        _head_and_foot(made, axes, title, [f"beside each pair: {' / '.join(read)}", *_absent(read, lengths), note])
     return made
 
 
 def plot_length_sweep(
     series: Series, quantity: str = "latency", xlabel: str = "sequence length L", title: str | None = None,
-    note: str | None = None,
+    note: str | None = None, predicted: Mapping[str, Mapping[int, float]] | None = None,
 ) -> Figure:  # fmt: skip
     """Latency or memory over the sequence length, one line a series, both axes logarithmic.
 
@@ -150,6 +154,8 @@ def plot_length_sweep(
         What the lengths are.
     title, note : str, optional
         Above and below the plot.
+    predicted : mapping of str to mapping of int to value, optional
+        For some of the series, values at lengths that were not run: drawn hollow, on a dashed line.
 
     Returns
     -------
@@ -166,6 +172,11 @@ def plot_length_sweep(
     >>> figure = plot_length_sweep({"naive": {256: 1e6, 512: None}, "flash": {256: 1e5, 512: 2e5}}, "memory")
     """
     kind, lengths, read = _read(series, quantity)
+    wanted = {name: values for name, values in (predicted or {}).items() if values}
+    guessed = _read(wanted, quantity)[2] if wanted else {}
+    if unknown := guessed.keys() - read.keys():
+        raise ValueError(f"[plots] predicted: expected names of series, got {min(unknown)!r}")
+    lengths = sorted({*lengths, *(length for values in guessed.values() for length in values)})
     with figure(7.2, 4.4) as made:
         axes = made.add_subplot()
         axes.set_xscale("log", base=2)
@@ -179,7 +190,14 @@ def plot_length_sweep(
                 axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
             else:
                 x, middle = [], []
-            axes.plot(x, middle, color=color, marker=MARKERS[index % len(MARKERS)], label=name)
+            marker = MARKERS[index % len(MARKERS)]
+            axes.plot(x, middle, color=color, marker=marker, label=name)
+            if further := guessed.get(name):
+                x = [*x[-1:], *further]
+                y = [*middle[-1:], *(point.middle for point in further.values() if point)]
+                axes.plot(x, y, color=color, ls=(0, (2, 2)), lw=1, zorder=1.5)
+                axes.plot(x[-len(further) :], y[-len(further) :], color=color, marker=marker, mfc="white", mew=1.4,
+                          ls="", label=f"{name}: predicted")  # fmt: skip
             lost = [length for length, point in values.items() if point is None]
             if lost:
                 height = 0.97 - 0.05 * crosses
@@ -195,7 +213,8 @@ def plot_length_sweep(
         axes.set_ylim(low, high * (high / low) ** (0.06 * (crosses + 1)))
         _value_axis(axes, kind, read)
         made.legend(loc="outside right upper")
-        _head_and_foot(made, axes, title, [*_absent(read, lengths), note])
+        known = {name: {**values, **guessed.get(name, {})} for name, values in read.items()}
+        _head_and_foot(made, axes, title, [*_absent(known, lengths), note])
     return made
 
 

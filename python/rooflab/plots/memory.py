@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ..units import human
@@ -50,50 +52,126 @@ def plot_memory_timeline(timeline: Any, by: str = "op", title: str | None = None
     ...     _ = rl.exp(rl.ones(1000)) + 1
     >>> figure = plot_memory_timeline(timeline)
     """
-    if by not in _NAMELESS:
-        raise ValueError(f"[plots] by: expected 'op' or 'range', got {by!r}")
-    if not timeline.events:
-        raise ValueError("[plots] timeline: nothing was allocated or freed in it")
-    times, base, levels = _levels(timeline, by)
-    total = base + sum(levels.values())
-    peak = int(np.argmax(total))
-    order = sorted(levels, key=lambda name: (levels[name][peak], levels[name].max()), reverse=True)
-    shown = {name: levels[name] for name in order[:6]}
-    if len(order) > 6:
-        shown["1 other" if len(order) == 7 else f"{len(order) - 6} others"] = sum(levels[name] for name in order[6:])
     with figure(8.6, 4.2) as made:
         axes = made.add_subplot()
-        bottom = base
-        for color, (name, level) in zip((*COLORS[:6], _OTHER), shown.items(), strict=False):
-            label = f"{name}, {human(level[peak], 'B')}" if level[peak] else name
-            axes.fill_between(times, bottom, bottom + level, step="post", color=color, label=label, lw=0)
-            bottom = bottom + level
-        if len(times) <= _OUTLINED:
-            axes.step(times, total, where="post", color="black", lw=0.9)
-        axes.axhline(0, color=GREY, lw=0.8, ls="--", zorder=1)
-        if timeline.peak_bytes:
-            late = times[peak] > 0.75 * times[-1]
-            axes.plot(times[peak], total[peak], "o", color="black", ms=5)
-            axes.annotate(f"peak {human(timeline.peak_bytes, 'B')}", (times[peak], total[peak]),
-                          (-6 if late else 6, 5), textcoords="offset points", ha="right" if late else "left",
-                          fontweight="bold")  # fmt: skip
-        axes.set_xlim(0, times[-1])
-        axes.set_ylim(min(0, 1.05 * base.min()), 1.13 * max(total.max(), 1))
+        _draw(made, {"": axes}, {"": timeline}, by, note)
+        if title:
+            axes.set_title(title)
+    return made
+
+
+def plot_memory_timelines(
+    timelines: Mapping[str, Any], by: str = "op", title: str | None = None, note: str | None = None
+) -> Figure:
+    """Several recordings side by side, with the same memory axis and the same colours.
+
+    Parameters
+    ----------
+    timelines : mapping of str to Timeline
+        Recordings by name. Each has its own time axis, which begins with it.
+    by : str
+        As in `plot_memory_timeline`. Colours go to those that hold most at the peaks of all.
+    title, note : str, optional
+        Above and below the plot.
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no recording, nothing was allocated or freed in one, or `by` is neither.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> timelines = {}
+    >>> for n in (1000, 2000):
+    ...     with rl.memory.record() as timelines[f"n = {n}"]:
+    ...         _ = rl.exp(rl.ones(n)) + 1
+    >>> figure = plot_memory_timelines(timelines)
+    """
+    if not timelines:
+        raise ValueError("[plots] timelines: expected at least one, got none")
+    with figure(4.2 + 2.6 * len(timelines), 4.0) as made:
+        pairs = made.subplots(1, len(timelines), sharey=True, squeeze=False)[0]
+        _draw(made, dict(zip(timelines, pairs, strict=True)), timelines, by, note)
+        for axes, name in zip(pairs, timelines, strict=True):
+            axes.set_title(name, fontsize=9.5, fontweight="normal")
+        for axes in pairs[1:]:
+            axes.set_ylabel("")
+        if title:
+            made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    return made
+
+
+def _draw(made: Figure, places: Mapping[str, Any], timelines: Mapping[str, Any], by: str, note: str | None) -> None:
+    """Each recording on its axes, with one key to the colours."""
+    if by not in _NAMELESS:
+        raise ValueError(f"[plots] by: expected 'op' or 'range', got {by!r}")
+    if not all(timeline.events for timeline in timelines.values()):
+        raise ValueError("[plots] timeline: nothing was allocated or freed in it")
+    drawn = {name: _levels(timeline, by) for name, timeline in timelines.items()}
+    peaks = {name: int(np.argmax(base + sum(levels.values()))) for name, (_, base, levels) in drawn.items()}
+    names = list(dict.fromkeys(name for _, _, levels in drawn.values() for name in levels))
+
+    def weight(name: str) -> tuple[int, int]:
+        found = [
+            (levels[name][peaks[one]], levels[name].max()) for one, (_, _, levels) in drawn.items() if name in levels
+        ]
+        return max(at_peak for at_peak, _ in found), max(most for _, most in found)
+
+    names.sort(key=weight, reverse=True)
+    groups = {name: [name] for name in names[:6]}
+    if len(names) > 6:
+        groups["1 other" if len(names) == 7 else f"{len(names) - 6} others"] = names[6:]
+    swatches = []
+    for color, (label, members) in zip((*COLORS[:6], _OTHER), groups.items(), strict=False):
+        held = [
+            sum(levels[one][peaks[name]] for one in members if one in levels) for name, (_, _, levels) in drawn.items()
+        ]
+        said = " and ".join(human(bytes, "B") if bytes else "0" for bytes in held)
+        swatches.append(Patch(color=color, label=f"{label}, {said}" if any(held) else label))
+    for name, (times, base, levels) in drawn.items():
+        stacked = [sum((levels[one] for one in members if one in levels), 0 * base) for members in groups.values()]
+        labels = [swatch.get_label() for swatch in swatches]
+        _draw_one(places[name], times, base, dict(zip(labels, stacked, strict=True)), timelines[name])
+    low = min(0, *(1.05 * base.min() for _, base, _ in drawn.values()))
+    high = max(1, *((base + sum(levels.values())).max() for _, base, levels in drawn.values()))
+    for axes in places.values():
+        axes.set_ylim(low, 1.13 * high)
         axes.set_xlabel("time since the recording began")
         axes.set_ylabel("memory in tensors")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda time, _: human(time, "us") if time else "0"))
         axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, "B") if value else "0"))
         axes.grid(axis="x", visible=False)
-        if title:
-            axes.set_title(title)
-        held = f"0 is the {human(timeline.resident_bytes, 'B')} held before" if timeline.resident_bytes else ""
-        notes = "\n".join(text for text in (held, note) if text)
-        legend = made.legend(title=f"held at the peak, by {by}", loc="outside right upper", alignment="left")
-        legend.get_title().set_fontsize(8.5)
-        if notes:
-            made.supxlabel(notes, fontsize=8, color=GREY)
-    return made
+    resident = dict.fromkeys(human(timeline.resident_bytes, "B") for timeline in timelines.values())
+    known = any(timeline.resident_bytes for timeline in timelines.values())
+    before = f"0 is the {' and '.join(resident)} held before" if known else ""
+    legend = made.legend(handles=swatches, title=f"held at the peak, by {by}", loc="outside right upper",
+                         alignment="left")  # fmt: skip
+    legend.get_title().set_fontsize(8.5)
+    if notes := "\n".join(text for text in (before, note) if text):
+        made.supxlabel(notes, fontsize=8, color=GREY)
+
+
+def _draw_one(axes: Any, times: np.ndarray, base: np.ndarray, stacked: Mapping[str, np.ndarray], timeline: Any) -> None:
+    bottom = base
+    for color, (label, level) in zip((*COLORS[:6], _OTHER), stacked.items(), strict=False):
+        axes.fill_between(times, bottom, bottom + level, step="post", color=color, label=label, lw=0)
+        bottom = bottom + level
+    if len(times) <= _OUTLINED:
+        axes.step(times, bottom, where="post", color="black", lw=0.9)
+    axes.axhline(0, color=GREY, lw=0.8, ls="--", zorder=1)
+    axes.set_xlim(0, times[-1])
+    if timeline.peak_bytes:
+        peak = int(np.argmax(bottom))
+        late = times[peak] > 0.6 * times[-1]
+        axes.plot(times[peak], bottom[peak], "o", color="black", ms=5)
+        axes.annotate(f"peak {human(timeline.peak_bytes, 'B')}", (times[peak], bottom[peak]), (-6 if late else 6, 5),
+                      textcoords="offset points", ha="right" if late else "left", fontweight="bold")  # fmt: skip
 
 
 def _levels(timeline: Any, by: str) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:

@@ -25,6 +25,9 @@ _CATEGORY_COLORS = {
 }
 
 
+_TIME = "time since the first kernel"
+
+
 def plot_timeline(
     records: Iterable[Any], rows: str = "range", title: str | None = None, note: str | None = None
 ) -> Figure:
@@ -51,6 +54,69 @@ def plot_timeline(
     ValueError
         If there is no record, or a time is not finite or negative.
     """
+    kernels = _checked(records, rows)
+    with figure(9.0, 1.5 + 0.38 * len(_by_row(kernels, rows))) as made:
+        axes = made.add_subplot()
+        axes.set_xlabel(_TIME)
+        if title:
+            axes.set_title(title, pad=18)
+        _draw(made, [axes], [kernels], rows, note)
+    return made
+
+
+def plot_timelines(
+    profiles: Mapping[str, Any], rows: str = "range", title: str | None = None, note: str | None = None
+) -> Figure:
+    """The last step of several profiles, one under the other, on the same time axis and in the same colours.
+
+    Parameters
+    ----------
+    profiles : mapping of str to Profile
+        Finished profiles by name.
+    rows : str
+        As in `plot_timeline`.
+    title, note : str, optional
+        Above and below the plot.
+
+    Returns
+    -------
+    Figure
+        As `plot_timeline`, with a pair of axes for each profile.
+
+    Raises
+    ------
+    ValueError
+        If there is no profile, one recorded no kernel, or a time is not finite or negative.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x, profiles = rl.ones(1000), {}
+    >>> for fn in (rl.exp, rl.tanh):
+    ...     with rl.profile() as profiles[fn.__name__]:
+    ...         _ = fn(x)
+    >>> figure = plot_timelines(profiles, rows="op")
+    """
+    if not profiles:
+        raise ValueError("[plots] profiles: expected at least one, got none")
+    steps = []
+    for profile in profiles.values():
+        kernels = list(profile.kernels)
+        steps.append(_checked([kernel for kernel in kernels if kernel.step == kernels[-1].step], rows))
+    heights = [len(_by_row(kernels, rows)) + 0.8 for kernels in steps]
+    with figure(9.0, 1.3 + 0.38 * sum(heights)) as made:
+        pairs = made.subplots(len(steps), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
+        if title:
+            made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        for axes, name in zip(pairs, profiles, strict=True):
+            axes.set_title(name, fontsize=9.5, fontweight="normal")
+        pairs[-1].set_xlabel(_TIME)
+        _draw(made, list(pairs), steps, rows, note)
+    return made
+
+
+def _checked(records: Iterable[Any], rows: str) -> list[Any]:
+    """The kernels by their start."""
     kernels = list(records)
     if not kernels:
         raise ValueError("[plots] records: expected at least one kernel, got none")
@@ -61,51 +127,64 @@ def plot_timeline(
             value = float(getattr(kernel, field))
             if not math.isfinite(value) or value < 0:
                 raise ValueError(f"[plots] kernel {kernel.name!r}: {field} must be finite and >= 0, got {value!r}")
-    kernels.sort(key=lambda kernel: kernel.start_us)
-    origin = kernels[0].start_us
-    span = max(max(kernel.start_us + kernel.duration_us for kernel in kernels) - origin, 1e-3)
-    hair = span * 0.0025
-    by_row: dict[str, list[Any]] = {}
+    return sorted(kernels, key=lambda kernel: kernel.start_us)
+
+
+def _by_row(kernels: Sequence[Any], rows: str) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
     for kernel in kernels:
-        by_row.setdefault(getattr(kernel, rows) or f"(no {rows})", []).append(kernel)
-    categories = list(dict.fromkeys(kernel.category or "other" for kernel in kernels))
+        found.setdefault(getattr(kernel, rows) or f"(no {rows})", []).append(kernel)
+    return found
+
+
+def _draw(made: Figure, pairs: Sequence[Any], steps: Sequence[Sequence[Any]], rows: str, note: str | None) -> None:
+    """Each list of kernels on its axes, all with one time scale and one key to the colours."""
+    everything = [kernel for kernels in steps for kernel in kernels]
+    ends = [max(kernel.start_us + kernel.duration_us for kernel in kernels) - kernels[0].start_us for kernels in steps]
+    span = max(*ends, 1e-3)
+    hair = span * 0.0025
+    categories = list(dict.fromkeys(kernel.category or "other" for kernel in everything))
     spare = [color for color in COLORS if color not in _CATEGORY_COLORS.values()] or ["#8c8c8c"]
     colors = {name: _CATEGORY_COLORS.get(name, spare[index % len(spare)]) for index, name in enumerate(categories)}
-    with figure(9.0, 1.5 + 0.38 * len(by_row)) as made:
-        axes = made.add_subplot()
-        for row, members in enumerate(by_row.values()):
-            for category in categories:
-                bars = [
-                    (kernel.start_us - origin, max(kernel.duration_us, hair))
-                    for kernel in members
-                    if (kernel.category or "other") == category
-                ]
-                # A white edge tells neighbours apart; a hair would drown in it.
-                edges = [0.6 if width > 2 * hair else 0.0 for _, width in bars]
-                if bars:
-                    axes.broken_barh(bars, (row - 0.36, 0.72), fc=colors[category], ec="white", lw=edges, zorder=3)
-            total = sum(kernel.duration_us for kernel in members)
-            plural = "launch" if len(members) == 1 else "launches"
-            axes.text(1.01, row, f"{len(members)} {plural}, {human(total, 'us')}", va="center", fontsize=8.5,
-                      color=GREY, transform=axes.get_yaxis_transform())  # fmt: skip
+    for axes, kernels in zip(pairs, steps, strict=True):
+        origin, by_row = kernels[0].start_us, _by_row(kernels, rows)
+        _draw_rows(axes, by_row, origin, hair, colors)
         _mark_steps(axes, kernels, origin)
         axes.set_xlim(-0.005 * span, span * 1.01)
         axes.set_ylim(len(by_row) - 0.4, -0.6)
         axes.set_yticks(range(len(by_row)), list(by_row))
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel("time since the first kernel")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda time, _: human(time, "us") if time else "0"))
-        if title:
-            axes.set_title(title, pad=18)
-        notes = [note] if note else []
-        if min(kernel.duration_us for kernel in kernels) < hair:
-            notes.append(f"kernels under {human(hair, 'us', 2)} are drawn that wide")
-        swatches = [Patch(color=colors[category], label=category) for category in categories]
-        made.legend(handles=swatches, title="\n".join(notes) or None, title_fontsize=8, alignment="left",
-                    loc="outside lower left", ncols=min(6, len(categories)))  # fmt: skip
-        _name_wide_bars(made, axes, by_row, origin)
-    return made
+    notes = [note] if note else []
+    if min(kernel.duration_us for kernel in everything) < hair:
+        notes.append(f"kernels under {human(hair, 'us', 2)} are drawn that wide")
+    swatches = [Patch(color=colors[category], label=category) for category in categories]
+    made.legend(handles=swatches, title="\n".join(notes) or None, title_fontsize=8, alignment="left",
+                loc="outside lower left", ncols=min(6, len(categories)))  # fmt: skip
+    renderer = freeze_layout(made)
+    for axes, kernels in zip(pairs, steps, strict=True):
+        _name_wide_bars(axes, renderer, _by_row(kernels, rows), kernels[0].start_us)
+
+
+def _draw_rows(
+    axes: Any, by_row: Mapping[str, Sequence[Any]], origin: float, hair: float, colors: Mapping[str, str]
+) -> None:
+    for row, members in enumerate(by_row.values()):
+        for category, color in colors.items():
+            bars = [
+                (kernel.start_us - origin, max(kernel.duration_us, hair))
+                for kernel in members
+                if (kernel.category or "other") == category
+            ]
+            # A white edge tells neighbours apart; a hair would drown in it.
+            edges = [0.6 if width > 2 * hair else 0.0 for _, width in bars]
+            if bars:
+                axes.broken_barh(bars, (row - 0.36, 0.72), fc=color, ec="white", lw=edges, zorder=3)
+        total = sum(kernel.duration_us for kernel in members)
+        plural = "launch" if len(members) == 1 else "launches"
+        axes.text(1.01, row, f"{len(members)} {plural}, {human(total, 'us')}", va="center", fontsize=8.5,
+                  color=GREY, transform=axes.get_yaxis_transform())  # fmt: skip
 
 
 def _mark_steps(axes: Any, kernels: Sequence[Any], origin: float) -> None:
@@ -120,9 +199,8 @@ def _mark_steps(axes: Any, kernels: Sequence[Any], origin: float) -> None:
                               textcoords="offset points", fontsize=7.5, color=GREY)  # fmt: skip
 
 
-def _name_wide_bars(made: Figure, axes: Any, by_row: Mapping[str, Sequence[Any]], origin: float) -> None:
+def _name_wide_bars(axes: Any, renderer: Any, by_row: Mapping[str, Sequence[Any]], origin: float) -> None:
     """Writes the op into every bar that has room for it."""
-    renderer = freeze_layout(made)
     for row, members in enumerate(by_row.values()):
         for kernel in members:
             left, right = (

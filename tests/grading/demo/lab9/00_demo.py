@@ -1,9 +1,7 @@
 # ---
 # jupyter:
 #   rooflab:
-#     lab: lab9
-#     points: 12
-#     bonus: 3
+#     notebook: lab9_demo
 # ---
 
 # %% [markdown]
@@ -82,7 +80,7 @@ def trace_of_product(a, b):
 
 
 # %% nbgrader={"grade_id": "q2_2_test", "grade": true, "points": 4} rooflab={"needs": ["q1"]}
-assert trace_of_product(np.eye(3), np.eye(3)) == 3.0
+assert trace_of_product(np.eye(3), np.eye(3)) == 3.0, "the identity of size 3"
 
 # %% [markdown]
 # ## Bonus
@@ -99,12 +97,12 @@ def refuse(x):
 
 
 # %% nbgrader={"grade_id": "b2_2_test", "grade": true, "points": 3}
-assert refuse(2) == 2
+assert refuse(2) == 2, "2 is not negative"
 ### BEGIN HIDDEN TESTS
 try:
     refuse(-1)
 except ValueError as error:
-    assert "negative" in str(error)
+    assert "negative" in str(error), "the error says why"
 else:
     raise AssertionError("hidden: -1 was taken")
 ### END HIDDEN TESTS

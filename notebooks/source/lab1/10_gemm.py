@@ -1,0 +1,105 @@
+# %% [markdown]
+# # Part 1. One operation, measured and counted
+#
+# ## 1.1 Matrix multiplication by hand ({points q1_1})
+#
+# A language model spends nearly all of its time in matrix multiplication. Each element of the result is a dot product:
+#
+# $$C_{ij} = \sum_{k=1}^{K} A_{ik} B_{kj}$$
+#
+# Write `gemm(A, B)` with **three loops** that do one multiplication and one addition at a time.
+#
+# - `C` has the dtype and the device of `A`.
+# - If the inner sizes differ, raise `ValueError`.
+# - Do not call a library's product (`@`, `matmul`, `dot`, `einsum` ...), and do not multiply whole rows at once. The
+#   test watches what *runs*: the products that rooflab and NumPy compute, and the steps that your loops take.
+#
+# <details><summary>Hint 1: reading elements is slow</summary>
+#
+# Reading one element of a tensor takes about a microsecond on a CPU and several on a GPU. Convert each matrix once,
+# before the loops.
+# </details>
+# <details><summary>Hint 2: how to convert</summary>
+#
+# `A.tolist()` gives plain Python numbers in nested lists. `rl.tensor(rows, dtype=A.dtype, device=A.device)` makes a
+# tensor of nested lists.
+# </details>
+
+
+# %% nbgrader={"grade_id": "q1_1", "solution": true}
+def gemm(A, B):
+    """A (N, K) times B (K, M) by three loops: (N, M), in A's dtype and on A's device."""
+    ### BEGIN SOLUTION
+    (N, K), (rows, M) = A.shape, B.shape
+    if rows != K:
+        raise ValueError(f"inner sizes differ: {K} and {rows}")
+    a, b = A.tolist(), B.tolist()
+    C = [[0.0] * M for _ in range(N)]
+    for i in range(N):
+        for j in range(M):
+            total = 0.0
+            for k in range(K):
+                total += a[i][k] * b[k][j]
+            C[i][j] = total
+    return rl.tensor(C, dtype=A.dtype, device=A.device)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_1_test", "grade": true, "points": 3} rooflab={"seconds": 90}
+def check_gemm(N, K, M, dtype="float32", tolerance=1e-4):
+    rng = np.random.default_rng(N + 1000 * K + 1000000 * M)
+    A = rl.tensor(rng.standard_normal((N, K)), dtype=dtype, device=device)
+    B = rl.tensor(rng.standard_normal((K, M)), dtype=dtype, device=device)
+    C = gemm(A, B)
+    sizes = f"({N}, {K}) x ({K}, {M})"
+    assert isinstance(C, (rl.Tensor, np.ndarray)), f"gemm returned a {type(C).__name__}, not a tensor"
+    assert tuple(C.shape) == (N, M), f"{sizes}: the result has the shape {tuple(C.shape)}"
+    assert str(C.dtype).endswith(dtype), f"{sizes}: A is {dtype}, the result is {C.dtype}"
+    on_device = not isinstance(C, rl.Tensor) or C.device == A.device
+    assert on_device, f"{sizes}: A is on {A.device}, the result is on {C.device}"
+    assert_close(C, to_float64(A) @ to_float64(B), rtol=tolerance, atol=tolerance, name=sizes)
+
+
+def check_refused(a_shape, b_shape):
+    try:
+        gemm(rl.ones(a_shape, device=device), rl.ones(b_shape, device=device))
+    except ValueError:
+        return
+    raise AssertionError(f"{a_shape} x {b_shape}: the inner sizes differ, so gemm has to raise ValueError")
+
+
+check_gemm(3, 4, 2)
+check_gemm(64, 96, 33)
+check_gemm(1, 20, 5)
+check_gemm(5, 20, 1)
+check_gemm(6, 1, 4)
+check_gemm(4, 5, 6, dtype="float64", tolerance=1e-12)
+check_gemm(4, 5, 6, dtype="bfloat16", tolerance=0.1)
+check_refused((2, 3), (2, 3))
+### BEGIN HIDDEN TESTS
+check_gemm(37, 64, 51)
+check_gemm(78, 56, 49)
+check_gemm(1, 100, 1)
+check_gemm(1, 100, 7)
+check_gemm(7, 100, 1)
+check_gemm(5, 1, 6)
+check_gemm(11, 13, 9, dtype="float64", tolerance=1e-12)
+check_gemm(11, 13, 9, dtype="bfloat16", tolerance=0.1)
+check_refused((4, 3), (4, 5))
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q1_1_loops_test", "grade": true, "points": 2}
+def check_loops(N, K, M):
+    A, B = rl.randn(N, K, device=device), rl.randn(K, M, device=device)
+    seen = measure.loops(gemm, A, B)
+    assert seen.products == (), f"a library computed the product: {', '.join(seen.products)}"
+    assert seen.steps >= N * K * M, "Python took fewer steps than there are multiplications: write out the three loops"
+    assert_close(seen.value, to_float64(A) @ to_float64(B), atol=1e-4, name=f"({N}, {K}) x ({K}, {M})")
+    assert measure.count(gemm, A, B).macs == 0, "rooflab computed a product"
+
+
+check_loops(4, 60, 3)
+### BEGIN HIDDEN TESTS
+check_loops(3, 250, 5)
+### END HIDDEN TESTS

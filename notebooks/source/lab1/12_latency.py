@@ -1,0 +1,299 @@
+# %% [markdown]
+# ## 1.2 How long does it take? ({points q1_2})
+#
+# The simplest way is to take the time once. `latency_one_time(fn, *args)` does that: it runs `fn` once, with no
+# warm-up. On a GPU it also waits until the GPU has finished, because a launch returns long before its kernel is done.
+# The result is a `Timing`, and its `.samples_ms` holds one sample.
+#
+# ### a) Take the time many times ({points q1_2_test})
+#
+# `single_shots(size, n)` times your `gemm` on two (size, size) matrices, `n` times, one shot at a time. It returns a
+# list of `n` times in ms, *in the order in which they were taken*. Make the matrices once.
+#
+# `spread(samples_ms)` summarises such a list in four numbers: the first sample divided by the median, the median, and
+# the 20th and 80th percentiles (`np.percentile`). All samples count, including the first.
+
+
+# %% nbgrader={"grade_id": "q1_2", "solution": true}
+def single_shots(size, n):
+    """n single-shot latencies of gemm on two (size, size) matrices: ms, in the order taken."""
+    ### BEGIN SOLUTION
+    A, B = rl.randn(size, size, device=device), rl.randn(size, size, device=device)
+    return [float(latency_one_time(gemm, A, B).samples_ms[0]) for _ in range(n)]
+    ### END SOLUTION
+
+
+def spread(samples_ms):
+    """{"first_over_median", "median_ms", "p20_ms", "p80_ms"} of samples in the order taken."""
+    ### BEGIN SOLUTION
+    p20, median, p80 = (float(value) for value in np.percentile(samples_ms, [20, 50, 80]))
+    return {
+        "first_over_median": samples_ms[0] / median,
+        "median_ms": median,
+        "p20_ms": p20,
+        "p80_ms": p80,
+    }
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The test below does not look at a real clock. `measure.timed` runs your function on a *virtual clock*: each timed call
+# runs once, and the test makes up its time. So the test sees what you timed, how you timed it, and whether you returned
+# the time that the clock gave. How busy your machine is does not matter.
+
+
+# %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
+def check_shots(size, n):
+    seen = measure.timed(single_shots, size, n, watch=["gemm"])
+    shots, square = seen.value, (size, size)
+    assert isinstance(shots, list) and len(shots) == n, f"{n} shots: return a list of {n} times"
+    assert all(isinstance(ms, float) for ms in shots), "every time is a float, in ms"
+    of_gemm = [call for call in seen.calls if call.is_of("gemm", square, square)]
+    assert len(of_gemm) == n, f"time gemm {n} times, on two matrices of shape {square}"
+    one_shot = all(call.warmup == 0 and len(call.samples_ms) == 1 for call in of_gemm)
+    assert one_shot, "a single shot has no warm-up and one sample"
+    taken = [call.median_ms for call in of_gemm]
+    assert sorted(shots) == sorted(taken), "these are not the times that the clock gave, in ms"
+    assert shots == taken, "keep the times in the order in which they were taken"
+
+
+check_shots(12, 7)
+### BEGIN HIDDEN TESTS
+check_shots(8, 5)
+check_shots(17, 11)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q1_2_spread_test", "grade": true, "points": 1}
+def check_spread(samples, **expected):
+    got = spread(samples)
+    assert isinstance(got, dict) and set(got) == set(expected), f"return a dict with the keys {sorted(expected)}"
+    for name, value in expected.items():
+        assert is_near(got[name], value), f"{name} of {samples} is {value}, not {got[name]}"
+
+
+check_spread([9.0, 2.0, 1.0, 3.0, 2.5, 1.5], first_over_median=4.0, median_ms=2.25, p20_ms=1.5, p80_ms=3.0)
+check_spread([2.0, 4.0, 6.0], first_over_median=0.5, median_ms=4.0, p20_ms=2.8, p80_ms=5.2)
+### BEGIN HIDDEN TESTS
+check_spread([4.0, 4.0, 4.0], first_over_median=1.0, median_ms=4.0, p20_ms=4.0, p80_ms=4.0)
+check_spread([1.0, 10.0, 2.0, 8.0, 4.0], first_over_median=0.25, median_ms=4.0, p20_ms=1.8, p80_ms=8.4)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Now look at real times: those of your loops, and those of the library's product of the same matrices. The library's
+# first shot pays for things that happen only once. It wakes threads and gets memory. On a GPU it loads the kernel. The
+# later shots still differ from each other.
+
+# %%
+import matplotlib.pyplot as plt
+
+size, n = 64, 30
+A, B = rl.randn(size, size, device=device), rl.randn(size, size, device=device)
+shots = {
+    "gemm (your loops)": single_shots(size, n),
+    "rl.matmul": [float(latency_one_time(rl.matmul, A, B).samples_ms[0]) for _ in range(n)],
+}
+figure, axes = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+for name, samples in shots.items():
+    summary = spread(samples)
+    line = axes.semilogy(range(1, n + 1), samples, "o", markersize=4, label=name)[0]
+    axes.axhline(summary["median_ms"], color=line.get_color(), linewidth=1)
+    print(f"{name:18} median {summary['median_ms']:.4f} ms", end="   ")
+    print(f"p20 {summary['p20_ms']:.4f}   p80 {summary['p80_ms']:.4f}", end="   ")
+    print(f"first/median {summary['first_over_median']:.2f}", end="   ")
+    print(f"max/min {max(samples) / min(samples):.1f}")
+axes.set(xlabel="shot", ylabel="latency (ms)", title=f"Single shots at {size}x{size}x{size}; lines: medians")
+axes.legend()
+plt.show()
+
+# %% [markdown]
+# ### b) What does one shot tell you? ({points q1_2_choice_test})
+#
+# Choose the statement that your measurements support. In the cell below it, write a sentence or two about what you saw.
+#
+# - `"a"`: Its value is the median, because the same code on the same data always takes the same time.
+# - `"b"`: It is the fastest that the hardware can go, because no other program was measured.
+# - `"c"`: It is one sample of a distribution, and the first sample can be far from the median.
+# - `"d"`: It is the time of the arithmetic alone, because waiting is not part of the work.
+
+# %% nbgrader={"grade_id": "q1_2_choice", "solution": true}
+one_shot_tells = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+one_shot_tells = "c"
+### END SOLUTION
+
+# %% [markdown] nbgrader={"grade_id": "q1_2_findings", "solution": true}
+# *What I saw:*
+
+# %% nbgrader={"grade_id": "q1_2_choice_test", "grade": true, "points": 1}
+assert one_shot_tells in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
+### BEGIN HIDDEN TESTS
+assert_choice(
+    one_shot_tells,
+    "c",
+    a="Look at the spread that you printed: repeated runs of the same code take different times.",
+    b="Look at the smallest of your samples: most shots are slower than that.",
+    d="A clock runs while the program waits. Look at what the library's first shot pays for.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# So one shot is not enough. This is a timing loop in full. It has three parts that are easy to forget:
+#
+# 1. **Warm-up.** A few calls run before the measurement, so that what happens only once is not measured.
+# 2. **Synchronise.** A GPU works in the background. Without `rl.synchronize()` the clock would only see how long it
+#    takes to *ask* for the work. On a CPU the call returns at once.
+# 3. **Repeat.** Every sample is kept, so that the spread is visible.
+
+
+# %%
+def timing_loop(fn, *args, warmup=10, repeat=100):
+    """Samples of fn(*args) in ms."""
+    for _ in range(warmup):
+        fn(*args)
+    rl.synchronize()
+    samples_ms = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        fn(*args)
+        rl.synchronize()
+        samples_ms.append((time.perf_counter() - start) * 1000)
+    return samples_ms
+
+
+samples_ms = timing_loop(rl.matmul, A, B)
+print(f"timing_loop: median {np.median(samples_ms):.4f} ms")
+print(f"latency:     {latency(rl.matmul, A, B)}")
+
+# %% [markdown]
+# From here on use `latency(fn, *args, warmup=10, repeat=100)`, which does the same. (On a GPU it puts a time stamp in
+# front of each call and one behind it, so that the host's own work is not measured.) It returns a `Timing` with
+# `.median_ms`, `.p20_ms`, `.p80_ms`, `.mean_ms`, `.std_ms` and `.samples_ms`. Report the median: one interrupted run
+# changes a mean, but not a median.
+#
+# ### c) GEMM against GEMV ({points q1_2_gemv_test})
+#
+# How much longer does (size, size) x (size, size) take than (size, size) x (size, 1)? First predict it from the number
+# of MACs. Then measure both with `latency`. Return the two medians in ms. Two or three warm-up runs and five repeats
+# are enough, because these loops are slow.
+
+
+# %% nbgrader={"grade_id": "q1_2_gemv", "solution": true}
+predicted_ratio_at_64 = None  # MACs of the GEMM at size 64 over MACs of the GEMV: a number
+### BEGIN SOLUTION
+predicted_ratio_at_64 = 64
+### END SOLUTION
+
+
+def gemm_and_gemv_ms(size):
+    """(gemm_ms, gemv_ms): medians of gemm on (size, size) times (size, size) and (size, 1)."""
+    ### BEGIN SOLUTION
+    A, B, b = (rl.randn(size, columns, device=device) for columns in (size, size, 1))
+    gemm_ms = latency(gemm, A, B, warmup=2, repeat=5).median_ms
+    return gemm_ms, latency(gemm, A, b, warmup=2, repeat=5).median_ms
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_2_gemv_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
+def check_gemm_and_gemv(size):
+    seen = measure.timed(gemm_and_gemv_ms, size, watch=["gemm"])
+    pair, A = seen.value, (size, size)
+    assert isinstance(pair, (tuple, list)) and len(pair) == 2, "return two times: that of the GEMM, that of the GEMV"
+    for ms, name, B in ((pair[0], "GEMM", A), (pair[1], "GEMV", (size, 1))):
+        assert isinstance(ms, float), f"the time of the {name} is a float, in ms"
+        timed = [call for call in seen.calls if call.is_of("gemm", A, B)]
+        assert timed, f"{name}: time gemm on {A} and {B}"
+        assert measure.is_median(ms, timed), f"{name}: this is not the median that latency gave, in ms"
+        several = [call for call in timed if call.warmup >= 1 and len(call.samples_ms) >= 3]
+        assert measure.is_median(ms, several), f"{name}: warm up, and take at least three samples"
+
+
+check_gemm_and_gemv(10)
+assert is_number(predicted_ratio_at_64), "predict the ratio: a number"
+### BEGIN HIDDEN TESTS
+assert is_near(predicted_ratio_at_64, 64), "count the MACs of both at size 64 again: what does each column cost?"
+check_gemm_and_gemv(7)
+check_gemm_and_gemv(16)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### d) Which sizes can you afford? ({points q1_2_budget_test})
+#
+# We want to compare `gemm` with the library at sizes 64, 128, 256 and 512. When the size doubles, the time of `gemm`
+# grows by more than a factor of two. Predict the factor, and you know *beforehand* which sizes fit in a time budget.
+#
+# Write `sizes_in_budget(sizes, first_ms, budget_s)`:
+#
+# - One run at the smallest size, `sizes[0]`, took `first_ms` milliseconds. Predict the time of each size from its work.
+# - Go through `sizes` in ascending order. Stop before the predicted times of all sizes so far, one run each, add up to
+#   more than `budget_s` seconds. A total of exactly `budget_s` is allowed.
+# - Return two lists: the sizes to run, and the sizes that are left out.
+
+
+# %% nbgrader={"grade_id": "q1_2_budget", "solution": true}
+def sizes_in_budget(sizes, first_ms, budget_s):
+    """(run, left_out): ascending `sizes`, split where their predicted time exceeds the budget."""
+    ### BEGIN SOLUTION
+    run, total_ms = [], 0.0
+    for size in sizes:
+        total_ms += first_ms * (size / sizes[0]) ** 3
+        if total_ms > budget_s * 1000:
+            break
+        run.append(size)
+    return run, sizes[len(run) :]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_2_budget_test", "grade": true, "points": 1}
+def check_budget(sizes, first_ms, budget_s, run):
+    got = sizes_in_budget(sizes, first_ms, budget_s)
+    assert isinstance(got, (tuple, list)) and len(got) == 2, "return two lists: the sizes to run, the sizes left out"
+    expected = (run, sizes[len(run) :])
+    case = f"{sizes}, {first_ms} ms for the first, {budget_s} s in all"
+    assert (list(got[0]), list(got[1])) == expected, f"{case}: {expected}, not {got}"
+
+
+check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=2.0, run=[64, 128, 256])
+check_budget([64, 128, 256, 512], first_ms=3.0, budget_s=0.002, run=[])
+check_budget([10, 30], first_ms=2.0, budget_s=0.056, run=[10, 30])  # 2 + 54 ms: exactly the budget
+### BEGIN HIDDEN TESTS
+check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=9.0, run=[64, 128, 256, 512])  # 15 * 585 = 8775 ms
+check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=8.0, run=[64, 128, 256])  # 512 alone would fit
+check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=0.01, run=[])
+check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=0.1, run=[64])
+check_budget([64, 128], first_ms=100.0, budget_s=0.9, run=[64, 128])  # 900 ms of 900
+check_budget([100, 150, 200], first_ms=8.0, budget_s=0.05, run=[100, 150])  # 8 + 27 + 64
+check_budget([100, 150, 200], first_ms=8.0, budget_s=0.1, run=[100, 150, 200])
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Here is the comparison, within a budget. Both axes are logarithmic. On a linear axis the library's line would lie on
+# the bottom.
+
+# %%
+budget_s = 4.0
+sizes = [64, 128, 256, 512]
+first_ms = latency_one_time(gemm, *(rl.randn(sizes[0], sizes[0], device=device) for _ in range(2))).median_ms
+run, left_out = sizes_in_budget(sizes, first_ms, budget_s)
+print(f"one run at 64 took {first_ms:.1f} ms; budget {budget_s:g} s: {run}; left out: {left_out}")
+
+gemm_times, library_times, gemv_times = [], [], []
+for size in sizes:
+    A, B, b = (rl.randn(size, columns, device=device) for columns in (size, size, 1))
+    library_times.append(latency(rl.matmul, A, B))
+    gemv_times.append(latency(gemm, A, b, warmup=1, repeat=3) if size in run else None)
+    gemm_times.append(latency(gemm, A, B, warmup=0, repeat=1) if size in run else None)
+    if size in run:
+        ratio = gemm_times[-1].median_ms / library_times[-1].median_ms
+        print(f"N = {size}: gemm {gemm_times[-1]}, rl.matmul {library_times[-1]}: {ratio:,.0f} times")
+plot_gemm_torch_matmul_latency(sizes, gemm_times, library_times)
+
+# %%
+plot_gemm_gemv_latency(sizes, gemm_times, gemv_times)
+
+# %% [markdown]
+# The measured ratio of GEMM to GEMV is smaller than N. A GEMV has N² MACs, and converting the matrix to Python numbers
+# takes another N² steps. Fixed costs dominate when there is little work. On a GPU the fixed cost will be the launch.
+#
+# The library does the same arithmetic thousands of times faster. Is it fast, then, or only less slow? A clock alone
+# cannot tell. We need to know how much work there is, and how fast this machine could do it.

@@ -1,0 +1,113 @@
+# %% [markdown]
+# ## 1.3 Count the work: MACs ({points q1_3})
+#
+# Write `gemm_mac(x, y)`: the number of multiply-accumulates in `x` (N, K) times `y` (K, M), as an `int`. Compute it
+# from the shapes, without running the product. It has to work for GEMV and for every dtype.
+
+
+# %% nbgrader={"grade_id": "q1_3", "solution": true}
+def gemm_mac(x, y):
+    """Multiply-accumulates of x (N, K) times y (K, M): an int."""
+    ### BEGIN SOLUTION
+    (N, K), M = x.shape, y.shape[1]
+    return N * K * M
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 3}
+def check_mac(N, K, M, expected, dtype="float32"):
+    seen = measure.count(gemm_mac, rl.zeros((N, K), dtype=dtype), rl.zeros((K, M), dtype=dtype))
+    sizes = f"({N}, {K}) x ({K}, {M})"
+    assert is_count(seen.value), f"{sizes}: gemm_mac has to return an int, not {seen.value!r}"
+    assert seen.value == expected, f"{sizes} takes {expected} MACs, not {seen.value}"
+    assert seen.launches == 0, "compute the number from the shapes, without running anything"
+
+
+check_mac(2, 3, 4, expected=24)
+check_mac(512, 512, 512, expected=134217728)
+check_mac(10, 20, 30, expected=6000, dtype="float64")
+A, B = rl.ones((512, 512)), rl.ones((512, 512))
+with rl.count() as counted:
+    rl.matmul(A, B)
+assert counted.macs == 134217728, "the runtime counts the same"
+### BEGIN HIDDEN TESTS
+check_mac(512, 256, 512, expected=67108864)
+check_mac(128, 256, 512, expected=16777216)
+check_mac(7, 11, 13, expected=1001)
+check_mac(7, 11, 13, expected=1001, dtype="bfloat16")
+check_mac(7, 11, 13, expected=1001, dtype="float64")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_3_vector_test", "grade": true, "points": 2}
+check_mac(20, 30, 1, expected=600)
+check_mac(1, 30, 20, expected=600)
+check_mac(60000, 1, 80000, expected=4800000000)  # more than 32 bits hold
+### BEGIN HIDDEN TESTS
+check_mac(64, 64, 1, expected=4096)
+check_mac(1, 640, 2048, expected=1310720)
+check_mac(70000, 1, 70000, expected=4900000000)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 1.4 Count the traffic: bytes ({points q1_4})
+#
+# Write `gemm_io(A, B)`: the bytes that a product of fp32 matrices has to move at least, as an `int`. Each input is read
+# once, and the output is written once. Data that is needed again stays on the chip. These are called the *compulsory*
+# bytes. No program can move less, and for large sizes a good one comes close.
+
+
+# %% nbgrader={"grade_id": "q1_4", "solution": true}
+def gemm_io(A, B):
+    """Compulsory bytes of A (N, K) times B (K, M) in fp32, read and written: an int."""
+    ### BEGIN SOLUTION
+    (N, K), M = A.shape, B.shape[1]
+    return 4 * (N * K + K * M + N * M)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_4_test", "grade": true, "points": 3}
+def check_io(N, K, M, expected):
+    seen = measure.count(gemm_io, rl.zeros((N, K)), rl.zeros((K, M)))
+    sizes = f"({N}, {K}) x ({K}, {M}) in fp32"
+    assert is_count(seen.value), f"{sizes}: gemm_io has to return an int, not {seen.value!r}"
+    assert seen.value == expected, f"{sizes} moves {expected} bytes, not {seen.value}"
+    assert seen.launches == 0, "compute the number from the shapes, without running anything"
+
+
+check_io(2, 3, 4, expected=4 * (6 + 12 + 8))
+check_io(512, 512, 512, expected=3145728)
+A, B = rl.ones((512, 512)), rl.ones((512, 512))
+with rl.count() as counted:
+    rl.matmul(A, B)
+assert counted.bytes_read + counted.bytes_written == 3145728, "the runtime counts the same"
+### BEGIN HIDDEN TESTS
+check_io(512, 256, 512, expected=2097152)
+check_io(128, 256, 512, expected=917504)
+check_io(7, 11, 13, expected=4 * (77 + 143 + 91))
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_4_vector_test", "grade": true, "points": 2}
+check_io(20, 30, 1, expected=4 * (600 + 30 + 20))
+check_io(1, 30, 20, expected=4 * (30 + 600 + 20))
+check_io(60000, 1, 80000, expected=4 * (60000 + 80000 + 4800000000))
+### BEGIN HIDDEN TESTS
+check_io(64, 64, 1, expected=16896)
+check_io(1, 640, 2048, expected=5253632)
+check_io(70000, 1, 70000, expected=19600560000)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Compare what you derived with what the runtime counted while the product ran. The runtime counts launches and memory
+# as they happen. Each operation declares its work and its bytes, and tests check them against formulas like yours. The
+# counts are the same on every machine and in every run. You will use them to check your ideas throughout this course.
+
+# %%
+rows = []
+for N, K, M in [(512, 512, 512), (512, 256, 512), (128, 256, 512), (512, 512, 1)]:
+    A, B = rl.ones((N, K), device=device), rl.ones((K, M), device=device)
+    with rl.count() as counted:
+        rl.matmul(A, B)
+    moved = counted.bytes_read + counted.bytes_written
+    figures = (gemm_mac(A, B), counted.macs, gemm_io(A, B), moved)
+    rows.append((f"({N}, {K}) x ({K}, {M})", *(f"{figure:,}" for figure in figures)))
+Table(("product", "gemm_mac", "MACs counted", "gemm_io", "bytes counted"), rows)

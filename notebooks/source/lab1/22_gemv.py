@@ -1,0 +1,185 @@
+# %% [markdown]
+# ## 2.2 GEMV under the same roof ({points q2_2})
+#
+# Generating text one token at a time multiplies matrices by *vectors*. Take (N, N) x (N, 1) in fp32.
+#
+# ### a) Its intensity ({points q2_2_test})
+#
+# Write `gemv_intensity(N)`. The cell after the test draws the four sizes of 2.1.1.
+
+
+# %% nbgrader={"grade_id": "q2_2", "solution": true}
+def gemv_intensity(N):
+    """Arithmetic intensity of an (N, N) x (N, 1) product in fp32, FLOP/byte."""
+    ### BEGIN SOLUTION
+    flops = 2 * N * N
+    moved = 4 * (N * N + N + N)
+    return flops / moved
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q2_2_test", "grade": true, "points": 1}
+assert is_near(gemv_intensity(2), 0.25), "2x2 times 2x1: 8 FLOPs over 32 bytes"
+assert is_near(gemv_intensity(10), 200 / 480), "10x10 times 10x1: 200 FLOPs over 480 bytes"
+### BEGIN HIDDEN TESTS
+for N in (1, 1024, 2048, 4096, 8192):
+    assert is_near(gemv_intensity(N), N / (2 * N + 4)), f"N = {N}: count the matrix and both vectors"
+### END HIDDEN TESTS
+
+# %%
+draw_on_a6000({f"GEMV {N}": gemv_intensity(N) for N in (1024, 2048, 4096, 8192)})
+
+# %% [markdown]
+# ### b) What do you find? ({points q2_2_values_test})
+#
+# Give these values, and write a sentence about each in the cell below them.
+#
+# - `gemv_ai_limit`: the AI for very large N, in FLOP/byte
+# - `gemv_bound`: `"memory"`, `"compute"`, or `"both"` if it depends on N (on an A6000 in fp32)
+# - `gemv_best_tflop_s`: what an A6000 can reach on GEMV in fp32, however large N is, in TFLOP/s
+# - `gemv_share_of_peak`: the same as a share of its fp32 peak (1.0 would be all of it)
+
+# %% nbgrader={"grade_id": "q2_2_values", "solution": true}
+gemv_ai_limit = None
+gemv_bound = None
+gemv_best_tflop_s = None
+gemv_share_of_peak = None
+### BEGIN SOLUTION
+gemv_ai_limit = 0.5  # 2 N^2 / (4 N^2): each weight is used once
+gemv_bound = "memory"  # 0.5 is far left of 50.4, for every N
+gemv_best_tflop_s = 0.5 * 0.768
+gemv_share_of_peak = 0.5 * 0.768 / 38.7
+### END SOLUTION
+
+# %% [markdown] nbgrader={"grade_id": "q2_2_findings", "solution": true}
+# *What I find:*
+
+# %% nbgrader={"grade_id": "q2_2_values_test", "grade": true, "points": 1}
+assert gemv_bound in ("memory", "compute", "both"), '"memory", "compute" or "both"'
+assert is_number(gemv_ai_limit), "gemv_ai_limit is a number"
+### BEGIN HIDDEN TESTS
+assert is_near(gemv_ai_limit, 0.5, 1e-3), "gemv_ai_limit: which terms of FLOPs and bytes remain when N is large?"
+assert gemv_bound == "memory", "gemv_bound: compare the AI at small and at large N with the ridge of 2.1.2"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q2_2_best_test", "grade": true, "points": 1}
+assert is_number(gemv_best_tflop_s) and 0 < gemv_best_tflop_s <= 38.7, "a speed in TFLOP/s, not above the peak"
+assert is_number(gemv_share_of_peak) and 0 < gemv_share_of_peak <= 1, "a share lies between 0 and 1"
+### BEGIN HIDDEN TESTS
+assert is_near(gemv_best_tflop_s, 0.384, 1e-2), "gemv_best_tflop_s: read the roof at the AI of a)"
+assert is_near(gemv_share_of_peak, 0.384 / 38.7, 1e-2), "gemv_share_of_peak: divide by the fp32 peak"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### c) Measure it ({points q2_2_speeds_test} + {points q2_2_measured_test})
+#
+# So far we know what is possible. Now measure. A point on the roofline needs a speed:
+#
+# - `speeds(macs, moved_bytes, ms)`: the pair (TFLOP/s, TB/s) of work that took `ms` milliseconds;
+# - `measured_gemv(N)`: `rl.matmul` of (N, N) x (N, 1) in fp32 on `device`, timed by `latency`. Return the dict `{"ms":
+#   median, "tflop_s": ..., "tb_s": ...}`.
+
+
+# %% nbgrader={"grade_id": "q2_2_measured", "solution": true}
+def speeds(macs, moved_bytes, ms):
+    """(TFLOP/s, TB/s) of `macs` MACs and `moved_bytes` bytes in `ms` milliseconds."""
+    ### BEGIN SOLUTION
+    return 2 * macs / (ms * 1e9), moved_bytes / (ms * 1e9)
+    ### END SOLUTION
+
+
+def measured_gemv(N):
+    """{"ms", "tflop_s", "tb_s"} of rl.matmul on (N, N) x (N, 1), fp32; ms is a median."""
+    ### BEGIN SOLUTION
+    A, b = rl.randn(N, N, device=device), rl.randn(N, 1, device=device)
+    ms = latency(rl.matmul, A, b, warmup=5, repeat=20).median_ms
+    tflop_s, tb_s = speeds(N * N, 4 * (N * N + 2 * N), ms)
+    return {"ms": ms, "tflop_s": tflop_s, "tb_s": tb_s}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q2_2_speeds_test", "grade": true, "points": 1}
+def check_speeds(macs, moved_bytes, ms, tflop_s, tb_s):
+    got = speeds(macs, moved_bytes, ms)
+    assert isinstance(got, (tuple, list)) and len(got) == 2, "return a pair: TFLOP/s, TB/s"
+    assert is_near(got[0], tflop_s), f"{macs} MACs in {ms} ms are {tflop_s} TFLOP/s, not {got[0]}"
+    assert is_near(got[1], tb_s), f"{moved_bytes} bytes in {ms} ms are {tb_s} TB/s, not {got[1]}"
+
+
+check_speeds(10**12, 10**12, 1000.0, tflop_s=2.0, tb_s=1.0)
+check_speeds(3 * 10**9, 10**9, 0.5, tflop_s=12.0, tb_s=2.0)
+### BEGIN HIDDEN TESTS
+check_speeds(1024 * 1024, 4 * (1024 * 1024 + 2048), 0.25, tflop_s=0.008388608, tb_s=0.016809984)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q2_2_measured_test", "grade": true, "points": 1}
+def check_measured(N):
+    seen = measure.timed(measured_gemv, N)
+    point, moved = seen.value, 4 * (N * N + 2 * N)
+    keys = {"ms", "tflop_s", "tb_s"}
+    assert isinstance(point, dict) and set(point) == keys, 'the keys are "ms", "tflop_s", "tb_s"'
+    gemv = [call for call in seen.calls if (call.macs, call.moved_bytes) == (N * N, moved)]
+    assert gemv, f"time rl.matmul on fp32 tensors of shape ({N}, {N}) and ({N}, 1)"
+    assert measure.is_median(point["ms"], gemv), "ms is not the median that latency gave"
+    assert is_near(point["tflop_s"], 2 * N * N / point["ms"] / 1e9), "tflop_s does not follow from ms: 2 N² FLOPs"
+    assert is_near(point["tb_s"], moved / point["ms"] / 1e9), "tb_s does not follow from ms: compulsory bytes"
+
+
+check_measured(512)
+check_measured(20)
+### BEGIN HIDDEN TESTS
+check_measured(64)
+check_measured(1024)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Now draw the whole picture for *your* machine. `rl.machine.measure(device)` measures its ceilings once, in some
+# seconds, and keeps them: the bandwidth of its memory and of its last cache, and its peak for each dtype. GEMM is
+# measured at the sizes that fit in a budget, GEMV at all four sizes. Every point shows its spread.
+#
+# `l2="cold"` empties the caches before each call. Without it a small matrix is still in the cache from the call before,
+# and its GEMV runs *above* the memory roof. The dotted line is the roof for work that stays in the cache.
+
+# %%
+ceilings = rl.machine.measure(device)
+print(ceilings)
+
+
+def measured(name, series, a, b, **options):
+    """A point of the roofline plot: the cost counted, the latency measured."""
+    with rl.count() as cost:
+        rl.matmul(a, b)
+    return rl.roofline.measured_point(name, cost, latency(rl.matmul, a, b, **options), series)
+
+
+sizes = [1024, 2048, 4096, 8192]
+square = [rl.randn(1024, 1024, device=device) for _ in range(2)]
+first_ms = latency(rl.matmul, *square, warmup=2, repeat=5).median_ms
+affordable, left_out = sizes_in_budget(sizes, first_ms, budget_s=1.0)
+print(f"\nGEMM measured at {affordable}; left out by a budget of 1 s: {left_out or 'none'}")
+
+points = []
+for N in sizes:
+    A, b = rl.randn(N, N, device=device), rl.randn(N, 1, device=device)
+    for series, l2 in [("GEMV, caches warm", "warm"), ("GEMV, caches cold", "cold")]:
+        points.append(measured(str(N), series, A, b, warmup=3, repeat=15, l2=l2))
+    if N in affordable:
+        points.append(measured(str(N), "GEMM", A, rl.randn(N, N, device=device), warmup=1, repeat=5))
+
+# %%
+rl.plots.plot_roofline(ceilings, points, dtype="float32", title="GEMM and GEMV in fp32, measured here")
+
+# %%
+rows = []
+for point in points:
+    share = rl.roofline.fraction_of_roof(ceilings, point, "float32")
+    bound = rl.roofline.bound(ceilings, point.intensity, "float32")
+    speed = f"{point.tflop_s * 1e3:.1f}"
+    rows.append((point.series, point.name, f"{point.intensity:.2f}", speed, f"{share:.0%}", bound))
+Table(("", "N", "FLOP/byte", "GFLOP/s", "share of its roof", "bound by"), rows)
+
+# %% [markdown]
+# A good GEMV reaches almost all of the *bandwidth* and almost nothing of the *peak*. It is as fast as it can be. A
+# machine with twice the arithmetic units would not run it any faster. Remember this picture for Part 3, where a
+# language model's prefill consists of GEMMs and its decode of GEMVs.

@@ -1,0 +1,273 @@
+# %% [markdown]
+# ## 4.3 A function made of small kernels, and the same function as one kernel
+#
+# Between its matrix products a language model computes *elementwise* functions. Each of them is cheap. One of them is
+# GeLU ([Hendrycks and Gimpel, 2016](https://arxiv.org/abs/1606.08415)), here in its tanh form:
+#
+# $$\mathrm{GeLU}(x) = 0.5\, x \left(1 + \tanh\left(\sqrt{2/\pi}\,(x + 0.044715\, x^3)\right)\right)$$
+#
+# ## 4.3.1 GeLU from elementwise operations ({points q4_3_1})
+#
+# Write it with `rl` operations (`+`, `*`, `**`, `rl.tanh`), exactly as the formula says. That makes eight operations,
+# and each of them is one launch. Do not call the library's fused `gelu`, and do not simplify the formula. We want to
+# see what eight launches cost.
+
+
+# %% nbgrader={"grade_id": "q4_3_1", "solution": true}
+def gelu_tanh_python(input):
+    """GeLU (tanh form) by elementwise operations: the shape, dtype and device of `input`."""
+    ### BEGIN SOLUTION
+    inner = (2 / np.pi) ** 0.5 * (input + 0.044715 * input**3)
+    return 0.5 * input * (1 + rl.tanh(inner))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q4_3_1_test", "grade": true, "points": 2}
+def check_gelu(shape, scale=1.0, dtype="float32", tolerance=1e-5):
+    x = np.random.default_rng(len(shape)).standard_normal(shape) * scale
+    input = rl.tensor(x, dtype=dtype, device=device)
+    result = gelu_tanh_python(input)
+    assert isinstance(result, rl.Tensor), "return an rl tensor"
+    assert result.dtype == input.dtype, f"the input is {input.dtype}, the result is {result.dtype}"
+    assert result.device == input.device, f"the input is on {input.device}, the result is on {result.device}"
+    x = to_float64(input)
+    expected = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    name = f"gelu_tanh_python at {shape}, values times {scale:g}"
+    assert_close(result, expected, rtol=tolerance, atol=tolerance, name=name)
+
+
+check_gelu((1_000_000,))
+check_gelu((100, 200), scale=20.0)
+check_gelu((7, 5, 3), dtype="float64", tolerance=1e-12)
+### BEGIN HIDDEN TESTS
+check_gelu((10, 200, 300))
+check_gelu((1000,), scale=10.0)
+check_gelu((3, 1), scale=100.0)
+check_gelu((50, 7), scale=3.0, dtype="float64", tolerance=1e-12)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q4_3_1_launches_test", "grade": true, "points": 1}
+def check_launches(*shape):
+    seen = measure.count(gelu_tanh_python, rl.randn(*shape, device=device))
+    assert "gelu" not in seen.by_op, "the fused operation did the work"
+    assert seen.by_op.get("tanh") == 1, "use the tanh form of the formula, with one rl.tanh"
+    assert seen.launches >= 8, f"{seen.launches} launches: write out the eight operations of the formula"
+
+
+check_launches(1000)
+### BEGIN HIDDEN TESTS
+check_launches(20, 30)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 4.3.2 Against the fused kernel ({points q4_3_2})
+#
+# `rl.gelu` computes the same in one kernel. It reads an element, keeps it in registers until the result is ready, and
+# writes the result. Measure the median latency of both at `n` elements in fp32.
+
+
+# %% nbgrader={"grade_id": "q4_3_2", "solution": true}
+def gelu_latencies_ms(n):
+    """{"python": ms, "fused": ms}: medians of gelu_tanh_python and rl.gelu, n fp32 elements."""
+    ### BEGIN SOLUTION
+    x = rl.randn(n, device=device)
+    functions = {"python": gelu_tanh_python, "fused": rl.gelu}
+    return {name: latency(fn, x, warmup=5, repeat=50).median_ms for name, fn in functions.items()}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q4_3_2_test", "grade": true, "points": 1} rooflab={"needs": ["q4_3_1"]}
+def timed_gelus(n):
+    seen = measure.timed(gelu_latencies_ms, n, watch=["gelu_tanh_python"])
+    times = seen.value
+    assert isinstance(times, dict) and set(times) == {"python", "fused"}, 'the keys are "python" and "fused"'
+    assert all(isinstance(ms, float) for ms in times.values()), "both times are floats, in ms"
+    return seen
+
+
+def check_python_time(n):
+    seen = timed_gelus(n)
+    expected = ("gelu_tanh_python", (((n,), "float32", False),))
+    of_python = [call for call in seen.calls if call.ran == (expected,)]
+    assert of_python, f"time gelu_tanh_python on {n} fp32 elements"
+    assert measure.is_median(seen.value["python"], of_python), '"python" is not the median that latency gave'
+
+
+check_python_time(1000)
+check_python_time(5000)
+### BEGIN HIDDEN TESTS
+check_python_time(777)
+check_python_time(1_000_000)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q4_3_2_fused_test", "grade": true, "points": 1} rooflab={"needs": ["q4_3_1"]}
+def check_fused_time(n):
+    seen = timed_gelus(n)
+    of_fused = [call for call in seen.calls if set(call.by_op) == {"gelu"} and call.moved_bytes == 8 * n]
+    assert of_fused, f"time rl.gelu on {n} fp32 elements"
+    assert measure.is_median(seen.value["fused"], of_fused), '"fused" is not the median that latency gave'
+
+
+check_fused_time(1000)
+check_fused_time(5000)
+### BEGIN HIDDEN TESTS
+check_fused_time(777)
+check_fused_time(1_000_000)
+### END HIDDEN TESTS
+
+# %%
+times = gelu_latencies_ms(1_000_000)
+ratio = times["python"] / times["fused"]
+print(f"a million elements: {times['python']:.3f} ms and {times['fused']:.3f} ms, {ratio:.1f} times")
+
+# %% [markdown]
+# ## 4.3.3 Why is it faster? ({points q4_3_3})
+#
+# The formula is the same and so is the arithmetic. Where does the time go? Do not guess: count. `with rl.count() as c:`
+# around a call gives `c.launches`, `c.flops`, `c.bytes_read`, `c.bytes_written` and more, exactly, on every device.
+#
+# - `gelu_counts(fused, n)`: the launches, FLOPs and bytes moved (read and written) of one call at `n` fp32 elements, of
+#   `rl.gelu` if `fused`, else of your `gelu_tanh_python`;
+# - `speedup_if_memory_bound`: how many times faster the fused version is for large `n`, if only bytes cost time: a
+#   number;
+# - `why_faster`: the reason. Choose a letter, and explain it in a sentence below.
+#     - `"a"`: It does less arithmetic for each element.
+#     - `"b"`: It uses the tensor cores or wider vector units.
+#     - `"c"`: It computes tanh with a shorter, less exact formula.
+#     - `"d"`: Values between the operations stay in registers.
+
+# %% nbgrader={"grade_id": "q4_3_3", "solution": true}
+speedup_if_memory_bound = None  # a number
+why_faster = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+speedup_if_memory_bound = 72 / 8  # bytes an element: ten reads and eight writes against one of each
+why_faster = "d"
+### END SOLUTION
+
+
+def gelu_counts(fused, n):
+    """{"launches": int, "flops": int, "bytes": int} of one call on n fp32 elements."""
+    ### BEGIN SOLUTION
+    x = rl.randn(n, device=device)
+    with rl.count() as c:
+        (rl.gelu if fused else gelu_tanh_python)(x)
+    return {"launches": c.launches, "flops": c.flops, "bytes": c.bytes_read + c.bytes_written}
+    ### END SOLUTION
+
+
+# %% [markdown] nbgrader={"grade_id": "q4_3_3_findings", "solution": true}
+# *What I find:*
+
+# %% nbgrader={"grade_id": "q4_3_3_test", "grade": true, "points": 1} rooflab={"needs": ["q4_3_1"]}
+def check_counts(n):
+    expected = {"launches": 1, "flops": 8 * n, "bytes": 8 * n}
+    assert gelu_counts(True, n) == expected, f"fused, n = {n}: one launch that reads and writes 4 bytes an element"
+    seen = measure.count(gelu_tanh_python, rl.randn(n, device=device))
+    got, moved = gelu_counts(False, n), seen.bytes_read + seen.bytes_written
+    assert isinstance(got, dict) and set(got) == set(expected), 'the keys are "launches", "flops", "bytes"'
+    for name, value in {"launches": seen.launches, "flops": seen.flops, "bytes": moved}.items():
+        assert got[name] == value, f"gelu_tanh_python, n = {n}: the runtime counts {value} {name}, not {got[name]}"
+
+
+check_counts(1000)
+check_counts(300)
+### BEGIN HIDDEN TESTS
+check_counts(4097)
+check_counts(1_000_000)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q4_3_3_why_test", "grade": true, "points": 1} rooflab={"needs": ["q4_3_1"]}
+assert why_faster in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
+assert is_number(speedup_if_memory_bound), "speedup_if_memory_bound is a number"
+### BEGIN HIDDEN TESTS
+seen = measure.count(gelu_tanh_python, rl.randn(100_000, device=device))
+bytes_ratio = (seen.bytes_read + seen.bytes_written) / 800_000
+assert is_near(speedup_if_memory_bound, bytes_ratio, 0.02), "divide the bytes of the two versions, not their launches"
+assert_choice(
+    why_faster,
+    "d",
+    a="Compare the FLOPs that gelu_counts gives for both versions.",
+    b="Both versions run elementwise code on the same units.",
+    c="Both versions passed the same test of their values.",
+)
+### END HIDDEN TESTS
+
+# %%
+python, fused = gelu_counts(False, 1_000_000), gelu_counts(True, 1_000_000)
+rows = [(name, f"{python[name]:,}", f"{fused[name]:,}", f"{python[name] / fused[name]:.3g}") for name in python]
+rows.append(("ms", f"{times['python']:.3f}", f"{times['fused']:.3f}", f"{ratio:.3g}"))
+display(Table(("a million elements", "eight operations", "fused", "ratio"), rows))
+rl.plots.plot_bars(
+    {"eight operations": python["bytes"], "fused": fused["bytes"]},
+    "B",
+    title="GeLU of a million fp32 elements: bytes moved",
+)
+
+# %% [markdown]
+# The ratio of the times need not equal the ratio of the bytes. Small tensors stay in the cache, where moving bytes is
+# cheap. Each launch has a fixed cost. And a kernel that does much arithmetic for each byte may reach the other roof: on
+# a CPU, tanh takes more than half of the time. Measure at 1e4 and 1e7 elements as well, and see which limit holds on
+# your machine.
+#
+# ## 4.3.4 Show it in a profile ({points q4_3_4})
+#
+# Profile both versions at `n` elements under `default_schedule`, ten steps with one call each. Return the launches of
+# *one* call, and the operation of each of its kernels (`kernel.op`) in the order in which they ran.
+
+
+# %% nbgrader={"grade_id": "q4_3_4", "solution": true}
+def profile_gelu(fused, n):
+    """{"launches_per_call": int, "ops": [operations]} of rl.gelu or of gelu_tanh_python."""
+    ### BEGIN SOLUTION
+    x = rl.randn(n, device=device)
+    with rl.profile(schedule=default_schedule) as prof:
+        for _ in range(10):
+            (rl.gelu if fused else gelu_tanh_python)(x)
+            prof.step()
+    print(prof.key_averages().table(sort_by="duration", row_limit=10))
+    last = prof.kernels[-1].step
+    ops = [kernel.op for kernel in prof.kernels if kernel.step == last]
+    return {"launches_per_call": count_cuda_kernels(prof)["total"], "ops": ops}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q4_3_4_test", "grade": true, "points": 1}
+def check_profile(fused, n, ops):
+    got = profile_gelu(fused, n)
+    assert isinstance(got, dict) and set(got) == {"launches_per_call", "ops"}, 'the keys are "launches_per_call", "ops"'
+    assert is_count(got["launches_per_call"]), "a number of launches is an int"
+    assert isinstance(got["ops"], list), "the operations are a list"
+    what = "rl.gelu" if fused else "gelu_tanh_python"
+    said = (got["launches_per_call"], len(got["ops"]))
+    assert said == (len(ops), len(ops)), f"{what}: {len(ops)} launches in one call; report one step, not six"
+    assert sorted(got["ops"]) == sorted(ops), f"{what}: these are not the operations that ran"
+    assert got["ops"] == list(ops), f"{what}: give the operations in the order in which they ran"
+
+
+check_profile(True, 1000, ["gelu"])
+### BEGIN HIDDEN TESTS
+check_profile(True, 100_000, ["gelu"])
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q4_3_4_order_test", "grade": true, "points": 2} rooflab={"needs": ["q4_3_1"]}
+check_profile(False, 1000, measure.launched(gelu_tanh_python, rl.randn(1000, device=device)))
+### BEGIN HIDDEN TESTS
+check_profile(False, 100_000, measure.launched(gelu_tanh_python, rl.randn(100_000, device=device)))
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Here are the two timelines, over the same number of elements and on the same time axis. The eight kernels run one
+# after the other. Each of them reads its input from memory and writes its result back. In the gaps between them the
+# host prepares the next launch. The fused kernel has no such gaps.
+
+# %%
+x = rl.randn(1_000_000, device=device)
+profiles = {}
+for fn in (gelu_tanh_python, rl.gelu):
+    with rl.profile(schedule=default_schedule) as profiles[fn.__name__]:
+        for _ in range(10):
+            fn(x)
+            profiles[fn.__name__].step()
+rl.plots.plot_timelines(profiles, rows="op", title="GeLU of a million elements: one call of each")

@@ -1,0 +1,371 @@
+# %% [markdown]
+# ## 5.2 Flash attention
+#
+# Softmax seems to need a whole row of scores before it can start. It does not. Keep the largest score so far, and the
+# sum of the exponentials relative to it. When a larger score arrives, correct both. So a kernel can go through the keys
+# tile by tile, with a few numbers for each query, and it never needs an L x L matrix. This is FlashAttention
+# ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)), and `rl.attention(q, k, v)` is such a kernel. In Lab 3 you
+# write it yourself.
+
+# %%
+rl.plots.plot_attention_tiles(L_q=512, L_kv=512, tile_q=64, tile_kv=128)
+
+# %% [markdown]
+# Standard attention writes the whole square to memory and reads it again. FlashAttention computes one tile at a time
+# and keeps it on the chip.
+#
+# The next three questions ask *why*. Answer each with numbers first, then with a choice, then in your own words.
+#
+# ## 5.2.1 Why is standard attention memory-bound? ({points q5_2_1})
+#
+# `count_attention(fn, L)` counts one call at B = 1, H = 16, D_h = 128 in fp16.
+#
+# - `intensity(flash, L)`: FLOPs over bytes moved (read and written) of one call at that size, of `rl.attention` if
+#   `flash`, else of `standard_attention`;
+# - `standard_ai_limit`: the intensity of standard attention for very large L, in FLOP/byte. One per cent is near
+#   enough;
+# - `standard_bound`: is standard attention at L = 4096 `"memory"`- or `"compute"`-bound on an A6000 in fp16?
+
+
+# %% nbgrader={"grade_id": "q5_2_1", "solution": true}
+standard_ai_limit = None
+standard_bound = None
+### BEGIN SOLUTION
+standard_ai_limit = (4 * 128 + 6) / 12  # FLOPs and bytes for each pair of tokens
+standard_bound = "memory"  # the ridge is 202
+### END SOLUTION
+
+
+def intensity(flash, L):
+    """FLOP/byte of one call at B = 1, H = 16, D_h = 128, fp16."""
+    ### BEGIN SOLUTION
+    c = count_attention(rl.attention if flash else standard_attention, L)
+    return c.flops / (c.bytes_read + c.bytes_written)
+    ### END SOLUTION
+
+
+# %% [markdown] nbgrader={"grade_id": "q5_2_1_findings", "solution": true}
+# *Why standard attention is memory-bound:*
+
+
+# %% nbgrader={"grade_id": "q5_2_1_test", "grade": true, "points": 1}
+def moved_bytes(counted):
+    return counted.bytes_read + counted.bytes_written
+
+
+def check_intensity(L):
+    for flash, fn in {False: standard_attention, True: rl.attention}.items():
+        c = count_attention(fn, L)
+        got = intensity(flash, L)
+        case = f"flash = {flash}, L = {L}"
+        assert is_near(got, c.flops / moved_bytes(c), 0.01), f"{case}: {c.flops} FLOPs over {moved_bytes(c)} bytes"
+
+
+check_intensity(256)
+check_intensity(64)
+### BEGIN HIDDEN TESTS
+check_intensity(128)
+check_intensity(1024)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q5_2_1_why_test", "grade": true, "points": 2}
+assert is_number(standard_ai_limit), "standard_ai_limit is a number, in FLOP/byte"
+assert standard_bound in ("memory", "compute"), '"memory" or "compute"'
+### BEGIN HIDDEN TESTS
+assert is_near(standard_ai_limit, 518 / 12, 0.01), "standard_ai_limit: evaluate intensity at longer and longer L"
+assert standard_bound == "memory", "standard_bound: compare the intensity with the ridge of the A6000 in fp16"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 5.2.2 How does flash attention help? ({points q5_2_2})
+#
+# - `compare_attention(L, B, H, D_h)`: on the same q, k and v in fp16, the median latency of both versions by `latency`
+#   (two calls to warm up, five measured), and their peak memory by `benchmark_memory`. If one runs out of memory, both
+#   of its numbers are `None`.
+# - `attention_launches(flash)`: profile one version at B = 2, H = 12, L = 1024, D_h = 128 in bf16 under
+#   `default_schedule`, ten steps of one call each. Return what `count_cuda_kernels` says: the launches of *one* call by
+#   category. (On a GPU the library behind `rl.matmul` may add a small memory operation to each product. The profiler
+#   sees it too.)
+# - `bytes_saved(L)`: the bytes that standard attention moves and flash attention does not, at B = 1, H = 16, D_h = 128
+#   in fp16, an int.
+# - `how_flash_helps`
+#     - `"a"`: It does fewer FLOPs for each pair of tokens.
+#     - `"b"`: It stores the scores in a type with fewer bits.
+#     - `"c"`: It skips pairs of tokens whose weights are small.
+#     - `"d"`: It keeps the scores in on-chip memory.
+
+
+# %% nbgrader={"grade_id": "q5_2_2", "solution": true}
+how_flash_helps = None
+### BEGIN SOLUTION
+how_flash_helps = "d"
+### END SOLUTION
+
+
+def compare_attention(L, B=1, H=16, D_h=128):
+    """{"standard": {"ms": ..., "peak_gb": ...}, "flash": {"ms": ..., "peak_gb": ...}}, fp16."""
+    ### BEGIN SOLUTION
+    q, k, v = make_qkv(L, B, H, D_h)
+    rows = {}
+    for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
+        try:
+            peak_gb, _ = benchmark_memory(fn, q, k, v)
+            ms = latency(fn, q, k, v, warmup=2, repeat=5).median_ms
+        except rl.OutOfMemoryError:
+            peak_gb = ms = None
+        rows[name] = {"ms": ms, "peak_gb": peak_gb}
+    return rows
+    ### END SOLUTION
+
+
+def attention_launches(flash):
+    """count_cuda_kernels of one call: rl.attention if `flash`, else standard_attention."""
+    ### BEGIN SOLUTION
+    q, k, v = make_qkv(1024, B=2, H=12, dtype="bfloat16")
+    with rl.profile(schedule=default_schedule) as prof:
+        for _ in range(10):
+            (rl.attention if flash else standard_attention)(q, k, v)
+            prof.step()
+    return count_cuda_kernels(prof)
+    ### END SOLUTION
+
+
+def bytes_saved(L):
+    """Bytes that standard_attention moves and rl.attention does not, at length L: an int."""
+    ### BEGIN SOLUTION
+    standard, flash = (count_attention(fn, L) for fn in (standard_attention, rl.attention))
+    return standard.bytes_read + standard.bytes_written - flash.bytes_read - flash.bytes_written
+    ### END SOLUTION
+
+
+# %% [markdown] nbgrader={"grade_id": "q5_2_2_findings", "solution": true}
+# *How flash attention helps:*
+
+
+# %% nbgrader={"grade_id": "q5_2_2_test", "grade": true, "points": 1}
+def check_comparison(L, B, H, D_h, spare_bytes=None):
+    seen = measure.timed(compare_attention, L, B, H, D_h, watch=["standard_attention"], spare_bytes=spare_bytes)
+    got, shape = seen.value, (B, H, L, D_h)
+    assert isinstance(got, dict) and set(got) == {"standard", "flash"}, 'the keys are "standard" and "flash"'
+    of = {
+        "standard": [call for call in seen.calls if call.is_of("standard_attention", shape, shape, shape)],
+        "flash": [call for call in seen.calls if set(call.by_op) == {"attention"} and not call.ran],
+    }
+    for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
+        row = got[name]
+        assert isinstance(row, dict) and set(row) == {"ms", "peak_gb"}, f'{name}: the keys are "ms" and "peak_gb"'
+        if spare_bytes is not None and name == "standard":
+            assert row == {"ms": None, "peak_gb": None}, "standard ran out of memory: both of its numbers are None"
+            continue
+        counted = count_attention(fn, L, B, H, D_h)
+        peak_gb = counted.peak_bytes / 1e9
+        assert is_near(row["peak_gb"], peak_gb), f"{name}, L = {L}: a peak of {peak_gb} GB, not {row['peak_gb']}"
+        right = [call for call in of[name] if moved_bytes_of(call) == moved_bytes_of(counted)]
+        assert right, f"{name}: time it on q, k and v of shape {shape} in fp16"
+        assert measure.is_median(row["ms"], right), f"{name}: ms is not the median that latency gave"
+
+
+def moved_bytes_of(counted):
+    return counted.bytes_read + counted.bytes_written
+
+
+check_comparison(256, 1, 2, 64)
+check_comparison(512, 1, 4, 64, spare_bytes=786_432 + 2_000_000)  # q, k and v, and not the scores
+### BEGIN HIDDEN TESTS
+check_comparison(512, 1, 16, 128)
+check_comparison(300, 2, 4, 64)
+check_comparison(640, 2, 3, 32, spare_bytes=737_280 + 3_000_000)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q5_2_2_launches_test", "grade": true, "points": 1} rooflab={"seconds": 180}
+def check_launches(flash, **expected):
+    seen = measure.count(attention_launches, flash)
+    got, what = seen.value, "rl.attention" if flash else "standard_attention"
+    kinds = isinstance(got, dict) and all(is_count(n) for n in got.values())
+    assert kinds and "total" in got, "return the dict of count_cuda_kernels"
+    assert got["total"] == sum(n for name, n in got.items() if name != "total"), "the categories add up to the total"
+    ran = seen.by_op.keys() & {"attention", "matmul", "softmax"}
+    wanted = {"attention"} if flash else {"matmul", "softmax"}
+    assert ran == wanted, f"{what}: call it and profile it; other operations ran"
+    for name, n in expected.items():
+        assert got.get(name) == n, f"{what}: {n} launches of category {name} in one call, not {got.get(name)}"
+
+
+check_launches(False, gemm=2, softmax=1, elementwise=1)
+check_launches(True, total=1)
+### BEGIN HIDDEN TESTS
+check_launches(False, layernorm=0, gemm=2)
+check_launches(True, gemm=0, softmax=0, elementwise=0, layernorm=0, total=1)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q5_2_2_saved_test", "grade": true, "points": 1}
+def check_saved(L):
+    standard, flash = (moved_bytes_of(count_attention(fn, L)) for fn in (standard_attention, rl.attention))
+    got = bytes_saved(L)
+    assert is_count(got), "bytes are whole: return an int"
+    assert got == standard - flash, f"L = {L}: {standard} bytes against {flash}"
+
+
+check_saved(64)
+check_saved(200)
+### BEGIN HIDDEN TESTS
+check_saved(128)
+check_saved(1024)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q5_2_2_why_test", "grade": true, "points": 1}
+assert how_flash_helps in tuple("abcd"), "how_flash_helps: choose a letter"
+### BEGIN HIDDEN TESTS
+assert_choice(
+    how_flash_helps,
+    "d",
+    a="Count the FLOPs of both: the two products are the same.",
+    b="bytes_saved has the size of the whole matrices, not of half of them.",
+    c="Compare the results of both: no pair is missing.",
+)
+### END HIDDEN TESTS
+
+# %%
+counts = {name: attention_launches(flash) for name, flash in {"standard": False, "flash": True}.items()}
+Table(("launches of one call", *counts["standard"]), [(name, *row.values()) for name, row in counts.items()])
+
+# %% [markdown]
+# Now compare both at L = 256 ... 8192, as far as this machine gets in a few seconds.
+
+# %%
+compared, left_out = {}, []
+seconds = 0.0
+for L in (256, 512, 1024, 2048, 4096, 8192):
+    if 4.5 * seconds > 15:
+        left_out.append(L)
+        continue
+    start = time.perf_counter()
+    compared[L] = compare_attention(L)
+    seconds = time.perf_counter() - start
+print("left out, more than 15 s on this machine:", left_out or "none")
+
+
+def column(kernel, quantity, scale=1.0):
+    """One column of the table by length; None stays None."""
+    values = {L: row[kernel][quantity] for L, row in compared.items()}
+    return {L: value if value is None else value * scale for L, value in values.items()}
+
+
+times = {name: column(name, "ms") for name in ("standard", "flash")}
+plot_flash_attn_improvement(times, "latency", title="Attention in fp16, H = 16, D_h = 128: latency")
+
+# %%
+peaks = {name: column(name, "peak_gb", 1e9) for name in ("standard", "flash")}
+plot_flash_attn_improvement(peaks, "memory", title="Attention in fp16, H = 16, D_h = 128: peak memory of the call")
+
+# %% [markdown]
+# ## 5.2.3 Why does the gain grow with L? ({points q5_2_3})
+#
+# - `traffic_ratio(L)`: the bytes that standard attention moves over those that flash attention moves, at B = 1, H = 16,
+#   D_h = 128 in fp16.
+# - `why_the_gain_grows`: why `traffic_ratio(L)` grows with L
+#     - `"a"`: The cost of a launch grows with the length.
+#     - `"b"`: Standard attention's bytes grow faster with L.
+#     - `"c"`: Flash attention does fewer FLOPs for long L.
+#     - `"d"`: Long sequences fit better into the caches.
+#
+# These counts take every input once. That is right for K and V as long as they stay in a cache. A kernel reads K and V
+# again for each tile of queries, and when they are too large for the cache, these reads go to memory. FlashAttention
+# then moves a number of bytes that grows as L² D_h² / M, where M is the size of the on-chip memory.
+#
+# - `flash_bytes_uncached(L, rows, H, D_h)`: the bytes that flash attention moves in fp16 at B = 1, if each tile of
+#   `rows` queries reads all of K and V from memory. Q is read once and the result is written once. The last tile may be
+#   smaller, and it reads K and V as well. Return an int.
+
+
+# %% nbgrader={"grade_id": "q5_2_3", "solution": true}
+why_the_gain_grows = None
+### BEGIN SOLUTION
+why_the_gain_grows = "b"
+### END SOLUTION
+
+
+def traffic_ratio(L):
+    """Bytes moved by standard_attention over bytes moved by rl.attention."""
+    ### BEGIN SOLUTION
+    standard, flash = (count_attention(fn, L) for fn in (standard_attention, rl.attention))
+    return (standard.bytes_read + standard.bytes_written) / (flash.bytes_read + flash.bytes_written)
+    ### END SOLUTION
+
+
+def flash_bytes_uncached(L, rows, H=16, D_h=128):
+    """Bytes (an int) that flash attention moves when K and V are read again for each tile of queries."""
+    ### BEGIN SOLUTION
+    tiles = -(-L // rows)
+    return 2 * H * (2 * L * D_h + tiles * 2 * L * D_h)
+    ### END SOLUTION
+
+
+# %% [markdown] nbgrader={"grade_id": "q5_2_3_findings", "solution": true}
+# *Why the gain grows, or why it does not on my machine:*
+
+
+# %% nbgrader={"grade_id": "q5_2_3_test", "grade": true, "points": 1}
+def check_ratio(L):
+    counts = [count_attention(fn, L) for fn in (standard_attention, rl.attention)]
+    standard, flash = (c.bytes_read + c.bytes_written for c in counts)
+    assert is_near(traffic_ratio(L), standard / flash, 0.01), f"L = {L}: {standard} bytes over {flash}"
+
+
+check_ratio(256)
+check_ratio(64)
+### BEGIN HIDDEN TESTS
+check_ratio(128)
+check_ratio(1024)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q5_2_3_uncached_test", "grade": true, "points": 1}
+def check_uncached(L, rows, H, D_h, expected):
+    got = flash_bytes_uncached(L, rows, H, D_h)
+    case = f"L = {L}, tiles of {rows} queries, H = {H}, D_h = {D_h}"
+    assert is_count(got), "bytes are whole: return an int"
+    assert got == expected, f"{case}: {expected} bytes, not {got}"
+
+
+check_uncached(128, 64, 1, 10, expected=2 * (2 * 1280 + 2 * 2 * 1280))
+check_uncached(130, 64, 2, 8, expected=4 * (2 * 1040 + 3 * 2 * 1040))
+### BEGIN HIDDEN TESTS
+check_uncached(4096, 128, 16, 128, expected=32 * (2 * 524288 + 32 * 2 * 524288))
+check_uncached(100, 128, 3, 64, expected=6 * (2 * 6400 + 2 * 6400))
+check_uncached(257, 32, 1, 16, expected=2 * (2 * 4112 + 9 * 2 * 4112))
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q5_2_3_why_test", "grade": true, "points": 1}
+assert why_the_gain_grows in tuple("abcd"), "why_the_gain_grows: choose a letter"
+### BEGIN HIDDEN TESTS
+assert_choice(
+    why_the_gain_grows,
+    "b",
+    a="traffic_ratio counts bytes. Launches do not change it.",
+    c="traffic_ratio counts bytes, and the FLOPs of each pair of tokens stay the same.",
+    d="traffic_ratio counts compulsory bytes, which do not depend on a cache.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Here are both versions on one roofline, measured on your machine. The intensity of standard attention stops growing at
+# 43 FLOP/byte, however long the sequence is. That is left of the ridge of a GPU. It is right of the ridge of many CPUs,
+# where even standard attention is compute-bound. There flash attention saves memory, and the gain in time stays flat.
+# The intensity of flash attention grows with L.
+
+# %%
+points = []
+for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
+    for L in (256, 512, 1024, 2048):
+        time_here = latency(fn, *make_qkv(L), warmup=1, repeat=3)
+        cost = count_attention(fn, L)
+        points.append(rl.roofline.measured_point(f"L = {L}", cost, time_here, name))
+rl.plots.plot_roofline(rl.machine.measure(device), points, dtype="float16", title="Attention in fp16, measured here")
+
+# %% [markdown]
+# **What you can do now.** You can count an operation's work and traffic from its shapes. You can read from the roofline
+# which of the two limits it. You can measure how close it comes to that limit, with its spread, and see in a profile
+# which kernels it consists of. And you have followed one matrix from the way it grows to the kernel that avoids it.

@@ -1,0 +1,72 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   rooflab:
+#     notebook: lab3_flash_attention
+# ---
+
+# %% [markdown]
+# # Lab 3: FlashAttention from scratch
+#
+# Attention compares every token with every token. The textbook's version computes a matrix of L x L scores and keeps it
+# for the gradient. With a batch of 8 in fp32, these matrices do not fit on an 80 GB GPU any more at L = 32768.
+# FlashAttention computes the *same numbers* and never stores that matrix. It is not an approximation, and it saves no
+# arithmetic. It changes the order of the work.
+#
+# You will build it in steps: a softmax that reads each score only once (Part 2), the forward pass in array code (Part
+# 3), causal masks (Part 4), the gradient (Part 5), and the forward pass as one CUDA kernel (Part 6). In Parts 1 and 7
+# you measure what it is good for: what is kept, what is computed, and what is moved.
+#
+# The papers behind this lab:
+#
+# - [Milakov and Gimelshein, 2018](https://arxiv.org/abs/1805.02867): the online softmax;
+# - [Rabe and Staats, 2021](https://arxiv.org/abs/2112.05682): attention without O(L²) memory;
+# - [Dao et al., 2022](https://arxiv.org/abs/2205.14135) and [Dao, 2023](https://arxiv.org/abs/2307.08691):
+#   FlashAttention and FlashAttention-2.
+#
+# All shapes are those of one head: `Q` is (B, L_q, d), `K` and `V` are (B, L_kv, d), and
+#
+# $$S = \frac{Q K^T}{\sqrt d}, \qquad P_{ij} = \frac{e^{S_{ij}}}{\sum_k e^{S_{ik}}}, \qquad O = P V.$$
+#
+# **How to work**
+#
+# 1. Fill in the cells marked *your code here*. Some cells ask for a sentence or two about what you found. Your
+#    instructor reads them.
+# 2. Run the test cell below each answer. A test that prints nothing has passed.
+# 3. When your notebook is graded, more tests run, at other sizes and with other values. They check the same properties
+#    as the tests that you see.
+#
+# Each question is graded in a new process, with the set-up cell and the answers that it builds on. Your grade depends
+# on values and counts. It never depends on how fast your machine is.
+
+# %% tags=["setup"]
+import numpy as np
+
+import rooflab as rl
+from rooflab import latency
+from rooflab.grading import measure
+from rooflab.labs.lab3 import (
+    PUBLISHED_NAIVE,
+    attention_float64,
+    attention_gradients_float64,
+    sweep,
+)
+from rooflab.labs.table import Table
+from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
+
+device = "cuda" if rl.cuda.is_available() else "cpu"
+
+
+def make_qkv(B, L_q, L_kv, d, scale=1.0, dtype="float32", seed=0):
+    """Q (B, L_q, d), K and V (B, L_kv, d): normal values, Q and K times `scale`."""
+    rng = np.random.default_rng(seed)
+    sizes = [(L_q, scale), (L_kv, scale), (L_kv, 1.0)]
+    arrays = [rng.standard_normal((B, L, d)) * factor for L, factor in sizes]
+    return [rl.tensor(array, dtype=dtype, device=device) for array in arrays]

@@ -1,0 +1,149 @@
+# %% [markdown]
+# # Part 4. Causal: half the work ({points q4})
+#
+# With a causal mask there are three kinds of tiles. In some every pair is visible. In some no pair is. And through some
+# the diagonal runs. Only the last kind needs a mask, and the second kind need not be computed *at all*. The textbook's
+# version computes all scores and throws half of them away.
+
+# %%
+rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64, is_causal=True)
+
+# %% [markdown]
+# **Go back to `FlashAttention2.forward`** and make `is_causal=True` work. L_q ≤ L_kv, and query i sees the keys
+# j ≤ i + L_kv - L_q. End the loop over the keys after the last tile in which some query of the tile sees some key. Mask
+# the tiles that the diagonal runs through. Compute every other tile whole.
+#
+# Then predict the work. Write `scores_computed(L_q, L_kv, tile_q, tile_kv)`: how many scores causal FlashAttention
+# computes for one entry of the batch, with tiles of tile_q queries and tile_kv keys. The last tiles may be smaller. It
+# is compared with the multiply-accumulates that the runtime counts in *your* forward pass, with your tiles. Each score
+# takes d of them, and its product with V takes another d.
+#
+# `causal_share_limit` is the share of all L² scores that is computed when L grows and the tiles stay the same.
+
+# %% nbgrader={"grade_id": "q4", "solution": true}
+causal_share_limit = None  # a number between 0 and 1
+### BEGIN SOLUTION
+causal_share_limit = 0.5
+### END SOLUTION
+
+
+def scores_computed(L_q, L_kv, tile_q, tile_kv):
+    """Scores that causal FlashAttention computes for one of the B, invisible tiles left out: an int."""
+    ### BEGIN SOLUTION
+    total = 0
+    for i in range(0, L_q, tile_q):
+        rows = min(tile_q, L_q - i)
+        seen = i + rows + L_kv - L_q  # keys that the tile's last query sees
+        tiles = -(-seen // tile_kv)
+        total += rows * min(L_kv, tiles * tile_kv)
+    return total
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q4_test", "grade": true, "points": 2}
+def check_scores(*case, expected):
+    got = scores_computed(*case)
+    assert is_count(got), "scores_computed: return an int"
+    assert got == expected, f"scores_computed{case}: {expected}, not {got}"
+
+
+check_scores(128, 128, 64, 64, expected=3 * 64 * 64)  # three of four tiles
+check_scores(64, 128, 64, 64, expected=2 * 64 * 64)  # the first query sees 65 keys
+check_scores(20, 20, 16, 16, expected=16 * 16 + 4 * 20)  # tiles at the ends are smaller
+check_scores(48, 100, 16, 64, expected=16 * (100 + 100 + 100))
+### BEGIN HIDDEN TESTS
+for L_q, L_kv, tile_q, tile_kv in [
+    (256, 256, 64, 64),
+    (256, 256, 16, 128),
+    (256, 256, 128, 16),
+    (100, 100, 64, 32),
+    (1, 1, 16, 16),
+    (1, 300, 64, 64),
+    (37, 91, 16, 32),
+    (130, 130, 128, 128),
+    (1024, 1024, 16, 16),
+    (64, 1000, 48, 80),
+]:
+    computed = 0
+    for i in range(0, L_q, tile_q):
+        for j in range(0, L_kv, tile_kv):
+            bottom, right = min(i + tile_q, L_q), min(j + tile_kv, L_kv)
+            if j <= bottom - 1 + L_kv - L_q:
+                computed += (bottom - i) * (right - j)
+    check_scores(L_q, L_kv, tile_q, tile_kv, expected=computed)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q4_share_test", "grade": true, "points": 1}
+assert is_number(causal_share_limit) and 0 <= causal_share_limit <= 1, "a share lies between 0 and 1"
+### BEGIN HIDDEN TESTS
+assert is_near(causal_share_limit, 0.5, 0.01), "causal_share_limit: print scores_computed(L, L, 64, 64) / L**2"
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q4_causal_test", "grade": true, "points": 3} rooflab={"needs": ["q3"]}
+def causal_pass(B, L_q, L_kv, d, scale=1.0):
+    q, k, v = make_qkv(B, L_q, L_kv, d, scale, "float64", seed=L_q)
+    seen = measure.saved(FlashAttention2, q, k, v, True)
+    O, lse = attention_float64(q, k, v, is_causal=True)
+    what = f"at L_q = {L_q}, L_kv = {L_kv}, is_causal = True, inputs times {scale:g}"
+    assert_close(seen.value, O, rtol=1e-9, atol=1e-9, name=f"O {what}")
+    rows = [tensor for tensor in seen.tensors if tuple(tensor.shape) == (B, L_q)]
+    assert len(rows) == 1, "exactly one saved tensor has the shape (B, L_q)"
+    assert_close(rows[0], lse, rtol=1e-9, atol=1e-9, name=f"the saved log-sum-exp {what}")
+    assert not seen.forward.by_op.keys() & {"softmax", "attention"}, "the library did the work"
+    return seen.forward
+
+
+causal_pass(2, 256, 256, 16)
+causal_pass(2, 30, 100, 8)  # the first query sees 71 keys
+causal_pass(3, 140, 170, 8, scale=40.0)
+causal_pass(2, 1, 5, 8)
+### BEGIN HIDDEN TESTS
+for L_q, L_kv in [(1, 1), (1, 300), (37, 91), (200, 200), (129, 129), (65, 400), (512, 512)]:
+    causal_pass(2, L_q, L_kv, 8)
+causal_pass(1, 150, 150, 8, scale=12.0)
+causal_pass(3, 150, 150, 8, scale=30.0)
+q, k, v = make_qkv(1, 200, 200, 8, dtype="float64")
+v = to_float64(v)
+v[:, 150:] = 1e30  # what no query before 150 may see
+O = to_float64(flash_attention(q, k, rl.tensor(v, device=device), True))
+assert np.isfinite(O).all() and np.abs(O[:, :150]).max() < 1e3, "a query sees values of later tokens"
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q4_work_test", "grade": true, "points": 2} rooflab={"needs": ["q3"]}
+def check_causal_work(B, L_q, L_kv, d):
+    forward = causal_pass(B, L_q, L_kv, d)
+    for size in (TILE_Q, TILE_KV):
+        assert is_count(size) and 16 <= size <= 128, "TILE_Q and TILE_KV are between 16 and 128"
+    computed = sum(
+        min(TILE_Q, L_q - i) * min(TILE_KV, L_kv - j)
+        for i in range(0, L_q, TILE_Q)
+        for j in range(0, L_kv, TILE_KV)
+        if j < min(i + TILE_Q, L_q) + L_kv - L_q
+    )
+    macs, what = 2 * B * d * computed, f"L_q = {L_q}, L_kv = {L_kv}"
+    counted = f"the runtime counted {forward.macs:,} MACs"
+    assert forward.macs <= macs, f"{what}: {counted}, and visible tiles take {macs:,}; skip the others"
+    assert forward.macs == macs, f"{what}: {counted}, and visible tiles take {macs:,}; some were not computed with rl"
+    largest = forward.largest_bytes
+    assert largest <= 8 * B * max(128 * 128, L_q * d, L_kv * d), f"{what}: a tensor is larger than a tile"
+
+
+check_causal_work(2, 256, 256, 16)
+check_causal_work(1, 200, 333, 4)
+### BEGIN HIDDEN TESTS
+for L_q, L_kv in [(1, 300), (37, 91), (200, 200), (129, 129), (65, 400), (512, 512)]:
+    check_causal_work(2, L_q, L_kv, 8)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Small tiles follow the diagonal closely. Large tiles compute more scores that nobody sees:
+
+# %%
+lengths = (128, 256, 1024, 4096, 16384)
+rows = [
+    (f"{tile} x {tile}", *(f"{scores_computed(L, L, tile, tile) / L**2:.1%}" for L in lengths))
+    for tile in (16, 32, 64, 128)
+]
+Table(("tile", *(f"L = {L}" for L in lengths)), rows, "Share of all scores that is computed")

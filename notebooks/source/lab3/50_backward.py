@@ -1,0 +1,176 @@
+# %% [markdown]
+# # Part 5. Backward, by recomputing ({points q5})
+#
+# The gradient needs the weights P, which were not kept. So compute them again, one tile at a time. This takes one more
+# product. With the log-sum-exp it takes no maximum and no sum: $P = e^{S - \mathrm{lse}}$. With dO, the gradient that
+# arrives from above,
+#
+# $$D_i = \sum_d O_{id}\, dO_{id}, \qquad dV = P^T dO, \qquad dP = dO\, V^T, \qquad dS = P \circ (dP - D),$$
+#
+# $$dQ = dS\, K / \sqrt d, \qquad dK = dS^T Q / \sqrt d.$$
+#
+# In 1.4 the rule of softmax needed a sum over a whole row, $\sum_j P_{ij}\, dP_{ij}$. D is that sum, and it can be
+# computed from O and dO: d numbers a row instead of L. To see why, insert $dP_{ij} = \sum_d dO_{id} V_{jd}$.
+#
+# Write `flash_backward(ctx, dO)`. It returns dQ, dK, dV. `ctx.saved_tensors` holds what you saved, in the same order.
+#
+# - The rules of Part 3 hold: rl operations, tiles of 16 to 128 queries and keys, no tensor larger than a tile or an
+#   input.
+# - When causal, compute no product for a tile in which no pair is visible.
+# - Compute each of the five products once a tile.
+#
+# `backward_over_forward`: the multiply-accumulates of such a backward pass, divided by those of a forward pass.
+#
+# <details><summary>Hint 1: where to add up</summary>
+#
+# A tile of dQ collects from all tiles of keys. A tile of dK and dV collects from all tiles of queries. With the queries
+# in the outer loop, dQ can be a local sum, and dK and dV are updated in slices.
+# </details>
+# <details><summary>Hint 2: hidden pairs</summary>
+#
+# Above the diagonal $e^{S - \mathrm{lse}}$ can overflow. Replace the value with `rl.where` there. Multiplying by zero
+# makes NaN of it.
+# </details>
+
+# %% nbgrader={"grade_id": "q5", "solution": true}
+backward_over_forward = None  # a number
+### BEGIN SOLUTION
+backward_over_forward = 5 / 2  # S, dV, dP, dQ, dK against S and O
+### END SOLUTION
+
+
+def flash_backward(ctx, dO):
+    """(dQ, dK, dV) from what FlashAttention2.forward left in ctx, and dO (B, L_q, d)."""
+    ### BEGIN SOLUTION
+    Q, K, V, O, lse = ctx.saved_tensors
+    (L_q, d), L_kv = Q.shape[1:], K.shape[1]
+    like = {"dtype": Q.dtype, "device": Q.device}
+    D = (O * dO).sum(-1, keepdim=True)
+    dQ, dK, dV = rl.zeros(Q.shape, **like), rl.zeros(K.shape, **like), rl.zeros(V.shape, **like)
+    for i in range(0, L_q, TILE_Q):
+        q, do = Q[:, i : i + TILE_Q] * d**-0.5, dO[:, i : i + TILE_Q]
+        row_lse, delta = lse[:, i : i + TILE_Q].unsqueeze(-1), D[:, i : i + TILE_Q]
+        rows = q.shape[1]
+        dq, first = rl.zeros(q.shape, **like), i + L_kv - L_q
+        for j in range(0, min(L_kv, first + rows) if ctx.is_causal else L_kv, TILE_KV):
+            k, v = K[:, j : j + TILE_KV], V[:, j : j + TILE_KV]
+            p = rl.exp(q @ k.mT - row_lse)
+            if ctx.is_causal and j + k.shape[1] - 1 > first:
+                query = rl.arange(first, first + rows, device=Q.device).unsqueeze(1)
+                key = rl.arange(j, j + k.shape[1], device=Q.device).unsqueeze(0)
+                p = rl.where(key <= query, p, 0.0)
+            ds = p * (do @ v.mT - delta)
+            dq = dq + ds @ k
+            dK[:, j : j + TILE_KV] = dK[:, j : j + TILE_KV] + ds.mT @ q
+            dV[:, j : j + TILE_KV] = dV[:, j : j + TILE_KV] + p.mT @ do
+        dQ[:, i : i + rows] = dq * d**-0.5
+    return dQ, dK, dV
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q5_test", "grade": true, "points": 3} rooflab={"needs": ["q3"]}
+def check_gradients(B, L_q, L_kv, d, is_causal=False, dtype="float64", scale=1.0, tolerance=1e-8):
+    q, k, v = make_qkv(B, L_q, L_kv, d, scale, dtype, seed=L_q + 7)
+    dO = make_qkv(B, L_q, 1, d, dtype=dtype, seed=3)[0]
+    seen = measure.gradients(flash_attention, q, k, v, is_causal, upstream=dO)
+    what = f"at L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}, inputs times {scale:g}"
+    assert len(seen.gradients) == 3, "three gradients"
+    exact = attention_gradients_float64(q, k, v, dO, is_causal)
+    for name, ours, expected in zip(("dQ", "dK", "dV"), seen.gradients, exact, strict=True):
+        assert isinstance(ours, rl.Tensor), f"no gradient {name} came back"
+        assert_close(ours, expected, rtol=tolerance, atol=tolerance, name=f"{name} {what}")
+
+
+check_gradients(2, 100, 70, 16)
+check_gradients(1, 128, 128, 32, dtype="float32", tolerance=1e-4)
+check_gradients(2, 1, 9, 8)
+check_gradients(3, 80, 90, 8, scale=40.0)
+### BEGIN HIDDEN TESTS
+for L_q, L_kv in [(1, 1), (1, 200), (200, 1), (130, 129), (17, 16)]:
+    check_gradients(2, L_q, L_kv, 8)
+check_gradients(3, 90, 90, 8, scale=30.0)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q5_causal_test", "grade": true, "points": 3} rooflab={"needs": ["q3"]}
+check_gradients(2, 100, 100, 8, is_causal=True)
+check_gradients(2, 20, 150, 8, is_causal=True)
+check_gradients(3, 80, 80, 8, is_causal=True, scale=40.0)  # e^(S - lse) overflows above the diagonal
+### BEGIN HIDDEN TESTS
+for L_q, L_kv in [(1, 1), (1, 200), (37, 91), (130, 130), (65, 257)]:
+    check_gradients(2, L_q, L_kv, 8, is_causal=True)
+check_gradients(1, 90, 90, 8, is_causal=True, scale=6.0)
+check_gradients(3, 90, 90, 8, is_causal=True, scale=30.0)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q5_memory_test", "grade": true, "points": 3} rooflab={"needs": ["q3"]}
+def backward_pass(B, L_q, L_kv, d, is_causal=False):
+    q, k, v = make_qkv(B, L_q, L_kv, d)
+    dO = make_qkv(B, L_q, 1, d, seed=3)[0]
+    seen = measure.gradients(flash_attention, q, k, v, is_causal, upstream=dO)
+    exact = attention_gradients_float64(q, k, v, dO, is_causal)
+    for name, ours, expected in zip(("dQ", "dK", "dV"), seen.gradients, exact, strict=True):
+        assert_close(ours, expected, rtol=1e-3, atol=1e-3, name=name)
+    return seen
+
+
+def check_backward_memory(*sizes):
+    (B, L_q, L_kv, d), seen = sizes, backward_pass(*sizes)
+    kept = sum(bytes for op, shape, dtype, bytes in seen.saved)
+    assert kept <= 4 * B * (2 * L_q * d + 2 * L_kv * d + L_q), f"{kept:,} bytes are kept: more than Q, K, V, O and lse"
+    largest, allowed = seen.backward.largest_bytes, 4 * B * max(128 * 128, L_q * d, L_kv * d)
+    assert largest <= allowed, f"a tensor of {largest:,} bytes; tiles and inputs need no more than {allowed:,}"
+    held = 4 * B * (8 * 128 * 128 + 4 * (L_q + L_kv) * (d + 1))
+    peak = max(seen.forward.peak_bytes, seen.backward.peak_bytes)
+    assert peak <= held, f"{peak:,} bytes were held at once; eight tiles and a few rows need {held:,}"
+    assert seen.backward.host_bytes <= 2**21, "memory was allocated outside of rl: use rl tensors"
+    library = seen.backward.by_op.keys() & {"softmax", "attention", "attention_backward"}
+    assert not library, "the library did the work"
+
+
+check_backward_memory(2, 512, 512, 16)
+check_backward_memory(1, 100, 3000, 2)
+### BEGIN HIDDEN TESTS
+check_backward_memory(1, 128, 8192, 2)
+check_backward_memory(1, 8192, 128, 2)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q5_work_test", "grade": true, "points": 2} rooflab={"needs": ["q3"]}
+def tile_counts(L_q, L_kv, is_causal):
+    """(tiles, scores) for every size of tiles, of those in which some pair is visible."""
+    found = set()
+    for tile_q in range(16, 129):
+        top = np.arange(0, L_q, tile_q)
+        bottom = np.minimum(top + tile_q, L_q)
+        last = bottom - 1 + L_kv - L_q if is_causal else np.full(len(top), L_kv - 1)
+        for tile_kv in range(16, 129):
+            tiles = np.minimum(last // tile_kv + 1, -(-L_kv // tile_kv))
+            scores = ((bottom - top) * np.minimum(tiles * tile_kv, L_kv)).sum()
+            found |= {(int(tiles.sum()), int(scores))}
+    return found
+
+
+def check_backward_work(B, L_q, L_kv, d, is_causal):
+    backward = backward_pass(B, L_q, L_kv, d, is_causal).backward
+    scores, products = backward.macs / (B * d), backward.by_op["matmul"]
+    what = f"L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}: {backward.macs:,} MACs in {products} products"
+    counts = tile_counts(L_q, L_kv, is_causal)
+    once = {(5 * tiles * each, 5 * total) for tiles, total in counts for each in {1, B}}
+    hint = "five products for each tile, and none for a tile in which no pair is visible"
+    assert (products, scores) in once, f"{what}; {hint}"
+
+
+check_backward_work(2, 512, 512, 16, False)
+check_backward_work(1, 300, 300, 4, True)
+### BEGIN HIDDEN TESTS
+check_backward_work(1, 300, 450, 4, False)
+check_backward_work(2, 640, 640, 8, True)
+check_backward_work(1, 333, 500, 4, True)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q5_ratio_test", "grade": true, "points": 1}
+assert is_number(backward_over_forward) and 1 <= backward_over_forward <= 10, "backward_over_forward is a number"
+### BEGIN HIDDEN TESTS
+assert is_near(backward_over_forward, 2.5), "backward_over_forward: count the products of a tile in both passes"
+### END HIDDEN TESTS

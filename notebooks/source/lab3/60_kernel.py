@@ -1,0 +1,199 @@
+# %% [markdown]
+# # Part 6. One kernel ({points q6})
+#
+# Your array code keeps O(L) memory. Is it fast? Each tile takes a dozen launches, and every small result goes out to
+# memory and comes back. The idea pays off only when a tile's scores never leave the chip. That takes one kernel for all
+# of it. You write it in CUDA C++, as text, and `rl.cuda.compile(source)` compiles it while the notebook runs.
+#
+# ## 6.1 An example: the weighted sum
+#
+# This kernel computes $O = W V$ for given weights W (B, L_q, L_kv): one half of what you need. It shows the pattern.
+#
+# - The **grid** has (ceil(L_q / 64), B) blocks. `blockIdx.x` says which tile of queries, `blockIdx.y` which entry of
+#   the batch.
+# - A **block** has 64 threads. Each thread has one query and keeps its row of O in registers.
+# - `__shared__` memory belongs to the block. All threads together copy a tile of V into it. `__syncthreads()` waits
+#   until the tile is complete. Then each thread uses all of it. A second `__syncthreads()` waits until all are done,
+#   before the next tile overwrites it.
+# - **Every thread has to reach every `__syncthreads()`**, also one that has no query. That is why such a thread does
+#   not return early.
+
+# %%
+WEIGHTED_SUM = r"""
+constexpr int kHead = 64, kKeys = 32;
+
+__global__ void weighted_sum(const float* W, const float* V, float* O, int L_q, int L_kv) {
+  __shared__ float values[kKeys][kHead];
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  const bool has_query = row < L_q;
+  W += ((size_t)blockIdx.y * L_q + row) * L_kv;
+  V += (size_t)blockIdx.y * L_kv * kHead;
+
+  float o[kHead];
+  for (int c = 0; c < kHead; ++c) o[c] = 0;
+  for (int start = 0; start < L_kv; start += kKeys) {
+    const int count = min(kKeys, L_kv - start);
+    for (int at = threadIdx.x; at < count * kHead; at += blockDim.x)   // neighbours read neighbours
+      values[at / kHead][at % kHead] = V[(size_t)start * kHead + at];
+    __syncthreads();
+    for (int j = 0; j < count && has_query; ++j)
+      for (int c = 0; c < kHead; ++c) o[c] += W[start + j] * values[j][c];
+    __syncthreads();
+  }
+  if (!has_query) return;
+  for (int c = 0; c < kHead; ++c) O[((size_t)blockIdx.y * L_q + row) * kHead + c] = o[c];
+}
+"""
+W, V = rl.softmax(rl.randn(2, 100, 77, device=device)), rl.randn(2, 77, 64, device=device)
+O = rl.zeros(2, 100, 64, device=device)
+run = measure.cuda_kernel(WEIGHTED_SUM, "weighted_sum", grid=(2, 2), block=(64,), args=(W, V, O, 100, 77))
+if run.ran:
+    assert_close(run.args[2], W @ V, atol=1e-5, name="O")
+    print("The kernel ran, and its result is right.")
+else:
+    print(f"The kernel was compiled, and not run: {run.why}.")
+
+# %% [markdown]
+# ## 6.2 FlashAttention, forward
+#
+# Write the kernel with this signature, for one head of size 64, contiguous tensors, in fp32:
+#
+# ```c++
+# __global__ void flash_forward(const float* Q, const float* K, const float* V, float* O, float* lse,
+#                               int L_q, int L_kv, float scale, int is_causal)
+# ```
+#
+# - Q and O are (B, L_q, 64), K and V are (B, L_kv, 64), and lse is (B, L_q), the log-sum-exp.
+# - It is launched with a grid of (ceil(L_q / `FLASH_ROWS`), B) blocks of `FLASH_THREADS` threads.
+# - There is no dynamic shared memory. All `__shared__` arrays together have at most 48 KiB.
+# - Every L_q and L_kv ≥ 1 has to work. When causal, L_q ≤ L_kv.
+# - `INFINITY` is not known here, because no header is read. Start m at -3e38f.
+#
+# <details><summary>Hint 1: a plan</summary>
+#
+# One thread for each query, as in the example. It keeps its q and its o (64 numbers each), m and l in registers. The
+# block copies 32 keys and 32 values at a time into shared memory.
+# </details>
+# <details><summary>Hint 2: the inner step</summary>
+#
+# For a tile of keys, compute the 32 scores of the query first and take their maximum. Then rescale l and o once. Then
+# add the exponentials to l and the weighted values to o. This is `online_average` with R = 1.
+# </details>
+# <details><summary>Hint 3: causal</summary>
+#
+# Query `row` sees `row + 1 + L_kv - L_q` keys. The loop of the block has to go as far as its last query sees.
+# </details>
+#
+# **How it is graded.** On a machine with a GPU the kernel runs, and its numbers are checked. Without a GPU it is only
+# compiled, and this question stays *pending*: 0 of its points, which do not count in your total either. (Compiling
+# needs NVIDIA's compiler NVRTC. rooflab's `labs` extra installs it on 64-bit Linux.) A mistake is reported with its
+# line. The kernel runs in a process of its own, so a fault on the GPU does not end your notebook.
+
+# %% nbgrader={"grade_id": "q6", "solution": true}
+FLASH_ROWS = None  # queries of a block
+FLASH_THREADS = None  # threads of a block
+FLASH_CUDA = None  # the source, r"""..."""
+### BEGIN SOLUTION
+FLASH_ROWS, FLASH_THREADS = 64, 64
+FLASH_CUDA = r"""
+constexpr int kHead = 64, kKeys = 32;
+constexpr float kLowest = -3e38f;
+
+__global__ void flash_forward(const float* Q, const float* K, const float* V, float* O, float* lse,
+                              int L_q, int L_kv, float scale, int is_causal) {
+  __shared__ float keys[kKeys][kHead], values[kKeys][kHead];
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  const bool has_query = row < L_q;
+  Q += (size_t)blockIdx.y * L_q * kHead;
+  K += (size_t)blockIdx.y * L_kv * kHead;
+  V += (size_t)blockIdx.y * L_kv * kHead;
+
+  float q[kHead], o[kHead], m = kLowest, l = 0;
+  for (int c = 0; c < kHead; ++c) {
+    q[c] = has_query ? Q[(size_t)row * kHead + c] * scale : 0;
+    o[c] = 0;
+  }
+  const int last_row = min((int)((blockIdx.x + 1) * blockDim.x), L_q) - 1;
+  const int seen = is_causal ? row + 1 + L_kv - L_q : L_kv;          // keys of this query
+  const int end = is_causal ? last_row + 1 + L_kv - L_q : L_kv;      // and of the block's last one
+  for (int start = 0; start < end; start += kKeys) {
+    const int count = min(kKeys, L_kv - start);
+    for (int at = threadIdx.x; at < count * kHead; at += blockDim.x) {
+      keys[at / kHead][at % kHead] = K[(size_t)start * kHead + at];
+      values[at / kHead][at % kHead] = V[(size_t)start * kHead + at];
+    }
+    __syncthreads();
+    const int visible = min(count, seen - start);
+    float s[kKeys], most = m;
+    for (int j = 0; j < kKeys; ++j) {
+      s[j] = 0;
+      for (int c = 0; c < kHead; ++c) s[j] += q[c] * keys[j][c];
+      if (j >= visible) s[j] = kLowest;
+      most = fmaxf(most, s[j]);
+    }
+    if (visible > 0) {
+      const float shrink = expf(m - most);
+      m = most;
+      l *= shrink;
+      for (int c = 0; c < kHead; ++c) o[c] *= shrink;
+      for (int j = 0; j < visible; ++j) {
+        const float p = expf(s[j] - m);
+        l += p;
+        for (int c = 0; c < kHead; ++c) o[c] += p * values[j][c];
+      }
+    }
+    __syncthreads();
+  }
+  if (!has_query) return;
+  for (int c = 0; c < kHead; ++c) O[((size_t)blockIdx.y * L_q + row) * kHead + c] = o[c] / l;
+  lse[(size_t)blockIdx.y * L_q + row] = m + logf(l);
+}
+"""
+### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q6_test", "grade": true, "points": 3} rooflab={"seconds": 120}
+def check_kernel(B, L_q, L_kv, is_causal=False, scale=1.0):
+    q, k, v = make_qkv(B, L_q, L_kv, 64, scale, seed=L_q)
+    like = {"device": device, "dtype": "float32"}
+    O, lse = rl.full((B, L_q, 64), float("nan"), **like), rl.full((B, L_q), float("nan"), **like)
+    run = measure.cuda_kernel(
+        FLASH_CUDA,
+        "flash_forward",
+        grid=(-(-L_q // FLASH_ROWS), B),
+        block=(FLASH_THREADS,),
+        args=(q, k, v, O, lse, L_q, L_kv, 64**-0.5, int(is_causal)),
+    )
+    if not run.ran:
+        measure.pending(f"the kernel was compiled and not run, because {run.why}. Grade this question on a GPU.")
+        return
+    exact = attention_float64(q, k, v, is_causal)
+    what = f"at B = {B}, L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}, inputs times {scale:g}"
+    for name, ours, expected in zip(("O", "lse"), run.args[3:5], exact, strict=True):
+        assert_close(ours, expected, rtol=1e-4, atol=1e-4, name=f"{name} {what}")
+    for name, before, after in zip("QKV", (q, k, v), run.args[:3], strict=True):
+        assert_close(after, before, rtol=0, atol=0, name=f"{name}, which the kernel may not change,")
+
+
+assert isinstance(FLASH_CUDA, str), "FLASH_CUDA is the source of the kernel, a text"
+assert is_count(FLASH_ROWS) and FLASH_ROWS > 0, "FLASH_ROWS is a whole number"
+assert is_count(FLASH_THREADS) and 0 < FLASH_THREADS <= 1024, "a block has 1 to 1024 threads"
+check_kernel(2, 128, 128)
+check_kernel(2, 50, 70)
+check_kernel(2, 1, 40)
+check_kernel(2, 70, 70, scale=8.0)
+### BEGIN HIDDEN TESTS
+for L_q, L_kv in [(1, 1), (1, 333), (65, 33), (200, 77), (512, 512)]:
+    check_kernel(3, L_q, L_kv)
+check_kernel(2, 100, 100, scale=6.0)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q6_causal_test", "grade": true, "points": 3} rooflab={"seconds": 120}
+check_kernel(2, 128, 128, is_causal=True)
+check_kernel(2, 50, 110, is_causal=True)
+check_kernel(2, 90, 90, is_causal=True, scale=8.0)
+### BEGIN HIDDEN TESTS
+for L_q, L_kv in [(1, 1), (37, 91), (129, 129), (65, 257)]:
+    check_kernel(3, L_q, L_kv, is_causal=True)
+check_kernel(2, 100, 100, is_causal=True, scale=6.0)
+### END HIDDEN TESTS

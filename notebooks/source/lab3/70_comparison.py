@@ -1,0 +1,316 @@
+# %% [markdown]
+# # Part 7. Compare them
+#
+# ## 7.1 How long a sequence fits? ({points q7_1})
+#
+# - `largest_naive_length(free_bytes, batch)`: the largest L for which three score matrices (fp32, kept by the
+#   textbook's attention) fit in `free_bytes`, counting nothing else;
+# - `largest_flash_length(free_bytes, batch, d)`: the largest L for which all that FlashAttention keeps (Q, K, V, O and
+#   lse in fp32) fits.
+#
+# Both return an `int`.
+
+
+# %% nbgrader={"grade_id": "q7_1", "solution": true}
+def largest_naive_length(free_bytes, batch):
+    """Largest L whose three (batch, L, L) fp32 matrices fit in free_bytes: an int."""
+    ### BEGIN SOLUTION
+    L = int((free_bytes / (3 * 4 * batch)) ** 0.5)
+    while 12 * batch * (L + 1) ** 2 <= free_bytes:
+        L += 1
+    while 12 * batch * L**2 > free_bytes:
+        L -= 1
+    return L
+    ### END SOLUTION
+
+
+def largest_flash_length(free_bytes, batch, d):
+    """Largest L for which Q, K, V, O (batch, L, d) and the log-sum-exp (batch, L) fit: an int."""
+    ### BEGIN SOLUTION
+    return int(free_bytes // (4 * batch * (4 * d + 1)))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q7_1_naive_test", "grade": true, "points": 2}
+def check_length(got, expected, what):
+    assert is_count(got), f"{what}: a length is an int"
+    assert got == expected, f"{what}: {expected}, not {got}"
+
+
+check_length(largest_naive_length(12 * 8 * 1000**2, 8), 1000, "room for exactly L = 1000, naive")
+check_length(largest_naive_length(12 * 3 * 500**2 - 1, 3), 499, "one byte less than L = 500 needs, naive")
+### BEGIN HIDDEN TESTS
+check_length(largest_naive_length(12 * 8 * 1000**2 - 1, 8), 999, "one byte less than L = 1000 needs, naive")
+check_length(largest_naive_length(80 * 2**30, 8), 29912, "naive, 80 GiB, B = 8")
+check_length(largest_naive_length(2**30, 1), 9459, "naive, 1 GiB, B = 1")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q7_1_flash_test", "grade": true, "points": 1}
+check_length(largest_flash_length(4 * 2 * 257 * 1000, 2, 64), 1000, "room for exactly L = 1000, flash")
+check_length(largest_flash_length(4 * 3 * 33 * 700 - 1, 3, 8), 699, "one byte less than L = 700 needs, flash")
+### BEGIN HIDDEN TESTS
+check_length(largest_flash_length(4 * 2 * 257 * 1000 - 1, 2, 64), 999, "one byte less than L = 1000 needs, flash")
+check_length(largest_flash_length(80 * 2**30, 8, 64), 10444959, "flash, 80 GiB, B = 8, d = 64")
+check_length(largest_flash_length(2**30, 1, 128), 523265, "flash, 1 GiB, B = 1, d = 128")
+### END HIDDEN TESTS
+
+# %%
+here = rl.memory.available(device)
+places = {"an 80 GiB GPU": 80 * 2**30, f"free here, {here / 2**30:.1f} GiB": here}
+rows = [
+    (place, f"{largest_naive_length(free, 8):,}", f"{largest_flash_length(free, 8, 64):,}")
+    for place, free in places.items()
+]
+Table(("memory", "naive, L up to", "flash, L up to"), rows, "B = 8, d = 64, fp32")
+
+# %% [markdown]
+# ## 7.2 Three versions ({points q7_2})
+#
+# Write `compare(L, d, batch, names)` for `naive_attention` ("naive"), `flash_attention` ("flash") and the library's
+# `rl.attention` ("library"), not causal, in fp32. Return a dict with an entry for each of `names`:
+#
+# - `"forward_ms"`: the median latency of the forward pass, on tensors that do not require gradients;
+# - `"backward_ms"`: the median latency of the backward pass alone, as in 1.3;
+# - `"peak_bytes"`: the most memory held at once in one forward pass, above what was there before (`rl.count()`);
+# - `"moved_bytes"`: the bytes that all launches of one forward pass read and write (`rl.count()`). Each launch counts
+#   each byte of its inputs once. What a fused kernel reads again comes from the caches.
+#
+# If a version runs out of memory, its entry is `None`. `rl.attention` takes (B, H, L, d), or (H, L, d) for a single B.
+# Your tensors have the second form.
+
+# %% nbgrader={"grade_id": "q7_2", "solution": true}
+ALL = ("naive", "flash", "library")
+
+
+def compare(L, d, batch, names=ALL):
+    """{name: {"forward_ms", "backward_ms", "peak_bytes", "moved_bytes"}, or None} for each of `names`."""
+    ### BEGIN SOLUTION
+    functions = {"naive": naive_attention, "flash": flash_attention, "library": rl.attention}
+    result = {}
+    for name in names:
+        try:
+            result[name] = compare_one(functions[name], L, d, batch)
+        except rl.OutOfMemoryError:
+            result[name] = None
+    return result
+    ### END SOLUTION
+
+
+### BEGIN SOLUTION
+def compare_one(fn, L, d, batch):
+    q, k, v = make_qkv(batch, L, L, d)
+    repeat = 3 if L < 4096 else 1
+    forward = latency(fn, q, k, v, warmup=1, repeat=repeat)
+    with rl.count() as c:
+        fn(q, k, v)
+    q, k, v = (x.requires_grad_() for x in (q, k, v))
+    o = fn(q, k, v)
+
+    def back(dO):
+        return rl.autograd.grad(o, (q, k, v), dO, retain_graph=True)
+
+    backward = latency(back, rl.ones(o.shape, device=device), warmup=1, repeat=repeat)
+    return {
+        "forward_ms": forward.median_ms,
+        "backward_ms": backward.median_ms,
+        "peak_bytes": c.peak_bytes,
+        "moved_bytes": c.bytes_read + c.bytes_written,
+    }
+
+
+### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q7_2_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1", "q3", "q5"]}
+KEYS = {"forward_ms", "backward_ms", "peak_bytes", "moved_bytes"}
+WATCHED = {"naive": "naive_attention", "flash": "flash_attention"}
+
+
+def compared(L, d, batch, names, **limits):
+    seen = measure.timed(compare, L, d, batch, names, watch=list(WATCHED.values()), **limits)
+    assert isinstance(seen.value, dict) and set(seen.value) == set(names), f"the keys are {tuple(names)}"
+    return seen
+
+
+def passes_of(name, L, d, batch):
+    """(forward, backward) of one version, counted."""
+    q, k, v = make_qkv(batch, L, L, d)
+    fn = {"naive": naive_attention, "flash": flash_attention}.get(name, rl.attention)
+    seen = measure.gradients(fn, q, k, v, upstream=q)
+    if name == "library":
+        with rl.count() as forward:
+            rl.attention(q, k, v)
+        return forward, seen.backward
+    return measure.count(fn, q, k, v), seen.backward
+
+
+def check_counts(L, d, batch, names=("naive", "flash", "library")):
+    got = compared(L, d, batch, names).value
+    for name in names:
+        row, (forward, _) = got[name], passes_of(name, L, d, batch)
+        assert isinstance(row, dict) and set(row) == KEYS, f"{name}: the keys are {sorted(KEYS)}"
+        moved, peak = forward.bytes_read + forward.bytes_written, forward.peak_bytes
+        assert row["moved_bytes"] == moved, f"{name}: {moved} bytes are moved, not {row['moved_bytes']}"
+        assert row["peak_bytes"] == peak, f"{name}: the peak is {peak} bytes, not {row['peak_bytes']}"
+
+
+check_counts(128, 16, 2)
+check_counts(40, 8, 3, ["library"])
+### BEGIN HIDDEN TESTS
+check_counts(96, 8, 1, ("flash", "naive"))
+check_counts(300, 16, 2)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q7_2_times_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1", "q3", "q5"]}
+def check_times(L, d, batch, names=("naive", "flash", "library")):
+    seen, input = compared(L, d, batch, names), ((batch, L, d), "float32", False)
+    for name in names:
+        row, passes = seen.value[name], passes_of(name, L, d, batch)
+        assert isinstance(row, dict) and set(row) == KEYS, f"{name}: the keys are {sorted(KEYS)}"
+        forward, backward = ([c for c in seen.calls if (c.macs, c.flops) == (p.macs, p.flops)] for p in passes)
+        if name in WATCHED:
+            forward = [call for call in forward if call.ran == ((WATCHED[name], (input, input, input)),)]
+        else:
+            forward = [call for call in forward if not call.ran]
+        backward = [call for call in backward if not call.ran]
+        assert forward, f"{name}, forward: time it on three tensors {(batch, L, d)} that do not require gradients"
+        assert measure.is_median(row["forward_ms"], forward), f"{name}: forward_ms is not the median of latency"
+        assert backward, f"{name}, backward: time rl.autograd.grad alone, on a result that was computed before"
+        assert measure.is_median(row["backward_ms"], backward), f"{name}: backward_ms is not the median of latency"
+
+
+check_times(64, 16, 2)
+check_times(48, 8, 1, ["flash"])
+### BEGIN HIDDEN TESTS
+check_times(128, 8, 1)
+check_times(96, 8, 3, ("library", "naive"))
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q7_2_memory_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1", "q3", "q5"]}
+scarce = compared(400, 4, 1, ("naive", "library"), spare_bytes=600_000)
+assert scarce.value["naive"] is None, "naive ran out of memory: its entry is None"
+assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry is a dict"
+### BEGIN HIDDEN TESTS
+scarce = compared(512, 4, 1, ("library", "naive"), spare_bytes=1_000_000)
+assert scarce.value["naive"] is None, "naive ran out of memory: its entry is None"
+assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry is a dict"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The sweep doubles the length. A version that ran out of memory gets a cross at the top. A length that would take too
+# long is not run: its time and memory are predicted, and drawn hollow.
+
+# %%
+B, d, budget_ms = (8, 64, 5e3) if device == "cuda" else (2, 64, 2e3)
+comparison = {}
+for L in [2**n for n in range(8, 16)]:
+    last = comparison.get(L // 2, {})
+    cost = {name: row["forward_ms"] + row["backward_ms"] for name, row in last.items() if row}
+    names = [name for name in ALL if not last or (name in cost and 4 * cost[name] <= budget_ms)]
+    comparison[L] = compare(L, d, B, names)
+
+
+def series(figure):
+    """{name: {L: figure, or None where it ran out of memory}}."""
+    rows = [(name, L, row) for L, rows in comparison.items() for name, row in rows.items()]
+    return {name: {L: row and row[figure] for one, L, row in rows if one == name} for name in ALL}
+
+
+def predicted(figure, power):
+    """{name: {L: figure}} for lengths that were not run: it grows as L^power."""
+    found = {}
+    for name, values in series(figure).items():
+        longest = max(values)
+        later = [L for L in comparison if longest < L and values[longest] is not None]
+        found[name] = {L: values[longest] * (L / longest) ** power for L in later}
+    return found
+
+
+what = f"B = {B}, d = {d}, fp32"
+rl.plots.plot_length_sweep(series("forward_ms"), predicted=predicted("forward_ms", 2), title=f"Forward, {what}")
+
+# %%
+rl.plots.plot_length_sweep(series("backward_ms"), predicted=predicted("backward_ms", 2), title=f"Backward, {what}")
+
+# %%
+rl.plots.plot_length_sweep(series("peak_bytes"), "memory", title=f"Peak memory, forward, {what}")
+
+# %%
+pair = {name: series("forward_ms")[name] for name in ("naive", "library")}
+rl.plots.plot_flash_attention_improvement(pair, title=f"Forward, {what}")
+
+# %% [markdown]
+# ## 7.3 Why ({points q7_3})
+#
+# Look at the numbers of your sweep, and at the bytes moved. Your array code holds little memory, like the library. It
+# moves many bytes, like the textbook's version.
+#
+# - `naive_over_library_at_1024`: the bytes that your `naive_attention` moves over those that `rl.attention` moves, at L
+#   = 1024, d = 64, batch = 1. Two per cent are near enough.
+# - `library_growth`: the factor by which the bytes that `rl.attention` moves grow when L doubles.
+# - `why_not_faster`: your FlashAttention in array code never has an L x L matrix. Still it is not clearly faster than
+#   the textbook's version. Why?
+#     - `"a"`: Rescaling doubles the number of multiply-accumulates.
+#     - `"b"`: Each tile's scores still go through memory.
+#     - `"c"`: Its exponentials are computed in float64.
+#     - `"d"`: Saving the log-sum-exp costs more than it saves.
+
+# %% nbgrader={"grade_id": "q7_3", "solution": true}
+naive_over_library_at_1024 = None
+library_growth = None
+why_not_faster = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+rows = compare(1024, 64, 1, ["naive", "library"])
+naive_over_library_at_1024 = rows["naive"]["moved_bytes"] / rows["library"]["moved_bytes"]
+library_growth = 2  # Q, K, V and O, each once
+why_not_faster = "b"
+### END SOLUTION
+
+# %% [markdown] nbgrader={"grade_id": "q7_3_findings", "solution": true}
+# *What I find:*
+
+# %% nbgrader={"grade_id": "q7_3_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1", "q3", "q5", "q7_2"]}
+ratio_is_number = is_number(naive_over_library_at_1024) and naive_over_library_at_1024 > 1
+assert ratio_is_number, "naive_over_library_at_1024: naive moves more bytes, so the ratio is above 1"
+assert is_near(library_growth, 2, 1.0), "library_growth is a number; 1 means that nothing grows"
+### BEGIN HIDDEN TESTS
+q, k, v = make_qkv(1, 1024, 1024, 64)
+seen = measure.count(naive_attention, q, k, v)
+with rl.count() as library:
+    rl.attention(q, k, v)
+ratio = (seen.bytes_read + seen.bytes_written) / (library.bytes_read + library.bytes_written)
+near = is_near(naive_over_library_at_1024, ratio, 0.02)
+assert near, "naive_over_library_at_1024: divide moved_bytes of compare(1024, 64, 1), not causal"
+assert is_near(library_growth, 2, 0.01), "library_growth: compare moved_bytes of the library at two lengths"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q7_3_why_test", "grade": true, "points": 1}
+assert why_not_faster in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
+### BEGIN HIDDEN TESTS
+assert_choice(
+    why_not_faster,
+    "b",
+    a="The test of Part 3 counted the multiply-accumulates of your forward pass: the products are not doubled.",
+    c="Part 3 asks for one dtype in all tensors, and the test checked it.",
+    d="The log-sum-exp is one number a query. Compare that with the bytes that your version moves.",
+)
+### END HIDDEN TESTS
+
+# %%
+rows = []
+for L, versions in comparison.items():
+    for name, row in versions.items():
+        if row:
+            peak, moved = (f"{row[key] / 2**20:,.1f}" for key in ("peak_bytes", "moved_bytes"))
+            rows.append((L, name, f"{row['forward_ms']:.2f}", f"{row['backward_ms']:.2f}", peak, moved))
+display(Table(("L", "version", "forward ms", "backward ms", "peak MiB", "moved MiB"), rows, what))
+L = max(L for L, versions in comparison.items() if len(versions) == 3 and versions["naive"])
+moved = {name: comparison[L][name]["moved_bytes"] for name in ALL}
+rl.plots.plot_bars(moved, "B", title=f"Bytes moved by one forward pass, L = {L}")
+
+# %% [markdown]
+# **What you know now.** FlashAttention is known for its speed, and it is about *where numbers are stored*. With the
+# online softmax a tile can be forgotten. With the log-sum-exp it can be recomputed. With a causal mask half of the
+# tiles can be skipped. And a fused kernel keeps all of this on the chip. The library's kernels
+# (`rl.variants("attention")`) do the same. They only use the hardware better.
