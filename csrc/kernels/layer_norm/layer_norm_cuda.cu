@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(512)
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 13)
     layer_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
                                        int64_t x_row_stride, float eps) {
   using Tile = RowTile<T, kVectors>;
