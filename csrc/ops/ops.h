@@ -40,7 +40,8 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, DType dtype, Devic
 // Reductions over `dims`; all dimensions when empty.
 Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
-Tensor max(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
+Tensor amax(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
+Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 
 Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant = {});
 Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, std::string_view variant = {});

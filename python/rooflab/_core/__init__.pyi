@@ -7,7 +7,7 @@ import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -160,6 +160,66 @@ class Tensor:
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
         """
+    def amax(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The largest element over one, several or all dimensions.
+        
+        One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int, tuple of int or None
+            What to reduce over; None is all.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            Of the dtype of `x`; NaN where there is one. Equal largest elements share the gradient evenly.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [5.0, 7.0]
+        """
+    def amin(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The smallest element over one, several or all dimensions.
+        
+        One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int, tuple of int or None
+            What to reduce over; None is all.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            Of the dtype of `x`; NaN where there is one. Equal smallest elements share the gradient evenly.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [1.0, 2.0]
+        """
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         """
         Adds the gradients of this tensor to .grad of every leaf it was made of.
@@ -236,7 +296,7 @@ class Tensor:
         ...
     def max(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
-        Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch; dims that do not merge are copied first.
+        As amax.
         """
     def mean(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
@@ -652,6 +712,66 @@ def add_library_directory(path: str) -> None:
     """
     A folder in which CUDA libraries are looked for before the system's own.
     """
+def amax(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    The largest element over one, several or all dimensions.
+    
+    One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int, tuple of int or None
+        What to reduce over; None is all.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; NaN where there is one. Equal largest elements share the gradient evenly.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+    
+    Examples
+    --------
+    >>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+    [5.0, 7.0]
+    """
+def amin(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    The smallest element over one, several or all dimensions.
+    
+    One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int, tuple of int or None
+        What to reduce over; None is all.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; NaN where there is one. Equal smallest elements share the gradient evenly.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+    
+    Examples
+    --------
+    >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+    [1.0, 2.0]
+    """
 def arange(start: typing.SupportsInt | typing.SupportsIndex, stop: typing.SupportsInt | typing.SupportsIndex | None = None, step: typing.SupportsInt | typing.SupportsIndex = 1, *, dtype: typing.Any = 'int64', device: typing.Any = 'cpu') -> Tensor:
     """
     Integers from start (0 when only one number is given) up to stop.
@@ -850,7 +970,7 @@ def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
 def max(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
-    Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch; dims that do not merge are copied first.
+    As amax.
     """
 @typing.overload
 def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
