@@ -28,6 +28,15 @@ void copy_into(const Tensor& destination, const Tensor& source);           // br
 void fill(const Tensor& destination, Scalar value);
 void add_into(const Tensor& x, Scalar number);  // x += number
 
+// Tensors one after another along `dim`; their other sizes agree.
+Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant = {});
+
+// Elements, slices and rows chosen by an index (int64 or int32), and the reverse: y = x, then y[index] += src.
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant = {});
+Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant = {});
+Tensor embedding(const Tensor& index, const Tensor& weight, std::string_view variant = {});
+Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant = {});
+
 // tanh-approximated GeLU, fused.
 Tensor gelu(const Tensor& x, std::string_view variant = {});
 

@@ -76,7 +76,7 @@ def test_samples_tell_right_from_wrong(name):
         seen = True
         rtol, atol = spec.tolerance(dtype, sample)
         wrong = expected.copy()
-        wrong[finite] += 2 * (atol + rtol * np.abs(expected[finite])) + 1e-300
+        wrong[finite] += 2 * (atol + rtol * np.abs(expected[finite])) + np.spacing(np.abs(expected[finite]))
         if spec.result_dtype(dtype) == "bool":
             wrong = 1 - expected
         with pytest.raises(AssertionError):

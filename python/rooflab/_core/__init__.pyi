@@ -2,12 +2,13 @@
 The native half of rooflab. Use it through `import rooflab`.
 """
 from __future__ import annotations
+import collections.abc
 import typing
 import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'cat', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'embedding', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -278,8 +279,74 @@ class Tensor:
         ...
     def float(self) -> Tensor:
         ...
+    def gather(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+        """
+        One element of `x` for each number of an index, along `dim`.
+        
+        y[i, j, k] = x[index[i, j, k], j, k] for dim 0 of three. One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            What to choose from.
+        dim : int
+            The dimension that the index counts.
+        index : Tensor
+            int64 or int32, with as many dimensions as `x` and none longer, but for `dim`.
+        variant : str
+            A rung of rl.variants("gather"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape of `index` and the dtype of `x`. Its gradient is a scatter_add.
+        
+        Raises
+        ------
+        ValueError
+            When shapes do not fit; for an index out of range, on the CPU. A GPU cannot stop for one: there the result holds
+            NaN, -1 for integers and True for bool.
+        
+        Examples
+        --------
+        >>> rl.gather(rl.tensor([[1, 2], [3, 4]]), 1, rl.tensor([[1], [0]])).tolist()
+        [[2], [3]]
+        """
     def half(self) -> Tensor:
         ...
+    def index_select(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+        """
+        Slices of `x` along `dim`, in the order of an index; one may appear twice.
+        
+        One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            What to choose from.
+        dim : int
+            The dimension that the index counts.
+        index : Tensor
+            (N,), int64 or int32.
+        variant : str
+            A rung of rl.variants("index_select"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            As `x`, with size N along `dim`. Its gradient is a scatter_add.
+        
+        Raises
+        ------
+        ValueError
+            When `index` has not one dimension; for an index out of range, on the CPU. A GPU cannot stop for one: there the
+            result holds NaN, -1 for integers and True for bool.
+        
+        Examples
+        --------
+        >>> rl.index_select(rl.tensor([[1, 2], [3, 4]]), 0, rl.tensor([1, 1])).tolist()
+        [[3, 4], [3, 4]]
+        """
     def is_contiguous(self) -> bool:
         ...
     def item(self) -> typing.Any:
@@ -337,6 +404,42 @@ class Tensor:
         1 / sqrt(x), elementwise. One launch.
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def scatter_add(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
+        """
+        x, and each element of `src` added where an index says, along `dim`.
+        
+        y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements that meet are added up, on the CPU in their
+        order; on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit sums are kept
+        in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP an element of `src`.
+        
+        Parameters
+        ----------
+        x : Tensor
+            What is added to; it stays as it is.
+        dim : int
+            The dimension that the index counts.
+        index : Tensor
+            int64 or int32, of the shape of `src`.
+        src : Tensor
+            Of the dtype of `x`, no longer than `x` along any dimension but `dim`.
+        variant : str
+            A rung of rl.variants("scatter_add"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU leaves such an element out.
+        
+        Examples
+        --------
+        >>> rl.scatter_add(rl.zeros(3), 0, rl.tensor([2, 0, 2]), rl.tensor([1.0, 2.0, 3.0])).tolist()
+        [2.0, 0.0, 4.0]
         """
     def sigmoid(self) -> Tensor:
         """
@@ -828,6 +931,36 @@ def cast(x: Tensor, dtype: typing.Any, variant: str = '') -> Tensor:
     """
     x in another dtype; itself when it has it already.
     """
+def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+    """
+    Tensors one after another along a dimension.
+    
+    One op; a launch for each tensor that is not empty.
+    
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        At least one, all of one dtype and device; their shapes differ along `dim` alone.
+    dim : int
+        The dimension that grows.
+    variant : str
+        A rung of rl.variants("cat"), which are those of the elementwise family; the fastest when empty.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous; a gradient goes back to each tensor as its part.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit, or there is no tensor.
+    
+    Examples
+    --------
+    >>> rl.cat([rl.tensor([1, 2]), rl.tensor([3])]).tolist()
+    [1, 2, 3]
+    """
 def copy(x: Tensor, variant: str = '') -> Tensor:
     """
     A contiguous copy of x. One launch.
@@ -855,6 +988,37 @@ def div(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def div(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def embedding(index: Tensor, weight: Tensor, variant: str = '') -> Tensor:
+    """
+    A row of `weight` for each number of `index`.
+    
+    One launch; it reads the rows that are asked for.
+    
+    Parameters
+    ----------
+    index : Tensor
+        (B, L) or any other shape, int64 or int32: which row.
+    weight : Tensor
+        (V, D): V rows.
+    variant : str
+        A rung of rl.variants("embedding"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        (B, L, D), of the dtype of `weight`, whose gradient is a scatter_add: rows asked for twice get both gradients.
+    
+    Raises
+    ------
+    ValueError
+        When `weight` is no matrix; for an index out of range, on the CPU. A GPU cannot stop for one: there the row holds
+        NaN, -1 for integers and True for bool.
+    
+    Examples
+    --------
+    >>> rl.embedding(rl.tensor([2, 0]), rl.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])).tolist()
+    [[2.0, 2.5], [0.0, 0.5]]
+    """
 def empty(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor whose elements are not set.
@@ -890,6 +1054,39 @@ def full(shape: tuple[int, ...], value: float, *, dtype: typing.Any = 'float32',
     """
     A tensor of one value.
     """
+def gather(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+    """
+    One element of `x` for each number of an index, along `dim`.
+    
+    y[i, j, k] = x[index[i, j, k], j, k] for dim 0 of three. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        What to choose from.
+    dim : int
+        The dimension that the index counts.
+    index : Tensor
+        int64 or int32, with as many dimensions as `x` and none longer, but for `dim`.
+    variant : str
+        A rung of rl.variants("gather"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape of `index` and the dtype of `x`. Its gradient is a scatter_add.
+    
+    Raises
+    ------
+    ValueError
+        When shapes do not fit; for an index out of range, on the CPU. A GPU cannot stop for one: there the result holds
+        NaN, -1 for integers and True for bool.
+    
+    Examples
+    --------
+    >>> rl.gather(rl.tensor([[1, 2], [3, 4]]), 1, rl.tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
 @typing.overload
 def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -920,6 +1117,39 @@ def gt(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def gt(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def index_select(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+    """
+    Slices of `x` along `dim`, in the order of an index; one may appear twice.
+    
+    One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        What to choose from.
+    dim : int
+        The dimension that the index counts.
+    index : Tensor
+        (N,), int64 or int32.
+    variant : str
+        A rung of rl.variants("index_select"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        As `x`, with size N along `dim`. Its gradient is a scatter_add.
+    
+    Raises
+    ------
+    ValueError
+        When `index` has not one dimension; for an index out of range, on the CPU. A GPU cannot stop for one: there the
+        result holds NaN, -1 for integers and True for bool.
+    
+    Examples
+    --------
+    >>> rl.index_select(rl.tensor([[1, 2], [3, 4]]), 0, rl.tensor([1, 1])).tolist()
+    [[3, 4], [3, 4]]
+    """
 def is_grad_enabled() -> bool:
     """
     Whether ops are recorded now: False inside no_grad.
@@ -1092,6 +1322,42 @@ def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     1 / sqrt(x), elementwise. One launch.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def scatter_add(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
+    """
+    x, and each element of `src` added where an index says, along `dim`.
+    
+    y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements that meet are added up, on the CPU in their
+    order; on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit sums are kept
+    in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP an element of `src`.
+    
+    Parameters
+    ----------
+    x : Tensor
+        What is added to; it stays as it is.
+    dim : int
+        The dimension that the index counts.
+    index : Tensor
+        int64 or int32, of the shape of `src`.
+    src : Tensor
+        Of the dtype of `x`, no longer than `x` along any dimension but `dim`.
+    variant : str
+        A rung of rl.variants("scatter_add"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU leaves such an element out.
+    
+    Examples
+    --------
+    >>> rl.scatter_add(rl.zeros(3), 0, rl.tensor([2, 0, 2]), rl.tensor([1.0, 2.0, 3.0])).tolist()
+    [2.0, 0.0, 4.0]
     """
 def set_cpu_blas(sgemm: typing_extensions.CapsuleType, dgemm: typing_extensions.CapsuleType) -> None:
     """

@@ -47,8 +47,8 @@ class Sample:
     label : str
         Goes into the test's name: "37x64".
     args : tuple
-        Positional arguments. Float64 (or integer, or bool) NumPy arrays become tensors of the dtype under test;
-        everything else is passed as it is.
+        Positional arguments. Float64 NumPy arrays become tensors of the dtype under test; arrays of integers (an index)
+        and bool (a mask) become tensors of their own; everything else is passed as it is.
     kwargs : dict
         Keyword arguments, passed as they are.
     """
