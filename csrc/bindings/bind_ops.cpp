@@ -166,12 +166,6 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
     m.def(name, call, py::arg("x"), py::arg("dim") = py::none(), py::arg("keepdim") = false, py::arg("variant") = "",
           doc);
     tensor.def(name, call, py::arg("dim") = py::none(), py::arg("keepdim") = false, py::arg("variant") = "", doc);
-    if (reduce == &amax) {
-      m.def("max", call, py::arg("x"), py::arg("dim") = py::none(), py::arg("keepdim") = false, py::arg("variant") = "",
-            "As amax.");
-      tensor.def("max", call, py::arg("dim") = py::none(), py::arg("keepdim") = false, py::arg("variant") = "",
-                 "As amax.");
-    }
   }
 }
 

@@ -40,6 +40,7 @@ void register_arrays(py::module_& m, py::class_<Tensor>& tensor);
 void register_dlpack(py::module_& m, py::class_<Tensor>& tensor);
 void register_ops(py::module_& m, py::class_<Tensor>& tensor);
 void register_indexing(py::module_& m, py::class_<Tensor>& tensor);
+void register_order(py::module_& m, py::class_<Tensor>& tensor);
 void register_attention(py::module_& m);
 void register_counters(py::module_& m);
 void register_graph(py::module_& m);
@@ -91,6 +92,17 @@ struct type_caster<rooflab::Scalar> {
     if (!convert || isinstance<rooflab::Tensor>(source) || !hasattr(source, "item") || !hasattr(source, "ndim"))
       return false;
     return source.attr("ndim").cast<int>() == 0 && load(source.attr("item")(), false);
+  }
+};
+
+// As rooflab.ValuesAndIndices, a named tuple (bind_order.cpp).
+template <>
+struct type_caster<rooflab::ValuesAndIndices> {
+  PYBIND11_TYPE_CASTER(rooflab::ValuesAndIndices, const_name("rooflab._core.ValuesAndIndices"));
+  static handle cast(rooflab::ValuesAndIndices found, return_value_policy, handle) {
+    return module_::import("rooflab._core")
+        .attr("ValuesAndIndices")(std::move(found.values), std::move(found.indices))
+        .release();
   }
 };
 

@@ -3,6 +3,7 @@
 #include "core/tensor_check.h"
 #include "kernels/gather/gather.h"
 #include "kernels/scatter_add/scatter_add.h"
+#include "ops/axis.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
@@ -180,6 +181,10 @@ Tensor choose(const Op& op, Choice choice, const Tensor& x, int64_t dim, const T
 }
 
 }  // namespace
+
+Tensor scatter_into_zeros(const Shape& shape, int64_t dim, const Tensor& index, const Tensor& src) {
+  return scatter(kElements, Tensor(), shape, dim, index, src);
+}
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant) {
   const OpScope scope("gather");

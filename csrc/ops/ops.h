@@ -52,6 +52,16 @@ Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view v
 Tensor amax(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 
+// The place of the largest or smallest element along `dim`, or over all; the first of equals. max and min give the
+// element too.
+struct ValuesAndIndices {
+  Tensor values, indices;
+};
+Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim, std::string_view variant = {});
+Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim, std::string_view variant = {});
+ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
+ValuesAndIndices min(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
+
 Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant = {});
 Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, std::string_view variant = {});
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,

@@ -3,12 +3,13 @@ The native half of rooflab. Use it through `import rooflab`.
 """
 from __future__ import annotations
 import collections.abc
+from rooflab._results import ValuesAndIndices
 import typing
 import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'cat', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'embedding', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'argmax', 'argmin', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'cat', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'embedding', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -221,6 +222,70 @@ class Tensor:
         >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
         [1.0, 2.0]
         """
+    def argmax(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The place of the largest element along a dimension, or in the whole tensor.
+        
+        One launch, 1 FLOP an element of `x`.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int or None
+            Along which dimension; None takes the tensor as flattened.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        variant : str
+            A rung of rl.variants("argmax"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            int64: of equal elements the first, of NaN the first.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.argmax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [1, 0]
+        """
+    def argmin(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The place of the smallest element along a dimension, or in the whole tensor.
+        
+        One launch, 1 FLOP an element of `x`.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int or None
+            Along which dimension; None takes the tensor as flattened.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        variant : str
+            A rung of rl.variants("argmin"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            int64: of equal elements the first, of NaN the first.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [0, 1]
+        """
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         """
         Adds the gradients of this tensor to .grad of every leaf it was made of.
@@ -361,14 +426,94 @@ class Tensor:
         """
     def matmul(self, b: Tensor) -> Tensor:
         ...
-    def max(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    @typing.overload
+    def max(self) -> Tensor:
         """
-        As amax.
+        The largest element of the tensor; or, along a dimension, the largest elements and their places.
+        
+        `max(x)` is `amax(x)` and is counted as that. `max(x, dim)` gives a named tuple, as in PyTorch: `.values` and
+        `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP an
+        element of `x`. Of two tensors, rl.maximum gives the largest element by element.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int
+            Along which dimension.
+        keepdim : bool
+            Whether `dim` stays, with size 1.
+        variant : str
+            A rung of rl.variants("max"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Without `dim`: one element, NaN if there is one; equals share the gradient.
+        ValuesAndIndices
+            With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+            gradient goes to the elements at `indices`.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1)
+        >>> values.tolist(), indices.tolist()
+        ([5.0, 7.0], [1, 0])
         """
+    @typing.overload
+    def max(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+        ...
     def mean(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
         Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
         """
+    @typing.overload
+    def min(self) -> Tensor:
+        """
+        The smallest element of the tensor; or, along a dimension, the smallest elements and their places.
+        
+        `min(x)` is `amin(x)` and is counted as that. `min(x, dim)` gives a named tuple, as in PyTorch: `.values` and
+        `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP an
+        element of `x`. Of two tensors, rl.minimum gives the smallest element by element.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int
+            Along which dimension.
+        keepdim : bool
+            Whether `dim` stays, with size 1.
+        variant : str
+            A rung of rl.variants("min"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Without `dim`: one element, NaN if there is one; equals share the gradient.
+        ValuesAndIndices
+            With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+            gradient goes to the elements at `indices`.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).min(dim=1)
+        >>> values.tolist(), indices.tolist()
+        ([1.0, 2.0], [0, 1])
+        """
+    @typing.overload
+    def min(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+        ...
     def neg(self) -> Tensor:
         """
         -x, elementwise. One launch.
@@ -879,6 +1024,70 @@ def arange(start: typing.SupportsInt | typing.SupportsIndex, stop: typing.Suppor
     """
     Integers from start (0 when only one number is given) up to stop.
     """
+def argmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    The place of the largest element along a dimension, or in the whole tensor.
+    
+    One launch, 1 FLOP an element of `x`.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int or None
+        Along which dimension; None takes the tensor as flattened.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    variant : str
+        A rung of rl.variants("argmax"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        int64: of equal elements the first, of NaN the first.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.argmax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+    [1, 0]
+    """
+def argmin(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    The place of the smallest element along a dimension, or in the whole tensor.
+    
+    One launch, 1 FLOP an element of `x`.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int or None
+        Along which dimension; None takes the tensor as flattened.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    variant : str
+        A rung of rl.variants("argmin"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        int64: of equal elements the first, of NaN the first.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+    [0, 1]
+    """
 def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, return_lse: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
     """
     softmax(scale q k^T + mask) v for each batch and head, as torch.nn.functional.scaled_dot_product_attention.
@@ -1198,10 +1407,48 @@ def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     (..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a matrix.
     """
-def max(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+@typing.overload
+def max(x: Tensor) -> Tensor:
     """
-    As amax.
+    The largest element of the tensor; or, along a dimension, the largest elements and their places.
+    
+    `max(x)` is `amax(x)` and is counted as that. `max(x, dim)` gives a named tuple, as in PyTorch: `.values` and
+    `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP an
+    element of `x`. Of two tensors, rl.maximum gives the largest element by element.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int
+        Along which dimension.
+    keepdim : bool
+        Whether `dim` stays, with size 1.
+    variant : str
+        A rung of rl.variants("max"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Without `dim`: one element, NaN if there is one; equals share the gradient.
+    ValuesAndIndices
+        With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+        gradient goes to the elements at `indices`.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1)
+    >>> values.tolist(), indices.tolist()
+    ([5.0, 7.0], [1, 0])
     """
+@typing.overload
+def max(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+    ...
 @typing.overload
 def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -1225,6 +1472,48 @@ def meta(name: str = 'cpu') -> str:
     
     Every op runs on such tensors and is counted as on that machine: ops, launches, work and memory. A vendor's library, which runs products on a GPU, counts as one launch without workspace. Returns the device's name, "meta:H200". ValueError lists the names.
     """
+@typing.overload
+def min(x: Tensor) -> Tensor:
+    """
+    The smallest element of the tensor; or, along a dimension, the smallest elements and their places.
+    
+    `min(x)` is `amin(x)` and is counted as that. `min(x, dim)` gives a named tuple, as in PyTorch: `.values` and
+    `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP an
+    element of `x`. Of two tensors, rl.minimum gives the smallest element by element.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int
+        Along which dimension.
+    keepdim : bool
+        Whether `dim` stays, with size 1.
+    variant : str
+        A rung of rl.variants("min"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Without `dim`: one element, NaN if there is one; equals share the gradient.
+    ValuesAndIndices
+        With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+        gradient goes to the elements at `indices`.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).min(dim=1)
+    >>> values.tolist(), indices.tolist()
+    ([1.0, 2.0], [0, 1])
+    """
+@typing.overload
+def min(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+    ...
 @typing.overload
 def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
