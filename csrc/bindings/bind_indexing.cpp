@@ -1,4 +1,4 @@
-// cat, and what is chosen by an index: gather, index_select, embedding, scatter_add.
+// cat, what is chosen by an index (gather, index_select, embedding, scatter_add) and by its place (tril, triu).
 #include "bindings/bindings.h"
 
 namespace rooflab {
@@ -157,6 +157,40 @@ Examples
 >>> rl.scatter_add(rl.zeros(3), 0, rl.tensor([2, 0, 2]), rl.tensor([1.0, 2.0, 3.0])).tolist()
 [2.0, 0.0, 4.0])doc";
 
+std::string triangle_doc(const char* name, const char* kept, const char* condition, const char* result) {
+  return message("The part of a matrix on and ", kept, R"doc( a diagonal; zeros elsewhere.
+
+y[i, j] = x[i, j] where )doc",
+                 condition, R"doc(. One launch.
+
+Parameters
+----------
+x : Tensor
+    (..., M, N): a matrix, or a batch of them; of any dtype.
+diagonal : int
+    0 for the main diagonal, larger for those above it.
+variant : str
+    A rung of rl.variants(")doc",
+                 name, R"doc("); the fastest when empty.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+
+Raises
+------
+ValueError
+    When `x` has fewer than two dimensions.
+
+Examples
+--------
+>>> rl.)doc",
+                 name, R"doc((rl.ones(2, 3, dtype="int64")).tolist()
+)doc",
+                 result);
+}
+
 }  // namespace
 
 void register_indexing(py::module_& m, py::class_<Tensor>& tensor) {
@@ -168,6 +202,11 @@ void register_indexing(py::module_& m, py::class_<Tensor>& tensor) {
   define(m, tensor, "index_select", &index_select, kIndexSelectDoc, WithoutGil(), py::arg("dim"), index, variant);
   define(m, tensor, "scatter_add", &scatter_add, kScatterAddDoc, WithoutGil(), py::arg("dim"), index, py::arg("src"),
          variant);
+  const py::arg_v diagonal = py::arg("diagonal") = 0;
+  define(m, tensor, "tril", &tril, WithoutGil(), diagonal, variant,
+         triangle_doc("tril", "below", "j <= i + diagonal", "[[1, 0, 0], [1, 1, 0]]").c_str());
+  define(m, tensor, "triu", &triu, WithoutGil(), diagonal, variant,
+         triangle_doc("triu", "above", "j >= i + diagonal", "[[1, 1, 1], [0, 1, 1]]").c_str());
 }
 
 }  // namespace rooflab

@@ -1,4 +1,4 @@
-// argmax, argmin, and max and min along a dimension.
+// What goes along a dimension: argmax, argmin, max and min, sort, topk, cumsum.
 #include "bindings/bindings.h"
 
 namespace rooflab {
@@ -85,20 +85,142 @@ Examples
                  std::string_view(extreme) == "largest" ? "([5.0, 7.0], [1, 0])" : "([1.0, 2.0], [0, 1])");
 }
 
+constexpr const char* kSortDoc = R"doc(The elements along a dimension in order, and where each was.
+
+Equal elements keep their order; a NaN is larger than any number. One launch.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+dim : int
+    Along which dimension.
+descending : bool
+    Whether the largest come first.
+variant : str
+    A rung of rl.variants("sort"); the fastest that fits when empty.
+
+Returns
+-------
+ValuesAndIndices
+    A named tuple, both of the shape of `x`: values, and indices (int64). The gradient goes to where elements were.
+
+Raises
+------
+ValueError
+    For a `dim` that `x` lacks.
+
+Examples
+--------
+>>> values, indices = rl.sort(rl.tensor([3.0, 1.0, 2.0]))
+>>> values.tolist(), indices.tolist()
+([1.0, 2.0, 3.0], [1, 2, 0]))doc";
+
+constexpr const char* kArgsortDoc = R"doc(The places that put the elements along a dimension in order.
+
+The indices of rl.sort, and counted as it.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+dim : int
+    Along which dimension.
+descending : bool
+    Whether the largest come first.
+
+Returns
+-------
+Tensor
+    int64, of the shape of `x`.
+
+Raises
+------
+ValueError
+    For a `dim` that `x` lacks.
+
+Examples
+--------
+>>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
+[1, 2, 0])doc";
+
+constexpr const char* kTopkDoc = R"doc(The k largest elements along a dimension in order, and their places.
+
+Of equal elements the first come first; a NaN is larger than any number. One launch.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+k : int
+    How many, at most the size of `dim`.
+dim : int
+    Along which dimension.
+largest : bool
+    False for the k smallest, the smallest first.
+variant : str
+    A rung of rl.variants("topk"); the fastest that fits when empty.
+
+Returns
+-------
+ValuesAndIndices
+    A named tuple, both with size k along `dim`: values, and indices (int64). The gradient goes to where elements were.
+
+Raises
+------
+ValueError
+    For a `dim` that `x` lacks, and a `k` larger than its size.
+
+Examples
+--------
+>>> values, indices = rl.topk(rl.tensor([3.0, 1.0, 2.0]), 2)
+>>> values.tolist(), indices.tolist()
+([3.0, 2.0], [0, 2]))doc";
+
+constexpr const char* kCumsumDoc = R"doc(Running sums along a dimension: y[k] = x[0] + ... + x[k].
+
+One launch, 1 FLOP an element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+dim : int
+    Along which dimension.
+variant : str
+    A rung of rl.variants("cumsum"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape of `x`; int64 for integers and bool, else of its dtype.
+
+Raises
+------
+ValueError
+    For a `dim` that `x` lacks.
+
+Examples
+--------
+>>> rl.cumsum(rl.tensor([1, 2, 3]), dim=0).tolist()
+[1, 3, 6])doc";
+
+// A function of which the result is made into Python objects with the lock held again.
+template <class... Args>
+auto without_gil(ValuesAndIndices (*f)(const Tensor&, Args...)) {
+  return [f](const Tensor& x, Args... args) {
+    const NoGil no_gil;
+    return f(x, args...);
+  };
+}
+
 // max(x), then max(x, dim).
 template <class Extreme, class Whole>
 void define_extreme(py::module_& m, py::class_<Tensor>& tensor, const char* name, Extreme along, Whole whole,
                     const std::string& doc) {
   define(
       m, tensor, name, [whole](const Tensor& x) { return whole(x, {}, false, {}); }, WithoutGil(), doc.c_str());
-  // The result is made into Python objects with the lock held again.
-  define(
-      m, tensor, name,
-      [along](const Tensor& x, int64_t dim, bool keepdim, std::string_view variant) {
-        const NoGil no_gil;
-        return along(x, dim, keepdim, variant);
-      },
-      py::arg("dim"), py::arg("keepdim") = false, py::arg("variant") = "");
+  define(m, tensor, name, without_gil(along), py::arg("dim"), py::arg("keepdim") = false, py::arg("variant") = "");
 }
 
 }  // namespace
@@ -109,6 +231,14 @@ void register_order(py::module_& m, py::class_<Tensor>& tensor) {
                   variant = py::arg("variant") = "";
   define(m, tensor, "argmax", &argmax, WithoutGil(), dim, keepdim, variant, place_doc("argmax", "largest").c_str());
   define(m, tensor, "argmin", &argmin, WithoutGil(), dim, keepdim, variant, place_doc("argmin", "smallest").c_str());
+  const py::arg_v last = py::arg("dim") = -1, descending = py::arg("descending") = false;
+  define(m, tensor, "sort", without_gil(&sort), last, descending, variant, kSortDoc);
+  define(
+      m, tensor, "argsort",
+      [](const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).indices; }, WithoutGil(),
+      last, descending, kArgsortDoc);
+  define(m, tensor, "topk", without_gil(&topk), py::arg("k"), last, py::arg("largest") = true, variant, kTopkDoc);
+  define(m, tensor, "cumsum", &cumsum, WithoutGil(), py::arg("dim"), variant, kCumsumDoc);
   define_extreme(m, tensor, "max", &max, &amax, extreme_doc("max", "largest", "maximum"));
   define_extreme(m, tensor, "min", &min, &amin, extreme_doc("min", "smallest", "minimum"));
 }

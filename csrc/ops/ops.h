@@ -62,6 +62,16 @@ Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim, std::st
 ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
 ValuesAndIndices min(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
 
+// Elements in order along `dim` with their places: all, or the k largest (or smallest) in order. Equals keep theirs.
+ValuesAndIndices sort(const Tensor& x, int64_t dim, bool descending, std::string_view variant = {});
+ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest, std::string_view variant = {});
+
+Tensor cumsum(const Tensor& x, int64_t dim, std::string_view variant = {});
+
+// Matrices with zeros above, or below, a diagonal.
+Tensor tril(const Tensor& x, int64_t diagonal, std::string_view variant = {});
+Tensor triu(const Tensor& x, int64_t diagonal, std::string_view variant = {});
+
 Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant = {});
 Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, std::string_view variant = {});
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,

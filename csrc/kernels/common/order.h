@@ -18,6 +18,12 @@ ROOFLAB_HOST_DEVICE bool sorts_before(C a, C b, bool descending) {
   return descending ? a > b || (a != a && b == b) : a < b || (a == a && b != b);
 }
 
+// The same for elements at places i and j, of which equals keep their order.
+template <class C>
+ROOFLAB_HOST_DEVICE bool sorts_before(C a, int64_t i, C b, int64_t j, bool descending) {
+  return sorts_before(a, b, descending) || (i < j && !sorts_before(b, a, descending));
+}
+
 // Whether a is chosen rather than b as the largest, or smallest: any NaN is.
 template <class C>
 ROOFLAB_HOST_DEVICE bool is_chosen_over(C a, C b, bool largest) {

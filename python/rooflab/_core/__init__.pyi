@@ -9,7 +9,7 @@ import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'argmax', 'argmin', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'cat', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'embedding', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'cat', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'cumsum', 'div', 'embedding', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -286,6 +286,36 @@ class Tensor:
         >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
         [0, 1]
         """
+    def argsort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
+        """
+        The places that put the elements along a dimension in order.
+        
+        The indices of rl.sort, and counted as it.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        dim : int
+            Along which dimension.
+        descending : bool
+            Whether the largest come first.
+        
+        Returns
+        -------
+        Tensor
+            int64, of the shape of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
+        [1, 2, 0]
+        """
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         """
         Adds the gradients of this tensor to .grad of every leaf it was made of.
@@ -314,6 +344,36 @@ class Tensor:
         ...
     def cuda(self) -> Tensor:
         ...
+    def cumsum(self, dim: typing.SupportsInt | typing.SupportsIndex, variant: str = '') -> Tensor:
+        """
+        Running sums along a dimension: y[k] = x[0] + ... + x[k].
+        
+        One launch, 1 FLOP an element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        dim : int
+            Along which dimension.
+        variant : str
+            A rung of rl.variants("cumsum"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape of `x`; int64 for integers and bool, else of its dtype.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.cumsum(rl.tensor([1, 2, 3]), dim=0).tolist()
+        [1, 3, 6]
+        """
     def data_ptr(self) -> int:
         ...
     def detach(self) -> Tensor:
@@ -608,6 +668,39 @@ class Tensor:
         ...
     def softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
         ...
+    def sort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
+        """
+        The elements along a dimension in order, and where each was.
+        
+        Equal elements keep their order; a NaN is larger than any number. One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        dim : int
+            Along which dimension.
+        descending : bool
+            Whether the largest come first.
+        variant : str
+            A rung of rl.variants("sort"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        ValuesAndIndices
+            A named tuple, both of the shape of `x`: values, and indices (int64). The gradient goes to where elements were.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> values, indices = rl.sort(rl.tensor([3.0, 1.0, 2.0]))
+        >>> values.tolist(), indices.tolist()
+        ([1.0, 2.0, 3.0], [1, 2, 0])
+        """
     def sqrt(self) -> Tensor:
         """
         square root of x, elementwise. One launch.
@@ -634,8 +727,103 @@ class Tensor:
         """
     def tolist(self) -> typing.Any:
         ...
+    def topk(self, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
+        """
+        The k largest elements along a dimension in order, and their places.
+        
+        Of equal elements the first come first; a NaN is larger than any number. One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        k : int
+            How many, at most the size of `dim`.
+        dim : int
+            Along which dimension.
+        largest : bool
+            False for the k smallest, the smallest first.
+        variant : str
+            A rung of rl.variants("topk"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        ValuesAndIndices
+            A named tuple, both with size k along `dim`: values, and indices (int64). The gradient goes to where elements were.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks, and a `k` larger than its size.
+        
+        Examples
+        --------
+        >>> values, indices = rl.topk(rl.tensor([3.0, 1.0, 2.0]), 2)
+        >>> values.tolist(), indices.tolist()
+        ([3.0, 2.0], [0, 2])
+        """
     def transpose(self, dim0: typing.SupportsInt | typing.SupportsIndex, dim1: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
         ...
+    def tril(self, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+        """
+        The part of a matrix on and below a diagonal; zeros elsewhere.
+        
+        y[i, j] = x[i, j] where j <= i + diagonal. One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            (..., M, N): a matrix, or a batch of them; of any dtype.
+        diagonal : int
+            0 for the main diagonal, larger for those above it.
+        variant : str
+            A rung of rl.variants("tril"); the fastest when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+        
+        Raises
+        ------
+        ValueError
+            When `x` has fewer than two dimensions.
+        
+        Examples
+        --------
+        >>> rl.tril(rl.ones(2, 3, dtype="int64")).tolist()
+        [[1, 0, 0], [1, 1, 0]]
+        """
+    def triu(self, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+        """
+        The part of a matrix on and above a diagonal; zeros elsewhere.
+        
+        y[i, j] = x[i, j] where j >= i + diagonal. One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            (..., M, N): a matrix, or a batch of them; of any dtype.
+        diagonal : int
+            0 for the main diagonal, larger for those above it.
+        variant : str
+            A rung of rl.variants("triu"); the fastest when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+        
+        Raises
+        ------
+        ValueError
+            When `x` has fewer than two dimensions.
+        
+        Examples
+        --------
+        >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
+        [[1, 1, 1], [0, 1, 1]]
+        """
     def unsqueeze(self, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
         ...
     def view(self, *args) -> Tensor:
@@ -1088,6 +1276,36 @@ def argmin(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = No
     >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
     [0, 1]
     """
+def argsort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
+    """
+    The places that put the elements along a dimension in order.
+    
+    The indices of rl.sort, and counted as it.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    dim : int
+        Along which dimension.
+    descending : bool
+        Whether the largest come first.
+    
+    Returns
+    -------
+    Tensor
+        int64, of the shape of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
+    [1, 2, 0]
+    """
 def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, return_lse: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
     """
     softmax(scale q k^T + mask) v for each batch and head, as torch.nn.functional.scaled_dot_product_attention.
@@ -1183,6 +1401,36 @@ def cos(x: Tensor, variant: str = '') -> Tensor:
 def cpu_isa() -> str:
     """
     The instruction set that CPU kernels use here.
+    """
+def cumsum(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, variant: str = '') -> Tensor:
+    """
+    Running sums along a dimension: y[k] = x[0] + ... + x[k].
+    
+    One launch, 1 FLOP an element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    dim : int
+        Along which dimension.
+    variant : str
+        A rung of rl.variants("cumsum"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`; int64 for integers and bool, else of its dtype.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.cumsum(rl.tensor([1, 2, 3]), dim=0).tolist()
+    [1, 3, 6]
     """
 @typing.overload
 def div(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -1676,6 +1924,39 @@ def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, vari
     """
     exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs an element; one launch along the last dim, else a copy before it.
     """
+def sort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
+    """
+    The elements along a dimension in order, and where each was.
+    
+    Equal elements keep their order; a NaN is larger than any number. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    dim : int
+        Along which dimension.
+    descending : bool
+        Whether the largest come first.
+    variant : str
+        A rung of rl.variants("sort"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    ValuesAndIndices
+        A named tuple, both of the shape of `x`: values, and indices (int64). The gradient goes to where elements were.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> values, indices = rl.sort(rl.tensor([3.0, 1.0, 2.0]))
+    >>> values.tolist(), indices.tolist()
+    ([1.0, 2.0, 3.0], [1, 2, 0])
+    """
 def sqrt(x: Tensor, variant: str = '') -> Tensor:
     """
     square root of x, elementwise. One launch.
@@ -1708,6 +1989,101 @@ def tanh(x: Tensor, variant: str = '') -> Tensor:
 def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
     A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.
+    """
+def topk(x: Tensor, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
+    """
+    The k largest elements along a dimension in order, and their places.
+    
+    Of equal elements the first come first; a NaN is larger than any number. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    k : int
+        How many, at most the size of `dim`.
+    dim : int
+        Along which dimension.
+    largest : bool
+        False for the k smallest, the smallest first.
+    variant : str
+        A rung of rl.variants("topk"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    ValuesAndIndices
+        A named tuple, both with size k along `dim`: values, and indices (int64). The gradient goes to where elements were.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks, and a `k` larger than its size.
+    
+    Examples
+    --------
+    >>> values, indices = rl.topk(rl.tensor([3.0, 1.0, 2.0]), 2)
+    >>> values.tolist(), indices.tolist()
+    ([3.0, 2.0], [0, 2])
+    """
+def tril(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+    """
+    The part of a matrix on and below a diagonal; zeros elsewhere.
+    
+    y[i, j] = x[i, j] where j <= i + diagonal. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (..., M, N): a matrix, or a batch of them; of any dtype.
+    diagonal : int
+        0 for the main diagonal, larger for those above it.
+    variant : str
+        A rung of rl.variants("tril"); the fastest when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+    
+    Raises
+    ------
+    ValueError
+        When `x` has fewer than two dimensions.
+    
+    Examples
+    --------
+    >>> rl.tril(rl.ones(2, 3, dtype="int64")).tolist()
+    [[1, 0, 0], [1, 1, 0]]
+    """
+def triu(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+    """
+    The part of a matrix on and above a diagonal; zeros elsewhere.
+    
+    y[i, j] = x[i, j] where j >= i + diagonal. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (..., M, N): a matrix, or a batch of them; of any dtype.
+    diagonal : int
+        0 for the main diagonal, larger for those above it.
+    variant : str
+        A rung of rl.variants("triu"); the fastest when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+    
+    Raises
+    ------
+    ValueError
+        When `x` has fewer than two dimensions.
+    
+    Examples
+    --------
+    >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
+    [[1, 1, 1], [0, 1, 1]]
     """
 def variants(op: str, device: typing.Any = None) -> list[Variant]:
     """
