@@ -32,7 +32,7 @@ def naive_attention(q, k, v, is_causal=False):
         last = rl.arange(L_q, device=q.device).unsqueeze(1) + (L_kv - L_q)
         visible = rl.arange(L_kv, device=q.device).unsqueeze(0) <= last
         scores = rl.where(visible, scores, float("-inf"))
-    exponentials = rl.exp(scores - scores.max(-1, keepdim=True))
+    exponentials = rl.exp(scores - scores.amax(-1, keepdim=True))
     weights = exponentials / exponentials.sum(-1, keepdim=True)
     return weights @ v
     ### END SOLUTION

@@ -16,7 +16,7 @@ rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64)
 # pass needs with `ctx.save_for_backward(...)`. Plain values can be stored as attributes, such as `ctx.is_causal`. The
 # `backward` is given. It calls a function that you write in Part 5.
 #
-# - Use `rl` operations only: `@`, `rl.exp`, `rl.maximum`, `.max(-1, keepdim=True)`, `.sum`, slices such as
+# - Use `rl` operations only: `@`, `rl.exp`, `rl.maximum`, `.amax(-1, keepdim=True)`, `.sum`, slices such as
 #   `Q[:, i : i + TILE_Q]` (views), and assignments to slices. Do not use `rl.softmax`, `rl.attention` or NumPy.
 # - A tile has `TILE_Q` queries and `TILE_KV` keys. Both numbers lie between 16 and 128. The last tile may be smaller.
 #   Do not pad it. Every length has to work, and L_q and L_kv may differ.
@@ -80,7 +80,7 @@ class FlashAttention2(rl.autograd.Function):
                     query = rl.arange(first, first + rows, device=Q.device).unsqueeze(1)
                     key = rl.arange(j, j + k.shape[1], device=Q.device).unsqueeze(0)
                     s = rl.where(key <= query, s, float("-inf"))
-                previous, m = m, rl.maximum(m, s.max(-1, keepdim=True))
+                previous, m = m, rl.maximum(m, s.amax(-1, keepdim=True))
                 p, shrink = rl.exp(s - m), rl.exp(previous - m)
                 l = shrink * l + p.sum(-1, keepdim=True)
                 o = shrink * o + p @ v

@@ -48,8 +48,8 @@ class Sample:
     label : str
         Goes into the test's name: "37x64".
     args : tuple
-        Positional arguments. Float64 (or integer, or bool) NumPy arrays become tensors of the dtype under test;
-        everything else is passed as it is.
+        Positional arguments. Float64 NumPy arrays become tensors of the dtype under test; arrays of integers (an index)
+        and bool (a mask) become tensors of their own; everything else is passed as it is.
     kwargs : dict
         Keyword arguments, passed as they are.
     """
@@ -87,7 +87,7 @@ class OpSpec:
     dtypes : tuple of str
         What the op accepts.
     result_dtype : callable
-        The dtype of the result for a dtype of operands.
+        The dtype of the result for a dtype of operands; a tuple where several results differ.
     tails : callable, optional
         `tails(rng)` yields samples one below, at and one above the sizes at which rungs cut their work (`_tiles`), so
         that no rung leaves a rest out; larger than `samples`, and tried in fewer layouts.
@@ -110,7 +110,7 @@ class OpSpec:
     cost: Callable[[Sample, str], Cost]
     tolerance: Callable[[str, Sample], tuple[float, Any]]
     dtypes: tuple[str, ...] = FLOATING
-    result_dtype: Callable[[str], str] = lambda dtype: dtype
+    result_dtype: Callable[[str], str | tuple[str, ...]] = lambda dtype: dtype
     tails: Callable[[np.random.Generator], Iterable[Sample]] | None = None
     differentiable: Callable[[np.random.Generator], Iterable[Sample]] | None = None
     composed_tolerance: Callable[[str, Sample], tuple[float, Any]] | None = None
