@@ -16,7 +16,6 @@ IndexStep slice_step(int dim, int64_t size, py::handle index) {
 }
 
 Tensor view_at(const Tensor& self, const py::object& index) {
-  if (PyLong_CheckExact(index.ptr())) return rooflab::index(self, {{IndexStep::kSelect, 0, index.cast<int64_t>()}});
   const py::tuple items = py::isinstance<py::tuple>(index) ? py::tuple(index) : py::make_tuple(index);
   int used = 0, ellipses = 0;
   for (py::handle item : items) {

@@ -33,6 +33,14 @@ py::object item(const Tensor& self) {
   return on_cpu(self).attr("item")();
 }
 
+// An attribute that a tensor has or has not by its shape, so hasattr() tells which.
+Tensor transposed(const char* name, const Tensor& self, bool has_it) {
+  if (!has_it)
+    throw py::attribute_error(message("[", name, "] expected ", *name == 'T' ? "at most" : "at least",
+                                      " 2 dimensions, got shape ", self.shape(), "; use permute or transpose"));
+  return self.ndim() < 2 ? self : transpose(self, -2, -1);
+}
+
 // t.to("cuda"), t.to(rl.bfloat16), t.to("bfloat16"), t.to("cuda", "float16")
 Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object device) {
   for (py::handle argument : args) {
@@ -64,13 +72,12 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def_property_readonly("ndim", &Tensor::ndim)
       .def_property_readonly("nbytes", &Tensor::nbytes, "Bytes of its elements.")
       .def_property_readonly("itemsize", [](const Tensor& self) { return size_of(self.dtype()); })
-      .def_property_readonly("T",
-                             [](const Tensor& self) {
-                               RL_CHECK(self.ndim() <= 2, "T", "expected at most 2 dimensions, got shape ",
-                                        self.shape(), "; use mT or permute");
-                               return self.ndim() == 2 ? transpose(self, 0, 1) : self;
-                             })
-      .def_property_readonly("mT", [](const Tensor& self) { return transpose(self, -2, -1); })
+      .def_property_readonly(
+          "T", [](const Tensor& self) { return transposed("T", self, self.ndim() <= 2); },
+          "(M, N) as (N, M); AttributeError for more than 2 dimensions.")
+      .def_property_readonly(
+          "mT", [](const Tensor& self) { return transposed("mT", self, self.ndim() >= 2); },
+          "(..., M, N) as (..., N, M); AttributeError for fewer than 2 dimensions.")
       .def(
           "size",
           [](const Tensor& self, std::optional<int64_t> dim) -> py::object {

@@ -14,6 +14,7 @@ namespace py = pybind11;
 
 // "float32", rooflab.float32, or NumPy's float32, as a DType. ValueError lists the names.
 DType to_dtype(py::handle object);
+std::optional<DType> find_dtype(py::handle object);
 py::object from_dtype(DType dtype);    // the one Python object of each dtype: rooflab.float32 ...
 Device to_device(py::handle object);   // "cpu", "cuda", "cuda:1"
 Shape to_shape(py::handle object);     // an int, or a sequence of ints

@@ -50,8 +50,8 @@ int64_t bits_of(Scalar scalar, DType dtype) {
   switch (dtype) {
     case DType::kFloat64: return bits_of(scalar.real);
     case DType::kFloat32: return bits_of(static_cast<float>(scalar.real));
-    case DType::kFloat16: return bits_of(Half(static_cast<float>(scalar.real)));
-    case DType::kBFloat16: return bits_of(BFloat16(static_cast<float>(scalar.real)));
+    case DType::kFloat16: return bits_of(Half(round_to_odd(scalar.real)));
+    case DType::kBFloat16: return bits_of(BFloat16(round_to_odd(scalar.real)));
     default: return scalar.integer;
   }
 }
@@ -60,8 +60,8 @@ int64_t bits_of(Scalar scalar, DType dtype) {
 double rounded(double number, DType dtype) {
   switch (dtype) {
     case DType::kFloat32: return static_cast<float>(number);
-    case DType::kFloat16: return static_cast<float>(Half(static_cast<float>(number)));
-    case DType::kBFloat16: return static_cast<float>(BFloat16(static_cast<float>(number)));
+    case DType::kFloat16: return static_cast<float>(Half(round_to_odd(number)));
+    case DType::kBFloat16: return static_cast<float>(BFloat16(round_to_odd(number)));
     default: return number;
   }
 }

@@ -98,6 +98,10 @@ struct IndexStep {
 };
 Tensor index(const Tensor& x, std::vector<IndexStep> steps);
 
+// A tensor of what lies in the host's memory, row-major; ValueError for a number that an integer dtype cannot hold.
+Tensor from_host(const void* data, DType from, const Shape& shape, DType dtype, Device device);
+bool are_bools(const Tensor& x);  // on the CPU: whether its bytes are 0 and 1, all that C++ knows of a bool
+
 // Copies only if needed (transfer.cpp).
 Tensor contiguous(const Tensor& x);
 Tensor to_device(const Tensor& x, Device device);

@@ -12,7 +12,7 @@ import importlib as _importlib
 import sysconfig as _sysconfig
 from pathlib import Path as _Path
 
-from . import _core
+from . import _check_interpreter, _core
 from ._core import *  # noqa: F403
 from ._core import CudaError, OutOfMemoryError, Tensor
 from .autograd import enable_grad, no_grad

@@ -55,6 +55,15 @@ void cast_block(const void* const* in, void* out, int64_t n, unsigned) {
   for (int64_t i = 0; i < n; ++i) to[i] = convert<To>(from[i]);
 }
 
+// To the float that a 16-bit type is then made of.
+template <class From>
+void cast_to_small_block(const void* const* in, void* out, int64_t n, unsigned) {
+  using Wide = std::conditional_t<std::is_integral_v<From>, int64_t, double>;
+  const From* from = static_cast<const From*>(in[0]);
+  float* to = static_cast<float*>(out);
+  for (int64_t i = 0; i < n; ++i) to[i] = round_to_odd(static_cast<Wide>(from[i]));
+}
+
 template <class Word>
 void where_block(const void* const* in, void* out, int64_t n, unsigned) {
   const uint8_t* condition = static_cast<const uint8_t*>(in[0]);
@@ -97,6 +106,8 @@ BlockKernel find_kernel(const ElementwiseArgs& args) {
   if (args.op == ElementwiseOp::kCopy)
     return with_word(args.dtype, []<class Word>(Word) -> BlockKernel { return copy_block<Word>; });
   return with_computed_type(args.dtype, [&]<class T>(T) -> BlockKernel {
+    if (args.op == ElementwiseOp::kCast && is_floating(args.out_dtype) && size_of(args.out_dtype) == 2)
+      return cast_to_small_block<T>;
     if (args.op == ElementwiseOp::kCast)
       return with_computed_type(args.out_dtype, []<class To>(To) -> BlockKernel { return cast_block<T, To>; });
     if (info(args.op).is_comparison()) return comparison_block<T>;

@@ -24,7 +24,7 @@ template <class Compute>
 ROOFLAB_HOST_DEVICE void store_as(DType dtype, void* data, int64_t i, Compute value) {
   with_type(dtype, [=]<class T>(T) {
     if constexpr (kIsSmallFloat<T>)
-      static_cast<T*>(data)[i] = T(static_cast<float>(value));
+      static_cast<T*>(data)[i] = T(round_to_odd(value));
     else
       static_cast<T*>(data)[i] = convert<T>(value);
   });

@@ -54,7 +54,7 @@ class Tensor:
     @typing.overload
     def __add__(self, arg0: float) -> Tensor:
         ...
-    def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> typing.Any:
+    def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> typing.Any:
         ...
     def __bool__(self) -> typing.Any:
         ...
@@ -338,7 +338,9 @@ class Tensor:
         ...
     @property
     def T(self) -> Tensor:
-        ...
+        """
+        (M, N) as (N, M); AttributeError for more than 2 dimensions.
+        """
     @property
     def __cuda_array_interface__(self) -> dict:
         ...
@@ -373,7 +375,9 @@ class Tensor:
         ...
     @property
     def mT(self) -> Tensor:
-        ...
+        """
+        (..., M, N) as (..., N, M); AttributeError for fewer than 2 dimensions.
+        """
     @property
     def nbytes(self) -> int:
         """
@@ -1034,7 +1038,7 @@ def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = N
     """
     A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.
     """
-def variants(op: str, device: typing.Any = None) -> list[Variant]:
+def variants(op: str, device: str | None = None) -> list[Variant]:
     """
     The kernels of an op, fastest first, v0 (the reference) last.
     """
