@@ -137,6 +137,14 @@ py::object to_numpy(const Tensor& self) {
   return py::array(numpy_dtype(self.dtype()), shape, strides, self.data() ? self.data() : &nothing, owner);
 }
 
+py::object on_cpu(const Tensor& self) {
+  const Tensor there = [&] {
+    const NoGil no_gil;
+    return to_device(self.detach(), Device{});
+  }();
+  return to_numpy(there);
+}
+
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
   tensor.def("numpy", &to_numpy, "A NumPy array that shares its memory; ValueError unless on cpu.")
       .def(

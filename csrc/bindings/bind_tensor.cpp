@@ -4,15 +4,6 @@
 namespace rooflab {
 namespace {
 
-// As a NumPy array, for reading.
-py::object on_cpu(const Tensor& self) {
-  const Tensor there = [&] {
-    const NoGil no_gil;
-    return to_device(self.detach(), Device{});
-  }();
-  return to_numpy(there);
-}
-
 std::string elements(const Tensor& self) {
   if (self.device().is_meta()) return message("shape=", self.shape());
   return py::str(py::module_::import("numpy").attr("array2string")(on_cpu(self), py::arg("separator") = ", ",
@@ -158,8 +149,6 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
              return py::int_(item(self));
            })
       .def("__repr__", &describe);
-  tensor.attr("__array_ufunc__") = py::none();  // np.float64(2) * t asks the tensor, not NumPy
-  tensor.attr("__hash__") = py::module_::import("builtins").attr("object").attr("__hash__");
 }
 
 }  // namespace rooflab

@@ -23,6 +23,7 @@ Shape to_shape(const py::args& args);  // f(2, 3) or f((2, 3))
 // NumPy and others (bind_arrays.cpp).
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device);
 py::object to_numpy(const Tensor& tensor);
+py::object on_cpu(const Tensor& tensor);  // its values for reading, of whatever device and graph
 
 py::object get_item(const Tensor& self, const py::object& index);
 void set_item(const Tensor& self, const py::object& index, const py::object& value);
@@ -30,6 +31,7 @@ void set_item(const Tensor& self, const py::object& index, const py::object& val
 void register_dtype(py::module_& m);
 void register_autograd(py::module_& m, py::class_<Tensor>& tensor);
 void register_tensor(py::module_& m, py::class_<Tensor>& tensor);
+void register_operators(py::class_<Tensor>& tensor);
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor);
 void register_dlpack(py::module_& m, py::class_<Tensor>& tensor);
 void register_ops(py::module_& m, py::class_<Tensor>& tensor);

@@ -11,6 +11,7 @@ PYBIND11_MODULE(_core, m) {
   register_dtype(m);
   py::class_<Tensor> tensor(m, "Tensor", "An n-dimensional array on one device; copies and views share its memory.");
   register_tensor(m, tensor);
+  register_operators(tensor);
   register_autograd(m, tensor);
   register_arrays(m, tensor);
   register_dlpack(m, tensor);

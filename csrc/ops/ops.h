@@ -26,7 +26,10 @@ Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // it
 Tensor copy(const Tensor& x, std::string_view variant = {});               // contiguous
 void copy_into(const Tensor& destination, const Tensor& source);           // broadcasts, casts, crosses devices
 void fill(const Tensor& destination, Scalar value);
-void add_into(const Tensor& x, Scalar number);  // x += number
+// x = op(x, y) in place: y broadcasts to x, overlapping memory is read before it is written. The tape refuses a leaf
+// that requires grad, and memory that another tensor shows.
+void write(ElementwiseOp op, Tensor& x, const Tensor& y);
+void write(ElementwiseOp op, Tensor& x, Scalar y);
 
 // tanh-approximated GeLU, fused.
 Tensor gelu(const Tensor& x, std::string_view variant = {});

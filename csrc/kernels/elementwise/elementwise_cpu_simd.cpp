@@ -4,20 +4,55 @@
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
-// Squares and cubes are what code asks for; the rest goes to the C library, a lane at a time. Found by functors.h.
+// What the C library computes, a lane at a time.
+template <class S, class Function>
+ROOFLAB_INLINE Simd<S> by_lane(Simd<S> a, Simd<S> b, Function function) {
+  S first[Simd<S>::kLanes], second[Simd<S>::kLanes];
+  store(static_cast<S*>(first), a);
+  store(static_cast<S*>(second), b);
+  for (int i = 0; i < Simd<S>::kLanes; ++i) first[i] = function(first[i], second[i]);
+  return load(static_cast<const S*>(first));
+}
+
+// Found by functors.h. Squares and cubes are what code asks for.
 template <class S>
 ROOFLAB_INLINE Simd<S> floating_pow(Simd<S> a, Simd<S> b) {
   if (!any(b != S(2))) return a * a;
   if (!any(b != S(3))) return a * a * a;
-  S bases[Simd<S>::kLanes], exponents[Simd<S>::kLanes];
-  store(static_cast<S*>(bases), a);
-  store(static_cast<S*>(exponents), b);
-  for (int i = 0; i < Simd<S>::kLanes; ++i)
+  return by_lane(a, b, [](S x, S y) {
     if constexpr (sizeof(S) == 4)
-      bases[i] = __builtin_powf(bases[i], exponents[i]);
+      return __builtin_powf(x, y);
     else
-      bases[i] = __builtin_pow(bases[i], exponents[i]);
-  return load(static_cast<const S*>(bases));
+      return __builtin_pow(x, y);
+  });
+}
+
+template <class S>
+ROOFLAB_INLINE S remainder_of(S a, S b) {
+  S rest;
+  if constexpr (sizeof(S) == 4)
+    rest = __builtin_fmodf(a, b);
+  else
+    rest = __builtin_fmod(a, b);
+  return rest;
+}
+
+template <class S>
+ROOFLAB_INLINE Simd<S> floating_remainder(Simd<S> a, Simd<S> b) {
+  return by_lane(a, b, [](S x, S y) {
+    const S rest = remainder_of(x, y);
+    return rest != S(0) && (rest < S(0)) != (y < S(0)) ? rest + y : rest;
+  });
+}
+
+template <class S>
+ROOFLAB_INLINE Simd<S> floating_floor_divide(Simd<S> a, Simd<S> b) {
+  return by_lane(a, b, [](S x, S y) {
+    if (y == S(0)) return x / y;
+    const S rest = remainder_of(x, y);
+    const S quotient = (x - rest) / y - (rest != S(0) && (rest < S(0)) != (y < S(0)) ? S(1) : S(0));
+    return static_cast<S>(__builtin_rint(quotient));
+  });
 }
 
 namespace {

@@ -42,6 +42,8 @@ ROOFLAB_HOST_DEVICE void reference_number(const ElementwiseArgs& args, const int
     static_cast<bool*>(args.out)[offsets[3]] = holds(outcomes(args.op), values[0], values[1]);
     return;
   }
+  if (args.op == ElementwiseOp::kBitwiseNot && args.dtype == DType::kBool)
+    return store_as(args.out_dtype, args.out, offsets[3], static_cast<Compute>(values[0] == Compute(0)));
   dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
     if constexpr (takes<Compute>(kOp))
       store_as(args.out_dtype, args.out, offsets[3], evaluate<kOp>(values[0], values[1]));

@@ -7,7 +7,7 @@ import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'remainder', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -48,117 +48,123 @@ class Tensor:
     __array_ufunc__ = None
     def __abs__(self) -> Tensor:
         ...
-    @typing.overload
-    def __add__(self, arg0: Tensor) -> Tensor:
+    def __add__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __add__(self, arg0: float) -> Tensor:
+    def __and__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> typing.Any:
         ...
     def __bool__(self) -> typing.Any:
         ...
+    def __contains__(self, arg0: typing.Any) -> bool:
+        ...
     def __dlpack__(self, **kwargs) -> typing_extensions.CapsuleType:
         ...
     def __dlpack_device__(self) -> tuple[int, int]:
         ...
-    @typing.overload
-    def __eq__(self, arg0: Tensor) -> Tensor:
-        ...
-    @typing.overload
-    def __eq__(self, arg0: float) -> Tensor:
+    def __eq__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __float__(self) -> float:
         ...
-    @typing.overload
-    def __ge__(self, arg0: Tensor) -> Tensor:
+    def __floordiv__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __ge__(self, arg0: float) -> Tensor:
+    def __ge__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __getitem__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __gt__(self, arg0: Tensor) -> Tensor:
-        ...
-    @typing.overload
-    def __gt__(self, arg0: float) -> Tensor:
+    def __gt__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __hash__(self):
         """
         Return hash(self).
         """
+    def __iadd__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __iand__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __ifloordiv__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __imod__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __imul__(self, arg0: typing.Any) -> typing.Any:
+        ...
     def __index__(self) -> int:
         ...
     def __int__(self) -> int:
         ...
-    @typing.overload
-    def __le__(self, arg0: Tensor) -> Tensor:
+    def __invert__(self) -> Tensor:
         ...
-    @typing.overload
-    def __le__(self, arg0: float) -> Tensor:
+    def __ior__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __ipow__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __isub__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __itruediv__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __ixor__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __le__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __len__(self) -> int:
         ...
-    @typing.overload
-    def __lt__(self, arg0: Tensor) -> Tensor:
-        ...
-    @typing.overload
-    def __lt__(self, arg0: float) -> Tensor:
+    def __lt__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __matmul__(self, arg0: Tensor) -> Tensor:
         ...
-    @typing.overload
-    def __mul__(self, arg0: Tensor) -> Tensor:
+    def __mod__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __mul__(self, arg0: float) -> Tensor:
+    def __mul__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __ne__(self, arg0: Tensor) -> Tensor:
-        ...
-    @typing.overload
-    def __ne__(self, arg0: float) -> Tensor:
+    def __ne__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __neg__(self) -> Tensor:
         ...
-    @typing.overload
-    def __pow__(self, arg0: Tensor) -> Tensor:
+    def __or__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __pow__(self, arg0: float) -> Tensor:
+    def __pos__(self) -> Tensor:
         ...
-    def __radd__(self, arg0: float) -> Tensor:
+    def __pow__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __radd__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rand__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __repr__(self) -> str:
         ...
-    def __rmul__(self, arg0: float) -> Tensor:
+    def __rfloordiv__(self, arg0: typing.Any) -> typing.Any:
         ...
-    def __rpow__(self, arg0: float) -> Tensor:
+    def __rmod__(self, arg0: typing.Any) -> typing.Any:
         ...
-    def __rsub__(self, arg0: float) -> Tensor:
+    def __rmul__(self, arg0: typing.Any) -> typing.Any:
         ...
-    def __rtruediv__(self, arg0: float) -> Tensor:
+    def __ror__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rpow__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rsub__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rtruediv__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rxor__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __setitem__(self, arg0: typing.Any, arg1: typing.Any) -> None:
         ...
-    @typing.overload
-    def __sub__(self, arg0: Tensor) -> Tensor:
+    def __sub__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __sub__(self, arg0: float) -> Tensor:
+    def __truediv__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __truediv__(self, arg0: Tensor) -> Tensor:
-        ...
-    @typing.overload
-    def __truediv__(self, arg0: float) -> Tensor:
+    def __xor__(self, arg0: typing.Any) -> typing.Any:
         ...
     def abs(self) -> Tensor:
         """
         |x|, elementwise. One launch.
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def add_(self, other: typing.Any) -> typing.Any:
+        """
+        self += other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         """
@@ -168,6 +174,12 @@ class Tensor:
         """
     def bfloat16(self) -> Tensor:
         ...
+    def bitwise_not(self) -> Tensor:
+        """
+        ~x, bit by bit; of a bool whether it does not hold, elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
     def clone(self) -> Tensor:
         """
         A contiguous copy.
@@ -196,6 +208,10 @@ class Tensor:
         """
     def dim(self) -> int:
         ...
+    def div_(self, other: typing.Any) -> typing.Any:
+        """
+        self /= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
+        """
     def double(self) -> Tensor:
         ...
     def element_size(self) -> int:
@@ -241,6 +257,10 @@ class Tensor:
     def mean(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
         Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
+        """
+    def mul_(self, other: typing.Any) -> typing.Any:
+        """
+        self *= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
     def neg(self) -> Tensor:
         """
@@ -310,6 +330,10 @@ class Tensor:
         ...
     def stride(self) -> tuple[int, ...]:
         ...
+    def sub_(self, other: typing.Any) -> typing.Any:
+        """
+        self -= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
+        """
     def sum(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
         Sum over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
@@ -708,6 +732,51 @@ def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_lengt
     """
     The keys that each query may see: bool (L_q, L_kv). The last query stands beside the last key; `window` keeps the keys nearer than that. One launch.
     """
+@typing.overload
+def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a & b, bit by bit; of bools whether both hold, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def bitwise_and(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def bitwise_and(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def bitwise_not(x: Tensor, variant: str = '') -> Tensor:
+    """
+    ~x, bit by bit; of a bool whether it does not hold, elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a | b, bit by bit; of bools whether one holds, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def bitwise_or(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def bitwise_or(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a ^ b, bit by bit; of bools whether they differ, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def bitwise_xor(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def bitwise_xor(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def cast(x: Tensor, dtype: typing.Any, variant: str = '') -> Tensor:
     """
     x in another dtype; itself when it has it already.
@@ -762,6 +831,19 @@ def exp(x: Tensor, variant: str = '') -> Tensor:
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
+@typing.overload
+def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a / b rounded down; 0 where an integer is divided by 0, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def floor_divide(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def floor_divide(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def from_cuda_array(array: typing.Any) -> Tensor:
     """
     A tensor that shares the memory of an object with __cuda_array_interface__.
@@ -967,6 +1049,19 @@ def relu(x: Tensor, variant: str = '') -> Tensor:
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
+@typing.overload
+def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a - b * floor(a / b), of b's sign; 0 for an integer b of 0, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def remainder(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def remainder(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, variant: str = '') -> Tensor:
     """
     x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch; 3 FLOPs an element and 1 for the weight.
