@@ -15,6 +15,9 @@ struct DTypeObject {
   DType value;
 };
 
+// Of the module: Python's bool stays what it is.
+const char* attribute_name(DType dtype) { return dtype == DType::kBool ? "bool_" : name(dtype); }
+
 // The Python object of each dtype, made once and kept for the life of the process.
 py::object& dtype_object(DType dtype) {
   static py::object* objects = new py::object[std::size(kDTypes)];
@@ -73,20 +76,26 @@ Device to_device(py::handle object) {
     index = std::stoi(text.substr(5));
   else if (text != "cuda")
     throw std::invalid_argument(
-        message("device: expected \"cpu\", \"cuda\", \"cuda:N\" or \"meta:NAME\", got \"", text, "\""));
+        message("[device] expected \"cpu\", \"cuda\", \"cuda:N\" or \"meta:NAME\", got \"", text, "\""));
   cuda::check_device(index);
   return {Device::Type::kCuda, static_cast<int8_t>(index)};
 }
 
 Shape to_shape(py::handle object) {
+  const auto refuse = [](py::handle got) {
+    throw py::type_error(message("expected integers, got ", std::string(py::repr(got))));
+  };
   Shape shape;
   auto add = [&](py::handle item) {
+    if (!PyIndex_Check(item.ptr())) refuse(item);
     const int64_t size = PyNumber_AsSsize_t(item.ptr(), PyExc_OverflowError);
     if (PyErr_Occurred()) throw py::error_already_set();
     shape.push_back(size);
   };
   if (PyIndex_Check(object.ptr())) {
     add(object);
+  } else if (!py::isinstance<py::iterable>(object) || PyUnicode_Check(object.ptr())) {
+    refuse(object);
   } else {
     for (py::handle item : object) add(item);
   }
@@ -107,11 +116,11 @@ void register_dtype(py::module_& m) {
       .def("__repr__", [](DTypeObject self) { return message("rooflab.", name(self.value)); })
       .def("__str__", [](DTypeObject self) { return name(self.value); })
       .def("__hash__", [](DTypeObject self) { return py::hash(py::str(name(self.value))); })
-      .def("__reduce__", [](DTypeObject self) { return name(self.value); })
+      .def("__reduce__", [](DTypeObject self) { return attribute_name(self.value); })
       .def("__eq__", [](DTypeObject self, py::handle other) { return find_dtype(other) == self.value; });
   for (DType dtype : kDTypes) {
     dtype_object(dtype) = py::cast(DTypeObject{dtype});
-    m.attr(dtype == DType::kBool ? "bool_" : name(dtype)) = dtype_object(dtype);
+    m.attr(attribute_name(dtype)) = dtype_object(dtype);
   }
 }
 

@@ -31,6 +31,7 @@ void set_item(const Tensor& self, const py::object& index, const py::object& val
 void register_dtype(py::module_& m);
 void register_autograd(py::module_& m, py::class_<Tensor>& tensor);
 void register_tensor(py::module_& m, py::class_<Tensor>& tensor);
+void register_protocols(py::module_& m, py::class_<Tensor>& tensor);
 void register_operators(py::class_<Tensor>& tensor);
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor);
 void register_dlpack(py::module_& m, py::class_<Tensor>& tensor);
@@ -42,6 +43,7 @@ void register_memory(py::module_& m);
 void register_cuda(py::module_& m);
 void register_cuda_module(py::module_& m);
 void register_profiler(py::module_& m);
+void adopt_functions(const py::module_& m);  // last: of all that was registered (signatures.cpp)
 
 }  // namespace rooflab
 

@@ -93,13 +93,16 @@ Tensor expand(const Tensor& x, const Shape& shape);
 Tensor unsqueeze(const Tensor& x, int64_t dim);
 Tensor squeeze(const Tensor& x, std::optional<int64_t> dim);
 
-// One step of t[i, 2:5, None]: element `start` of a dimension, a slice of it, or a new dimension of size 1.
+// One step of t[i, 2:5, None]: element `start` of a dimension, elements start, start + step ... of it, or a new
+// dimension of size 1.
 struct IndexStep {
   enum Kind { kSelect, kSlice, kInsert } kind;
   int dim;  // of the tensor that the steps before it have made
-  int64_t start = 0, stop = 0, step = 1;
+  int64_t start = 0, count = 0, step = 1;
 };
-Tensor index(const Tensor& x, std::vector<IndexStep> steps);
+Tensor index(const Tensor& x, std::vector<IndexStep> steps);  // a view; a copy where a step is negative
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const Tensor& value);
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, Scalar value);
 
 // A tensor of what lies in the host's memory, row-major; ValueError for a number that an integer dtype cannot hold.
 Tensor from_host(const void* data, DType from, const Shape& shape, DType dtype, Device device);

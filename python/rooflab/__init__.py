@@ -39,4 +39,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY, "profile"})
+    inner = {"add_library_directory", "set_cpu_blas", "annotations"}
+    return sorted({name for name in (*globals(), *_LAZY, "profile") if not name.startswith("_")} - inner)
