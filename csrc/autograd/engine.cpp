@@ -10,11 +10,6 @@
 namespace rooflab::autograd {
 namespace {
 
-struct RangeScope {
-  explicit RangeScope(const std::string& name) { push_range(name); }
-  ~RangeScope() { pop_range(); }
-};
-
 // The nodes that outputs depend on, latest first: a node comes after all that use its results.
 std::vector<Node*> nodes_under(const Tensors& outputs) {
   std::vector<Node*> nodes;

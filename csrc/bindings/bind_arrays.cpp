@@ -112,12 +112,15 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
                                 std::string(py::str(py::type::of(object).attr("__name__"))));
   // As in PyTorch, Python floats become float32, and NumPy arrays keep their type.
   if (!dtype) dtype = !is_array && array.dtype().kind() == 'f' ? DType::kFloat32 : to_dtype(array.dtype());
-  const py::object converted = numpy.attr("ascontiguousarray")(array, numpy_dtype(*dtype));
+  // Of types that no tensor has, integers come by way of int64, and long doubles by way of float64.
+  const char kind = array.dtype().kind();
+  const DType from = find_dtype(array.dtype()).value_or(kind == 'f' ? DType::kFloat64 : DType::kInt64);
+  RL_CHECK(find_dtype(array.dtype()) || (kind == 'f' || kind == 'i' || kind == 'u'), "tensor",
+           "data: expected real numbers, got ", std::string(py::str(array.dtype())));
+  const py::object converted = numpy.attr("ascontiguousarray")(array, numpy_dtype(from));
   const py::array source = py::reinterpret_borrow<py::array>(converted);
-  Shape shape(array.shape(), array.shape() + array.ndim());  // ascontiguousarray gives 0-d arrays a dimension
-  Tensor host = Tensor::empty(shape, *dtype, Device{});
-  if (host.nbytes()) std::memcpy(host.data(), source.data(), host.nbytes());
-  return to_device(host, device);
+  const Shape shape(array.shape(), array.shape() + array.ndim());  // ascontiguousarray gives 0-d arrays a dimension
+  return from_host(source.data(), from, shape, *dtype, device);
 }
 
 py::object to_numpy(const Tensor& self) {
@@ -134,14 +137,29 @@ py::object to_numpy(const Tensor& self) {
   return py::array(numpy_dtype(self.dtype()), shape, strides, self.data() ? self.data() : &nothing, owner);
 }
 
+py::object on_cpu(const Tensor& self) {
+  const Tensor there = [&] {
+    const NoGil no_gil;
+    return to_device(self.detach(), Device{});
+  }();
+  return to_numpy(there);
+}
+
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
   tensor.def("numpy", &to_numpy, "A NumPy array that shares its memory; ValueError unless on cpu.")
       .def(
           "__array__",
-          [](const Tensor& self, py::object dtype, py::object) -> py::object {
+          [](const Tensor& self, const py::object& dtype, const std::optional<bool>& copy) -> py::object {
             check_detached("numpy", self);
-            py::object array = to_numpy(to_device(self, Device{}));
-            return dtype.is_none() ? array : array.attr("astype")(dtype);
+            RL_CHECK(self.device().is_cpu() || copy.value_or(true), "numpy", "copy: a tensor on ",
+                     to_string(self.device()), " cannot be an array without a copy");
+            const py::object array = to_numpy(to_device(self, Device{}));
+            const py::module_ numpy = py::module_::import("numpy");
+            const bool copies = copy.value_or(false) && self.device().is_cpu();  // NumPy 1 knows no copy=None here
+            if (copies) return numpy.attr("array")(array, dtype);
+            const py::object same = numpy.attr("asarray")(array, dtype);
+            RL_CHECK(copy.value_or(true) || same.is(array), "numpy", "copy: another dtype needs a copy");
+            return same;
           },
           py::arg("dtype") = py::none(), py::arg("copy") = py::none())
       .def_property_readonly("__cuda_array_interface__", &cuda_array_interface);

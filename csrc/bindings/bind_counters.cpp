@@ -8,6 +8,17 @@ namespace {
 
 struct Range {
   std::string name;
+  int open = 0;  // how often it was entered and not left
+
+  void enter() {
+    push_range(name);
+    ++open;
+  }
+  void exit() {
+    RL_CHECK(open > 0, "range", "\"", name, "\" is not open");
+    pop_range();
+    --open;
+  }
 };
 
 std::string describe(const Counts& c) {
@@ -106,8 +117,8 @@ void register_counters(py::module_& m) {
 
   py::class_<Range>(m, "range", "Names what runs inside `with rl.range('mlp'):`, for counters and profiles.")
       .def(py::init([](std::string name) { return Range{std::move(name)}; }), py::arg("name"))
-      .def("__enter__", [](const Range& self) { push_range(self.name); })
-      .def("__exit__", [](const Range&, const py::args&) { pop_range(); });
+      .def("__enter__", &Range::enter)
+      .def("__exit__", [](Range& self, const py::args&) { self.exit(); });
 
   py::class_<VariantInfo>(m, "Variant", "One rung of an op's ladder.")
       .def_property_readonly("name", [](const VariantInfo& self) { return self.name; })
@@ -121,11 +132,11 @@ void register_counters(py::module_& m) {
       });
   m.def(
       "variants",
-      [](const std::string& op, py::object device) {
+      [](const std::string& op, const std::optional<std::string>& device) {
         std::vector<VariantInfo> found;
         for (const VariantInfo& variant : find_ladder(op).variants) {
           const char* on = variant.device == Device::Type::kCpu ? "cpu" : "cuda";
-          if (device.is_none() || device.cast<std::string>().starts_with(on)) found.push_back(variant);
+          if (!device || device->starts_with(on)) found.push_back(variant);
         }
         return found;
       },

@@ -100,14 +100,19 @@ Tensor import_tensor(const py::object& source) {
     cuda::check_device(in.device.id);
     device = {Device::Type::kCuda, static_cast<int8_t>(in.device.id)};
   }
+  RL_CHECK(in.ndim >= 0 && (in.ndim == 0 || in.shape), "from_dlpack", "ndim: expected >= 0 and as many sizes, got ",
+           in.ndim);
   const Shape shape(in.shape, in.shape + in.ndim);
   const Shape strides = in.strides ? Shape(in.strides, in.strides + in.ndim) : contiguous_strides(shape);
   void* data = static_cast<char*>(in.data) + in.byte_offset;
+  RL_CHECK(data || numel(shape) == 0, "from_dlpack", "data: expected memory, got none for shape ", shape);
   auto storage = std::make_shared<Storage>(data, device, [managed] {
     if (managed->deleter) managed->deleter(managed);
   });
   PyCapsule_SetName(capsule.ptr(), kUsed);
-  return Tensor(std::move(storage), data, shape, strides, dtype);
+  const Tensor made(std::move(storage), data, shape, strides, dtype);
+  RL_CHECK(dtype != DType::kBool || !is_cpu || are_bools(made), "from_dlpack", "bool: expected bytes of 0 and 1");
+  return made;
 }
 
 }  // namespace

@@ -15,32 +15,52 @@ struct DTypeObject {
   DType value;
 };
 
+// Of the module: Python's bool stays what it is.
+const char* attribute_name(DType dtype) { return dtype == DType::kBool ? "bool_" : name(dtype); }
+
 // The Python object of each dtype, made once and kept for the life of the process.
 py::object& dtype_object(DType dtype) {
   static py::object* objects = new py::object[std::size(kDTypes)];
   return objects[static_cast<int>(dtype)];
 }
 
-std::optional<DType> find_dtype(std::string_view text) {
+// PyTorch's and NumPy's other names.
+constexpr std::pair<const char*, DType> kAliases[] = {
+    {"double", DType::kFloat64}, {"float", DType::kFloat32}, {"half", DType::kFloat16},  {"fp64", DType::kFloat64},
+    {"fp32", DType::kFloat32},   {"fp16", DType::kFloat16},  {"bf16", DType::kBFloat16}, {"long", DType::kInt64},
+    {"int", DType::kInt32},      {"bool_", DType::kBool}};
+
+std::optional<DType> find_name(std::string_view text) {
   for (DType dtype : kDTypes)
     if (text == name(dtype)) return dtype;
+  for (const auto& [alias, dtype] : kAliases)
+    if (text == alias) return dtype;
   return std::nullopt;
 }
 
 }  // namespace
 
-DType to_dtype(py::handle object) {
+std::optional<DType> find_dtype(py::handle object) {
   if (py::isinstance<DTypeObject>(object)) return object.cast<DTypeObject&>().value;
-  std::string text;
-  if (py::isinstance<py::str>(object))
-    text = object.cast<std::string>();
-  else if (py::hasattr(object, "name"))  // numpy.dtype
-    text = py::str(object.attr("name"));
-  else if (py::hasattr(object, "__name__"))  // numpy.float32
-    text = py::str(object.attr("__name__"));
-  if (std::optional<DType> dtype = find_dtype(text)) return *dtype;
-  throw std::invalid_argument(message("dtype: expected float64, float32, float16, bfloat16, int64, int32 or bool, got ",
-                                      text.empty() ? std::string(py::repr(object)) : text));
+  if (py::isinstance<py::str>(object)) return find_name(object.cast<std::string>());
+  // Python's own types, as rl.tensor() takes their numbers.
+  if (object.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::kFloat32;
+  if (object.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::kInt64;
+  if (object.ptr() == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
+  if (!PyType_Check(object.ptr()) && py::hasattr(object, "name") && py::hasattr(object, "itemsize"))  // numpy.dtype
+    return find_name(std::string(py::str(object.attr("name"))));
+  // numpy.float32, ml_dtypes.bfloat16; and torch.float32, by its text.
+  if (PyType_Check(object.ptr()) && py::hasattr(object, "dtype"))
+    return find_name(std::string(py::str(object.attr("__name__"))));
+  const std::string text = py::str(object);
+  return text.starts_with("torch.") ? find_name(text.substr(6)) : std::nullopt;
+}
+
+DType to_dtype(py::handle object) {
+  if (const std::optional<DType> dtype = find_dtype(object)) return *dtype;
+  throw std::invalid_argument(
+      message("[dtype] expected float64, float32, float16, bfloat16, int64, int32 or bool, got ",
+              std::string(py::isinstance<py::str>(object) ? py::str(object) : py::repr(object))));
 }
 
 py::object from_dtype(DType dtype) { return dtype_object(dtype); }
@@ -56,20 +76,26 @@ Device to_device(py::handle object) {
     index = std::stoi(text.substr(5));
   else if (text != "cuda")
     throw std::invalid_argument(
-        message("device: expected \"cpu\", \"cuda\", \"cuda:N\" or \"meta:NAME\", got \"", text, "\""));
+        message("[device] expected \"cpu\", \"cuda\", \"cuda:N\" or \"meta:NAME\", got \"", text, "\""));
   cuda::check_device(index);
   return {Device::Type::kCuda, static_cast<int8_t>(index)};
 }
 
 Shape to_shape(py::handle object) {
+  const auto refuse = [](py::handle got) {
+    throw py::type_error(message("expected integers, got ", std::string(py::repr(got))));
+  };
   Shape shape;
   auto add = [&](py::handle item) {
+    if (!PyIndex_Check(item.ptr())) refuse(item);
     const int64_t size = PyNumber_AsSsize_t(item.ptr(), PyExc_OverflowError);
     if (PyErr_Occurred()) throw py::error_already_set();
     shape.push_back(size);
   };
   if (PyIndex_Check(object.ptr())) {
     add(object);
+  } else if (!py::isinstance<py::iterable>(object) || PyUnicode_Check(object.ptr())) {
+    refuse(object);
   } else {
     for (py::handle item : object) add(item);
   }
@@ -90,14 +116,11 @@ void register_dtype(py::module_& m) {
       .def("__repr__", [](DTypeObject self) { return message("rooflab.", name(self.value)); })
       .def("__str__", [](DTypeObject self) { return name(self.value); })
       .def("__hash__", [](DTypeObject self) { return py::hash(py::str(name(self.value))); })
-      .def("__reduce__", [](DTypeObject self) { return name(self.value); })
-      .def("__eq__", [](DTypeObject self, py::handle other) {
-        if (py::isinstance<DTypeObject>(other)) return other.cast<DTypeObject&>().value == self.value;
-        return py::isinstance<py::str>(other) && other.cast<std::string>() == name(self.value);
-      });
+      .def("__reduce__", [](DTypeObject self) { return attribute_name(self.value); })
+      .def("__eq__", [](DTypeObject self, py::handle other) { return find_dtype(other) == self.value; });
   for (DType dtype : kDTypes) {
     dtype_object(dtype) = py::cast(DTypeObject{dtype});
-    m.attr(dtype == DType::kBool ? "bool_" : name(dtype)) = dtype_object(dtype);
+    m.attr(attribute_name(dtype)) = dtype_object(dtype);
   }
 }
 

@@ -10,13 +10,11 @@ bool is_integer(py::handle index) { return PyIndex_Check(index.ptr()) && !PyBool
 IndexStep slice_step(int dim, int64_t size, py::handle index) {
   Py_ssize_t start, stop, step;
   if (PySlice_Unpack(index.ptr(), &start, &stop, &step) < 0) throw py::error_already_set();
-  RL_CHECK(step > 0, "tensor", "index: expected a slice with step > 0, got step ", step);
-  PySlice_AdjustIndices(size, &start, &stop, step);
-  return {IndexStep::kSlice, dim, start, stop, step};
+  const Py_ssize_t count = PySlice_AdjustIndices(size, &start, &stop, step);
+  return {IndexStep::kSlice, dim, start, count, step};
 }
 
-Tensor view_at(const Tensor& self, const py::object& index) {
-  if (PyLong_CheckExact(index.ptr())) return rooflab::index(self, {{IndexStep::kSelect, 0, index.cast<int64_t>()}});
+std::vector<IndexStep> steps_of(const Tensor& self, const py::object& index) {
   const py::tuple items = py::isinstance<py::tuple>(index) ? py::tuple(index) : py::make_tuple(index);
   int used = 0, ellipses = 0;
   for (py::handle item : items) {
@@ -41,26 +39,28 @@ Tensor view_at(const Tensor& self, const py::object& index) {
       steps.push_back({IndexStep::kSelect, dim, PyNumber_AsSsize_t(item.ptr(), PyExc_IndexError)});
       ++from;
     } else {
-      throw py::index_error(message("index: expected integers, slices, '...' or None, got ",
+      throw py::index_error(message("[index] expected integers, slices, '...' or None, got ",
                                     std::string(py::str(py::type::of(item).attr("__name__")))));
     }
     if (PyErr_Occurred()) throw py::error_already_set();
   }
-  return rooflab::index(self, std::move(steps));
+  return steps;
 }
 
 }  // namespace
 
-py::object get_item(const Tensor& self, const py::object& index) { return py::cast(view_at(self, index)); }
+py::object get_item(const Tensor& self, const py::object& index) {
+  return py::cast(rooflab::index(self, steps_of(self, index)));
+}
 
 void set_item(const Tensor& self, const py::object& index, const py::object& value) {
-  const Tensor view = view_at(self, index);
+  const std::vector<IndexStep> steps = steps_of(self, index);
   if (py::isinstance<Tensor>(value))
-    copy_into(view, value.cast<const Tensor&>());
+    set_index(self, steps, value.cast<const Tensor&>());
   else if (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()))
-    fill(view, value.cast<Scalar>());
+    set_index(self, steps, value.cast<Scalar>());
   else
-    copy_into(view, from_array(value, view.dtype(), view.device()));
+    set_index(self, steps, from_array(value, self.dtype(), self.device()));
 }
 
 }  // namespace rooflab

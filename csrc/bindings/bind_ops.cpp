@@ -36,21 +36,6 @@ void register_unary(py::module_& m, py::class_<Tensor>& tensor, const Elementwis
       info.name, [op](const Tensor& x) { return elementwise(op, x); }, WithoutGil(), doc.c_str());
 }
 
-// a + b, a + 1, 1 + a.
-void register_operator(py::class_<Tensor>& tensor, const std::string& name, ElementwiseOp op, bool reflected) {
-  const std::string method = "__" + name + "__";
-  tensor
-      .def(
-          method.c_str(), [op](const Tensor& a, const Tensor& b) { return elementwise(op, a, b); }, py::is_operator(),
-          WithoutGil())
-      .def(
-          method.c_str(), [op](const Tensor& a, const Scalar& b) { return elementwise(op, a, b); }, py::is_operator(),
-          WithoutGil());
-  if (reflected)
-    tensor.def(("__r" + name + "__").c_str(), [op](const Tensor& b, const Scalar& a) { return elementwise(op, a, b); },
-               py::is_operator(), WithoutGil());
-}
-
 void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
   using enum ElementwiseOp;
   for (const ElementwiseInfo& info : kernels::kElementwiseOps) {
@@ -60,16 +45,6 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
     else
       register_binary(m, info);
   }
-  for (auto [name, op] : {std::pair{"add", kAdd}, {"sub", kSub}, {"mul", kMul}, {"truediv", kDiv}, {"pow", kPow}})
-    register_operator(tensor, name, op, true);
-  for (auto [name, op] : {std::pair{"eq", kEq}, {"ne", kNe}, {"lt", kLt}, {"le", kLe}, {"gt", kGt}, {"ge", kGe}})
-    register_operator(tensor, name, op, false);
-  tensor
-      .def(
-          "__neg__", [](const Tensor& x) { return elementwise(kNeg, x); }, WithoutGil())
-      .def(
-          "__abs__", [](const Tensor& x) { return elementwise(kAbs, x); }, WithoutGil());
-
   const char* where_doc = "a where the condition (bool) holds, else b; shapes broadcast. One launch.";
   const py::arg_v variant = py::arg("variant") = "";
   m.def("where", py::overload_cast<const Tensor&, const Tensor&, const Tensor&, std::string_view>(&where),
@@ -265,11 +240,6 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("matmul", &matmul, py::arg("a"), py::arg("b"), variant, WithoutGil(),
         "(..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a "
         "matrix.");
-  tensor
-      .def(
-          "matmul", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::arg("b"), WithoutGil())
-      .def(
-          "__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::is_operator(), WithoutGil());
   m.def("gelu", &gelu, py::arg("x"), variant, WithoutGil(),
         "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.");
   m.def("softmax", &softmax, py::arg("x"), py::arg("dim") = -1, variant, WithoutGil(),

@@ -4,15 +4,6 @@
 namespace rooflab {
 namespace {
 
-// As a NumPy array, for reading.
-py::object on_cpu(const Tensor& self) {
-  const Tensor there = [&] {
-    const NoGil no_gil;
-    return to_device(self.detach(), Device{});
-  }();
-  return to_numpy(there);
-}
-
 std::string elements(const Tensor& self) {
   if (self.device().is_meta()) return message("shape=", self.shape());
   return py::str(py::module_::import("numpy").attr("array2string")(on_cpu(self), py::arg("separator") = ", ",
@@ -21,6 +12,7 @@ std::string elements(const Tensor& self) {
 
 std::string describe(const Tensor& self) {
   std::string text = "tensor(" + elements(self);
+  if (self.numel() == 0 && self.ndim() != 1 && !self.device().is_meta()) text += message(", shape=", self.shape());
   if (self.dtype() != DType::kFloat32) text += message(", dtype=", name(self.dtype()));
   if (!self.device().is_cpu()) text += message(", device='", to_string(self.device()), "'");
   if (autograd::requires_grad(self))
@@ -28,17 +20,24 @@ std::string describe(const Tensor& self) {
   return text + ")";
 }
 
-py::object item(const Tensor& self) {
-  RL_CHECK(self.numel() == 1, "item", "expected a tensor of one element, got shape ", self.shape());
-  return on_cpu(self).attr("item")();
+// An attribute that a tensor has or has not by its shape, so hasattr() tells which.
+Tensor transposed(const char* name, const Tensor& self, bool has_it) {
+  if (!has_it)
+    throw py::attribute_error(message("[", name, "] expected ", *name == 'T' ? "at most" : "at least",
+                                      " 2 dimensions, got shape ", self.shape(), "; use permute or transpose"));
+  return self.ndim() < 2 ? self : transpose(self, -2, -1);
 }
 
-// t.to("cuda"), t.to(rl.bfloat16), t.to("bfloat16"), t.to("cuda", "float16")
+// t.to("cuda"), t.to(rl.bfloat16), t.to("bfloat16"), t.to("cuda", "float16"), t.to(other)
 Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object device) {
   for (py::handle argument : args) {
-    const std::string text = py::str(argument);
-    (text == "cpu" || text.starts_with("cuda") || text.starts_with("meta") ? device : dtype) =
-        py::reinterpret_borrow<py::object>(argument);
+    if (py::isinstance<Tensor>(argument)) {
+      const Tensor& other = argument.cast<const Tensor&>();
+      dtype = from_dtype(other.dtype());
+      device = py::cast(other.device());
+    } else {
+      (find_dtype(argument) ? dtype : device) = py::reinterpret_borrow<py::object>(argument);
+    }
   }
   Tensor result = self;
   const std::optional<DType> type = dtype.is_none() ? std::nullopt : std::optional(to_dtype(dtype));
@@ -64,13 +63,12 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def_property_readonly("ndim", &Tensor::ndim)
       .def_property_readonly("nbytes", &Tensor::nbytes, "Bytes of its elements.")
       .def_property_readonly("itemsize", [](const Tensor& self) { return size_of(self.dtype()); })
-      .def_property_readonly("T",
-                             [](const Tensor& self) {
-                               RL_CHECK(self.ndim() <= 2, "T", "expected at most 2 dimensions, got shape ",
-                                        self.shape(), "; use mT or permute");
-                               return self.ndim() == 2 ? transpose(self, 0, 1) : self;
-                             })
-      .def_property_readonly("mT", [](const Tensor& self) { return transpose(self, -2, -1); })
+      .def_property_readonly(
+          "T", [](const Tensor& self) { return transposed("T", self, self.ndim() <= 2); },
+          "(M, N) as (N, M); AttributeError for more than 2 dimensions.")
+      .def_property_readonly(
+          "mT", [](const Tensor& self) { return transposed("mT", self, self.ndim() >= 2); },
+          "(..., M, N) as (..., N, M); AttributeError for fewer than 2 dimensions.")
       .def(
           "size",
           [](const Tensor& self, std::optional<int64_t> dim) -> py::object {
@@ -87,7 +85,6 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def("contiguous", &contiguous, WithoutGil(), "Itself when row-major without gaps, else a copy that is.")
       .def(
           "clone", [](const Tensor& self) { return copy(self); }, WithoutGil(), "A contiguous copy.")
-      .def("item", &item, "The only element as a Python number.")
       .def("tolist", [](const Tensor& self) { return on_cpu(self).attr("tolist")(); })
       .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(),
            "Another dtype or device; a copy only if needed.")
@@ -96,6 +93,12 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def("cuda", [](const Tensor& self) { return to_device(self, to_device(py::str("cuda"))); })
       .def(
           "double", [](const Tensor& self) { return cast(self, DType::kFloat64); }, WithoutGil())
+      .def(
+          "long", [](const Tensor& self) { return cast(self, DType::kInt64); }, WithoutGil())
+      .def(
+          "int", [](const Tensor& self) { return cast(self, DType::kInt32); }, WithoutGil())
+      .def(
+          "bool", [](const Tensor& self) { return cast(self, DType::kBool); }, WithoutGil())
       .def(
           "float", [](const Tensor& self) { return cast(self, DType::kFloat32); }, WithoutGil())
       .def(
@@ -137,22 +140,7 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
           py::arg("source"), WithoutGil())
       .def("__getitem__", &get_item)
       .def("__setitem__", &set_item)
-      .def("__len__",
-           [](const Tensor& self) {
-             if (self.ndim() == 0) throw py::type_error("len() of a tensor without dimensions");
-             return self.size(0);
-           })
-      .def("__bool__", [](const Tensor& self) { return item(self).attr("__bool__")(); })
-      .def("__float__", [](const Tensor& self) { return py::float_(item(self)); })
-      .def("__int__", [](const Tensor& self) { return py::int_(item(self)); })
-      .def("__index__",
-           [](const Tensor& self) {
-             if (is_floating(self.dtype())) throw py::type_error("only integer tensors of one element can be an index");
-             return py::int_(item(self));
-           })
       .def("__repr__", &describe);
-  tensor.attr("__array_ufunc__") = py::none();  // np.float64(2) * t asks the tensor, not NumPy
-  tensor.attr("__hash__") = py::module_::import("builtins").attr("object").attr("__hash__");
 }
 
 }  // namespace rooflab

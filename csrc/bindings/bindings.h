@@ -14,6 +14,7 @@ namespace py = pybind11;
 
 // "float32", rooflab.float32, or NumPy's float32, as a DType. ValueError lists the names.
 DType to_dtype(py::handle object);
+std::optional<DType> find_dtype(py::handle object);
 py::object from_dtype(DType dtype);    // the one Python object of each dtype: rooflab.float32 ...
 Device to_device(py::handle object);   // "cpu", "cuda", "cuda:1"
 Shape to_shape(py::handle object);     // an int, or a sequence of ints
@@ -22,6 +23,7 @@ Shape to_shape(const py::args& args);  // f(2, 3) or f((2, 3))
 // NumPy and others (bind_arrays.cpp).
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device);
 py::object to_numpy(const Tensor& tensor);
+py::object on_cpu(const Tensor& tensor);  // its values for reading, of whatever device and graph
 
 py::object get_item(const Tensor& self, const py::object& index);
 void set_item(const Tensor& self, const py::object& index, const py::object& value);
@@ -36,6 +38,8 @@ void define(py::module_& m, py::class_<Tensor>& tensor, const char* name, F&& f,
 void register_dtype(py::module_& m);
 void register_autograd(py::module_& m, py::class_<Tensor>& tensor);
 void register_tensor(py::module_& m, py::class_<Tensor>& tensor);
+void register_protocols(py::module_& m, py::class_<Tensor>& tensor);
+void register_operators(py::class_<Tensor>& tensor);
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor);
 void register_dlpack(py::module_& m, py::class_<Tensor>& tensor);
 void register_ops(py::module_& m, py::class_<Tensor>& tensor);
@@ -48,6 +52,7 @@ void register_memory(py::module_& m);
 void register_cuda(py::module_& m);
 void register_cuda_module(py::module_& m);
 void register_profiler(py::module_& m);
+void adopt_functions(const py::module_& m);  // last: of all that was registered (signatures.cpp)
 
 }  // namespace rooflab
 

@@ -11,6 +11,8 @@ PYBIND11_MODULE(_core, m) {
   register_dtype(m);
   py::class_<Tensor> tensor(m, "Tensor", "An n-dimensional array on one device; copies and views share its memory.");
   register_tensor(m, tensor);
+  register_operators(tensor);
+  register_protocols(m, tensor);
   register_autograd(m, tensor);
   register_arrays(m, tensor);
   register_dlpack(m, tensor);
@@ -24,4 +26,5 @@ PYBIND11_MODULE(_core, m) {
   register_cuda(m);
   register_cuda_module(m);
   register_profiler(m);
+  adopt_functions(m);
 }

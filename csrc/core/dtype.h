@@ -29,6 +29,19 @@ constexpr int64_t size_of(DType dtype) {
 
 constexpr bool is_floating(DType dtype) { return dtype <= DType::kBFloat16; }
 
+// A number as a float whose last bit is odd where anything was dropped, so that rounding it again to 16 bits is right.
+constexpr float round_to_odd(double value) {
+  const float rounded = static_cast<float>(value);
+  if (static_cast<double>(rounded) == value || value != value) return rounded;
+  const bool is_beyond = value < 0 ? rounded < value : rounded > value;
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(rounded) - is_beyond) | 1u);
+}
+constexpr float round_to_odd(int64_t value) {
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (value >= -kExact && value <= kExact) return round_to_odd(static_cast<double>(value));
+  return round_to_odd(static_cast<double>((value >> 10) | ((value & 1023) != 0)) * 1024);
+}
+
 // bfloat16: the upper half of a float, rounded to nearest even.
 struct BFloat16 {
   uint16_t bits;

@@ -14,6 +14,12 @@ std::atomic<int64_t> calls{0};
 thread_local std::string range_path;
 thread_local std::vector<size_t> range_starts;  // length of the path before each open range
 
+void close_range() {
+  notify_range(false);
+  range_path.resize(range_starts.back());
+  range_starts.pop_back();
+}
+
 }  // namespace
 
 OpScope::OpScope(const char* op, Kind kind)
@@ -48,9 +54,12 @@ void push_range(std::string_view name) {
 
 void pop_range() {
   RL_CHECK(!range_starts.empty(), "range", "no range is open");
-  notify_range(false);
-  range_path.resize(range_starts.back());
-  range_starts.pop_back();
+  close_range();
+}
+
+RangeScope::RangeScope(std::string_view name) : outside_(range_starts.size()) { push_range(name); }
+RangeScope::~RangeScope() {
+  while (range_starts.size() > outside_) close_range();
 }
 
 }  // namespace rooflab

@@ -45,6 +45,18 @@ const char* current_op();  // of the innermost scope; "" outside every op
 // The ranges open in this thread, outermost first, joined by '/'; "" when none is.
 const std::string& current_range();
 void push_range(std::string_view name);
-void pop_range();
+void pop_range();  // ValueError when none is open
+
+// A range for as long as it lives. Whatever was opened inside and not closed ends with it.
+class RangeScope {
+ public:
+  explicit RangeScope(std::string_view name);
+  ~RangeScope();
+  RangeScope(const RangeScope&) = delete;
+  RangeScope& operator=(const RangeScope&) = delete;
+
+ private:
+  size_t outside_;  // ranges that are open around it
+};
 
 }  // namespace rooflab

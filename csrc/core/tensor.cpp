@@ -112,12 +112,16 @@ Tensor Tensor::select(int64_t dim, int64_t index) const {
 Tensor Tensor::slice(int64_t dim, int64_t start, int64_t stop, int64_t step) const {
   const int d = normalize_dim(dim, ndim(), "slice");
   RL_CHECK(step > 0, "slice", "step: expected > 0, got ", step);
-  Shape shape = shape_, strides = strides_;
   start = std::clamp<int64_t>(start < 0 ? start + shape_[d] : start, 0, shape_[d]);
   stop = std::clamp<int64_t>(stop < 0 ? stop + shape_[d] : stop, start, shape_[d]);
-  shape[d] = stop > start ? (stop - start - 1) / step + 1 : 0;
-  if (shape[d] > 1) strides[d] *= step;  // of one element alone it would say nothing, and could overflow
-  return as_strided(shape, strides, shape[d] ? start * strides_[d] : 0);
+  return every(d, start, stop > start ? (stop - start - 1) / step + 1 : 0, step);
+}
+
+Tensor Tensor::every(int dim, int64_t start, int64_t count, int64_t step) const {
+  Shape shape = shape_, strides = strides_;
+  shape[dim] = count;
+  if (count > 1) strides[dim] *= step;  // of one element alone it would say nothing, and could overflow
+  return as_strided(shape, strides, count ? start * strides_[dim] : 0);
 }
 
 Tensor Tensor::unsqueeze(int64_t dim) const {

@@ -57,6 +57,9 @@ class Tensor {
   Tensor expand(const Shape& shape) const;  // -1 keeps a size; size 1 becomes any size with stride 0
   Tensor select(int64_t dim, int64_t index) const;
   Tensor slice(int64_t dim, int64_t start, int64_t stop, int64_t step) const;
+  // Elements start, start + step ... of a dimension, `count` of them. A negative step gives strides that ops copy and
+  // write through, and never a tensor that users see.
+  Tensor every(int dim, int64_t start, int64_t count, int64_t step) const;
   Tensor unsqueeze(int64_t dim) const;
   Tensor squeeze(std::optional<int64_t> dim) const;
 

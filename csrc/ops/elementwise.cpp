@@ -51,8 +51,8 @@ int64_t bits_of(Scalar scalar, DType dtype) {
   switch (dtype) {
     case DType::kFloat64: return bits_of(scalar.real);
     case DType::kFloat32: return bits_of(static_cast<float>(scalar.real));
-    case DType::kFloat16: return bits_of(Half(static_cast<float>(scalar.real)));
-    case DType::kBFloat16: return bits_of(BFloat16(static_cast<float>(scalar.real)));
+    case DType::kFloat16: return bits_of(Half(round_to_odd(scalar.real)));
+    case DType::kBFloat16: return bits_of(BFloat16(round_to_odd(scalar.real)));
     default: return scalar.integer;
   }
 }
@@ -61,8 +61,8 @@ int64_t bits_of(Scalar scalar, DType dtype) {
 double rounded(double number, DType dtype) {
   switch (dtype) {
     case DType::kFloat32: return static_cast<float>(number);
-    case DType::kFloat16: return static_cast<float>(Half(static_cast<float>(number)));
-    case DType::kBFloat16: return static_cast<float>(BFloat16(static_cast<float>(number)));
+    case DType::kFloat16: return static_cast<float>(Half(round_to_odd(number)));
+    case DType::kBFloat16: return static_cast<float>(BFloat16(round_to_odd(number)));
     default: return number;
   }
 }
@@ -77,11 +77,16 @@ void check_number(const char* op, Scalar number, DType dtype) {
 }
 
 void check_domain(const ElementwiseInfo& info, DType dtype) {
-  const bool accepted = is_floating(dtype) || info.domain == ElementwiseDomain::kAny ||
-                        (info.domain == ElementwiseDomain::kNumeric && dtype != DType::kBool);
-  RL_CHECK(accepted, info.name, "expected a ",
-           info.domain == ElementwiseDomain::kFloating ? "floating-point" : "numeric", " dtype, got ", name(dtype),
-           "; convert with .to()");
+  using enum ElementwiseDomain;
+  const auto [accepted, wanted] = [&]() -> std::pair<bool, const char*> {
+    switch (info.domain) {
+      case kFloating: return {is_floating(dtype), " floating-point"};
+      case kNumeric: return {dtype != DType::kBool, " numeric"};
+      case kIntegral: return {!is_floating(dtype), "n integer or bool"};
+      default: return {true, ""};
+    }
+  }();
+  RL_CHECK(accepted, info.name, "expected a", wanted, " dtype, got ", name(dtype), "; convert with .to()");
 }
 
 bool is_same_view(const Tensor& a, const Tensor& b) {
@@ -205,13 +210,22 @@ Tensor map(ElementwiseOp op, const Tensor& x, DType out_dtype, std::string_view 
   return y;
 }
 
+void check_exponent(ElementwiseOp op, DType dtype, const Operand& b) {
+  RL_CHECK(op != ElementwiseOp::kPow || is_floating(dtype) || b.tensor || b.scalar.integer >= 0, "pow",
+           "number: expected an exponent >= 0 for ", name(dtype), ", got ", b.scalar.integer);
+}
+
+// Quotients of integers are float32, as PyTorch's are.
+Tensor operand_of(ElementwiseOp op, const Tensor& x) {
+  return op == ElementwiseOp::kDiv && !is_floating(x.dtype()) ? cast(x, DType::kFloat32) : x;
+}
+
 // Two operands of which `x`, a tensor, gives dtype and device.
 Tensor binary(ElementwiseOp op, const Operand& a, const Operand& b, const Tensor& x, const Shape& shape,
               std::string_view variant) {
   const ElementwiseInfo& info = kernels::info(op);
   check_domain(info, x.dtype());
-  RL_CHECK(op != ElementwiseOp::kPow || is_floating(x.dtype()) || b.tensor || b.scalar.integer >= 0, "pow",
-           "number: expected an exponent >= 0 for ", name(x.dtype()), ", got ", b.scalar.integer);
+  check_exponent(op, x.dtype(), b);
   Tensor y =
       run_new(op, {a, b}, x.dtype(), info.is_comparison() ? DType::kBool : x.dtype(), shape, x.device(), variant);
   record_binary(op, y, a, b);
@@ -229,12 +243,59 @@ Tensor where_of(const Tensor& condition, const Operand& a, const Operand& b, con
   return y;
 }
 
+// The addresses from the first element of a view to the end of its last.
+std::pair<intptr_t, intptr_t> extent(const Tensor& x) {
+  int64_t low = 0, high = 1;
+  for (int i = 0; i < x.ndim(); ++i) (x.strides()[i] < 0 ? low : high) += (x.shape()[i] - 1) * x.strides()[i];
+  const auto at = reinterpret_cast<intptr_t>(x.data());
+  return {at + low * size_of(x.dtype()), at + high * size_of(x.dtype())};
+}
+
+// x, or a copy of it where writing `destination` could change elements that are still to be read.
+Tensor apart(const Tensor& x, const Tensor& destination) {
+  if (x.storage() != destination.storage() || is_same_view(x, destination)) return x;
+  if (x.numel() == 0 || destination.numel() == 0) return x;
+  const auto [begin, end] = extent(x);
+  const auto [first, last] = extent(destination);
+  return begin < last && first < end ? copy(x.detach()) : x;
+}
+
+void check_fits(const char* op, const char* what, const Tensor& destination, const Tensor& source) {
+  RL_CHECK(broadcast_shapes(op, destination.shape(), source.shape()) == destination.shape(), op, what, ": ",
+           source.shape(), " does not broadcast to ", destination.shape());
+}
+
 void check_writable(const char* op, const Tensor& destination) {
   autograd::check_destination(op, destination);
   if (destination.numel() == 0) return;
   for (int i = 0; i < destination.ndim(); ++i)
     RL_CHECK(destination.strides()[i] != 0 || destination.shape()[i] <= 1, op,
              "destination: an expanded tensor holds one element in many places; copy it first");
+}
+
+// x = op(x, y) in the memory of x, which no gradient goes through.
+void write_plain(ElementwiseOp op, const Tensor& x, const Operand& y) {
+  const ElementwiseInfo& info = kernels::info(op);
+  RL_CHECK(!info.is_comparison(), info.name, "in place: the result is bool");
+  check_domain(info, x.dtype());
+  check_exponent(op, x.dtype(), y);
+  check_writable(info.name, x);
+  submit_into(member(op), {Operand(x), y}, x.dtype(), x, {});
+  x.storage()->bump_version();
+}
+
+// x becomes `result`, recorded as any. Where nobody else sees the memory of x, that is the same as writing into it.
+template <class Result>
+void replace(const char* op, Tensor& x, Result result) {
+  const bool is_leaf = autograd::requires_grad(x) && !x.meta()->node;
+  RL_CHECK(!is_leaf, op, "in place: the tensor is a leaf that requires grad; write into it under rl.no_grad()");
+  const bool is_own = x.storage().use_count() == 1 && x.storage()->bytes() >= x.nbytes();
+  RL_CHECK(is_own, op,
+           "in place: the gradient of the result is wanted, but the tensor shares its memory with another, or backward "
+           "needs it as it is; make a new tensor (x = x + y)");
+  Tensor y = result();
+  RL_CHECK(y.dtype() == x.dtype(), op, "in place: the result is ", name(y.dtype()), ", the tensor ", name(x.dtype()));
+  x = std::move(y);
 }
 
 }  // namespace
@@ -246,23 +307,26 @@ Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant) 
   return map(op, x, x.dtype(), variant);
 }
 
-Tensor elementwise(ElementwiseOp op, const Tensor& a, const Tensor& b, std::string_view variant) {
+Tensor elementwise(ElementwiseOp op, const Tensor& a_in, const Tensor& b_in, std::string_view variant) {
   const char* name = kernels::info(op).name;
   const OpScope scope(name);
-  check_same_device(name, a, b);
-  check_same_dtype(name, a, b);
+  check_same_device(name, a_in, b_in);
+  check_same_dtype(name, a_in, b_in);
+  const Tensor a = operand_of(op, a_in), b = operand_of(op, b_in);
   if (a.shape() == b.shape()) return binary(op, a, b, a, a.shape(), variant);
   return binary(op, a, b, a, broadcast_shapes(name, a.shape(), b.shape()), variant);
 }
 
 Tensor elementwise(ElementwiseOp op, const Tensor& a, Scalar b, std::string_view variant) {
   const OpScope scope(kernels::info(op).name);
-  return binary(op, a, b, a, a.shape(), variant);
+  const Tensor x = operand_of(op, a);
+  return binary(op, x, b, x, x.shape(), variant);
 }
 
 Tensor elementwise(ElementwiseOp op, Scalar a, const Tensor& b, std::string_view variant) {
   const OpScope scope(kernels::info(op).name);
-  return binary(op, a, b, b, b.shape(), variant);
+  const Tensor x = operand_of(op, b);
+  return binary(op, a, x, x, x.shape(), variant);
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::string_view variant) {
@@ -299,13 +363,9 @@ void copy_into(const Tensor& destination, const Tensor& source) {
   const OpScope scope(kernels::info(op).name);
   check_writable("copy", destination);
   autograd::check_source("copy", source);
-  RL_CHECK(broadcast_shapes("copy", destination.shape(), source.shape()) == destination.shape(), "copy",
-           "source: ", source.shape(), " does not broadcast to ", destination.shape());
-  Tensor from = to_device(source, destination.device());
-  if (from.storage() == destination.storage()) {  // elements may be overwritten before they are read
-    if (is_same_view(from, destination)) return;
-    from = copy(from);
-  }
+  check_fits("copy", "source", destination, source);
+  const Tensor from = apart(to_device(source, destination.device()), destination);
+  if (is_same_view(from, destination)) return;
   submit_into(member(op), {Operand(from)}, from.dtype(), destination, {});
   destination.storage()->bump_version();
 }
@@ -317,11 +377,21 @@ void write_elements(const Tensor& from, const Tensor& to, std::string_view varia
   op.run({&op, {from}, {to}, {{"x", Scalar{}}}, {}, std::string(variant)});
 }
 
-void add_into(const Tensor& x, Scalar number) {
-  const OpScope scope("add");
-  check_writable("add", x);
-  submit_into(member(ElementwiseOp::kAdd), {Operand(x), Operand(number)}, x.dtype(), x, {});
-  x.storage()->bump_version();
+void write(ElementwiseOp op, Tensor& x, const Tensor& y) {
+  const char* name = kernels::info(op).name;
+  const OpScope scope(name);
+  check_same_device(name, x, y);
+  check_same_dtype(name, x, y);
+  check_fits(name, "in place", x, y);
+  if (autograd::recording(x, y)) return replace(name, x, [&] { return elementwise(op, x, y); });
+  write_plain(op, x, Operand(apart(y, x)));
+}
+
+void write(ElementwiseOp op, Tensor& x, Scalar y) {
+  const char* name = kernels::info(op).name;
+  const OpScope scope(name);
+  if (autograd::recording(x)) return replace(name, x, [&] { return elementwise(op, x, y); });
+  write_plain(op, x, y);
 }
 
 void fill(const Tensor& destination, Scalar value) {

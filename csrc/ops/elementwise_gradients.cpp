@@ -75,7 +75,7 @@ Tensor gradient_of_a(ElementwiseOp op, const Tensor& dy, const Operand& a, const
     case kPow: return dy * power_slope(*a.tensor, b);
     case kMaximum:
     case kMinimum: return chosen_gradient(op, dy, a, b);
-    default: return dy;  // add, sub
+    default: return dy;  // add, sub, remainder
   }
 }
 
@@ -85,6 +85,7 @@ Tensor gradient_of_b(ElementwiseOp op, const Tensor& dy, const Operand& a, const
     case kMul: return apply(kMul, dy, a);
     case kDiv: return -(dy * apply(kDiv, apply(kDiv, a, b), b));
     case kPow: return dy * exponent_slope(a, y);
+    case kRemainder: return -(dy * apply(kFloorDivide, a, b));
     case kMaximum:
     case kMinimum: return chosen_gradient(op, dy, b, a);
     default: return dy;  // add
@@ -109,10 +110,11 @@ void record_unary(ElementwiseOp op, Tensor& y, const Tensor& x) {
 
 void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand& b) {
   const bool da = requires_grad(a), db = requires_grad(b);
-  if (!(da || db) || !autograd::is_enabled() || kernels::is_comparison(op)) return;
+  if (!(da || db) || !autograd::is_enabled() || kernels::is_comparison(op) || op == kFloorDivide)
+    return;  // steps have no slope
   const bool is_linear = op == kAdd || op == kSub, is_choice = op == kMaximum || op == kMinimum;
   const bool keeps_a = !is_linear && (db || op == kPow || is_choice);
-  const bool keeps_b = !is_linear && (da || op == kDiv || is_choice);
+  const bool keeps_b = !is_linear && ((da && op != kRemainder) || op == kDiv || (db && op == kRemainder) || is_choice);
   record(kernels::info(op).name, y, {input(a), input(b)},
          saving(only_if(keeps_a, a), only_if(keeps_b, b), only_if(op == kPow && db, y)),
          [op, a_shape = shape_of(a), b_shape = shape_of(b), a_number = a.scalar, b_number = b.scalar](

@@ -62,7 +62,7 @@ void Graph::end() {
   try {
     if (random_calls_ > 0) {
       const OpScope scope("graph");  // what is inside it is no op of its own
-      add_into(advance_, {static_cast<double>(random_calls_), random_calls_});
+      write(ElementwiseOp::kAdd, advance_, {static_cast<double>(random_calls_), random_calls_});
     }
     if (device().is_cuda()) executable_ = cuda::end_capture(stream_);
   } catch (...) {

@@ -26,7 +26,10 @@ Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // it
 Tensor copy(const Tensor& x, std::string_view variant = {});               // contiguous
 void copy_into(const Tensor& destination, const Tensor& source);           // broadcasts, casts, crosses devices
 void fill(const Tensor& destination, Scalar value);
-void add_into(const Tensor& x, Scalar number);  // x += number
+// x = op(x, y) in place: y broadcasts to x, overlapping memory is read before it is written. The tape refuses a leaf
+// that requires grad, and memory that another tensor shows.
+void write(ElementwiseOp op, Tensor& x, const Tensor& y);
+void write(ElementwiseOp op, Tensor& x, Scalar y);
 
 // Tensors one after another along `dim`; their other sizes agree.
 Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant = {});
@@ -120,13 +123,20 @@ Tensor expand(const Tensor& x, const Shape& shape);
 Tensor unsqueeze(const Tensor& x, int64_t dim);
 Tensor squeeze(const Tensor& x, std::optional<int64_t> dim);
 
-// One step of t[i, 2:5, None]: element `start` of a dimension, a slice of it, or a new dimension of size 1.
+// One step of t[i, 2:5, None]: element `start` of a dimension, elements start, start + step ... of it, or a new
+// dimension of size 1.
 struct IndexStep {
   enum Kind { kSelect, kSlice, kInsert } kind;
   int dim;  // of the tensor that the steps before it have made
-  int64_t start = 0, stop = 0, step = 1;
+  int64_t start = 0, count = 0, step = 1;
 };
-Tensor index(const Tensor& x, std::vector<IndexStep> steps);
+Tensor index(const Tensor& x, std::vector<IndexStep> steps);  // a view; a copy where a step is negative
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const Tensor& value);
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, Scalar value);
+
+// A tensor of what lies in the host's memory, row-major; ValueError for a number that an integer dtype cannot hold.
+Tensor from_host(const void* data, DType from, const Shape& shape, DType dtype, Device device);
+bool are_bools(const Tensor& x);  // on the CPU: whether its bytes are 0 and 1, all that C++ knows of a bool
 
 // Copies only if needed (transfer.cpp).
 Tensor contiguous(const Tensor& x);

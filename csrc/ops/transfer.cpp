@@ -1,13 +1,78 @@
 // Moving tensors between devices, and the copies that kernels need.
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "autograd/tape.h"
 #include "core/counters.h"
 #include "core/cuda_runtime.h"
+#include "core/dispatch.h"
 #include "core/range.h"
+#include "kernels/elementwise/functors.h"
 #include "ops/ops.h"
 
 namespace rooflab {
+namespace {
+
+// Data for an integer dtype must fit it: what a cast of a tensor saturates, and makes 0 of NaN, is a mistake here.
+template <class To, class From>
+void check_holds([[maybe_unused]] From value) {
+  if constexpr (std::is_integral_v<To> && !std::is_same_v<To, bool> && !std::is_same_v<From, bool>) {
+    constexpr bool kReal = std::is_floating_point_v<From>;
+    using Wide = std::conditional_t<kReal, double, int64_t>;
+    const Wide wide = static_cast<Wide>(value), low = static_cast<Wide>(std::numeric_limits<To>::min());
+    const bool holds = wide >= low && (kReal ? wide < -static_cast<double>(low)
+                                             : wide <= static_cast<Wide>(std::numeric_limits<To>::max()));
+    RL_CHECK(holds, "tensor", "data: expected numbers that ", name(DTypeOf<To>::value), " can hold, got ", wide);
+  }
+}
+
+template <class To, class From>
+To element_of(From value) {
+  if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+    return element_of<To>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+    using Wide = std::conditional_t<std::is_integral_v<From>, int64_t, double>;
+    return To(round_to_odd(static_cast<Wide>(value)));
+  } else {
+    check_holds<To>(value);
+    return kernels::convert<To>(value);
+  }
+}
+
+}  // namespace
+
+Tensor from_host(const void* data, DType from, const Shape& shape, DType dtype, Device device) {
+  Tensor host = Tensor::empty(shape, dtype, Device{});
+  const int64_t count = host.numel();
+  if (from == dtype && from != DType::kBool) {
+    if (count) std::memcpy(host.data(), data, host.nbytes());
+  } else if (from == DType::kBool) {  // whose bytes another library may have made anything
+    dispatch_all(dtype, "tensor", [&]<class To>() {
+      for (int64_t i = 0; i < count; ++i)
+        host.data<To>()[i] = element_of<To>(static_cast<const uint8_t*>(data)[i] != 0);
+    });
+  } else {
+    dispatch_all(from, "tensor", [&]<class From>() {
+      dispatch_all(dtype, "tensor", [&]<class To>() {
+        for (int64_t i = 0; i < count; ++i) host.data<To>()[i] = element_of<To>(static_cast<const From*>(data)[i]);
+      });
+    });
+  }
+  return to_device(host, device);
+}
+
+bool are_bools(const Tensor& x) {
+  if (x.ndim() > 1) {
+    for (int64_t i = 0; i < x.size(0); ++i)
+      if (!are_bools(x.select(0, i))) return false;
+    return true;
+  }
+  const int64_t count = x.numel(), stride = x.ndim() ? x.stride(0) : 0;
+  for (int64_t i = 0; i < count; ++i)
+    if (static_cast<const uint8_t*>(x.data())[i * stride] > 1) return false;
+  return true;
+}
 
 Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : copy(x); }
 

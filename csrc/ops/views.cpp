@@ -1,5 +1,7 @@
 // Views that gradients go through. A view's gradient is viewed back, summed where the view repeats elements, or written
 // into zeros where the view leaves elements out.
+#include <algorithm>
+
 #include "autograd/tape.h"
 #include "core/range.h"
 #include "ops/arithmetic.h"
@@ -17,11 +19,15 @@ Tensor same_elements(const char* op, const Tensor& x, Tensor y) {
 }
 
 Tensor follow(Tensor x, const std::vector<IndexStep>& steps) {
-  for (const auto& [kind, dim, start, stop, step] : steps)
+  for (const auto& [kind, dim, start, count, step] : steps)
     x = kind == IndexStep::kSelect  ? x.select(dim, start)
-        : kind == IndexStep::kSlice ? x.slice(dim, start, stop, step)
+        : kind == IndexStep::kSlice ? x.every(dim, start, count, step)
                                     : x.unsqueeze(dim);
   return x;
+}
+
+bool goes_backwards(const std::vector<IndexStep>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const IndexStep& s) { return s.count > 1 && s.step < 0; });
 }
 
 }  // namespace
@@ -75,6 +81,7 @@ Tensor expand(const Tensor& x, const Shape& shape) {
 
 Tensor index(const Tensor& x, std::vector<IndexStep> steps) {
   Tensor y = follow(x, steps);
+  if (goes_backwards(steps)) y = copy(y);
   if (recording(x))
     record("index", y, {x}, [steps = std::move(steps), shape = x.shape()](const Tensor& dy) {
       const OpScope scope("index", OpScope::kName);
@@ -84,6 +91,15 @@ Tensor index(const Tensor& x, std::vector<IndexStep> steps) {
       return dx;
     });
   return y;
+}
+
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const Tensor& value) {
+  autograd::check_destination("index", x);
+  copy_into(follow(x, steps), value);
+}
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, Scalar value) {
+  autograd::check_destination("index", x);
+  fill(follow(x, steps), value);
 }
 
 }  // namespace rooflab

@@ -12,7 +12,7 @@ import importlib as _importlib
 import sysconfig as _sysconfig
 from pathlib import Path as _Path
 
-from . import _core
+from . import _check_interpreter, _core
 from ._core import *  # noqa: F403
 from ._core import CudaError, OutOfMemoryError, Tensor
 from .autograd import enable_grad, no_grad
@@ -39,4 +39,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY, "profile"})
+    inner = {"add_library_directory", "set_cpu_blas", "annotations"}
+    return sorted({name for name in (*globals(), *_LAZY, "profile") if not name.startswith("_")} - inner)

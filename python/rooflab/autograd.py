@@ -40,8 +40,13 @@ class _GradMode:
         _core._autograd.set_grad_enabled(self._before.pop())
 
     def __call__(self, function):
-        if not callable(function) or inspect.isgeneratorfunction(function):
-            raise TypeError(f"[{type(self).__name__}] expected a function, no generator, got {function!r}")
+        # Generators and coroutines run when the mode has been left again.
+        runs_later = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+        if not callable(function) or any(kind(function) for kind in runs_later):
+            raise TypeError(
+                f"[{type(self).__name__}] expected a function, and no generator or async function, got {function!r}; "
+                f"write `with rl.{type(self).__name__}():` inside it"
+            )
 
         @functools.wraps(function)
         def in_mode(*args, **kwargs):

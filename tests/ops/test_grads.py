@@ -43,7 +43,7 @@ def to_tensors(sample, dtype, device, layout="contiguous"):
             leaf = rl.tensor(operand, dtype=dtype, device=device)
             if layout == "transposed" and leaf.ndim >= 2:
                 leaf = leaf.transpose(-1, -2).clone().transpose(-1, -2)
-            operand = leaf.requires_grad_()
+            operand = leaf.requires_grad_(leaf.dtype.is_floating_point)
         elif isinstance(operand, np.ndarray):
             operand = rl.tensor(operand, device=device)
         operands.append(operand)

@@ -21,7 +21,7 @@ __device__ __forceinline__ T round_to(A value) {
   if constexpr (std::is_same_v<T, double>)
     return value;
   else
-    return from_float<T>(static_cast<float>(value));
+    return from_float<T>(std::is_same_v<A, double> && sizeof(T) == 2 ? round_to_odd(value) : static_cast<float>(value));
 }
 
 // The value of the lane whose number differs in the bits of `mask`; T is any trivially copyable type of whole words.

@@ -20,7 +20,7 @@ T from_double(double x) {
   if constexpr (std::is_same_v<T, double>)
     return x;
   else
-    return T(static_cast<float>(x));
+    return T(round_to_odd(x));
 }
 
 }  // namespace rooflab::kernels

@@ -52,7 +52,12 @@ enum class ElementwiseOp : uint8_t {
   kDiv,
   kPow,
   kMaximum,
-  kMinimum,  // two inputs
+  kMinimum,
+  kFloorDivide,
+  kRemainder,
+  kBitwiseAnd,
+  kBitwiseOr,
+  kBitwiseXor,  // two inputs
   kNeg,
   kAbs,
   kRelu,
@@ -64,7 +69,8 @@ enum class ElementwiseOp : uint8_t {
   kSin,
   kCos,
   kSigmoid,
-  kSilu,  // one input
+  kSilu,
+  kBitwiseNot,  // one input
   kEq,
   kNe,
   kLt,
@@ -79,7 +85,7 @@ enum class ElementwiseOp : uint8_t {
 constexpr bool is_comparison(ElementwiseOp op) { return op >= ElementwiseOp::kEq && op <= ElementwiseOp::kGe; }
 
 // Which dtypes an op takes.
-enum class ElementwiseDomain : uint8_t { kFloating, kNumeric, kAny };
+enum class ElementwiseDomain : uint8_t { kFloating, kNumeric, kIntegral, kAny };  // bool: kIntegral and kAny
 
 struct ElementwiseInfo {
   ElementwiseOp op;
@@ -103,6 +109,11 @@ inline constexpr auto kElementwiseOps = [] {
       {kPow, "pow", 2, kNumeric, "a to the power b"},
       {kMaximum, "maximum", 2, kNumeric, "the larger of a and b; NaN where either is"},
       {kMinimum, "minimum", 2, kNumeric, "the smaller of a and b; NaN where either is"},
+      {kFloorDivide, "floor_divide", 2, kNumeric, "a / b rounded down; 0 where an integer is divided by 0"},
+      {kRemainder, "remainder", 2, kNumeric, "a - b * floor(a / b), of b's sign; 0 for an integer b of 0"},
+      {kBitwiseAnd, "bitwise_and", 2, kIntegral, "a & b, bit by bit; of bools whether both hold"},
+      {kBitwiseOr, "bitwise_or", 2, kIntegral, "a | b, bit by bit; of bools whether one holds"},
+      {kBitwiseXor, "bitwise_xor", 2, kIntegral, "a ^ b, bit by bit; of bools whether they differ"},
       {kNeg, "neg", 1, kNumeric, "-x"},
       {kAbs, "abs", 1, kNumeric, "|x|"},
       {kRelu, "relu", 1, kNumeric, "max(x, 0)"},
@@ -115,6 +126,7 @@ inline constexpr auto kElementwiseOps = [] {
       {kCos, "cos", 1, kFloating, "cosine of x radians"},
       {kSigmoid, "sigmoid", 1, kFloating, "1 / (1 + exp(-x))"},
       {kSilu, "silu", 1, kFloating, "x / (1 + exp(-x))"},
+      {kBitwiseNot, "bitwise_not", 1, kIntegral, "~x, bit by bit; of a bool whether it does not hold"},
       {kEq, "eq", 2, kAny, "a == b"},
       {kNe, "ne", 2, kAny, "a != b"},
       {kLt, "lt", 2, kAny, "a < b"},

@@ -4,20 +4,55 @@
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
-// Squares and cubes are what code asks for; the rest goes to the C library, a lane at a time. Found by functors.h.
+// What the C library computes, a lane at a time.
+template <class S, class Function>
+ROOFLAB_INLINE Simd<S> by_lane(Simd<S> a, Simd<S> b, Function function) {
+  S first[Simd<S>::kLanes], second[Simd<S>::kLanes];
+  store(static_cast<S*>(first), a);
+  store(static_cast<S*>(second), b);
+  for (int i = 0; i < Simd<S>::kLanes; ++i) first[i] = function(first[i], second[i]);
+  return load(static_cast<const S*>(first));
+}
+
+// Found by functors.h. Squares and cubes are what code asks for.
 template <class S>
 ROOFLAB_INLINE Simd<S> floating_pow(Simd<S> a, Simd<S> b) {
   if (!any(b != S(2))) return a * a;
   if (!any(b != S(3))) return a * a * a;
-  S bases[Simd<S>::kLanes], exponents[Simd<S>::kLanes];
-  store(static_cast<S*>(bases), a);
-  store(static_cast<S*>(exponents), b);
-  for (int i = 0; i < Simd<S>::kLanes; ++i)
+  return by_lane(a, b, [](S x, S y) {
     if constexpr (sizeof(S) == 4)
-      bases[i] = __builtin_powf(bases[i], exponents[i]);
+      return __builtin_powf(x, y);
     else
-      bases[i] = __builtin_pow(bases[i], exponents[i]);
-  return load(static_cast<const S*>(bases));
+      return __builtin_pow(x, y);
+  });
+}
+
+template <class S>
+ROOFLAB_INLINE S remainder_of(S a, S b) {
+  S rest;
+  if constexpr (sizeof(S) == 4)
+    rest = __builtin_fmodf(a, b);
+  else
+    rest = __builtin_fmod(a, b);
+  return rest;
+}
+
+template <class S>
+ROOFLAB_INLINE Simd<S> floating_remainder(Simd<S> a, Simd<S> b) {
+  return by_lane(a, b, [](S x, S y) {
+    const S rest = remainder_of(x, y);
+    return rest != S(0) && (rest < S(0)) != (y < S(0)) ? rest + y : rest;
+  });
+}
+
+template <class S>
+ROOFLAB_INLINE Simd<S> floating_floor_divide(Simd<S> a, Simd<S> b) {
+  return by_lane(a, b, [](S x, S y) {
+    if (y == S(0)) return x / y;
+    const S rest = remainder_of(x, y);
+    const S quotient = (x - rest) / y - (rest != S(0) && (rest < S(0)) != (y < S(0)) ? S(1) : S(0));
+    return static_cast<S>(__builtin_rint(quotient));
+  });
 }
 
 namespace {
@@ -53,6 +88,15 @@ void cast_block(const void* const* in, void* out, int64_t n, unsigned) {
   const From* from = static_cast<const From*>(in[0]);
   To* to = static_cast<To*>(out);
   for (int64_t i = 0; i < n; ++i) to[i] = convert<To>(from[i]);
+}
+
+// To the float that a 16-bit type is then made of.
+template <class From>
+void cast_to_small_block(const void* const* in, void* out, int64_t n, unsigned) {
+  using Wide = std::conditional_t<std::is_integral_v<From>, int64_t, double>;
+  const From* from = static_cast<const From*>(in[0]);
+  float* to = static_cast<float*>(out);
+  for (int64_t i = 0; i < n; ++i) to[i] = round_to_odd(static_cast<Wide>(from[i]));
 }
 
 template <class Word>
@@ -97,6 +141,8 @@ BlockKernel find_kernel(const ElementwiseArgs& args) {
   if (args.op == ElementwiseOp::kCopy)
     return with_word(args.dtype, []<class Word>(Word) -> BlockKernel { return copy_block<Word>; });
   return with_computed_type(args.dtype, [&]<class T>(T) -> BlockKernel {
+    if (args.op == ElementwiseOp::kCast && is_floating(args.out_dtype) && size_of(args.out_dtype) == 2)
+      return cast_to_small_block<T>;
     if (args.op == ElementwiseOp::kCast)
       return with_computed_type(args.out_dtype, []<class To>(To) -> BlockKernel { return cast_block<T, To>; });
     if (info(args.op).is_comparison()) return comparison_block<T>;

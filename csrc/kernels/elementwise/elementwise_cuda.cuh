@@ -52,8 +52,10 @@ template <class T, class Compute>
 __device__ __forceinline__ T narrow(Compute value) {
   if constexpr (std::is_same_v<compute_t<T>, T>)
     return convert<T>(value);
+  else if constexpr (std::is_same_v<Compute, float> || std::is_same_v<Compute, bool>)
+    return from_float<T>(value);
   else
-    return from_float<T>(static_cast<float>(value));
+    return from_float<T>(round_to_odd(std::conditional_t<std::is_integral_v<Compute>, int64_t, double>(value)));
 }
 
 // kWidth elements of an operand: `valid` of them from its memory, side by side or all the same one; or its scalar.

@@ -53,6 +53,33 @@ ROOFLAB_HOST_DEVICE T floating_pow(T a, T b) {
   return std::pow(a, b);
 }
 
+// As Python's // and %: towards minus infinity, with the remainder between 0 and b. Of integers by 0 both are 0.
+template <class T>
+ROOFLAB_HOST_DEVICE T integer_floor_divide(T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  if (b == 0) return 0;
+  if (b == -1) return static_cast<T>(U(0) - static_cast<U>(a));  // the quotient of the smallest number has no room
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+template <class T>
+ROOFLAB_HOST_DEVICE T integer_remainder(T a, T b) {
+  if (b == 0 || b == -1) return 0;
+  const T rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+template <class T>
+ROOFLAB_HOST_DEVICE T floating_remainder(T a, T b) {
+  const T rest = std::fmod(a, b);
+  return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
+}
+template <class T>
+ROOFLAB_HOST_DEVICE T floating_floor_divide(T a, T b) {
+  if (b == T(0)) return a / b;
+  const T rest = std::fmod(a, b);
+  const T quotient = (a - rest) / b - (rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(1) : T(0));
+  return std::rint(quotient);  // an integer, but for the rounding of (a - rest) / b
+}
+
 // Integers wrap around, as two's complement does.
 template <ElementwiseOp kOp, class T>
 ROOFLAB_HOST_DEVICE T evaluate_integer(T a, T b) {
@@ -65,6 +92,8 @@ ROOFLAB_HOST_DEVICE T evaluate_integer(T a, T b) {
   if constexpr (kOp == kPow) return integer_pow(a, b);
   if constexpr (kOp == kMaximum) return a > b ? a : b;
   if constexpr (kOp == kMinimum) return a < b ? a : b;
+  if constexpr (kOp == kFloorDivide) return integer_floor_divide(a, b);
+  if constexpr (kOp == kRemainder) return integer_remainder(a, b);
   if constexpr (kOp == kNeg) return static_cast<T>(U(0) - x);
   if constexpr (kOp == kAbs) return static_cast<T>(a < 0 ? U(0) - x : x);
   if constexpr (kOp == kRelu) return a < 0 ? T(0) : a;
@@ -81,6 +110,8 @@ ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   if constexpr (kOp == kPow) return floating_pow(a, b);
   if constexpr (kOp == kMaximum) return select((a > b) | (a != a), a, b);
   if constexpr (kOp == kMinimum) return select((a < b) | (a != a), a, b);
+  if constexpr (kOp == kFloorDivide) return floating_floor_divide(a, b);
+  if constexpr (kOp == kRemainder) return floating_remainder(a, b);
   if constexpr (kOp == kNeg) return -a;
   if constexpr (kOp == kAbs) return abs(a);
   if constexpr (kOp == kRelu) return select(a < T(0), T(0), a);
@@ -98,15 +129,30 @@ ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   }
 }
 
-// Whether the op is defined on numbers of type T, of which bool is none.
+template <ElementwiseOp kOp, class T>
+ROOFLAB_HOST_DEVICE T evaluate_bits(T a, T b) {
+  using enum ElementwiseOp;
+  if constexpr (kOp == kBitwiseAnd) return static_cast<T>(a & b);
+  if constexpr (kOp == kBitwiseOr) return static_cast<T>(a | b);
+  if constexpr (kOp == kBitwiseXor) return static_cast<T>(a ^ b);
+  if constexpr (kOp == kBitwiseNot) return std::is_same_v<T, bool> ? !a : static_cast<T>(~static_cast<int64_t>(a));
+}
+
+// Whether the op is defined on elements of type T.
 template <class T>
 constexpr bool takes(ElementwiseOp op) {
-  return !std::is_same_v<T, bool> && (!std::is_integral_v<T> || info(op).domain != ElementwiseDomain::kFloating);
+  switch (info(op).domain) {
+    case ElementwiseDomain::kFloating: return !std::is_integral_v<T>;
+    case ElementwiseDomain::kIntegral: return std::is_integral_v<T>;
+    default: return !std::is_same_v<T, bool>;
+  }
 }
 
 template <ElementwiseOp kOp, class T>
 ROOFLAB_HOST_DEVICE T evaluate(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
+  if constexpr (info(kOp).domain == ElementwiseDomain::kIntegral)
+    return evaluate_bits<kOp>(a, b);
+  else if constexpr (std::is_integral_v<T>)
     return evaluate_integer<kOp>(a, b);
   else
     return evaluate_floating<kOp>(a, b);
@@ -190,6 +236,11 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kPow: return f.template operator()<kPow>();
     case kMaximum: return f.template operator()<kMaximum>();
     case kMinimum: return f.template operator()<kMinimum>();
+    case kFloorDivide: return f.template operator()<kFloorDivide>();
+    case kRemainder: return f.template operator()<kRemainder>();
+    case kBitwiseAnd: return f.template operator()<kBitwiseAnd>();
+    case kBitwiseOr: return f.template operator()<kBitwiseOr>();
+    case kBitwiseXor: return f.template operator()<kBitwiseXor>();
     case kNeg: return f.template operator()<kNeg>();
     case kAbs: return f.template operator()<kAbs>();
     case kRelu: return f.template operator()<kRelu>();
@@ -202,6 +253,7 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kCos: return f.template operator()<kCos>();
     case kSigmoid: return f.template operator()<kSigmoid>();
     case kSilu: return f.template operator()<kSilu>();
+    case kBitwiseNot: return f.template operator()<kBitwiseNot>();
     default: return;
   }
 }

@@ -24,7 +24,7 @@ template <class Compute>
 ROOFLAB_HOST_DEVICE void store_as(DType dtype, void* data, int64_t i, Compute value) {
   with_type(dtype, [=]<class T>(T) {
     if constexpr (kIsSmallFloat<T>)
-      static_cast<T*>(data)[i] = T(static_cast<float>(value));
+      static_cast<T*>(data)[i] = T(round_to_odd(value));
     else
       static_cast<T*>(data)[i] = convert<T>(value);
   });
@@ -42,6 +42,8 @@ ROOFLAB_HOST_DEVICE void reference_number(const ElementwiseArgs& args, const int
     static_cast<bool*>(args.out)[offsets[3]] = holds(outcomes(args.op), values[0], values[1]);
     return;
   }
+  if (args.op == ElementwiseOp::kBitwiseNot && args.dtype == DType::kBool)
+    return store_as(args.out_dtype, args.out, offsets[3], static_cast<Compute>(values[0] == Compute(0)));
   dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
     if constexpr (takes<Compute>(kOp))
       store_as(args.out_dtype, args.out, offsets[3], evaluate<kOp>(values[0], values[1]));

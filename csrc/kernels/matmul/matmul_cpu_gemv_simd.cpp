@@ -10,6 +10,7 @@ namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
 int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
+int64_t larger(int64_t x, int64_t y) { return x < y ? y : x; }
 
 template <class T>
 struct Gemv {
@@ -92,7 +93,7 @@ struct Deal {
     x_stride = by_rows ? args.b_row_stride : args.a_col_stride;
     const int64_t bytes = rows * args.k * static_cast<int64_t>(sizeof(T));
     threads = bytes >> 17 < 2 ? 1 : smaller(target.threads, bytes >> 17);  // 128 KiB make a thread worth waking
-    parts = rows >= threads * 256 ? 1 : smaller(threads, args.k);
+    parts = rows >= threads * 256 ? 1 : larger(1, smaller(threads, args.k));
     // Columns are read in runs as long as a piece, so those are as long as can be.
     const bool has_columns = (by_rows ? args.a_col_stride : args.b_row_stride) != 1;
     grain = has_columns ? (rows + threads - 1) / threads : Gemv<T>::kGroup;

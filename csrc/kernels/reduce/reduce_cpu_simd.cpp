@@ -54,6 +54,19 @@ constexpr A identity() {
     return kOp == ReduceOp::kMax ? -__builtin_inf() : __builtin_inf();
 }
 
+// A sum of n elements made in float, or again in double where it left the range of float on the way.
+template <class T, class S>
+ROOFLAB_INLINE double in_range(S sum, const T* x, int64_t n, int64_t stride) {
+  if (sizeof(S) == 8 || __builtin_isfinite(sum)) return sum;
+  double again = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    S lanes[SimdOf<T>::kLanes];
+    store<S>(lanes, load<T>(x + i * stride, 1));
+    again += lanes[0];
+  }
+  return again;
+}
+
 // n neighbours.
 template <ReduceOp kOp, class T>
 total_t<T> fold_along(const T* x, int64_t n) {
@@ -65,9 +78,10 @@ total_t<T> fold_along(const T* x, int64_t n) {
       const T* chunk = x + begin;
       const int64_t size = n - begin < kChunk ? n - begin : kChunk;
       if constexpr (is_sum(kOp))
-        total += sum_row<T>(
-            size, [&](int64_t i, int64_t lanes)
-                      __attribute__((always_inline)) { return load_lanes(chunk + i, lanes); });
+        total += in_range(sum_row<T>(
+                              size, [&](int64_t i, int64_t lanes)
+                                        __attribute__((always_inline)) { return load_lanes(chunk + i, lanes); }),
+                          chunk, size, 1);
       else
         total = fold<kOp>(total, extreme_row<kOp == ReduceOp::kMax>(chunk, size));
     }
@@ -108,7 +122,10 @@ void fold_across(const T* x, int64_t n, int64_t stride, total_t<T>* totals) {
       }
     S lanes[kVectors * kLanes];
     for (int v = 0; v < kVectors; ++v) store<S>(lanes + v * kLanes, columns[v]);
-    for (int c = 0; c < kVectors * kLanes; ++c) totals[c] = fold<kOp>(totals[c], static_cast<double>(lanes[c]));
+    for (int c = 0; c < kVectors * kLanes; ++c) {
+      const double value = is_sum(kOp) ? in_range(lanes[c], x + begin * stride + c, end - begin, stride) : lanes[c];
+      totals[c] = fold<kOp>(totals[c], value);
+    }
   }
 }
 

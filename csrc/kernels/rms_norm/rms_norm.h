@@ -50,6 +50,9 @@ struct RmsNormArgs {
   DType dtype;
 };
 
+// What rows are multiplied by where their squares leave the range of float: the largest of them no longer do.
+inline constexpr float kSmallUnit = 0x1p-96f;
+
 void rms_norm_cpu_v0_reference(const RmsNormArgs&, Queue&);
 ROOFLAB_PER_ISA(rms_norm_cpu_v1_simd, RmsNormArgs)
 

@@ -29,12 +29,20 @@ __global__ void __launch_bounds__(512)
   BlockReduction<A> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T* in = x + row * x_row_stride;
-    A squares = 0;
-    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      const A value = to_float(in[i]);
-      squares += value * value;
+    const auto mean_square = [&](A unit) {
+      A squares = 0;
+      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+        const A value = static_cast<A>(to_float(in[i])) * unit;
+        squares += value * value;
+      }
+      return block.reduce(squares, A{0}, Add{}) / static_cast<A>(d);
+    };
+    A mean = mean_square(1), unit = 1;
+    if (sizeof(A) == 4 && isinf(mean)) {  // the same in all threads
+      unit = kSmallUnit;
+      mean = mean_square(unit);
     }
-    const A scale = 1 / sqrt(block.reduce(squares, A{0}, Add{}) / static_cast<A>(d) + eps);
+    const A scale = unit / sqrt(mean + eps * unit * unit);
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const A gain = weight ? static_cast<A>(to_float(weight[i])) : A{1};
       y[row * d + i] = round_to<T>(static_cast<A>(to_float(in[i])) * scale * gain);
@@ -56,17 +64,30 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     Tile tile;
     tile.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
 
-    float squares = 0;
+    const auto mean_square = [&](float unit) {
+      float squares = 0;
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v)
+      for (int v = 0; v < kVectors; ++v)
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        const float value = to_float(tile.vectors[v][i]);
-        squares += value * value;
+        for (int i = 0; i < kWidth; ++i) {
+          const float value = to_float(tile.vectors[v][i]) * unit;
+          squares += value * value;
+        }
+      squares = warp_reduce(squares, Add{}, kBlockPerRow ? kWarp : blockDim.x);
+      if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
+      return squares * per_element;
+    };
+    float mean = mean_square(1.0f), unit = 1.0f;
+    const bool overflows =
+        kBlockPerRow ? isinf(mean) : __any_sync(~0u, isinf(mean));  // of any row that shares the warp
+    if (overflows) {
+      const float small = mean_square(kSmallUnit);
+      if (isinf(mean)) {
+        unit = kSmallUnit;
+        mean = small;
       }
-    squares = warp_reduce(squares, Add{}, kBlockPerRow ? kWarp : blockDim.x);
-    if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
-    const float scale = 1.0f / sqrtf(squares * per_element + eps);
+    }
+    const float scale = unit / sqrtf(mean + eps * unit * unit);
 
     if (row >= n) continue;
     T* out = y + row * row_vectors * kWidth;

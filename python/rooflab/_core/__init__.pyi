@@ -3,13 +3,12 @@ The native half of rooflab. Use it through `import rooflab`.
 """
 from __future__ import annotations
 import collections.abc
-from rooflab._results import ValuesAndIndices
 import typing
 import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'cat', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'cumsum', 'div', 'embedding', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'remainder', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -50,111 +49,123 @@ class Tensor:
     __array_ufunc__ = None
     def __abs__(self) -> Tensor:
         ...
-    @typing.overload
-    def __add__(self, arg0: Tensor) -> Tensor:
+    def __add__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __add__(self, arg0: float) -> Tensor:
+    def __and__(self, arg0: typing.Any) -> typing.Any:
         ...
-    def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> typing.Any:
+    def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> typing.Any:
         ...
     def __bool__(self) -> typing.Any:
+        ...
+    def __contains__(self, arg0: typing.Any) -> bool:
+        ...
+    def __copy__(self) -> Tensor:
+        ...
+    def __deepcopy__(self, arg0: dict) -> Tensor:
         ...
     def __dlpack__(self, **kwargs) -> typing_extensions.CapsuleType:
         ...
     def __dlpack_device__(self) -> tuple[int, int]:
         ...
-    @typing.overload
-    def __eq__(self, arg0: Tensor) -> Tensor:
-        ...
-    @typing.overload
-    def __eq__(self, arg0: float) -> Tensor:
+    def __eq__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __float__(self) -> float:
         ...
-    @typing.overload
-    def __ge__(self, arg0: Tensor) -> Tensor:
+    def __floordiv__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __ge__(self, arg0: float) -> Tensor:
+    def __format__(self, arg0: str) -> typing.Any:
+        ...
+    def __ge__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __getitem__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __gt__(self, arg0: Tensor) -> Tensor:
-        ...
-    @typing.overload
-    def __gt__(self, arg0: float) -> Tensor:
+    def __gt__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __hash__(self):
         """
         Return hash(self).
         """
-    def __index__(self) -> int:
+    def __iadd__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __iand__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __ifloordiv__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __imod__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __imul__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __index__(self) -> typing.Any:
         ...
     def __int__(self) -> int:
         ...
-    @typing.overload
-    def __le__(self, arg0: Tensor) -> Tensor:
+    def __invert__(self) -> Tensor:
         ...
-    @typing.overload
-    def __le__(self, arg0: float) -> Tensor:
+    def __ior__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __ipow__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __isub__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __iter__(self) -> collections.abc.Iterator:
+        ...
+    def __itruediv__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __ixor__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __le__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __len__(self) -> int:
         ...
-    @typing.overload
-    def __lt__(self, arg0: Tensor) -> Tensor:
-        ...
-    @typing.overload
-    def __lt__(self, arg0: float) -> Tensor:
+    def __lt__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __matmul__(self, arg0: Tensor) -> Tensor:
         ...
-    @typing.overload
-    def __mul__(self, arg0: Tensor) -> Tensor:
+    def __mod__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __mul__(self, arg0: float) -> Tensor:
+    def __mul__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __ne__(self, arg0: Tensor) -> Tensor:
-        ...
-    @typing.overload
-    def __ne__(self, arg0: float) -> Tensor:
+    def __ne__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __neg__(self) -> Tensor:
         ...
-    @typing.overload
-    def __pow__(self, arg0: Tensor) -> Tensor:
+    def __or__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __pow__(self, arg0: float) -> Tensor:
+    def __pos__(self) -> Tensor:
         ...
-    def __radd__(self, arg0: float) -> Tensor:
+    def __pow__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __radd__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rand__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __reduce__(self) -> tuple:
         ...
     def __repr__(self) -> str:
         ...
-    def __rmul__(self, arg0: float) -> Tensor:
+    def __rfloordiv__(self, arg0: typing.Any) -> typing.Any:
         ...
-    def __rpow__(self, arg0: float) -> Tensor:
+    def __rmod__(self, arg0: typing.Any) -> typing.Any:
         ...
-    def __rsub__(self, arg0: float) -> Tensor:
+    def __rmul__(self, arg0: typing.Any) -> typing.Any:
         ...
-    def __rtruediv__(self, arg0: float) -> Tensor:
+    def __ror__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rpow__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rsub__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rtruediv__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rxor__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __setitem__(self, arg0: typing.Any, arg1: typing.Any) -> None:
         ...
-    @typing.overload
-    def __sub__(self, arg0: Tensor) -> Tensor:
+    def __sub__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __sub__(self, arg0: float) -> Tensor:
+    def __truediv__(self, arg0: typing.Any) -> typing.Any:
         ...
-    @typing.overload
-    def __truediv__(self, arg0: Tensor) -> Tensor:
-        ...
-    @typing.overload
-    def __truediv__(self, arg0: float) -> Tensor:
+    def __xor__(self, arg0: typing.Any) -> typing.Any:
         ...
     def abs(self) -> Tensor:
         """
@@ -162,159 +173,9 @@ class Tensor:
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
         """
-    def amax(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    def add_(self, other: typing.Any) -> typing.Any:
         """
-        The largest element over one, several or all dimensions.
-        
-        One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
-        
-        Parameters
-        ----------
-        x : Tensor
-            Of any dtype and shape.
-        dim : int, tuple of int or None
-            What to reduce over; None is all.
-        keepdim : bool
-            Whether reduced dimensions stay, with size 1.
-        
-        Returns
-        -------
-        Tensor
-            Of the dtype of `x`; NaN where there is one. Equal largest elements share the gradient evenly.
-        
-        Raises
-        ------
-        ValueError
-            When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
-        
-        Examples
-        --------
-        >>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
-        [5.0, 7.0]
-        """
-    def amin(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
-        """
-        The smallest element over one, several or all dimensions.
-        
-        One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
-        
-        Parameters
-        ----------
-        x : Tensor
-            Of any dtype and shape.
-        dim : int, tuple of int or None
-            What to reduce over; None is all.
-        keepdim : bool
-            Whether reduced dimensions stay, with size 1.
-        
-        Returns
-        -------
-        Tensor
-            Of the dtype of `x`; NaN where there is one. Equal smallest elements share the gradient evenly.
-        
-        Raises
-        ------
-        ValueError
-            When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
-        
-        Examples
-        --------
-        >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
-        [1.0, 2.0]
-        """
-    def argmax(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
-        """
-        The place of the largest element along a dimension, or in the whole tensor.
-        
-        One launch, 1 FLOP an element of `x`.
-        
-        Parameters
-        ----------
-        x : Tensor
-            Of any dtype and shape.
-        dim : int or None
-            Along which dimension; None takes the tensor as flattened.
-        keepdim : bool
-            Whether reduced dimensions stay, with size 1.
-        variant : str
-            A rung of rl.variants("argmax"); the fastest that fits when empty.
-        
-        Returns
-        -------
-        Tensor
-            int64: of equal elements the first, of NaN the first.
-        
-        Raises
-        ------
-        ValueError
-            When there is no element to choose from; for a `dim` that `x` lacks.
-        
-        Examples
-        --------
-        >>> rl.argmax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
-        [1, 0]
-        """
-    def argmin(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
-        """
-        The place of the smallest element along a dimension, or in the whole tensor.
-        
-        One launch, 1 FLOP an element of `x`.
-        
-        Parameters
-        ----------
-        x : Tensor
-            Of any dtype and shape.
-        dim : int or None
-            Along which dimension; None takes the tensor as flattened.
-        keepdim : bool
-            Whether reduced dimensions stay, with size 1.
-        variant : str
-            A rung of rl.variants("argmin"); the fastest that fits when empty.
-        
-        Returns
-        -------
-        Tensor
-            int64: of equal elements the first, of NaN the first.
-        
-        Raises
-        ------
-        ValueError
-            When there is no element to choose from; for a `dim` that `x` lacks.
-        
-        Examples
-        --------
-        >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
-        [0, 1]
-        """
-    def argsort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
-        """
-        The places that put the elements along a dimension in order.
-        
-        The indices of rl.sort, and counted as it.
-        
-        Parameters
-        ----------
-        x : Tensor
-            Of any dtype.
-        dim : int
-            Along which dimension.
-        descending : bool
-            Whether the largest come first.
-        
-        Returns
-        -------
-        Tensor
-            int64, of the shape of `x`.
-        
-        Raises
-        ------
-        ValueError
-            For a `dim` that `x` lacks.
-        
-        Examples
-        --------
-        >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
-        [1, 2, 0]
+        self += other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         """
@@ -323,6 +184,14 @@ class Tensor:
         gradient: of the final quantity with respect to this tensor; 1 when it has one element. What was saved is freed unless retain_graph.
         """
     def bfloat16(self) -> Tensor:
+        ...
+    def bitwise_not(self) -> Tensor:
+        """
+        ~x, bit by bit; of a bool whether it does not hold, elementwise. One launch.
+        
+        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        """
+    def bool(self) -> Tensor:
         ...
     def clone(self) -> Tensor:
         """
@@ -382,6 +251,10 @@ class Tensor:
         """
     def dim(self) -> int:
         ...
+    def div_(self, other: typing.Any) -> typing.Any:
+        """
+        self /= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
+        """
     def double(self) -> Tensor:
         ...
     def element_size(self) -> int:
@@ -439,39 +312,8 @@ class Tensor:
         """
     def half(self) -> Tensor:
         ...
-    def index_select(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
-        """
-        Slices of `x` along `dim`, in the order of an index; one may appear twice.
-        
-        One launch.
-        
-        Parameters
-        ----------
-        x : Tensor
-            What to choose from.
-        dim : int
-            The dimension that the index counts.
-        index : Tensor
-            (N,), int64 or int32.
-        variant : str
-            A rung of rl.variants("index_select"); the fastest that fits when empty.
-        
-        Returns
-        -------
-        Tensor
-            As `x`, with size N along `dim`. Its gradient is a scatter_add.
-        
-        Raises
-        ------
-        ValueError
-            When `index` has not one dimension; for an index out of range, on the CPU. A GPU cannot stop for one: there the
-            result holds NaN, -1 for integers and True for bool.
-        
-        Examples
-        --------
-        >>> rl.index_select(rl.tensor([[1, 2], [3, 4]]), 0, rl.tensor([1, 1])).tolist()
-        [[3, 4], [3, 4]]
-        """
+    def int(self) -> Tensor:
+        ...
     def is_contiguous(self) -> bool:
         ...
     def item(self) -> typing.Any:
@@ -484,6 +326,8 @@ class Tensor:
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
         """
+    def long(self) -> Tensor:
+        ...
     def matmul(self, b: Tensor) -> Tensor:
         ...
     @typing.overload
@@ -532,48 +376,10 @@ class Tensor:
         """
         Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
         """
-    @typing.overload
-    def min(self) -> Tensor:
+    def mul_(self, other: typing.Any) -> typing.Any:
         """
-        The smallest element of the tensor; or, along a dimension, the smallest elements and their places.
-        
-        `min(x)` is `amin(x)` and is counted as that. `min(x, dim)` gives a named tuple, as in PyTorch: `.values` and
-        `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP an
-        element of `x`. Of two tensors, rl.minimum gives the smallest element by element.
-        
-        Parameters
-        ----------
-        x : Tensor
-            Of any dtype and shape.
-        dim : int
-            Along which dimension.
-        keepdim : bool
-            Whether `dim` stays, with size 1.
-        variant : str
-            A rung of rl.variants("min"); the fastest that fits when empty.
-        
-        Returns
-        -------
-        Tensor
-            Without `dim`: one element, NaN if there is one; equals share the gradient.
-        ValuesAndIndices
-            With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
-            gradient goes to the elements at `indices`.
-        
-        Raises
-        ------
-        ValueError
-            When there is no element to choose from; for a `dim` that `x` lacks.
-        
-        Examples
-        --------
-        >>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).min(dim=1)
-        >>> values.tolist(), indices.tolist()
-        ([1.0, 2.0], [0, 1])
+        self *= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
-    @typing.overload
-    def min(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
-        ...
     def neg(self) -> Tensor:
         """
         -x, elementwise. One launch.
@@ -711,6 +517,10 @@ class Tensor:
         ...
     def stride(self) -> tuple[int, ...]:
         ...
+    def sub_(self, other: typing.Any) -> typing.Any:
+        """
+        self -= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
+        """
     def sum(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
         Sum over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
@@ -834,7 +644,9 @@ class Tensor:
         ...
     @property
     def T(self) -> Tensor:
-        ...
+        """
+        (M, N) as (N, M); AttributeError for more than 2 dimensions.
+        """
     @property
     def __cuda_array_interface__(self) -> dict:
         ...
@@ -869,7 +681,9 @@ class Tensor:
         ...
     @property
     def mT(self) -> Tensor:
-        ...
+        """
+        (..., M, N) as (..., N, M); AttributeError for fewer than 2 dimensions.
+        """
     @property
     def nbytes(self) -> int:
         """
@@ -1125,6 +939,10 @@ class ProfilerSession:
     @property
     def source(self) -> str:
         ...
+def _rebuild(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: bool) -> Tensor:
+    """
+    What pickle calls.
+    """
 def abs(x: Tensor, variant: str = '') -> Tensor:
     """
     |x|, elementwise. One launch.
@@ -1354,6 +1172,51 @@ def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_lengt
     """
     The keys that each query may see: bool (L_q, L_kv). The last query stands beside the last key; `window` keeps the keys nearer than that. One launch.
     """
+@typing.overload
+def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a & b, bit by bit; of bools whether both hold, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def bitwise_and(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def bitwise_and(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+def bitwise_not(x: Tensor, variant: str = '') -> Tensor:
+    """
+    ~x, bit by bit; of a bool whether it does not hold, elementwise. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a | b, bit by bit; of bools whether one holds, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def bitwise_or(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def bitwise_or(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a ^ b, bit by bit; of bools whether they differ, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def bitwise_xor(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def bitwise_xor(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def cast(x: Tensor, dtype: typing.Any, variant: str = '') -> Tensor:
     """
     x in another dtype; itself when it has it already.
@@ -1499,6 +1362,19 @@ def exp(x: Tensor, variant: str = '') -> Tensor:
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
+@typing.overload
+def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a / b rounded down; 0 where an integer is divided by 0, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def floor_divide(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def floor_divide(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def from_cuda_array(array: typing.Any) -> Tensor:
     """
     A tensor that shares the memory of an object with __cuda_array_interface__.
@@ -1850,6 +1726,19 @@ def relu(x: Tensor, variant: str = '') -> Tensor:
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
+@typing.overload
+def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a - b * floor(a / b), of b's sign; 0 for an integer b of 0, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def remainder(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def remainder(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, variant: str = '') -> Tensor:
     """
     x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch; 3 FLOPs an element and 1 for the weight.
@@ -1994,102 +1883,7 @@ def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = N
     """
     A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.
     """
-def topk(x: Tensor, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
-    """
-    The k largest elements along a dimension in order, and their places.
-    
-    Of equal elements the first come first; a NaN is larger than any number. One launch.
-    
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype.
-    k : int
-        How many, at most the size of `dim`.
-    dim : int
-        Along which dimension.
-    largest : bool
-        False for the k smallest, the smallest first.
-    variant : str
-        A rung of rl.variants("topk"); the fastest that fits when empty.
-    
-    Returns
-    -------
-    ValuesAndIndices
-        A named tuple, both with size k along `dim`: values, and indices (int64). The gradient goes to where elements were.
-    
-    Raises
-    ------
-    ValueError
-        For a `dim` that `x` lacks, and a `k` larger than its size.
-    
-    Examples
-    --------
-    >>> values, indices = rl.topk(rl.tensor([3.0, 1.0, 2.0]), 2)
-    >>> values.tolist(), indices.tolist()
-    ([3.0, 2.0], [0, 2])
-    """
-def tril(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
-    """
-    The part of a matrix on and below a diagonal; zeros elsewhere.
-    
-    y[i, j] = x[i, j] where j <= i + diagonal. One launch.
-    
-    Parameters
-    ----------
-    x : Tensor
-        (..., M, N): a matrix, or a batch of them; of any dtype.
-    diagonal : int
-        0 for the main diagonal, larger for those above it.
-    variant : str
-        A rung of rl.variants("tril"); the fastest when empty.
-    
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
-    
-    Raises
-    ------
-    ValueError
-        When `x` has fewer than two dimensions.
-    
-    Examples
-    --------
-    >>> rl.tril(rl.ones(2, 3, dtype="int64")).tolist()
-    [[1, 0, 0], [1, 1, 0]]
-    """
-def triu(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
-    """
-    The part of a matrix on and above a diagonal; zeros elsewhere.
-    
-    y[i, j] = x[i, j] where j >= i + diagonal. One launch.
-    
-    Parameters
-    ----------
-    x : Tensor
-        (..., M, N): a matrix, or a batch of them; of any dtype.
-    diagonal : int
-        0 for the main diagonal, larger for those above it.
-    variant : str
-        A rung of rl.variants("triu"); the fastest when empty.
-    
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
-    
-    Raises
-    ------
-    ValueError
-        When `x` has fewer than two dimensions.
-    
-    Examples
-    --------
-    >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
-    [[1, 1, 1], [0, 1, 1]]
-    """
-def variants(op: str, device: typing.Any = None) -> list[Variant]:
+def variants(op: str, device: str | None = None) -> list[Variant]:
     """
     The kernels of an op, fastest first, v0 (the reference) last.
     """

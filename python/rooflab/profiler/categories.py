@@ -6,7 +6,7 @@ CATEGORIES = ("gemm", "elementwise", "softmax", "layernorm", "memory", "other")
 
 _ELEMENTWISE = (
     "add sub mul div pow maximum minimum neg abs relu exp log tanh sqrt rsqrt sin cos sigmoid silu "
-    "eq ne lt le gt ge where cast gelu"
+    "floor_divide remainder bitwise_and bitwise_or bitwise_xor bitwise_not eq ne lt le gt ge where cast gelu"
 )
 _BY_OP = {
     "matmul": "gemm",

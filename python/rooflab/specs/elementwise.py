@@ -8,7 +8,7 @@ import numpy as np
 
 import rooflab as rl
 
-from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from . import INTEGER, OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
 from ._tiles import ELEMENTWISE, around, tile
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf)
@@ -62,6 +62,26 @@ def binary_tails(rng, name):
         (x,) = sample.args
         yield Sample(sample.label, (x, numbers(rng, name, x.shape)))
         yield Sample(f"{sample.label} beside a row", (x, numbers(rng, name, x.shape[-1:])))
+
+
+def quotient_samples(rng, name, special=True):
+    """As binary_samples, of both signs; no divisor is so small that the quotient leaves float16."""
+    for sample in binary_samples(rng, name, special):
+        a, b = sample.args
+        if isinstance(b, np.ndarray):
+            b = np.where(np.isfinite(b) & (b != 0), np.copysign(np.clip(np.abs(b), 0.53, None), b), b)
+        yield Sample(sample.label, (a, b), sample.kwargs)
+    yield Sample("number_negative", (numbers(rng, name, (17, 31), special=special), -0.75))
+
+
+def bit_samples(rng, name, arity):
+    for sample in binary_samples(rng, name, special=False):
+        operands = sample.args[:arity]
+        if all(isinstance(x, np.ndarray) for x in operands):
+            yield Sample(sample.label, tuple(np.round(x * 1e6) for x in operands))
+    if arity == 2:
+        yield Sample("number", (np.arange(-20.0, 20.0), 6))
+        yield Sample("number_first", (-3, np.arange(-20.0, 20.0)))
 
 
 def where_samples(rng, name, special=True):
@@ -139,6 +159,11 @@ def power(a, b):
     return np.power(a, b.copy())
 
 
+def on_integers(function):
+    """A function of integers for the float64 arrays that references get."""
+    return lambda *operands: function(*(np.asarray(x).astype(np.int64) for x in operands))
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
@@ -171,6 +196,12 @@ BINARY = {
     "maximum": (np.maximum, 0),
     "minimum": (np.minimum, 0),
 }
+BITWISE = {
+    "bitwise_and": (np.bitwise_and, 2),
+    "bitwise_or": (np.bitwise_or, 2),
+    "bitwise_xor": (np.bitwise_xor, 2),
+    "bitwise_not": (np.bitwise_not, 1),
+}
 COMPARISONS = {
     "eq": np.equal,
     "ne": np.not_equal,
@@ -186,6 +217,19 @@ SPECS = [
     *(
         describe(name, binary_samples, function, flops=0, result_dtype=lambda dtype: "bool", differentiable=None)
         for name, function in COMPARISONS.items()
+    ),
+    describe("floor_divide", quotient_samples, np.floor_divide, roundings=2, differentiable=None),
+    describe("remainder", quotient_samples, np.remainder, roundings=2),
+    *(
+        describe(
+            name,
+            functools.partial(bit_samples, arity=arity),
+            on_integers(function),
+            dtypes=INTEGER,
+            tolerance=lambda dtype, sample: (0.0, 0.25),
+            differentiable=None,
+        )
+        for name, (function, arity) in BITWISE.items()
     ),
     describe("where", where_samples, np.where, flops=0),
     describe("copy", unary_samples, np.array, flops=0, peer=lambda torch: torch.clone),

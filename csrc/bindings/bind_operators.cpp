@@ -1,0 +1,145 @@
+// What Python's operators mean for tensors: a + 1, a += b, a == [1, 2], ~mask.
+#include "bindings/bindings.h"
+
+namespace rooflab {
+namespace {
+
+using enum ElementwiseOp;
+
+std::optional<Scalar> number_of(py::handle object) {
+  py::detail::make_caster<Scalar> caster;
+  if (!caster.load(object, true)) return std::nullopt;
+  return py::detail::cast_op<Scalar>(caster);
+}
+
+bool is_array(py::handle object) {
+  return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()) || py::hasattr(object, "__array__");
+}
+
+// A list or array to compare x with. The numbers of a list take the dtype of x if they are of its kind; an array keeps
+// its own.
+Tensor comparable(const Tensor& x, py::handle object) {
+  const Tensor as_it_is = from_array(object, std::nullopt, x.device());
+  const bool is_list = PyList_Check(object.ptr()) || PyTuple_Check(object.ptr());
+  const bool fits = is_floating(x.dtype()) || !is_floating(as_it_is.dtype());
+  return is_list && fits && as_it_is.dtype() != x.dtype() ? from_array(object, x.dtype(), x.device()) : as_it_is;
+}
+
+py::object not_implemented() { return py::reinterpret_borrow<py::object>(Py_NotImplemented); }
+
+py::object apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected) {
+  if (py::isinstance<Tensor>(b)) {
+    const Tensor& other = b.cast<const Tensor&>();
+    const auto run = [&] {
+      const NoGil no_gil;
+      return elementwise(op, a, other);
+    };
+    return py::cast(run());
+  }
+  if (const std::optional<Scalar> number = number_of(b)) {
+    const auto run = [&] {
+      const NoGil no_gil;
+      return reflected ? elementwise(op, *number, a) : elementwise(op, a, *number);
+    };
+    return py::cast(run());
+  }
+  return not_implemented();
+}
+
+// Python would make a comparison that is not implemented a plain False.
+py::object compare(ElementwiseOp op, const Tensor& a, py::handle b) {
+  if (is_array(b) && !py::isinstance<Tensor>(b) && !number_of(b)) return py::cast(elementwise(op, a, comparable(a, b)));
+  py::object result = apply(op, a, b, false);
+  if (result.ptr() == Py_NotImplemented)
+    throw py::type_error(message("[", kernels::info(op).name, "] b: expected a tensor, a number or an array, got ",
+                                 std::string(py::str(py::type::of(b).attr("__name__"))),
+                                 b.is_none() ? "; ask `is None`" : ""));
+  return result;
+}
+
+// Whether y is what an op in place takes.
+bool write_object(ElementwiseOp op, const py::object& self, py::handle y) {
+  Tensor& x = self.cast<Tensor&>();
+  if (py::isinstance<Tensor>(y)) {
+    const Tensor& other = y.cast<const Tensor&>();
+    const NoGil no_gil;
+    write(op, x, other);
+    return true;
+  }
+  const std::optional<Scalar> number = number_of(y);
+  if (!number) return false;
+  const NoGil no_gil;
+  write(op, x, *number);
+  return true;
+}
+
+struct Operator {
+  const char* name;  // "__name__"
+  ElementwiseOp op;
+};
+constexpr Operator kArithmetic[] = {{"add", kAdd},       {"sub", kSub},        {"mul", kMul},
+                                    {"truediv", kDiv},   {"pow", kPow},        {"floordiv", kFloorDivide},
+                                    {"mod", kRemainder}, {"and", kBitwiseAnd}, {"or", kBitwiseOr},
+                                    {"xor", kBitwiseXor}};
+constexpr Operator kComparisons[] = {{"eq", kEq}, {"ne", kNe}, {"lt", kLt}, {"le", kLe}, {"gt", kGt}, {"ge", kGe}};
+constexpr std::pair<const char*, ElementwiseOp> kWrites[] = {
+    {"add_", kAdd}, {"sub_", kSub}, {"mul_", kMul}, {"div_", kDiv}};
+
+void register_arithmetic(py::class_<Tensor>& tensor) {
+  for (const auto& [name, op] : kArithmetic) {
+    const std::string text = name;
+    tensor
+        .def(("__" + text + "__").c_str(), [op = op](const Tensor& a, py::handle b) { return apply(op, a, b, false); })
+        .def(("__r" + text + "__").c_str(), [op = op](const Tensor& b, py::handle a) { return apply(op, b, a, true); })
+        .def(("__i" + text + "__").c_str(), [op = op](const py::object& self, py::handle y) {
+          return write_object(op, self, y) ? self : not_implemented();
+        });
+  }
+  for (const auto& [name, op] : kComparisons)
+    tensor.def(("__" + std::string(name) + "__").c_str(),
+               [op = op](const Tensor& a, py::handle b) { return compare(op, a, b); });
+  for (const auto& [name, op] : kWrites) {
+    const std::string doc =
+        message("self ",
+                *name == 'a'   ? '+'
+                : *name == 's' ? '-'
+                : *name == 'm' ? '*'
+                               : '/',
+                "= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.");
+    tensor.def(
+        name,
+        [name = name, op = op](const py::object& self, py::handle other) {
+          if (!write_object(op, self, other))
+            throw py::type_error(message("[", name, "] other: expected a tensor or a number, got ",
+                                         std::string(py::str(py::type::of(other).attr("__name__")))));
+          return self;
+        },
+        py::arg("other"), doc.c_str());
+  }
+}
+
+}  // namespace
+
+void register_operators(py::class_<Tensor>& tensor) {
+  register_arithmetic(tensor);
+  tensor
+      .def(
+          "__neg__", [](const Tensor& x) { return elementwise(kNeg, x); }, WithoutGil())
+      .def("__pos__", [](const Tensor& x) { return x; })
+      .def(
+          "__abs__", [](const Tensor& x) { return elementwise(kAbs, x); }, WithoutGil())
+      .def(
+          "__invert__", [](const Tensor& x) { return elementwise(kBitwiseNot, x); }, WithoutGil())
+      .def(
+          "matmul", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::arg("b"), WithoutGil())
+      .def(
+          "__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::is_operator(), WithoutGil())
+      .def("__contains__", [](const Tensor& self, py::handle element) {
+        const py::object equal = compare(kEq, self, element);
+        return on_cpu(sum(equal.cast<const Tensor&>(), {}, false)).attr("item")().cast<int64_t>() != 0;
+      });
+  tensor.attr("__array_ufunc__") = py::none();  // np.float64(2) * t asks the tensor, not NumPy
+  tensor.attr("__hash__") = py::module_::import("builtins").attr("object").attr("__hash__");
+}
+
+}  // namespace rooflab

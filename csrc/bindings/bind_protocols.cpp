@@ -1,0 +1,105 @@
+// What Python's own functions and modules ask of a tensor: len(), iter(), bool(), f-strings, copy, pickle.
+#include "bindings/bindings.h"
+
+namespace rooflab {
+namespace {
+
+// The only element as a Python number.
+py::object element(const Tensor& self, const char* what) {
+  RL_CHECK(self.numel() == 1, what, "expected a tensor of one element, got shape ", self.shape());
+  return on_cpu(self).attr("item")();
+}
+
+py::object truth(const Tensor& self) {
+  RL_CHECK(self.numel() == 1, "bool", "the truth of shape ", self.shape(),
+           " is ambiguous; expected a tensor of one element, such as (a == b).sum() > 0");
+  return element(self, "bool").attr("__bool__")();
+}
+
+py::object index(const Tensor& self) {
+  if (is_floating(self.dtype()) || self.numel() != 1)
+    throw py::type_error(message("[index] expected an integer tensor of one element, got ", name(self.dtype()),
+                                 " of shape ", self.shape()));
+  return py::int_(element(self, "index"));
+}
+
+void check_has_dimensions(const Tensor& self, const char* what) {
+  if (self.ndim() == 0) throw py::type_error(message("[", what, "] expected at least one dimension, got a number"));
+}
+
+py::iterator iterate(const Tensor& self) {
+  check_has_dimensions(self, "iter");
+  py::list rows;
+  for (int64_t i = 0; i < self.size(0); ++i) rows.append(index(self, {{IndexStep::kSelect, 0, i}}));
+  return py::iter(rows);
+}
+
+py::object format(const py::object& self, const std::string& specification) {
+  const Tensor& x = self.cast<const Tensor&>();
+  if (x.numel() == 1 && (x.ndim() == 0 || !specification.empty()) && !x.device().is_meta())
+    return element(x, "format").attr("__format__")(specification);
+  if (!specification.empty())
+    throw py::type_error(
+        message("[format] \"", specification, "\" is for a tensor of one element, got shape ", x.shape()));
+  return py::str(self);
+}
+
+void check_leaf(const Tensor& self, const char* what) {
+  RL_CHECK(!autograd::requires_grad(self) || !self.meta()->node, what, "the tensor is a result of ",
+           self.meta()->node->op, ", whose graph is not copied; call .detach() first");
+}
+
+// A tensor of the same values with memory of its own; a leaf keeps its requires_grad and grad.
+Tensor deep_copy(const Tensor& self, const py::dict&) {
+  check_leaf(self, "deepcopy");
+  Tensor copied = copy(self.detach());
+  if (!self.meta()) return copied;
+  autograd::set_requires_grad(copied, autograd::requires_grad(self));
+  std::lock_guard lock(autograd::grad_mutex());
+  if (self.meta()->grad.defined()) {
+    if (!copied.meta()) copied.set_meta(std::make_shared<autograd::Meta>(copied));
+    copied.meta()->grad = copy(self.meta()->grad);
+  }
+  return copied;
+}
+
+py::tuple reduce(const Tensor& self) {
+  check_leaf(self, "pickle");
+  const py::object values = self.device().is_meta() ? py::cast(self.shape()) : on_cpu(contiguous(self.detach()));
+  return py::make_tuple(
+      py::module_::import("rooflab._core").attr("_rebuild"),
+      py::make_tuple(values, name(self.dtype()), to_string(self.device()), autograd::requires_grad(self)));
+}
+
+Tensor rebuild(const py::object& values, const py::object& dtype, const py::object& device, bool requires_grad) {
+  const Device on = to_device(device);
+  Tensor made =
+      on.is_meta() ? Tensor::empty(to_shape(values), to_dtype(dtype), on) : from_array(values, to_dtype(dtype), on);
+  autograd::set_requires_grad(made, requires_grad);
+  return made;
+}
+
+}  // namespace
+
+void register_protocols(py::module_& m, py::class_<Tensor>& tensor) {
+  tensor
+      .def(
+          "item", [](const Tensor& self) { return element(self, "item"); }, "The only element as a Python number.")
+      .def("__len__",
+           [](const Tensor& self) {
+             check_has_dimensions(self, "len");
+             return self.size(0);
+           })
+      .def("__iter__", &iterate)
+      .def("__bool__", &truth)
+      .def("__float__", [](const Tensor& self) { return py::float_(element(self, "float")); })
+      .def("__int__", [](const Tensor& self) { return py::int_(element(self, "int")); })
+      .def("__index__", [](const Tensor& self) { return index(self); })
+      .def("__format__", &format)
+      .def("__copy__", [](const Tensor& self) { return self; })
+      .def("__deepcopy__", &deep_copy)
+      .def("__reduce__", &reduce);
+  m.def("_rebuild", &rebuild, "What pickle calls.");
+}
+
+}  // namespace rooflab

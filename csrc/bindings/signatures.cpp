@@ -1,0 +1,166 @@
+// Signatures and errors of every bound function, in one place: inspect.signature() and help() read the signature, and a
+// call with arguments that do not fit says which and why (python/rooflab/_arguments.py) in place of pybind11's list of
+// overloads with all operands printed.
+#include <unordered_map>
+
+#include "bindings/bindings.h"
+
+namespace rooflab {
+namespace {
+
+struct Function {
+  std::string name;  // as errors give it
+  PyCFunction call;  // pybind11's dispatcher
+};
+
+// By the object that pybind11's dispatcher gets as `self`. Never destroyed: functions outlive static objects.
+std::unordered_map<PyObject*, Function>& functions() {
+  static auto* all = new std::unordered_map<PyObject*, Function>;
+  return *all;
+}
+
+bool is_about_arguments(const std::string& text) {
+  return text.find("incompatible function arguments") != text.npos ||
+         text.find("incompatible constructor arguments") != text.npos ||
+         text.find("Unable to cast Python instance") != text.npos;
+}
+
+// Puts a sentence in the place of the error that a call has raised, if it is one about its arguments.
+template <class Arguments>
+void explain(PyObject* self, const Arguments& arguments) {
+  if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_RuntimeError)) return;
+  py::error_already_set error;
+  const std::string text = py::str(error.value());
+  const std::string& name = functions().at(self).name;
+  if (text.starts_with("expected ")) return PyErr_SetString(PyExc_TypeError, message("[", name, "] ", text).c_str());
+  if (!is_about_arguments(text)) return error.restore();
+  try {
+    const auto [args, kwargs] = arguments();
+    const py::object sentence = py::module_::import("rooflab._arguments").attr("explain")(name, text, args, kwargs);
+    PyErr_SetObject(PyExc_TypeError, sentence.ptr());
+  } catch (py::error_already_set& failed) {
+    failed.restore();
+  }
+}
+
+PyObject* call_packed(PyObject* self, PyObject* args, PyObject* kwargs) {
+  const auto call = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(functions().at(self).call));
+  PyObject* result = call(self, args, kwargs);
+  if (!result)
+    explain(self, [&] {
+      return std::pair(py::reinterpret_borrow<py::tuple>(args),
+                       kwargs ? py::reinterpret_borrow<py::dict>(kwargs) : py::dict());
+    });
+  return result;
+}
+
+using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
+
+PyObject* call_fast(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  const auto call = reinterpret_cast<FastCall>(reinterpret_cast<void*>(functions().at(self).call));
+  PyObject* result = call(self, args, count, names);
+  if (!result)
+    explain(self, [&] {
+      py::tuple positional(count);
+      for (Py_ssize_t i = 0; i < count; ++i) positional[i] = py::reinterpret_borrow<py::object>(args[i]);
+      py::dict keywords;
+      for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i)
+        keywords[PyTuple_GET_ITEM(names, i)] = py::reinterpret_borrow<py::object>(args[count + i]);
+      return std::pair(positional, keywords);
+    });
+  return result;
+}
+
+// "x: rooflab._core.Tensor, dim: int = -1" as "x, dim=-1".
+std::string without_types(std::string_view parameters) {
+  std::string out;
+  int depth = 0;
+  char quote = 0;
+  bool in_type = false;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const char c = parameters[i];
+    if (quote) {
+      quote = c == quote ? 0 : quote;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '[' || c == '(' || c == '{') {
+      ++depth;
+    } else if (c == ']' || c == ')' || c == '}') {
+      --depth;
+    } else if (depth == 0 && c == ':') {
+      in_type = true;
+    } else if (depth == 0 && (c == ',' || c == '=')) {
+      if (c == '=' && !out.empty() && out.back() == ' ') out.pop_back();
+      in_type = false;
+      out += c;
+      if (c == '=' && i + 1 < parameters.size() && parameters[i + 1] == ' ') ++i;
+      continue;
+    }
+    if (!in_type) out += c;
+  }
+  return out;
+}
+
+// The line "name(parameters) -> result" of the documentation; of several overloads when all have the same parameters.
+std::optional<std::string> parameters_of(std::string_view name, std::string_view doc) {
+  std::optional<std::string> found;
+  for (size_t begin = 0; begin < doc.size();) {
+    const size_t end = std::min(doc.find('\n', begin), doc.size());
+    std::string_view line = doc.substr(begin, end - begin);
+    begin = end + 1;
+    const size_t number = line.find(". ");
+    if (number != line.npos && number < 3 && number > 0 && line[0] >= '1' && line[0] <= '9')
+      line.remove_prefix(number + 2);
+    if (!line.starts_with(name) || line.substr(name.size(), 1) != "(") continue;
+    const size_t close = line.rfind(") -> ");
+    if (close == line.npos) continue;
+    const std::string parameters = without_types(line.substr(name.size() + 1, close - name.size() - 1));
+    if (found && *found != parameters) return std::nullopt;
+    found = parameters;
+  }
+  return found;
+}
+
+void adopt(PyObject* object, const std::string& name) {
+  if (PyInstanceMethod_Check(object)) object = PyInstanceMethod_GET_FUNCTION(object);
+  if (!PyCFunction_Check(object)) return;
+  PyObject* self = PyCFunction_GET_SELF(object);
+  PyMethodDef* def = reinterpret_cast<PyCFunctionObject*>(object)->m_ml;
+  if (!self || functions().contains(self)) return;
+  const bool is_fast = def->ml_flags & METH_FASTCALL;
+  functions()[self] = {name, def->ml_meth};
+  def->ml_meth = reinterpret_cast<PyCFunction>(is_fast ? reinterpret_cast<void*>(&call_fast)
+                                                       : reinterpret_cast<void*>(&call_packed));
+  // The generator of stubs would take this signature, which has no types, for the one that pybind11 writes.
+  static const bool makes_stubs = py::module_::import("sys").attr("modules").contains("pybind11_stubgen");
+  if (makes_stubs || !def->ml_doc || !def->ml_name) return;
+  if (const std::optional<std::string> parameters = parameters_of(def->ml_name, def->ml_doc))
+    def->ml_doc = strdup(message(def->ml_name, "(", *parameters, ")\n--\n\n", def->ml_doc).c_str());  // kept for ever
+}
+
+void adopt_class(py::handle type) {
+  for (const auto& [key, value] : py::reinterpret_borrow<py::dict>(py::dict(type.attr("__dict__")))) {
+    const std::string name = py::str(key);
+    const std::string shown = name == "__init__" ? std::string(py::str(type.attr("__name__"))) : name;
+    adopt(value.ptr(), shown);
+    if (PyObject_TypeCheck(value.ptr(), &PyProperty_Type))
+      for (const char* part : {"fget", "fset"})
+        if (const py::object accessor = value.attr(part); !accessor.is_none()) adopt(accessor.ptr(), shown);
+  }
+}
+
+}  // namespace
+
+void adopt_functions(const py::module_& m) {
+  for (const auto& [key, value] : py::reinterpret_borrow<py::dict>(m.attr("__dict__"))) {
+    if (PyModule_Check(value.ptr()) &&
+        py::str(value.attr("__name__")).cast<std::string>().starts_with("rooflab._core."))
+      adopt_functions(py::reinterpret_borrow<py::module_>(value));
+    else if (PyType_Check(value.ptr()))
+      adopt_class(value);
+    else
+      adopt(value.ptr(), py::str(key));
+  }
+}
+
+}  // namespace rooflab

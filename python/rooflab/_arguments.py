@@ -1,0 +1,161 @@
+"""One sentence about a call of a native function whose arguments do not fit it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from ._core import Tensor
+
+# Other libraries' names for what has another one here.
+_SYNONYMS = {
+    "axis": ("dim", "dims"),
+    "axes": ("dims", "dim"),
+    "keepdims": ("keepdim",),
+    "input": ("x", "a", "self"),
+    "other": ("b",),
+    "size": ("shape",),
+    "mask": ("attn_mask",),
+    "epsilon": ("eps",),
+    "normalized_shape": ("weight",),
+    "query": ("q",),
+    "key": ("k",),
+    "value": ("v",),
+    "end": ("stop",),
+    "fill_value": ("value",),
+}
+_KINDS = {
+    "Tensor": lambda x: isinstance(x, Tensor),
+    "int": lambda x: hasattr(x, "__index__") or isinstance(x, int),
+    "float": lambda x: not isinstance(x, (str, Tensor, list, tuple)) and hasattr(x, "__float__"),
+    "bool": lambda x: isinstance(x, bool) or type(x).__name__ == "bool_",
+    "str": lambda x: isinstance(x, str),
+    "None": lambda x: x is None,
+    "tuple of int": lambda x: isinstance(x, (tuple, list, int)),
+}
+
+
+def _split(text: str) -> list[str]:
+    """At commas outside of brackets and quotes."""
+    parts, depth, quote, begin = [], 0, "", 0
+    for i, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "[({":
+            depth += 1
+        elif letter in "])}":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            parts.append(text[begin:i].strip())
+            begin = i + 1
+    return [part for part in [*parts, text[begin:].strip()] if part]
+
+
+def _plain(annotation: str) -> list[str]:
+    """What a user would call the types of an annotation."""
+    text = annotation.replace("rooflab._core.", "").replace("typing.SupportsInt | typing.SupportsIndex", "int")
+    text = re.sub(r"typing\.SupportsFloat \| typing\.SupportsIndex", "float", text)
+    text = text.replace("tuple[int, ...]", "tuple of int")
+    return [kind.strip() for kind in text.split("|")]
+
+
+class _Parameter:
+    def __init__(self, text: str):
+        declared, self.equals, default = text.partition(" = ")
+        name, _, annotation = declared.partition(":")
+        self.name, self.kinds = name.strip(), _plain(annotation.strip())
+        self.text = self.name + (f"={default}" if self.equals else "")
+        self.gathers = self.name.startswith("*")
+
+    def takes(self, value) -> bool:
+        tests = [_KINDS.get(kind) for kind in self.kinds]
+        return any(test is None or test(value) for test in tests)
+
+
+def _overloads(message: str) -> list[list[_Parameter]]:
+    found = re.findall(r"^\s+\d+\. (?:[\w.]*)\((.*)\) -> .*$", message, re.MULTILINE)
+    if not found:
+        found = re.findall(r"^\s+\d+\. [\w.]+\((.*)\)$", message, re.MULTILINE)
+    overloads = [[_Parameter(part) for part in _split(line)] for line in found]
+    return [[p for p in parameters if p.name != "self"] for parameters in overloads]
+
+
+def _nearest(keyword: str, names: list[str]) -> str:
+    for name in _SYNONYMS.get(keyword, ()):
+        if name in names:
+            return f"; did you mean {name}?"
+    near = difflib.get_close_matches(keyword, names, 1, 0.6)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _kind_of(value) -> str:
+    return "None" if value is None else type(value).__name__
+
+
+def _bind(parameters: list[_Parameter], args: tuple, kwargs: dict) -> tuple[dict, str]:
+    """The arguments by name, and what is missing or too much."""
+    named = [p for p in parameters if not p.gathers]
+    places, only_named = [], False
+    for p in parameters:
+        only_named |= p.gathers
+        if not only_named:
+            places.append(p)
+    gathers = any(p.name.startswith("*") and p.name not in ("*", "**kwargs") for p in parameters)
+    if len(args) > len(places) and not gathers:
+        plural = "" if len(places) == 1 else "s"
+        return {}, f"expected at most {len(places)} positional argument{plural}, got {len(args)}"
+    bound = {p.name: value for p, value in zip(places, args, strict=False)} | kwargs
+    missing = [p.name for p in named if p.name not in bound and not p.equals]
+    return bound, f"{missing[0]}: missing" if missing else ""
+
+
+def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
+    """The sentence for a call of `name` that raised pybind11's `message`.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.softmax(rl.ones(3), axis=0)
+    Traceback (most recent call last):
+        ...
+    TypeError: [softmax] axis: no such argument; did you mean dim? expected (x, dim=-1, variant='')
+    >>> rl.add(rl.ones(3), "a")
+    Traceback (most recent call last):
+        ...
+    TypeError: [add] b: expected Tensor or float, got str
+    """
+    overloads = _overloads(message)
+    has_self = re.search(r"\(self: |incompatible constructor", message) is not None
+    args = args[1:] if has_self else args
+    place = f"[{name}]"
+    if not overloads:
+        return f"{place} expected other arguments, got ({', '.join(map(_kind_of, [*args, *kwargs.values()]))})"
+    names = list(dict.fromkeys(p.name for parameters in overloads for p in parameters if not p.gathers))
+    shown = f"expected ({', '.join(p.text for p in overloads[0])})"
+    open_ended = any(p.name.startswith("**") for parameters in overloads for p in parameters)
+    for keyword in kwargs:
+        if keyword not in names and not open_ended:
+            near = _nearest(keyword, names)
+            return f"{place} {keyword}: no such argument{near or ';'} {shown}"
+    problems, misfits = [], []
+    for parameters in overloads:
+        bound, problem = _bind(parameters, args, kwargs)
+        problems.append(problem)
+        if problem:
+            continue
+        wrong = [not p.takes(bound[p.name]) for p in parameters if p.name in bound]
+        if any(wrong):
+            misfits.append((wrong.index(True), parameters[wrong.index(True)], bound))
+    if misfits:  # those that come farthest say what would have been taken there
+        farthest = max(place for place, *_ in misfits)
+        nearest = [parameter for place, parameter, _ in misfits if place == farthest]
+        parameter, bound = nearest[0], misfits[-1][2]
+        kinds = " or ".join(dict.fromkeys(kind for p in nearest for kind in p.kinds))
+        what = "" if parameter.name.startswith("arg") else f" {parameter.name}:"
+        return f"[{name}]{what} expected {kinds}, got {_kind_of(bound[parameter.name])}"
+    if all(problems):
+        return f"{place} {problems[0]}; {shown}"
+    given = [_kind_of(a) for a in args] + [f"{k}={_kind_of(v)}" for k, v in kwargs.items()]
+    return f"{place} {shown}, got ({', '.join(given)})"

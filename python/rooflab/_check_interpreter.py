@@ -1,0 +1,7 @@
+"""Refuses subinterpreters before the native module loads: there its import would wait for a lock for ever."""
+
+import ctypes
+
+_state = ctypes.PYFUNCTYPE(ctypes.c_void_p)
+if _state(("PyInterpreterState_Get", ctypes.pythonapi))() != _state(("PyInterpreterState_Main", ctypes.pythonapi))():
+    raise ImportError("[rooflab] cannot be imported in a subinterpreter; use the main one, or another process")

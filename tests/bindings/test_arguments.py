@@ -1,0 +1,91 @@
+"""Native functions say what they take: to inspect and help(), and in one sentence when a call does not fit."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+x = rl.ones(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: rl.softmax(x, axis=0), r"\[softmax\] axis: no such argument; did you mean dim\? expected \(x, dim=-1"),
+        (lambda: x.sum(keepdims=True), r"\[sum\] keepdims: no such argument; did you mean keepdim\?"),
+        (lambda: rl.zeros(3, dtpye="int"), r"\[zeros\] dtpye: no such argument; did you mean dtype\?"),
+        (lambda: rl.gelu(x, zebra=1), r"\[gelu\] zebra: no such argument; expected \(x, variant=''\)"),
+        (lambda: rl.attention(x, x, x, mask=x), r"\[attention\] mask: no such argument; did you mean attn_mask\?"),
+        (lambda: rl.matmul(x), r"\[matmul\] b: missing; expected \(a, b, variant=''\)"),
+        (lambda: rl.matmul(x, x, "", 4), r"\[matmul\] expected at most 3 positional arguments, got 4"),
+        (lambda: x.item(3), r"\[item\] expected at most 0 positional arguments, got 1"),
+        (lambda: rl.add(x, "a"), r"\[add\] b: expected Tensor or float, got str"),
+        (lambda: rl.add("a", x), r"\[add\] a: expected Tensor or float, got str"),
+        (lambda: rl.where(x > 0, 1, 2), r"\[where\] b: expected Tensor, got int"),
+        (lambda: rl.gelu([1.0]), r"\[gelu\] x: expected Tensor, got list"),
+        (lambda: rl.gelu(np.ones(2)), r"\[gelu\] x: expected Tensor, got ndarray"),
+        (lambda: rl.rms_norm(x, 1e-5), r"\[rms_norm\] weight: expected Tensor or None, got float"),
+        (lambda: rl.full((2,), "x"), r"\[full\] value: expected float, got str"),
+        (lambda: rl.full("ab", 1), r"\[full\] shape: expected tuple of int, got str"),
+        (lambda: rl.variants("matmul", 3), r"\[variants\] device: expected str or None, got int"),
+        (lambda: x.view("a"), r"\[view\] expected integers, got 'a'"),
+        (lambda: x.reshape(2.5), r"\[reshape\] expected integers, got 2.5"),
+        (lambda: x.sum(dim="a"), r"\[sum\] expected integers, got 'a'"),
+        (lambda: x.transpose(0), r"\[transpose\] dim1: missing; expected \(dim0, dim1\)"),
+        (lambda: setattr(x, "requires_grad", "yes"), r"\[requires_grad\] expected bool, got str"),
+        (lambda: rl.count(3), r"\[count\] expected at most 0 positional arguments, got 1"),
+        (lambda: rl.range(3), r"\[range\] name: expected str, got int"),
+        (lambda: rl.memory.allocated(3), r"\[allocated\] device: expected str, got int"),
+        (lambda: rl.Cost(mac=3), r"\[Cost\] mac: no such argument; did you mean macs\?"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_one_sentence(call, sentence):
+    with pytest.raises(TypeError, match=sentence) as raised:
+        call()
+    text = str(raised.value)
+    assert "\n" not in text and "Invoked with" not in text and "_core" not in text and len(text) < 250
+
+
+@pytest.mark.parametrize(
+    ("function", "signature"),
+    [
+        (rl.softmax, "(x, dim=-1, variant='')"),
+        (rl.add, "(a, b, variant='')"),
+        (rl.zeros, "(*args, dtype='float32', device='cpu', requires_grad=False)"),
+        (rl.full, "(shape, value, *, dtype='float32', device='cpu', requires_grad=False)"),
+        (rl.Tensor.sum, "(self, dim=None, keepdim=False, variant='')"),
+        (rl.ones(2).sum, "(dim=None, keepdim=False, variant='')"),
+        (rl.memory.allocated, "(device='cpu')"),
+    ],
+)
+def test_signatures_are_known_to_inspect(function, signature):
+    assert str(inspect.signature(function)) == signature
+    assert function.__doc__
+
+
+def test_every_public_function_has_a_signature():
+    missing = []
+    for owner in (rl._core, rl._core.Tensor, rl._core.memory, rl._core.cuda):
+        for name in dir(owner):
+            value = getattr(owner, name)
+            if name.startswith("_") or not callable(value) or inspect.isclass(value) or "builtins" in repr(owner):
+                continue
+            try:
+                inspect.signature(value)
+            except ValueError:
+                missing.append(name)
+    assert missing == []
+
+
+def test_dir_shows_what_users_call():
+    names = dir(rl)
+    assert {"tensor", "matmul", "profile", "plots", "no_grad", "Tensor"} <= set(names)
+    assert not [name for name in names if name.startswith("_")]
+    assert not {"set_cpu_blas", "add_library_directory", "annotations"} & set(names)
+    assert all(hasattr(rl, name) for name in names)
+
+
+def test_the_package_is_typed():
+    assert (rl._Path(rl.__file__).parent / "py.typed").exists()

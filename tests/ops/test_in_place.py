@@ -1,0 +1,275 @@
+"""Writing into tensors: x += y and its kin, overlapping copies, counts, and what the tape refuses."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+WRITES = {
+    "add_": lambda a, b: a + b,
+    "sub_": lambda a, b: a - b,
+    "mul_": lambda a, b: a * b,
+    "div_": lambda a, b: a / b,
+}
+
+
+def iadd(x, y):
+    x += y
+    return x
+
+
+def isub(x, y):
+    x -= y
+    return x
+
+
+def imul(x, y):
+    x *= y
+    return x
+
+
+def itruediv(x, y):
+    x /= y
+    return x
+
+
+def ifloordiv(x, y):
+    x //= y
+    return x
+
+
+def imod(x, y):
+    x %= y
+    return x
+
+
+def ipow(x, y):
+    x **= y
+    return x
+
+
+PLAIN = {
+    iadd: lambda x, y: x + y,
+    isub: lambda x, y: x - y,
+    imul: lambda x, y: x * y,
+    itruediv: lambda x, y: x / y,
+}
+OPERATORS = [iadd, isub, imul, itruediv, ifloordiv, imod, ipow]
+
+
+@pytest.mark.parametrize("write", OPERATORS)
+@pytest.mark.parametrize("other", [2.5, "tensor", "row", "self"])
+def test_operators_write_into_the_tensor(write, other, device):
+    start = np.random.default_rng(0).uniform(0.5, 3, (5, 7))
+    x = rl.tensor(start, device=device)
+    y = {"tensor": start[::-1].copy(), "row": start[0], "self": start}.get(other, other)
+    operand = x if other == "self" else rl.tensor(y, device=device) if isinstance(y, np.ndarray) else y
+    kept, at, view = x, x.data_ptr(), x[1:3]
+    expected = write(start.copy(), y)
+    x = write(x, operand)
+    assert x is kept and x.data_ptr() == at
+    np.testing.assert_allclose(x.cpu().numpy(), expected, rtol=1e-12)
+    np.testing.assert_array_equal(view.cpu().numpy(), x.cpu().numpy()[1:3])
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_methods_write_into_views(name, dtype, device):
+    base = rl.full((4, 6), 3, dtype=dtype, device=device)
+    view = base.T[1:5:2]
+    returned = getattr(view, name)(2)
+    assert returned is view
+    expected = np.full((4, 6), 3.0)
+    expected.T[1:5:2] = WRITES[name](expected.T[1:5:2], 2)
+    np.testing.assert_array_equal(base.cpu().numpy().astype(np.float64), expected)
+
+
+def test_bits_and_integers_in_place():
+    x = rl.tensor([12, 10, -7])
+    x &= 6
+    x |= rl.tensor([1, 0, 8])
+    x ^= 3
+    x //= 2
+    x %= 5
+    expected = np.array([12, 10, -7])
+    expected &= 6
+    expected |= [1, 0, 8]
+    expected ^= 3
+    expected //= 2
+    expected %= 5
+    assert x.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_it_is_one_launch_of_the_op_that_it_is(device):
+    x, y = rl.ones(8, 4, device=device), rl.ones(4, device=device)
+    with rl.count() as c:
+        x += y
+        x.mul_(2)
+    assert {op: counts.launches for op, counts in c.by_op.items()} == {"add": 1, "mul": 1}
+    assert (c.ops, c.flops, c.allocations) == (2, 2 * 32, 0)
+    assert (c.bytes_read, c.bytes_written) == (2 * x.nbytes + y.nbytes, 2 * x.nbytes)
+
+
+def down(x):
+    x[1:] = x[:-1]
+
+
+def up(x):
+    x[:-1] = x[1:]
+
+
+def right(x):
+    x[:, 2:] = x[:, :-2]
+
+
+def mirrored(x):
+    x[...] = x.T
+
+
+def add_down(x):
+    x[1:] += x[:-1]
+
+
+def add_up(x):
+    x[:-1] += x[1:]
+
+
+def times_mirrored(x):
+    x *= x.T
+
+
+def minus_row(x):
+    x -= x[3]
+
+
+def minus_column(x):
+    x -= x[:, 2:3]
+
+
+@pytest.mark.parametrize("move", [down, up, right, mirrored, add_down, add_up, times_mirrored, minus_row, minus_column])
+def test_overlapping_memory_is_read_before_it_is_written(move, device):
+    expected = np.random.default_rng(0).standard_normal((300, 300)).astype(np.float32)
+    x = rl.tensor(expected, device=device)
+    move(x)
+    move(expected)  # NumPy copies first where memory overlaps
+    np.testing.assert_array_equal(x.cpu().numpy(), expected)
+
+
+def test_parts_that_do_not_overlap_are_not_copied():
+    x = rl.ones(4, 100)
+    with rl.count() as c:
+        x[0] += x[1]
+        x[2:] = x[:2]
+    assert c.allocations == 0
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda: iadd(rl.ones(3), rl.ones(2, 3)), r"\[add\] in place: \(2, 3\) does not broadcast to \(3,\)"),
+        (lambda: iadd(rl.ones(1), rl.ones(3)), r"\[add\] in place: \(3,\) does not broadcast to \(1,\)"),
+        (lambda: iadd(rl.ones(3), rl.ones(3, dtype="float64")), r"\[add\] operands are float32 and float64"),
+        (lambda: iadd(rl.ones(1).expand(3), 1), r"\[add\] destination: an expanded tensor"),
+        (lambda: itruediv(rl.arange(3), 2), r"\[div\] expected a floating-point dtype, got int64"),
+        (lambda: iadd(rl.arange(3), 1.5), r"\[add\] number: expected one that int64 can hold, got 1.5"),
+        (lambda: ipow(rl.arange(3), -1), r"\[pow\] number: expected an exponent >= 0"),
+        (lambda: iadd(rl.ones(3), rl.ones(3, device="meta")), r"\[add\] operands are on cpu and meta:cpu"),
+    ],
+)
+def test_what_does_not_fit_is_refused(write, message):
+    with pytest.raises(ValueError, match=message):
+        write()
+
+
+@pytest.mark.parametrize("other", ["a", None, [1.0, 2.0, 3.0], np.ones(3)])
+def test_other_kinds_are_type_errors(other):
+    with pytest.raises(TypeError, match=r"unsupported operand|does not support"):
+        iadd(rl.ones(3), other)
+    with pytest.raises(TypeError, match=r"\[add_\] other: expected a tensor or a number, got "):
+        rl.ones(3).add_(other)
+
+
+def test_an_sgd_loop_learns():
+    w = rl.zeros(3, requires_grad=True)
+    target = rl.tensor([1.0, 2.0, 3.0])
+    for _ in range(100):
+        w.grad = None
+        ((w - target) ** 2).sum().backward()
+        with rl.no_grad():
+            for p in [w]:
+                p -= 0.1 * p.grad
+    np.testing.assert_allclose(w.detach().numpy(), [1, 2, 3], rtol=1e-5)
+    assert w.requires_grad and w.is_leaf
+
+
+@pytest.mark.parametrize("write", [iadd, imul])
+@pytest.mark.parametrize("other", [2.0, rl.ones(3)])
+def test_a_leaf_that_requires_grad_refuses(write, other):
+    leaf = rl.ones(3, requires_grad=True)
+    with pytest.raises(ValueError, match=r"in place: the tensor is a leaf that requires grad; .*no_grad"):
+        write(leaf, other)
+    assert leaf.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("through", [lambda x: x, lambda x: x[1:], lambda x: x.view(3, 1), lambda x: x.detach()])
+@pytest.mark.parametrize(
+    "write", [lambda x: iadd(x, 1), lambda x: imul(x, 2), lambda x: x.zero_(), lambda x: x.copy_(rl.ones(1))]
+)
+def test_backward_finds_what_was_saved_and_changed(through, write):
+    x, w = rl.ones(3), rl.ones(3, requires_grad=True)
+    y = (x * w).sum()
+    write(through(x))
+    with pytest.raises(ValueError, match=r"\[mul\] backward: .* was changed in place"):
+        y.backward()
+
+
+def test_a_recorded_result_is_changed_in_place():
+    """h += y on a result that nobody else sees: values and gradients as for h = h + y."""
+    for write in PLAIN:
+        grads = []
+        for in_place in (False, True):
+            a, b = rl.tensor([1.0, 2.0], requires_grad=True), rl.tensor([3.0, 5.0], requires_grad=True)
+            h = kept = a * 2
+            h = write(h, b) if in_place else PLAIN[write](h, b)
+            assert (h is kept) == in_place
+            (h * h).sum().backward()
+            grads.append((h.detach().tolist(), a.grad.tolist(), b.grad.tolist()))
+        assert grads[0] == grads[1]
+
+
+def test_a_constant_takes_the_gradient_of_what_is_added():
+    total, w = rl.zeros(2), rl.ones(2, requires_grad=True)
+    for _ in range(3):
+        total += w
+    total.sum().backward()
+    assert w.grad.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("alias", [lambda h: h[0], lambda h: h.detach(), lambda h: h.view(2, 1)])
+def test_memory_that_is_shared_refuses_what_gradients_would_miss(alias):
+    w = rl.ones(2, requires_grad=True)
+    h = w * 2
+    other = alias(h)
+    with pytest.raises(ValueError, match=r"\[mul\] in place: .* shares its memory with another"):
+        h *= 3
+    base = rl.zeros(2)
+    with pytest.raises(ValueError, match="shares its memory"):
+        base[0] += w[0]
+    assert other is not None and base.tolist() == [0, 0]
+
+
+def test_a_result_that_backward_needs_refuses():
+    w = rl.ones(2, requires_grad=True)
+    h = rl.exp(w)
+    with pytest.raises(ValueError, match="backward needs it as it is"):
+        h += 1
+
+
+def test_memory_of_others_is_written_and_never_left():
+    array = np.ones(3, np.float32)
+    shared = rl.from_dlpack(array)
+    shared += 1
+    assert array.tolist() == [2, 2, 2]
+    with pytest.raises(ValueError, match="shares its memory"):
+        shared += rl.ones(3, requires_grad=True)
