@@ -3,12 +3,13 @@ The native half of rooflab. Use it through `import rooflab`.
 """
 from __future__ import annotations
 import collections.abc
+from rooflab._results import ValuesAndIndices
 import typing
 import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'remainder', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'cumsum', 'div', 'embedding', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'remainder', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -177,6 +178,160 @@ class Tensor:
         """
         self += other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
+    def amax(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The largest element over one, several or all dimensions.
+        
+        One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int, tuple of int or None
+            What to reduce over; None is all.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            Of the dtype of `x`; NaN where there is one. Equal largest elements share the gradient evenly.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [5.0, 7.0]
+        """
+    def amin(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The smallest element over one, several or all dimensions.
+        
+        One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int, tuple of int or None
+            What to reduce over; None is all.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            Of the dtype of `x`; NaN where there is one. Equal smallest elements share the gradient evenly.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [1.0, 2.0]
+        """
+    def argmax(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The place of the largest element along a dimension, or in the whole tensor.
+        
+        One launch, 1 FLOP an element of `x`.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int or None
+            Along which dimension; None takes the tensor as flattened.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        variant : str
+            A rung of rl.variants("argmax"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            int64: of equal elements the first, of NaN the first.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.argmax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [1, 0]
+        """
+    def argmin(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The place of the smallest element along a dimension, or in the whole tensor.
+        
+        One launch, 1 FLOP an element of `x`.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int or None
+            Along which dimension; None takes the tensor as flattened.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        variant : str
+            A rung of rl.variants("argmin"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            int64: of equal elements the first, of NaN the first.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [0, 1]
+        """
+    def argsort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
+        """
+        The places that put the elements along a dimension in order.
+        
+        The indices of rl.sort, and counted as it.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        dim : int
+            Along which dimension.
+        descending : bool
+            Whether the largest come first.
+        
+        Returns
+        -------
+        Tensor
+            int64, of the shape of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
+        [1, 2, 0]
+        """
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         """
         Adds the gradients of this tensor to .grad of every leaf it was made of.
@@ -312,6 +467,39 @@ class Tensor:
         """
     def half(self) -> Tensor:
         ...
+    def index_select(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+        """
+        Slices of `x` along `dim`, in the order of an index; one may appear twice.
+        
+        One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            What to choose from.
+        dim : int
+            The dimension that the index counts.
+        index : Tensor
+            (N,), int64 or int32.
+        variant : str
+            A rung of rl.variants("index_select"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            As `x`, with size N along `dim`. Its gradient is a scatter_add.
+        
+        Raises
+        ------
+        ValueError
+            When `index` has not one dimension; for an index out of range, on the CPU. A GPU cannot stop for one: there the
+            result holds NaN, -1 for integers and True for bool.
+        
+        Examples
+        --------
+        >>> rl.index_select(rl.tensor([[1, 2], [3, 4]]), 0, rl.tensor([1, 1])).tolist()
+        [[3, 4], [3, 4]]
+        """
     def int(self) -> Tensor:
         ...
     def is_contiguous(self) -> bool:
@@ -376,6 +564,48 @@ class Tensor:
         """
         Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
         """
+    @typing.overload
+    def min(self) -> Tensor:
+        """
+        The smallest element of the tensor; or, along a dimension, the smallest elements and their places.
+        
+        `min(x)` is `amin(x)` and is counted as that. `min(x, dim)` gives a named tuple, as in PyTorch: `.values` and
+        `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP an
+        element of `x`. Of two tensors, rl.minimum gives the smallest element by element.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int
+            Along which dimension.
+        keepdim : bool
+            Whether `dim` stays, with size 1.
+        variant : str
+            A rung of rl.variants("min"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Without `dim`: one element, NaN if there is one; equals share the gradient.
+        ValuesAndIndices
+            With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+            gradient goes to the elements at `indices`.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).min(dim=1)
+        >>> values.tolist(), indices.tolist()
+        ([1.0, 2.0], [0, 1])
+        """
+    @typing.overload
+    def min(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+        ...
     def mul_(self, other: typing.Any) -> typing.Any:
         """
         self *= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
@@ -1882,6 +2112,101 @@ def tanh(x: Tensor, variant: str = '') -> Tensor:
 def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
     A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.
+    """
+def topk(x: Tensor, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
+    """
+    The k largest elements along a dimension in order, and their places.
+    
+    Of equal elements the first come first; a NaN is larger than any number. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    k : int
+        How many, at most the size of `dim`.
+    dim : int
+        Along which dimension.
+    largest : bool
+        False for the k smallest, the smallest first.
+    variant : str
+        A rung of rl.variants("topk"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    ValuesAndIndices
+        A named tuple, both with size k along `dim`: values, and indices (int64). The gradient goes to where elements were.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks, and a `k` larger than its size.
+    
+    Examples
+    --------
+    >>> values, indices = rl.topk(rl.tensor([3.0, 1.0, 2.0]), 2)
+    >>> values.tolist(), indices.tolist()
+    ([3.0, 2.0], [0, 2])
+    """
+def tril(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+    """
+    The part of a matrix on and below a diagonal; zeros elsewhere.
+    
+    y[i, j] = x[i, j] where j <= i + diagonal. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (..., M, N): a matrix, or a batch of them; of any dtype.
+    diagonal : int
+        0 for the main diagonal, larger for those above it.
+    variant : str
+        A rung of rl.variants("tril"); the fastest when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+    
+    Raises
+    ------
+    ValueError
+        When `x` has fewer than two dimensions.
+    
+    Examples
+    --------
+    >>> rl.tril(rl.ones(2, 3, dtype="int64")).tolist()
+    [[1, 0, 0], [1, 1, 0]]
+    """
+def triu(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+    """
+    The part of a matrix on and above a diagonal; zeros elsewhere.
+    
+    y[i, j] = x[i, j] where j >= i + diagonal. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (..., M, N): a matrix, or a batch of them; of any dtype.
+    diagonal : int
+        0 for the main diagonal, larger for those above it.
+    variant : str
+        A rung of rl.variants("triu"); the fastest when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+    
+    Raises
+    ------
+    ValueError
+        When `x` has fewer than two dimensions.
+    
+    Examples
+    --------
+    >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
+    [[1, 1, 1], [0, 1, 1]]
     """
 def variants(op: str, device: str | None = None) -> list[Variant]:
     """
