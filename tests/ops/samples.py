@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
-from rooflab.specs import all_specs, itemsize
+from rooflab.specs import INTEGER, all_specs, itemsize
 from rooflab.testing import assert_close, to_float64
 
 SPECS = all_specs()
@@ -15,6 +15,8 @@ def cases():
     for name, spec in SPECS.items():
         for dtype in spec.dtypes:
             for i, sample in enumerate(spec.samples(np.random.default_rng(0))):
+                if dtype in INTEGER and not all(np.isfinite(x).all() for x in sample.args):
+                    continue
                 yield pytest.param(name, dtype, i, id=f"{name}-{dtype}-{sample.label}")
 
 
@@ -142,9 +144,10 @@ def check_rungs(spec, dtype, sample, device, layout):
             continue
         ran.append(variant)
         # The default is the first rung that takes the operands.
-        for i, (right, (rtol, atol)) in enumerate(
-            zip(expected, spec.allowed(dtype, sample, variant or ran[0]), strict=True)
-        ):
+        allowed = spec.allowed(dtype, sample, variant or ran[0])
+        if len(allowed) == 1:
+            allowed *= len(expected)
+        for i, (right, (rtol, atol)) in enumerate(zip(expected, allowed, strict=True)):
             assert results[i].dtype == dtypes[i], variant
             assert results[i].device.startswith(device)
             assert_close(results[i], right, rtol=rtol, atol=atol, name=f"{label} result {i}")
