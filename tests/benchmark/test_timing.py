@@ -28,6 +28,7 @@ def test_statistics_are_those_of_the_samples():
     assert timing.max_ms == 100
     assert timing.p20_ms == pytest.approx(1.8)
     assert timing.p80_ms == pytest.approx(23.2)
+    assert timing.std_ms == pytest.approx(np.sqrt(np.mean((timing.samples_ms - 22) ** 2)))
     assert str(timing) == "3 ms (p20 1.8, p80 23.2, n=5)"
     assert str(rl.Timing(np.array([0.0125]), 0.0, "cpu")) == "12.5 us (one call)"
 
@@ -58,6 +59,26 @@ def test_cold_evicts_between_calls(device):
     assert c.by_op["exp"].launches == 4
     assert c.launches == 4 + 3
     assert timing.device.startswith(device)
+
+
+def test_evicting_is_not_measured(monkeypatch):
+    """By a clock that only the two calls move: 9 ms for evicting, 2 ms for the call."""
+    now = [0]
+    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter_ns=lambda: now[0]))
+
+    def takes(ms):
+        return lambda *args: now.__setitem__(0, now[0] + ms * 1_000_000)
+
+    monkeypatch.setattr(timing, "_evictor", lambda device: takes(9))
+    monkeypatch.setattr(timing, "_overhead_ms", lambda device: 0.0)
+    assert rl.latency(takes(2), warmup=1, repeat=3, l2="cold").samples_ms.tolist() == [2.0] * 3
+    assert now[0] == (2 + 3 * (9 + 2)) * 1_000_000
+
+
+def test_evicting_writes_more_than_any_cache_of_a_gpu(device):
+    with rl.count() as c:
+        timing._evictor(device)()
+    assert c.bytes_written > 250e6
 
 
 @pytest.mark.parametrize(

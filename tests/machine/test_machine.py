@@ -137,6 +137,55 @@ def test_figures_are_work_over_time_in_their_units(monkeypatch):
         assert one.sample() == pytest.approx([expected] * len(one.sample()), rel=0.01)
 
 
+@pytest.fixture
+def timings(monkeypatch):
+    """Times of calls by what was called: a callable's `ms`, or that of its keyword `variant`."""
+    ms = {}
+
+    def latency(fn, warmup, repeat, device):
+        return rl.Timing(np.full(repeat, ms[fn.keywords["variant"]] if hasattr(fn, "keywords") else fn.ms), 0.0, device)
+
+    monkeypatch.setattr(probe, "latency", latency)
+    return ms
+
+
+def test_the_fastest_call_is_first(timings):
+    def taking(ms):
+        def call():
+            pass
+
+        call.ms = ms
+        return call
+
+    def refused():
+        raise ValueError("another dtype")
+
+    found = probe._fastest("cpu", [("b", lambda: taking(2.0)), ("no", refused), ("a", lambda: taking(1.0))])
+    assert [(ms, name) for ms, name, _ in found] == [(1.0, "a"), (2.0, "b")]
+
+
+def test_a_peak_is_the_fastest_rung_but_never_the_reference(timings):
+    names = [rung.name for rung in rl.variants("matmul", "cpu")]
+    timings.update(dict.fromkeys(names, 10.0) | {"v2_blocked": 2.0, "v0_reference": 1.0})
+    found = probe._peak("cpu", "float32")
+    size = int(found.how.partition("N=")[2])
+    assert found.how == f"matmul v2_blocked, N={size}"
+    assert found.sample()[0] == pytest.approx(2 * size**3 / 2e-3 / 1e12)
+
+
+@pytest.mark.parametrize("cache", [4, 8, 40])
+def test_buffers_are_several_times_the_cache(monkeypatch, cache):
+    """At least 4 times, and 128 MiB where memory allows; what stays in the cache is a part of it."""
+    monkeypatch.setattr(probe, "cpu_cache_bytes", lambda: cache * 2**20)
+    monkeypatch.setattr(probe, "_free_host_bytes", lambda: 2**40)
+    monkeypatch.setattr(probe, "_warm_up", lambda device, call: None)
+    monkeypatch.setattr(probe, "_fastest", lambda device, makes: [(1.0, *next(iter(makes)))])
+    monkeypatch.setattr(probe, "_peak", lambda device, dtype: None)
+    sizes = {one.name: float(m[1]) for one in probe._probes("cpu") if (m := re.search(r"of (\d+) MiB", one.how))}
+    assert sizes["copy_bandwidth"] == sizes["read_bandwidth"] == max(128, 4 * cache)
+    assert 0 < sizes["cache_bandwidth"] <= cache / 2
+
+
 def test_the_mean_of_the_middle_leaves_out_what_is_far_off():
     samples = np.array([0.004, 0.005, 0.005, 0.006, 0.006, 0.006, 0.006, 0.005, 0.005, 900.0])
     assert probe._middle_ms(rl.Timing(samples, 0.0, "cuda:0")) == pytest.approx(0.0055)

@@ -121,12 +121,6 @@ def _buffer(size: int, device: str) -> rl.Tensor:
     return rl.ones(max(1, size // 4 // 4096), 4096, device=device)
 
 
-def _readers(x: rl.Tensor) -> list[tuple[str, Callable[[], object]]]:
-    """Calls that read every row of `x` once and write next to nothing."""
-    vector = rl.ones(4096, 1, device=str(x.device))
-    return [("sum", x.sum), ("max", x.max), ("matrix-vector product", partial(rl.matmul, x, vector))]
-
-
 def _readers(size: int, device: str) -> list[tuple[str, _Make]]:
     """Calls that read every row of a buffer once and write next to nothing."""
 
