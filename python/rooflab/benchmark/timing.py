@@ -115,13 +115,13 @@ def device_index(device: str) -> int:
     return int(device.partition(":")[2] or 0)
 
 
-def _sample(device: str, call: Callable[[], object], repeat: int, evict: Callable[[], None]) -> np.ndarray:
+def _sample(device: str, call: Callable[[], object], repeat: int, evict: Callable[[], object]) -> np.ndarray:
     if device == "cpu":
         return _sample_cpu(call, repeat, evict)
     return _sample_cuda(device_index(device), call, repeat, evict)
 
 
-def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], None]) -> np.ndarray:
+def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], object]) -> np.ndarray:
     samples = np.empty(repeat)
     for i in range(repeat):
         evict()
@@ -131,7 +131,7 @@ def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], Non
     return samples
 
 
-def _sample_cuda(index: int, call: Callable[[], object], repeat: int, evict: Callable[[], None]) -> np.ndarray:
+def _sample_cuda(index: int, call: Callable[[], object], repeat: int, evict: Callable[[], object]) -> np.ndarray:
     events = [(_core.cuda.Event(device=index), _core.cuda.Event(device=index)) for _ in range(repeat)]
     for start, end in events:
         evict()
@@ -147,7 +147,7 @@ def _overhead_ms(device: str) -> float:
     return float(np.median(_sample(device, lambda: None, 200, lambda: None)))
 
 
-def _evictor(device: str) -> Callable[[], None]:
+def _evictor(device: str) -> Callable[[], object]:
     """A call that fills the caches with something else, by writing a buffer larger than they are."""
     buffer = _core.empty(_COLD_BYTES // 4, dtype="float32", device=device)
     return lambda: buffer.fill_(0.0)

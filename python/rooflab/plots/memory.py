@@ -60,7 +60,9 @@ def plot_memory_timeline(timeline: Any, by: str = "op", title: str | None = None
     order = sorted(levels, key=lambda name: (levels[name][peak], levels[name].max()), reverse=True)
     shown = {name: levels[name] for name in order[:6]}
     if len(order) > 6:
-        shown["1 other" if len(order) == 7 else f"{len(order) - 6} others"] = sum(levels[name] for name in order[6:])
+        shown["1 other" if len(order) == 7 else f"{len(order) - 6} others"] = np.sum(
+            [levels[name] for name in order[6:]], axis=0
+        )
     with figure(8.6, 4.2) as made:
         axes = made.add_subplot()
         bottom = base
@@ -108,4 +110,5 @@ def _levels(timeline: Any, by: str) -> tuple[np.ndarray, np.ndarray, dict[str, n
     for place, (name, event) in enumerate(zip(names, events, strict=True), start=1):
         changes[name][place] = event.bytes
     levels = {name: np.cumsum(change) for name, change in changes.items()}
-    return times, levels.pop(None), levels
+    base = levels.pop(None)
+    return times, base, {str(name): level for name, level in levels.items()}
