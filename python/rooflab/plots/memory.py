@@ -60,9 +60,8 @@ def plot_memory_timeline(timeline: Any, by: str = "op", title: str | None = None
     order = sorted(levels, key=lambda name: (levels[name][peak], levels[name].max()), reverse=True)
     shown = {name: levels[name] for name in order[:6]}
     if len(order) > 6:
-        shown["1 other" if len(order) == 7 else f"{len(order) - 6} others"] = np.sum(
-            [levels[name] for name in order[6:]], axis=0
-        )
+        rest = np.sum([levels[name] for name in order[6:]], axis=0)
+        shown["1 other" if len(order) == 7 else f"{len(order) - 6} others"] = rest
     with figure(8.6, 4.2) as made:
         axes = made.add_subplot()
         bottom = base
