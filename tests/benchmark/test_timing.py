@@ -1,5 +1,6 @@
 """Latency keeps every sample, names its units and refuses nonsense. No test depends on how fast anything is."""
 
+import functools
 import time
 from types import SimpleNamespace
 from typing import ClassVar
@@ -9,6 +10,7 @@ import pytest
 
 import rooflab as rl
 from rooflab.benchmark import ladder, timing
+from rooflab.benchmark.touched import device_of
 
 
 def test_calls_are_counted_right():
@@ -132,6 +134,74 @@ def test_arrays_of_others_say_which_gpu_they_are_on(events):
     array = SimpleNamespace(__cuda_array_interface__={}, __dlpack_device__=lambda: (2, 1))
     assert rl.latency(lambda x: None, array, warmup=0, repeat=1).device == "cuda:1"
     assert rl.latency(lambda x: None, SimpleNamespace(__cuda_array_interface__={})).device == "cuda:0"
+
+
+class OnGpu:
+    """An array of another library on the second GPU, as PyTorch's: one that requires grad refuses the interface."""
+
+    device = SimpleNamespace(type="cuda", index=1)
+
+    @property
+    def __cuda_array_interface__(self):
+        raise RuntimeError("requires grad")
+
+    def twice(self):
+        return 2
+
+
+class Module:
+    """As PyTorch's: parameters by a method, called as a function."""
+
+    def __init__(self, *parameters):
+        self.held = parameters
+
+    def parameters(self):
+        return iter(self.held)
+
+    def __call__(self, x):
+        return x
+
+
+ARRAY = OnGpu()
+
+
+def test_the_device_is_found_by_what_the_call_reaches():
+    array, here = OnGpu(), rl.ones(3)
+    late = None
+
+    def closes_over():
+        return array, late
+
+    def default(x=array):
+        return x
+
+    reached = {
+        "argument": (abs, (array,), {}),
+        "keyword": (abs, (), {"x": array}),
+        "list": (abs, ([here, [array]],), {}),
+        "dict": (abs, ({"k": (array,)},), {}),
+        "closure": (closes_over, (), {}),
+        "global": (lambda: ARRAY, (), {}),
+        "inner function": (lambda: [ARRAY for _ in range(3)], (), {}),
+        "default": (default, (), {}),
+        "partial": (functools.partial(abs, array), (), {}),
+        "method": (array.twice, (), {}),
+        "module": (Module(array), (here,), {}),
+        "attribute": (abs, (SimpleNamespace(inner=SimpleNamespace(x=array)),), {}),
+    }
+    assert {name: device_of(*call) for name, call in reached.items()} == dict.fromkeys(reached, "cuda:1")
+    on_cpu = SimpleNamespace(device=SimpleNamespace(type="cpu", index=None))
+    for fn, args in ((rl.exp, (here,)), (lambda: here.exp(), ()), (Module(on_cpu), (1, "text", [])), (here.exp, ())):
+        assert device_of(fn, args) == "cpu"
+    loop = []
+    loop.append(loop)
+    assert device_of(print, (loop, np.ones(3))) == "cpu"
+
+
+@pytest.mark.gpu
+def test_closures_are_timed_by_events():
+    x = rl.ones(8, device="cuda")
+    assert rl.latency(lambda: rl.exp(x), warmup=1, repeat=2).device == "cuda:0"
 
 
 @pytest.mark.gpu

@@ -55,7 +55,7 @@ def test_probed_once_then_cached(probes, cache_home):
     assert measure("cpu") == first and probes.calls == 1
     assert measure("cpu", refresh=True) == first and probes.calls == 2
     (path,) = (cache_home / "rooflab").iterdir()
-    kept = json.loads(path.read_text())
+    kept = json.loads(path.read_text(encoding="utf-8"))
     assert kept.items() >= {**IDENTITY, "measured_on": "2026-01-01 00:00 UTC"}.items()
 
 
@@ -75,7 +75,7 @@ def test_what_a_busy_machine_showed_is_not_kept(probes, cache_home):
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", '{"device": "cpu"}'])
 def test_damaged_cache_is_measured_again(probes, text):
     first = measure("cpu")
-    cache.cache_file(IDENTITY).write_text(text)
+    cache.cache_file(IDENTITY).write_text(text, encoding="utf-8")
     assert measure("cpu") == first and probes.calls == 2
     assert measure("cpu") == first and probes.calls == 2
 
@@ -84,7 +84,7 @@ def test_damaged_cache_is_measured_again(probes, text):
 def test_cache_of_another_machine_is_not_ours(probes, monkeypatch, key):
     measure("cpu")
     path = cache.cache_file(IDENTITY)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {key: "another"}))
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {key: "another"}))
     measure("cpu")
     assert probes.calls == 2
     monkeypatch.setattr(measurement, "identify", lambda device: IDENTITY | {key: "another"})
@@ -95,7 +95,7 @@ def test_cache_of_another_machine_is_not_ours(probes, monkeypatch, key):
 
 
 def test_unwritable_cache_is_a_warning(probes, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.warns(UserWarning, match="not kept"):
         measure("cpu")
@@ -107,11 +107,11 @@ def test_unwritable_cache_is_a_warning(probes, tmp_path, monkeypatch):
 def test_cpu_cache_size(tmp_path):
     for index, (level, size) in enumerate([("1", "32K"), ("1", "32K"), ("2", "512K"), ("3", "32768K")]):
         (tmp_path / f"index{index}").mkdir()
-        (tmp_path / f"index{index}" / "level").write_text(level + "\n")
-        (tmp_path / f"index{index}" / "size").write_text(size + "\n")
+        (tmp_path / f"index{index}" / "level").write_text(level + "\n", encoding="utf-8")
+        (tmp_path / f"index{index}" / "size").write_text(size + "\n", encoding="utf-8")
     assert probe.cpu_cache_bytes(tmp_path) == 32 * 2**20
     assert probe.cpu_cache_bytes(tmp_path / "absent") == 32 * 2**20
-    (tmp_path / "index3" / "size").write_text("?")
+    (tmp_path / "index3" / "size").write_text("?", encoding="utf-8")
     assert probe.cpu_cache_bytes(tmp_path) == 512 * 2**10
 
 

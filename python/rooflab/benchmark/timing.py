@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _core
+from .touched import device_of
 
 _COLD_BYTES = 256_000_000  # more than any last-level cache of a GPU; several times that of most CPUs
 
@@ -93,17 +94,6 @@ def synchronize(device: str | None = None) -> None:
         raise ValueError(f'[synchronize] device: expected "cpu", "cuda" or "cuda:N", got "{device}"')
 
 
-def _device_of(args, kwargs) -> str:
-    """The GPU that the arguments live on, else the CPU. PyTorch's and CuPy's arrays count too."""
-    for value in (*args, *kwargs.values()):
-        if isinstance(value, _core.Tensor):  # not by its array interface, which a tensor that requires grad refuses
-            if value.device != "cpu":
-                return value.device
-        elif hasattr(value, "__cuda_array_interface__"):  # which does not say which GPU; DLPack does
-            return f"cuda:{value.__dlpack_device__()[1]}" if hasattr(value, "__dlpack_device__") else "cuda:0"
-    return "cpu"
-
-
 def device_index(device: str) -> int:
     """The number of the GPU that "cuda" or "cuda:N" names.
 
@@ -175,7 +165,8 @@ def latency(
     l2 : {"warm", "cold"}
         "cold" overwrites the caches before every call, outside the measured time.
     device : str, optional
-        Which clock: "cpu" or "cuda:N". Found from the arguments when None.
+        Which clock: "cpu" or "cuda:N". When None, the first GPU that holds an array within reach of the call:
+        arguments, what `fn` closes over or names, a module's parameters, and containers of these.
 
     Returns
     -------
@@ -200,7 +191,7 @@ def latency(
         raise ValueError(f"[latency] expected warmup >= 0 and repeat >= 1, got {warmup} and {repeat}")
     if l2 not in ("warm", "cold"):
         raise ValueError(f'[latency] l2: expected "warm" or "cold", got {l2!r}')
-    device = device or _device_of(args, kwargs)
+    device = device or device_of(fn, args, kwargs)
     call = functools.partial(fn, *args, **kwargs)
     evict = _evictor(device) if l2 == "cold" else lambda: None
     for _ in range(warmup):

@@ -59,8 +59,8 @@ def cpu_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> 
     sizes: dict[int, int] = {}
     for index in root.glob("index*"):
         try:
-            level = int((index / "level").read_text())
-            size = re.fullmatch(r"(\d+)([KMG]?)", (index / "size").read_text().strip())
+            level = int((index / "level").read_text(encoding="utf-8"))
+            size = re.fullmatch(r"(\d+)([KMG]?)", (index / "size").read_text(encoding="utf-8").strip())
         except (OSError, ValueError):
             continue
         if size:
