@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shlex
 import shutil
 import subprocess
 import sys
@@ -62,7 +63,7 @@ def faults(path: Path = LIST) -> list[Fault]:
         head, *lines = entry.strip("\n").split("\n")
         file, tests = head.split(" | ")
         old, new = ("\n".join(line[2:] for line in lines if line.startswith(sign)) for sign in "-+")
-        found.append(Fault(file, tuple(tests.split()), old, new))
+        found.append(Fault(file, tuple(shlex.split(tests)), old, new))
     return found
 
 
@@ -88,7 +89,7 @@ def notices(fault: Fault, tree: Path) -> str:
     try:
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        return ""
+        return f"no answer in {SECONDS} seconds"
     if done.returncode == 1 or done.returncode < 0:  # a crash is noticed too
         return ""
     if done.returncode == 4 and "ImportError while loading conftest" in done.stdout + done.stderr:

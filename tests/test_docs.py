@@ -56,7 +56,7 @@ def test_native_functions_are_documented():
 
 
 def test_readme_example_runs(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
     for block in blocks:
         exec(block, {})

@@ -54,7 +54,7 @@ def sources():
 
 
 def includes(path):
-    return re.findall(r'^\s*#\s*include\s*([<"][^>"]+)[>"]', path.read_text(), re.MULTILINE)
+    return re.findall(r'^\s*#\s*include\s*([<"][^>"]+)[>"]', path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def violations(layer, name, included):
@@ -107,7 +107,7 @@ def files_with(token, texts):
 
 @pytest.mark.parametrize(("token", "allowed"), PAST_THE_QUEUE.items())
 def test_kernels_start_work_through_the_queue(token, allowed):
-    kernels = {p.name: p.read_text() for p in sources() if p.is_relative_to(CSRC / "kernels")}
+    kernels = {p.name: p.read_text(encoding="utf-8") for p in sources() if p.is_relative_to(CSRC / "kernels")}
     assert files_with(token, kernels) - allowed == set()
 
 
@@ -121,7 +121,7 @@ def python_files():
 
 
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -201,7 +201,9 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
 
 def test_no_import_goes_in_a_circle():
     names = {path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in python_files()}
-    graph = import_graph({name.removesuffix(".__init__"): path.read_text() for path, name in names.items()})
+    graph = import_graph(
+        {name.removesuffix(".__init__"): path.read_text(encoding="utf-8") for path, name in names.items()}
+    )
     assert {"rooflab.units", "rooflab.machine.cache", "rooflab.roofline"} <= graph.keys()
     assert circle(graph) == [] and circle(subjects(graph)) == []
 
@@ -238,7 +240,9 @@ def test_what_only_type_checkers_import_is_no_circle():
 
 def test_files_stay_short():
     code = [*sources(), *python_files(), *(ROOT / "tests").rglob("*.py")]
-    long = {str(p.relative_to(ROOT)): n for p in code if (n := len(p.read_text().splitlines())) > LONGEST}
+    long = {
+        str(p.relative_to(ROOT)): n for p in code if (n := len(p.read_text(encoding="utf-8").splitlines())) > LONGEST
+    }
     assert long == {}
 
 
@@ -253,7 +257,7 @@ def test_top_level_holds_what_the_design_lists():
 
 
 def test_every_source_is_built():
-    listed = (CSRC / "CMakeLists.txt").read_text()
+    listed = (CSRC / "CMakeLists.txt").read_text(encoding="utf-8")
     missing = [
         str(p.relative_to(CSRC))
         for p in sources()

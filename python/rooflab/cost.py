@@ -12,6 +12,7 @@ Each distinct input element is read once and each output element written once; P
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -61,14 +62,14 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     if dtype not in spec.dtypes:
         raise ValueError(f"[cost] dtype: {op} takes {', '.join(spec.dtypes)}; got {dtype!r}")
     made: dict[object, Tensor] = {}  # one for each tensor; equal shapes are tensors of their own
-    tensors = list(operands)
+    tensors: list[Any] = list(operands)
     for place, operand in enumerate(operands):
         if isinstance(operand, (tuple, Tensor)):
             key = ("tensor", id(operand)) if isinstance(operand, Tensor) else place
             tensors[place] = made.setdefault(key, _stand_in(spec, place, operand, dtype))
     with no_grad():
         if spec.prepare:
-            tensors = spec.prepare(*tensors, **kwargs)
+            tensors = [*spec.prepare(*tensors, **kwargs)]
         with _core.count() as counted:
             spec.fn(*tensors, **kwargs)
     return Cost(

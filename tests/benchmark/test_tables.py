@@ -45,7 +45,7 @@ def cpu_file(root):
 def stale(root):
     """The headers whose tables are not those of the results."""
     results = tables.committed(root)
-    texts = {path.name: path.read_text() for path in tables.headers(root)}
+    texts = {path.name: path.read_text(encoding="utf-8") for path in tables.headers(root)}
     return [name for name, text in texts.items() if tables.rewritten(text, results) != text]
 
 
@@ -54,7 +54,7 @@ def test_the_headers_show_what_is_committed():
 
 
 def test_every_op_with_a_table_has_one_header():
-    shown = [op for path in tables.headers(ROOT) for op in tables.shown(path.read_text())]
+    shown = [op for path in tables.headers(ROOT) for op in tables.shown(path.read_text(encoding="utf-8"))]
     assert sorted(shown) == sorted(name for name, spec in all_specs().items() if spec.tables)
 
 
@@ -83,13 +83,13 @@ def test_a_changed_figure_is_noticed(checkout):
 
 def test_a_figure_changed_by_hand_is_noticed(checkout):
     path = checkout / "csrc" / "kernels" / "gelu" / "gelu.h"
-    path.write_text(path.read_text().replace(" % of copy", "  of copy", 1))
+    path.write_text(path.read_text(encoding="utf-8").replace(" % of copy", "  of copy", 1))
     assert stale(checkout) == ["gelu.h"]
 
 
 def test_a_renamed_rung_is_noticed(checkout, capsys):
     path = cpu_file(checkout)
-    path.write_text(path.read_text().replace('"v1_simd"', '"v1_lanes"'))
+    path.write_text(path.read_text(encoding="utf-8").replace('"v1_simd"', '"v1_lanes"'))
     with pytest.raises(ValueError, match="has no rung v1_lanes; measure again"):
         stale(checkout)
     assert tables.main([str(checkout)]) == 2 and "v1_lanes" in capsys.readouterr().err
@@ -131,7 +131,7 @@ def test_a_result_comes_back_as_it_was_saved(tmp_path):
     path = tmp_path / "absent" / "machine.json"
     saved = result(row("v1_simd", tflop_s=1 / 3, copy=2 / 3), row("copy"), machine=GPU, peer="torch 2.9.1")
     save(path, saved)
-    values = json.loads(path.read_text())
+    values = json.loads(path.read_text(encoding="utf-8"))
     assert list(values) == ["machine", "date", "version", "peer", "rows"]
     assert values["rows"][0]["tflop_s"] == 0.33333 and values["rows"][0]["ratios"] == {"copy": [0.66667] * 3}
     found = load(path)
@@ -139,13 +139,13 @@ def test_a_result_comes_back_as_it_was_saved(tmp_path):
     assert [r.contender for r in found.rows] == ["v1_simd", "copy"]
     save(path, found)
     assert load(path) == found
-    assert sum("contender" in line for line in path.read_text().splitlines()) == 2
+    assert sum("contender" in line for line in path.read_text(encoding="utf-8").splitlines()) == 2
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"rows": [{}]}', '{"machine": {}, "rows": []}'])
 def test_another_file_is_refused_by_name(tmp_path, text):
     path = tmp_path / "other.json"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"\[bench\] .*other.json is no result"):
         load(path)
 

@@ -1,5 +1,6 @@
 """Latency keeps every sample, names its units and refuses nonsense. No test depends on how fast anything is."""
 
+import functools
 import time
 from types import SimpleNamespace
 from typing import ClassVar
@@ -9,6 +10,7 @@ import pytest
 
 import rooflab as rl
 from rooflab.benchmark import ladder, timing
+from rooflab.benchmark.touched import device_of
 
 
 def test_calls_are_counted_right():
@@ -28,6 +30,7 @@ def test_statistics_are_those_of_the_samples():
     assert timing.max_ms == 100
     assert timing.p20_ms == pytest.approx(1.8)
     assert timing.p80_ms == pytest.approx(23.2)
+    assert timing.std_ms == pytest.approx(np.sqrt(np.mean((timing.samples_ms - 22) ** 2)))
     assert str(timing) == "3 ms (p20 1.8, p80 23.2, n=5)"
     assert str(rl.Timing(np.array([0.0125]), 0.0, "cpu")) == "12.5 us (one call)"
 
@@ -58,6 +61,26 @@ def test_cold_evicts_between_calls(device):
     assert c.by_op["exp"].launches == 4
     assert c.launches == 4 + 3
     assert timing.device.startswith(device)
+
+
+def test_evicting_is_not_measured(monkeypatch):
+    """By a clock that only the two calls move: 9 ms for evicting, 2 ms for the call."""
+    now = [0]
+    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter_ns=lambda: now[0]))
+
+    def takes(ms):
+        return lambda *args: now.__setitem__(0, now[0] + ms * 1_000_000)
+
+    monkeypatch.setattr(timing, "_evictor", lambda device: takes(9))
+    monkeypatch.setattr(timing, "_overhead_ms", lambda device: 0.0)
+    assert rl.latency(takes(2), warmup=1, repeat=3, l2="cold").samples_ms.tolist() == [2.0] * 3
+    assert now[0] == (2 + 3 * (9 + 2)) * 1_000_000
+
+
+def test_evicting_writes_more_than_any_cache_of_a_gpu(device):
+    with rl.count() as c:
+        timing._evictor(device)()
+    assert c.bytes_written > 250e6
 
 
 @pytest.mark.parametrize(
@@ -111,6 +134,74 @@ def test_arrays_of_others_say_which_gpu_they_are_on(events):
     array = SimpleNamespace(__cuda_array_interface__={}, __dlpack_device__=lambda: (2, 1))
     assert rl.latency(lambda x: None, array, warmup=0, repeat=1).device == "cuda:1"
     assert rl.latency(lambda x: None, SimpleNamespace(__cuda_array_interface__={})).device == "cuda:0"
+
+
+class OnGpu:
+    """An array of another library on the second GPU, as PyTorch's: one that requires grad refuses the interface."""
+
+    device = SimpleNamespace(type="cuda", index=1)
+
+    @property
+    def __cuda_array_interface__(self):
+        raise RuntimeError("requires grad")
+
+    def twice(self):
+        return 2
+
+
+class Module:
+    """As PyTorch's: parameters by a method, called as a function."""
+
+    def __init__(self, *parameters):
+        self.held = parameters
+
+    def parameters(self):
+        return iter(self.held)
+
+    def __call__(self, x):
+        return x
+
+
+ARRAY = OnGpu()
+
+
+def test_the_device_is_found_by_what_the_call_reaches():
+    array, here = OnGpu(), rl.ones(3)
+    late = None
+
+    def closes_over():
+        return array, late
+
+    def default(x=array):
+        return x
+
+    reached = {
+        "argument": (abs, (array,), {}),
+        "keyword": (abs, (), {"x": array}),
+        "list": (abs, ([here, [array]],), {}),
+        "dict": (abs, ({"k": (array,)},), {}),
+        "closure": (closes_over, (), {}),
+        "global": (lambda: ARRAY, (), {}),
+        "inner function": (lambda: [ARRAY for _ in range(3)], (), {}),
+        "default": (default, (), {}),
+        "partial": (functools.partial(abs, array), (), {}),
+        "method": (array.twice, (), {}),
+        "module": (Module(array), (here,), {}),
+        "attribute": (abs, (SimpleNamespace(inner=SimpleNamespace(x=array)),), {}),
+    }
+    assert {name: device_of(*call) for name, call in reached.items()} == dict.fromkeys(reached, "cuda:1")
+    on_cpu = SimpleNamespace(device=SimpleNamespace(type="cpu", index=None))
+    for fn, args in ((rl.exp, (here,)), (lambda: here.exp(), ()), (Module(on_cpu), (1, "text", [])), (here.exp, ())):
+        assert device_of(fn, args) == "cpu"
+    loop = []
+    loop.append(loop)
+    assert device_of(print, (loop, np.ones(3))) == "cpu"
+
+
+@pytest.mark.gpu
+def test_closures_are_timed_by_events():
+    x = rl.ones(8, device="cuda")
+    assert rl.latency(lambda: rl.exp(x), warmup=1, repeat=2).device == "cuda:0"
 
 
 @pytest.mark.gpu

@@ -34,7 +34,7 @@ def test_all_is_what_the_tables_show_and_nothing_else(asked):
 def test_the_file_says_where_its_rows_come_from(asked, tmp_path):
     path = tmp_path / "here.json"
     assert main(["bench", "gelu", "softmax", "--device", "cpu", "--case", "640 float32", "--json", str(path)]) == 0
-    found = json.loads(path.read_text())
+    found = json.loads(path.read_text(encoding="utf-8"))
     machine = found["machine"]
     assert machine["kind"] == "cpu" and machine["threads"] == rl.num_threads() and machine["isa"] == rl.cpu_isa()
     assert machine["name"] and "host" not in machine

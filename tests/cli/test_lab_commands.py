@@ -10,7 +10,7 @@ from rooflab.cli import main
 from rooflab.grading import lab as labs
 
 LABS = ["--labs", str(SOURCE.parent)]
-TEXT = (SOURCE / "00_demo.py").read_text()
+TEXT = (SOURCE / "00_demo.py").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def student(tmp_path, capsys):
     """The built student notebook, unanswered but for question 2.1."""
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
     path = tmp_path / "lab9_demo.ipynb"
-    path.write_text(path.read_text().replace("corner = None  # your number", "corner = 50.39"))
+    path.write_text(path.read_text(encoding="utf-8").replace("corner = None  # your number", "corner = 50.39"))
     capsys.readouterr()
     return path
 
@@ -41,7 +41,7 @@ def test_build_and_its_check(tmp_path, capsys):
     assert main(["lab", "build", "--check", *where]) == 1
     assert main(["lab", "build", "lab9", *where]) == 0
     assert main(["lab", "build", "--check", *where]) == 0
-    (tmp_path / "lab9_demo.ipynb").write_text("{}")
+    (tmp_path / "lab9_demo.ipynb").write_text("{}", encoding="utf-8")
     assert main(["lab", "build", "--check", *where]) == 1
     assert "stale" in clean(capsys.readouterr().out)
 
@@ -62,15 +62,15 @@ def test_grade(student, tmp_path, capsys):
     said = clean(capsys.readouterr().out)
     assert "3 of 12 points, 0 of 3 bonus points" in said and "[4/4] b2.2: 0 of 3" in said
     assert "Question 1: write your code here" in said
-    grade = json.loads(clean((tmp_path / "g").read_text()))
+    grade = json.loads(clean((tmp_path / "g").read_text(encoding="utf-8")))
     assert (grade["status"], grade["points"], grade["out_of"], grade["full_marks"]) == ("done", 3, 12, False)
     assert [one["points"] for one in grade["questions"]] == [0, 3, 0, 0]
-    page = clean((tmp_path / "out" / "lab9_demo.html").read_text())
+    page = clean((tmp_path / "out" / "lab9_demo.html").read_text(encoding="utf-8"))
     assert "3 of 12 points" in page and "hidden" not in re.sub(r"<style.*?</style>", "", page, flags=re.S)[-5000:]
 
 
 def test_a_report_runs_nothing_of_the_students(student, tmp_path):
-    notebook = json.loads(student.read_text())
+    notebook = json.loads(student.read_text(encoding="utf-8"))
     evil = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
     for cell in notebook["cells"]:
         if cell["metadata"]["nbgrader"]["grade_id"] == "q2_1_why":
@@ -80,9 +80,9 @@ def test_a_report_runs_nothing_of_the_students(student, tmp_path):
                 {"output_type": "display_data", "metadata": {}, "data": {"text/html": evil, "text/plain": evil}},
                 {"output_type": "stream", "name": "stdout", "text": evil},
             ]
-    student.write_text(json.dumps(notebook))
+    student.write_text(json.dumps(notebook), encoding="utf-8")
     assert main(["lab", "grade", "lab9", str(student), *LABS, "--output", str(tmp_path)]) == 0
-    page = (tmp_path / "lab9_demo.html").read_text()
+    page = (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
     assert "<script>document.title" not in page and "<img src=x" not in page and "<img onerror" not in page
 
 
@@ -99,8 +99,11 @@ def test_run(tmp_path, capsys):
     assert main(["lab", "run", "lab9", *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0
     said = clean(capsys.readouterr().out)
     assert "12 of 12 points, 3 of 3 bonus points" in said and "[10/10] b2_2_test" in said
-    page = (tmp_path / "lab9_demo.html").read_text()
-    assert "a demonstration, which uses [[1. 0.]" in page and json.loads((tmp_path / "g").read_text())["full_marks"]
+    page = (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
+    assert (
+        "a demonstration, which uses [[1. 0.]" in page
+        and json.loads((tmp_path / "g").read_text(encoding="utf-8"))["full_marks"]
+    )
 
 
 def test_run_of_a_wrong_solution_fails(tmp_path, capsys):
@@ -133,6 +136,6 @@ def test_mistakes_are_one_sentence(arguments, sentence, capsys, monkeypatch, tmp
 
 
 def test_an_unreadable_notebook_is_code_2(tmp_path, capsys):
-    (tmp_path / "my.ipynb").write_text("{")
+    (tmp_path / "my.ipynb").write_text("{", encoding="utf-8")
     assert main(["lab", "grade", "lab9", str(tmp_path / "my.ipynb"), *LABS]) == 2
     assert capsys.readouterr().err == "my.ipynb is not a notebook: it is not JSON.\n"

@@ -6,6 +6,7 @@ import warnings
 import pytest
 from machine.made_up import ceilings
 
+import rooflab as rl
 from rooflab.cli import machine, main
 from rooflab.machine import BusyMachineWarning
 
@@ -24,11 +25,17 @@ def asked(monkeypatch):
     return calls
 
 
+def test_the_version_is_the_packages(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0 and capsys.readouterr().out == f"rooflab {rl.__version__}\n"
+
+
 def test_table_json_and_plot(asked, tmp_path, capsys):
     assert main(["machine", "--json", str(tmp_path / "m.json"), "--plot", str(tmp_path / "m.png")]) == 0
     said = capsys.readouterr()
     assert "DRAM copy bandwidth" in said.out and said.err == "Measuring: round 1\n"
-    report = json.loads((tmp_path / "m.json").read_text())
+    report = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
     assert report["measured"]["threads"] == 2 and report["datasheet"]["cores"] == 64
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
     assert main(["machine", "--refresh", "--device", "cuda"]) == 0

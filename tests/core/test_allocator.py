@@ -147,7 +147,10 @@ def test_what_no_memory_can_back_is_refused_before_it_is_written():
     with pytest.raises(rl.OutOfMemoryError):
         while True:
             kept.append(rl.empty(200 * MiB, dtype="bool"))
-    assert 200 * MiB * len(kept) <= int(Path("/proc/meminfo").read_text().split("MemTotal:")[1].split()[0]) * 1024
+    assert (
+        200 * MiB * len(kept)
+        <= int(Path("/proc/meminfo").read_text(encoding="utf-8").split("MemTotal:")[1].split()[0]) * 1024
+    )
     kept.clear()
     rl.memory.empty_cache()
 
@@ -155,7 +158,7 @@ def test_what_no_memory_can_back_is_refused_before_it_is_written():
 @pytest.fixture
 def small_container():
     """A control group of 300 MiB; yields what moves a process into it."""
-    groups = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
+    groups = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines())
     if "memory" in groups:
         parent, file = Path("/sys/fs/cgroup/memory" + groups["memory"]), "memory.limit_in_bytes"
     else:
@@ -166,12 +169,12 @@ def small_container():
     except OSError as error:
         pytest.skip(f"no control group can be made: {error}")
     try:
-        (group / file).write_text(str(300 * MiB))
-        (group / "cgroup.procs").write_text("")
+        (group / file).write_text(str(300 * MiB), encoding="utf-8")
+        (group / "cgroup.procs").write_text("", encoding="utf-8")
     except OSError as error:
         group.rmdir()
         pytest.skip(f"the control group cannot be limited: {error}")
-    yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
+    yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()), encoding="utf-8")
     group.rmdir()
 
 

@@ -149,7 +149,11 @@ __global__ void f(const __half* a, const half2* b, __nv_bfloat16* c, __nv_bfloat
 
 def test_a_missing_nvrtc_is_one_sentence(tmp_path):
     """A library of that name that is something else stands in for one that is not there."""
-    other = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libm.so" in line)
+    other = next(
+        line.split()[-1]
+        for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+        if "libm.so" in line
+    )
     (tmp_path / "libnvrtc.so.13").symlink_to(other)
     code = f"""
 import rooflab as rl

@@ -16,9 +16,9 @@ REPORT = "NVRM version: NVIDIA UNIX {}  580.65.06  {}\nGCC version:  gcc version
 )
 def test_the_drivers_version_is_found_in_both_forms_of_the_report(tmp_path, words):
     path = tmp_path / "version"
-    path.write_text(REPORT.format(*words))
+    path.write_text(REPORT.format(*words), encoding="utf-8")
     assert identity.gpu_driver(path) == "580.65.06"
-    path.write_text("NVRM: something else\n")
+    path.write_text("NVRM: something else\n", encoding="utf-8")
     assert identity.gpu_driver(path) == "" == identity.gpu_driver(tmp_path / "absent")
 
 

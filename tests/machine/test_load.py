@@ -20,7 +20,8 @@ def test_the_cpus_that_the_process_may_use_are_added(two_cpus, tmp_path):
         "cpu0 100 20 30 5000 70 3 2 40 60 0\n"
         "cpu1 200 0 0 5000 0 0 0 10 0 0\n"
         "cpu2 7777 0 0 0 0 0 0 0 0 0\n"
-        "intr 5 6 7\n"
+        "intr 5 6 7\n",
+        encoding="utf-8",
     )
     found = read(stat)
     assert (found.busy, found.stolen, found.cpus) == pytest.approx((3.55, 0.5, 2))
@@ -29,7 +30,7 @@ def test_the_cpus_that_the_process_may_use_are_added(two_cpus, tmp_path):
 
 @pytest.mark.parametrize("text", ["", "intr 5\n", "cpu0 0 0 0 0 0 0 0 0 0 0\n"])
 def test_a_system_that_does_not_tell(two_cpus, tmp_path, text):
-    (tmp_path / "stat").write_text(text)
+    (tmp_path / "stat").write_text(text, encoding="utf-8")
     assert read(tmp_path / "stat") is None and read(tmp_path / "absent") is None
 
 

@@ -55,7 +55,7 @@ def test_probed_once_then_cached(probes, cache_home):
     assert measure("cpu") == first and probes.calls == 1
     assert measure("cpu", refresh=True) == first and probes.calls == 2
     (path,) = (cache_home / "rooflab").iterdir()
-    kept = json.loads(path.read_text())
+    kept = json.loads(path.read_text(encoding="utf-8"))
     assert kept.items() >= {**IDENTITY, "measured_on": "2026-01-01 00:00 UTC"}.items()
 
 
@@ -75,7 +75,7 @@ def test_what_a_busy_machine_showed_is_not_kept(probes, cache_home):
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", '{"device": "cpu"}'])
 def test_damaged_cache_is_measured_again(probes, text):
     first = measure("cpu")
-    cache.cache_file(IDENTITY).write_text(text)
+    cache.cache_file(IDENTITY).write_text(text, encoding="utf-8")
     assert measure("cpu") == first and probes.calls == 2
     assert measure("cpu") == first and probes.calls == 2
 
@@ -84,7 +84,7 @@ def test_damaged_cache_is_measured_again(probes, text):
 def test_cache_of_another_machine_is_not_ours(probes, monkeypatch, key):
     measure("cpu")
     path = cache.cache_file(IDENTITY)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {key: "another"}))
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {key: "another"}))
     measure("cpu")
     assert probes.calls == 2
     monkeypatch.setattr(measurement, "identify", lambda device: IDENTITY | {key: "another"})
@@ -95,7 +95,7 @@ def test_cache_of_another_machine_is_not_ours(probes, monkeypatch, key):
 
 
 def test_unwritable_cache_is_a_warning(probes, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.warns(UserWarning, match="not kept"):
         measure("cpu")
@@ -107,11 +107,11 @@ def test_unwritable_cache_is_a_warning(probes, tmp_path, monkeypatch):
 def test_cpu_cache_size(tmp_path):
     for index, (level, size) in enumerate([("1", "32K"), ("1", "32K"), ("2", "512K"), ("3", "32768K")]):
         (tmp_path / f"index{index}").mkdir()
-        (tmp_path / f"index{index}" / "level").write_text(level + "\n")
-        (tmp_path / f"index{index}" / "size").write_text(size + "\n")
+        (tmp_path / f"index{index}" / "level").write_text(level + "\n", encoding="utf-8")
+        (tmp_path / f"index{index}" / "size").write_text(size + "\n", encoding="utf-8")
     assert probe.cpu_cache_bytes(tmp_path) == 32 * 2**20
     assert probe.cpu_cache_bytes(tmp_path / "absent") == 32 * 2**20
-    (tmp_path / "index3" / "size").write_text("?")
+    (tmp_path / "index3" / "size").write_text("?", encoding="utf-8")
     assert probe.cpu_cache_bytes(tmp_path) == 512 * 2**10
 
 
@@ -135,6 +135,55 @@ def test_figures_are_work_over_time_in_their_units(monkeypatch):
         else:
             expected = 2 * n**3 / 0.2 / 1e12 if n else 0.2 / calls * 1e6
         assert one.sample() == pytest.approx([expected] * len(one.sample()), rel=0.01)
+
+
+@pytest.fixture
+def timings(monkeypatch):
+    """Times of calls by what was called: a callable's `ms`, or that of its keyword `variant`."""
+    ms = {}
+
+    def latency(fn, warmup, repeat, device):
+        return rl.Timing(np.full(repeat, ms[fn.keywords["variant"]] if hasattr(fn, "keywords") else fn.ms), 0.0, device)
+
+    monkeypatch.setattr(probe, "latency", latency)
+    return ms
+
+
+def test_the_fastest_call_is_first(timings):
+    def taking(ms):
+        def call():
+            pass
+
+        call.ms = ms
+        return call
+
+    def refused():
+        raise ValueError("another dtype")
+
+    found = probe._fastest("cpu", [("b", lambda: taking(2.0)), ("no", refused), ("a", lambda: taking(1.0))])
+    assert [(ms, name) for ms, name, _ in found] == [(1.0, "a"), (2.0, "b")]
+
+
+def test_a_peak_is_the_fastest_rung_but_never_the_reference(timings):
+    names = [rung.name for rung in rl.variants("matmul", "cpu")]
+    timings.update(dict.fromkeys(names, 10.0) | {"v2_blocked": 2.0, "v0_reference": 1.0})
+    found = probe._peak("cpu", "float32")
+    size = int(found.how.partition("N=")[2])
+    assert found.how == f"matmul v2_blocked, N={size}"
+    assert found.sample()[0] == pytest.approx(2 * size**3 / 2e-3 / 1e12)
+
+
+@pytest.mark.parametrize("cache", [4, 8, 40])
+def test_buffers_are_several_times_the_cache(monkeypatch, cache):
+    """At least 4 times, and 128 MiB where memory allows; what stays in the cache is a part of it."""
+    monkeypatch.setattr(probe, "cpu_cache_bytes", lambda: cache * 2**20)
+    monkeypatch.setattr(probe, "_free_host_bytes", lambda: 2**40)
+    monkeypatch.setattr(probe, "_warm_up", lambda device, call: None)
+    monkeypatch.setattr(probe, "_fastest", lambda device, makes: [(1.0, *next(iter(makes)))])
+    monkeypatch.setattr(probe, "_peak", lambda device, dtype: None)
+    sizes = {one.name: float(m[1]) for one in probe._probes("cpu") if (m := re.search(r"of (\d+) MiB", one.how))}
+    assert sizes["copy_bandwidth"] == sizes["read_bandwidth"] == max(128, 4 * cache)
+    assert 0 < sizes["cache_bandwidth"] <= cache / 2
 
 
 def test_the_mean_of_the_middle_leaves_out_what_is_far_off():

@@ -181,7 +181,7 @@ def test_the_page_stands_alone_and_holds_every_block(a, tmp_path):
         del y
         rl.matmul(z, a)
     timeline.save_html(tmp_path / "memory.html", title="exp & <co>")
-    text = (tmp_path / "memory.html").read_text()
+    text = (tmp_path / "memory.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=|url\(|@import|fetch\(|https?://(?!www\.w3\.org/2000/svg)""", text)
     assert text.count("<script") == text.count("</script>") == 2
     assert "exp &amp; &lt;co&gt;" in text and "<co>" not in text and "<b>" not in text
@@ -191,7 +191,7 @@ def test_a_title_is_text_and_not_a_place_for_data(tmp_path):
     with rl.memory.record() as timeline:
         kept = rl.empty(10)
     timeline.save_html(tmp_path / "memory.html", title="%DATA% of 100 %SUMMARY%")
-    text = (tmp_path / "memory.html").read_text()
+    text = (tmp_path / "memory.html").read_text(encoding="utf-8")
     assert text.count("%DATA% of 100 %SUMMARY%") == 2 and text.count('"blocks":') == 1
     assert f"at the end {kept.nbytes} B above it; 1 event in" in text
 
@@ -206,3 +206,11 @@ def test_blocks_are_stacked_without_gap_or_overlap():
     # (bytes, first event, one past the last); block 1 falls by block 0's 10 when that is freed at event 2.
     blocks = [(10, 0, 2), (20, 1, 4), (5, 3, 5)]
     assert layout(blocks, 5) == [[(0, 0)], [(1, 10), (2, 0)], [(3, 20), (4, 0)]]
+
+
+def test_what_only_a_cycle_holds_is_not_resident():
+    before = rl.memory.allocated()
+    cycle = [rl.ones(100_000)]
+    cycle.append(cycle)
+    del cycle
+    assert rl.benchmark_memory(lambda: None).resident_bytes == before

@@ -248,7 +248,7 @@ def test_the_trace_is_valid_and_nests(operands, tmp_path):
             mlp(*operands)
             prof.step()
     prof.export_chrome_trace(tmp_path / "trace.json")
-    trace = json.loads((tmp_path / "trace.json").read_text())
+    trace = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))
     events = trace["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
     assert {event["ph"] for event in events} == {"X", "M"}

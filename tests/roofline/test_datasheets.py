@@ -30,6 +30,29 @@ def test_known_figures():
     assert SPECS["EPYC 7763"].bandwidth_tb_s == pytest.approx(0.2048)
 
 
+# Dense TFLOP/s, TB/s. Datasheets print twice as much for tensor cores, "with sparsity".
+DENSE = {
+    "A6000": {"float32": 38.7, "bfloat16": 154.8, "tfloat32": 77.4, "TB/s": 0.768},
+    "A10": {"float32": 31.2, "bfloat16": 125.0, "tfloat32": 62.5, "TB/s": 0.6},
+    "A100 SXM 80GB": {"float32": 19.5, "bfloat16": 312.0, "tfloat32": 156.0, "float64": 19.5, "TB/s": 2.039},
+    "A100 SXM 40GB": {"float32": 19.5, "bfloat16": 312.0, "tfloat32": 156.0, "float64": 19.5, "TB/s": 1.555},
+    "A100 PCIe 80GB": {"float32": 19.5, "bfloat16": 312.0, "TB/s": 1.935},
+    "H100 SXM": {"float32": 66.9, "bfloat16": 989.4, "tfloat32": 494.7, "float64": 66.9, "TB/s": 3.35},
+    "H100 PCIe": {"float32": 51.2, "bfloat16": 756.0, "tfloat32": 378.0, "float64": 51.2},
+    "H200": {"float32": 67.0, "bfloat16": 989.5, "tfloat32": 494.5, "float64": 67.0, "TB/s": 4.8},
+    "T4": {"float32": 8.1, "float16": 65.0, "TB/s": 0.32},
+    "L4": {"float32": 30.3, "bfloat16": 121.0, "TB/s": 0.3},
+    "RTX 4090": {"float32": 82.6, "bfloat16": 165.2, "TB/s": 1.008},
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_peaks_are_the_published_dense_ones(name):
+    spec = SPECS[name]
+    found = {what: spec.bandwidth_tb_s if what == "TB/s" else spec.peak_tflop_s[what] for what in DENSE[name]}
+    assert found == pytest.approx(DENSE[name], rel=0.01)
+
+
 def test_tensor_peaks_are_dense():
     # On every GPU here float16 tensor cores do a power of two times float32's vector work, below 32 times.
     for spec in (SPECS[name] for name in SPECS):

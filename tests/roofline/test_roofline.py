@@ -63,6 +63,7 @@ def test_measured_point():
     assert point.p20_tflop_s == pytest.approx(point.tflop_s / 2)
     assert point.p80_tflop_s == pytest.approx(point.tflop_s * 2 / 1.6)
     assert fraction_of_roof("A6000", point) == pytest.approx(point.tflop_s / 38.7)
+    assert fraction_of_roof("A6000", Point("under the bandwidth's roof", 1.0, 0.384)) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), None, "many"])

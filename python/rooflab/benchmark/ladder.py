@@ -53,10 +53,10 @@ def _operands(spec: OpSpec, dtype: str, shapes: tuple, device: str) -> tuple:
 def _turn(call: Callable[[], object], calls: int, device: str) -> float:
     """Milliseconds a call, over `calls` of them in a row."""
     if device == "cpu":
-        start = time.perf_counter_ns()
+        began = time.perf_counter_ns()
         for _ in range(calls):
             call()
-        return (time.perf_counter_ns() - start) * 1e-6 / calls
+        return (time.perf_counter_ns() - began) * 1e-6 / calls
     start, end = (rl.cuda.Event(device=device_index(device)) for _ in range(2))
     start.record()
     for _ in range(calls):
@@ -73,7 +73,7 @@ def _rotating(fn: Callable, sets: list[tuple], kwargs: dict) -> Callable[[], obj
 def _rungs(spec, sets, cost, kwargs, device, every_rung, longest_s) -> dict[str, Callable[[], object]]:
     """The rungs that take this case, fastest first, but for those below it that are slow by their nature."""
     slow_flops = _SLOW_FLOPS[device.partition(":")[0]]
-    found = {}
+    found: dict[str, Callable[[], object]] = {}
     for rung in rl.variants(spec.name, device) if spec.name in rl.ops() else []:
         slow = rung.name.startswith(("v0_", "v1_")) and (cost.flops > slow_flops or cost.macs == 0)
         if found and slow and not every_rung:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _core
+from .touched import device_of
 
 stand_in: Callable[[Callable[[], object], int, int], np.ndarray] | None = None
 """Samples in ms of a call, from a test's clock instead of the machine's: of the call, `warmup` and `repeat`."""
@@ -96,17 +97,6 @@ def synchronize(device: str | None = None) -> None:
         raise ValueError(f'[synchronize] device: expected "cpu", "cuda" or "cuda:N", got "{device}"')
 
 
-def _device_of(args, kwargs) -> str:
-    """The GPU that the arguments live on, else the CPU. PyTorch's and CuPy's arrays count too."""
-    for value in (*args, *kwargs.values()):
-        if isinstance(value, _core.Tensor):  # not by its array interface, which a tensor that requires grad refuses
-            if value.device != "cpu":
-                return value.device
-        elif hasattr(value, "__cuda_array_interface__"):  # which does not say which GPU; DLPack does
-            return f"cuda:{value.__dlpack_device__()[1]}" if hasattr(value, "__dlpack_device__") else "cuda:0"
-    return "cpu"
-
-
 def device_index(device: str) -> int:
     """The number of the GPU that "cuda" or "cuda:N" names.
 
@@ -118,13 +108,13 @@ def device_index(device: str) -> int:
     return int(device.partition(":")[2] or 0)
 
 
-def _sample(device: str, call: Callable[[], object], repeat: int, evict: Callable[[], None]) -> np.ndarray:
+def _sample(device: str, call: Callable[[], object], repeat: int, evict: Callable[[], object]) -> np.ndarray:
     if device == "cpu":
         return _sample_cpu(call, repeat, evict)
     return _sample_cuda(device_index(device), call, repeat, evict)
 
 
-def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], None]) -> np.ndarray:
+def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], object]) -> np.ndarray:
     samples = np.empty(repeat)
     for i in range(repeat):
         evict()
@@ -134,7 +124,7 @@ def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], Non
     return samples
 
 
-def _sample_cuda(index: int, call: Callable[[], object], repeat: int, evict: Callable[[], None]) -> np.ndarray:
+def _sample_cuda(index: int, call: Callable[[], object], repeat: int, evict: Callable[[], object]) -> np.ndarray:
     events = [(_core.cuda.Event(device=index), _core.cuda.Event(device=index)) for _ in range(repeat)]
     for start, end in events:
         evict()
@@ -150,7 +140,7 @@ def _overhead_ms(device: str) -> float:
     return float(np.median(_sample(device, lambda: None, 200, lambda: None)))
 
 
-def _evictor(device: str) -> Callable[[], None]:
+def _evictor(device: str) -> Callable[[], object]:
     """A call that fills the caches with something else, by writing a buffer larger than they are."""
     buffer = _core.empty(_COLD_BYTES // 4, dtype="float32", device=device)
     return lambda: buffer.fill_(0.0)
@@ -178,7 +168,8 @@ def latency(
     l2 : {"warm", "cold"}
         "cold" overwrites the caches before every call, outside the measured time.
     device : str, optional
-        Which clock: "cpu" or "cuda:N". Found from the arguments when None.
+        Which clock: "cpu" or "cuda:N". When None, the first GPU that holds an array within reach of the call:
+        arguments, what `fn` closes over or names, a module's parameters, and containers of these.
 
     Returns
     -------
@@ -203,7 +194,7 @@ def latency(
         raise ValueError(f"[latency] expected warmup >= 0 and repeat >= 1, got {warmup} and {repeat}")
     if l2 not in ("warm", "cold"):
         raise ValueError(f'[latency] l2: expected "warm" or "cold", got {l2!r}')
-    device = device or _device_of(args, kwargs)
+    device = device or device_of(fn, args, kwargs)
     call = functools.partial(fn, *args, **kwargs)
     if stand_in is not None:
         return Timing(stand_in(call, warmup, repeat), 0.0, device)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+import rooflab
 from rooflab.cli import bench, lab, machine
 
 _COMMANDS = (
@@ -18,6 +19,7 @@ _COMMANDS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="rooflab", description="Labs on making language models fast.")
+    parser.add_argument("--version", action="version", version=f"rooflab {rooflab.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, module, text in _COMMANDS:
         command = commands.add_parser(name, help=text, description=text)

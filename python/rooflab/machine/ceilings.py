@@ -146,7 +146,7 @@ def _rows(ceilings: Ceilings) -> Iterator[tuple[str, str, str, str, str]]:
         ("DRAM read bandwidth", ceilings.read_bandwidth, lambda sheet: sheet.bandwidth_tb_s),
         ("cache read bandwidth", ceilings.cache_bandwidth, lambda sheet: None),
         *(
-            (f"peak {dtype}", figure, lambda sheet, dtype=dtype: sheet.peak_tflop_s.get(dtype))  # type: ignore[misc]
+            (f"peak {dtype}", figure, lambda sheet, dtype=dtype: sheet.peak_tflop_s.get(dtype))
             for dtype, figure in ceilings.peak.items()
         ),
         ("launch overhead", ceilings.launch_overhead, lambda sheet: None),

@@ -59,8 +59,8 @@ def cpu_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> 
     sizes: dict[int, int] = {}
     for index in root.glob("index*"):
         try:
-            level = int((index / "level").read_text())
-            size = re.fullmatch(r"(\d+)([KMG]?)", (index / "size").read_text().strip())
+            level = int((index / "level").read_text(encoding="utf-8"))
+            size = re.fullmatch(r"(\d+)([KMG]?)", (index / "size").read_text(encoding="utf-8").strip())
         except (OSError, ValueError):
             continue
         if size:
@@ -119,12 +119,6 @@ def _free_host_bytes() -> int:
 def _buffer(size: int, device: str) -> rl.Tensor:
     """About `size` bytes of float32 ones, in rows of 4096."""
     return rl.ones(max(1, size // 4 // 4096), 4096, device=device)
-
-
-def _readers(x: rl.Tensor) -> list[tuple[str, Callable[[], object]]]:
-    """Calls that read every row of `x` once and write next to nothing."""
-    vector = rl.ones(4096, 1, device=str(x.device))
-    return [("sum", x.sum), ("amax", x.amax), ("matrix-vector product", partial(rl.matmul, x, vector))]
 
 
 def _readers(size: int, device: str) -> list[tuple[str, _Make]]:

@@ -112,7 +112,9 @@ def run(
     def in_time() -> bool:
         return clock() - start < _SECONDS
 
-    choice, probes, rounds = None, [], []
+    choice: Load | None = None
+    probes: Sequence[Probe] = []
+    rounds: list[Round] = []
     while not probes or (not is_quiet(choice) and in_time()):
         progress("choosing kernels")
         before = read_load()

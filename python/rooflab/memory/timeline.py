@@ -118,7 +118,10 @@ class Timeline:
         for time_ns, block, freed in recorder.events():
             ends[freed][block] = time_ns / 1e3
         starts, stops = ends
-        return [Allocation(*block, starts.get(i), stops.get(i)) for i, block in enumerate(recorder.blocks())]
+        return [
+            Allocation(op, path, device, size, is_scratch, starts.get(i), stops.get(i))
+            for i, (op, path, device, size, is_scratch) in enumerate(recorder.blocks())
+        ]
 
     @functools.cached_property
     def events(self) -> list[Event]:

@@ -52,9 +52,10 @@ def _read(series: Series, quantity: str) -> tuple[_Quantity, list[int], dict[str
         read[name] = {}
         for length in sorted(values):
             quantiles(f"series {name!r}: length", length, ("", "median_length", ""))
-            value = values[length]
-            numbers = None if value is None else quantiles(f"series {name!r} at {length}", value, kind.names)
-            read[name][length] = None if value is None else _Point(*(number * kind.scale for number in numbers))
+            read[name][length] = None
+            if (value := values[length]) is not None:
+                numbers = quantiles(f"series {name!r} at {length}", value, kind.names)
+                read[name][length] = _Point(*(number * kind.scale for number in numbers))
     lengths = sorted({length for values in read.values() for length in values})
     if all(point is None for values in read.values() for point in values.values()):
         raise ValueError("[plots] series: every entry ran out of memory")

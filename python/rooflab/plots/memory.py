@@ -186,4 +186,5 @@ def _levels(timeline: Any, by: str) -> tuple[np.ndarray, np.ndarray, dict[str, n
     for place, (name, event) in enumerate(zip(names, events, strict=True), start=1):
         changes[name][place] = event.bytes
     levels = {name: np.cumsum(change) for name, change in changes.items()}
-    return times, levels.pop(None), levels
+    base = levels.pop(None)
+    return times, base, {str(name): level for name, level in levels.items()}

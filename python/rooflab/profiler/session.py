@@ -134,7 +134,7 @@ class Profile:
         if self._finished:
             self._step += 1
             return
-        if self._plan.phase(self._step) == "active":
+        if self._plan.phase(self._step) == "active" and self._session is not None:
             self._session.end_step()
         self._step += 1
         self._enter_step()
@@ -149,7 +149,7 @@ class Profile:
             session.start()
             self._session = session
             self.source, self.reason = session.source, note or session.reason
-        if phase == "active":
+        if phase == "active" and self._session is not None:
             self._session.begin_step(self._step)
 
     def _finish(self) -> None:

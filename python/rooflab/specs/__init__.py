@@ -129,8 +129,8 @@ class OpSpec:
         >>> all_specs()["neg"].allowed("float64", Sample("", (np.ones(2),)))[0][0] == unit_roundoff("float64")
         True
         """
-        composed = variant == "v0_composed" and self.composed_tolerance
-        rtol, atol = (self.composed_tolerance if composed else self.tolerance)(dtype, sample)
+        tolerance = (self.composed_tolerance if variant == "v0_composed" else None) or self.tolerance
+        rtol, atol = tolerance(dtype, sample)
         return [(rtol, each) for each in (atol if isinstance(atol, tuple) else (atol,))]
 
 

@@ -14,7 +14,7 @@ DTYPES = ("float64", "float32", "float16", "bfloat16")
 PEER_BACKENDS = ("FLASH_ATTENTION", "CUDNN_ATTENTION")
 
 # label, q's shape, k's and v's shape, keywords
-SHAPES = (
+SHAPES: tuple[tuple[str, tuple[int, ...], tuple[int, ...], dict], ...] = (
     ("one", (1, 1, 1, 16), (1, 1, 1, 16), {}),
     ("plain", (2, 3, 37, 64), (2, 3, 37, 64), {}),
     ("grouped", (2, 8, 65, 32), (2, 2, 130, 32), {}),

@@ -32,7 +32,8 @@ def _tolerance(dtype, sample):
     u = (min(x.shape[-1], CHAIN) + 8) * accumulator_roundoff(dtype)
     if x.size == 0:
         return 2 * unit_roundoff(dtype), SMALLEST[dtype]
-    weight, bias = (*parameters, *[1.0, 0.0][len(parameters) :])
+    weight = parameters[0] if parameters else 1.0
+    bias = parameters[1] if len(parameters) > 1 else 0.0
     # The mean is off by up to u |x|, so are the distances from it, which the scale then stretches.
     x = np.where(np.isfinite(x), x, 0)
     eps = sample.kwargs.get("eps", 1e-5)
