@@ -144,6 +144,11 @@ def from_notebook(path: Path) -> Lab:
     return Lab(name, path.stem, tuple(cells.values()))
 
 
+def public_half(lab: Lab) -> Lab:
+    """The lab as its students know it."""
+    return replace(lab, cells=tuple(replace(cell, source=cell.public) for cell in lab.cells))
+
+
 def read_notebook(path: Path) -> Any:
     """A notebook of any version as nbformat 4. Raises LabError."""
     import nbformat
