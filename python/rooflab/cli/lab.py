@@ -19,8 +19,8 @@ from rooflab.grading.lab import Lab, LabError
 NEEDED = ("jupytext", "nbformat")  # reports need more
 INCOMPLETE = 3
 EXIT_CODES = f"""Exit codes: 0 done (grade: a grade was given, whatever it is); 1 a stale notebook, a failed cell,
-or not full marks in check and run; 2 nothing was done, and one sentence says why; {INCOMPLETE} the grade stands, but its
-report or its JSON could not be written; 130 stopped."""
+or not full marks in check and run; 2 nothing was done, and one sentence says why; {INCOMPLETE} the grade stands, but
+its report or its JSON could not be written; 130 stopped."""
 NO_SOURCES = "here: run in a checkout of rooflab, or give the folder of its sources with --labs"
 
 
