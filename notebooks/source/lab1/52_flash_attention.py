@@ -363,7 +363,7 @@ for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
         time_here = latency(fn, *make_qkv(L), warmup=1, repeat=3)
         cost = count_attention(fn, L)
         points.append(rl.roofline.measured_point(f"L = {L}", cost, time_here, name))
-rl.plots.plot_roofline(rl.machine.measure(device), points, dtype="float16", title="Attention in fp16, measured here")
+rl.plots.plot_roofline(ceilings, points, dtype="float16", title="Attention in fp16, measured here")
 
 # %% [markdown]
 # **What you can do now.** You can count an operation's work and traffic from its shapes. You can read from the roofline

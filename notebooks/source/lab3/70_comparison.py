@@ -203,12 +203,11 @@ assert isinstance(scarce.value["library"], dict), "the library had enough memory
 
 # %%
 B, d, budget_ms = (8, 64, 5e3) if device == "cuda" else (2, 64, 2e3)
-comparison = {}
+comparison, names = {}, ALL
 for L in [2**n for n in range(8, 16)]:
-    last = comparison.get(L // 2, {})
-    cost = {name: row["forward_ms"] + row["backward_ms"] for name, row in last.items() if row}
-    names = [name for name in ALL if not last or (name in cost and 4 * cost[name] <= budget_ms)]
     comparison[L] = compare(L, d, B, names)
+    cost = {name: row["forward_ms"] + row["backward_ms"] for name, row in comparison[L].items() if row}
+    names = [name for name in cost if 4 * cost[name] <= budget_ms]
 
 
 def series(figure):
