@@ -4,31 +4,39 @@ import ast
 import builtins
 import importlib.util
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from grading.demo_lab import with_answers
-from labs.sources import SOURCES, judge, lab
+from labs.sources import SOURCES, judge, lab, public_judge
 
 from rooflab.grading import release
 from rooflab.grading.lab import loaded_names, local_names
 from rooflab.grading.repair import reference
 
 
-def answers(kind: str):
-    """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters."""
+@cache
+def answers_of(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.name, Path(__file__).with_name(f"{path.name}_answers.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def answers(kind: str, labels: bool = False):
+    """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters; perhaps with their labels."""
     for path in SOURCES:
-        spec = importlib.util.spec_from_file_location(path.name, Path(__file__).with_name(f"{path.name}_answers.py"))
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        for grade_id, entries in getattr(module, kind).items():
+        for grade_id, entries in getattr(answers_of(path), kind).items():
             for label, code in entries:
-                yield pytest.param(path, grade_id, code, id=f"{path.name}-{grade_id}-{label}")
+                more = (label,) if labels else ()
+                yield pytest.param(path, grade_id, code, *more, id=f"{path.name}-{grade_id}-{label}")
 
 
-def grade(path: Path, grade_id: str, code: str):
+def grade(path: Path, grade_id: str, code: str, by=judge):
     question = next(cell.question for cell in lab(path).cells if cell.key == grade_id)
-    return judge(path).grade_question(question, with_answers(lab(path), {grade_id: code}))
+    return by(path).grade_question(question, with_answers(lab(path), {grade_id: code}))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
@@ -77,7 +85,9 @@ def test_other_right_answers_pass(path, grade_id, code):
     assert result.earned == result.points, [test.message for test in result.tests]
 
 
-@pytest.mark.parametrize("path, grade_id, code", list(answers("WRONG")))
-def test_wrong_answers_fail(path, grade_id, code):
-    result = grade(path, grade_id, code)
+@pytest.mark.parametrize("path, grade_id, code, label", list(answers("WRONG", labels=True)))
+def test_wrong_answers_fail(path, grade_id, code, label):
+    """By public tests already, so that a student who passes them need not fear the hidden ones."""
+    only_hidden = label in answers_of(path).ONLY_HIDDEN.get(grade_id, "").split("|")
+    result = grade(path, grade_id, code, judge if only_hidden else public_judge)
     assert result.earned < result.points

@@ -248,6 +248,7 @@ def check_budget(sizes, first_ms, budget_s, run):
 
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=2.0, run=[64, 128, 256])
 check_budget([64, 128, 256, 512], first_ms=3.0, budget_s=0.002, run=[])
+check_budget([20, 40, 60], first_ms=1.0, budget_s=0.03, run=[20, 40])  # 1 + 8 + 27 ms
 check_budget([10, 30], first_ms=2.0, budget_s=0.056, run=[10, 30])  # 2 + 54 ms: exactly the budget
 ### BEGIN HIDDEN TESTS
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=9.0, run=[64, 128, 256, 512])  # 15 * 585 = 8775 ms

@@ -216,24 +216,26 @@ def series(figure):
     return {name: {L: row and row[figure] for one, L, row in rows if one == name} for name in ALL}
 
 
-def predicted(figure, power):
-    """{name: {L: figure}} for lengths that were not run: it grows as L^power."""
+def predicted(figure, naive=2, others=2):
+    """{name: {L: figure}} for lengths that were not run: it grows as a power of L."""
     found = {}
     for name, values in series(figure).items():
-        longest = max(values)
+        longest, power = max(values), naive if name == "naive" else others
         later = [L for L in comparison if longest < L and values[longest] is not None]
         found[name] = {L: values[longest] * (L / longest) ** power for L in later}
     return found
 
 
 what = f"B = {B}, d = {d}, fp32"
-rl.plots.plot_length_sweep(series("forward_ms"), predicted=predicted("forward_ms", 2), title=f"Forward, {what}")
+rl.plots.plot_length_sweep(series("forward_ms"), predicted=predicted("forward_ms"), title=f"Forward, {what}")
 
 # %%
-rl.plots.plot_length_sweep(series("backward_ms"), predicted=predicted("backward_ms", 2), title=f"Backward, {what}")
+rl.plots.plot_length_sweep(series("backward_ms"), predicted=predicted("backward_ms"), title=f"Backward, {what}")
 
 # %%
-rl.plots.plot_length_sweep(series("peak_bytes"), "memory", title=f"Peak memory, forward, {what}")
+rl.plots.plot_length_sweep(
+    series("peak_bytes"), "memory", predicted=predicted("peak_bytes", others=1), title=f"Peak memory, forward, {what}"
+)
 
 # %%
 pair = {name: series("forward_ms")[name] for name in ("naive", "library")}

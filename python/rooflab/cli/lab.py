@@ -208,7 +208,8 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace) -> tuple[An
         for result in Judge(lab).grade(submission):
             grade.results.append(result)
             print(
-                f"[{len(grade.results)}/{len(lab.questions)}] {result.label}: {result.earned} of {result.points}",
+                f"[{len(grade.results)}/{len(lab.questions)}] {result.label}: {result.earned} of {result.points}"
+                + f", {result.pending} pending" * bool(result.pending),
                 flush=True,
             )
             if arguments.json:

@@ -74,7 +74,9 @@ def table(grade: Grade) -> str:
     """The grade for a terminal: a line a question, and under it why points were lost."""
     lines = [f"{'question':<10} {'points':>8}   {'time':>7}"]
     for result in grade.results:
-        lines.append(f"{result.label:<10} {result.earned:>3} of {result.points:<2} {result.seconds:>8.1f} s")
+        lines.append(
+            f"{result.label:<10} {result.earned:>3} of {result.points + result.pending:<2} {result.seconds:>8.1f} s"
+        )
         lines += ["           " + line.replace("\n", "\n           ") for line in _said(result)]
     return "\n".join([*lines, *(f"repaired: {repair}" for repair in grade.repairs), summary(grade)])
 
@@ -91,7 +93,11 @@ def summary(grade: Grade) -> str:
 
 def _said(result: QuestionResult) -> list[str]:
     """Why points were lost, or cannot be given here."""
-    pending = [f"Pending, 0 of {test.points}: {test.pending}" for test in result.tests if test.pending]
+    waiting: dict[str, int] = {}
+    for test in result.tests:
+        if test.pending:
+            waiting[test.pending] = waiting.get(test.pending, 0) + test.points
+    pending = [f"Pending, 0 of {points}: {why}" for why, points in waiting.items()]
     return [*dict.fromkeys(test.message for test in result.tests if test.message), *pending]
 
 
@@ -137,10 +143,11 @@ def _replace(path: Path, text: str) -> None:
 def _html_table(grade: Grade) -> str:
     rows = []
     for result in grade.results:
-        mark = "full" if result.earned == result.points else "lost"
+        mark = "lost" if result.earned < result.points else "" if result.pending else "full"
         why = "".join(f"<pre>{html.escape(line)}</pre>" for line in _said(result))
         rows.append(
-            f'<tr><td>{html.escape(result.label)}</td><td class="number {mark}">{result.earned} of {result.points}'
+            f'<tr><td>{html.escape(result.label)}</td><td class="number {mark}">{result.earned} of '
+            f"{result.points + result.pending}"
             f'</td><td class="number">{result.seconds:.1f} s</td><td>{why}</td></tr>'
         )
     findings = "".join(
