@@ -102,6 +102,15 @@ def test_numbers():
         assert not testing.is_near(bad, 1)
 
 
+def test_a_choice():
+    testing.assert_choice("b", "b", a="no", c="neither")
+    with pytest.raises(AssertionError, match=r'^Not "c": neither$'):
+        testing.assert_choice("c", "b", a="no", c="neither")
+    for nothing in (None, "d", "", 3, ["c"]):
+        with pytest.raises(AssertionError, match=r'^Answer with one of "a", "b", "c"\.$'):
+            testing.assert_choice(nothing, "b", a="no", c="neither")
+
+
 # What it measures
 
 

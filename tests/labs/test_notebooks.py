@@ -3,6 +3,7 @@
 import ast
 import builtins
 import importlib.util
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -61,6 +62,25 @@ def test_every_name_is_bound_in_some_part(path):
     bound = {"display", *dir(builtins)}.union(*(local_names(cell.source) for cell in code))
     for cell in code:
         assert loaded_names(cell.source) <= bound, cell.key
+
+
+OPTIONS = re.compile(r"(?:^ *- `\"[a-d]\"`: .*\n?)+", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_the_right_choice_is_not_the_longest_and_each_wrong_one_has_its_reason(path):
+    text = "\n\n".join(cell.source for cell in lab(path).cells if cell.role == "text")
+    groups = [dict(re.findall(r'- `"([a-d])"`: (.*)', group)) for group in OPTIONS.findall(text)]
+    code = "\n".join(cell.source for cell in lab(path).cells if cell.role == "test")
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    calls = [call for call in calls if getattr(call.func, "id", "") == "assert_choice"]
+    assert len(calls) == len(groups) > 0
+    for call, options in zip(sorted(calls, key=lambda call: call.lineno), groups, strict=True):
+        right = call.args[1].value
+        assert len(options[right]) < max(map(len, options.values())), options[right]
+        reasons = {keyword.arg: keyword.value.value for keyword in call.keywords}
+        assert reasons.keys() | {right} == options.keys() and right not in reasons
+        assert not any(re.search(r'"[a-d]"', reason) for reason in reasons.values()), "no reason names another letter"
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ plot_flash_attn_improvement(peaks, "memory", title="Attention in fp16, H = 16, D
 # - `why_the_gain_grows`: why `traffic_ratio(L)` grows with L
 #     - `"a"`: The cost of a launch grows with the length.
 #     - `"b"`: Standard attention's bytes grow faster with L.
-#     - `"c"`: Flash attention does fewer FLOPs for long L.
+#     - `"c"`: Flash attention does fewer FLOPs when L is large.
 #     - `"d"`: Long sequences fit better into the caches.
 #
 # These counts take every input once. That is right for K and V as long as they stay in a cache. A kernel reads K and V
