@@ -5,7 +5,7 @@
 # warm-up. On a GPU it also waits until the GPU has finished, because a launch returns long before its kernel is done.
 # The result is a `Timing`, and its `.samples_ms` holds one sample.
 #
-# ### a) Take the time many times ({points q1_2_test})
+# ### a) Take the time many times ({points q1_2_test q1_2_spread_test})
 #
 # `single_shots(size, n)` times your `gemm` on two (size, size) matrices, `n` times, one shot at a time. It returns a
 # list of `n` times in ms, *in the order in which they were taken*. Make the matrices once.

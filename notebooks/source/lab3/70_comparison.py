@@ -242,7 +242,7 @@ pair = {name: series("forward_ms")[name] for name in ("naive", "library")}
 rl.plots.plot_flash_attention_improvement(pair, title=f"Forward, {what}")
 
 # %% [markdown]
-# ## 7.3 Why ({points q7_3})
+# ## 7.3 Why is your array code not faster? ({points q7_3})
 #
 # Look at the numbers of your sweep, and at the bytes moved. Your array code holds little memory, like the library. It
 # moves many bytes, like the textbook's version.
