@@ -86,13 +86,66 @@ def test_a_report_runs_nothing_of_the_students(student, tmp_path):
     assert "<script>document.title" not in page and "<img src=x" not in page and "<img onerror" not in page
 
 
-def test_check_needs_no_source(student, tmp_path, capsys, monkeypatch):
-    main(["lab", "build", *LABS, "--output", str(tmp_path / "packaged")])
-    monkeypatch.setattr(labs, "PACKAGED", tmp_path / "packaged")
-    capsys.readouterr()
-    assert main(["lab", "check", "lab9", str(student)]) == 1
+def test_check_runs_the_notebooks_own_tests(student, capsys, monkeypatch):
+    monkeypatch.setattr(labs, "find_sources", lambda folder: [])
+    monkeypatch.setattr(labs, "find_notebooks", lambda: [])
+    assert main(["lab", "check", str(student)]) == 1
     said = clean(capsys.readouterr().out)
     assert "2.1: 3 of 3" in said and "1: 0 of 5" in said
+    student.write_text(student.read_text().replace("corner is a float", "another release's sentence"))
+    student.write_text(student.read_text().replace("corner = 50.39", "corner = 50"))
+    assert main(["lab", "check", str(student)]) == 1
+    assert "another release's sentence" in capsys.readouterr().out
+
+
+def test_check_against_a_folder_of_sources_shows_nothing_hidden(student, capsys):
+    student.write_text(student.read_text().replace("corner = 50.39", "corner = 51.0"))
+    student.write_text(student.read_text().replace("corner is a float", "an older sentence"))
+    assert main(["lab", "check", str(student), *LABS]) == 1
+    said = clean(capsys.readouterr().out)
+    assert "2.1: 3 of 3" in said and "hidden" not in said, "public tests alone"
+    assert "q2_1_test differs from this release" in said
+
+
+def test_check_of_what_is_no_lab(tmp_path, capsys):
+    path = tmp_path / "my.ipynb"
+    path.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    assert main(["lab", "check", str(path)]) == 2
+    assert capsys.readouterr().err == "my.ipynb holds no test cell of a lab.\n"
+
+
+def test_a_release_has_all_and_no_answers(tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "handed out"
+    assert main(["lab", "release", str(folder), *LABS]) == 0
+    assert "INSTRUCTIONS.md" in clean(capsys.readouterr().out.replace(str(tmp_path), ""))
+    assert {path.name for path in folder.iterdir()} == {"lab9_demo.ipynb", "INSTRUCTIONS.md", "rooflab"}
+    assert (
+        "lab9_demo.ipynb`: Lab 9: A lab to test the grading with, 12 points" in (folder / "INSTRUCTIONS.md").read_text()
+    )
+    names = {path.name for path in (folder / "rooflab").iterdir()}
+    assert names == {"CMakeLists.txt", "pyproject.toml", "README.md", "csrc", "python", "notebooks"}
+    assert [path.name for path in (folder / "rooflab" / "notebooks").iterdir()] == ["lab9_demo.ipynb"]
+    texts = [path for path in folder.rglob("*") if path.is_file()]
+    assert not [path for path in texts if b"50.39\n### END" in path.read_bytes() or path.suffix == ".so"]
+    assert not [path for path in texts if "source" in path.parts or path.name.startswith("00_")]
+    assert main(["lab", "release", str(folder), *LABS]) == 2
+    assert capsys.readouterr().err == "handed out exists and is not an empty folder: nothing was written.\n"
+
+
+def test_a_student_starts_from_an_installed_package(tmp_path, capsys, monkeypatch):
+    main(["lab", "build", *LABS, "--output", str(tmp_path / "packaged")])
+    monkeypatch.setattr(labs, "PACKAGED", tmp_path / "packaged")
+    folder = tmp_path / "mine"
+    capsys.readouterr()
+    assert main(["lab", "new", str(folder)]) == 0
+    assert "jupyter lab" in capsys.readouterr().out
+    assert {path.name for path in folder.iterdir()} == {"lab9_demo.ipynb", "INSTRUCTIONS.md"}
+    assert main(["lab", "check", str(folder / "lab9_demo.ipynb")]) == 1
+    (folder / "lab9_demo.ipynb").write_text("my answers")
+    assert main(["lab", "new", str(folder)]) == 2
+    assert (folder / "lab9_demo.ipynb").read_text() == "my answers"
+    monkeypatch.setattr(labs, "find_notebooks", lambda: [])
+    assert main(["lab", "new", str(tmp_path / "other")]) == 2
 
 
 def test_run(tmp_path, capsys):
@@ -123,12 +176,13 @@ def test_run_of_a_wrong_solution_fails(tmp_path, capsys):
         (["lab", "build", "--labs", "nowhere"], "There are no sources of labs here: run in a checkout"),
         (["lab", "list", "--labs", "nowhere"], "There are no labs here"),
         (["lab", "run", "lab9", "--labs", "nowhere"], "There is no lab9 here"),
-        (["lab", "check", "lab99", "x.ipynb"], "There is no lab99 among the installed notebooks"),
+        (["lab", "check", "absent.ipynb"], "There is no file absent.ipynb."),
+        (["lab", "release", "out", "--labs", "nowhere"], "There are no sources of labs here"),
     ],
 )
 def test_mistakes_are_one_sentence(arguments, sentence, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    if arguments[-1] == "nowhere":
+    if "nowhere" in arguments:
         monkeypatch.setattr(labs, "find_notebooks", lambda: [])
     assert main(arguments) == 2
     captured = capsys.readouterr()

@@ -79,11 +79,14 @@ def test_a_lab_is_its_parts_in_the_order_of_their_names(tmp_path):
 
 
 def test_points_stand_in_the_test_cells_alone(tmp_path):
-    text = TEXT.replace("## Question 1:", "## {points q1}, of which {points q1_test}; {points b2_2}; {points q2_1}:")
+    text = TEXT.replace(
+        "## Question 1:",
+        "## {points q1}, of which {points q1_test}; {points b2_2}; {points q2_1}; {points q2_1_test q1}:",
+    )
     text = text.replace('"points": 3}\nassert type(corner)', '"points": 1}\nassert type(corner)')
     lab = lab_from(text, tmp_path)
     assert (lab.points, lab.bonus) == (10, 3)
-    said = "## 5 points, of which 5 points; 3 bonus points; 1 point:"
+    said = "## 5 points, of which 5 points; 3 bonus points; 1 point; 6 points:"
     assert any(said in cell.source and said in cell.public for cell in lab.cells)
     assert release.build(lab).metadata.rooflab == {"lab": "lab9", "points": 10, "bonus": 3}
 
@@ -149,7 +152,7 @@ def test_a_stripper_that_keeps_something_is_caught(monkeypatch, mutant):
     "before, after, words",
     [
         ("    notebook: lab9_demo", "    lab: lab9", "has to name its notebook"),
-        ("# It has one cell", "# {points q7} One cell", "names no test"),
+        ("# It has one cell", "# {points q1 q7} One cell", "names no test q7"),
         ('"points": 5', '"points": 0', "has no points"),
         ("    ### END SOLUTION\n", "", "missing|inside another"),
         ("    ### BEGIN SOLUTION\n", "", "without its beginning"),

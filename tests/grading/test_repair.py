@@ -59,7 +59,7 @@ def test_edited_tests_and_setup_come_from_the_master(lab, cells):
     setup = next(cell for cell in cells if "SIDE" in cell.source)
     setup.source = "import numpy as np\nSIDE = 2\nnp.array_equal = lambda *a: True"
     earned, said = grade(lab, cells, "q1", "b2_2")
-    assert earned == [0, 3] and "Test q1_test had been edited" in said and "A setup cell had been edited" in said
+    assert earned == [0, 3] and "Test q1_test differs from this release" in said and "A setup cell differs from" in said
 
 
 def test_forged_points_do_not_count(lab, cells):
@@ -71,7 +71,7 @@ def test_forged_points_do_not_count(lab, cells):
     submission = repair(lab, cells)
     assert sum(result.points for result in Judge(lab).grade(submission)) == 15
     said = " ".join(submission.repairs)
-    assert "points 1000 instead of 5" in said and "q2_1 had forged metadata" in said and "claimed points" in said
+    assert "points 1000 instead of 5" in said and "q2_1 has metadata that differ" in said and "claimed points" in said
 
 
 def test_order_is_restored(lab, cells):

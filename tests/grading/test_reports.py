@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -117,6 +118,17 @@ def test_what_the_student_found_is_shown_to_the_instructor(tmp_path):
     }
     page = (tmp_path / "lab9_demo.html").read_text()
     assert "Findings, in the student" in page and "The corner is &lt;b&gt;where" in page
+
+
+def test_formulas_are_shown_offline(tmp_path):
+    evil = r"$$\text{<img src=x onerror=alert(1)>}$$ and $C_{ij}$"
+    path = student(tmp_path, q2_1_why=evil)
+    assert main(["lab", "grade", "lab9", str(path), *LABS, "--output", str(tmp_path)]) == 0
+    page = (tmp_path / "lab9_demo.html").read_text()
+    assert page.count('display="block"') == 1 and page.count('display="inline"') == 2
+    assert "$$C" not in page and "$N K M$" not in page and "$N &lt; M$" not in page
+    assert "<img src=x" not in page, "a student's formula is not converted"
+    assert not re.search(r'<script src="http', page)
 
 
 def test_a_blank_finding_is_none(tmp_path):

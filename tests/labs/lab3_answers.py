@@ -461,3 +461,14 @@ WRONG = {
     **forward.WRONG,
     **backward.WRONG,
 }  # fmt: skip
+
+# Wrong choices and wrong numbers, which a public test would have to give away.
+ONLY_HIDDEN = {
+    "q1_2": "MB for MiB|four matrices|softmax keeps two|softmax needs one at the peak|three at the peak|"
+    "flash keeps one",
+    "q1_2_published": "96 of the account|MB for MiB|what is held over L squared|the same at L = 8192|the byte is a|"
+    "the byte is b|the byte is d",
+    "q4": "a quarter|nothing is saved",
+    "q5": "two for 2.5",
+    "q7_3": "the ratio of flash|a guess|grows as L squared|more arithmetic|float64|the log-sum-exp",
+}

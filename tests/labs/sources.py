@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from rooflab.grading.judge import Judge
-from rooflab.grading.lab import Lab, find_sources, from_source
+from rooflab.grading.lab import Lab, find_sources, from_source, public_half
 
 SOURCES = find_sources(Path(__file__).parents[2] / "notebooks" / "source")
 
@@ -17,3 +17,9 @@ def lab(path: Path) -> Lab:
 @cache
 def judge(path: Path) -> Judge:
     return Judge(lab(path))
+
+
+@cache
+def public_judge(path: Path) -> Judge:
+    """With the tests that students see, and no others."""
+    return Judge(public_half(lab(path)))

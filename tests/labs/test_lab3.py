@@ -102,6 +102,15 @@ def test_numbers():
         assert not testing.is_near(bad, 1)
 
 
+def test_a_choice():
+    testing.assert_choice("b", "b", a="no", c="neither")
+    with pytest.raises(AssertionError, match=r'^Not "c": neither$'):
+        testing.assert_choice("c", "b", a="no", c="neither")
+    for nothing in (None, "d", "", 3, ["c"]):
+        with pytest.raises(AssertionError, match=r'^Answer with one of "a", "b", "c"\.$'):
+            testing.assert_choice(nothing, "b", a="no", c="neither")
+
+
 # What it measures
 
 
@@ -191,9 +200,11 @@ def test_without_a_gpu_the_kernel_is_pending_and_counts_neither_way(code):
         pytest.skip("there is a GPU here")
     result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": code} if code else {}))
     assert (result.earned, result.points, result.pending) == (0, 0, 6)
-    assert all("compiled and not run" in test.pending for test in result.tests)
+    assert all("was compiled and not run" in test.pending for test in result.tests)
     grade = report.Grade(lab(SOURCE), "my.ipynb", results=[result], done=True)
-    assert "0 of 0 points; 6 more are pending" in report.table(grade) and grade.full
+    assert (
+        "0 of 0 points; 6 more are pending" in report.table(grade) and "  0 of 6 " in report.table(grade) and grade.full
+    )
 
 
 @pytest.mark.gpu

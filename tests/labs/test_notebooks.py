@@ -3,32 +3,41 @@
 import ast
 import builtins
 import importlib.util
+import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from grading.demo_lab import with_answers
-from labs.sources import SOURCES, judge, lab
+from labs.sources import SOURCES, judge, lab, public_judge
 
 from rooflab.grading import release
 from rooflab.grading.lab import loaded_names, local_names
 from rooflab.grading.repair import reference
 
 
-def answers(kind: str):
-    """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters."""
+@cache
+def answers_of(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.name, Path(__file__).with_name(f"{path.name}_answers.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def answers(kind: str, labels: bool = False):
+    """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters; perhaps with their labels."""
     for path in SOURCES:
-        spec = importlib.util.spec_from_file_location(path.name, Path(__file__).with_name(f"{path.name}_answers.py"))
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        for grade_id, entries in getattr(module, kind).items():
+        for grade_id, entries in getattr(answers_of(path), kind).items():
             for label, code in entries:
-                yield pytest.param(path, grade_id, code, id=f"{path.name}-{grade_id}-{label}")
+                more = (label,) if labels else ()
+                yield pytest.param(path, grade_id, code, *more, id=f"{path.name}-{grade_id}-{label}")
 
 
-def grade(path: Path, grade_id: str, code: str):
+def grade(path: Path, grade_id: str, code: str, by=judge):
     question = next(cell.question for cell in lab(path).cells if cell.key == grade_id)
-    return judge(path).grade_question(question, with_answers(lab(path), {grade_id: code}))
+    return by(path).grade_question(question, with_answers(lab(path), {grade_id: code}))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
@@ -55,6 +64,25 @@ def test_every_name_is_bound_in_some_part(path):
         assert loaded_names(cell.source) <= bound, cell.key
 
 
+OPTIONS = re.compile(r"(?:^ *- `\"[a-d]\"`: .*\n?)+", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_the_right_choice_is_not_the_longest_and_each_wrong_one_has_its_reason(path):
+    text = "\n\n".join(cell.source for cell in lab(path).cells if cell.role == "text")
+    groups = [dict(re.findall(r'- `"([a-d])"`: (.*)', group)) for group in OPTIONS.findall(text)]
+    code = "\n".join(cell.source for cell in lab(path).cells if cell.role == "test")
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    calls = [call for call in calls if getattr(call.func, "id", "") == "assert_choice"]
+    assert len(calls) == len(groups) > 0
+    for call, options in zip(sorted(calls, key=lambda call: call.lineno), groups, strict=True):
+        right = call.args[1].value
+        assert len(options[right]) < max(map(len, options.values())), options[right]
+        reasons = {keyword.arg: keyword.value.value for keyword in call.keywords}
+        assert reasons.keys() | {right} == options.keys() and right not in reasons
+        assert not any(re.search(r'"[a-d]"', reason) for reason in reasons.values()), "no reason names another letter"
+
+
 @pytest.mark.parametrize(
     "path, question", [pytest.param(p, q, id=f"{p.name}-{q}") for p in SOURCES for q in lab(p).questions]
 )
@@ -77,7 +105,9 @@ def test_other_right_answers_pass(path, grade_id, code):
     assert result.earned == result.points, [test.message for test in result.tests]
 
 
-@pytest.mark.parametrize("path, grade_id, code", list(answers("WRONG")))
-def test_wrong_answers_fail(path, grade_id, code):
-    result = grade(path, grade_id, code)
+@pytest.mark.parametrize("path, grade_id, code, label", list(answers("WRONG", labels=True)))
+def test_wrong_answers_fail(path, grade_id, code, label):
+    """By public tests already, so that a student who passes them need not fear the hidden ones."""
+    only_hidden = label in answers_of(path).ONLY_HIDDEN.get(grade_id, "").split("|")
+    result = grade(path, grade_id, code, judge if only_hidden else public_judge)
     assert result.earned < result.points

@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from plots.figures import saved, texts, timing
 
-from rooflab.plots import plot_bars, plot_latency_vs_size, plot_roofline, plot_timeline, plot_timelines
+from rooflab.plots import plot_bars, plot_latency_vs_size, plot_roofline, plot_samples, plot_timeline, plot_timelines
 from rooflab.roofline import SPECS, Point
 
 
@@ -165,6 +165,23 @@ def test_bars_refuse(values):
         plot_bars(values, "ms")
     with pytest.raises(ValueError, match="baseline"):
         plot_bars({"a": 1}, "ms", baseline="b")
+
+
+def test_samples_in_their_order_with_medians(tmp_path):
+    figure = plot_samples({"a": [9.0, 2.0, 4.0], "b": [0.3, 0.1]}, title="shots", note="a note")
+    axes = figure.axes[0]
+    marks = {line.get_label(): list(line.get_ydata()) for line in axes.lines if line.get_marker() != "None"}
+    assert marks == {"a": pytest.approx([9e-3, 2e-3, 4e-3]), "b": pytest.approx([3e-4, 1e-4])}
+    medians = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "None"]
+    assert medians == pytest.approx([4e-3, 2e-4])
+    assert {"shots", "a note", "a", "b"} <= set(texts(figure)) and axes.get_yscale() == "log"
+    saved(figure, tmp_path)
+
+
+@pytest.mark.parametrize("series", [{}, {"a": []}, {"a": [1.0, 0.0]}, {"a": [float("nan")]}])
+def test_samples_refuse(series):
+    with pytest.raises(ValueError, match=r"\[plots\]"):
+        plot_samples(series)
 
 
 # --- timeline ---

@@ -5,7 +5,7 @@
 # warm-up. On a GPU it also waits until the GPU has finished, because a launch returns long before its kernel is done.
 # The result is a `Timing`, and its `.samples_ms` holds one sample.
 #
-# ### a) Take the time many times ({points q1_2_test})
+# ### a) Take the time many times ({points q1_2_test q1_2_spread_test})
 #
 # `single_shots(size, n)` times your `gemm` on two (size, size) matrices, `n` times, one shot at a time. It returns a
 # list of `n` times in ms, *in the order in which they were taken*. Make the matrices once.
@@ -85,26 +85,19 @@ check_spread([1.0, 10.0, 2.0, 8.0, 4.0], first_over_median=0.25, median_ms=4.0, 
 # later shots still differ from each other.
 
 # %%
-import matplotlib.pyplot as plt
-
 size, n = 64, 30
 A, B = rl.randn(size, size, device=device), rl.randn(size, size, device=device)
 shots = {
     "gemm (your loops)": single_shots(size, n),
     "rl.matmul": [float(latency_one_time(rl.matmul, A, B).samples_ms[0]) for _ in range(n)],
 }
-figure, axes = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+rows = []
 for name, samples in shots.items():
     summary = spread(samples)
-    line = axes.semilogy(range(1, n + 1), samples, "o", markersize=4, label=name)[0]
-    axes.axhline(summary["median_ms"], color=line.get_color(), linewidth=1)
-    print(f"{name:18} median {summary['median_ms']:.4f} ms", end="   ")
-    print(f"p20 {summary['p20_ms']:.4f}   p80 {summary['p80_ms']:.4f}", end="   ")
-    print(f"first/median {summary['first_over_median']:.2f}", end="   ")
-    print(f"max/min {max(samples) / min(samples):.1f}")
-axes.set(xlabel="shot", ylabel="latency (ms)", title=f"Single shots at {size}x{size}x{size}; lines: medians")
-axes.legend()
-plt.show()
+    figures = (summary["median_ms"], summary["p20_ms"], summary["p80_ms"], summary["first_over_median"])
+    rows.append((name, *(f"{figure:.4g}" for figure in figures), f"{max(samples) / min(samples):.1f}"))
+display(Table(("", "median ms", "p20 ms", "p80 ms", "first / median", "max / min"), rows))
+rl.plots.plot_samples(shots, title=f"Single shots at {size}x{size}x{size}")
 
 # %% [markdown]
 # ### b) What does one shot tell you? ({points q1_2_choice_test})
@@ -255,6 +248,7 @@ def check_budget(sizes, first_ms, budget_s, run):
 
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=2.0, run=[64, 128, 256])
 check_budget([64, 128, 256, 512], first_ms=3.0, budget_s=0.002, run=[])
+check_budget([20, 40, 60], first_ms=1.0, budget_s=0.03, run=[20, 40])  # 1 + 8 + 27 ms
 check_budget([10, 30], first_ms=2.0, budget_s=0.056, run=[10, 30])  # 2 + 54 ms: exactly the budget
 ### BEGIN HIDDEN TESTS
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=9.0, run=[64, 128, 256, 512])  # 15 * 585 = 8775 ms

@@ -72,6 +72,7 @@ assert is_near(gemm_intensity(1), 1 / 6), "1x1x1: 2 FLOPs over 12 bytes"
 assert isinstance(gemm_points, dict) and len(gemm_points) == 4, "one point for each of the four sizes"
 assert all(is_number(value) for value in gemm_points.values()), "every point is a number"
 assert is_near(max(gemm_points.values()), 1365.3333, 1e-4), "N = 8192: 1365.3 FLOP/byte"
+assert is_near(sum(gemm_points.values()), 2560, 1e-4), "all four sizes together: 2560 FLOP/byte"
 ### BEGIN HIDDEN TESTS
 for N in (303, 1024, 2048, 4096, 8192):
     assert is_near(gemm_intensity(N), N / 6), f"gemm_intensity({N}) is off: count FLOPs and bytes at that size again"

@@ -30,7 +30,7 @@ for N in (1, 1024, 2048, 4096, 8192):
 draw_on_a6000({f"GEMV {N}": gemv_intensity(N) for N in (1024, 2048, 4096, 8192)})
 
 # %% [markdown]
-# ### b) What do you find? ({points q2_2_values_test})
+# ### b) What do you find? ({points q2_2_values_test q2_2_best_test})
 #
 # Give these values, and write a sentence about each in the cell below them.
 #
@@ -71,7 +71,7 @@ assert is_near(gemv_share_of_peak, 0.384 / 38.7, 1e-2), "gemv_share_of_peak: div
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ### c) Measure it ({points q2_2_speeds_test} + {points q2_2_measured_test})
+# ### c) Measure it ({points q2_2_speeds_test q2_2_measured_test})
 #
 # So far we know what is possible. Now measure. A point on the roofline needs a speed:
 #

@@ -268,7 +268,7 @@ plot_flash_attn_improvement(peaks, "memory", title="Attention in fp16, H = 16, D
 # - `why_the_gain_grows`: why `traffic_ratio(L)` grows with L
 #     - `"a"`: The cost of a launch grows with the length.
 #     - `"b"`: Standard attention's bytes grow faster with L.
-#     - `"c"`: Flash attention does fewer FLOPs for long L.
+#     - `"c"`: Flash attention does fewer FLOPs when L is large.
 #     - `"d"`: Long sequences fit better into the caches.
 #
 # These counts take every input once. That is right for K and V as long as they stay in a cache. A kernel reads K and V
@@ -363,7 +363,7 @@ for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
         time_here = latency(fn, *make_qkv(L), warmup=1, repeat=3)
         cost = count_attention(fn, L)
         points.append(rl.roofline.measured_point(f"L = {L}", cost, time_here, name))
-rl.plots.plot_roofline(rl.machine.measure(device), points, dtype="float16", title="Attention in fp16, measured here")
+rl.plots.plot_roofline(ceilings, points, dtype="float16", title="Attention in fp16, measured here")
 
 # %% [markdown]
 # **What you can do now.** You can count an operation's work and traffic from its shapes. You can read from the roofline

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Part 4. Causal: half the work ({points q4})
 #
-# With a causal mask there are three kinds of tiles. In some every pair is visible. In some no pair is. And through some
-# the diagonal runs. Only the last kind needs a mask, and the second kind need not be computed *at all*. The textbook's
-# version computes all scores and throws half of them away.
+# With a causal mask there are three kinds of tiles. In the first kind every pair is visible. In the second kind no pair
+# is. The diagonal runs through the third kind. Only the third kind needs a mask, and the second kind need not be
+# computed *at all*. The textbook's version computes all scores and throws half of them away.
 
 # %%
 rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64, is_causal=True)

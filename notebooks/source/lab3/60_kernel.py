@@ -165,35 +165,32 @@ def check_kernel(B, L_q, L_kv, is_causal=False, scale=1.0):
         args=(q, k, v, O, lse, L_q, L_kv, 64**-0.5, int(is_causal)),
     )
     if not run.ran:
-        measure.pending(f"the kernel was compiled and not run, because {run.why}. Grade this question on a GPU.")
-        return
+        measure.pending(f"The kernel was compiled and not run: {run.why}. Grade this question on a GPU.")
+        return False
     exact = attention_float64(q, k, v, is_causal)
     what = f"at B = {B}, L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}, inputs times {scale:g}"
     for name, ours, expected in zip(("O", "lse"), run.args[3:5], exact, strict=True):
         assert_close(ours, expected, rtol=1e-4, atol=1e-4, name=f"{name} {what}")
     for name, before, after in zip("QKV", (q, k, v), run.args[:3], strict=True):
         assert_close(after, before, rtol=0, atol=0, name=f"{name}, which the kernel may not change,")
+    return True
+
+
+def check_kernels(*cases):
+    """Check all cases. Without a GPU the first tells whether the source compiles."""
+    all(check_kernel(*case) for case in cases)
 
 
 assert isinstance(FLASH_CUDA, str), "FLASH_CUDA is the source of the kernel, a text"
 assert is_count(FLASH_ROWS) and FLASH_ROWS > 0, "FLASH_ROWS is a whole number"
 assert is_count(FLASH_THREADS) and 0 < FLASH_THREADS <= 1024, "a block has 1 to 1024 threads"
-check_kernel(2, 128, 128)
-check_kernel(2, 50, 70)
-check_kernel(2, 1, 40)
-check_kernel(2, 70, 70, scale=8.0)
+check_kernels((2, 128, 128), (2, 50, 70), (2, 1, 40), (2, 70, 70, False, 8.0))
 ### BEGIN HIDDEN TESTS
-for L_q, L_kv in [(1, 1), (1, 333), (65, 33), (200, 77), (512, 512)]:
-    check_kernel(3, L_q, L_kv)
-check_kernel(2, 100, 100, scale=6.0)
+check_kernels((3, 1, 1), (3, 1, 333), (3, 65, 33), (3, 200, 77), (3, 512, 512), (2, 100, 100, False, 6.0))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q6_causal_test", "grade": true, "points": 3} rooflab={"seconds": 120}
-check_kernel(2, 128, 128, is_causal=True)
-check_kernel(2, 50, 110, is_causal=True)
-check_kernel(2, 90, 90, is_causal=True, scale=8.0)
+check_kernels((2, 128, 128, True), (2, 50, 110, True), (2, 90, 90, True, 8.0))
 ### BEGIN HIDDEN TESTS
-for L_q, L_kv in [(1, 1), (37, 91), (129, 129), (65, 257)]:
-    check_kernel(3, L_q, L_kv, is_causal=True)
-check_kernel(2, 100, 100, is_causal=True, scale=6.0)
+check_kernels((3, 1, 1, True), (3, 37, 91, True), (3, 129, 129, True), (3, 65, 257, True), (2, 100, 100, True, 6.0))
 ### END HIDDEN TESTS

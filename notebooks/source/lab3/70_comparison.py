@@ -203,12 +203,11 @@ assert isinstance(scarce.value["library"], dict), "the library had enough memory
 
 # %%
 B, d, budget_ms = (8, 64, 5e3) if device == "cuda" else (2, 64, 2e3)
-comparison = {}
+comparison, names = {}, ALL
 for L in [2**n for n in range(8, 16)]:
-    last = comparison.get(L // 2, {})
-    cost = {name: row["forward_ms"] + row["backward_ms"] for name, row in last.items() if row}
-    names = [name for name in ALL if not last or (name in cost and 4 * cost[name] <= budget_ms)]
     comparison[L] = compare(L, d, B, names)
+    cost = {name: row["forward_ms"] + row["backward_ms"] for name, row in comparison[L].items() if row}
+    names = [name for name in cost if 4 * cost[name] <= budget_ms]
 
 
 def series(figure):
@@ -217,31 +216,33 @@ def series(figure):
     return {name: {L: row and row[figure] for one, L, row in rows if one == name} for name in ALL}
 
 
-def predicted(figure, power):
-    """{name: {L: figure}} for lengths that were not run: it grows as L^power."""
+def predicted(figure, naive=2, others=2):
+    """{name: {L: figure}} for lengths that were not run: it grows as a power of L."""
     found = {}
     for name, values in series(figure).items():
-        longest = max(values)
+        longest, power = max(values), naive if name == "naive" else others
         later = [L for L in comparison if longest < L and values[longest] is not None]
         found[name] = {L: values[longest] * (L / longest) ** power for L in later}
     return found
 
 
 what = f"B = {B}, d = {d}, fp32"
-rl.plots.plot_length_sweep(series("forward_ms"), predicted=predicted("forward_ms", 2), title=f"Forward, {what}")
+rl.plots.plot_length_sweep(series("forward_ms"), predicted=predicted("forward_ms"), title=f"Forward, {what}")
 
 # %%
-rl.plots.plot_length_sweep(series("backward_ms"), predicted=predicted("backward_ms", 2), title=f"Backward, {what}")
+rl.plots.plot_length_sweep(series("backward_ms"), predicted=predicted("backward_ms"), title=f"Backward, {what}")
 
 # %%
-rl.plots.plot_length_sweep(series("peak_bytes"), "memory", title=f"Peak memory, forward, {what}")
+rl.plots.plot_length_sweep(
+    series("peak_bytes"), "memory", predicted=predicted("peak_bytes", others=1), title=f"Peak memory, forward, {what}"
+)
 
 # %%
 pair = {name: series("forward_ms")[name] for name in ("naive", "library")}
 rl.plots.plot_flash_attention_improvement(pair, title=f"Forward, {what}")
 
 # %% [markdown]
-# ## 7.3 Why ({points q7_3})
+# ## 7.3 Why is your array code not faster? ({points q7_3})
 #
 # Look at the numbers of your sweep, and at the bytes moved. Your array code holds little memory, like the library. It
 # moves many bytes, like the textbook's version.

@@ -1,4 +1,4 @@
-"""`rooflab lab list | build | check | run | grade`.
+"""`rooflab lab list | new | check` for students, `build | run | release | grade` for instructors.
 
 A grade is printed and saved before its report is made, so that a report that fails does not cost it.
 """
@@ -18,8 +18,9 @@ from rooflab.grading.lab import Lab, LabError
 
 NEEDED = ("jupytext", "nbformat")  # reports need more
 INCOMPLETE = 3
-EXIT_CODES = f"""Exit codes: 0 done; 1 a stale notebook, a failed cell, or not full marks in check and run;
-2 there is no grade; {INCOMPLETE} the grade stands, but its report or its JSON could not be written; 130 stopped."""
+EXIT_CODES = f"""Exit codes: 0 done (grade: a grade was given, whatever it is); 1 a stale notebook, a failed cell,
+or not full marks in check and run; 2 nothing was done, and one sentence says why; {INCOMPLETE} the grade stands, but
+its report or its JSON could not be written; 130 stopped."""
 NO_SOURCES = "here: run in a checkout of rooflab, or give the folder of its sources with --labs"
 
 
@@ -36,15 +37,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         return one
 
     action("list", list_labs, "List the labs.")
+    new = action("new", new_folder, "Start a student's folder: notebooks and instructions.", sources=False)
+    new.add_argument("folder", type=Path, metavar="DIR", help="a new or an empty folder")
+    handed = action("release", release_labs, "Write what is handed out: notebooks, instructions, package, no answers.")
+    handed.add_argument("folder", type=Path, metavar="DIR", help="a new or an empty folder")
     build = action("build", build_labs, "Build student notebooks from their sources.")
     build.add_argument("lab", nargs="?", help="which (default: all)")
     build.add_argument("--output", type=Path, metavar="DIR", help="default: the folder above the sources")
     build.add_argument("--check", action="store_true", help="write nothing; fail if a notebook is stale")
-    check = action("check", check_notebook, "Run the public tests on a notebook.", sources=False)
+    check = action("check", check_notebook, "Run the public tests of a notebook: its own, or those of --labs.")
     run = action("run", run_lab, "Grade the solved notebook, execute it, write an HTML report.")
     grade = action("grade", grade_notebook, "Grade a student's notebook.")
     for one in (check, run, grade):
-        one.add_argument("lab", help="for example lab1")
+        if one is not check:
+            one.add_argument("lab", help="for example lab1")
         if one is not run:
             one.add_argument("notebook", type=Path)
         one.add_argument("--json", type=Path, metavar="FILE", help="progress and results as JSON")
@@ -103,12 +109,44 @@ def build_labs(arguments: argparse.Namespace) -> int:
     return 1 if stale else 0
 
 
-def check_notebook(arguments: argparse.Namespace) -> int:
-    """The public tests of a notebook."""
-    from rooflab.grading.repair import read_submission
+def new_folder(arguments: argparse.Namespace) -> int:
+    """A student's folder, from the notebooks of the installed package."""
+    from rooflab.grading.handout import write_copy
 
     notebooks = labs.find_notebooks()
-    lab = labs.from_notebook(labs.pick(notebooks, arguments.lab, "among the installed notebooks"))
+    if not notebooks:
+        raise LabError("There are no notebooks in this installation of rooflab.")
+    _written(write_copy(notebooks, arguments.folder), arguments.folder)
+    print(f"Next: jupyter lab {_shown(arguments.folder / notebooks[0].name)}")
+    return 0
+
+
+def release_labs(arguments: argparse.Namespace) -> int:
+    """What an instructor hands out."""
+    from rooflab.grading.handout import write_release
+
+    sources = labs.find_sources(arguments.labs)
+    if not sources:
+        raise LabError("There are no sources of labs " + NO_SOURCES + ".")
+    found = [labs.from_source(path) for path in sources]
+    _written(write_release(found, Path(labs.__file__).parents[3], arguments.folder), arguments.folder)
+    return 0
+
+
+def _written(paths: list[Path], folder: Path) -> None:
+    for path in paths:
+        print(f"wrote {_shown(folder / path)}")
+
+
+def check_notebook(arguments: argparse.Namespace) -> int:
+    """The public tests of a notebook: those that it holds, or those of a folder of sources."""
+    from rooflab.grading.repair import read_submission
+
+    lab = labs.from_notebook(arguments.notebook)
+    if arguments.labs:
+        lab = labs.public_half(labs.from_source(labs.pick(labs.find_sources(arguments.labs), lab.name, NO_SOURCES)))
+    if not lab.questions:
+        raise LabError(f"{arguments.notebook.name} holds no test cell of a lab.")
     submission = read_submission(lab, arguments.notebook)
     print(f"Public tests of {lab.title}")
     grade, saved = _grade(lab, submission, arguments)
@@ -170,7 +208,8 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace) -> tuple[An
         for result in Judge(lab).grade(submission):
             grade.results.append(result)
             print(
-                f"[{len(grade.results)}/{len(lab.questions)}] {result.label}: {result.earned} of {result.points}",
+                f"[{len(grade.results)}/{len(lab.questions)}] {result.label}: {result.earned} of {result.points}"
+                + f", {result.pending} pending" * bool(result.pending),
                 flush=True,
             )
             if arguments.json:

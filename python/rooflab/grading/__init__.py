@@ -3,10 +3,12 @@
 A test cell runs in the judge; student code runs in a worker, another process. Only plain values cross
 (`codec`).
 
+    lab.py       a lab read from its parts, or from its student notebook
     release.py   source of a lab -> student notebook, with a leak check
+    handout.py   what students get: notebooks, instructions, the package without answers
     repair.py    student notebook -> the master with the student's answers in their places
     judge.py     runs the test cells; link.py is its end of the line to worker.py
     guard.py     what the worker forbids student code; sandbox.py its limits; start.py how it finds rooflab
-    measure.py   what test cells measure: counts, loops, latencies of student code
+    measure.py   what test cells measure of student code: counts, loops, figures, and on clock.py what it times
     report.py    the table, the HTML and the JSON of a grade
 """

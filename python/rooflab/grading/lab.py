@@ -18,7 +18,7 @@ from typing import Any
 from rooflab.grading.sandbox import Limits
 
 GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*)(?:_[a-z]\w*)?")
-POINTS = re.compile(r"\{points ([qb]\w+)\}")
+POINTS = re.compile(r"\{points ([qb]\w+(?: [qb]\w+)*)\}")
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 STUB = 'raise NotImplementedError("Question {}: write your code here")'
@@ -144,6 +144,11 @@ def from_notebook(path: Path) -> Lab:
     return Lab(name, path.stem, tuple(cells.values()))
 
 
+def public_half(lab: Lab) -> Lab:
+    """The lab as its students know it."""
+    return replace(lab, cells=tuple(replace(cell, source=cell.public) for cell in lab.cells))
+
+
 def read_notebook(path: Path) -> Any:
     """A notebook of any version as nbformat 4. Raises LabError."""
     import nbformat
@@ -227,13 +232,16 @@ def local_names(source: str) -> set[str]:
 
 
 def _with_points(lab: Lab) -> Lab:
-    """The lab with its points written into its text: `{points q1_2}` names a question or one of its test cells."""
+    """The lab with its points written into its text: `{points q1_2_a_test q1_3}` names test cells or questions."""
     tests = [cell for cell in lab.cells if cell.role == "test"]
 
     def count(found: re.Match) -> str:
-        points = sum(cell.points for cell in tests if found[1] in (cell.key, cell.question))
-        if not points:
-            raise LabError(f"{lab.name}: {found[0]} names no test.")
+        points = 0
+        for name in found[1].split():
+            named = sum(cell.points for cell in tests if name in (cell.key, cell.question))
+            if not named:
+                raise LabError(f"{lab.name}: {found[0]} names no test {name}.")
+            points += named
         return f"{points} {'bonus ' if found[1][0] == 'b' else ''}{'point' if points == 1 else 'points'}"
 
     def filled(cell: Cell) -> Cell:

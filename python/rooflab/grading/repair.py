@@ -100,13 +100,13 @@ def _choose(cell: Cell, candidates: list[Any], repairs: list[str]) -> Any:
         )
         return None
     if cell.locked and raw["source"].strip() != cell.public.strip():
-        repairs.append(f"{name} had been edited; it was restored.")
+        repairs.append(f"{name} differs from this release's; this release's was used.")
     expected = metadata(cell)["nbgrader"]
     marks = _marks(raw)
     if marks and any(marks.get(field) != value for field, value in expected.items() if field != "schema_version"):
         points = marks.get("points", cell.points)
-        forged = f" (points {str(points)[:20]} instead of {cell.points})" if points != cell.points else ""
-        repairs.append(f"{name} had forged metadata{forged}; the master's count.")
+        stated = f" (points {str(points)[:20]} instead of {cell.points})" if points != cell.points else ""
+        repairs.append(f"{name} has metadata that differ from this release's{stated}; this release's count.")
     return raw
 
 

@@ -6,6 +6,7 @@ import contextlib
 import html
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ STYLE = """<style>
 .grade .lost { color: #b42318; }
 .grade pre { white-space: pre-wrap; margin: 0; }
 </style>"""
+FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w$])\$([^$\n]+?)\$(?![\w$])", re.DOTALL)
 SAFE_OUTPUTS = ("image/png", "text/plain")
 
 
@@ -72,7 +74,9 @@ def table(grade: Grade) -> str:
     """The grade for a terminal: a line a question, and under it why points were lost."""
     lines = [f"{'question':<10} {'points':>8}   {'time':>7}"]
     for result in grade.results:
-        lines.append(f"{result.label:<10} {result.earned:>3} of {result.points:<2} {result.seconds:>8.1f} s")
+        lines.append(
+            f"{result.label:<10} {result.earned:>3} of {result.points + result.pending:<2} {result.seconds:>8.1f} s"
+        )
         lines += ["           " + line.replace("\n", "\n           ") for line in _said(result)]
     return "\n".join([*lines, *(f"repaired: {repair}" for repair in grade.repairs), summary(grade)])
 
@@ -89,7 +93,11 @@ def summary(grade: Grade) -> str:
 
 def _said(result: QuestionResult) -> list[str]:
     """Why points were lost, or cannot be given here."""
-    pending = [f"Pending, 0 of {test.points}: {test.pending}" for test in result.tests if test.pending]
+    waiting: dict[str, int] = {}
+    for test in result.tests:
+        if test.pending:
+            waiting[test.pending] = waiting.get(test.pending, 0) + test.points
+    pending = [f"Pending, 0 of {points}: {why}" for why, points in waiting.items()]
     return [*dict.fromkeys(test.message for test in result.tests if test.message), *pending]
 
 
@@ -103,8 +111,21 @@ def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
     page, _ = HTMLExporter(sanitize_html=not trusted, exclude_input_prompt=True).from_notebook_node(
         notebook, {"metadata": {"name": grade.lab.title}}
     )
+    page = _typeset(page, grade.lab)
     start = page.index(">", page.index("<body")) + 1
     _replace(path, page[:start] + STYLE + _html_table(grade) + page[start:])
+
+
+def _typeset(page: str, lab: Lab) -> str:
+    """The page with the lab's own formulas as MathML, which a browser shows offline. It loads nothing."""
+    from latex2mathml.converter import convert
+
+    for cell in lab.cells:
+        for block, inline in FORMULA.findall(cell.source) if cell.role == "text" else ():
+            written = f"$${block}$$" if block else f"${inline}$"
+            shown = convert(block or inline, display="block" if block else "inline")
+            page = page.replace(html.escape(written, quote=False), shown)
+    return re.sub(r'<script src="https://[^>]*>\s*</script>', "", page)
 
 
 def _replace(path: Path, text: str) -> None:
@@ -122,10 +143,11 @@ def _replace(path: Path, text: str) -> None:
 def _html_table(grade: Grade) -> str:
     rows = []
     for result in grade.results:
-        mark = "full" if result.earned == result.points else "lost"
+        mark = "lost" if result.earned < result.points else "" if result.pending else "full"
         why = "".join(f"<pre>{html.escape(line)}</pre>" for line in _said(result))
         rows.append(
-            f'<tr><td>{html.escape(result.label)}</td><td class="number {mark}">{result.earned} of {result.points}'
+            f'<tr><td>{html.escape(result.label)}</td><td class="number {mark}">{result.earned} of '
+            f"{result.points + result.pending}"
             f'</td><td class="number">{result.seconds:.1f} s</td><td>{why}</td></tr>'
         )
     findings = "".join(

@@ -201,7 +201,7 @@ def plot_roofline(
             raise ValueError(f"[plot_roofline] {name}: expected a finite number > 0, got {value!r}")
     key = dtype_name(dtype)
     spec = MachineSpec(gpu_name, "gpu", peak_bandwidth, {key: peak_flops}, None, None, {})
-    return plots.plot_roofline(spec, operations, dtype=key, title=title)
+    return plots.plot_roofline(spec, operations, dtype=key, title=title or f"{gpu_name} in {dtype}")
 
 
 def plot_gemm_torch_matmul_latency(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,6 +98,51 @@ def plot_latency_vs_size(
             made.supxlabel("\n".join(notes), fontsize=8, color=GREY)
         if len(lines) == 2:
             _mark_ratio(axes, *({row[0]: row[2] / 1e3 for row in rows} for rows in lines.values()))
+    return made
+
+
+def plot_samples(series: Mapping[str, Sequence[float]], title: str | None = None, note: str | None = None) -> Figure:
+    """Samples in the order in which they were taken, with their medians, on a logarithmic axis.
+
+    Parameters
+    ----------
+    series : mapping of str to sequence of float
+        Milliseconds by name.
+    title, note : str, optional
+        Above and below the plot.
+
+    Raises
+    ------
+    ValueError
+        If there is no series, one is empty, or a sample is not finite and positive.
+
+    Examples
+    --------
+    >>> figure = plot_samples({"first": [9.0, 2.0, 2.1], "second": [0.3, 0.1, 0.1]})
+    """
+    if not series:
+        raise ValueError("[plots] series: expected at least one, got none")
+    with figure(7.2, 3.8) as made:
+        axes = made.add_subplot()
+        axes.set_yscale("log")
+        for index, (name, samples) in enumerate(series.items()):
+            if not len(samples):
+                raise ValueError(f"[plots] series {name!r}: expected at least one sample, got none")
+            for sample in samples:
+                quantiles(f"series {name!r}: sample", sample, ("", "median_ms", ""))
+            seconds, color = np.array(samples, dtype=float) / 1e3, COLORS[index % len(COLORS)]
+            marker = MARKERS[index % len(MARKERS)]
+            axes.plot(range(1, len(seconds) + 1), seconds, color=color, marker=marker, ms=4.5, ls="", label=name)
+            axes.axhline(np.median(seconds), color=color, lw=1)
+        axes.set_xlabel("sample, in the order taken")
+        axes.set_ylabel("latency (lines: medians)")
+        axes.yaxis.set_major_locator(LogLocator(10, numticks=12))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: human(seconds, "s")))
+        made.legend(loc="outside upper right", ncols=len(series))
+        if title:
+            axes.set_title(title)
+        if note:
+            made.supxlabel(note, fontsize=8, color=GREY)
     return made
 
 

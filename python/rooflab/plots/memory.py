@@ -143,6 +143,7 @@ def _draw(made: Figure, places: Mapping[str, Any], timelines: Mapping[str, Any],
         axes.set_ylim(low, 1.13 * high)
         axes.set_xlabel("time since the recording began")
         axes.set_ylabel("memory in tensors")
+        axes.xaxis.set_major_locator(MaxNLocator(8 if len(places) == 1 else 4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda time, _: human(time, "us") if time else "0"))
         axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, "B") if value else "0"))

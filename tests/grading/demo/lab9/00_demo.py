@@ -16,6 +16,10 @@ SIDE = 4
 
 # %% [markdown]
 # ## Question 1: the triple loop
+#
+# $$C_{ij} = \sum_k A_{ik} B_{kj}$$
+#
+# Its work is $N K M$ steps, for $N < M$ too.
 
 
 # %% nbgrader={"grade_id": "q1", "solution": true}
