@@ -4,7 +4,7 @@
 counters of a real call show the same numbers exactly (a test compares them), so these are what a kernel is held to.
 
 Conventions: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none), fused gelu 8,
-softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction or a running sum 1 per
+softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction or running sum 1 per
 input element, scatter_add 1 per element added; what is only moved, chosen or sorted: none.
 Each distinct input element is read once and each output element written once; Python numbers are free. Of a table that
 an index chooses from, as much is read as the result holds, at most all of it.
