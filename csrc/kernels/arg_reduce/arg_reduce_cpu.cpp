@@ -66,15 +66,11 @@ void reduce_line(const ArgReduceArgs& args, int64_t outer) {
   using C = comparable_t<T>;
   constexpr int64_t kBlock = 1024;
   const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride;
-  C copied[kBlock], best{};
+  C block[kBlock], best{};
   int64_t place = 0;
   for (int64_t begin = 0; begin < args.reduced && best == best; begin += kBlock) {
     const int64_t n = std::min(kBlock, args.reduced - begin);
-    const C* block = copied;
-    if constexpr (std::is_same_v<T, C>)
-      if (args.reduced_stride == 1) block = x + begin;
-    if (block == copied)
-      for (int64_t j = 0; j < n; ++j) copied[j] = static_cast<C>(x[(begin + j) * args.reduced_stride]);
+    for (int64_t j = 0; j < n; ++j) block[j] = static_cast<C>(x[(begin + j) * args.reduced_stride]);
     const C found = args.largest ? extreme_of<true>(block, n) : extreme_of<false>(block, n);
     if (begin > 0 && !is_chosen_over(found, best, args.largest)) continue;
     best = found;
