@@ -228,6 +228,79 @@ Examples
 >>> rl.einsum("ij,j->i", rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.ones(2)).tolist()
 [3.0, 7.0])doc";
 
+constexpr const char* kFlattenDoc =
+    R"doc(Neighbouring dimensions as one. A view where the strides allow it, else one copy.
+
+Parameters
+----------
+x : Tensor
+    Of any shape; without dimensions it becomes (1,).
+start_dim, end_dim : int
+    The first and the last dimension to join.
+
+Returns
+-------
+Tensor
+    The same elements in the same order.
+
+Raises
+------
+ValueError
+    For a dimension that `x` lacks, or a start after the end.
+
+Examples
+--------
+>>> rl.flatten(rl.zeros(2, 3, 4), start_dim=1).shape
+(2, 12))doc";
+
+constexpr const char* kSqueezeDoc = R"doc(The tensor without dimensions of size 1. A view.
+
+Parameters
+----------
+x : Tensor
+    Of any shape.
+dim : int, optional
+    Only this dimension, which stays when its size is not 1; all when absent.
+
+Returns
+-------
+Tensor
+    The same elements.
+
+Raises
+------
+ValueError
+    For a dimension that `x` lacks.
+
+Examples
+--------
+>>> rl.squeeze(rl.zeros(2, 1, 3)).shape
+(2, 3))doc";
+
+constexpr const char* kUnsqueezeDoc = R"doc(The tensor with a new dimension of size 1. A view.
+
+Parameters
+----------
+x : Tensor
+    Of any shape.
+dim : int
+    Where the new dimension lies in the result.
+
+Returns
+-------
+Tensor
+    The same elements.
+
+Raises
+------
+ValueError
+    For a place outside the result.
+
+Examples
+--------
+>>> rl.unsqueeze(rl.zeros(2, 3), 1).shape
+(2, 1, 3))doc";
+
 nn::Reduction to_reduction(std::string_view name) {
   if (name == "mean") return nn::Reduction::kMean;
   if (name == "sum") return nn::Reduction::kSum;
@@ -268,6 +341,10 @@ void register_nn(py::module_& m, py::class_<Tensor>& tensor) {
       py::arg("logits"), py::arg("target"), py::arg("ignore_index") = -100, py::arg("reduction") = "mean", WithoutGil(),
       kCrossEntropyDoc);
   define(m, tensor, "log_softmax", &nn::log_softmax, last, WithoutGil(), kLogSoftmaxDoc);
+  m.def("flatten", &flatten, py::arg("x"), py::arg("start_dim") = 0, py::arg("end_dim") = -1, WithoutGil(),
+        kFlattenDoc);
+  m.def("squeeze", &squeeze, py::arg("x"), py::arg("dim") = py::none(), WithoutGil(), kSqueezeDoc);
+  m.def("unsqueeze", &unsqueeze, py::arg("x"), py::arg("dim"), WithoutGil(), kUnsqueezeDoc);
   m.def("stack", &nn::stack, py::arg("tensors"), first, WithoutGil(), kStackDoc);
   define(m, tensor, "split", &split_equally, py::arg("size"), first, kSplitDoc);
   define(m, tensor, "split", &split_sizes, py::arg("size"), first);

@@ -69,6 +69,16 @@ def test_parts_are_views(device):
     assert [p.shape for p in rl.zeros(0).split(2)] == [(0,)]
 
 
+def test_views_as_functions():
+    x = rl.zeros(2, 1, 3)
+    with rl.count() as c:
+        shapes = [
+            y.shape for y in (rl.flatten(x), rl.flatten(x, 1), rl.squeeze(x), rl.squeeze(x, 0), rl.unsqueeze(x, -1))
+        ]
+    assert shapes == [(6,), (2, 3), (2, 3), (2, 1, 3), (2, 1, 3, 1)]
+    assert c.launches == 0
+
+
 def test_isclose(device):
     inf, nan = np.inf, np.nan
     a = rl.tensor([1.0, 1.0, inf, inf, inf, nan, 1e-9, 1.0], device=device)

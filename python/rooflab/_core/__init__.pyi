@@ -9,7 +9,7 @@ import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'layer_norm', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'repeat_interleave', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'split', 'sqrt', 'stack', 'std', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'layer_norm', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'repeat_interleave', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -2171,6 +2171,32 @@ def eye(n: typing.SupportsInt | typing.SupportsIndex, m: typing.SupportsInt | ty
     >>> rl.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+def flatten(x: Tensor, start_dim: typing.SupportsInt | typing.SupportsIndex = 0, end_dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+    """
+    Neighbouring dimensions as one. A view where the strides allow it, else one copy.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; without dimensions it becomes (1,).
+    start_dim, end_dim : int
+        The first and the last dimension to join.
+    
+    Returns
+    -------
+    Tensor
+        The same elements in the same order.
+    
+    Raises
+    ------
+    ValueError
+        For a dimension that `x` lacks, or a start after the end.
+    
+    Examples
+    --------
+    >>> rl.flatten(rl.zeros(2, 3, 4), start_dim=1).shape
+    (2, 12)
+    """
 def from_cuda_array(array: typing.Any) -> Tensor:
     """
     A tensor that shares the memory of an object with __cuda_array_interface__.
@@ -3025,6 +3051,32 @@ def sqrt(x: Tensor, variant: str = '') -> Tensor:
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
+def squeeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
+    """
+    The tensor without dimensions of size 1. A view.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    dim : int, optional
+        Only this dimension, which stays when its size is not 1; all when absent.
+    
+    Returns
+    -------
+    Tensor
+        The same elements.
+    
+    Raises
+    ------
+    ValueError
+        For a dimension that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.squeeze(rl.zeros(2, 1, 3)).shape
+    (2, 3)
+    """
 def stack(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typing.SupportsIndex = 0) -> Tensor:
     """
     Tensors of one shape side by side along a new dimension.
@@ -3206,6 +3258,32 @@ def triu(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, var
     --------
     >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
     [[1, 1, 1], [0, 1, 1]]
+    """
+def unsqueeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
+    """
+    The tensor with a new dimension of size 1. A view.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    dim : int
+        Where the new dimension lies in the result.
+    
+    Returns
+    -------
+    Tensor
+        The same elements.
+    
+    Raises
+    ------
+    ValueError
+        For a place outside the result.
+    
+    Examples
+    --------
+    >>> rl.unsqueeze(rl.zeros(2, 3), 1).shape
+    (2, 1, 3)
     """
 def var(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False) -> Tensor:
     """
