@@ -163,8 +163,49 @@ Tensor filled(const Shape& shape, DType dtype, Device device, Scalar value) {
   return out;
 }
 
-Tensor arange(int64_t start, int64_t stop, int64_t step, DType dtype, Device device) {
-  return from_array(py::module_::import("numpy").attr("arange")(start, stop, step), dtype, device);
+constexpr const char* kArangeDoc = R"doc(Numbers from `start` up to `end`, which is left out, at distances of `step`.
+
+Made by NumPy on the CPU, in float64 unless all are integers.
+
+Parameters
+----------
+start, end, step : int or float
+    One number alone is the end, and the start is 0. `step` may be negative.
+dtype, device : optional
+    Of the result: int64 when all are integers, else float32.
+requires_grad : bool
+    Whether ops on it are recorded.
+
+Returns
+-------
+Tensor
+    (N,), with N = ceil((end - start) / step).
+
+Raises
+------
+ValueError
+    For a step of 0.
+
+Examples
+--------
+>>> rl.arange(3).tolist(), rl.arange(0, 1, 0.25).tolist()
+([0, 1, 2], [0.0, 0.25, 0.5, 0.75]))doc";
+
+Tensor arange(const py::object& first, const py::object& second, const py::object& step, const py::object& dtype,
+              const py::object& device, bool requires_grad) {
+  const bool one = second.is_none();
+  const py::object start = one ? py::int_(0) : first, end = one ? first : second;
+  bool is_integer = true;
+  for (const py::object& number : {start, end, step}) {
+    if (!PyNumber_Check(number.ptr()))
+      throw py::type_error("[arange] expected numbers, got " + std::string(py::repr(number)));
+    is_integer = is_integer && PyIndex_Check(number.ptr());
+  }
+  RL_CHECK(!step.equal(py::int_(0)), "arange", "step: expected not 0");
+  const DType type = !dtype.is_none() ? to_dtype(dtype) : is_integer ? DType::kInt64 : DType::kFloat32;
+  Tensor made = from_array(py::module_::import("numpy").attr("arange")(start, end, step), type, to_device(device));
+  autograd::set_requires_grad(made, requires_grad);
+  return made;
 }
 
 void register_factories(py::module_& m) {
@@ -197,14 +238,8 @@ void register_factories(py::module_& m) {
       },
       py::arg("low"), py::arg("high"), py::arg("shape"), py::kw_only(), py::arg("dtype") = "int64", device,
       "Integers in [low, high); the same on every device for a seed.");
-  m.def(
-      "arange",
-      [](int64_t start, std::optional<int64_t> stop, int64_t step, const py::object& dtype, const py::object& device) {
-        RL_CHECK(step != 0, "arange", "step: expected not 0");
-        return arange(stop ? start : 0, stop.value_or(start), step, to_dtype(dtype), to_device(device));
-      },
-      py::arg("start"), py::arg("stop") = py::none(), py::arg("step") = 1, py::kw_only(), py::arg("dtype") = "int64",
-      device, "Integers from start (0 when only one number is given) up to stop.");
+  m.def("arange", &arange, py::arg("start"), py::arg("end") = py::none(), py::arg("step") = 1, py::kw_only(),
+        py::arg("dtype") = py::none(), device, requires_grad, kArangeDoc);
   m.def(
       "meta", [](const std::string& name) { return to_string(meta_device(name)); }, py::arg("name") = "cpu",
       "The device of tensors without memory that stand for the machine `name`: \"cpu\", this machine's CPU, "

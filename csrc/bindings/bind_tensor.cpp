@@ -106,6 +106,13 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def(
           "bfloat16", [](const Tensor& self) { return cast(self, DType::kBFloat16); }, WithoutGil())
       .def(
+          "long", [](const Tensor& self) { return cast(self, DType::kInt64); }, WithoutGil(), "In int64.")
+      .def(
+          "int", [](const Tensor& self) { return cast(self, DType::kInt32); }, WithoutGil(), "In int32.")
+      .def(
+          "bool", [](const Tensor& self) { return cast(self, DType::kBool); }, WithoutGil(),
+          "Whether each element is not 0.")
+      .def(
           "view", [](const Tensor& self, const py::args& shape) { return view(self, to_shape(shape)); },
           "The same elements under another shape; ValueError if that needs a copy.")
       .def(

@@ -19,6 +19,9 @@ PYBIND11_MODULE(_core, m) {
   register_ops(m, tensor);
   register_indexing(m, tensor);
   register_order(m, tensor);
+  register_nn(m, tensor);
+  register_statistics(m, tensor);
+  register_likes(m);
   register_attention(m);
   register_counters(m);
   register_graph(m);

@@ -15,7 +15,7 @@ from pathlib import Path as _Path
 from . import _check_interpreter, _core
 from ._core import *  # noqa: F403
 from ._core import CudaError, OutOfMemoryError, Tensor
-from .autograd import enable_grad, no_grad
+from .autograd import enable_grad, no_grad, set_grad_enabled
 from .benchmark import Timing, latency, latency_one_time, synchronize
 from .cuda import CompileError
 from .memory import MemoryUse, benchmark_memory

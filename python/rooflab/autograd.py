@@ -86,6 +86,33 @@ class enable_grad(_GradMode):
     _enabled = True
 
 
+class set_grad_enabled:
+    """Turns recording on or off: at once when called, and until the end of the block in `with`.
+
+    Parameters
+    ----------
+    mode : bool
+        Whether ops are recorded.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(2, requires_grad=True)
+    >>> with rl.set_grad_enabled(False):
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    def __init__(self, mode: bool):
+        self._before = _core._autograd.set_grad_enabled(bool(mode))
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *exception):
+        _core._autograd.set_grad_enabled(self._before)
+
+
 def _sequence(name: str, given, kinds=Tensor) -> list:
     tensors = list(given) if isinstance(given, (tuple, list)) else [given]
     for i, tensor in enumerate(tensors):

@@ -5,8 +5,10 @@ The op is called on tensors without memory and its counters are read, so costs a
 the op refuses has no cost. Tests compare both with the formulas of `rooflab.specs`.
 
 Conventions: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none), fused gelu 8,
-softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction 1 per input element.
-Each distinct input element is read once and each output element written once; Python numbers are free.
+softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction or running sum 1 per
+input element, scatter_add 1 per element added; what is only moved, chosen or sorted: none.
+Each distinct input element is read once and each output element written once; Python numbers are free. Of a table that
+an index chooses from, as much is read as the result holds, at most all of it.
 """
 
 from __future__ import annotations

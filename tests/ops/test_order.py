@@ -34,7 +34,7 @@ def test_the_pair_is_not_taken_for_a_tensor():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"])
 def test_the_first_of_equals_is_chosen(dtype, device):
-    array = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]] * 300).T.repeat(40, axis=0)  # (160, 900)
+    array = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]] * 900).T.repeat(3, axis=0)  # (12, 2700)
     x = rl.tensor(array.copy(), dtype=dtype, device=device)
     for op, place in ((rl.argmax, np.argmax), (rl.argmin, np.argmin)):
         for rung in rl.variants(op.__name__, device):

@@ -4,7 +4,7 @@
 //
 // Ladder, CPU:
 //   v0_reference   one thread, one output at a time
-//   v1_parallel    all threads; neighbouring outputs go along the axis together
+//   v1_parallel    all threads; neighbouring outputs go along the axis together, and a single one in vectors
 // Ladder, CUDA:
 //   v0_reference   a thread an output
 //   v1_block       a block an output, which folds pairs of value and place; inner = 1

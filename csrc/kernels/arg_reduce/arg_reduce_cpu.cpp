@@ -37,6 +37,50 @@ void reduce_columns(const ArgReduceArgs& args, int64_t outer, int64_t first, int
       static_cast<T*>(args.values)[at + c] = x[places[c] * args.reduced_stride + c * args.inner_stride];
 }
 
+// The most extreme of n numbers, NaN if there is one, in lanes that the compiler makes vectors of.
+template <bool kLargest, class C>
+C extreme_of(const C* x, int64_t n) {
+  constexpr int kLanes = 16;
+  C best[kLanes];
+  int32_t nans[kLanes] = {};
+  std::fill_n(best, kLanes, x[0]);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const C value = x[i + lane];
+      best[lane] = (kLargest ? value > best[lane] : value < best[lane]) ? value : best[lane];
+      nans[lane] |= value != value;
+    }
+  for (int lane = 1; lane < kLanes; ++lane) nans[0] |= nans[lane];
+  if (nans[0]) return *std::find_if(x, x + n, [](C value) { return value != value; });
+  for (int lane = 1; lane < kLanes; ++lane)
+    if (is_chosen_over(best[lane], best[0], kLargest)) best[0] = best[lane];
+  for (; i < n; ++i)
+    if (is_chosen_over(x[i], best[0], kLargest)) best[0] = x[i];
+  return best[0];
+}
+
+// One output: a block of elements at a time, searched for the place only when it holds a better one.
+template <class T>
+void reduce_line(const ArgReduceArgs& args, int64_t outer) {
+  using C = comparable_t<T>;
+  constexpr int64_t kBlock = 1024;
+  const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride;
+  C block[kBlock], best{};
+  int64_t place = 0;
+  for (int64_t begin = 0; begin < args.reduced && best == best; begin += kBlock) {
+    const int64_t n = std::min(kBlock, args.reduced - begin);
+    for (int64_t j = 0; j < n; ++j) block[j] = static_cast<C>(x[(begin + j) * args.reduced_stride]);
+    const C found = args.largest ? extreme_of<true>(block, n) : extreme_of<false>(block, n);
+    if (begin > 0 && !is_chosen_over(found, best, args.largest)) continue;
+    best = found;
+    place =
+        begin + (std::find_if(block, block + n, [&](C c) { return c == found || (c != c && found != found); }) - block);
+  }
+  args.indices[outer] = place;
+  if (args.values) static_cast<T*>(args.values)[outer] = x[place * args.reduced_stride];
+}
+
 }  // namespace
 
 void arg_reduce_cpu_v0_reference(const ArgReduceArgs& args, Queue&) {
@@ -53,6 +97,10 @@ void arg_reduce_cpu_v1_parallel(const ArgReduceArgs& args, Queue& queue) {
     queue.parallel(args.outer * tiles, std::max<int64_t>(kGrain / (args.reduced * width), 1),
                    [&](int64_t begin, int64_t end, int) {
                      for (int64_t task = begin; task < end; ++task) {
+                       if (args.inner == 1) {
+                         reduce_line<T>(args, task);
+                         continue;
+                       }
                        const int64_t first = task % tiles * kColumns;
                        reduce_columns<T>(args, task / tiles, first, std::min(kColumns, args.inner - first));
                      }

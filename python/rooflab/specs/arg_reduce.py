@@ -20,6 +20,9 @@ def _samples(rng):
     x[0, 7] = x[0, 200] = x[1, 299] = np.nan
     x[2], x[3, ::7] = -np.inf, np.inf
     yield Sample("nan-inf", (x,), {"dim": 1})
+    x = with_outliers(rng, 3, 3001)
+    x[0, 1500] = x[0, 2000] = x[1, 2999] = np.nan
+    yield Sample("late-nan", (x,), {"dim": 1})
 
 
 def _places(rng):

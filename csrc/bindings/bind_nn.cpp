@@ -1,0 +1,364 @@
+// What is made of ops: layers, losses, shapes and einsum. Statistics are in bind_statistics.cpp.
+#include "bindings/bindings.h"
+#include "nn/nn.h"
+
+namespace rooflab {
+namespace {
+
+constexpr const char* kLinearDoc = R"doc(x weight^T + bias.
+
+Made of matmul and, for a bias, add; counted as these.
+
+Parameters
+----------
+x : Tensor
+    (..., I).
+weight : Tensor
+    (O, I), of the dtype of `x`.
+bias : Tensor, optional
+    (O,).
+
+Returns
+-------
+Tensor
+    (..., O).
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit.
+
+Examples
+--------
+>>> rl.linear(rl.ones(1, 2), rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.tensor([0.0, 1.0])).tolist()
+[[3.0, 8.0]])doc";
+
+constexpr const char* kLogSoftmaxDoc = R"doc(The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
+
+The maximum is taken out first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
+counted as these. The graph keeps the result alone.
+
+Parameters
+----------
+x : Tensor
+    Of a floating dtype.
+dim : int
+    Along which dimension.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`.
+
+Raises
+------
+ValueError
+    For integers; for a `dim` that `x` lacks.
+
+Examples
+--------
+>>> rl.log_softmax(rl.zeros(4)).exp().tolist()
+[0.25, 0.25, 0.25, 0.25])doc";
+
+constexpr const char* kCrossEntropyDoc =
+    R"doc(The loss of a classifier: -log softmax(logits)[target], per example or reduced.
+
+Computed as log(sum(exp(logits))) - logits[target] with the maximum taken out of both, in float32 for 16 bits. Made of
+amax, sub, exp, sum, log, gather and where; the gradient, (softmax - one hot) / N, of sub, exp, mul and scatter_add.
+Counted as these. The graph keeps the logits, which are there anyway, and a few numbers an example.
+
+Parameters
+----------
+logits : Tensor
+    (N, V), N examples and V classes; or (V,), or (N, V, ...).
+target : Tensor
+    (N,), or the shape of the logits without V: the right class, int64 or int32.
+ignore_index : int
+    Examples with this target have no loss and no gradient, and do not count in the mean.
+reduction : str
+    "mean" over the examples that count, "sum" or "none".
+
+Returns
+-------
+Tensor
+    Of the dtype of the logits: one number; of the shape of `target` for "none". The mean of no example is NaN.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit; for a target out of range, on the CPU. A GPU gives NaN for it.
+
+Examples
+--------
+>>> rl.cross_entropy(rl.tensor([[0.0, 0.0], [9.0, 0.0]]), rl.tensor([1, -100])).item()
+0.693...)doc";
+
+constexpr const char* kStackDoc = R"doc(Tensors of one shape side by side along a new dimension.
+
+Made of cat, and counted as it.
+
+Parameters
+----------
+tensors : sequence of Tensor
+    At least one, all of one shape, dtype and device.
+dim : int
+    Where the new dimension lies in the result.
+
+Returns
+-------
+Tensor
+    Contiguous.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit, or there is no tensor.
+
+Examples
+--------
+>>> rl.stack([rl.tensor([1, 2]), rl.tensor([3, 4])], dim=1).tolist()
+[[1, 3], [2, 4]])doc";
+
+constexpr const char* kSplitDoc = R"doc(A tensor cut into parts along a dimension. Views: nothing is launched.
+
+Parameters
+----------
+x : Tensor
+    What to cut.
+size : int or sequence of int
+    The size of each part, the last of which may be smaller; or all sizes.
+dim : int
+    Along which dimension.
+
+Returns
+-------
+tuple of Tensor
+    Views of `x`.
+
+Raises
+------
+ValueError
+    When sizes do not add up; for a `dim` that `x` lacks.
+
+Examples
+--------
+>>> [part.tolist() for part in rl.arange(5).split(2)]
+[[0, 1], [2, 3], [4]])doc";
+
+constexpr const char* kChunkDoc =
+    R"doc(A tensor cut into a number of equal parts along a dimension. Views: nothing is launched.
+
+Parameters
+----------
+x : Tensor
+    What to cut.
+chunks : int
+    How many parts; there are fewer when parts of equal size, rounded up, take all before.
+dim : int
+    Along which dimension.
+
+Returns
+-------
+tuple of Tensor
+    Views of `x`; the last may be smaller.
+
+Raises
+------
+ValueError
+    When `chunks` is not positive; for a `dim` that `x` lacks.
+
+Examples
+--------
+>>> [part.tolist() for part in rl.arange(5).chunk(2)]
+[[0, 1, 2], [3, 4]])doc";
+
+constexpr const char* kRepeatInterleaveDoc = R"doc(Each slice along a dimension, several times over.
+
+Made of a view that repeats, and one copy; counted as this. It turns H_kv key heads into H for grouped-query attention.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+repeats : int
+    How often each slice appears.
+dim : int or None
+    Along which dimension; None takes the tensor as flattened.
+
+Returns
+-------
+Tensor
+    As `x`, with `dim` `repeats` times as long.
+
+Raises
+------
+ValueError
+    When `repeats` is negative; for a `dim` that `x` lacks.
+
+Examples
+--------
+>>> rl.repeat_interleave(rl.tensor([1, 2]), 2).tolist()
+[1, 1, 2, 2])doc";
+
+constexpr const char* kEinsumDoc = R"doc(Sums of products named by letters, as in Einstein's notation.
+
+Operands are folded from the left. Two of them are one matmul, or one mul where nothing is summed; letters of one operand
+alone are summed first. Counted as these, and as copies where dimensions must move.
+
+Parameters
+----------
+equation : str
+    A term of letters for each operand, "->" and the result's: "bqd,bkd->bqk". Without an arrow the result has the letters
+    that appear once, in alphabetical order.
+*operands : Tensor
+    One for each term, of one dtype and device.
+
+Returns
+-------
+Tensor
+    With a dimension for each letter of the result.
+
+Raises
+------
+ValueError
+    When the equation does not fit the operands; for "..." and for a letter twice in one term, which are not known here.
+
+Examples
+--------
+>>> rl.einsum("ij,j->i", rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.ones(2)).tolist()
+[3.0, 7.0])doc";
+
+constexpr const char* kFlattenDoc =
+    R"doc(Neighbouring dimensions as one. A view where the strides allow it, else one copy.
+
+Parameters
+----------
+x : Tensor
+    Of any shape; without dimensions it becomes (1,).
+start_dim, end_dim : int
+    The first and the last dimension to join.
+
+Returns
+-------
+Tensor
+    The same elements in the same order.
+
+Raises
+------
+ValueError
+    For a dimension that `x` lacks, or a start after the end.
+
+Examples
+--------
+>>> rl.flatten(rl.zeros(2, 3, 4), start_dim=1).shape
+(2, 12))doc";
+
+constexpr const char* kSqueezeDoc = R"doc(The tensor without dimensions of size 1. A view.
+
+Parameters
+----------
+x : Tensor
+    Of any shape.
+dim : int, optional
+    Only this dimension, which stays when its size is not 1; all when absent.
+
+Returns
+-------
+Tensor
+    The same elements.
+
+Raises
+------
+ValueError
+    For a dimension that `x` lacks.
+
+Examples
+--------
+>>> rl.squeeze(rl.zeros(2, 1, 3)).shape
+(2, 3))doc";
+
+constexpr const char* kUnsqueezeDoc = R"doc(The tensor with a new dimension of size 1. A view.
+
+Parameters
+----------
+x : Tensor
+    Of any shape.
+dim : int
+    Where the new dimension lies in the result.
+
+Returns
+-------
+Tensor
+    The same elements.
+
+Raises
+------
+ValueError
+    For a place outside the result.
+
+Examples
+--------
+>>> rl.unsqueeze(rl.zeros(2, 3), 1).shape
+(2, 1, 3))doc";
+
+nn::Reduction to_reduction(std::string_view name) {
+  if (name == "mean") return nn::Reduction::kMean;
+  if (name == "sum") return nn::Reduction::kSum;
+  RL_CHECK(name == "none", "cross_entropy", "reduction: expected \"mean\", \"sum\" or \"none\", got \"", name, "\"");
+  return nn::Reduction::kNone;
+}
+
+py::tuple to_tuple(const Tensors& tensors) {
+  py::tuple made(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) made[i] = py::cast(tensors[i]);
+  return made;
+}
+
+py::typing::Tuple<Tensor, py::ellipsis> split_sizes(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim) {
+  return to_tuple(nn::split(x, sizes, dim));
+}
+
+py::typing::Tuple<Tensor, py::ellipsis> split_equally(const Tensor& x, int64_t size, int64_t dim) {
+  return to_tuple(nn::split(x, nn::equal_parts(x, size, dim), dim));
+}
+
+py::typing::Tuple<Tensor, py::ellipsis> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
+  RL_CHECK(chunks > 0, "chunk", "chunks: expected > 0, got ", chunks);
+  const int64_t size = x.size(normalize_dim(dim, x.ndim(), "chunk"));
+  return split_equally(x, std::max<int64_t>((size + chunks - 1) / chunks, 1), dim);
+}
+
+}  // namespace
+
+void register_nn(py::module_& m, py::class_<Tensor>& tensor) {
+  const py::arg_v first = py::arg("dim") = 0, last = py::arg("dim") = -1;
+  m.def("linear", &nn::linear, py::arg("x"), py::arg("weight"), py::arg("bias") = py::none(), WithoutGil(), kLinearDoc);
+  m.def(
+      "cross_entropy",
+      [](const Tensor& logits, const Tensor& target, int64_t ignore_index, std::string_view reduction) {
+        return nn::cross_entropy(logits, target, ignore_index, to_reduction(reduction));
+      },
+      py::arg("logits"), py::arg("target"), py::arg("ignore_index") = -100, py::arg("reduction") = "mean", WithoutGil(),
+      kCrossEntropyDoc);
+  define(m, tensor, "log_softmax", &nn::log_softmax, last, WithoutGil(), kLogSoftmaxDoc);
+  m.def("flatten", &flatten, py::arg("x"), py::arg("start_dim") = 0, py::arg("end_dim") = -1, WithoutGil(),
+        kFlattenDoc);
+  m.def("squeeze", &squeeze, py::arg("x"), py::arg("dim") = py::none(), WithoutGil(), kSqueezeDoc);
+  m.def("unsqueeze", &unsqueeze, py::arg("x"), py::arg("dim"), WithoutGil(), kUnsqueezeDoc);
+  m.def("stack", &nn::stack, py::arg("tensors"), first, WithoutGil(), kStackDoc);
+  define(m, tensor, "split", &split_equally, py::arg("size"), first, kSplitDoc);
+  define(m, tensor, "split", &split_sizes, py::arg("size"), first);
+  define(m, tensor, "chunk", &chunk, py::arg("chunks"), first, kChunkDoc);
+  define(m, tensor, "repeat_interleave", &nn::repeat_interleave, py::arg("repeats"), py::arg("dim") = py::none(),
+         WithoutGil(), kRepeatInterleaveDoc);
+  m.def(
+      "einsum",
+      [](std::string_view equation, const py::args& operands) {
+        const auto tensors = operands.cast<Tensors>();
+        const NoGil no_gil;
+        return nn::einsum(equation, tensors);
+      },
+      py::arg("equation"), kEinsumDoc);
+}
+
+}  // namespace rooflab

@@ -1,0 +1,251 @@
+// Statistics and tests of elements, made of ops (nn/statistics.cpp).
+#include "bindings/bindings.h"
+#include "nn/nn.h"
+
+namespace rooflab {
+namespace {
+
+// dim=None, dim=1 or dim=(0, 1).
+Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape(dim); }
+
+std::string spread_doc(const char* name, const char* what, const char* made_of, const char* result) {
+  return message(what, R"doc( over one, several or all dimensions.
+
+)doc",
+                 made_of, R"doc(, in float32 for 16 bits; counted as these.
+
+Parameters
+----------
+x : Tensor
+    Of a floating dtype.
+dim : int, tuple of int or None
+    What to go over; None is all.
+correction : float
+    The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
+keepdim : bool
+    Whether reduced dimensions stay, with size 1.
+
+Returns
+-------
+Tensor
+    Of the dtype of `x`; NaN where there is nothing to divide by.
+
+Raises
+------
+ValueError
+    For integers; for a `dim` that `x` lacks or that appears twice.
+
+Examples
+--------
+>>> rl.)doc",
+                 name, R"doc((rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
+)doc",
+                 result);
+}
+
+std::string truth_doc(const char* name, const char* what, const char* of_none, const char* made_of,
+                      const char* result) {
+  return message("Whether ", what, R"doc( true (not 0), over one, several or all dimensions.
+
+Made of )doc",
+                 made_of, R"doc( and, unless `x` is bool, ne; counted as these.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype; NaN is true.
+dim : int, tuple of int or None
+    What to go over; None is all.
+keepdim : bool
+    Whether reduced dimensions stay, with size 1.
+
+Returns
+-------
+Tensor
+    bool; )doc",
+                 of_none, R"doc( of no element.
+
+Raises
+------
+ValueError
+    For a `dim` that `x` lacks or that appears twice.
+
+Examples
+--------
+>>> rl.)doc",
+                 name, R"doc((rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
+)doc",
+                 result);
+}
+
+std::string test_doc(const char* name, const char* what, const char* made_of, const char* result) {
+  return message(what, ", element by element.\n\n", made_of, R"doc(
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+
+Returns
+-------
+Tensor
+    bool, of the shape of `x`.
+
+Examples
+--------
+>>> rl.)doc",
+                 name, R"doc((rl.tensor([1.0, float("inf"), float("nan")])).tolist()
+)doc",
+                 result);
+}
+
+std::string close_doc(const char* what, const char* returns, const char* example) {
+  return message(what, R"doc(: |a - b| <= atol + rtol |b|, or equal.
+
+Made of abs, sub, mul, add, comparisons and where, in float32 for 16 bits and in float64 for integers; counted as these.
+
+Parameters
+----------
+a, b : Tensor
+    Of one dtype and device; shapes broadcast.
+rtol, atol : float
+    The relative and the absolute tolerance.
+equal_nan : bool
+    Whether NaN is close to NaN.
+
+Returns
+-------
+)doc",
+                 returns, R"doc(
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit, or a tolerance is negative.
+
+Examples
+--------
+)doc",
+                 example);
+}
+
+constexpr const char* kClampDoc = R"doc(The elements, cut off below `min` and above `max`.
+
+Made of a comparison and a where for each bound; counted as these. An element at a bound keeps its gradient. For bounds
+that are tensors, use rl.maximum and rl.minimum.
+
+Parameters
+----------
+x : Tensor
+    Of any numeric dtype; NaN stays.
+min, max : float, optional
+    At least one of them; where they cross, `max` wins.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`.
+
+Raises
+------
+ValueError
+    Without a bound; for one that the dtype cannot hold.
+
+Examples
+--------
+>>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
+[0.0, 0.5, 1.0])doc";
+
+constexpr const char* kMaskedFillDoc = R"doc(x with a number where a mask holds.
+
+Made of where, and counted as it.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+mask : Tensor
+    bool, of a shape that broadcasts to that of `x`.
+value : float
+    What is put where the mask holds.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`.
+
+Raises
+------
+ValueError
+    When the mask is not bool or does not broadcast; for a number that the dtype cannot hold.
+
+Examples
+--------
+>>> rl.masked_fill(rl.tensor([1.0, 2.0]), rl.tensor([True, False]), 0.0).tolist()
+[0.0, 2.0])doc";
+
+template <class Reduce>
+auto over_dims(Reduce reduce) {
+  return [reduce](const Tensor& x, const py::object& dim, bool keepdim) {
+    const Shape dims = to_dims(dim);
+    const NoGil no_gil;
+    return reduce(x, dims, keepdim);
+  };
+}
+
+template <class Spread>
+auto spread_over_dims(Spread spread) {
+  return [spread](const Tensor& x, const py::object& dim, double correction, bool keepdim) {
+    const Shape dims = to_dims(dim);
+    const NoGil no_gil;
+    return spread(x, dims, correction, keepdim);
+  };
+}
+
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  const Tensor close = [&] {
+    const NoGil no_gil;
+    return to_device(nn::all(nn::isclose(a, b, rtol, atol, equal_nan), {}, false), Device{});
+  }();
+  return to_numpy(close).attr("item")().cast<bool>();
+}
+
+}  // namespace
+
+void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
+  const py::arg_v dim = py::arg("dim") = py::none(), keepdim = py::arg("keepdim") = false;
+  const py::arg_v correction = py::arg("correction") = 1;
+  define(m, tensor, "var", spread_over_dims(&nn::var), dim, py::kw_only(), correction, keepdim,
+         spread_doc("var", "The variance", "Made of mean, sub, mul, sum and div", "3.5").c_str());
+  define(m, tensor, "std", spread_over_dims(&nn::std), dim, py::kw_only(), correction, keepdim,
+         spread_doc("std", "The standard deviation", "Made of mean, sub, mul, sum, div and sqrt", "1.870...").c_str());
+  define(m, tensor, "all", over_dims(&nn::all), dim, keepdim,
+         truth_doc("all", "all elements are", "True", "amin", "[False, True]").c_str());
+  define(m, tensor, "any", over_dims(&nn::any), dim, keepdim,
+         truth_doc("any", "any element is", "False", "amax", "[True, True]").c_str());
+  define(m, tensor, "isnan", &nn::isnan, WithoutGil(),
+         test_doc("isnan", "Whether it is NaN", "Made of ne; False for integers and bool.", "[False, False, True]")
+             .c_str());
+  define(m, tensor, "isinf", &nn::isinf, WithoutGil(),
+         test_doc("isinf", "Whether it is infinite", "Made of abs and eq; False for integers and bool.",
+                  "[False, True, False]")
+             .c_str());
+  define(m, tensor, "isfinite", &nn::isfinite, WithoutGil(),
+         test_doc("isfinite", "Whether it is neither NaN nor infinite",
+                  "Made of abs and lt; True for integers and bool.", "[True, False, False]")
+             .c_str());
+  const py::arg_v rtol = py::arg("rtol") = 1e-5, atol = py::arg("atol") = 1e-8, nans = py::arg("equal_nan") = false;
+  m.def("isclose", &nn::isclose, py::arg("a"), py::arg("b"), rtol, atol, nans, WithoutGil(),
+        close_doc("Which elements are close", "Tensor\n    bool.",
+                  ">>> rl.isclose(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 2.1])).tolist()\n[True, False]")
+            .c_str());
+  m.def("allclose", &allclose, py::arg("a"), py::arg("b"), rtol, atol, nans,
+        close_doc("Whether all elements are close", "bool\n    Read back from the device: on a GPU this waits for it.",
+                  ">>> rl.allclose(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 2.1]))\nFalse")
+            .c_str());
+  define(m, tensor, "clamp", &nn::clamp, py::arg("min") = py::none(), py::arg("max") = py::none(), WithoutGil(),
+         kClampDoc);
+  define(m, tensor, "masked_fill", &nn::masked_fill, py::arg("mask"), py::arg("value"), WithoutGil(), kMaskedFillDoc);
+}
+
+}  // namespace rooflab

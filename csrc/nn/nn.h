@@ -1,0 +1,42 @@
+// What is made of ops: each function here calls ops, which count and record themselves. None is an op of its own.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ops/ops.h"
+
+namespace rooflab::nn {
+
+// Layers and losses.
+Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias);  // x weight^T + bias
+Tensor log_softmax(const Tensor& x, int64_t dim);
+enum class Reduction { kNone, kMean, kSum };
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction);
+
+// Statistics over `dims`, all when empty. var divides by n - correction.
+Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim);
+Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim);
+Tensor all(const Tensor& x, const Shape& dims, bool keepdim);
+Tensor any(const Tensor& x, const Shape& dims, bool keepdim);
+
+// Element by element, to bool.
+Tensor isnan(const Tensor& x);
+Tensor isinf(const Tensor& x);
+Tensor isfinite(const Tensor& x);
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan);
+
+Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high);
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
+
+// Shapes. split and chunk give views.
+Tensor stack(const Tensors& tensors, int64_t dim);
+Tensors split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim);
+std::vector<int64_t> equal_parts(const Tensor& x, int64_t size, int64_t dim);  // the last may be smaller
+Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t> dim);
+
+// Sums of products named by letters: "bik,bkj->bij".
+Tensor einsum(std::string_view equation, const Tensors& operands);
+
+}  // namespace rooflab::nn

@@ -1,0 +1,87 @@
+// Statistics and tests of elements.
+#include <cmath>
+
+#include "nn/nn.h"
+#include "ops/arithmetic.h"
+
+namespace rooflab::nn {
+namespace {
+
+using enum ElementwiseOp;
+constexpr Scalar kZero{}, kTrue{1, 1}, kInfinity{INFINITY, 0};
+
+Tensor as_bool(const Tensor& x) { return x.dtype() == DType::kBool ? x : elementwise(kNe, x, kZero); }
+
+Tensor filled_like(const Tensor& x, Scalar value) {
+  const Tensor y = Tensor::empty(x.shape(), DType::kBool, x.device());
+  fill(y, value);
+  return y;
+}
+
+// `reduce` over bools; what holds of none where there are none.
+Tensor fold(Tensor (*reduce)(const Tensor&, const Shape&, bool, std::string_view), Scalar of_none, const Tensor& x,
+            const Shape& dims, bool keepdim) {
+  const Tensor truths = as_bool(x.detach());
+  if (x.numel() > 0) return reduce(truths, dims, keepdim, {});
+  const Tensor counts = sum(truths, dims, keepdim);
+  return filled_like(counts, of_none);
+}
+
+}  // namespace
+
+Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim) {
+  RL_CHECK(is_floating(x.dtype()), "var", "x: expected a floating-point dtype, got ", name(x.dtype()));
+  const Tensor wide = widen(x), centred = wide - mean(wide, dims, true);
+  const Tensor squares = sum(centred * centred, dims, keepdim);
+  const double count = static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(squares.numel(), 1));
+  return cast(elementwise(kDiv, squares, Scalar{std::max(count - correction, 0.0)}), x.dtype());
+}
+
+Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim) {
+  RL_CHECK(is_floating(x.dtype()), "std", "x: expected a floating-point dtype, got ", name(x.dtype()));
+  return cast(elementwise(kSqrt, var(widen(x), dims, correction, keepdim)), x.dtype());
+}
+
+Tensor all(const Tensor& x, const Shape& dims, bool keepdim) { return fold(&amin, kTrue, x, dims, keepdim); }
+Tensor any(const Tensor& x, const Shape& dims, bool keepdim) { return fold(&amax, kZero, x, dims, keepdim); }
+
+Tensor isnan(const Tensor& x) { return is_floating(x.dtype()) ? elementwise(kNe, x, x) : filled_like(x, kZero); }
+Tensor isinf(const Tensor& x) {
+  return is_floating(x.dtype()) ? elementwise(kEq, elementwise(kAbs, x), kInfinity) : filled_like(x, kZero);
+}
+Tensor isfinite(const Tensor& x) {
+  return is_floating(x.dtype()) ? elementwise(kLt, elementwise(kAbs, x), kInfinity) : filled_like(x, kTrue);
+}
+
+Tensor isclose(const Tensor& a_in, const Tensor& b_in, double rtol, double atol, bool equal_nan) {
+  RL_CHECK(rtol >= 0 && atol >= 0, "isclose", "rtol and atol: expected >= 0, got ", rtol, " and ", atol);
+  RL_CHECK(a_in.dtype() == b_in.dtype(), "isclose", "operands are ", name(a_in.dtype()), " and ", name(b_in.dtype()),
+           "; convert one with .to()");
+  const DType type = is_floating(a_in.dtype()) && size_of(a_in.dtype()) > 2 ? a_in.dtype()
+                     : is_floating(a_in.dtype())                            ? DType::kFloat32
+                                                                            : DType::kFloat64;
+  const Tensor a = cast(a_in.detach(), type), b = cast(b_in.detach(), type);
+  const Tensor error = elementwise(kAbs, a - b), allowed = elementwise(kAbs, b) * rtol + atol;
+  // An infinite error is within no bound, not even an infinite one; what is equal is close, infinities too.
+  const Tensor within = where(elementwise(kLt, error, kInfinity), elementwise(kLe, error, allowed), kZero);
+  const Tensor close = where(elementwise(kEq, a, b), kTrue, within);
+  return equal_nan ? where(isnan(a), where(isnan(b), kTrue, close), close) : close;
+}
+
+// An element at a bound is within it: its gradient is 1.
+Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
+  RL_CHECK(low || high, "clamp", "expected min, max or both, got neither");
+  Tensor y = x;
+  if (low) y = where(elementwise(kLt, y, *low), *low, y);
+  if (high) y = where(elementwise(kGt, y, *high), *high, y);
+  return y;
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
+  RL_CHECK(mask.dtype() == DType::kBool, "masked_fill", "mask: expected bool, got ", name(mask.dtype()));
+  RL_CHECK(broadcast_shapes("masked_fill", x.shape(), mask.shape()) == x.shape(), "masked_fill", "mask: ", mask.shape(),
+           " does not broadcast to ", x.shape());
+  return where(mask, value, x);
+}
+
+}  // namespace rooflab::nn

@@ -1,0 +1,84 @@
+"""Factories that follow another tensor, linspace, eye, arange of floats, and casts by name."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+
+@pytest.mark.parametrize("name", ["empty", "zeros", "ones", "rand", "randn", "full"])
+def test_likes_follow_a_tensor(name, device):
+    x = rl.zeros(3, 4, dtype="float64", device=device).T
+    value = (2.5,) if name == "full" else ()
+    make = getattr(rl, f"{name}_like")
+    y = make(x, *value)
+    assert (y.shape, y.dtype, y.device, y.is_contiguous()) == ((4, 3), "float64", x.device, True)
+    other = make(x, *value, dtype="float16", device="meta", requires_grad=True)
+    assert (other.shape, other.dtype, other.device, other.requires_grad) == ((4, 3), "float16", "meta:cpu", True)
+
+
+def test_likes_hold_what_they_say(device):
+    x = rl.zeros(2, 3, dtype="int32", device=device)
+    assert rl.ones_like(x).tolist() == [[1] * 3] * 2 and rl.ones_like(x).dtype == "int32"
+    assert rl.full_like(x, 7).tolist() == [[7] * 3] * 2
+    assert rl.zeros_like(rl.ones(2, device=device)).tolist() == [0, 0]
+    rl.manual_seed(1)
+    drawn = rl.rand_like(x, dtype="float32").tolist()
+    rl.manual_seed(1)
+    assert drawn == rl.rand(2, 3, device=device).tolist()
+    with pytest.raises(ValueError, match=r"\[rand\] dtype"):
+        rl.rand_like(x)
+
+
+@pytest.mark.parametrize("arguments", [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0, 1, 0.25), (1.5,), (0.5, -1, -0.5)])
+def test_arange(arguments, device):
+    x, right = rl.arange(*arguments, device=device), np.arange(*arguments)
+    assert x.dtype == ("int64" if right.dtype == np.int64 else "float32")
+    np.testing.assert_allclose(x.cpu().numpy(), right, rtol=1e-7)
+    assert rl.arange(3, dtype="float16", device=device).dtype == "float16"
+    assert rl.arange(start=1, end=3).tolist() == [1, 2]
+
+
+def test_linspace_and_eye(device):
+    assert rl.linspace(-1, 1, 5, device=device).tolist() == [-1, -0.5, 0, 0.5, 1]
+    assert rl.linspace(0, 1, 3, dtype="float64", requires_grad=True).requires_grad
+    assert rl.linspace(0, 1, 0).shape == (0,)
+    for shape in ((3,), (2, 4), (4, 2), (0,), (3, 0)):
+        np.testing.assert_array_equal(rl.eye(*shape, device=device).cpu().numpy(), np.eye(*shape))
+    assert rl.eye(2, dtype="int64").tolist() == [[1, 0], [0, 1]]
+
+
+def test_casts_by_name(device):
+    x = rl.tensor([0.0, 1.7, -2.5], device=device)
+    assert (x.long().tolist(), x.long().dtype) == ([0, 1, -2], "int64")
+    assert (x.int().tolist(), x.int().dtype) == ([0, 1, -2], "int32")
+    assert (x.bool().tolist(), x.bool().dtype) == ([False, True, True], "bool")
+
+
+def test_set_grad_enabled():
+    assert rl.is_grad_enabled()
+    with rl.set_grad_enabled(False):
+        assert not rl.is_grad_enabled()
+        with rl.set_grad_enabled(True):
+            assert rl.is_grad_enabled()
+        assert not rl.is_grad_enabled()
+    assert rl.is_grad_enabled()
+    rl.set_grad_enabled(False)
+    assert not rl.is_grad_enabled()
+    rl.set_grad_enabled(True)
+    assert rl.is_grad_enabled()
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda: rl.arange(0, 3, 0), ValueError, r"\[arange\] step: expected not 0"),
+        (lambda: rl.arange("3"), TypeError, r"\[arange\] expected numbers"),
+        (lambda: rl.linspace(0, 1, -1), ValueError, r"\[linspace\] steps: expected >= 0, got -1"),
+        (lambda: rl.eye(-1), ValueError, r"shape"),
+        (lambda: rl.full_like(rl.ones(2, dtype="int32"), 0.5), ValueError, "int32 can hold"),
+    ],
+)
+def test_bad_arguments(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call()
