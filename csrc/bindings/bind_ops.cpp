@@ -64,6 +64,62 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("copy", &copy, py::arg("x"), py::arg("variant") = "", WithoutGil(), "A contiguous copy of x. One launch.");
 }
 
+constexpr const char* kAmaxDoc = R"doc(The largest element over one, several or all dimensions.
+
+One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype and shape.
+dim : int, tuple of int or None
+    What to reduce over; None is all.
+keepdim : bool
+    Whether reduced dimensions stay, with size 1.
+
+Returns
+-------
+Tensor
+    Of the dtype of `x`; NaN where there is one. Equal largest elements share the gradient evenly.
+
+Raises
+------
+ValueError
+    When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+
+Examples
+--------
+>>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+[5.0, 7.0])doc";
+
+constexpr const char* kAminDoc = R"doc(The smallest element over one, several or all dimensions.
+
+One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype and shape.
+dim : int, tuple of int or None
+    What to reduce over; None is all.
+keepdim : bool
+    Whether reduced dimensions stay, with size 1.
+
+Returns
+-------
+Tensor
+    Of the dtype of `x`; NaN where there is one. Equal smallest elements share the gradient evenly.
+
+Raises
+------
+ValueError
+    When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+
+Examples
+--------
+>>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+[1.0, 2.0])doc";
+
 // dim=None, dim=1 or dim=(0, 1).
 Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape(dim); }
 
@@ -74,9 +130,8 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
        "Sum over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first."},
       {"mean", &mean,
        "Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first."},
-      {"max", &max,
-       "Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch; dims that do "
-       "not merge are copied first."}};
+      {"amax", &amax, kAmaxDoc},
+      {"amin", &amin, kAminDoc}};
   for (auto [name, reduce, doc] : reductions) {
     auto call = [reduce = reduce](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {
       const Shape dims = to_dims(dim);

@@ -28,6 +28,13 @@ py::object on_cpu(const Tensor& tensor);  // its values for reading, of whatever
 py::object get_item(const Tensor& self, const py::object& index);
 void set_item(const Tensor& self, const py::object& index, const py::object& value);
 
+// A function of a tensor `x` and the arguments given, and the same as its method.
+template <class F, class... Extra>
+void define(py::module_& m, py::class_<Tensor>& tensor, const char* name, F&& f, const Extra&... extra) {
+  m.def(name, f, py::arg("x"), extra...);
+  tensor.def(name, f, extra...);
+}
+
 void register_dtype(py::module_& m);
 void register_autograd(py::module_& m, py::class_<Tensor>& tensor);
 void register_tensor(py::module_& m, py::class_<Tensor>& tensor);
@@ -36,6 +43,8 @@ void register_operators(py::class_<Tensor>& tensor);
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor);
 void register_dlpack(py::module_& m, py::class_<Tensor>& tensor);
 void register_ops(py::module_& m, py::class_<Tensor>& tensor);
+void register_indexing(py::module_& m, py::class_<Tensor>& tensor);
+void register_order(py::module_& m, py::class_<Tensor>& tensor);
 void register_attention(py::module_& m);
 void register_counters(py::module_& m);
 void register_graph(py::module_& m);
@@ -88,6 +97,17 @@ struct type_caster<rooflab::Scalar> {
     if (!convert || isinstance<rooflab::Tensor>(source) || !hasattr(source, "item") || !hasattr(source, "ndim"))
       return false;
     return source.attr("ndim").cast<int>() == 0 && load(source.attr("item")(), false);
+  }
+};
+
+// As rooflab.ValuesAndIndices, a named tuple (bind_order.cpp).
+template <>
+struct type_caster<rooflab::ValuesAndIndices> {
+  PYBIND11_TYPE_CASTER(rooflab::ValuesAndIndices, const_name("rooflab._core.ValuesAndIndices"));
+  static handle cast(rooflab::ValuesAndIndices found, return_value_policy, handle) {
+    return module_::import("rooflab._core")
+        .attr("ValuesAndIndices")(std::move(found.values), std::move(found.indices))
+        .release();
   }
 };
 

@@ -17,6 +17,8 @@ PYBIND11_MODULE(_core, m) {
   register_arrays(m, tensor);
   register_dlpack(m, tensor);
   register_ops(m, tensor);
+  register_indexing(m, tensor);
+  register_order(m, tensor);
   register_attention(m);
   register_counters(m);
   register_graph(m);

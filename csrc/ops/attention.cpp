@@ -48,14 +48,14 @@ AttentionResult composed_attention(const AttentionOperands& operands, bool retur
   std::optional<Tensor> sees_nothing;
   if (may_see_nothing(operands.args)) {  // such rows are uniform for softmax, then zero
     const autograd::GradMode off(false);
-    sees_nothing = elementwise(kEq, max(scores, {-1}, true), Scalar{-INFINITY, 0});
+    sees_nothing = elementwise(kEq, amax(scores, {-1}, true), Scalar{-INFINITY, 0});
   }
   if (sees_nothing) scores = where(*sees_nothing, Scalar{}, scores);
   AttentionResult result;
   if (return_lse) {
     const autograd::GradMode off(false);
     const Tensor wide = widen(scores);
-    const Tensor top = max(wide, {-1}, true);
+    const Tensor top = amax(wide, {-1}, true);
     Tensor lse = top + elementwise(kLog, sum(elementwise(kExp, wide - top), {-1}, true));
     if (sees_nothing) lse = where(*sees_nothing, Scalar{-INFINITY, 0}, lse);
     result.lse = lse.squeeze(-1);

@@ -6,6 +6,7 @@
 
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/elementwise.h"
 #include "ops/elementwise_gradients.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
@@ -33,7 +34,7 @@ const Ladder<ElementwiseArgs> kLadder(
          kernels::elementwise_cpu_v0_reference},
     },
     [] {
-      std::vector<const char*> names;
+      std::vector<const char*> names{"cat"};  // whose pieces are copied
       for (const ElementwiseInfo& info : kernels::kElementwiseOps) names.push_back(info.name);
       return names;
     }());
@@ -384,6 +385,13 @@ void write(ElementwiseOp op, Tensor& x, Scalar y) {
   const OpScope scope(name);
   if (autograd::recording(x)) return replace(name, x, [&] { return elementwise(op, x, y); });
   write_plain(op, x, y);
+}
+
+void write_elements(const Tensor& from, const Tensor& to, std::string_view variant) {
+  if (to.numel() == 0) return;
+  const bool casts = from.defined() && from.dtype() != to.dtype();
+  const Op& op = member(casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy);
+  op.run({&op, {from}, {to}, {{"x", Scalar{}}}, {}, std::string(variant)});
 }
 
 void fill(const Tensor& destination, Scalar value) {

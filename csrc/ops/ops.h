@@ -31,6 +31,15 @@ void fill(const Tensor& destination, Scalar value);
 void write(ElementwiseOp op, Tensor& x, const Tensor& y);
 void write(ElementwiseOp op, Tensor& x, Scalar y);
 
+// Tensors one after another along `dim`; their other sizes agree.
+Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant = {});
+
+// Elements, slices and rows chosen by an index (int64 or int32), and the reverse: y = x, then y[index] += src.
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant = {});
+Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant = {});
+Tensor embedding(const Tensor& index, const Tensor& weight, std::string_view variant = {});
+Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant = {});
+
 // tanh-approximated GeLU, fused.
 Tensor gelu(const Tensor& x, std::string_view variant = {});
 
@@ -43,7 +52,28 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, DType dtype, Devic
 // Reductions over `dims`; all dimensions when empty.
 Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
-Tensor max(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
+Tensor amax(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
+Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
+
+// The place of the largest or smallest element along `dim`, or over all; the first of equals. max and min give the
+// element too.
+struct ValuesAndIndices {
+  Tensor values, indices;
+};
+Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim, std::string_view variant = {});
+Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim, std::string_view variant = {});
+ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
+ValuesAndIndices min(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
+
+// Elements in order along `dim` with their places: all, or the k largest (or smallest) in order. Equals keep theirs.
+ValuesAndIndices sort(const Tensor& x, int64_t dim, bool descending, std::string_view variant = {});
+ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest, std::string_view variant = {});
+
+Tensor cumsum(const Tensor& x, int64_t dim, std::string_view variant = {});
+
+// Matrices with zeros above, or below, a diagonal.
+Tensor tril(const Tensor& x, int64_t diagonal, std::string_view variant = {});
+Tensor triu(const Tensor& x, int64_t diagonal, std::string_view variant = {});
 
 Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant = {});
 Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, std::string_view variant = {});
@@ -101,8 +131,19 @@ struct IndexStep {
   int64_t start = 0, count = 0, step = 1;
 };
 Tensor index(const Tensor& x, std::vector<IndexStep> steps);  // a view; a copy where a step is negative
-void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const Tensor& value);
-void set_index(const Tensor& x, const std::vector<IndexStep>& steps, Scalar value);
+
+// An array among them: integers of any shape along dimension `dim` of what the steps make, or a mask of it and of as
+// many dimensions as it has. Several broadcast; where they lie apart, what they choose comes first, as in NumPy.
+struct IndexArray {
+  int dim;
+  Tensor index;
+};
+Tensor index(const Tensor& x, std::vector<IndexStep> steps, const std::vector<IndexArray>& arrays);  // index_select
+// Writes, of several values for one place the last. With arrays, x is put together anew and copied: three launches.
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
+               const Tensor& value);
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
+               Scalar value);
 
 // A tensor of what lies in the host's memory, row-major; ValueError for a number that an integer dtype cannot hold.
 Tensor from_host(const void* data, DType from, const Shape& shape, DType dtype, Device device);

@@ -1,4 +1,4 @@
-// sum, mean and max: checks, cost and the ladder that they share.
+// sum, mean, amax and amin: checks, cost and the ladder that they share.
 #include "kernels/reduce/reduce.h"
 
 #include <array>
@@ -27,7 +27,7 @@ const Ladder<ReduceArgs> kLadder(
         {"v1_simd", kCpu, "SIMD, all threads, pieces folded in order", nullptr, kernels::reduce_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::reduce_cpu_v0_reference},
     },
-    {"sum", "mean", "max"});
+    {"sum", "mean", "amax", "amin"});
 
 // The dimensions to reduce as flags: all when `dims` is empty.
 std::array<bool, kMaxDims> flags_of(const char* op, const Tensor& x, const Shape& dims) {
@@ -75,11 +75,11 @@ Shape kept_shape(const Tensor& x, const std::array<bool, kMaxDims>& reduced) {
   return shape;
 }
 
-// The largest elements of a row share its gradient evenly.
-Tensor max_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
-  const Tensor is_largest = elementwise(ElementwiseOp::kEq, x, y);
-  const Tensor count = sum_to(cast(is_largest, DType::kInt32), dy.shape());
-  return where(is_largest, dy / cast(count, dy.dtype()), Scalar{});
+// Elements that are equally large, or small, share the gradient evenly.
+Tensor extreme_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
+  const Tensor is_chosen = elementwise(ElementwiseOp::kEq, x, y);
+  const Tensor count = sum_to(cast(is_chosen, DType::kInt32), dy.shape());
+  return where(is_chosen, dy / cast(count, dy.dtype()), Scalar{});
 }
 
 ReduceOp reduction_of(const Op* op);
@@ -92,10 +92,13 @@ void run(const Call& call) {
                                strides[1], strides[2], reduction_of(call.op), x.dtype()});
 }
 
-const Op kSumOp("sum", run), kMeanOp("mean", run), kMaxOp("max", run);
+const Op kSumOp("sum", run), kMeanOp("mean", run), kAmaxOp("amax", run), kAminOp("amin", run);
 
 ReduceOp reduction_of(const Op* op) {
-  return op == &kSumOp ? ReduceOp::kSum : op == &kMeanOp ? ReduceOp::kMean : ReduceOp::kMax;
+  return op == &kSumOp    ? ReduceOp::kSum
+         : op == &kMeanOp ? ReduceOp::kMean
+         : op == &kAmaxOp ? ReduceOp::kMax
+                          : ReduceOp::kMin;
 }
 
 // The call of a reduction of x over `dims`, all when empty.
@@ -118,6 +121,18 @@ Shape kept_shape(const Call& call) {
   return kept_shape(x, flags_of(call.op->name, x, call.get<Shape>("dims")));
 }
 
+Tensor extreme(const Op& op, const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+  const OpScope scope(op.name);
+  const Call call = plan(op, x.dtype(), x, dims, keepdim, variant);
+  const Tensor& y = call.outputs[0];
+  RL_CHECK(y.numel() == 0 || x.numel() > 0, op.name, "x: expected at least one element to choose from, got ",
+           x.shape());
+  return submit(call, autograd::saving(x, y),
+                [kept = kept_shape(call)](const Tensor& dy, const Tensor& x, const Tensor& y) {
+                  return extreme_gradient(reshape(dy, kept), x, y.view(kept));
+                });
+}
+
 }  // namespace
 
 Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
@@ -136,15 +151,11 @@ Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view v
   });
 }
 
-Tensor max(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
-  const OpScope scope("max");
-  const Call call = plan(kMaxOp, x.dtype(), x, dims, keepdim, variant);
-  const Tensor& y = call.outputs[0];
-  RL_CHECK(y.numel() == 0 || x.numel() > 0, "max", "x: expected at least one element to choose from, got ", x.shape());
-  return submit(call, autograd::saving(x, y),
-                [kept = kept_shape(call)](const Tensor& dy, const Tensor& x, const Tensor& y) {
-                  return max_gradient(reshape(dy, kept), x, y.view(kept));
-                });
+Tensor amax(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+  return extreme(kAmaxOp, x, dims, keepdim, variant);
+}
+Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+  return extreme(kAminOp, x, dims, keepdim, variant);
 }
 
 }  // namespace rooflab

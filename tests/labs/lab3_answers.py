@@ -14,7 +14,7 @@ def naive_attention(q, k, v, is_causal=False):
     if is_causal:
         rows = rl.arange(q.shape[1], device=q.device)[:, None] + (k.shape[1] - q.shape[1])
         scores = rl.where(rl.arange(k.shape[1], device=q.device)[None] > rows, float("-inf"), scores)
-    top = scores.max(dim=-1, keepdim=True)
+    top = scores.amax(dim=-1, keepdim=True)
     e = rl.exp(scores - top)
     return (e / e.sum(dim=-1, keepdim=True)) @ v
 """
@@ -178,7 +178,7 @@ KERNEL_WRONG_VALUES = mutants(
     ("a memory fault", "float m = -1e38f", "*(volatile float*)16 = 1; float m = -1e38f"),
 )
 
-TOP = "    top = scores.max(dim=-1, keepdim=True)\n"
+TOP = "    top = scores.amax(dim=-1, keepdim=True)\n"
 NAIVE_SOFTMAX = changed(
     NAIVE, f"{TOP}    e = rl.exp(scores - top)\n", "", "(e / e.sum(dim=-1, keepdim=True))", "rl.softmax(scores, -1)"
 )
@@ -245,7 +245,7 @@ WRONG = {
             ("a query does not see itself", "[None] > rows", "[None] >= rows"),
             ("the mask after the maximum", TOP, "", "    if is_causal:", f"{TOP}    if is_causal:"),
             ("masked with -100", 'float("-inf"), scores', "-100.0, scores"),
-            ("one maximum for all", "scores.max(dim=-1, keepdim=True)", "scores.max()"),
+            ("one maximum for all", "scores.amax(dim=-1, keepdim=True)", "scores.max()"),
             ("softmax over the queries", "dim=-1", "dim=-2"),
             ("a mask for each of the batch", "> rows", "> rows + rl.zeros((q.shape[0], 1, 1), dtype='int64')"),
         ),

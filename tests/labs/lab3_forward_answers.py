@@ -49,7 +49,7 @@ for i in range(0, L_q, TILE_Q):
         if is_causal:
             last = rl.arange(i, end, device=Q.device)[:, None] + (L_kv - L_q)
             s = rl.where(rl.arange(j, stop, device=Q.device)[None] <= last, s, -float("inf"))
-        top = rl.maximum(m, s.max(dim=-1))
+        top = rl.maximum(m, s.amax(dim=-1))
         p = rl.exp(s - top[:, :, None])
         a = rl.exp(m - top)
         l = a * l + p.sum(dim=-1)
@@ -82,7 +82,7 @@ for b in range(B):
                 query = rl.arange(i, i + n, device=Q.device)[:, None] + (L_kv - L_q)
                 key = rl.arange(j, j + k.shape[0], device=Q.device)[None]
                 s = rl.where(key > query, -float("inf"), s)
-            new = rl.maximum(m, s.max(-1, keepdim=True))
+            new = rl.maximum(m, s.amax(-1, keepdim=True))
             p, c = rl.exp(s - new), rl.exp(m - new)
             m, l, o = new, c * l + p.sum(-1, keepdim=True), c * o + p @ v
         O[b, i : i + n] = o / l
@@ -98,7 +98,7 @@ S = (Q @ K.mT) * Q.shape[-1] ** -0.5
 if is_causal:
     last = rl.arange(Q.shape[1], device=Q.device)[:, None] + (K.shape[1] - Q.shape[1])
     S = rl.where(rl.arange(K.shape[1], device=Q.device)[None] <= last, S, float("-inf"))
-m = S.max(-1, keepdim=True)
+m = S.amax(-1, keepdim=True)
 P = rl.exp(S - m)
 l = P.sum(-1, keepdim=True)
 O = P / l @ V
@@ -197,9 +197,9 @@ WRONG = {
             ("only whole tiles of queries", "(0, L_q, TILE_Q)", "(0, L_q - TILE_Q + 1, TILE_Q)"),
             ("padding counts", "p.sum(dim=-1)", "p.sum(dim=-1) + (j + TILE_KV - stop) * rl.exp(-top)"),
             ("the maximum starts at 0", FIRST, ZERO),
-            ("the maximum of the tile alone", "rl.maximum(m, s.max(dim=-1))", "s.max(dim=-1)"),
-            ("one maximum for the whole tile", "s.max(dim=-1)", "s.max(dim=-1).max(dim=-1, keepdim=True)"),
-            ("no maximum", FIRST, ZERO, "rl.maximum(m, s.max(dim=-1))", "m"),
+            ("the maximum of the tile alone", "rl.maximum(m, s.amax(dim=-1))", "s.amax(dim=-1)"),
+            ("one maximum for the whole tile", "s.amax(dim=-1)", "s.amax(dim=-1).amax(dim=-1, keepdim=True)"),
+            ("no maximum", FIRST, ZERO, "rl.maximum(m, s.amax(dim=-1))", "m"),
             ("keys and values in each other's place", "K[:, j:stop]", "V[:, j:stop]", "p @ V", "p @ K"),
             ("a scale for d = 64", "1 / d ** 0.5", "0.125"),
             ("an epsilon in the division", ROWS, "O[:, i:end] / (l + 1e-6)[:, :, None]"),
@@ -233,7 +233,7 @@ MASK = """\
                     last = rl.arange(i, end, device=Q.device)[:, None] + (L_kv - L_q)
                     s = rl.where(rl.arange(j, stop, device=Q.device)[None] <= last, s, -float("inf"))
 """
-TOP = "                top = rl.maximum(m, s.max(dim=-1))\n"
+TOP = "                top = rl.maximum(m, s.amax(dim=-1))\n"
 
 CAUSAL_RIGHT = [("tiles 32 x 128", FORWARD), ("tiles 16 x 16", ONE_BY_ONE), ("tiles 128 x 16", NARROW)]
 

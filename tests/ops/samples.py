@@ -25,8 +25,8 @@ def nth_sample(spec, index):
 
 def lay_out(array, dtype, device, layout):
     """The array as a tensor whose memory is laid out as asked, with sentinels where no element lies."""
-    if array.dtype == bool:
-        dtype = "bool"
+    if array.dtype != np.float64:
+        dtype = str(array.dtype)
     tensor = rl.tensor(np.ascontiguousarray(array), dtype=dtype, device=device)
     if layout == "transposed" and array.ndim >= 2:
         axes = (*range(array.ndim - 2), array.ndim - 1, array.ndim - 2)

@@ -19,7 +19,7 @@ def test_softmax_over_any_dimension(device, dim):
     assert_close(y, softmax(x, dim), rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("op", ["sum", "mean", "max"])
+@pytest.mark.parametrize("op", ["sum", "mean", "amax", "amin"])
 @pytest.mark.parametrize("dim", [(0, 2), (0, 1), (1, 3), (3, 0), (-1, -4, 1), None])
 def test_reductions_over_any_dimensions(device, op, dim):
     x = np.random.default_rng(0).standard_normal((3, 5, 4, 7))
@@ -34,19 +34,21 @@ def test_reductions_over_any_dimensions(device, op, dim):
 def test_integers_sum_in_int64_and_keep_their_maximum(device):
     x = rl.full((100000,), 2**30, dtype="int32", device=device)
     assert (x.sum().item(), x.sum().dtype) == (100000 * 2**30, "int64")
-    assert (x.max().item(), x.max().dtype) == (2**30, "int32")
+    assert (x.amax().item(), x.amax().dtype) == (2**30, "int32")
     flags = rl.tensor([True, False, True], dtype="bool", device=device)
     assert flags.sum().item() == 2
-    assert flags.max().item() is True
+    assert flags.amax().item() is True
+    assert flags.amin().item() is False
 
 
-def test_maximum_is_nan_wherever_there_is_one(device):
+@pytest.mark.parametrize("op", [rl.amax, rl.amin])
+def test_extremes_are_nan_wherever_there_is_one(device, op):
     x = np.random.default_rng(0).standard_normal((5, 70))
     x[0, 0] = x[1, 69] = x[2, 33] = np.nan
     for dtype in ("float64", "float32", "float16", "bfloat16"):
         tensor = rl.tensor(x, dtype=dtype, device=device)
         for variant in ("", "v0_reference"):
-            found = rl.max(tensor, dim=1, variant=variant).float().cpu().numpy()
+            found = op(tensor, dim=1, variant=variant).float().cpu().numpy()
             assert np.isnan(found).tolist() == [True, True, True, False, False]
 
 
@@ -75,7 +77,7 @@ def test_expanded_rows_are_read_where_they_lie(device):
         (lambda: rl.softmax(rl.ones(2, 8), dim=2), r"\[softmax\] dim: expected in \[-2, 1\], got 2"),
         (lambda: rl.sum(rl.ones(2, 8), dim=(0, -2)), r"\[sum\] dim: -2 appears twice"),
         (lambda: rl.mean(rl.ones(2, 8, dtype="int32")), r"\[mean\] x: expected a floating-point dtype"),
-        (lambda: rl.max(rl.ones(2, 0), dim=1), r"\[max\] x: expected at least one element"),
+        (lambda: rl.amax(rl.ones(2, 0), dim=1), r"\[amax\] x: expected at least one element"),
     ],
 )
 def test_bad_arguments_are_one_sentence(call, words):

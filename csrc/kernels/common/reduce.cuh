@@ -84,11 +84,17 @@ struct Add {
   }
 };
 
-// The larger; a NaN wins over any number.
+// The larger, and the smaller; a NaN wins over any number.
 struct Max {
   template <class T>
   __device__ __forceinline__ T operator()(T a, T b) const {
     return a > b || a != a ? a : b;
+  }
+};
+struct Min {
+  template <class T>
+  __device__ __forceinline__ T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
   }
 };
 

@@ -29,24 +29,31 @@ ROOFLAB_INLINE SimdOf<T> load_lanes(const T* p, int64_t n) {
   return n == SimdOf<T>::kLanes ? load<T>(p) : load<T>(p, n);
 }
 
-// The maximum of x[0, d), NaN if there is one.
-template <class T>
-ROOFLAB_INLINE auto max_row(const T* x, int64_t d) {
+// The largest, or smallest, of x[0, d); NaN if there is one.
+template <bool kLargest, class T>
+ROOFLAB_INLINE auto extreme_row(const T* x, int64_t d) {
   using S = typename ComputeOf<T>::type;
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
-  const S lowest = -__builtin_inf();
-  SimdOf<T> chains[4] = {lowest, lowest, lowest, lowest};
+  const auto pick = [](SimdOf<T> a, SimdOf<T> b) __attribute__((always_inline)) {
+    return kLargest ? max(a, b) : min(a, b);
+  };
+  const S worst = kLargest ? -__builtin_inf() : __builtin_inf();
+  SimdOf<T> chains[4] = {worst, worst, worst, worst};
   int64_t i = 0;
   for (; i + 4 * kLanes <= d; i += 4 * kLanes)
-    for (int c = 0; c < 4; ++c) chains[c] = max(chains[c], load<T>(x + i + c * kLanes));
-  for (; i + kLanes <= d; i += kLanes) chains[0] = max(chains[0], load<T>(x + i));
-  S maximum = max_lane(max(max(chains[0], chains[1]), max(chains[2], chains[3])));
+    for (int c = 0; c < 4; ++c) chains[c] = pick(chains[c], load<T>(x + i + c * kLanes));
+  for (; i + kLanes <= d; i += kLanes) chains[0] = pick(chains[0], load<T>(x + i));
+  const SimdOf<T> folded = pick(pick(chains[0], chains[1]), pick(chains[2], chains[3]));
+  S best = kLargest ? max_lane(folded) : min_lane(folded);
   if (i < d) {
     S tail[kLanes];
     store<S>(tail, load<T>(x + i, d - i));
-    for (int64_t k = 0; k < d - i; ++k) maximum = tail[k] > maximum || tail[k] != tail[k] ? tail[k] : maximum;
+    for (int64_t k = 0; k < d - i; ++k) {
+      const bool wins = kLargest ? tail[k] > best : tail[k] < best;
+      best = wins || tail[k] != tail[k] ? tail[k] : best;
+    }
   }
-  return maximum;
+  return best;
 }
 
 // Zero in all lanes but the first n.

@@ -1,5 +1,5 @@
-// reduce: sum, mean or maximum over one axis, with the input viewed as (outer, reduced, inner); several adjacent axes,
-// or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, or max; a NaN is the maximum of everything).
+// reduce: sum, mean, amax or amin over one axis, with the input viewed as (outer, reduced, inner); several adjacent
+// axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest; a NaN is both of the latter).
 // Accumulated in float (double for float64, int64 for integers and bool); the order of additions depends on the shape
 // alone, so a result is the same on every run and for any number of threads.
 //
@@ -45,7 +45,7 @@
 
 namespace rooflab::kernels {
 
-enum class ReduceOp : uint8_t { kSum, kMean, kMax };
+enum class ReduceOp : uint8_t { kSum, kMean, kMax, kMin };
 
 struct ReduceArgs {
   const void* x;  // (outer, reduced, inner)

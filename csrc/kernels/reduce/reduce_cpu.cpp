@@ -10,23 +10,26 @@ namespace rooflab::kernels {
 namespace {
 
 double reduce_numbers(const ReduceArgs& args, auto&& element) {
-  double value = args.op == ReduceOp::kMax ? -INFINITY : 0;
+  const bool is_max = args.op == ReduceOp::kMax, is_min = args.op == ReduceOp::kMin;
+  double value = is_max ? -INFINITY : is_min ? INFINITY : 0;
   for (int64_t k = 0; k < args.reduced; ++k) {
     const double x = element(k);
-    if (args.op != ReduceOp::kMax)
+    if (!is_max && !is_min)
       value += x;
-    else if (x > value || std::isnan(x))
+    else if ((is_max ? x > value : x < value) || std::isnan(x))
       value = x;
   }
   return args.op == ReduceOp::kMean ? value / static_cast<double>(args.reduced) : value;
 }
 
 int64_t reduce_integers(const ReduceArgs& args, auto&& element) {
-  int64_t value = args.op == ReduceOp::kMax ? INT64_MIN : 0;
+  int64_t value = args.op == ReduceOp::kMax ? INT64_MIN : args.op == ReduceOp::kMin ? INT64_MAX : 0;
   for (int64_t k = 0; k < args.reduced; ++k) {
     const int64_t x = element(k);
     if (args.op == ReduceOp::kMax)
       value = std::max(value, x);
+    else if (args.op == ReduceOp::kMin)
+      value = std::min(value, x);
     else
       value = static_cast<int64_t>(static_cast<uint64_t>(value) + static_cast<uint64_t>(x));  // wraps around
   }
@@ -45,7 +48,7 @@ void reduce_cpu_v0_reference(const ReduceArgs& args, Queue&) {
           static_cast<T*>(args.y)[at] =
               from_double<T>(reduce_numbers(args, [&](int64_t k) { return to_double(x[k * args.reduced_stride]); }));
         else if (const auto element = [&](int64_t k) { return static_cast<int64_t>(x[k * args.reduced_stride]); };
-                 args.op == ReduceOp::kMax)
+                 args.op == ReduceOp::kMax || args.op == ReduceOp::kMin)
           static_cast<T*>(args.y)[at] = static_cast<T>(reduce_integers(args, element));
         else
           static_cast<int64_t*>(args.y)[at] = reduce_integers(args, element);

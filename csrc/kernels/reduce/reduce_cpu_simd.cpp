@@ -31,19 +31,27 @@ using total_t = typename TotalOf<T>::type;
 template <class T>
 constexpr bool kIsInteger = static_cast<total_t<T>>(0.5) == 0;
 
-template <bool kMax>
+constexpr bool is_sum(ReduceOp op) { return op == ReduceOp::kSum || op == ReduceOp::kMean; }
+
+template <ReduceOp kOp>
 ROOFLAB_INLINE double fold(double a, double b) {
-  return kMax ? (a > b || a != a ? a : b) : a + b;
+  if (is_sum(kOp)) return a + b;
+  const bool wins = kOp == ReduceOp::kMax ? a > b : a < b;
+  return wins || a != a ? a : b;
 }
-template <bool kMax>
+template <ReduceOp kOp>
 ROOFLAB_INLINE int64_t fold(int64_t a, int64_t b) {  // sums wrap around
-  return kMax ? (a > b ? a : b) : static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  if (is_sum(kOp)) return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  return (kOp == ReduceOp::kMax) == (a > b) ? a : b;
 }
 
-template <bool kMax, class A>
+template <ReduceOp kOp, class A>
 constexpr A identity() {
-  if constexpr (!kMax) return 0;
-  return static_cast<A>(0.5) == 0 ? static_cast<A>(INT64_MIN) : static_cast<A>(-__builtin_inf());
+  if constexpr (is_sum(kOp)) return 0;
+  if constexpr (static_cast<A>(0.5) == 0)
+    return kOp == ReduceOp::kMax ? INT64_MIN : INT64_MAX;
+  else
+    return kOp == ReduceOp::kMax ? -__builtin_inf() : __builtin_inf();
 }
 
 // A sum of n elements made in float, or again in double where it left the range of float on the way.
@@ -60,43 +68,43 @@ ROOFLAB_INLINE double in_range(S sum, const T* x, int64_t n, int64_t stride) {
 }
 
 // n neighbours.
-template <bool kMax, class T>
+template <ReduceOp kOp, class T>
 total_t<T> fold_along(const T* x, int64_t n) {
-  total_t<T> total = identity<kMax, total_t<T>>();
+  total_t<T> total = identity<kOp, total_t<T>>();
   if constexpr (kIsInteger<T>) {
-    for (int64_t i = 0; i < n; ++i) total = fold<kMax>(total, static_cast<int64_t>(x[i]));
+    for (int64_t i = 0; i < n; ++i) total = fold<kOp>(total, static_cast<int64_t>(x[i]));
   } else {
     for (int64_t begin = 0; begin < n; begin += kChunk) {
       const T* chunk = x + begin;
       const int64_t size = n - begin < kChunk ? n - begin : kChunk;
-      if constexpr (kMax)
-        total = fold<kMax>(total, max_row(chunk, size));
-      else
+      if constexpr (is_sum(kOp))
         total += in_range(sum_row<T>(
                               size, [&](int64_t i, int64_t lanes)
                                         __attribute__((always_inline)) { return load_lanes(chunk + i, lanes); }),
                           chunk, size, 1);
+      else
+        total = fold<kOp>(total, extreme_row<kOp == ReduceOp::kMax>(chunk, size));
     }
   }
   return total;
 }
 
 // n elements, `stride` apart.
-template <bool kMax, class T>
+template <ReduceOp kOp, class T>
 total_t<T> fold_strided(const T* x, int64_t n, int64_t stride) {
-  if (stride == 1) return fold_along<kMax>(x, n);
-  total_t<T> total = identity<kMax, total_t<T>>();
+  if (stride == 1) return fold_along<kOp>(x, n);
+  total_t<T> total = identity<kOp, total_t<T>>();
   T gathered[kGather];
   for (int64_t begin = 0; begin < n; begin += kGather) {
     const int64_t size = n - begin < kGather ? n - begin : kGather;
     for (int64_t i = 0; i < size; ++i) gathered[i] = x[(begin + i) * stride];
-    total = fold<kMax>(total, fold_along<kMax>(gathered, size));
+    total = fold<kOp>(total, fold_along<kOp>(gathered, size));
   }
   return total;
 }
 
 // kVectors vectors of neighbouring columns, each over n elements that are `stride` apart.
-template <bool kMax, int kVectors, class T>
+template <ReduceOp kOp, int kVectors, class T>
 void fold_across(const T* x, int64_t n, int64_t stride, total_t<T>* totals) {
   using S = typename ComputeOf<T>::type;
   constexpr int64_t kLanes = SimdOf<T>::kLanes, kRows = 256;
@@ -107,31 +115,33 @@ void fold_across(const T* x, int64_t n, int64_t stride, total_t<T>* totals) {
     for (int64_t k = begin + 1; k < end; ++k)
       for (int v = 0; v < kVectors; ++v) {
         const SimdOf<T> value = load<T>(x + k * stride + v * kLanes);
-        columns[v] = kMax ? max(columns[v], value) : columns[v] + value;
+        if (is_sum(kOp))
+          columns[v] += value;
+        else
+          columns[v] = kOp == ReduceOp::kMax ? max(columns[v], value) : min(columns[v], value);
       }
     S lanes[kVectors * kLanes];
     for (int v = 0; v < kVectors; ++v) store<S>(lanes + v * kLanes, columns[v]);
     for (int c = 0; c < kVectors * kLanes; ++c) {
-      const double value = kMax ? lanes[c] : in_range(lanes[c], x + begin * stride + c, end - begin, stride);
-      totals[c] = fold<kMax>(totals[c], value);
+      const double value = is_sum(kOp) ? in_range(lanes[c], x + begin * stride + c, end - begin, stride) : lanes[c];
+      totals[c] = fold<kOp>(totals[c], value);
     }
   }
 }
 
 // `columns` neighbours in y, each over n elements of x.
-template <bool kMax, class T>
+template <ReduceOp kOp, class T>
 void fold_columns(const T* x, int64_t n, const ReduceArgs& args, int64_t columns, total_t<T>* totals) {
-  for (int64_t c = 0; c < columns; ++c) totals[c] = identity<kMax, total_t<T>>();
+  for (int64_t c = 0; c < columns; ++c) totals[c] = identity<kOp, total_t<T>>();
   int64_t c = 0;
   if constexpr (!kIsInteger<T>) {
     constexpr int64_t kLanes = SimdOf<T>::kLanes;
     if (args.inner_stride == 1) {
-      for (; c + 4 * kLanes <= columns; c += 4 * kLanes)
-        fold_across<kMax, 4>(x + c, n, args.reduced_stride, totals + c);
-      for (; c + kLanes <= columns; c += kLanes) fold_across<kMax, 1>(x + c, n, args.reduced_stride, totals + c);
+      for (; c + 4 * kLanes <= columns; c += 4 * kLanes) fold_across<kOp, 4>(x + c, n, args.reduced_stride, totals + c);
+      for (; c + kLanes <= columns; c += kLanes) fold_across<kOp, 1>(x + c, n, args.reduced_stride, totals + c);
     }
   }
-  for (; c < columns; ++c) totals[c] = fold_strided<kMax>(x + c * args.inner_stride, n, args.reduced_stride);
+  for (; c < columns; ++c) totals[c] = fold_strided<kOp>(x + c * args.inner_stride, n, args.reduced_stride);
 }
 
 template <class T>
@@ -139,7 +149,7 @@ ROOFLAB_INLINE void write_result(void* y, int64_t i, double value) {
   store<T>(static_cast<T*>(y) + i, SimdOf<T>(static_cast<typename ComputeOf<T>::type>(value)), 1);
 }
 
-template <bool kMax, class T>
+template <ReduceOp kOp, class T>
 void run(const ReduceArgs& args, Queue& queue) {
   using A = total_t<T>;
   const int64_t groups_of_row = (args.inner + kColumns - 1) / kColumns, groups = args.outer * groups_of_row;
@@ -154,10 +164,10 @@ void run(const ReduceArgs& args, Queue& queue) {
     for (int64_t c = 0; c < columns; ++c) {
       if constexpr (!kIsInteger<T>)
         write_result<T>(args.y, at + c, totals[c] / divisor);
-      else if constexpr (kMax)
-        static_cast<T*>(args.y)[at + c] = static_cast<T>(totals[c]);
-      else
+      else if constexpr (is_sum(kOp))
         static_cast<int64_t*>(args.y)[at + c] = totals[c];
+      else
+        static_cast<T*>(args.y)[at + c] = static_cast<T>(totals[c]);
     }
   };
   const auto columns_of = [&](int64_t group) {
@@ -175,7 +185,7 @@ void run(const ReduceArgs& args, Queue& queue) {
                    group % groups_of_row * kColumns * args.inner_stride + begin * args.reduced_stride;
       A own[kColumns];
       A* totals = pieces == 1 ? own : partial + task * kColumns;
-      fold_columns<kMax>(x, end - begin, args, columns, totals);
+      fold_columns<kOp>(x, end - begin, args, columns, totals);
       if (pieces == 1) finish(group, columns, totals);
     }
   });
@@ -183,14 +193,18 @@ void run(const ReduceArgs& args, Queue& queue) {
   for (int64_t group = 0; group < groups; ++group) {
     A* totals = partial + group * pieces * kColumns;
     for (int64_t piece = 1; piece < pieces; ++piece)
-      for (int64_t c = 0; c < columns_of(group); ++c) totals[c] = fold<kMax>(totals[c], totals[piece * kColumns + c]);
+      for (int64_t c = 0; c < columns_of(group); ++c) totals[c] = fold<kOp>(totals[c], totals[piece * kColumns + c]);
     finish(group, columns_of(group), totals);
   }
 }
 
 template <class T>
 void run_op(const ReduceArgs& args, Queue& queue) {
-  args.op == ReduceOp::kMax ? run<true, T>(args, queue) : run<false, T>(args, queue);
+  switch (args.op) {
+    case ReduceOp::kMax: return run<ReduceOp::kMax, T>(args, queue);
+    case ReduceOp::kMin: return run<ReduceOp::kMin, T>(args, queue);
+    default: return run<ReduceOp::kSum, T>(args, queue);
+  }
 }
 
 }  // namespace

@@ -50,6 +50,20 @@ struct Maximum : Max {
   }
 };
 
+template <class T>
+struct Minimum : Min {
+  using Element = T;
+  using Accumulator = reduce_accumulator_t<T>;
+  using Result = T;
+  template <class A>
+  static __device__ __forceinline__ A identity() {
+    if constexpr (std::is_integral_v<A>)
+      return INT64_MAX;
+    else
+      return static_cast<A>(INFINITY);
+  }
+};
+
 // The divisor is the count for a mean, and 1 otherwise.
 template <class R, class A>
 __device__ __forceinline__ typename R::Result finish(A value, double divisor) {
@@ -68,6 +82,8 @@ template <class T, class F>
 void dispatch_reduction(const ReduceArgs& args, F&& f) {
   if (args.op == ReduceOp::kMax)
     f.template operator()<Maximum<T>>();
+  else if (args.op == ReduceOp::kMin)
+    f.template operator()<Minimum<T>>();
   else
     f.template operator()<Sum<T>>();
 }

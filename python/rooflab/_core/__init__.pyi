@@ -3,12 +3,13 @@ The native half of rooflab. Use it through `import rooflab`.
 """
 from __future__ import annotations
 import collections.abc
+from rooflab._results import ValuesAndIndices
 import typing
 import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'Variant', 'abs', 'add', 'add_library_directory', 'arange', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'div', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'ge', 'gelu', 'gt', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'remainder', 'rms_norm', 'rsqrt', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'cumsum', 'div', 'embedding', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'remainder', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -177,6 +178,160 @@ class Tensor:
         """
         self += other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
+    def amax(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The largest element over one, several or all dimensions.
+        
+        One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int, tuple of int or None
+            What to reduce over; None is all.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            Of the dtype of `x`; NaN where there is one. Equal largest elements share the gradient evenly.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [5.0, 7.0]
+        """
+    def amin(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The smallest element over one, several or all dimensions.
+        
+        One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int, tuple of int or None
+            What to reduce over; None is all.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            Of the dtype of `x`; NaN where there is one. Equal smallest elements share the gradient evenly.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [1.0, 2.0]
+        """
+    def argmax(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The place of the largest element along a dimension, or in the whole tensor.
+        
+        One launch, 1 FLOP an element of `x`.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int or None
+            Along which dimension; None takes the tensor as flattened.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        variant : str
+            A rung of rl.variants("argmax"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            int64: of equal elements the first, of NaN the first.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.argmax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [1, 0]
+        """
+    def argmin(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+        """
+        The place of the smallest element along a dimension, or in the whole tensor.
+        
+        One launch, 1 FLOP an element of `x`.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int or None
+            Along which dimension; None takes the tensor as flattened.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        variant : str
+            A rung of rl.variants("argmin"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            int64: of equal elements the first, of NaN the first.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        [0, 1]
+        """
+    def argsort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
+        """
+        The places that put the elements along a dimension in order.
+        
+        The indices of rl.sort, and counted as it.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        dim : int
+            Along which dimension.
+        descending : bool
+            Whether the largest come first.
+        
+        Returns
+        -------
+        Tensor
+            int64, of the shape of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
+        [1, 2, 0]
+        """
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         """
         Adds the gradients of this tensor to .grad of every leaf it was made of.
@@ -213,6 +368,36 @@ class Tensor:
         ...
     def cuda(self) -> Tensor:
         ...
+    def cumsum(self, dim: typing.SupportsInt | typing.SupportsIndex, variant: str = '') -> Tensor:
+        """
+        Running sums along a dimension: y[k] = x[0] + ... + x[k].
+        
+        One launch, 1 FLOP an element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        dim : int
+            Along which dimension.
+        variant : str
+            A rung of rl.variants("cumsum"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape of `x`; int64 for integers and bool, else of its dtype.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.cumsum(rl.tensor([1, 2, 3]), dim=0).tolist()
+        [1, 3, 6]
+        """
     def data_ptr(self) -> int:
         ...
     def detach(self) -> Tensor:
@@ -247,8 +432,74 @@ class Tensor:
         ...
     def float(self) -> Tensor:
         ...
+    def gather(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+        """
+        One element of `x` for each number of an index, along `dim`.
+        
+        y[i, j, k] = x[index[i, j, k], j, k] for dim 0 of three. One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            What to choose from.
+        dim : int
+            The dimension that the index counts.
+        index : Tensor
+            int64 or int32, with as many dimensions as `x` and none longer, but for `dim`.
+        variant : str
+            A rung of rl.variants("gather"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape of `index` and the dtype of `x`. Its gradient is a scatter_add.
+        
+        Raises
+        ------
+        ValueError
+            When shapes do not fit; for an index out of range, on the CPU. A GPU cannot stop for one: there the result holds
+            NaN, -1 for integers and True for bool.
+        
+        Examples
+        --------
+        >>> rl.gather(rl.tensor([[1, 2], [3, 4]]), 1, rl.tensor([[1], [0]])).tolist()
+        [[2], [3]]
+        """
     def half(self) -> Tensor:
         ...
+    def index_select(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+        """
+        Slices of `x` along `dim`, in the order of an index; one may appear twice.
+        
+        One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            What to choose from.
+        dim : int
+            The dimension that the index counts.
+        index : Tensor
+            (N,), int64 or int32.
+        variant : str
+            A rung of rl.variants("index_select"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            As `x`, with size N along `dim`. Its gradient is a scatter_add.
+        
+        Raises
+        ------
+        ValueError
+            When `index` has not one dimension; for an index out of range, on the CPU. A GPU cannot stop for one: there the
+            result holds NaN, -1 for integers and True for bool.
+        
+        Examples
+        --------
+        >>> rl.index_select(rl.tensor([[1, 2], [3, 4]]), 0, rl.tensor([1, 1])).tolist()
+        [[3, 4], [3, 4]]
+        """
     def int(self) -> Tensor:
         ...
     def is_contiguous(self) -> bool:
@@ -267,14 +518,94 @@ class Tensor:
         ...
     def matmul(self, b: Tensor) -> Tensor:
         ...
-    def max(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    @typing.overload
+    def max(self) -> Tensor:
         """
-        Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch; dims that do not merge are copied first.
+        The largest element of the tensor; or, along a dimension, the largest elements and their places.
+        
+        `max(x)` is `amax(x)` and is counted as that. `max(x, dim)` gives a named tuple, as in PyTorch: `.values` and
+        `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP an
+        element of `x`. Of two tensors, rl.maximum gives the largest element by element.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int
+            Along which dimension.
+        keepdim : bool
+            Whether `dim` stays, with size 1.
+        variant : str
+            A rung of rl.variants("max"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Without `dim`: one element, NaN if there is one; equals share the gradient.
+        ValuesAndIndices
+            With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+            gradient goes to the elements at `indices`.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1)
+        >>> values.tolist(), indices.tolist()
+        ([5.0, 7.0], [1, 0])
         """
+    @typing.overload
+    def max(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+        ...
     def mean(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
         Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
         """
+    @typing.overload
+    def min(self) -> Tensor:
+        """
+        The smallest element of the tensor; or, along a dimension, the smallest elements and their places.
+        
+        `min(x)` is `amin(x)` and is counted as that. `min(x, dim)` gives a named tuple, as in PyTorch: `.values` and
+        `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP an
+        element of `x`. Of two tensors, rl.minimum gives the smallest element by element.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype and shape.
+        dim : int
+            Along which dimension.
+        keepdim : bool
+            Whether `dim` stays, with size 1.
+        variant : str
+            A rung of rl.variants("min"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Without `dim`: one element, NaN if there is one; equals share the gradient.
+        ValuesAndIndices
+            With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+            gradient goes to the elements at `indices`.
+        
+        Raises
+        ------
+        ValueError
+            When there is no element to choose from; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).min(dim=1)
+        >>> values.tolist(), indices.tolist()
+        ([1.0, 2.0], [0, 1])
+        """
+    @typing.overload
+    def min(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+        ...
     def mul_(self, other: typing.Any) -> typing.Any:
         """
         self *= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
@@ -315,6 +646,42 @@ class Tensor:
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
         """
+    def scatter_add(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
+        """
+        x, and each element of `src` added where an index says, along `dim`.
+        
+        y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements that meet are added up, on the CPU in their
+        order; on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit sums are kept
+        in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP an element of `src`.
+        
+        Parameters
+        ----------
+        x : Tensor
+            What is added to; it stays as it is.
+        dim : int
+            The dimension that the index counts.
+        index : Tensor
+            int64 or int32, of the shape of `src`.
+        src : Tensor
+            Of the dtype of `x`, no longer than `x` along any dimension but `dim`.
+        variant : str
+            A rung of rl.variants("scatter_add"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU leaves such an element out.
+        
+        Examples
+        --------
+        >>> rl.scatter_add(rl.zeros(3), 0, rl.tensor([2, 0, 2]), rl.tensor([1.0, 2.0, 3.0])).tolist()
+        [2.0, 0.0, 4.0]
+        """
     def sigmoid(self) -> Tensor:
         """
         1 / (1 + exp(-x)), elementwise. One launch.
@@ -337,6 +704,39 @@ class Tensor:
         ...
     def softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
         ...
+    def sort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
+        """
+        The elements along a dimension in order, and where each was.
+        
+        Equal elements keep their order; a NaN is larger than any number. One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        dim : int
+            Along which dimension.
+        descending : bool
+            Whether the largest come first.
+        variant : str
+            A rung of rl.variants("sort"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        ValuesAndIndices
+            A named tuple, both of the shape of `x`: values, and indices (int64). The gradient goes to where elements were.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> values, indices = rl.sort(rl.tensor([3.0, 1.0, 2.0]))
+        >>> values.tolist(), indices.tolist()
+        ([1.0, 2.0, 3.0], [1, 2, 0])
+        """
     def sqrt(self) -> Tensor:
         """
         square root of x, elementwise. One launch.
@@ -367,8 +767,103 @@ class Tensor:
         """
     def tolist(self) -> typing.Any:
         ...
+    def topk(self, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
+        """
+        The k largest elements along a dimension in order, and their places.
+        
+        Of equal elements the first come first; a NaN is larger than any number. One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        k : int
+            How many, at most the size of `dim`.
+        dim : int
+            Along which dimension.
+        largest : bool
+            False for the k smallest, the smallest first.
+        variant : str
+            A rung of rl.variants("topk"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        ValuesAndIndices
+            A named tuple, both with size k along `dim`: values, and indices (int64). The gradient goes to where elements were.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks, and a `k` larger than its size.
+        
+        Examples
+        --------
+        >>> values, indices = rl.topk(rl.tensor([3.0, 1.0, 2.0]), 2)
+        >>> values.tolist(), indices.tolist()
+        ([3.0, 2.0], [0, 2])
+        """
     def transpose(self, dim0: typing.SupportsInt | typing.SupportsIndex, dim1: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
         ...
+    def tril(self, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+        """
+        The part of a matrix on and below a diagonal; zeros elsewhere.
+        
+        y[i, j] = x[i, j] where j <= i + diagonal. One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            (..., M, N): a matrix, or a batch of them; of any dtype.
+        diagonal : int
+            0 for the main diagonal, larger for those above it.
+        variant : str
+            A rung of rl.variants("tril"); the fastest when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+        
+        Raises
+        ------
+        ValueError
+            When `x` has fewer than two dimensions.
+        
+        Examples
+        --------
+        >>> rl.tril(rl.ones(2, 3, dtype="int64")).tolist()
+        [[1, 0, 0], [1, 1, 0]]
+        """
+    def triu(self, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+        """
+        The part of a matrix on and above a diagonal; zeros elsewhere.
+        
+        y[i, j] = x[i, j] where j >= i + diagonal. One launch.
+        
+        Parameters
+        ----------
+        x : Tensor
+            (..., M, N): a matrix, or a batch of them; of any dtype.
+        diagonal : int
+            0 for the main diagonal, larger for those above it.
+        variant : str
+            A rung of rl.variants("triu"); the fastest when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+        
+        Raises
+        ------
+        ValueError
+            When `x` has fewer than two dimensions.
+        
+        Examples
+        --------
+        >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
+        [[1, 1, 1], [0, 1, 1]]
+        """
     def unsqueeze(self, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
         ...
     def view(self, *args) -> Tensor:
@@ -526,6 +1021,8 @@ class count:
     def __init__(self) -> None:
         ...
     def __repr__(self) -> str:
+        ...
+    def _repr_html_(self) -> typing.Any:
         ...
     @property
     def allocations(self) -> int:
@@ -701,9 +1198,163 @@ def add_library_directory(path: str) -> None:
     """
     A folder in which CUDA libraries are looked for before the system's own.
     """
+def amax(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    The largest element over one, several or all dimensions.
+    
+    One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int, tuple of int or None
+        What to reduce over; None is all.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; NaN where there is one. Equal largest elements share the gradient evenly.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+    
+    Examples
+    --------
+    >>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+    [5.0, 7.0]
+    """
+def amin(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    The smallest element over one, several or all dimensions.
+    
+    One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int, tuple of int or None
+        What to reduce over; None is all.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; NaN where there is one. Equal smallest elements share the gradient evenly.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+    
+    Examples
+    --------
+    >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+    [1.0, 2.0]
+    """
 def arange(start: typing.SupportsInt | typing.SupportsIndex, stop: typing.SupportsInt | typing.SupportsIndex | None = None, step: typing.SupportsInt | typing.SupportsIndex = 1, *, dtype: typing.Any = 'int64', device: typing.Any = 'cpu') -> Tensor:
     """
     Integers from start (0 when only one number is given) up to stop.
+    """
+def argmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    The place of the largest element along a dimension, or in the whole tensor.
+    
+    One launch, 1 FLOP an element of `x`.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int or None
+        Along which dimension; None takes the tensor as flattened.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    variant : str
+        A rung of rl.variants("argmax"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        int64: of equal elements the first, of NaN the first.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.argmax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+    [1, 0]
+    """
+def argmin(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    The place of the smallest element along a dimension, or in the whole tensor.
+    
+    One launch, 1 FLOP an element of `x`.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int or None
+        Along which dimension; None takes the tensor as flattened.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    variant : str
+        A rung of rl.variants("argmin"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        int64: of equal elements the first, of NaN the first.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+    [0, 1]
+    """
+def argsort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
+    """
+    The places that put the elements along a dimension in order.
+    
+    The indices of rl.sort, and counted as it.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    dim : int
+        Along which dimension.
+    descending : bool
+        Whether the largest come first.
+    
+    Returns
+    -------
+    Tensor
+        int64, of the shape of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
+    [1, 2, 0]
     """
 def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, return_lse: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
     """
@@ -802,6 +1453,36 @@ def cast(x: Tensor, dtype: typing.Any, variant: str = '') -> Tensor:
     """
     x in another dtype; itself when it has it already.
     """
+def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+    """
+    Tensors one after another along a dimension.
+    
+    One op; a launch for each tensor that is not empty.
+    
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        At least one, all of one dtype and device; their shapes differ along `dim` alone.
+    dim : int
+        The dimension that grows.
+    variant : str
+        A rung of rl.variants("cat"), which are those of the elementwise family; the fastest when empty.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous; a gradient goes back to each tensor as its part.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit, or there is no tensor.
+    
+    Examples
+    --------
+    >>> rl.cat([rl.tensor([1, 2]), rl.tensor([3])]).tolist()
+    [1, 2, 3]
+    """
 def copy(x: Tensor, variant: str = '') -> Tensor:
     """
     A contiguous copy of x. One launch.
@@ -816,6 +1497,36 @@ def cpu_isa() -> str:
     """
     The instruction set that CPU kernels use here.
     """
+def cumsum(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, variant: str = '') -> Tensor:
+    """
+    Running sums along a dimension: y[k] = x[0] + ... + x[k].
+    
+    One launch, 1 FLOP an element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    dim : int
+        Along which dimension.
+    variant : str
+        A rung of rl.variants("cumsum"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`; int64 for integers and bool, else of its dtype.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.cumsum(rl.tensor([1, 2, 3]), dim=0).tolist()
+    [1, 3, 6]
+    """
 @typing.overload
 def div(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -829,6 +1540,37 @@ def div(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def div(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def embedding(index: Tensor, weight: Tensor, variant: str = '') -> Tensor:
+    """
+    A row of `weight` for each number of `index`.
+    
+    One launch; it reads the rows that are asked for.
+    
+    Parameters
+    ----------
+    index : Tensor
+        (B, L) or any other shape, int64 or int32: which row.
+    weight : Tensor
+        (V, D): V rows.
+    variant : str
+        A rung of rl.variants("embedding"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        (B, L, D), of the dtype of `weight`, whose gradient is a scatter_add: rows asked for twice get both gradients.
+    
+    Raises
+    ------
+    ValueError
+        When `weight` is no matrix; for an index out of range, on the CPU. A GPU cannot stop for one: there the row holds
+        NaN, -1 for integers and True for bool.
+    
+    Examples
+    --------
+    >>> rl.embedding(rl.tensor([2, 0]), rl.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])).tolist()
+    [[2.0, 2.5], [0.0, 0.5]]
+    """
 def empty(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor whose elements are not set.
@@ -877,6 +1619,39 @@ def full(shape: tuple[int, ...], value: float, *, dtype: typing.Any = 'float32',
     """
     A tensor of one value.
     """
+def gather(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+    """
+    One element of `x` for each number of an index, along `dim`.
+    
+    y[i, j, k] = x[index[i, j, k], j, k] for dim 0 of three. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        What to choose from.
+    dim : int
+        The dimension that the index counts.
+    index : Tensor
+        int64 or int32, with as many dimensions as `x` and none longer, but for `dim`.
+    variant : str
+        A rung of rl.variants("gather"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape of `index` and the dtype of `x`. Its gradient is a scatter_add.
+    
+    Raises
+    ------
+    ValueError
+        When shapes do not fit; for an index out of range, on the CPU. A GPU cannot stop for one: there the result holds
+        NaN, -1 for integers and True for bool.
+    
+    Examples
+    --------
+    >>> rl.gather(rl.tensor([[1, 2], [3, 4]]), 1, rl.tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
 @typing.overload
 def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -907,6 +1682,39 @@ def gt(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def gt(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def index_select(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+    """
+    Slices of `x` along `dim`, in the order of an index; one may appear twice.
+    
+    One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        What to choose from.
+    dim : int
+        The dimension that the index counts.
+    index : Tensor
+        (N,), int64 or int32.
+    variant : str
+        A rung of rl.variants("index_select"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        As `x`, with size N along `dim`. Its gradient is a scatter_add.
+    
+    Raises
+    ------
+    ValueError
+        When `index` has not one dimension; for an index out of range, on the CPU. A GPU cannot stop for one: there the
+        result holds NaN, -1 for integers and True for bool.
+    
+    Examples
+    --------
+    >>> rl.index_select(rl.tensor([[1, 2], [3, 4]]), 0, rl.tensor([1, 1])).tolist()
+    [[3, 4], [3, 4]]
+    """
 def is_grad_enabled() -> bool:
     """
     Whether ops are recorded now: False inside no_grad.
@@ -955,10 +1763,48 @@ def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     (..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a matrix.
     """
-def max(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+@typing.overload
+def max(x: Tensor) -> Tensor:
     """
-    Largest element over `dim` (an int, several, or all when None); NaN if there is one. One launch; dims that do not merge are copied first.
+    The largest element of the tensor; or, along a dimension, the largest elements and their places.
+    
+    `max(x)` is `amax(x)` and is counted as that. `max(x, dim)` gives a named tuple, as in PyTorch: `.values` and
+    `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP an
+    element of `x`. Of two tensors, rl.maximum gives the largest element by element.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int
+        Along which dimension.
+    keepdim : bool
+        Whether `dim` stays, with size 1.
+    variant : str
+        A rung of rl.variants("max"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Without `dim`: one element, NaN if there is one; equals share the gradient.
+    ValuesAndIndices
+        With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+        gradient goes to the elements at `indices`.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1)
+    >>> values.tolist(), indices.tolist()
+    ([5.0, 7.0], [1, 0])
     """
+@typing.overload
+def max(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+    ...
 @typing.overload
 def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -982,6 +1828,48 @@ def meta(name: str = 'cpu') -> str:
     
     Every op runs on such tensors and is counted as on that machine: ops, launches, work and memory. A vendor's library, which runs products on a GPU, counts as one launch without workspace. Returns the device's name, "meta:H200". ValueError lists the names.
     """
+@typing.overload
+def min(x: Tensor) -> Tensor:
+    """
+    The smallest element of the tensor; or, along a dimension, the smallest elements and their places.
+    
+    `min(x)` is `amin(x)` and is counted as that. `min(x, dim)` gives a named tuple, as in PyTorch: `.values` and
+    `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP an
+    element of `x`. Of two tensors, rl.minimum gives the smallest element by element.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dim : int
+        Along which dimension.
+    keepdim : bool
+        Whether `dim` stays, with size 1.
+    variant : str
+        A rung of rl.variants("min"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Without `dim`: one element, NaN if there is one; equals share the gradient.
+    ValuesAndIndices
+        With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+        gradient goes to the elements at `indices`.
+    
+    Raises
+    ------
+    ValueError
+        When there is no element to choose from; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).min(dim=1)
+    >>> values.tolist(), indices.tolist()
+    ([1.0, 2.0], [0, 1])
+    """
+@typing.overload
+def min(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+    ...
 @typing.overload
 def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -1093,6 +1981,42 @@ def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
+def scatter_add(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
+    """
+    x, and each element of `src` added where an index says, along `dim`.
+    
+    y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements that meet are added up, on the CPU in their
+    order; on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit sums are kept
+    in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP an element of `src`.
+    
+    Parameters
+    ----------
+    x : Tensor
+        What is added to; it stays as it is.
+    dim : int
+        The dimension that the index counts.
+    index : Tensor
+        int64 or int32, of the shape of `src`.
+    src : Tensor
+        Of the dtype of `x`, no longer than `x` along any dimension but `dim`.
+    variant : str
+        A rung of rl.variants("scatter_add"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU leaves such an element out.
+    
+    Examples
+    --------
+    >>> rl.scatter_add(rl.zeros(3), 0, rl.tensor([2, 0, 2]), rl.tensor([1.0, 2.0, 3.0])).tolist()
+    [2.0, 0.0, 4.0]
+    """
 def set_cpu_blas(sgemm: typing_extensions.CapsuleType, dgemm: typing_extensions.CapsuleType) -> None:
     """
     The BLAS that matmul's library rung calls: capsules of function pointers.
@@ -1120,6 +2044,39 @@ def sin(x: Tensor, variant: str = '') -> Tensor:
 def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
     exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs an element; one launch along the last dim, else a copy before it.
+    """
+def sort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
+    """
+    The elements along a dimension in order, and where each was.
+    
+    Equal elements keep their order; a NaN is larger than any number. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    dim : int
+        Along which dimension.
+    descending : bool
+        Whether the largest come first.
+    variant : str
+        A rung of rl.variants("sort"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    ValuesAndIndices
+        A named tuple, both of the shape of `x`: values, and indices (int64). The gradient goes to where elements were.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> values, indices = rl.sort(rl.tensor([3.0, 1.0, 2.0]))
+    >>> values.tolist(), indices.tolist()
+    ([1.0, 2.0, 3.0], [1, 2, 0])
     """
 def sqrt(x: Tensor, variant: str = '') -> Tensor:
     """
@@ -1153,6 +2110,101 @@ def tanh(x: Tensor, variant: str = '') -> Tensor:
 def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
     A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.
+    """
+def topk(x: Tensor, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
+    """
+    The k largest elements along a dimension in order, and their places.
+    
+    Of equal elements the first come first; a NaN is larger than any number. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    k : int
+        How many, at most the size of `dim`.
+    dim : int
+        Along which dimension.
+    largest : bool
+        False for the k smallest, the smallest first.
+    variant : str
+        A rung of rl.variants("topk"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    ValuesAndIndices
+        A named tuple, both with size k along `dim`: values, and indices (int64). The gradient goes to where elements were.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks, and a `k` larger than its size.
+    
+    Examples
+    --------
+    >>> values, indices = rl.topk(rl.tensor([3.0, 1.0, 2.0]), 2)
+    >>> values.tolist(), indices.tolist()
+    ([3.0, 2.0], [0, 2])
+    """
+def tril(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+    """
+    The part of a matrix on and below a diagonal; zeros elsewhere.
+    
+    y[i, j] = x[i, j] where j <= i + diagonal. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (..., M, N): a matrix, or a batch of them; of any dtype.
+    diagonal : int
+        0 for the main diagonal, larger for those above it.
+    variant : str
+        A rung of rl.variants("tril"); the fastest when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+    
+    Raises
+    ------
+    ValueError
+        When `x` has fewer than two dimensions.
+    
+    Examples
+    --------
+    >>> rl.tril(rl.ones(2, 3, dtype="int64")).tolist()
+    [[1, 0, 0], [1, 1, 0]]
+    """
+def triu(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+    """
+    The part of a matrix on and above a diagonal; zeros elsewhere.
+    
+    y[i, j] = x[i, j] where j >= i + diagonal. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (..., M, N): a matrix, or a batch of them; of any dtype.
+    diagonal : int
+        0 for the main diagonal, larger for those above it.
+    variant : str
+        A rung of rl.variants("triu"); the fastest when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+    
+    Raises
+    ------
+    ValueError
+        When `x` has fewer than two dimensions.
+    
+    Examples
+    --------
+    >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
+    [[1, 1, 1], [0, 1, 1]]
     """
 def variants(op: str, device: str | None = None) -> list[Variant]:
     """

@@ -124,7 +124,7 @@ def _buffer(size: int, device: str) -> rl.Tensor:
 def _readers(x: rl.Tensor) -> list[tuple[str, Callable[[], object]]]:
     """Calls that read every row of `x` once and write next to nothing."""
     vector = rl.ones(4096, 1, device=str(x.device))
-    return [("sum", x.sum), ("max", x.max), ("matrix-vector product", partial(rl.matmul, x, vector))]
+    return [("sum", x.sum), ("amax", x.amax), ("matrix-vector product", partial(rl.matmul, x, vector))]
 
 
 def _readers(size: int, device: str) -> list[tuple[str, _Make]]:
@@ -135,7 +135,7 @@ def _readers(size: int, device: str) -> list[tuple[str, _Make]]:
 
     return [
         ("sum", lambda: _buffer(size, device).sum),
-        ("max", lambda: _buffer(size, device).max),
+        ("amax", lambda: _buffer(size, device).amax),
         ("matrix-vector product", product),
     ]
 

@@ -14,7 +14,9 @@ _BY_OP = {
     "rms_norm": "layernorm",
     "layer_norm": "layernorm",
     **dict.fromkeys(_ELEMENTWISE.split(), "elementwise"),
-    **dict.fromkeys(("copy", "fill", "memcpy", "memset"), "memory"),
+    **dict.fromkeys(
+        ("copy", "cat", "gather", "index_select", "embedding", "tril", "triu", "fill", "memcpy", "memset"), "memory"
+    ),
 }
 
 # The first row with a word that the lower-case name holds decides: fused attention before the GEMM it is made of,

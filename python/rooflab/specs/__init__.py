@@ -47,8 +47,8 @@ class Sample:
     label : str
         Goes into the test's name: "37x64".
     args : tuple
-        Positional arguments. Float64 (or integer, or bool) NumPy arrays become tensors of the dtype under test;
-        everything else is passed as it is.
+        Positional arguments. Float64 NumPy arrays become tensors of the dtype under test; arrays of integers (an index)
+        and bool (a mask) become tensors of their own; everything else is passed as it is.
     kwargs : dict
         Keyword arguments, passed as they are.
     """
@@ -81,7 +81,7 @@ class OpSpec:
     dtypes : tuple of str
         What the op accepts.
     result_dtype : callable
-        The dtype of the result for a dtype of operands.
+        The dtype of the result for a dtype of operands; a tuple where several results differ.
     differentiable : callable, optional
         `differentiable(rng)` yields finite samples, away from kinks, at which gradients with respect to the floating
         arrays are checked; None when the op has none.
@@ -101,7 +101,7 @@ class OpSpec:
     cost: Callable[[Sample, str], Cost]
     tolerance: Callable[[str, Sample], tuple[float, float]]
     dtypes: tuple[str, ...] = FLOATING
-    result_dtype: Callable[[str], str] = lambda dtype: dtype
+    result_dtype: Callable[[str], str | tuple[str, ...]] = lambda dtype: dtype
     differentiable: Callable[[np.random.Generator], Iterable[Sample]] | None = None
     prepare: Callable[..., tuple] | None = None
     bench: Callable[[], Iterable[tuple[str, str, tuple, dict]]] | None = None

@@ -1,4 +1,4 @@
-"""sum, mean and max over some or all dimensions."""
+"""sum, mean, amax and amin over some or all dimensions."""
 
 import math
 
@@ -33,6 +33,13 @@ def _means(rng):
     yield from _samples(rng)
     x = rng.standard_normal((4, 100))
     x[1, 7], x[2, 9] = np.nan, np.inf
+    yield Sample("nan-inf", (x,), {"dim": 1})
+
+
+def _extremes(rng):
+    yield from _samples(rng)
+    x = with_outliers(rng, 6, 70)
+    x[0, 3], x[1, 69], x[2, 5], x[3, 7] = np.nan, np.nan, np.inf, -np.inf
     yield Sample("nan-inf", (x,), {"dim": 1})
 
 
@@ -71,7 +78,7 @@ def _tolerance(name):
     def tolerance(dtype, sample):
         if dtype in INTEGER:
             return 0.0, 0.0
-        if name == "max":
+        if name in ("amax", "amin"):
             return unit_roundoff(dtype), 0.0
         _, _, length = _lengths(sample)
         x = np.abs(np.where(np.isfinite(sample.args[0]), sample.args[0], 0))
@@ -109,12 +116,13 @@ def _spec(name, fold, samples, dtypes):
         differentiable=finite(samples),
         bench=_bench,
         tables=_TABLES if name == "sum" else {},
-        peer=lambda torch: getattr(torch, "amax" if name == "max" else name),
+        peer=lambda torch: getattr(torch, name),
     )
 
 
 SPECS = [
     _spec("sum", np.sum, _sums, FLOATING + INTEGER),
     _spec("mean", np.mean, _means, FLOATING),
-    _spec("max", np.max, _samples, FLOATING + INTEGER),
+    _spec("amax", np.max, _extremes, FLOATING + INTEGER),
+    _spec("amin", np.min, _extremes, FLOATING + INTEGER),
 ]

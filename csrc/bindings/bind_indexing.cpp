@@ -1,0 +1,212 @@
+// cat, what is chosen by an index (gather, index_select, embedding, scatter_add) and by its place (tril, triu).
+#include "bindings/bindings.h"
+
+namespace rooflab {
+namespace {
+
+constexpr const char* kCatDoc = R"doc(Tensors one after another along a dimension.
+
+One op; a launch for each tensor that is not empty.
+
+Parameters
+----------
+tensors : sequence of Tensor
+    At least one, all of one dtype and device; their shapes differ along `dim` alone.
+dim : int
+    The dimension that grows.
+variant : str
+    A rung of rl.variants("cat"), which are those of the elementwise family; the fastest when empty.
+
+Returns
+-------
+Tensor
+    Contiguous; a gradient goes back to each tensor as its part.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit, or there is no tensor.
+
+Examples
+--------
+>>> rl.cat([rl.tensor([1, 2]), rl.tensor([3])]).tolist()
+[1, 2, 3])doc";
+
+constexpr const char* kGatherDoc = R"doc(One element of `x` for each number of an index, along `dim`.
+
+y[i, j, k] = x[index[i, j, k], j, k] for dim 0 of three. One launch.
+
+Parameters
+----------
+x : Tensor
+    What to choose from.
+dim : int
+    The dimension that the index counts.
+index : Tensor
+    int64 or int32, with as many dimensions as `x` and none longer, but for `dim`.
+variant : str
+    A rung of rl.variants("gather"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape of `index` and the dtype of `x`. Its gradient is a scatter_add.
+
+Raises
+------
+ValueError
+    When shapes do not fit; for an index out of range, on the CPU. A GPU cannot stop for one: there the result holds
+    NaN, -1 for integers and True for bool.
+
+Examples
+--------
+>>> rl.gather(rl.tensor([[1, 2], [3, 4]]), 1, rl.tensor([[1], [0]])).tolist()
+[[2], [3]])doc";
+
+constexpr const char* kIndexSelectDoc = R"doc(Slices of `x` along `dim`, in the order of an index; one may appear twice.
+
+One launch.
+
+Parameters
+----------
+x : Tensor
+    What to choose from.
+dim : int
+    The dimension that the index counts.
+index : Tensor
+    (N,), int64 or int32.
+variant : str
+    A rung of rl.variants("index_select"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    As `x`, with size N along `dim`. Its gradient is a scatter_add.
+
+Raises
+------
+ValueError
+    When `index` has not one dimension; for an index out of range, on the CPU. A GPU cannot stop for one: there the
+    result holds NaN, -1 for integers and True for bool.
+
+Examples
+--------
+>>> rl.index_select(rl.tensor([[1, 2], [3, 4]]), 0, rl.tensor([1, 1])).tolist()
+[[3, 4], [3, 4]])doc";
+
+constexpr const char* kEmbeddingDoc = R"doc(A row of `weight` for each number of `index`.
+
+One launch; it reads the rows that are asked for.
+
+Parameters
+----------
+index : Tensor
+    (B, L) or any other shape, int64 or int32: which row.
+weight : Tensor
+    (V, D): V rows.
+variant : str
+    A rung of rl.variants("embedding"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    (B, L, D), of the dtype of `weight`, whose gradient is a scatter_add: rows asked for twice get both gradients.
+
+Raises
+------
+ValueError
+    When `weight` is no matrix; for an index out of range, on the CPU. A GPU cannot stop for one: there the row holds
+    NaN, -1 for integers and True for bool.
+
+Examples
+--------
+>>> rl.embedding(rl.tensor([2, 0]), rl.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])).tolist()
+[[2.0, 2.5], [0.0, 0.5]])doc";
+
+constexpr const char* kScatterAddDoc = R"doc(x, and each element of `src` added where an index says, along `dim`.
+
+y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements that meet are added up, on the CPU in their
+order; on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit sums are kept
+in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP an element of `src`.
+
+Parameters
+----------
+x : Tensor
+    What is added to; it stays as it is.
+dim : int
+    The dimension that the index counts.
+index : Tensor
+    int64 or int32, of the shape of `src`.
+src : Tensor
+    Of the dtype of `x`, no longer than `x` along any dimension but `dim`.
+variant : str
+    A rung of rl.variants("scatter_add"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`.
+
+Raises
+------
+ValueError
+    When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU leaves such an element out.
+
+Examples
+--------
+>>> rl.scatter_add(rl.zeros(3), 0, rl.tensor([2, 0, 2]), rl.tensor([1.0, 2.0, 3.0])).tolist()
+[2.0, 0.0, 4.0])doc";
+
+std::string triangle_doc(const char* name, const char* kept, const char* condition, const char* result) {
+  return message("The part of a matrix on and ", kept, R"doc( a diagonal; zeros elsewhere.
+
+y[i, j] = x[i, j] where )doc",
+                 condition, R"doc(. One launch.
+
+Parameters
+----------
+x : Tensor
+    (..., M, N): a matrix, or a batch of them; of any dtype.
+diagonal : int
+    0 for the main diagonal, larger for those above it.
+variant : str
+    A rung of rl.variants(")doc",
+                 name, R"doc("); the fastest when empty.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+
+Raises
+------
+ValueError
+    When `x` has fewer than two dimensions.
+
+Examples
+--------
+>>> rl.)doc",
+                 name, R"doc((rl.ones(2, 3, dtype="int64")).tolist()
+)doc",
+                 result);
+}
+
+}  // namespace
+
+void register_indexing(py::module_& m, py::class_<Tensor>& tensor) {
+  const py::arg index("index");
+  const py::arg_v variant = py::arg("variant") = "";
+  m.def("cat", &cat, py::arg("tensors"), py::arg("dim") = 0, variant, WithoutGil(), kCatDoc);
+  m.def("embedding", &embedding, index, py::arg("weight"), variant, WithoutGil(), kEmbeddingDoc);
+  define(m, tensor, "gather", &gather, kGatherDoc, WithoutGil(), py::arg("dim"), index, variant);
+  define(m, tensor, "index_select", &index_select, kIndexSelectDoc, WithoutGil(), py::arg("dim"), index, variant);
+  define(m, tensor, "scatter_add", &scatter_add, kScatterAddDoc, WithoutGil(), py::arg("dim"), index, py::arg("src"),
+         variant);
+  const py::arg_v diagonal = py::arg("diagonal") = 0;
+  define(m, tensor, "tril", &tril, WithoutGil(), diagonal, variant,
+         triangle_doc("tril", "below", "j <= i + diagonal", "[[1, 0, 0], [1, 1, 0]]").c_str());
+  define(m, tensor, "triu", &triu, WithoutGil(), diagonal, variant,
+         triangle_doc("triu", "above", "j >= i + diagonal", "[[1, 1, 1], [0, 1, 1]]").c_str());
+}
+
+}  // namespace rooflab

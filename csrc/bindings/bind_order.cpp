@@ -1,0 +1,246 @@
+// What goes along a dimension: argmax, argmin, max and min, sort, topk, cumsum.
+#include "bindings/bindings.h"
+
+namespace rooflab {
+namespace {
+
+std::string place_doc(const char* name, const char* extreme) {
+  return message("The place of the ", extreme, R"doc( element along a dimension, or in the whole tensor.
+
+One launch, 1 FLOP an element of `x`.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype and shape.
+dim : int or None
+    Along which dimension; None takes the tensor as flattened.
+keepdim : bool
+    Whether reduced dimensions stay, with size 1.
+variant : str
+    A rung of rl.variants(")doc",
+                 name, R"doc("); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    int64: of equal elements the first, of NaN the first.
+
+Raises
+------
+ValueError
+    When there is no element to choose from; for a `dim` that `x` lacks.
+
+Examples
+--------
+>>> rl.)doc",
+                 name, R"doc((rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+)doc",
+                 std::string_view(extreme) == "largest" ? "[1, 0]" : "[0, 1]");
+}
+
+std::string extreme_doc(const char* name, const char* extreme, const char* other) {
+  return message("The ", extreme, R"doc( element of the tensor; or, along a dimension, the )doc", extreme,
+                 R"doc( elements and their places.
+
+`)doc",
+                 name, R"doc((x)` is `a)doc", name, R"doc((x)` and is counted as that. `)doc", name,
+                 R"doc((x, dim)` gives a named tuple, as in PyTorch: `.values` and
+`.indices`. For the values alone, or over several dimensions, use `a)doc",
+                 name, R"doc((x, dim)`. One launch, 1 FLOP an
+element of `x`. Of two tensors, rl.)doc",
+                 other, R"doc( gives the )doc", extreme, R"doc( element by element.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype and shape.
+dim : int
+    Along which dimension.
+keepdim : bool
+    Whether `dim` stays, with size 1.
+variant : str
+    A rung of rl.variants(")doc",
+                 name, R"doc("); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Without `dim`: one element, NaN if there is one; equals share the gradient.
+ValuesAndIndices
+    With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+    gradient goes to the elements at `indices`.
+
+Raises
+------
+ValueError
+    When there is no element to choose from; for a `dim` that `x` lacks.
+
+Examples
+--------
+>>> values, indices = rl.tensor([[1.0, 5.0], [7.0, 2.0]]).)doc",
+                 name, R"doc((dim=1)
+>>> values.tolist(), indices.tolist()
+)doc",
+                 std::string_view(extreme) == "largest" ? "([5.0, 7.0], [1, 0])" : "([1.0, 2.0], [0, 1])");
+}
+
+constexpr const char* kSortDoc = R"doc(The elements along a dimension in order, and where each was.
+
+Equal elements keep their order; a NaN is larger than any number. One launch.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+dim : int
+    Along which dimension.
+descending : bool
+    Whether the largest come first.
+variant : str
+    A rung of rl.variants("sort"); the fastest that fits when empty.
+
+Returns
+-------
+ValuesAndIndices
+    A named tuple, both of the shape of `x`: values, and indices (int64). The gradient goes to where elements were.
+
+Raises
+------
+ValueError
+    For a `dim` that `x` lacks.
+
+Examples
+--------
+>>> values, indices = rl.sort(rl.tensor([3.0, 1.0, 2.0]))
+>>> values.tolist(), indices.tolist()
+([1.0, 2.0, 3.0], [1, 2, 0]))doc";
+
+constexpr const char* kArgsortDoc = R"doc(The places that put the elements along a dimension in order.
+
+The indices of rl.sort, and counted as it.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+dim : int
+    Along which dimension.
+descending : bool
+    Whether the largest come first.
+
+Returns
+-------
+Tensor
+    int64, of the shape of `x`.
+
+Raises
+------
+ValueError
+    For a `dim` that `x` lacks.
+
+Examples
+--------
+>>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
+[1, 2, 0])doc";
+
+constexpr const char* kTopkDoc = R"doc(The k largest elements along a dimension in order, and their places.
+
+Of equal elements the first come first; a NaN is larger than any number. One launch.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+k : int
+    How many, at most the size of `dim`.
+dim : int
+    Along which dimension.
+largest : bool
+    False for the k smallest, the smallest first.
+variant : str
+    A rung of rl.variants("topk"); the fastest that fits when empty.
+
+Returns
+-------
+ValuesAndIndices
+    A named tuple, both with size k along `dim`: values, and indices (int64). The gradient goes to where elements were.
+
+Raises
+------
+ValueError
+    For a `dim` that `x` lacks, and a `k` larger than its size.
+
+Examples
+--------
+>>> values, indices = rl.topk(rl.tensor([3.0, 1.0, 2.0]), 2)
+>>> values.tolist(), indices.tolist()
+([3.0, 2.0], [0, 2]))doc";
+
+constexpr const char* kCumsumDoc = R"doc(Running sums along a dimension: y[k] = x[0] + ... + x[k].
+
+One launch, 1 FLOP an element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+
+Parameters
+----------
+x : Tensor
+    Of any dtype.
+dim : int
+    Along which dimension.
+variant : str
+    A rung of rl.variants("cumsum"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape of `x`; int64 for integers and bool, else of its dtype.
+
+Raises
+------
+ValueError
+    For a `dim` that `x` lacks.
+
+Examples
+--------
+>>> rl.cumsum(rl.tensor([1, 2, 3]), dim=0).tolist()
+[1, 3, 6])doc";
+
+// A function of which the result is made into Python objects with the lock held again.
+template <class... Args>
+auto without_gil(ValuesAndIndices (*f)(const Tensor&, Args...)) {
+  return [f](const Tensor& x, Args... args) {
+    const NoGil no_gil;
+    return f(x, args...);
+  };
+}
+
+// max(x), then max(x, dim).
+template <class Extreme, class Whole>
+void define_extreme(py::module_& m, py::class_<Tensor>& tensor, const char* name, Extreme along, Whole whole,
+                    const std::string& doc) {
+  define(
+      m, tensor, name, [whole](const Tensor& x) { return whole(x, {}, false, {}); }, WithoutGil(), doc.c_str());
+  define(m, tensor, name, without_gil(along), py::arg("dim"), py::arg("keepdim") = false, py::arg("variant") = "");
+}
+
+}  // namespace
+
+void register_order(py::module_& m, py::class_<Tensor>& tensor) {
+  m.attr("ValuesAndIndices") = py::module_::import("rooflab._results").attr("ValuesAndIndices");
+  const py::arg_v dim = py::arg("dim") = py::none(), keepdim = py::arg("keepdim") = false,
+                  variant = py::arg("variant") = "";
+  define(m, tensor, "argmax", &argmax, WithoutGil(), dim, keepdim, variant, place_doc("argmax", "largest").c_str());
+  define(m, tensor, "argmin", &argmin, WithoutGil(), dim, keepdim, variant, place_doc("argmin", "smallest").c_str());
+  const py::arg_v last = py::arg("dim") = -1, descending = py::arg("descending") = false;
+  define(m, tensor, "sort", without_gil(&sort), last, descending, variant, kSortDoc);
+  define(
+      m, tensor, "argsort",
+      [](const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).indices; }, WithoutGil(),
+      last, descending, kArgsortDoc);
+  define(m, tensor, "topk", without_gil(&topk), py::arg("k"), last, py::arg("largest") = true, variant, kTopkDoc);
+  define(m, tensor, "cumsum", &cumsum, WithoutGil(), py::arg("dim"), variant, kCumsumDoc);
+  define_extreme(m, tensor, "max", &max, &amax, extreme_doc("max", "largest", "maximum"));
+  define_extreme(m, tensor, "min", &min, &amin, extreme_doc("min", "smallest", "minimum"));
+}
+
+}  // namespace rooflab

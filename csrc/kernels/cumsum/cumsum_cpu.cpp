@@ -1,0 +1,58 @@
+// cumsum on the CPU: see cumsum.h for what it computes.
+#include <algorithm>
+#include <type_traits>
+
+#include "core/dispatch.h"
+#include "kernels/common/reference.h"
+#include "kernels/cumsum/cumsum.h"
+
+namespace rooflab::kernels {
+namespace {
+
+constexpr int64_t kColumns = 64;  // neighbouring lines that go along the axis together
+
+// Lines [first, first + columns) of one outer position. Integers wrap around.
+template <class T>
+void sum_columns(const CumsumArgs& args, int64_t outer, int64_t first, int64_t columns) {
+  using Total = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+  using Y = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
+  const T* x = static_cast<const T*>(args.x) + outer * args.x_outer_stride + first * args.x_inner_stride;
+  Y* y = static_cast<Y*>(args.y) + outer * args.y_outer_stride + first * args.y_inner_stride;
+  Total totals[kColumns] = {};
+  for (int64_t k = 0; k < args.n; ++k)
+    for (int64_t c = 0; c < columns; ++c) {
+      const T value = x[k * args.x_stride + c * args.x_inner_stride];
+      Y& sum = y[k * args.y_stride + c * args.y_inner_stride];
+      if constexpr (std::is_integral_v<T>)
+        sum = static_cast<Y>(totals[c] += static_cast<uint64_t>(static_cast<int64_t>(value)));
+      else
+        sum = from_double<T>(totals[c] += to_double(value));
+    }
+}
+
+}  // namespace
+
+void cumsum_cpu_v0_reference(const CumsumArgs& args, Queue&) {
+  dispatch_all(args.dtype, "cumsum", [&]<class T>() {
+    for (int64_t outer = 0; outer < args.outer; ++outer)
+      for (int64_t i = 0; i < args.inner; ++i) sum_columns<T>(args, outer, i, 1);
+  });
+}
+
+void cumsum_cpu_v1_parallel(const CumsumArgs& args, Queue& queue) {
+  constexpr int64_t kGrain = 16384;  // elements that are worth a thread
+  const int64_t width = std::min(args.inner, kColumns), tiles = (args.inner + kColumns - 1) / kColumns;
+  dispatch_all(args.dtype, "cumsum", [&]<class T>() {
+    queue.parallel(args.outer * tiles, std::max<int64_t>(kGrain / (args.n * width), 1),
+                   [&](int64_t begin, int64_t end, int) {
+                     for (int64_t task = begin; task < end; ++task) {
+                       const int64_t first = task % tiles * kColumns;
+                       sum_columns<T>(args, task / tiles, first, std::min(kColumns, args.inner - first));
+                     }
+                   });
+  });
+}
+
+bool cumsum_cuda_v1_accepts(const CumsumArgs& args, const Target&) { return args.inner == 1; }
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,56 @@
+// gather: rows or elements of a table chosen by an index; also index_select and embedding. Element i of y is
+// x[place(i) + index[i] * step], where place(i) is i's place in x along all dimensions but the gathered one. The index
+// repeats (stride 0) along the dimensions that it lacks: along the features, for rows of an embedding.
+// An index outside [0, limit) is refused on the CPU. A GPU cannot refuse: there y holds NaN (-1; true for bool).
+//
+// Ladder, CPU:
+//   v0_reference   one thread, an element at a time
+//   v1_parallel    all threads; where a whole row has one index and lies together, it is copied at once
+// Ladder, CUDA:
+//   v0_reference   a thread an element
+//   v1_vectorised  a thread 16 bytes of such a row
+//
+// FLOPs: none. Compulsory bytes: the index and y once, and as much of x as y holds, at most all of it.
+// Roof: memory bandwidth.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "core/queue.h"
+#include "core/shape.h"
+#include "core/target.h"
+
+namespace rooflab::kernels {
+
+// Where the elements of an array of `sizes` find their index, and what the index counts.
+struct IndexLayout {
+  const char* op;     // whose index it is, for errors
+  const void* index;  // int64 or int32
+  DType dtype;        // of the index
+  int ndim;           // 1 at least; neighbours that are evenly spaced everywhere are one
+  int64_t count;      // elements in all
+  int64_t sizes[kMaxDims];
+  int64_t strides[kMaxDims];  // of the index, in elements
+  int64_t limit, step;        // size and stride of the dimension that the index counts
+};
+
+struct GatherArgs {
+  IndexLayout at;
+  const void* x;
+  int64_t x_strides[kMaxDims];  // 0 along the gathered dimension
+  void* y;                      // of at.sizes, contiguous
+  DType dtype;
+};
+
+// Throws ValueError when an index is outside [0, limit). On the CPU.
+void check_indices(const IndexLayout& at);
+
+bool gather_cuda_v1_accepts(const GatherArgs&, const Target&);
+
+void gather_cpu_v0_reference(const GatherArgs&, Queue&);
+void gather_cpu_v1_parallel(const GatherArgs&, Queue&);
+[[gnu::weak]] void gather_cuda_v0_reference(const GatherArgs&, Queue&);
+[[gnu::weak]] void gather_cuda_v1_vectorised(const GatherArgs&, Queue&);
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,74 @@
+// gather on the CPU: see gather.h for what it computes.
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "kernels/common/alignment.h"
+#include "kernels/common/strided.h"
+#include "kernels/gather/gather.h"
+
+namespace rooflab::kernels {
+namespace {
+
+int64_t index_at(const IndexLayout& at, int64_t offset) {
+  return at.dtype == DType::kInt64 ? static_cast<const int64_t*>(at.index)[offset]
+                                   : static_cast<const int32_t*>(at.index)[offset];
+}
+
+// Copies runs of `length` neighbours of the last dimension, which have one index.
+void copy_runs(const GatherArgs& args, int64_t length, int64_t begin, int64_t end) {
+  const int64_t size = size_of(args.dtype);
+  for (int64_t run = begin; run < end; ++run) {
+    int64_t offsets[2] = {};
+    add_offsets(run * length, args.at.ndim, args.at.sizes, {args.x_strides, args.at.strides}, offsets);
+    const int64_t from = offsets[0] + index_at(args.at, offsets[1]) * args.at.step;
+    std::memcpy(static_cast<char*>(args.y) + run * length * size, static_cast<const char*>(args.x) + from * size,
+                length * size);
+  }
+}
+
+}  // namespace
+
+void check_indices(const IndexLayout& at) {
+  IndexLayout own = at;  // the dimensions that the index has
+  own.ndim = 0;
+  own.count = 1;
+  for (int d = 0; d < at.ndim; ++d) {
+    if (at.strides[d] == 0) continue;
+    own.sizes[own.ndim] = at.sizes[d];
+    own.strides[own.ndim++] = at.strides[d];
+    own.count *= at.sizes[d];
+  }
+  for (int64_t i = 0; i < own.count; ++i) {
+    int64_t offset[1] = {};
+    add_offsets(i, own.ndim, own.sizes, {own.strides}, offset);
+    const int64_t index = index_at(own, offset[0]);
+    RL_CHECK(index >= 0 && index < at.limit, at.op, "index: expected in [0, ", at.limit, "), got ", index);
+  }
+}
+
+void gather_cpu_v0_reference(const GatherArgs& args, Queue&) {
+  check_indices(args.at);
+  copy_runs(args, 1, 0, args.at.count);
+}
+
+void gather_cpu_v1_parallel(const GatherArgs& args, Queue& queue) {
+  constexpr int64_t kGrain = 8192;  // elements that are worth a thread
+  check_indices(args.at);
+  const int last = args.at.ndim - 1;
+  const bool has_rows = args.at.strides[last] == 0 && args.x_strides[last] == 1;
+  const int64_t length = has_rows ? args.at.sizes[last] : 1;
+  queue.parallel(args.at.count / length, std::max<int64_t>(kGrain / length, 1),
+                 [&](int64_t begin, int64_t end, int) { copy_runs(args, length, begin, end); });
+}
+
+bool gather_cuda_v1_accepts(const GatherArgs& args, const Target&) {
+  const int last = args.at.ndim - 1;
+  const int64_t width = 16 / size_of(args.dtype);
+  bool whole = args.at.strides[last] == 0 && args.x_strides[last] == 1 && args.at.sizes[last] % width == 0 &&
+               args.at.step % width == 0 && is_aligned(args.x) && is_aligned(args.y);
+  for (int d = 0; d < last; ++d) whole &= args.x_strides[d] % width == 0;
+  return whole;
+}
+
+}  // namespace rooflab::kernels

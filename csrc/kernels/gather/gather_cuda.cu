@@ -1,0 +1,59 @@
+// gather on the GPU: see gather.h for what it computes.
+#include <algorithm>
+
+#include "kernels/common/strided.h"
+#include "kernels/gather/gather.h"
+#include "kernels/gather/index.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+// Word: what a thread moves, an element or 16 bytes of a row. All sizes and strides of x are in words.
+template <class Word>
+__device__ __forceinline__ void gather_words(const GatherArgs& args) {
+  const int64_t threads = gridDim.x * int64_t{blockDim.x};
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.at.count; i += threads) {
+    int64_t offsets[2] = {};
+    add_offsets(i, args.at.ndim, args.at.sizes, {args.x_strides, args.at.strides}, offsets);
+    const int64_t index = index_at(args.at, offsets[1]);
+    Word word;
+    if (index >= 0 && index < args.at.limit)
+      word = static_cast<const Word*>(args.x)[offsets[0] + index * args.at.step];
+    else
+      memset(&word, args.dtype == DType::kBool ? 1 : 0xff, sizeof word);
+    static_cast<Word*>(args.y)[i] = word;
+  }
+}
+
+template <class Word>
+__global__ void gather_cuda_v0_reference_kernel(const __grid_constant__ GatherArgs args) {
+  gather_words<Word>(args);
+}
+__global__ void gather_cuda_v1_vectorised_kernel(const __grid_constant__ GatherArgs args) { gather_words<uint4>(args); }
+
+}  // namespace
+
+void gather_cuda_v0_reference(const GatherArgs& args, Queue& queue) {
+  const auto kernel = [&] {
+    switch (size_of(args.dtype)) {
+      case 1: return gather_cuda_v0_reference_kernel<uint8_t>;
+      case 2: return gather_cuda_v0_reference_kernel<uint16_t>;
+      case 4: return gather_cuda_v0_reference_kernel<uint32_t>;
+      default: return gather_cuda_v0_reference_kernel<uint64_t>;
+    }
+  }();
+  queue.launch(kernel, {index_blocks(args.at.count), kIndexThreads}, args);
+}
+
+void gather_cuda_v1_vectorised(const GatherArgs& args, Queue& queue) {
+  const int64_t width = 16 / size_of(args.dtype);
+  const int last = args.at.ndim - 1;
+  GatherArgs words = args;
+  words.at.count /= width;
+  words.at.sizes[last] /= width;
+  words.at.step /= width;
+  for (int d = 0; d < last; ++d) words.x_strides[d] /= width;
+  queue.launch(gather_cuda_v1_vectorised_kernel, {index_blocks(words.at.count), kIndexThreads}, words);
+}
+
+}  // namespace rooflab::kernels

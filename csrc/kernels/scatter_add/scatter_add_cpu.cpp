@@ -1,0 +1,90 @@
+// scatter_add on the CPU: see scatter_add.h for what it computes.
+#include <algorithm>
+#include <type_traits>
+
+#include "core/dispatch.h"
+#include "kernels/common/strided.h"
+#include "kernels/scatter_add/scatter_add.h"
+
+namespace rooflab::kernels {
+namespace {
+
+template <class T>
+using sum_t = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+
+// Integers wrap around.
+template <class S>
+S add(S a, S b) {
+  if constexpr (std::is_integral_v<S>)
+    return static_cast<S>(static_cast<std::make_unsigned_t<S>>(a) + static_cast<std::make_unsigned_t<S>>(b));
+  else
+    return a + b;
+}
+
+// Adds, in order, the elements whose place along dimension `shared` is in [begin, end).
+template <class T, class I>
+void add_part(const ScatterAddArgs& args, int shared, int64_t begin, int64_t end) {
+  using S = sum_t<T>;
+  const int last = args.at.ndim - 1;
+  int64_t sizes[kMaxDims];
+  std::copy_n(args.at.sizes, args.at.ndim, sizes);
+  const int64_t rows = args.at.count / sizes[last] / (shared == last ? 1 : sizes[shared]);
+  sizes[shared] = end - begin;
+  const int64_t parts = shared == last ? rows : rows * sizes[shared], length = sizes[last];
+  const I* index = static_cast<const I*>(args.at.index) + begin * args.at.strides[shared];
+  const T* src = static_cast<const T*>(args.src) + begin * args.src_strides[shared];
+  S* y = static_cast<S*>(args.y) + begin * args.y_strides[shared];
+  const int64_t index_step = args.at.strides[last], src_step = args.src_strides[last], y_step = args.y_strides[last];
+  for (int64_t row = 0; row < parts; ++row) {
+    int64_t offsets[3] = {};
+    add_offsets(row, last, sizes, {args.at.strides, args.src_strides, args.y_strides}, offsets);
+    const I* own_index = index + offsets[0];
+    const T* own_src = src + offsets[1];
+    S* own_y = y + offsets[2];
+    if (index_step == 0 && src_step == 1 && y_step == 1) {
+      own_y += *own_index * args.at.step;
+      for (int64_t j = 0; j < length; ++j) own_y[j] = add(own_y[j], static_cast<S>(own_src[j]));
+    } else {
+      for (int64_t j = 0; j < length; ++j) {
+        S& sum = own_y[j * y_step + own_index[j * index_step] * args.at.step];
+        sum = add(sum, static_cast<S>(own_src[j * src_step]));
+      }
+    }
+  }
+}
+
+// Calls f(part), where part(shared, begin, end) adds a part.
+template <class F>
+void with_types(const ScatterAddArgs& args, F&& f) {
+  dispatch_all(args.dtype, args.at.op, [&]<class T>() {
+    if constexpr (std::is_same_v<T, bool>)
+      return;
+    else if (args.at.dtype == DType::kInt64)
+      f([&](int shared, int64_t begin, int64_t end) { add_part<T, int64_t>(args, shared, begin, end); });
+    else
+      f([&](int shared, int64_t begin, int64_t end) { add_part<T, int32_t>(args, shared, begin, end); });
+  });
+}
+
+}  // namespace
+
+void scatter_add_cpu_v0_reference(const ScatterAddArgs& args, Queue&) {
+  check_indices(args.at);
+  with_types(args, [&](auto part) { part(0, 0, args.at.sizes[0]); });
+}
+
+void scatter_add_cpu_v1_parallel(const ScatterAddArgs& args, Queue& queue) {
+  constexpr int64_t kGrain = 8192;  // elements that are worth a thread
+  check_indices(args.at);
+  int shared = 0;  // the longest dimension along which y moves on; all in one piece where there is none
+  int64_t longest = 0;
+  for (int d = 0; d < args.at.ndim; ++d)
+    if (args.y_strides[d] != 0 && args.at.sizes[d] > longest) longest = args.at.sizes[shared = d];
+  const int64_t size = args.at.sizes[shared], grain = std::max<int64_t>(kGrain / (args.at.count / size), 1);
+  with_types(args, [&](auto part) {
+    queue.parallel(size, longest > 0 ? grain : size,
+                   [&](int64_t begin, int64_t end, int) { part(shared, begin, end); });
+  });
+}
+
+}  // namespace rooflab::kernels

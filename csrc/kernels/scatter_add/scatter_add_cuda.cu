@@ -1,0 +1,43 @@
+// scatter_add on the GPU: see scatter_add.h for what it computes.
+#include "core/dispatch.h"
+#include "kernels/common/cuda_types.cuh"
+#include "kernels/common/strided.h"
+#include "kernels/gather/index.cuh"
+#include "kernels/scatter_add/scatter_add.h"
+
+namespace rooflab::kernels {
+namespace {
+
+template <class T>
+__device__ __forceinline__ void atomic_add(void* y, int64_t at, T value) {
+  if constexpr (std::is_same_v<T, int64_t>)
+    atomicAdd(static_cast<unsigned long long*>(y) + at, static_cast<unsigned long long>(value));
+  else if constexpr (std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>)
+    atomicAdd(static_cast<float*>(y) + at, to_float(value));
+  else
+    atomicAdd(static_cast<T*>(y) + at, value);
+}
+
+template <class T>
+__global__ void scatter_add_cuda_v0_reference_kernel(const __grid_constant__ ScatterAddArgs args) {
+  const int64_t threads = gridDim.x * int64_t{blockDim.x};
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.at.count; i += threads) {
+    int64_t offsets[3] = {};
+    add_offsets(i, args.at.ndim, args.at.sizes, {args.at.strides, args.src_strides, args.y_strides}, offsets);
+    const int64_t index = index_at(args.at, offsets[0]);
+    if (index >= 0 && index < args.at.limit)
+      atomic_add(args.y, offsets[2] + index * args.at.step, static_cast<const T*>(args.src)[offsets[1]]);
+  }
+}
+
+}  // namespace
+
+void scatter_add_cuda_v0_reference(const ScatterAddArgs& args, Queue& queue) {
+  dispatch_all(args.dtype, "scatter_add", [&]<class T>() {
+    if constexpr (!std::is_same_v<T, bool>)
+      queue.launch(scatter_add_cuda_v0_reference_kernel<cuda_type_t<T>>, {index_blocks(args.at.count), kIndexThreads},
+                   args);
+  });
+}
+
+}  // namespace rooflab::kernels

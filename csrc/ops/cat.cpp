@@ -1,0 +1,56 @@
+// cat: each tensor is copied to its place in the result, one launch a tensor.
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+
+namespace rooflab {
+namespace {
+
+void run(const Call& call) {
+  const int64_t dim = call.get<int64_t>("dim");
+  int64_t begin = 0;
+  for (const Tensor& x : call.inputs) {
+    const int64_t end = begin + x.size(dim);
+    write_elements(x, call.outputs[0].slice(dim, begin, end, 1), call.variant);
+    begin = end;
+  }
+}
+
+const Op kOp("cat", run);
+
+}  // namespace
+
+Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant) {
+  const OpScope scope("cat");
+  RL_CHECK(!tensors.empty(), "cat", "tensors: expected at least one, got none");
+  const Tensor& first = tensors[0];
+  const int64_t along = normalize_dim(dim, first.ndim(), "cat");
+  Shape shape = first.shape();
+  shape[along] = 0;
+  std::vector<int64_t> sizes;
+  for (const Tensor& x : tensors) {
+    check_same_device("cat", first, x);
+    check_same_dtype("cat", first, x);
+    bool fits = x.ndim() == first.ndim();
+    for (int d = 0; fits && d < x.ndim(); ++d) fits = d == along || x.shape()[d] == shape[d];
+    RL_CHECK(fits, "cat", "tensors: expected ", first.shape(), " but for dimension ", along, ", got ", x.shape());
+    shape[along] += x.shape()[along];
+    sizes.push_back(x.shape()[along]);
+  }
+  Tensor y = Tensor::empty(shape, first.dtype(), first.device());
+  const Cost cost{0, 0, compulsory_bytes(tensors), y.nbytes()};
+  return submit({&kOp, tensors, {y}, {{"dim", along}}, cost, std::string(variant)}, autograd::saving(),
+                [along, sizes = std::move(sizes)](const Gradients& dy) {
+                  Tensors gradients;
+                  int64_t begin = 0;
+                  for (int64_t size : sizes) {
+                    const int i = static_cast<int>(gradients.size());
+                    gradients.push_back(dy.wanted(i) ? dy[0].slice(along, begin, begin + size, 1) : Tensor());
+                    begin += size;
+                  }
+                  return gradients;
+                });
+}
+
+}  // namespace rooflab

@@ -1,0 +1,59 @@
+// cumsum: running sums along a dimension.
+#include "kernels/cumsum/cumsum.h"
+
+#include "core/range.h"
+#include "ops/axis.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::CumsumArgs;
+using enum Device::Type;
+
+const Ladder<CumsumArgs> kLadder(
+    "cumsum",
+    {
+        {"v1_block_scan", kCuda, "a block a line, by warp scans; the last dimension", kernels::cumsum_cuda_v1_accepts,
+         kernels::cumsum_cuda_v1_block_scan},
+        {"v0_reference", kCuda, "a thread a line, in double", nullptr, kernels::cumsum_cuda_v0_reference},
+        {"v1_parallel", kCpu, "all threads, neighbouring lines together", nullptr, kernels::cumsum_cpu_v1_parallel},
+        {"v0_reference", kCpu, "one thread, a line at a time", nullptr, kernels::cumsum_cpu_v0_reference},
+    });
+
+void run(const Call& call) {
+  const Tensor& y = call.outputs[0];
+  const int64_t dim = call.get<int64_t>("dim");
+  const Tensor from = along_axis(call.inputs[0], dim), to = along_axis(y, dim);
+  CumsumArgs args{from.data(),    to.data(),      from.size(0), from.size(1), from.size(2), from.stride(0),
+                  from.stride(1), from.stride(2), to.stride(0), to.stride(1), to.stride(2), from.dtype()};
+  if (call.get<bool>("from_the_end")) {
+    const int64_t last = args.n - 1;
+    args.x = static_cast<const char*>(args.x) + last * args.x_stride * size_of(from.dtype());
+    args.y = static_cast<char*>(args.y) + last * args.y_stride * size_of(y.dtype());
+    args.x_stride = -args.x_stride;
+    args.y_stride = -args.y_stride;
+  }
+  kLadder.run(call, args);
+}
+
+const Op kOp("cumsum", run);
+
+// Sums from the end are the gradient of those from the beginning, and the other way round.
+Tensor running_sum(const Tensor& x, int64_t dim, bool from_the_end, std::string_view variant = {}) {
+  const OpScope scope("cumsum");
+  Tensor y = Tensor::empty(x.shape(), is_floating(x.dtype()) ? x.dtype() : DType::kInt64, x.device());
+  const Cost cost{0, x.numel(), compulsory_bytes({x}), y.nbytes()};
+  return submit({&kOp, {x}, {y}, {{"dim", dim}, {"from_the_end", from_the_end}}, cost, std::string(variant)},
+                autograd::saving(),
+                [dim, from_the_end](const Tensor& dy) { return running_sum(dy, dim, !from_the_end); });
+}
+
+}  // namespace
+
+Tensor cumsum(const Tensor& x, int64_t dim, std::string_view variant) {
+  return running_sum(x, normalize_dim(dim, x.ndim(), "cumsum"), false, variant);
+}
+
+}  // namespace rooflab

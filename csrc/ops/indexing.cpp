@@ -1,0 +1,230 @@
+// gather, index_select, embedding and scatter_add: what is chosen by an index, and its reverse.
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "kernels/gather/gather.h"
+#include "kernels/scatter_add/scatter_add.h"
+#include "ops/axis.h"
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::GatherArgs;
+using kernels::IndexLayout;
+using kernels::ScatterAddArgs;
+using enum Device::Type;
+
+const Ladder<GatherArgs> kGatherLadder(
+    "gather",
+    {
+        {"v1_vectorised", kCuda, "a thread 16 bytes of a row; rows of one index, adjacent and aligned",
+         kernels::gather_cuda_v1_accepts, kernels::gather_cuda_v1_vectorised},
+        {"v0_reference", kCuda, "a thread an element", nullptr, kernels::gather_cuda_v0_reference},
+        {"v1_parallel", kCpu, "all threads, rows of one index copied whole", nullptr, kernels::gather_cpu_v1_parallel},
+        {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::gather_cpu_v0_reference},
+    },
+    {"gather", "index_select", "embedding"});
+
+const Ladder<ScatterAddArgs> kScatterLadder(
+    "scatter_add",
+    {
+        {"v0_reference", kCuda, "a thread an element, atomic additions", nullptr,
+         kernels::scatter_add_cuda_v0_reference},
+        {"v1_parallel", kCpu, "all threads share a dimension along which no two elements meet", nullptr,
+         kernels::scatter_add_cpu_v1_parallel},
+        {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::scatter_add_cpu_v0_reference},
+    });
+
+// How the index chooses from a table: one number an element, a slice of a dimension, or a row of a matrix.
+enum Choice { kElements, kSlices, kRows };
+
+Choice choice_of(const Call& call) { return static_cast<Choice>(call.get<int64_t>("choice")); }
+
+// The shape that an index chooses from a table of `shape`.
+Shape chosen_shape(Choice choice, const Shape& shape, int64_t dim, const Tensor& index) {
+  Shape chosen = index.shape();
+  if (choice == kRows) chosen.push_back(shape[1]);
+  if (choice != kSlices) return chosen;
+  chosen = shape;
+  chosen[dim] = index.numel();
+  return chosen;
+}
+
+// The strides of `table` and of the index along the dimensions of what is chosen: 0 where one of them has none.
+struct ChoiceStrides {
+  Shape table, index;
+};
+ChoiceStrides strides_of(Choice choice, const Tensor& table, int64_t dim, const Tensor& index) {
+  ChoiceStrides strides{table.strides(), index.strides()};
+  if (choice == kRows) {
+    strides.table = Shape();
+    for (int d = 0; d < index.ndim(); ++d) strides.table.push_back(0);
+    strides.table.push_back(table.stride(1));
+    strides.index.push_back(0);
+    return strides;
+  }
+  strides.table[dim] = 0;
+  if (choice == kElements) return strides;
+  strides.index = Shape();
+  for (int d = 0; d < table.ndim(); ++d) strides.index.push_back(d == dim ? index.stride(0) : 0);
+  return strides;
+}
+
+// Lays `shape` out for a kernel: the index, and two arrays besides, of which neighbours evenly spaced in all are one.
+IndexLayout lay_out(const Call& call, const Shape& shape, const Tensor& table, int64_t dim, const Tensor& index,
+                    const Shape& index_strides, const Shape& a, int64_t* a_out, const Shape& b, int64_t* b_out) {
+  IndexLayout at{};
+  at.op = call.op->name;
+  at.index = index.data();
+  at.dtype = index.dtype();
+  at.limit = table.size(dim);
+  at.step = table.stride(dim);
+  at.count = numel(shape);
+  for (int d = 0; d < shape.size(); ++d) {
+    const int64_t size = shape[d];
+    if (size == 1) continue;
+    const int last = at.ndim - 1;
+    const bool merges = at.ndim > 0 && at.strides[last] == index_strides[d] * size && a_out[last] == a[d] * size &&
+                        b_out[last] == b[d] * size;
+    if (!merges) at.sizes[at.ndim++] = 1;
+    at.sizes[at.ndim - 1] *= size;
+    at.strides[at.ndim - 1] = index_strides[d];
+    a_out[at.ndim - 1] = a[d];
+    b_out[at.ndim - 1] = b[d];
+  }
+  if (at.ndim == 0) {  // one element
+    at.ndim = 1;
+    at.sizes[0] = 1;
+    at.strides[0] = a_out[0] = b_out[0] = 0;
+  }
+  return at;
+}
+
+void run_gather(const Call& call) {
+  const Tensor &x = call.inputs[0], &index = call.inputs[1], &y = call.outputs[0];
+  const int64_t dim = call.get<int64_t>("dim");
+  const auto [x_strides, index_strides] = strides_of(choice_of(call), x, dim, index);
+  GatherArgs args{};
+  int64_t y_strides[kMaxDims];
+  args.at = lay_out(call, y.shape(), x, dim, index, index_strides, x_strides, args.x_strides, y.strides(), y_strides);
+  args.x = x.data();
+  args.y = y.data();
+  args.dtype = x.dtype();
+  kGatherLadder.run(call, args);
+}
+
+// The sums are kept in float32 for 16 bits, and rounded once.
+void run_scatter(const Call& call) {
+  const Tensor &x = call.inputs[0], &index = call.inputs[1], &src = call.inputs[2], &y = call.outputs[0];
+  const int64_t dim = call.get<int64_t>("dim");
+  const Tensor sums = size_of(y.dtype()) == 2 ? Tensor::empty(y.shape(), DType::kFloat32, y.device()) : y;
+  write_elements(x, sums);
+  if (src.numel() > 0) {
+    const auto [y_strides, index_strides] = strides_of(choice_of(call), sums, dim, index);
+    ScatterAddArgs args{};
+    args.at = lay_out(call, src.shape(), sums, dim, index, index_strides, src.strides(), args.src_strides, y_strides,
+                      args.y_strides);
+    args.src = src.data();
+    args.y = sums.data();
+    args.dtype = src.dtype();
+    args.sum_dtype = sums.dtype();
+    kScatterLadder.run(call, args);
+  }
+  if (sums.data() != y.data()) write_elements(sums, y);
+}
+
+const Op kGather("gather", run_gather), kIndexSelect("index_select", run_gather), kEmbedding("embedding", run_gather),
+    kScatterAdd("scatter_add", run_scatter);
+
+void check_index(const char* op, const Tensor& x, const Tensor& index) {
+  RL_CHECK(index.dtype() == DType::kInt64 || index.dtype() == DType::kInt32, op, "index: expected int64 or int32, got ",
+           name(index.dtype()));
+  check_same_device(op, x, index);
+}
+
+// `x` may be not defined: nothing to add to, a tensor of `shape`.
+Tensor scatter(Choice choice, const Tensor& x, const Shape& shape, int64_t dim, const Tensor& index, const Tensor& src,
+               std::string_view variant = {}) {
+  const OpScope scope("scatter_add");
+  Tensor y = Tensor::empty(shape, src.dtype(), src.device());
+  const Cost cost{0, src.numel(), compulsory_bytes({x, index, src}), y.nbytes()};
+  return submit({&kScatterAdd,
+                 {x, index, src},
+                 {y},
+                 {{"dim", dim}, {"choice", static_cast<int64_t>(choice)}},
+                 cost,
+                 std::string(variant)},
+                autograd::saving(index), [choice, dim](const Gradients& dy, const Tensor& index) -> Tensors {
+                  Tensor dsrc = dy.wanted(2) ? gather(dy, dim, index) : Tensor();
+                  return {dy.wanted(0) ? dy[0] : Tensor(), Tensor(), dsrc};
+                });
+}
+
+// One op of the family; gradients go back to where each element came from.
+Tensor choose(const Op& op, Choice choice, const Tensor& x, int64_t dim, const Tensor& index,
+              std::string_view variant) {
+  Tensor y = Tensor::empty(chosen_shape(choice, x.shape(), dim, index), x.dtype(), x.device());
+  RL_CHECK(y.numel() == 0 || x.size(dim) > 0, op.name, "x: expected something to choose from, got ", x.shape());
+  const int64_t bytes = std::min(compulsory_bytes({x}), y.nbytes()) + compulsory_bytes({index});
+  return submit({&op,
+                 {x, index},
+                 {y},
+                 {{"dim", dim}, {"choice", static_cast<int64_t>(choice)}},
+                 {0, 0, bytes, y.nbytes()},
+                 std::string(variant)},
+                autograd::saving(index),
+                [choice, dim, shape = x.shape()](const Gradients& dy, const Tensor& index) -> Tensors {
+                  return {scatter(choice, Tensor(), shape, dim, index, dy), Tensor()};
+                });
+}
+
+}  // namespace
+
+Tensor scatter_into_zeros(const Shape& shape, int64_t dim, const Tensor& index, const Tensor& src) {
+  return scatter(kElements, Tensor(), shape, dim, index, src);
+}
+
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant) {
+  const OpScope scope("gather");
+  const int64_t at = normalize_dim(dim, x.ndim(), "gather");
+  check_index("gather", x, index);
+  bool fits = index.ndim() == x.ndim();
+  for (int d = 0; fits && d < x.ndim(); ++d) fits = d == at || index.shape()[d] <= x.shape()[d];
+  RL_CHECK(fits, "gather", "index: expected at most ", x.shape(), " in all dimensions but ", at, ", got ",
+           index.shape());
+  return choose(kGather, kElements, x, at, index, variant);
+}
+
+Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant) {
+  const OpScope scope("index_select");
+  const int64_t at = normalize_dim(dim, x.ndim(), "index_select");
+  check_index("index_select", x, index);
+  RL_CHECK(index.ndim() == 1, "index_select", "index: expected 1 dimension, got ", index.shape());
+  return choose(kIndexSelect, kSlices, x, at, index, variant);
+}
+
+Tensor embedding(const Tensor& index, const Tensor& weight, std::string_view variant) {
+  const OpScope scope("embedding");
+  RL_CHECK(weight.ndim() == 2, "embedding", "weight: expected (V, D), got ", weight.shape());
+  check_index("embedding", weight, index);
+  return choose(kEmbedding, kRows, weight, 0, index, variant);
+}
+
+Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant) {
+  const int64_t at = normalize_dim(dim, x.ndim(), "scatter_add");
+  check_index("scatter_add", x, index);
+  check_same_device("scatter_add", x, src);
+  check_same_dtype("scatter_add", x, src);
+  RL_CHECK(x.dtype() != DType::kBool, "scatter_add", "x: expected a numeric dtype, got bool");
+  RL_CHECK(index.shape() == src.shape(), "scatter_add", "index: expected the shape of src, ", src.shape(), ", got ",
+           index.shape());
+  bool fits = index.ndim() == x.ndim();
+  for (int d = 0; fits && d < x.ndim(); ++d) fits = d == at || index.shape()[d] <= x.shape()[d];
+  RL_CHECK(fits && (x.size(at) > 0 || src.numel() == 0), "scatter_add", "src: expected at most ", x.shape(),
+           " in all dimensions but ", at, ", got ", src.shape());
+  return scatter(kElements, x, x.shape(), at, index, src, variant);
+}
+
+}  // namespace rooflab

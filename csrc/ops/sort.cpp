@@ -1,0 +1,70 @@
+// sort and topk: elements in order along a dimension, and their places.
+#include "kernels/sort/sort.h"
+
+#include "core/range.h"
+#include "ops/axis.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::SortArgs;
+using enum Device::Type;
+
+const Ladder<SortArgs> kLadder(
+    "sort",
+    {
+        {"v1_select", kCuda, "a block a line finds one element a round; the last dimension, an eighth of it kept",
+         kernels::sort_cuda_v1_accepts, kernels::sort_cuda_v1_select},
+        {"v0_reference", kCuda, "a thread an element counts those before it", nullptr, kernels::sort_cuda_v0_reference},
+        {"v1_parallel", kCpu, "all threads, a line each", nullptr, kernels::sort_cpu_v1_parallel,
+         kernels::sort_cpu_v1_footprint},
+        {"v0_reference", kCpu, "one thread, a line at a time", nullptr, kernels::sort_cpu_v0_reference,
+         kernels::sort_cpu_v0_footprint},
+    },
+    {"sort", "topk"});
+
+void run(const Call& call) {
+  const Tensor& values = call.outputs[0];
+  const int64_t dim = call.get<int64_t>("dim");
+  const Tensor view = along_axis(call.inputs[0], dim);
+  const Shape &sizes = view.shape(), &strides = view.strides();
+  kLadder.run(call, SortArgs{view.data(), values.data(), call.outputs[1].data<int64_t>(), sizes[0], sizes[1], sizes[2],
+                             strides[0], strides[1], strides[2], values.size(dim), call.get<bool>("descending"),
+                             values.dtype()});
+}
+
+const Op kSort("sort", run), kTopk("topk", run);
+
+// The first `keep` elements in order.
+ValuesAndIndices in_order(const Op& op, const Tensor& x, int64_t keep, int64_t dim, bool descending,
+                          std::string_view variant) {
+  Shape shape = x.shape();
+  shape[dim] = keep;
+  const Tensor indices = Tensor::empty(shape, DType::kInt64, x.device());
+  Tensor values = Tensor::empty(shape, x.dtype(), x.device());
+  const Cost cost{0, 0, compulsory_bytes({x}), values.nbytes() + indices.nbytes()};
+  values = submit({&op, {x}, {values, indices}, {{"dim", dim}, {"descending", descending}}, cost, std::string(variant)},
+                  autograd::saving(indices), [dim, shape = x.shape()](const Tensor& dy, const Tensor& indices) {
+                    return scatter_into_zeros(shape, dim, indices, dy);
+                  });
+  return {std::move(values), indices};
+}
+
+}  // namespace
+
+ValuesAndIndices sort(const Tensor& x, int64_t dim, bool descending, std::string_view variant) {
+  const OpScope scope("sort");
+  const int64_t along = normalize_dim(dim, x.ndim(), "sort");
+  return in_order(kSort, x, x.size(along), along, descending, variant);
+}
+
+ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest, std::string_view variant) {
+  const OpScope scope("topk");
+  const int64_t along = normalize_dim(dim, x.ndim(), "topk");
+  RL_CHECK(k >= 0 && k <= x.size(along), "topk", "k: expected in [0, ", x.size(along), "], got ", k);
+  return in_order(kTopk, x, k, along, largest, variant);
+}
+
+}  // namespace rooflab

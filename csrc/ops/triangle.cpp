@@ -1,0 +1,66 @@
+// tril and triu: matrices of which the part above or below a diagonal is zero.
+#include "kernels/triangle/triangle.h"
+
+#include <algorithm>
+
+#include "core/range.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::TriangleArgs;
+using enum Device::Type;
+
+const Ladder<TriangleArgs> kLadder(
+    "triangle",
+    {
+        {"v0_reference", kCuda, "a thread an element", nullptr, kernels::triangle_cuda_v0_reference},
+        {"v1_parallel", kCpu, "all threads, a row each", nullptr, kernels::triangle_cpu_v1_parallel},
+        {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::triangle_cpu_v0_reference},
+    },
+    {"tril", "triu"});
+
+void run(const Call& call);
+const Op kTril("tril", run), kTriu("triu", run);
+
+void run(const Call& call) {
+  const Tensor& x = call.inputs[0];
+  TriangleArgs args{x.data(), call.outputs[0].data(),        x.numel(),         x.ndim(), {},
+                    {},       call.get<int64_t>("diagonal"), call.op == &kTriu, x.dtype()};
+  std::copy(x.shape().begin(), x.shape().end(), args.sizes);
+  std::copy(x.strides().begin(), x.strides().end(), args.strides);
+  kLadder.run(call, args);
+}
+
+// Elements of a matrix on or below the diagonal, of which column j <= row + diagonal.
+int64_t count_below(int64_t rows, int64_t columns, int64_t diagonal) {
+  int64_t count = 0;
+  for (int64_t row = 0; row < rows; ++row) count += std::clamp<int64_t>(row + diagonal + 1, 0, columns);
+  return count;
+}
+
+Tensor triangle(const Op& op, const Tensor& x, int64_t diagonal, std::string_view variant) {
+  const OpScope scope(op.name);
+  RL_CHECK(x.ndim() >= 2, op.name, "x: expected 2 dimensions or more, got ", x.shape());
+  const int64_t rows = x.size(-2), columns = x.size(-1), matrix = std::max<int64_t>(rows * columns, 1);
+  const int64_t k = std::clamp(diagonal, -rows, columns);  // beyond these nothing changes
+  const int64_t below = count_below(rows, columns, &op == &kTriu ? k - 1 : k);
+  const int64_t kept = x.numel() / matrix * (&op == &kTriu ? rows * columns - below : below);
+  Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  const Cost cost{0, 0, std::min(compulsory_bytes({x}), kept * size_of(x.dtype())), y.nbytes()};
+  return submit({&op, {x}, {y}, {{"diagonal", k}}, cost, std::string(variant)}, autograd::saving(),
+                [&op, k](const Tensor& dy) { return triangle(op, dy, k, {}); });
+}
+
+}  // namespace
+
+Tensor tril(const Tensor& x, int64_t diagonal, std::string_view variant) {
+  return triangle(kTril, x, diagonal, variant);
+}
+Tensor triu(const Tensor& x, int64_t diagonal, std::string_view variant) {
+  return triangle(kTriu, x, diagonal, variant);
+}
+
+}  // namespace rooflab

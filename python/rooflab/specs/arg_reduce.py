@@ -1,0 +1,88 @@
+"""argmax, argmin, and max and min along a dimension: values and places."""
+
+import numpy as np
+
+import rooflab as rl
+
+from . import FLOATING, INTEGER, OpSpec, Sample, finite, itemsize
+from .softmax import with_outliers
+
+
+def _samples(rng):
+    yield Sample("rows", (with_outliers(rng, 37, 65),), {"dim": 1})
+    yield Sample("columns", (with_outliers(rng, 129, 140),), {"dim": 0})
+    yield Sample("middle", (with_outliers(rng, 3, 50, 19),), {"dim": -2, "keepdim": True})
+    yield Sample("long", (with_outliers(rng, 2, 70001),), {"dim": -1})
+    yield Sample("one", (np.array([3.0]),), {"dim": 0})
+    yield Sample("no-outputs", (np.zeros((0, 4)),), {"dim": 1})
+    yield Sample("ties", (rng.integers(0, 3, (9, 300)).astype(np.float64),), {"dim": 1})
+    x = with_outliers(rng, 5, 300)
+    x[0, 7] = x[0, 200] = x[1, 299] = np.nan
+    x[2], x[3, ::7] = -np.inf, np.inf
+    yield Sample("nan-inf", (x,), {"dim": 1})
+
+
+def _places(rng):
+    yield from _samples(rng)
+    yield Sample("all", (with_outliers(rng, 7, 33),))
+    yield Sample("all-kept", (with_outliers(rng, 2, 3, 4),), {"keepdim": True})
+
+
+def _place(fold):
+    """NumPy's is the first of equals, and the first NaN, too."""
+    return lambda x, dim=None, keepdim=False: fold(x, axis=dim, keepdims=keepdim)
+
+
+def _extreme(place):
+    def reference(x, dim, keepdim=False):
+        indices = place(x, axis=dim, keepdims=True)
+        values = np.take_along_axis(x, indices, dim)
+        return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+    return reference
+
+
+def _cost(has_values):
+    def cost(sample, dtype):
+        x, dim = sample.args[0], sample.kwargs.get("dim")
+        outputs = 1 if dim is None else x.size // max(x.shape[dim], 1)
+        if outputs == 0:
+            return rl.Cost()
+        width = itemsize(dtype)
+        written = outputs * (8 + has_values * width)
+        return rl.Cost(flops=x.size, bytes_read=x.size * width, bytes_written=written)
+
+    return cost
+
+
+def _distinct(rng):
+    """Samples without ties: where two are equal, the derivative is not defined."""
+    return (sample for sample in finite(_samples)(rng) if sample.label != "ties")
+
+
+def _spec(name, place, **fields):
+    described = {
+        "fn": getattr(rl, name),
+        "samples": _places,
+        "reference": _place(place),
+        "cost": _cost(False),
+        "tolerance": lambda dtype, sample: (0.0, 0.0),
+        "dtypes": FLOATING + INTEGER,
+        "result_dtype": lambda dtype: "int64",
+    }
+    return OpSpec(name=name, **(described | fields))
+
+
+_EXTREME = {
+    "samples": _samples,
+    "cost": _cost(True),
+    "result_dtype": lambda dtype: (dtype, "int64"),
+    "differentiable": _distinct,
+}
+
+SPECS = [
+    _spec("argmax", np.argmax),
+    _spec("argmin", np.argmin),
+    _spec("max", np.argmax, reference=_extreme(np.argmax), **_EXTREME),
+    _spec("min", np.argmin, reference=_extreme(np.argmin), **_EXTREME),
+]

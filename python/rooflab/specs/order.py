@@ -1,0 +1,169 @@
+"""sort, topk and cumsum along a dimension; tril and triu."""
+
+import numpy as np
+
+import rooflab as rl
+
+from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
+from .softmax import with_outliers
+
+
+def _lines(rng):
+    """Arrays and the dimension to go along: lines of many lengths, with ties, NaN and infinities."""
+    yield "rows", with_outliers(rng, 17, 65), 1
+    yield "columns", with_outliers(rng, 129, 70), 0
+    yield "middle", with_outliers(rng, 3, 50, 19), -2
+    yield "long", with_outliers(rng, 2, 3001), -1
+    yield "one", np.array([3.0]), 0
+    yield "no-lines", np.zeros((0, 4)), 1
+    yield "ties", rng.integers(0, 3, (5, 300)).astype(np.float64), 1
+    x = with_outliers(rng, 4, 300)
+    x[0, 7] = x[0, 200] = x[1, 299] = np.nan
+    x[2], x[3, ::7] = -np.inf, np.inf
+    yield "nan-inf", x, 1
+
+
+def _sort_samples(rng):
+    for i, (label, x, dim) in enumerate(_lines(rng)):
+        yield Sample(label, (x,), {"dim": dim, "descending": bool(i % 2)})
+
+
+def _topk_samples(rng):
+    for i, (label, x, dim) in enumerate(_lines(rng)):
+        k = min(x.shape[dim], (5, 9, 50, 40, 1, 2, 37, 30)[i])
+        yield Sample(label, (x, k), {"dim": dim, "largest": label != "middle"})
+    yield Sample("none", (with_outliers(rng, 3, 8), 0))
+
+
+def _sort(x, dim=-1, descending=False):
+    """NumPy's stable order: NaN last. Descending turns places around first, so that equals keep their order."""
+    if not descending:
+        indices = np.argsort(x, axis=dim, kind="stable")
+    else:
+        indices = np.flip(x.shape[dim] - 1 - np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
+    return np.take_along_axis(x, indices, dim), indices
+
+
+def _topk(x, k, dim=-1, largest=True):
+    return tuple(np.take(found, np.arange(k), dim) for found in _sort(x, dim, largest))
+
+
+def _order_cost(sample, dtype):
+    x, dim = sample.args[0], sample.kwargs.get("dim", -1)
+    kept = sample.args[1] if len(sample.args) > 1 else x.shape[dim]
+    outputs = x.size // max(x.shape[dim], 1) * kept
+    width = itemsize(dtype)
+    return rl.Cost(bytes_read=x.size * width, bytes_written=outputs * (width + 8)) if outputs else rl.Cost()
+
+
+def _distinct(samples):
+    """Those without ties, whose elements lie apart: where two swap places, the derivative is not defined."""
+
+    def apart(rng):
+        for sample in finite(samples)(rng):
+            x, *others = sample.args
+            yield Sample(sample.label, (0.1 * rng.permutation(x.size).reshape(x.shape), *others), sample.kwargs)
+
+    return apart
+
+
+def _cumsum_samples(rng):
+    for label, x, dim in _lines(rng):
+        if label != "nan-inf":  # integers cannot hold them
+            yield Sample(label, (x,), {"dim": dim})
+
+
+def _cumsum_type(dtype):
+    return "int64" if dtype in INTEGER else dtype
+
+
+def _cumsum_cost(sample, dtype):
+    (x,) = sample.args
+    return rl.Cost(
+        flops=x.size, bytes_read=x.size * itemsize(dtype), bytes_written=x.size * itemsize(_cumsum_type(dtype))
+    )
+
+
+def _cumsum_tolerance(dtype, sample):
+    """Rounded once, and at most as often as there are additions before it, by all absolute values together."""
+    if dtype in INTEGER:
+        return 0.0, 0.0
+    x, dim = sample.args[0], sample.kwargs["dim"]
+    total = np.abs(np.where(np.isfinite(x), x, 0)).sum(axis=dim).max(initial=0)
+    return 2 * unit_roundoff(dtype), float(min(x.shape[dim], 512) * accumulator_roundoff(dtype) * total)
+
+
+def _triangle_samples(rng, values=with_outliers):
+    yield Sample("square", (values(rng, 33, 33),))
+    yield Sample("wide", (values(rng, 5, 130),), {"diagonal": 3})
+    yield Sample("tall", (values(rng, 65, 7),), {"diagonal": -20})
+    yield Sample("batch", (values(rng, 2, 3, 9, 8),), {"diagonal": 1})
+    yield Sample("none-kept", (values(rng, 4, 5),), {"diagonal": -(2**40)})
+    yield Sample("all-kept", (values(rng, 4, 5),), {"diagonal": 2**40})
+    yield Sample("empty", (np.zeros((2, 0, 5)),))
+    x = values(rng, 8, 8)
+    x[::2], x[1::3] = np.nan, np.inf
+    yield Sample("nan-inf", (x,))
+
+
+def _triangle(cut):
+    def reference(x, diagonal=0):
+        kept = cut(np.ones(x.shape[-2:]), int(np.clip(diagonal, -1000, 1000))) > 0
+        return np.where(kept, x, 0.0)
+
+    return reference
+
+
+def _triangle_cost(cut):
+    def cost(sample, dtype):
+        (x,), width = sample.args, itemsize(dtype)
+        rows, columns = x.shape[-2:]
+        below = np.arange(rows) + sample.kwargs.get("diagonal", 0) + (cut is np.tril)  # columns before the cut
+        kept = int(np.clip(below, 0, columns).sum())
+        if cut is np.triu:
+            kept = rows * columns - kept
+        kept *= x.size // max(rows * columns, 1)
+        return rl.Cost(bytes_read=kept * width, bytes_written=x.size * width)
+
+    return cost
+
+
+def _exact(dtype, sample):
+    return 0.0, 0.0
+
+
+_ORDER = {
+    "cost": _order_cost,
+    "tolerance": _exact,
+    "dtypes": FLOATING + INTEGER,
+    "result_dtype": lambda dtype: (dtype, "int64"),
+}
+
+SPECS = [
+    OpSpec("sort", rl.sort, _sort_samples, _sort, differentiable=_distinct(_sort_samples), **_ORDER),
+    OpSpec("topk", rl.topk, _topk_samples, _topk, differentiable=_distinct(_topk_samples), **_ORDER),
+    OpSpec(
+        "cumsum",
+        rl.cumsum,
+        _cumsum_samples,
+        lambda x, dim: np.cumsum(x, axis=dim),
+        _cumsum_cost,
+        _cumsum_tolerance,
+        dtypes=FLOATING + INTEGER,
+        result_dtype=_cumsum_type,
+        differentiable=finite(_cumsum_samples),
+    ),
+    *(
+        OpSpec(
+            name,
+            getattr(rl, name),
+            _triangle_samples,
+            _triangle(cut),
+            _triangle_cost(cut),
+            _exact,
+            dtypes=FLOATING + INTEGER,
+            differentiable=finite(_triangle_samples),
+        )
+        for name, cut in (("tril", np.tril), ("triu", np.triu))
+    ),
+]

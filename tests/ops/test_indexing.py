@@ -1,0 +1,140 @@
+"""What the specs of cat and of the ops with an index leave out: views, every dtype, order of sums, bad arguments."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab.testing import assert_close
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"])
+def test_every_dtype_is_moved_bit_by_bit(dtype, device):
+    x = rl.tensor(np.arange(40) % 3, dtype=dtype, device=device).reshape(5, 8)
+    array = np.array(x.tolist())
+    index = rl.tensor([4, 0, 4], device=device)
+    for variant in ["", *(rung.name for rung in rl.variants("index_select", device))]:
+        if variant == "v1_vectorised" and dtype == "bool":
+            continue  # rows of 8 bytes
+        np.testing.assert_array_equal(np.array(x.index_select(0, index, variant=variant).tolist()), array[[4, 0, 4]])
+    np.testing.assert_array_equal(np.array(rl.cat([x, x[:1]]).tolist()), np.concatenate([array, array[:1]]))
+    assert rl.embedding(index, x).dtype == dtype
+
+
+def test_cat_writes_once_and_needs_no_copy_of_views(device):
+    x = rl.randn(6, 8, device=device)
+    with rl.count() as c:
+        y = rl.cat([x.T, x.T[:, :2]], dim=1)
+    assert (c.ops, c.launches, c.allocations) == (1, 2, 1)
+    assert c.bytes_read == x.nbytes  # the second is part of the first
+    a = x.cpu().numpy().T
+    np.testing.assert_array_equal(y.cpu().numpy(), np.concatenate([a, a[:, :2]], 1))
+
+
+def test_one_tensor_twice_gets_both_gradients(device):
+    x = rl.ones(2, 3, device=device, requires_grad=True)
+    (rl.cat([x, x, x * 2]) * rl.arange(6, dtype="float32", device=device).reshape(6, 1)).sum().backward()
+    assert x.grad.tolist() == [[0 + 2 + 8] * 3, [1 + 3 + 10] * 3]
+
+
+def test_rows_asked_for_twice_get_both_gradients(device):
+    weight = rl.randn(4, 3, device=device, requires_grad=True)
+    y = rl.embedding(rl.tensor([[1, 3], [1, 1]], device=device), weight)
+    y.backward(rl.ones(2, 2, 3, device=device))
+    assert weight.grad.tolist() == [[0] * 3, [3] * 3, [0] * 3, [1] * 3]
+
+
+def test_sixteen_bit_sums_are_kept_in_float32(device):
+    """In bfloat16 256 + 1 is 256: sums kept in it would stop there."""
+    index = rl.zeros(1000, dtype="int64", device=device)
+    for dtype in ("bfloat16", "float16"):
+        y = rl.scatter_add(rl.zeros(2, dtype=dtype, device=device), 0, index, rl.ones(1000, dtype=dtype, device=device))
+        assert y.tolist() == [1000, 0]
+        weight = rl.zeros(2, 1, dtype=dtype, device=device, requires_grad=True)
+        rl.embedding(index, weight).backward(rl.ones(1000, 1, dtype=dtype, device=device))
+        assert weight.grad.tolist() == [[1000], [0]]
+
+
+@pytest.mark.parametrize("shape", [(700,), (9, 700), (700, 130)])
+def test_sums_are_the_same_bits_for_any_number_of_threads(shape):
+    rng = np.random.default_rng(0)
+    src = rl.tensor(rng.standard_normal(shape) * 10.0 ** rng.integers(-6, 6, shape), dtype="float32")
+    index = rl.tensor(rng.integers(0, 5, shape))
+    x, before = rl.zeros(*[5 if d == 0 else n for d, n in enumerate(shape)]), rl.num_threads()
+    found = {rl.scatter_add(x, 0, index, src, variant="v0_reference").numpy().tobytes()}
+    try:
+        for threads in (1, 2, 5):
+            rl.set_num_threads(threads)
+            found.add(rl.scatter_add(x, 0, index, src).numpy().tobytes())
+    finally:
+        rl.set_num_threads(before)
+    assert len(found) == 1
+
+
+def test_integers_wrap_around(device):
+    x = rl.tensor([2**63 - 1], device=device)
+    y = rl.scatter_add(x, 0, rl.tensor([0], device=device), rl.tensor([1], device=device))
+    assert y.tolist() == [-(2**63)]
+
+
+def test_views_of_tables_and_indices(device):
+    rng = np.random.default_rng(0)
+    table, index = rng.standard_normal((12, 10)), rng.integers(0, 10, (6, 8))
+    x, i = rl.tensor(table, device=device), rl.tensor(index, device=device)
+    assert_close(rl.embedding(i.T, x[:, ::3]), table[index.T][..., ::3], rtol=0, atol=0)
+    assert_close(rl.embedding(i[::2, 1::3], x.T), table.T[index[::2, 1::3]], rtol=0, atol=0)
+    row = rl.tensor(table[:1], device=device).expand(10, 10)
+    assert_close(rl.index_select(row, 1, i[0]), np.repeat(table[:1], 10, 0)[:, index[0]], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("bad", [-1, 5, 2**40, -(2**63)])
+def test_an_index_out_of_range_is_refused(bad):
+    x, index = rl.ones(5, 3), rl.tensor([0, bad, 1])
+    for variant in ("", "v0_reference"):
+        with pytest.raises(ValueError, match=rf"\[index_select\] index: expected in \[0, 5\), got {bad}"):
+            rl.index_select(x, 0, index, variant=variant)
+    with pytest.raises(ValueError, match=r"\[embedding\] index"):
+        rl.embedding(index, x)
+    with pytest.raises(ValueError, match=r"\[gather\] index"):
+        rl.gather(x, 0, index.reshape(3, 1))
+    with pytest.raises(ValueError, match=r"\[scatter_add\] index"):
+        rl.scatter_add(x, 0, index.reshape(3, 1), rl.ones(3, 1))
+
+
+@pytest.mark.gpu
+def test_a_gpu_marks_what_an_index_out_of_range_chose():
+    index = rl.tensor([1, 7, -1], device="cuda")
+    for width in (3, 64):
+        y = rl.embedding(index, rl.ones(5, width, device="cuda")).cpu().numpy()
+        assert np.isnan(y[1:]).all() and (y[0] == 1).all()
+    assert rl.index_select(rl.arange(5, device="cuda"), 0, index).tolist() == [1, -1, -1]
+    assert rl.scatter_add(rl.zeros(5, device="cuda"), 0, index, rl.ones(3, device="cuda")).tolist() == [0, 1, 0, 0, 0]
+
+
+X = rl.ones(4, 3)
+INDEX = rl.tensor([0, 1])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: rl.cat([]), r"\[cat\] tensors: expected at least one"),
+        (lambda: rl.cat([X, rl.ones(4, 2)]), r"\[cat\] tensors: expected \(4, 3\) but for dimension 0, got \(4, 2\)"),
+        (lambda: rl.cat([X, rl.ones(3)]), r"\[cat\] tensors"),
+        (lambda: rl.cat([X, X.half()]), r"\[cat\].*float32 and float16"),
+        (lambda: rl.cat([X], dim=2), r"\[cat\] dim: expected in \[-2, 1\], got 2"),
+        (lambda: rl.gather(X, 0, INDEX), r"\[gather\] index: expected at most \(4, 3\)"),
+        (lambda: rl.gather(X, 1, rl.zeros(5, 1, dtype="int64")), r"\[gather\] index: expected at most \(4, 3\)"),
+        (lambda: rl.gather(X, 0, X), r"\[gather\] index: expected int64 or int32, got float32"),
+        (lambda: rl.index_select(X, 0, INDEX.reshape(1, 2)), r"\[index_select\] index: expected 1 dimension"),
+        (lambda: rl.index_select(rl.ones(0, 3), 0, INDEX), r"\[index_select\] x: expected something to choose from"),
+        (lambda: rl.embedding(INDEX, rl.ones(3)), r"\[embedding\] weight: expected \(V, D\), got \(3,\)"),
+        (lambda: rl.embedding(INDEX, X.to("meta")), r"\[embedding\].*meta:cpu and cpu"),
+        (lambda: rl.scatter_add(X, 0, INDEX, X), r"\[scatter_add\] index: expected the shape of src"),
+        (lambda: rl.scatter_add(X[:, :2], 0, rl.zeros(4, 3, dtype="int64"), X), r"\[scatter_add\] src: expected at m"),
+        (lambda: rl.scatter_add(X > 0, 0, INDEX, X > 0), r"\[scatter_add\] x: expected a numeric dtype, got bool"),
+        (lambda: rl.scatter_add(X, 0, INDEX, X.double()), r"\[scatter_add\].*float32 and float64"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

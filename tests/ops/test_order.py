@@ -1,0 +1,131 @@
+"""max and min in the forms of PyTorch, order among equals and NaN, running sums, triangles, and bad arguments."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+
+@pytest.mark.parametrize(("op", "whole"), [(rl.max, rl.amax), (rl.min, rl.amin)])
+def test_max_gives_an_element_or_a_named_pair(op, whole, device):
+    x = rl.randn(3, 4, device=device)
+    with rl.count() as c:
+        largest = op(x)
+    assert (largest.shape, largest.item()) == ((), whole(x).item())
+    assert list(c.by_op) == [whole.__name__]
+    found = op(x, -1, keepdim=True)
+    values, indices = found
+    assert found._fields == ("values", "indices")
+    assert found[0] is values is found.values and found[1] is indices is found.indices
+    assert values.tolist() == whole(x, -1, keepdim=True).tolist()
+    assert indices.shape == (3, 1) and indices.dtype == "int64"
+    assert rl.gather(x, -1, indices).tolist() == values.tolist()
+    method = getattr(x, op.__name__)
+    assert method(1).indices.tolist() == indices.reshape(3).tolist() and method().item() == largest.item()
+
+
+def test_the_pair_is_not_taken_for_a_tensor():
+    """`s.max(-1, keepdim=True)[0]` is all values, and never those of batch 0 alone."""
+    s = rl.randn(2, 3, 4)
+    assert s.max(-1, keepdim=True)[0].shape == (2, 3, 1)
+    with pytest.raises(TypeError):
+        rl.maximum(rl.zeros(2, 3, 1), s.max(-1, keepdim=True))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"])
+def test_the_first_of_equals_is_chosen(dtype, device):
+    array = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]] * 300).T.repeat(40, axis=0)  # (160, 900)
+    x = rl.tensor(array.copy(), dtype=dtype, device=device)
+    for op, place in ((rl.argmax, np.argmax), (rl.argmin, np.argmin)):
+        for rung in rl.variants(op.__name__, device):
+            for dim in (0, 1, None):
+                if rung.name == "v1_block" and dim == 0:
+                    continue
+                found = op(x, dim, variant=rung.name)
+                np.testing.assert_array_equal(found.cpu().numpy(), place(array, dim), err_msg=f"{rung.name} {dim}")
+
+
+def test_large_integers_are_compared_exactly(device):
+    x = rl.tensor([2**62, 2**62 + 1, -(2**63), 2**63 - 1, 2**62 + 1], device=device)
+    assert (x[:3].argmax().item(), x.argmax().item(), x.argmin().item()) == (1, 3, 2)
+    assert x.max(0).values.item() == 2**63 - 1
+
+
+def test_the_gradient_goes_to_the_chosen_element(device):
+    x = rl.tensor([[3.0, 1.0, 3.0], [0.0, 5.0, 2.0]], device=device, requires_grad=True)
+    x.max(dim=1).values.backward(rl.tensor([2.0, 3.0], device=device))
+    assert x.grad.tolist() == [[2, 0, 0], [0, 3, 0]]
+    assert not x.max(dim=1).indices.requires_grad
+    assert not x.argmax(dim=1).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: rl.ones(2, 0).max(1), r"\[max\] x: expected at least one element"),
+        (lambda: rl.zeros(0).argmin(), r"\[argmin\] x: expected at least one element"),
+        (lambda: rl.zeros(0).max(), r"\[amax\] x: expected at least one element"),
+        (lambda: rl.ones(2, 3).max(2), r"\[max\] dim: expected in \[-2, 1\], got 2"),
+        (lambda: rl.ones(2, 3).argmax(-3), r"\[argmax\] dim: expected in \[-2, 1\], got -3"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_sort_is_stable_and_puts_nan_last(device):
+    x = rl.tensor([[2.0, np.nan, 1.0, 2.0, -np.inf, 1.0], [0.0, -0.0, 0.0, -0.0, 0.0, -0.0]], device=device)
+    for variant in ("", *(rung.name for rung in rl.variants("sort", device) if rung.name != "v1_select")):
+        assert rl.sort(x, variant=variant).indices.tolist() == [[4, 2, 5, 0, 3, 1], [0, 1, 2, 3, 4, 5]]
+        found = rl.sort(x, descending=True, variant=variant)
+        assert found.indices.tolist() == [[1, 0, 3, 2, 5, 4], [0, 1, 2, 3, 4, 5]]
+        assert np.isnan(found.values[0, 0].item())
+    assert rl.argsort(x, descending=True).tolist() == [[1, 0, 3, 2, 5, 4], [0, 1, 2, 3, 4, 5]]
+    assert rl.topk(x, 2, largest=False).indices.tolist() == [[4, 2], [0, 1]]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"])
+def test_topk_is_the_start_of_sort(dtype, device):
+    x = rl.tensor(np.random.default_rng(0).integers(0, 2 if dtype == "bool" else 50, (3, 900)), dtype=dtype)
+    x = x.to(device=device)
+    whole = rl.sort(x, descending=True)
+    for k in (1, 7, 112, 113, 900):
+        found = rl.topk(x, k)
+        assert found.values.tolist() == whole.values[:, :k].tolist()
+        assert found.indices.tolist() == whole.indices[:, :k].tolist()
+
+
+def test_running_sums_of_nan_and_integers(device):
+    x = rl.tensor([[1.0, np.nan, 2.0], [np.inf, 1.0, -np.inf]], device=device)
+    np.testing.assert_array_equal(x.cumsum(1).cpu().numpy(), [[1, np.nan, np.nan], [np.inf, np.inf, np.nan]])
+    big = rl.tensor([2**63 - 1, 1, 5], device=device)
+    assert big.cumsum(0).tolist() == [2**63 - 1, -(2**63), -(2**63) + 5]
+    flags = rl.tensor([True, False, True], device=device).cumsum(0)
+    assert (flags.tolist(), flags.dtype) == ([1, 1, 2], "int64")
+
+
+@pytest.mark.parametrize("op", [rl.tril, rl.triu])
+def test_triangles_of_views_and_of_bools(op, device):
+    array = np.arange(60).reshape(3, 4, 5) % 7
+    cut = getattr(np, op.__name__)
+    x = rl.tensor(array, device=device)
+    for k in (-4, -1, 0, 2, 6):
+        np.testing.assert_array_equal(op(x.mT, k).cpu().numpy(), cut(array.transpose(0, 2, 1), k))
+        np.testing.assert_array_equal(op(x[:, ::2, ::3], k).cpu().numpy(), cut(array[:, ::2, ::3], k))
+    assert op(rl.ones(2, 2, dtype="bool", device=device)).tolist() == cut(np.ones((2, 2), bool)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: rl.topk(rl.ones(3), 4), r"\[topk\] k: expected in \[0, 3\], got 4"),
+        (lambda: rl.topk(rl.ones(3), -1), r"\[topk\] k: expected in \[0, 3\], got -1"),
+        (lambda: rl.sort(rl.ones(3), 1), r"\[sort\] dim: expected in \[-1, 0\], got 1"),
+        (lambda: rl.cumsum(rl.ones(3), 1), r"\[cumsum\] dim: expected in \[-1, 0\], got 1"),
+        (lambda: rl.tril(rl.ones(3)), r"\[tril\] x: expected 2 dimensions or more, got \(3,\)"),
+    ],
+)
+def test_bad_arguments_to_ops_along_a_dimension(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
