@@ -107,16 +107,14 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
   const py::module_ numpy = py::module_::import("numpy");
   const bool is_array = py::isinstance<py::array>(object);
   py::array array = py::array::ensure(numpy.attr("asarray")(object));
-  if (!array || array.dtype().kind() == 'O')
-    throw std::invalid_argument("[tensor] data: expected numbers in equal rows, got " +
-                                std::string(py::str(py::type::of(object).attr("__name__"))));
+  const char kind = array ? array.dtype().kind() : 'O';
+  const std::optional<DType> own = array ? find_dtype(array.dtype()) : std::nullopt;
+  RL_CHECK(own || kind == 'f' || kind == 'i' || kind == 'u', "tensor", "data: expected numbers in equal rows, got ",
+           std::string(py::str(kind == 'O' ? py::type::of(object).attr("__name__") : array.attr("dtype"))));
   // As in PyTorch, Python floats become float32, and NumPy arrays keep their type.
   if (!dtype) dtype = !is_array && array.dtype().kind() == 'f' ? DType::kFloat32 : to_dtype(array.dtype());
   // Of types that no tensor has, integers come by way of int64, and long doubles by way of float64.
-  const char kind = array.dtype().kind();
-  const DType from = find_dtype(array.dtype()).value_or(kind == 'f' ? DType::kFloat64 : DType::kInt64);
-  RL_CHECK(find_dtype(array.dtype()) || (kind == 'f' || kind == 'i' || kind == 'u'), "tensor",
-           "data: expected real numbers, got ", std::string(py::str(array.dtype())));
+  const DType from = own.value_or(kind == 'f' ? DType::kFloat64 : DType::kInt64);
   const py::object converted = numpy.attr("ascontiguousarray")(array, numpy_dtype(from));
   const py::array source = py::reinterpret_borrow<py::array>(converted);
   const Shape shape(array.shape(), array.shape() + array.ndim());  // ascontiguousarray gives 0-d arrays a dimension

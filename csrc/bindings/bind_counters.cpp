@@ -110,9 +110,18 @@ void register_counters(py::module_& m) {
           },
           py::return_value_policy::reference)
       .def("__exit__", [](Counter& self, const py::args&) { self.stop(); })
-      .def("__repr__", [](const Counter& self) {
+      .def("__repr__",
+           [](const Counter& self) {
+             const Counter::Results results = self.results();
+             std::string text = describe(results.total);
+             text.replace(0, text.find('('), "count").pop_back();
+             return message(text, ", peak_bytes=", results.peak_bytes, ")");
+           })
+      .def("_repr_html_", [](const Counter& self) {
         const Counter::Results results = self.results();
-        return message(describe(results.total), ", peak_bytes=", results.peak_bytes);
+        return py::module_::import("rooflab.html")
+            .attr("counts")(results.by_op, results.total,
+                            message("peak ", results.peak_bytes, " B above what was held"));
       });
 
   py::class_<Range>(m, "range", "Names what runs inside `with rl.range('mlp'):`, for counters and profiles.")

@@ -1,4 +1,4 @@
-// t[i, 2:5, ..., None]: integers, slices, one Ellipsis and None, all views; and assignment through such a view.
+// t[i, 2:5, ..., None] and t[[0, 2], mask]: what Python writes in brackets as steps and arrays (ops/index.cpp).
 #include "bindings/bindings.h"
 #include "ops/ops.h"
 
@@ -14,53 +14,110 @@ IndexStep slice_step(int dim, int64_t size, py::handle index) {
   return {IndexStep::kSlice, dim, start, count, step};
 }
 
-std::vector<IndexStep> steps_of(const Tensor& self, const py::object& index) {
+struct Index {
+  std::vector<IndexStep> steps;
+  std::vector<IndexArray> arrays;
+};
+
+// Also a tensor or NumPy array without dimensions.
+bool is_number(py::handle item) {
+  if (py::isinstance<Tensor>(item)) {
+    const Tensor& x = item.cast<const Tensor&>();
+    return x.ndim() == 0 && !is_floating(x.dtype()) && x.dtype() != DType::kBool;
+  }
+  const bool is_array = py::hasattr(item, "__array__") && item.attr("ndim").cast<int>() > 0;
+  return is_integer(item) && !is_array;
+}
+
+IndexStep select_step(int dim, py::handle item) {
+  const Py_ssize_t at = PyNumber_AsSsize_t(item.ptr(), PyExc_IndexError);
+  if (PyErr_Occurred()) throw py::error_already_set();
+  return {IndexStep::kSelect, dim, at};
+}
+
+// Integers or a mask; not defined when it is something else.
+Tensor array_of(py::handle item, Device device) {
+  const bool holds = py::isinstance<Tensor>(item) || PyList_Check(item.ptr()) || PyTuple_Check(item.ptr()) ||
+                     PyRange_Check(item.ptr()) || py::hasattr(item, "__array__");
+  if (!holds) return {};
+  if (py::isinstance<Tensor>(item)) return item.cast<const Tensor&>();
+  const bool is_empty = !py::hasattr(item, "__array__") && PySequence_Size(item.ptr()) == 0;
+  const py::object array = py::module_::import("numpy").attr("asarray")(item);
+  const bool is_narrow = py::str(array.attr("dtype").attr("kind")).cast<std::string>().find_first_of("iu") == 0;
+  return from_array(array, is_empty || is_narrow ? std::optional(DType::kInt64) : std::nullopt, device);
+}
+
+int dims_of(const Tensor& index) { return index.dtype() == DType::kBool ? index.ndim() : 1; }
+
+Index parse(const Tensor& self, const py::object& index) {
+  if (PyLong_CheckExact(index.ptr())) return {{select_step(0, index)}, {}};
   const py::tuple items = py::isinstance<py::tuple>(index) ? py::tuple(index) : py::make_tuple(index);
+  std::vector<Tensor> arrays;  // of each item; most are none
   int used = 0, ellipses = 0;
   for (py::handle item : items) {
-    if (item.ptr() == Py_Ellipsis)
+    arrays.emplace_back();
+    if (item.ptr() == Py_Ellipsis) {
       ++ellipses;
-    else if (!item.is_none())
-      ++used;
+    } else if (!item.is_none()) {
+      if (!PySlice_Check(item.ptr()) && !is_number(item)) arrays.back() = array_of(item, self.device());
+      used += arrays.back().defined() ? dims_of(arrays.back()) : 1;
+    }
   }
-  if (ellipses > 1) throw py::index_error("an index can only have one ellipsis ('...')");
-  if (used > self.ndim()) throw py::index_error(message("too many indices (", used, ") for shape ", self.shape()));
-  std::vector<IndexStep> steps;
+  if (ellipses > 1) throw py::index_error("[index] expected one ellipsis ('...') at most");
+  if (used > self.ndim())
+    throw py::index_error(
+        message("[index] expected at most ", self.ndim(), " for shape ", self.shape(), ", got ", used));
+  Index parsed;
   int dim = 0, from = 0;  // of the view so far, and of self
-  for (py::handle item : items) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    const py::handle item = items[i];
     if (item.ptr() == Py_Ellipsis) {
       dim += self.ndim() - used;
       from += self.ndim() - used;
     } else if (item.is_none()) {
-      steps.push_back({IndexStep::kInsert, dim++});
+      parsed.steps.push_back({IndexStep::kInsert, dim++});
     } else if (PySlice_Check(item.ptr())) {
-      steps.push_back(slice_step(dim++, self.size(from++), item));
-    } else if (is_integer(item) && !py::isinstance<Tensor>(item)) {
-      steps.push_back({IndexStep::kSelect, dim, PyNumber_AsSsize_t(item.ptr(), PyExc_IndexError)});
+      parsed.steps.push_back(slice_step(dim++, self.size(from++), item));
+    } else if (is_number(item)) {
+      parsed.steps.push_back(select_step(dim, item));
       ++from;
+    } else if (const Tensor& array = arrays[i];
+               array.defined() && (!is_floating(array.dtype())) && dims_of(array) > 0) {
+      parsed.arrays.push_back({dim, array});
+      dim += dims_of(array);
+      from += dims_of(array);
     } else {
-      throw py::index_error(message("[index] expected integers, slices, '...' or None, got ",
-                                    std::string(py::str(py::type::of(item).attr("__name__")))));
+      throw py::index_error(
+          message("[index] expected integers, slices, '...', None, or arrays of integers or bool, got ",
+                  array.defined() ? name(array.dtype()) : std::string(py::str(py::type::of(item).attr("__name__")))));
     }
-    if (PyErr_Occurred()) throw py::error_already_set();
   }
-  return steps;
+  return parsed;
 }
 
 }  // namespace
 
 py::object get_item(const Tensor& self, const py::object& index) {
-  return py::cast(rooflab::index(self, steps_of(self, index)));
+  Index parsed = parse(self, index);
+  if (parsed.arrays.empty()) return py::cast(rooflab::index(self, std::move(parsed.steps)));
+  Tensor chosen = [&] {
+    const NoGil no_gil;
+    return rooflab::index(self, std::move(parsed.steps), parsed.arrays);
+  }();
+  return py::cast(std::move(chosen));
 }
 
 void set_item(const Tensor& self, const py::object& index, const py::object& value) {
-  const std::vector<IndexStep> steps = steps_of(self, index);
-  if (py::isinstance<Tensor>(value))
-    set_index(self, steps, value.cast<const Tensor&>());
-  else if (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()))
-    set_index(self, steps, value.cast<Scalar>());
-  else
-    set_index(self, steps, from_array(value, self.dtype(), self.device()));
+  const auto [steps, arrays] = parse(self, index);
+  if (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr())) {
+    const Scalar number = value.cast<Scalar>();
+    const NoGil no_gil;
+    return set_index(self, steps, arrays, number);
+  }
+  const Tensor given =
+      py::isinstance<Tensor>(value) ? value.cast<const Tensor&>() : from_array(value, self.dtype(), self.device());
+  const NoGil no_gil;
+  set_index(self, steps, arrays, given);
 }
 
 }  // namespace rooflab

@@ -94,12 +94,6 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def(
           "double", [](const Tensor& self) { return cast(self, DType::kFloat64); }, WithoutGil())
       .def(
-          "long", [](const Tensor& self) { return cast(self, DType::kInt64); }, WithoutGil())
-      .def(
-          "int", [](const Tensor& self) { return cast(self, DType::kInt32); }, WithoutGil())
-      .def(
-          "bool", [](const Tensor& self) { return cast(self, DType::kBool); }, WithoutGil())
-      .def(
           "float", [](const Tensor& self) { return cast(self, DType::kFloat32); }, WithoutGil())
       .def(
           "half", [](const Tensor& self) { return cast(self, DType::kFloat16); }, WithoutGil())

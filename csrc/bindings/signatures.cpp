@@ -101,7 +101,8 @@ std::string without_types(std::string_view parameters) {
   return out;
 }
 
-// The line "name(parameters) -> result" of the documentation; of several overloads when all have the same parameters.
+// The line "name(parameters) -> result" of the documentation; of several overloads when all have
+// the same parameters.
 std::optional<std::string> parameters_of(std::string_view name, std::string_view doc) {
   std::optional<std::string> found;
   for (size_t begin = 0; begin < doc.size();) {
@@ -115,7 +116,7 @@ std::optional<std::string> parameters_of(std::string_view name, std::string_view
     const size_t close = line.rfind(") -> ");
     if (close == line.npos) continue;
     const std::string parameters = without_types(line.substr(name.size() + 1, close - name.size() - 1));
-    if (found && *found != parameters) return std::nullopt;
+    if (found && *found != parameters) return "*args, **kwargs";
     found = parameters;
   }
   return found;

@@ -370,13 +370,6 @@ void copy_into(const Tensor& destination, const Tensor& source) {
   destination.storage()->bump_version();
 }
 
-void write_elements(const Tensor& from, const Tensor& to, std::string_view variant) {
-  if (to.numel() == 0) return;
-  const bool casts = from.defined() && from.dtype() != to.dtype();
-  const Op& op = member(casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy);
-  op.run({&op, {from}, {to}, {{"x", Scalar{}}}, {}, std::string(variant)});
-}
-
 void write(ElementwiseOp op, Tensor& x, const Tensor& y) {
   const char* name = kernels::info(op).name;
   const OpScope scope(name);
@@ -392,6 +385,13 @@ void write(ElementwiseOp op, Tensor& x, Scalar y) {
   const OpScope scope(name);
   if (autograd::recording(x)) return replace(name, x, [&] { return elementwise(op, x, y); });
   write_plain(op, x, y);
+}
+
+void write_elements(const Tensor& from, const Tensor& to, std::string_view variant) {
+  if (to.numel() == 0) return;
+  const bool casts = from.defined() && from.dtype() != to.dtype();
+  const Op& op = member(casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy);
+  op.run({&op, {from}, {to}, {{"x", Scalar{}}}, {}, std::string(variant)});
 }
 
 void fill(const Tensor& destination, Scalar value) {

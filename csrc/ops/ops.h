@@ -131,8 +131,19 @@ struct IndexStep {
   int64_t start = 0, count = 0, step = 1;
 };
 Tensor index(const Tensor& x, std::vector<IndexStep> steps);  // a view; a copy where a step is negative
-void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const Tensor& value);
-void set_index(const Tensor& x, const std::vector<IndexStep>& steps, Scalar value);
+
+// An array among them: integers of any shape along dimension `dim` of what the steps make, or a mask of it and of as
+// many dimensions as it has. Several broadcast; where they lie apart, what they choose comes first, as in NumPy.
+struct IndexArray {
+  int dim;
+  Tensor index;
+};
+Tensor index(const Tensor& x, std::vector<IndexStep> steps, const std::vector<IndexArray>& arrays);  // index_select
+// Writes, of several values for one place the last. With arrays, x is put together anew and copied: three launches.
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
+               const Tensor& value);
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
+               Scalar value);
 
 // A tensor of what lies in the host's memory, row-major; ValueError for a number that an integer dtype cannot hold.
 Tensor from_host(const void* data, DType from, const Shape& shape, DType dtype, Device device);

@@ -1,7 +1,4 @@
-// Views that gradients go through. A view's gradient is viewed back, summed where the view repeats elements, or written
-// into zeros where the view leaves elements out.
-#include <algorithm>
-
+// Views that gradients go through. A view's gradient is viewed back, or summed where the view repeats elements.
 #include "autograd/tape.h"
 #include "core/range.h"
 #include "ops/arithmetic.h"
@@ -16,18 +13,6 @@ using autograd::recording;
 Tensor same_elements(const char* op, const Tensor& x, Tensor y) {
   if (recording(x)) record(op, y, {x}, [shape = x.shape()](const Tensor& dy) { return reshape(dy, shape); });
   return y;
-}
-
-Tensor follow(Tensor x, const std::vector<IndexStep>& steps) {
-  for (const auto& [kind, dim, start, count, step] : steps)
-    x = kind == IndexStep::kSelect  ? x.select(dim, start)
-        : kind == IndexStep::kSlice ? x.every(dim, start, count, step)
-                                    : x.unsqueeze(dim);
-  return x;
-}
-
-bool goes_backwards(const std::vector<IndexStep>& steps) {
-  return std::any_of(steps.begin(), steps.end(), [](const IndexStep& s) { return s.count > 1 && s.step < 0; });
 }
 
 }  // namespace
@@ -77,29 +62,6 @@ Tensor expand(const Tensor& x, const Shape& shape) {
   Tensor y = x.expand(shape);
   if (recording(x)) record("expand", y, {x}, [from = x.shape()](const Tensor& dy) { return sum_to(dy, from); });
   return y;
-}
-
-Tensor index(const Tensor& x, std::vector<IndexStep> steps) {
-  Tensor y = follow(x, steps);
-  if (goes_backwards(steps)) y = copy(y);
-  if (recording(x))
-    record("index", y, {x}, [steps = std::move(steps), shape = x.shape()](const Tensor& dy) {
-      const OpScope scope("index", OpScope::kName);
-      Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
-      fill(dx, {});
-      copy_into(follow(dx, steps), dy);
-      return dx;
-    });
-  return y;
-}
-
-void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const Tensor& value) {
-  autograd::check_destination("index", x);
-  copy_into(follow(x, steps), value);
-}
-void set_index(const Tensor& x, const std::vector<IndexStep>& steps, Scalar value) {
-  autograd::check_destination("index", x);
-  fill(follow(x, steps), value);
 }
 
 }  // namespace rooflab

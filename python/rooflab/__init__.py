@@ -19,6 +19,7 @@ from .autograd import enable_grad, no_grad, set_grad_enabled
 from .benchmark import Timing, latency, latency_one_time, synchronize
 from .cuda import CompileError
 from .memory import MemoryUse, benchmark_memory
+from .serialization import load, save
 
 __version__ = "0.1.0"
 

@@ -9,7 +9,7 @@ import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'layer_norm', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'repeat_interleave', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'cumsum', 'div', 'embedding', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'remainder', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'variants', 'where', 'zeros']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -174,35 +174,9 @@ class Tensor:
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
         """
-    def all(self, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
+    def add_(self, other: typing.Any) -> typing.Any:
         """
-        Whether all elements are true (not 0), over one, several or all dimensions.
-        
-        Made of amin and, unless `x` is bool, ne; counted as these.
-        
-        Parameters
-        ----------
-        x : Tensor
-            Of any dtype; NaN is true.
-        dim : int, tuple of int or None
-            What to go over; None is all.
-        keepdim : bool
-            Whether reduced dimensions stay, with size 1.
-        
-        Returns
-        -------
-        Tensor
-            bool; True of no element.
-        
-        Raises
-        ------
-        ValueError
-            For a `dim` that `x` lacks or that appears twice.
-        
-        Examples
-        --------
-        >>> rl.all(rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
-        [False, True]
+        self += other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
     def amax(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
@@ -610,9 +584,7 @@ class Tensor:
         [[3, 4], [3, 4]]
         """
     def int(self) -> Tensor:
-        """
-        In int32.
-        """
+        ...
     def is_contiguous(self) -> bool:
         ...
     def isfinite(self) -> Tensor:
@@ -1382,6 +1354,8 @@ class count:
     def __init__(self) -> None:
         ...
     def __repr__(self) -> str:
+        ...
+    def _repr_html_(self) -> typing.Any:
         ...
     @property
     def allocations(self) -> int:
@@ -3340,65 +3314,7 @@ def triu(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, var
     >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
     [[1, 1, 1], [0, 1, 1]]
     """
-def unsqueeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
-    """
-    The tensor with a new dimension of size 1. A view.
-    
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape.
-    dim : int
-        Where the new dimension lies in the result.
-    
-    Returns
-    -------
-    Tensor
-        The same elements.
-    
-    Raises
-    ------
-    ValueError
-        For a place outside the result.
-    
-    Examples
-    --------
-    >>> rl.unsqueeze(rl.zeros(2, 3), 1).shape
-    (2, 1, 3)
-    """
-def var(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False) -> Tensor:
-    """
-    The variance over one, several or all dimensions.
-    
-    Made of mean, sub, mul, sum and div, in float32 for 16 bits; counted as these.
-    
-    Parameters
-    ----------
-    x : Tensor
-        Of a floating dtype.
-    dim : int, tuple of int or None
-        What to go over; None is all.
-    correction : float
-        The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
-    keepdim : bool
-        Whether reduced dimensions stay, with size 1.
-    
-    Returns
-    -------
-    Tensor
-        Of the dtype of `x`; NaN where there is nothing to divide by.
-    
-    Raises
-    ------
-    ValueError
-        For integers; for a `dim` that `x` lacks or that appears twice.
-    
-    Examples
-    --------
-    >>> rl.var(rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
-    3.5
-    """
-def variants(op: str, device: typing.Any = None) -> list[Variant]:
+def variants(op: str, device: str | None = None) -> list[Variant]:
     """
     The kernels of an op, fastest first, v0 (the reference) last.
     """

@@ -74,6 +74,9 @@ class Timing:
             f"p80 {self.p80_ms * scale:.4g}, n={len(self.samples_ms)})"
         )
 
+    def __repr__(self) -> str:
+        return f"Timing({self}, on {self.device})"
+
 
 def synchronize(device: str | None = None) -> None:
     """Wait for the GPU's queued work; on the CPU there is never any.

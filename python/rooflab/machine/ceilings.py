@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from .. import html
 from ..roofline import MachineSpec, find_spec, ridge
 from ..units import human
 
@@ -138,6 +139,17 @@ class Ceilings:
     def __str__(self) -> str:
         return _table(self)
 
+    def __repr__(self) -> str:
+        peaks = ", ".join(f"{dtype} {human(figure.median, figure.unit)}" for dtype, figure in self.peak.items())
+        copied = human(self.copy_bandwidth.median, self.copy_bandwidth.unit)
+        return f"Ceilings({self.name} ({self.device}): copy {copied}, {peaks})"
+
+    def _repr_html_(self) -> str:
+        return html.table(_HEAD, list(_rows(self)), self.busy)
+
+
+_HEAD = ("", "measured (p20 .. p80)", "datasheet", "ratio", "how")
+
 
 def _rows(ceilings: Ceilings) -> Iterator[tuple[str, str, str, str, str]]:
     spec = ceilings.datasheet()
@@ -169,9 +181,8 @@ def _table(ceilings: Ceilings) -> str:
     spec = ceilings.datasheet()
     plural = "" if ceilings.threads == 1 else "s"
     threads = f", {ceilings.threads} thread{plural}" if ceilings.threads else ""
-    head = ("", "measured (p20 .. p80)", "datasheet", "ratio", "how")
-    rows = [head, *_rows(ceilings)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    rows = [_HEAD, *_rows(ceilings)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     lines = [
         f"{ceilings.name} ({ceilings.device}{threads}) of {ceilings.host}, {ceilings.driver}, rooflab "
         f"{ceilings.version}, measured {ceilings.measured_on} in {ceilings.seconds:.1f} s",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .. import html
 from ..units import human
 
 if TYPE_CHECKING:
@@ -80,6 +81,13 @@ class KernelAverages(Sequence[KernelAverage]):
 
     def __str__(self) -> str:
         return self.table()
+
+    def __repr__(self) -> str:
+        calls = sum(row.calls for row in self._rows)
+        return f"KernelAverages({_many(len(self._rows), 'row')}, {_many(calls, 'kernel')}; print() shows the table)"
+
+    def _repr_html_(self) -> str:
+        return html.table(_HEADINGS, [_cells(row, 60) for row in self._rows], self._note)
 
     def table(self, sort_by: str = "duration", row_limit: int | None = None, max_name_width: int = 60) -> str:
         """The rows as text.

@@ -1,0 +1,191 @@
+// t[...]: views by integers, slices and new dimensions; copies of what arrays of integers and masks choose.
+#include <algorithm>
+#include <stdexcept>
+
+#include "autograd/tape.h"
+#include "core/range.h"
+#include "ops/arithmetic.h"
+
+namespace rooflab {
+namespace {
+
+using enum ElementwiseOp;
+
+Tensor follow(Tensor x, const std::vector<IndexStep>& steps) {
+  for (const auto& [kind, dim, start, count, step] : steps)
+    x = kind == IndexStep::kSelect  ? x.select(dim, start)
+        : kind == IndexStep::kSlice ? x.every(dim, start, count, step)
+                                    : x.unsqueeze(dim);
+  return x;
+}
+
+bool goes_backwards(const std::vector<IndexStep>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const IndexStep& s) { return s.count > 1 && s.step < 0; });
+}
+
+// Integers along one dimension of x, or of several seen as one, which a mask covers.
+struct Places {
+  int dim, dims;
+  int64_t size;
+  Tensor index;  // int64, in [0, size)
+};
+
+Places places_of(const Tensor& mask, int dim, const Tensor& x) {
+  Shape covered;
+  for (int d = dim; d < std::min(dim + mask.ndim(), x.ndim()); ++d) covered.push_back(x.shape()[d]);
+  if (mask.shape() != covered)
+    throw std::out_of_range(message("[index] mask: expected ", covered, ", got ", mask.shape()));
+  RL_CHECK(!mask.device().is_meta(), "index", "mask: on ", to_string(mask.device()),
+           " it has no values, which the size of the result depends on");
+  const Tensor host = contiguous(to_device(mask.detach(), Device{}));
+  std::vector<int64_t> found;
+  for (int64_t i = 0; i < host.numel(); ++i)
+    if (host.data<bool>()[i]) found.push_back(i);
+  const Shape count{static_cast<int64_t>(found.size())};
+  return {dim, mask.ndim(), numel(covered), from_host(found.data(), DType::kInt64, count, DType::kInt64, x.device())};
+}
+
+// Numbers below 0 count from the end. What is out of range is found where it can be read.
+Places places_along(const Tensor& index_in, int dim, const Tensor& x) {
+  const int64_t size = x.shape()[dim];
+  const Tensor index = cast(to_device(index_in.detach(), x.device()), DType::kInt64);
+  if (index.device().is_cpu()) {
+    const Tensor host = contiguous(index);
+    for (int64_t i = 0; i < host.numel(); ++i)
+      if (const int64_t at = host.data<int64_t>()[i]; at < -size || at >= size)
+        throw std::out_of_range(message("[index] ", at, " is out of bounds for dimension ", dim, " of size ", size));
+  }
+  const Tensor from_end = elementwise(kAdd, index, Scalar{static_cast<double>(size), size});
+  return {dim, 1, size, where(elementwise(kLt, index, Scalar{}), from_end, index)};
+}
+
+// What arrays choose from x: places along one dimension of `folded`, which all that they index is folded into.
+struct Choice {
+  Shape order;     // of x's dimensions: those that are indexed come first where they lie apart
+  Shape arranged;  // x's shape in that order
+  int at = 0;      // the folded dimension
+  Shape folded;    // x's shape with it
+  Shape chosen;    // the result's shape
+  Tensor places;   // (K)
+};
+
+Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays) {
+  std::vector<Places> all;
+  for (const auto& [dim, index] : arrays)
+    all.push_back(index.dtype() == DType::kBool ? places_of(index, dim, x) : places_along(index, dim, x));
+  Tensor places;
+  bool apart = false;
+  int dims = 0;
+  int64_t size = 1;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Places& next = all[i];
+    apart |= i > 0 && next.dim != all[i - 1].dim + all[i - 1].dims;
+    places = i == 0 ? next.index
+                    : elementwise(kAdd, elementwise(kMul, places, Scalar{static_cast<double>(next.size), next.size}),
+                                  next.index);
+    dims += next.dims;
+    size *= next.size;
+  }
+
+  Choice choice;
+  choice.at = apart ? 0 : all[0].dim;
+  const auto is_indexed = [&](int d) {
+    return std::any_of(all.begin(), all.end(), [d](const Places& p) { return d >= p.dim && d < p.dim + p.dims; });
+  };
+  for (int d = 0; d < choice.at; ++d) choice.order.push_back(d);
+  for (const bool indexed : {true, false})
+    for (int d = choice.at; d < x.ndim(); ++d)
+      if (is_indexed(d) == indexed) choice.order.push_back(d);
+  for (int64_t d : choice.order) choice.arranged.push_back(x.shape()[d]);
+  for (int d = 0; d < choice.at; ++d) choice.folded.push_back(choice.arranged[d]);
+  choice.chosen = choice.folded;
+  choice.folded.push_back(size);
+  for (int64_t n : places.shape()) choice.chosen.push_back(n);
+  for (int d = choice.at + dims; d < x.ndim(); ++d) {
+    choice.folded.push_back(choice.arranged[d]);
+    choice.chosen.push_back(choice.arranged[d]);
+  }
+  choice.places = reshape(places, {places.numel()});
+  return choice;
+}
+
+// For each place of the folded dimension the last of K values that is written there, and whether one is.
+std::pair<Tensor, Tensor> last_writes(const Choice& choice, Device device) {
+  const int64_t size = choice.folded[choice.at];
+  if (device.is_meta())
+    return {Tensor::empty({size}, DType::kInt64, device), Tensor::empty({size}, DType::kBool, device)};
+  const Tensor host = contiguous(to_device(choice.places, Device{}));
+  Tensor winner = Tensor::empty({size}, DType::kInt64, Device{}),
+         is_hit = Tensor::empty({size}, DType::kBool, Device{});
+  std::fill_n(winner.data<int64_t>(), size, 0);
+  std::fill_n(is_hit.data<bool>(), size, false);
+  for (int64_t k = 0; k < host.numel(); ++k) {
+    winner.data<int64_t>()[host.data<int64_t>()[k]] = k;
+    is_hit.data<bool>()[host.data<int64_t>()[k]] = true;
+  }
+  return {to_device(winner, device), to_device(is_hit, device)};
+}
+
+// Writes what `value` gives, for the winners, into the places chosen of x.
+template <class Value>
+void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Value& value) {
+  const Choice choice = choose(x, arrays);
+  if (choice.places.numel() == 0 || x.numel() == 0) return;
+  const auto [winner, hit] = last_writes(choice, x.device());
+  Shape along;
+  for (int d = 0; d < choice.folded.size(); ++d) along.push_back(d == choice.at ? choice.folded[d] : 1);
+  const Tensor to = x.permute(choice.order), before = reshape(to, choice.folded);
+  copy_into(to, where(hit.view(along), value(choice, winner), before).view(choice.arranged));
+}
+
+void check_write(const Tensor& x) { autograd::check_destination("index", x); }
+
+}  // namespace
+
+Tensor index(const Tensor& x, std::vector<IndexStep> steps) {
+  Tensor y = follow(x, steps);
+  if (goes_backwards(steps)) y = copy(y);
+  if (autograd::recording(x))
+    autograd::record("index", y, {x}, [steps = std::move(steps), shape = x.shape()](const Tensor& dy) {
+      const OpScope scope("index", OpScope::kName);
+      Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
+      fill(dx, {});
+      copy_into(follow(dx, steps), dy);
+      return dx;
+    });
+  return y;
+}
+
+Tensor index(const Tensor& x_in, std::vector<IndexStep> steps, const std::vector<IndexArray>& arrays) {
+  const Tensor x = index(x_in, std::move(steps));
+  if (arrays.empty()) return x;
+  const Choice choice = choose(x, arrays);
+  const Tensor folded = reshape(permute(x, choice.order), choice.folded);
+  return view(index_select(folded, choice.at, choice.places), choice.chosen);
+}
+
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
+               const Tensor& value) {
+  check_write(x);
+  autograd::check_source("index", value);
+  const Tensor view = follow(x, steps);
+  if (arrays.empty()) return copy_into(view, value);
+  const Tensor given = cast(to_device(value.detach(), x.device()), x.dtype());
+  set_chosen(view, arrays, [&](const Choice& choice, const Tensor& winner) {
+    RL_CHECK(broadcast_shapes("index", choice.chosen, given.shape()) == choice.chosen, "index",
+             "value: ", given.shape(), " does not broadcast to ", choice.chosen);
+    Shape rows = choice.folded;
+    rows[choice.at] = choice.places.numel();
+    return index_select(reshape(given.expand(choice.chosen), rows), choice.at, winner);
+  });
+}
+
+void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
+               Scalar value) {
+  check_write(x);
+  const Tensor view = follow(x, steps);
+  if (arrays.empty()) return fill(view, value);
+  set_chosen(view, arrays, [&](const Choice&, const Tensor&) { return value; });
+}
+
+}  // namespace rooflab

@@ -1,0 +1,48 @@
+"""Tables as notebooks show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from ._core import Counts
+
+_COUNTS = ("ops", "launches", "host_calls", "macs", "flops", "bytes_read", "bytes_written", "bytes_allocated")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
+    """An HTML table: text to the left, numbers to the right, a note below.
+
+    Examples
+    --------
+    >>> table(["op", "launches"], [["a < b", 1]], "on the CPU")
+    '<table><thead><tr><th style="text-align:left">op</th>...<p>on the CPU</p>'
+    """
+
+    def cells(values: Sequence[object], tag: str) -> str:
+        sides = ["left" if isinstance(value, str) else "right" for value in values]
+        return "".join(
+            f'<{tag} style="text-align:{side}">{escape(str(value))}</{tag}>'
+            for value, side in zip(values, sides, strict=True)
+        )
+
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    text = f"<table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+    return text + (f"<p>{escape(note)}</p>" if note else "")
+
+
+def counts(by_op: dict[str, Counts], total: Counts, note: str = "") -> str:
+    """What was counted: a row an op, and the total.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> with rl.count() as c:
+    ...     _ = rl.ones(3) + 1
+    >>> c._repr_html_()
+    '<table>...<td style="text-align:left">add</td>...total...</table><p>peak 24 B above what was held</p>'
+    """
+    shown = [field for field in _COUNTS if getattr(total, field)]
+    rows = [[op, *(f"{getattr(row, field):,}" for field in shown)] for op, row in by_op.items()]
+    rows.append(["total", *(f"{getattr(total, field):,}" for field in shown)])
+    return table(["op", *(field.replace("_", " ") for field in shown)], rows, note)

@@ -1,0 +1,137 @@
+"""Tensors in files, in the safetensors format, which Hugging Face's tools and others read and write.
+
+rl.save({"w": w, "b": b}, "model.safetensors")
+tensors = rl.load("model.safetensors", device="cuda")
+
+The format: 8 bytes with the length of a JSON header, the header (name -> dtype, shape, begin and end in the data), the
+elements in row-major order (github.com/huggingface/safetensors). Nothing in such a file is ever run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ._core import Tensor, tensor
+
+__all__ = ["load", "save"]
+
+_TYPES = {
+    "F64": np.float64,
+    "F32": np.float32,
+    "F16": np.float16,
+    "BF16": ml_dtypes.bfloat16,
+    "I64": np.int64,
+    "I32": np.int32,
+    "BOOL": np.bool_,
+}
+_NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
+_LONGEST_HEADER = 100_000_000
+
+
+def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mapping[str, str] | None = None) -> None:
+    """Write tensors to a safetensors file.
+
+    Parameters
+    ----------
+    tensors : mapping of str to Tensor
+        Of any dtype, layout and device with memory. Whether they require grad is not kept.
+    path : path
+        Replaced if it exists, once all is written.
+    metadata : mapping of str to str, optional
+        Texts that the file carries.
+
+    Raises
+    ------
+    TypeError
+        For a name or metadata that is no text, or a value that is no tensor.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.save({"w": rl.ones(2, 3, dtype="bfloat16")}, "example.safetensors")
+    >>> rl.load("example.safetensors")["w"].shape
+    (2, 3)
+    """
+    header: dict[str, Any] = {}
+    if metadata:
+        if not all(isinstance(text, str) for item in metadata.items() for text in item):
+            raise TypeError("[save] metadata: expected texts")
+        header["__metadata__"] = dict(metadata)
+    arrays, end = [], 0
+    for name, value in tensors.items():
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            raise TypeError(
+                f"[save] tensors: expected text and tensor, got {type(name).__name__}, {type(value).__name__}"
+            )
+        array = value.detach().cpu().contiguous().numpy()
+        header[name] = {
+            "dtype": _NAMES[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [end, end + array.nbytes],
+        }
+        arrays.append(array)
+        end += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the data begins at a multiple of 8
+    unfinished = f"{os.fspath(path)}.part"
+    with open(unfinished, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for array in arrays:
+            file.write(array.reshape(-1).view(np.uint8).data)
+    os.replace(unfinished, path)
+
+
+def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
+    """Read the tensors of a safetensors file.
+
+    Parameters
+    ----------
+    path : path
+        What `save`, or another program, wrote.
+    device : str
+        Where they go.
+
+    Returns
+    -------
+    dict of str to Tensor
+        In the order of the file.
+
+    Raises
+    ------
+    ValueError
+        When the file is no safetensors file, is cut off, or holds a dtype that no tensor has.
+    FileNotFoundError
+        When there is no file.
+    """
+    data = np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)
+    length = int.from_bytes(data[:8].tobytes(), "little")
+    if len(data) < 8 or not 2 <= length <= min(len(data) - 8, _LONGEST_HEADER):
+        raise ValueError(
+            f"[load] {os.fspath(path)}: expected a safetensors file, got {len(data)} bytes of something else"
+        )
+    try:
+        header = json.loads(data[8 : 8 + length].tobytes())
+        entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+        found = {name: _array(name, entry, data[8 + length :]) for name, entry in entries.items()}
+    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"[load] {os.fspath(path)}: the header is damaged ({error!r})") from error
+    return {name: tensor(array, device=device) for name, array in found.items()}
+
+
+def _array(name: str, entry: dict[str, Any], data: np.ndarray) -> np.ndarray:
+    kind, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
+    if kind not in _TYPES:
+        raise ValueError(f"[load] {name}: expected one of {', '.join(_TYPES)}, got {kind}")
+    dtype = np.dtype(_TYPES[kind])
+    if any(size < 0 for size in shape) or not 0 <= begin <= end <= len(data):
+        raise ValueError(f"[load] {name}: expected data within the file, got bytes {begin} to {end} of {len(data)}")
+    if end - begin != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"[load] {name}: expected {math.prod(shape) * dtype.itemsize} bytes, got {end - begin}")
+    return np.frombuffer(data[begin:end].tobytes(), dtype).reshape(shape)

@@ -1,0 +1,172 @@
+"""t[...] with lists, masks and tensors of integers: read, written and differentiated as NumPy does."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab.testing import assert_close
+
+MASK = np.array([[True, False, True], [False, False, True], [True, True, False], [False, True, False]])
+# Of an array of shape (4, 3, 5).
+INDICES = {
+    "list": [2, 0, -1],
+    "repeated": [1, 1, 1],
+    "empty": [],
+    "matrix": [[0, 3], [1, 2]],
+    "number_then_list": (1, [2, 0]),
+    "slice_then_list": (slice(None, None, 2), [2, 0]),
+    "list_then_slice": ([3, 1], slice(1, 3)),
+    "backwards": (slice(None, None, -1), [0, 2]),
+    "last": (..., [4, -5, 2]),
+    "new_dimension": (None, [0, 1]),
+    "pairs": ([0, 3, 1], [2, 0, 1]),
+    "pairs_that_broadcast": ([[0], [3]], [2, 0, 1]),
+    "triples": ([0, 3], [2, 0], [1, -1]),
+    "apart": ([0, 3], slice(None), [1, 4]),
+    "apart_with_number": ([[0], [2]], slice(1, 2), [1, 4]),
+    "mask_of_rows": np.array([True, False, True, True]),
+    "mask_of_two": MASK,
+    "mask_inside": (slice(None), np.array([True, False, True])),
+    "mask_and_list": (MASK, [0, 1, 2, 3, 4, 0]),
+    "mask_of_none": np.zeros(4, bool),
+    "int32": np.array([3, 0], np.int32),
+    "uint8": np.array([3, 0], np.uint8),
+}
+
+
+def as_tensors(index, device):
+    items = index if isinstance(index, tuple) else (index,)
+    made = tuple(rl.tensor(i, device=device) if isinstance(i, list) and i else i for i in items)
+    made = tuple(rl.tensor(i, device=device) if isinstance(i, np.ndarray) and i.dtype != np.uint8 else i for i in made)
+    return made if isinstance(index, tuple) else made[0]
+
+
+@pytest.fixture(params=["as_it_is", "tensors"])
+def to_index(request, device):
+    return (lambda index: index) if request.param == "as_it_is" else (lambda index: as_tensors(index, device))
+
+
+def numpy_index(index):
+    return np.array([], int) if isinstance(index, list) and not index else index
+
+
+@pytest.mark.parametrize("name", INDICES)
+@pytest.mark.parametrize("layout", ["contiguous", "transposed"])
+def test_reading_agrees_with_numpy(name, layout, to_index, device):
+    array = np.arange(60.0).reshape(4, 3, 5)
+    x = rl.tensor(array, device=device)
+    if layout == "transposed":
+        x = rl.tensor(np.ascontiguousarray(array.transpose(2, 0, 1)), device=device).permute(1, 2, 0)
+    chosen = x[to_index(INDICES[name])]
+    assert_close(chosen, array[numpy_index(INDICES[name])], rtol=0, atol=0)
+    chosen.fill_(-1)
+    assert_close(x, array, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", INDICES)
+@pytest.mark.parametrize("value", ["number", "same", "row"])
+def test_writing_agrees_with_numpy(name, value, to_index, device):
+    array = np.arange(60.0).reshape(5, 4, 3).transpose(1, 2, 0).copy()
+    index = numpy_index(INDICES[name])
+    x = rl.tensor(array, device=device)
+    shape = array[index].shape
+    new = {
+        "number": -1.0,
+        "same": np.random.default_rng(0).random(shape),
+        "row": np.random.default_rng(0).random(shape[-1:]),
+    }
+    array[index] = new[value]
+    x[to_index(INDICES[name])] = new[value] if value == "number" else rl.tensor(new[value], device=device)
+    assert_close(x, array, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_gradients_go_back_to_what_was_chosen(name, to_index, device):
+    index = numpy_index(INDICES[name])
+    x = rl.zeros(4, 3, 5, dtype="float64", device=device, requires_grad=True)
+    y = x[to_index(INDICES[name])]
+    weights = np.random.default_rng(0).random(y.shape)
+    (y * rl.tensor(weights, device=device)).sum().backward()
+    expected = np.zeros((4, 3, 5))
+    np.add.at(expected, index, weights)
+    assert_close(x.grad, expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "int32", "bool"])
+def test_every_dtype_is_read_and_written(dtype, device):
+    x = rl.tensor([0, 1, 2, 3], dtype=dtype, device=device)
+    before = x.tolist()
+    assert x[[3, 1]].tolist() == [before[3], before[1]]
+    x[[0, 2]] = x[[1, 0]]
+    x[rl.tensor([False, False, False, True], device=device)] = 1
+    assert x.tolist() == [before[1], before[1], before[0], 1]
+
+
+def test_views_are_written_through(device):
+    x = rl.zeros(4, 6, device=device)
+    x.T[1:5:2][:, [0, 3]] = 7.0
+    x[1:3][x[1:3] == 0] += 1
+    expected = np.zeros((4, 6))
+    expected.T[1:5:2][:, [0, 3]] = 7
+    expected[1:3][expected[1:3] == 0] += 1
+    assert_close(x, expected, rtol=0, atol=0)
+
+
+def test_of_several_values_for_a_place_the_last_is_kept(device):
+    x = rl.zeros(3, device=device)
+    x[[1, 1, 0, 1]] = [5.0, 6.0, 7.0, 8.0]
+    assert x.tolist() == [7, 8, 0]
+
+
+def test_writes_bump_the_version_and_refuse_leaves():
+    x, w = rl.ones(3), rl.ones(3, requires_grad=True)
+    y = (x * w).sum()
+    x[[0]] = 5
+    with pytest.raises(ValueError, match="changed in place"):
+        y.backward()
+    with pytest.raises(ValueError, match=r"\[index\] destination: requires grad"):
+        w[[0]] = 5
+    with pytest.raises(ValueError, match=r"\[index\] source: requires grad"):
+        x[[0]] = w[:1]
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ([0, 4], r"\[index\] 4 is out of bounds for dimension 0 of size 4"),
+        ([-5], r"\[index\] -5 is out of bounds"),
+        ((0, [3]), r"\[index\] 3 is out of bounds for dimension 0 of size 3"),
+        (np.ones(3, bool), r"\[index\] mask: expected \(4,\), got \(3,\)"),
+        (np.ones((4, 4), bool), r"\[index\] mask: expected \(4, 3\), got \(4, 4\)"),
+        (np.ones((4, 3, 5, 1), bool), r"\[index\] expected at most 3 for shape \(4, 3, 5\), got 4"),
+        ([0.5], r"\[index\] expected integers, slices, .* got float64"),
+        (rl.tensor(True), r"\[index\] expected integers, slices"),
+        (({}, 0), r"\[index\] expected integers, slices, .* got dict"),
+    ],
+)
+def test_what_cannot_be_an_index_is_an_index_error(index, message):
+    x = rl.zeros(4, 3, 5)
+    with pytest.raises(IndexError, match=message):
+        x[index]
+    with pytest.raises(IndexError, match=message):
+        x[index] = 0
+    with pytest.raises(ValueError, match=r"\[add\] shapes \(2,\) and \(3,\) do not broadcast"):
+        x[[0, 1], [0, 1, 2]]
+    with pytest.raises(ValueError, match=r"\[index\] .*broadcast"):
+        x[[0, 1]] = rl.zeros(3, 3, 5)
+
+
+def test_without_memory_it_counts_and_masks_are_refused():
+    x = rl.zeros(4, 6, device="meta:H200")
+    chosen = x[[0, 2, 1]]
+    assert chosen.shape == (3, 6)
+    x[rl.zeros(2, dtype="int64", device="meta:H200")] = 1
+    with pytest.raises(ValueError, match=r"\[index\] mask: on meta:H200 it has no values"):
+        x[rl.ones(4, dtype="bool", device="meta:H200")]
+
+
+def test_it_is_an_index_select():
+    x, index = rl.ones(10, 4), rl.tensor([1, 5])
+    with rl.count() as c:
+        x[index]
+    assert set(c.by_op) == {"index_select", "lt", "add", "where"} and c.ops == 4

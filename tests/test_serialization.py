@@ -1,0 +1,89 @@
+"""Tensors in safetensors files, and files that are none."""
+
+import json
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+DTYPES = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"]
+
+
+def test_what_is_saved_is_loaded(tmp_path, device):
+    path = tmp_path / "model.safetensors"
+    saved = {f"{dtype} ü": rl.rand(3, 5, device=device).add_(0.4).to(dtype) for dtype in DTYPES}
+    saved |= {"view": rl.arange(24).reshape(4, 6).T[::2], "scalar": rl.tensor(2.5), "empty": rl.zeros(0, 3)}
+    saved["leaf"] = rl.ones(2, requires_grad=True)
+    rl.save(saved, path, {"format": "pt"})
+    loaded = rl.load(path, device=device)
+    assert list(loaded) == list(saved)
+    for name, tensor in saved.items():
+        assert (loaded[name].shape, loaded[name].dtype) == (tensor.shape, tensor.dtype)
+        assert loaded[name].device.startswith(device)
+        assert loaded[name].tolist() == tensor.tolist()
+    assert not (tmp_path / "model.safetensors.part").exists()
+
+
+def test_the_file_is_laid_out_as_the_format_says(tmp_path):
+    path = tmp_path / "two.safetensors"
+    rl.save({"a": rl.tensor([1.0, 2.0]), "b": rl.tensor([True, False, True])}, path)
+    raw = path.read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    assert length % 8 == 0
+    assert json.loads(raw[8 : 8 + length]) == {
+        "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+        "b": {"dtype": "BOOL", "shape": [3], "data_offsets": [8, 11]},
+    }
+    assert raw[8 + length :] == np.array([1, 2], "<f4").tobytes() + bytes([1, 0, 1])
+
+
+def file_of(header, data=b"", length=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return (len(text) if length is None else length).to_bytes(8, "little") + text + data
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"", "expected a safetensors file, got 0 bytes"),
+        (b"abc", "expected a safetensors file"),
+        (file_of({}, length=2**60), "expected a safetensors file"),
+        (file_of(b"{not json"), "the header is damaged"),
+        (file_of(b"[1, 2]"), "the header is damaged"),
+        (file_of(b"\xff\xff\xff"), "the header is damaged"),
+        (file_of({"a": {"dtype": "F32", "shape": [2]}}), "the header is damaged"),
+        (file_of({"a": {"dtype": "F32", "shape": ["2"], "data_offsets": [0, 8]}}, bytes(8)), "the header is damaged"),
+        (file_of({"a": {"dtype": "F8_E4M3", "shape": [2], "data_offsets": [0, 2]}}, bytes(2)), "got F8_E4M3"),
+        (file_of({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, bytes(7)), "within the file"),
+        (file_of({"a": {"dtype": "F32", "shape": [2], "data_offsets": [-8, 0]}}, bytes(8)), "within the file"),
+        (file_of({"a": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}}, bytes(8)), "expected 12 bytes, got 8"),
+        (file_of({"a": {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]}}, bytes(8)), r"\[load\] a: expected"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, raw, message):
+    path = tmp_path / "damaged.safetensors"
+    path.write_bytes(raw)
+    with pytest.raises(ValueError, match=rf"\[load\] .*{message}" if "load" not in message else message):
+        rl.load(path)
+
+
+def test_what_is_no_tensor_is_refused(tmp_path):
+    for tensors in ({"a": np.ones(2)}, {1: rl.ones(2)}):
+        with pytest.raises(TypeError, match=r"\[save\] tensors: expected text and tensor"):
+            rl.save(tensors, tmp_path / "x")
+    with pytest.raises(TypeError, match=r"\[save\] metadata: expected texts"):
+        rl.save({}, tmp_path / "x", {"a": 1})
+    with pytest.raises(FileNotFoundError):
+        rl.load(tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.peer
+def test_safetensors_reads_and_writes_the_same(tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "peer.safetensors"
+    rl.save({"a": rl.arange(6).reshape(2, 3)}, path)
+    assert safetensors.load_file(path)["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    safetensors.save_file({"b": np.eye(3, dtype=np.float32)}, path)
+    assert rl.load(path)["b"].tolist() == np.eye(3).tolist()
