@@ -104,6 +104,8 @@ void register_cuda(py::module_& m) {
         "A folder in which CUDA libraries are looked for before the system's own.");
   m.def(
       "cpu_isa", [] { return name(cpu_isa()); }, "The instruction set that CPU kernels use here.");
+  m.def("set_cpu_isa", &set_cpu_isa, py::arg("name"),
+        "Make CPU kernels use another instruction set that this CPU runs; for tests.");
   m.def("num_threads", &num_threads, "CPU threads that kernels use.");
   m.def(
       "set_num_threads",

@@ -4,6 +4,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <stdexcept>
+#include <string>
+
+#include "core/error.h"
+
 namespace rooflab {
 namespace {
 
@@ -13,7 +19,7 @@ CpuIsa detect_isa() {
     return CpuIsa::kBaseline;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    return CpuIsa::kAvx512;
+    return __builtin_cpu_supports("avx512bf16") ? CpuIsa::kAvx512Bf16 : CpuIsa::kAvx512;
   return CpuIsa::kAvx2;
 }
 
@@ -26,10 +32,16 @@ bool detect_amx() {
   return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
 }
 
+std::atomic<CpuIsa>& in_use() {
+  static std::atomic<CpuIsa> isa{detect_isa()};
+  return isa;
+}
+
 }  // namespace
 
 const char* name(CpuIsa isa) {
   switch (isa) {
+    case CpuIsa::kAvx512Bf16: return "avx512_bf16";
     case CpuIsa::kAvx512: return "avx512";
     case CpuIsa::kAvx2: return "avx2";
     case CpuIsa::kBaseline: return "baseline";
@@ -37,19 +49,20 @@ const char* name(CpuIsa isa) {
   return "unknown";
 }
 
-CpuIsa cpu_isa() {
-  static const CpuIsa isa = detect_isa();
-  return isa;
-}
+CpuIsa cpu_isa() { return in_use().load(std::memory_order_relaxed); }
 
-bool cpu_has_avx512_bf16() {
-  static const bool has = cpu_isa() == CpuIsa::kAvx512 && __builtin_cpu_supports("avx512bf16");
-  return has;
+void set_cpu_isa(std::string_view wanted) {
+  std::string known;
+  for (CpuIsa isa = CpuIsa::kBaseline; isa <= detect_isa(); isa = static_cast<CpuIsa>(static_cast<int>(isa) + 1)) {
+    if (wanted == name(isa)) return in_use().store(isa);
+    known += message(known.empty() ? "" : ", ", name(isa));
+  }
+  throw std::invalid_argument(message("[set_cpu_isa] name: expected one of ", known, "; got \"", wanted, "\""));
 }
 
 bool cpu_has_amx_bf16() {
-  static const bool has = cpu_isa() == CpuIsa::kAvx512 && detect_amx();
-  return has;
+  static const bool has = detect_amx();
+  return cpu_isa() == CpuIsa::kAvx512Bf16 && has;
 }
 
 }  // namespace rooflab

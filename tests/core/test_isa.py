@@ -26,7 +26,7 @@ def test_simd_objects_define_no_weak_functions():
 
 
 def test_the_instruction_set_in_use_is_known():
-    assert rl.cpu_isa() in {"baseline", "avx2", "avx512"}
+    assert rl.cpu_isa() in {"baseline", "avx2", "avx512", "avx512_bf16"}
     assert rl.num_threads() >= 1
     with pytest.raises(ValueError, match="threads"):
         rl.set_num_threads(0)

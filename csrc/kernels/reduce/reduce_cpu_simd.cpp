@@ -57,7 +57,7 @@ total_t<T> fold_along(const T* x, int64_t n) {
       const T* chunk = x + begin;
       const int64_t size = n - begin < kChunk ? n - begin : kChunk;
       if constexpr (kMax)
-        total = fold<kMax>(total, max_row(chunk, size));
+        total = fold<kMax>(total, max_row<true>(chunk, size));
       else
         total += sum_row<T>(
             size, [&](int64_t i, int64_t lanes)
