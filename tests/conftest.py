@@ -8,7 +8,7 @@ DEVICES = [pytest.param("cpu", id="cpu"), pytest.param("cuda", id="cuda", marks=
 
 
 def pytest_addoption(parser):
-    parser.addoption("--cpu-isa", help="the instruction set of CPU kernels: baseline, avx2 or avx512")
+    parser.addoption("--cpu-isa", help="the instruction set of CPU kernels: baseline, avx2, avx512 or avx512_bf16")
     parser.addoption("--rewrite-golden", action="store_true", help="take what is found as what tests/golden shall say")
 
 

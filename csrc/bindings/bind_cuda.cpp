@@ -106,7 +106,7 @@ void register_cuda(py::module_& m) {
       "cpu_isa", [] { return name(cpu_isa()); }, "The instruction set that CPU kernels use here.");
   m.def(
       "set_cpu_isa", &set_cpu_isa, py::arg("isa"),
-      "Makes CPU kernels use \"baseline\", \"avx2\" or \"avx512\", as far as this CPU runs them: to test or compare.");
+      "Makes CPU kernels use \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\", as far as this CPU runs them: to test or compare.");
   m.def("num_threads", &num_threads, "CPU threads that kernels use.");
   m.def(
       "set_num_threads",

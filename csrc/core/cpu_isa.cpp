@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <stdexcept>
+#include <string>
 
 #include "core/error.h"
 
@@ -17,7 +19,7 @@ CpuIsa detect_isa() {
     return CpuIsa::kBaseline;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    return CpuIsa::kAvx512;
+    return __builtin_cpu_supports("avx512bf16") ? CpuIsa::kAvx512Bf16 : CpuIsa::kAvx512;
   return CpuIsa::kAvx2;
 }
 
@@ -30,8 +32,8 @@ bool detect_amx() {
   return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
 }
 
-std::atomic<CpuIsa>& chosen_isa() {
-  static std::atomic<CpuIsa> isa = detect_isa();
+std::atomic<CpuIsa>& in_use() {
+  static std::atomic<CpuIsa> isa{detect_isa()};
   return isa;
 }
 
@@ -39,6 +41,7 @@ std::atomic<CpuIsa>& chosen_isa() {
 
 const char* name(CpuIsa isa) {
   switch (isa) {
+    case CpuIsa::kAvx512Bf16: return "avx512_bf16";
     case CpuIsa::kAvx512: return "avx512";
     case CpuIsa::kAvx2: return "avx2";
     case CpuIsa::kBaseline: return "baseline";
@@ -46,23 +49,20 @@ const char* name(CpuIsa isa) {
   return "unknown";
 }
 
-CpuIsa cpu_isa() { return chosen_isa().load(std::memory_order_relaxed); }
+CpuIsa cpu_isa() { return in_use().load(std::memory_order_relaxed); }
 
-void set_cpu_isa(std::string_view isa) {
-  static const CpuIsa best = detect_isa();
-  for (const CpuIsa known : {CpuIsa::kBaseline, CpuIsa::kAvx2, CpuIsa::kAvx512})
-    if (known <= best && isa == name(known)) return chosen_isa().store(known);
-  RL_CHECK(false, "set_cpu_isa", "isa: expected baseline, or up to this CPU's ", name(best), ", got \"", isa, "\"");
-}
-
-bool cpu_has_avx512_bf16() {
-  static const bool has = detect_isa() == CpuIsa::kAvx512 && __builtin_cpu_supports("avx512bf16");
-  return has;
+void set_cpu_isa(std::string_view wanted) {
+  std::string known;
+  for (CpuIsa isa = CpuIsa::kBaseline; isa <= detect_isa(); isa = static_cast<CpuIsa>(static_cast<int>(isa) + 1)) {
+    if (wanted == name(isa)) return in_use().store(isa);
+    known += message(known.empty() ? "" : ", ", name(isa));
+  }
+  throw std::invalid_argument(message("[set_cpu_isa] isa: expected one of ", known, "; got \"", wanted, "\""));
 }
 
 bool cpu_has_amx_bf16() {
-  static const bool has = detect_isa() == CpuIsa::kAvx512 && detect_amx();
-  return has;
+  static const bool has = detect_amx();
+  return cpu_isa() == CpuIsa::kAvx512Bf16 && has;
 }
 
 }  // namespace rooflab

@@ -19,21 +19,22 @@ constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 // Virtual machines report a cache that they share with others, or none.
 int64_t cpu_cache_bytes() { return std::clamp<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 8 * kMiB, 64 * kMiB); }
 
-Target cpu(CpuIsa isa) {
-  const bool is_best = isa == CpuIsa::kAvx512;
-  return {.name = "cpu",
-          .kind = Device::Type::kCpu,
-          .cache_bytes = cpu_cache_bytes(),
-          .isa = isa,
-          .has_avx512_bf16 = is_best && cpu_has_avx512_bf16(),
-          .has_amx_bf16 = is_best && cpu_has_amx_bf16()};
+// What may change while the process runs; ops run in several threads.
+template <class T>
+void keep_up(T& field, T now) {
+  const std::atomic_ref shared(field);
+  if (shared.load(std::memory_order_relaxed) != now) shared.store(now);
 }
 
 Target& cpu_target() {
-  static Target targets[] = {cpu(CpuIsa::kBaseline), cpu(CpuIsa::kAvx2), cpu(CpuIsa::kAvx512)};
-  Target& target = targets[static_cast<int>(cpu_isa())];
-  const std::atomic_ref threads(target.threads);  // ops run in several threads
-  if (const int now = num_threads(); threads.load(std::memory_order_relaxed) != now) threads.store(now);
+  static Target target{.name = "cpu",
+                       .kind = Device::Type::kCpu,
+                       .cache_bytes = cpu_cache_bytes(),
+                       .isa = cpu_isa(),
+                       .has_amx_bf16 = cpu_has_amx_bf16()};
+  keep_up(target.threads, num_threads());
+  keep_up(target.isa, cpu_isa());
+  keep_up(target.has_amx_bf16, cpu_has_amx_bf16());
   return target;
 }
 

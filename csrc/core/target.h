@@ -21,7 +21,6 @@ struct Target {
   int64_t shared_bytes_of_block = 0;  // GPU: the most that a block can ask for
   bool has_cublaslt = false;          // GPU: the library can be loaded
   CpuIsa isa = CpuIsa::kBaseline;     // CPU
-  bool has_avx512_bf16 = false;       // CPU
   bool has_amx_bf16 = false;          // CPU
   int threads = 1;                    // CPU: how many work on one kernel
 

@@ -29,6 +29,8 @@ const Ladder<ElementwiseArgs> kLadder(
          kernels::elementwise_cuda_v1_strided},
         {"v0_reference", kCuda, "one element a thread, op and dtype found at run time, in double", nullptr,
          kernels::elementwise_cuda_v0_reference},
+        {"v2_contiguous", kCpu, "from memory to registers and back; past the caches what outgrows them",
+         kernels::elementwise_cpu_v2_accepts, kernels::elementwise_cpu_v2_contiguous},
         {"v1_staged", kCpu, "blocks through L1, SIMD, all threads", nullptr, kernels::elementwise_cpu_v1_staged},
         {"v0_reference", kCpu, "one thread, op and dtype found at run time, in double", nullptr,
          kernels::elementwise_cpu_v0_reference},

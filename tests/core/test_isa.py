@@ -27,7 +27,7 @@ def test_simd_objects_define_no_weak_functions():
 
 
 def test_the_instruction_set_in_use_is_known():
-    assert rl.cpu_isa() in {"baseline", "avx2", "avx512"}
+    assert rl.cpu_isa() in {"baseline", "avx2", "avx512", "avx512_bf16"}
     assert rl.num_threads() >= 1
     with pytest.raises(ValueError, match="threads"):
         rl.set_num_threads(0)
@@ -35,7 +35,7 @@ def test_the_instruction_set_in_use_is_known():
 
 def test_a_lower_instruction_set_can_be_set():
     best, x = rl.cpu_isa(), rl.randn(1003)
-    order = ["baseline", "avx2", "avx512"]
+    order = ["baseline", "avx2", "avx512", "avx512_bf16"]
     try:
         for isa in order[: order.index(best) + 1]:
             rl.set_cpu_isa(isa)

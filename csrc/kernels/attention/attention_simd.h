@@ -47,34 +47,6 @@ struct Row {
   ROOFLAB_INLINE const NativeFloat& operator[](int64_t v) const { return vector[v]; }
 };
 
-// 2^x for x <= 0, to 2 ulp, and 0 for x <= -127, -inf too; NaN stays, whatever its bits. A polynomial on [-1/2, 1/2],
-// fitted by weighted minimax, times a power of two, of which that of -127 is 0. The compiler would fetch the constants
-// anew in every step of a loop; as an object that it cannot see through they stay in registers.
-class Exp2 {
- public:
-  ROOFLAB_INLINE Exp2() {
-    for (int i = 0; i < kConstants; ++i) {
-      constants_[i] = NativeFloat{} + kValues[i];
-      asm("" : "+v"(constants_[i]));
-    }
-  }
-  ROOFLAB_INLINE NativeFloat operator()(NativeFloat x) const {
-    const NativeFloat lowest = constants_[0], shifter = constants_[1];
-    x = lowest > x ? lowest : x;
-    const NativeFloat shifted = x + shifter;  // rounds to an integer: the low bits hold it, and an exponent's bias
-    const NativeFloat r = x - (shifted - shifter);
-    NativeFloat p = constants_[2];
-    for (int i = 3; i < kConstants; ++i) p = native_fma(p, r, constants_[i]);
-    return p * (NativeFloat)((NativeUint)shifted << 23);
-  }
-
- private:
-  static constexpr int kConstants = 8;
-  static constexpr float kValues[kConstants] = {-127.0f,       0x1.8p23f + 127, 0.00132647273f, 0.00967151299f,
-                                                0.0555073358f, 0.240222424f,    0.693147004f,   1.0f};
-  NativeFloat constants_[kConstants];
-};
-
 // One element as a float.
 ROOFLAB_INLINE float element(const float* p) { return *p; }
 template <class T>

@@ -9,23 +9,27 @@
 #include "core/target.h"
 
 // Declares `function` in the namespace of each instruction set, and defines the one that chooses by `isa`.
-#define ROOFLAB_CHOOSE_ISA(isa, Result, function, parameters, arguments) \
-  namespace isa_baseline {                                               \
-  Result function parameters;                                            \
-  }                                                                      \
-  namespace isa_avx2 {                                                   \
-  Result function parameters;                                            \
-  }                                                                      \
-  namespace isa_avx512 {                                                 \
-  Result function parameters;                                            \
-  }                                                                      \
-  inline Result function parameters {                                    \
-    switch (isa) {                                                       \
-      case CpuIsa::kAvx512: return isa_avx512::function arguments;       \
-      case CpuIsa::kAvx2: return isa_avx2::function arguments;           \
-      case CpuIsa::kBaseline: break;                                     \
-    }                                                                    \
-    return isa_baseline::function arguments;                             \
+#define ROOFLAB_CHOOSE_ISA(isa, Result, function, parameters, arguments)    \
+  namespace isa_baseline {                                                  \
+  Result function parameters;                                               \
+  }                                                                         \
+  namespace isa_avx2 {                                                      \
+  Result function parameters;                                               \
+  }                                                                         \
+  namespace isa_avx512 {                                                    \
+  Result function parameters;                                               \
+  }                                                                         \
+  namespace isa_avx512_bf16 {                                               \
+  Result function parameters;                                               \
+  }                                                                         \
+  inline Result function parameters {                                       \
+    switch (isa) {                                                          \
+      case CpuIsa::kAvx512Bf16: return isa_avx512_bf16::function arguments; \
+      case CpuIsa::kAvx512: return isa_avx512::function arguments;          \
+      case CpuIsa::kAvx2: return isa_avx2::function arguments;              \
+      case CpuIsa::kBaseline: break;                                        \
+    }                                                                       \
+    return isa_baseline::function arguments;                                \
   }
 
 // A rung, and what it starts on a target.

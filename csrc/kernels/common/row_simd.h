@@ -2,8 +2,7 @@
 // time. A row's tail and what precedes the first aligned vector of an output row pass as shorter vectors.
 #pragma once
 
-#include "core/queue.h"
-#include "kernels/common/simd.h"
+#include "kernels/common/line_simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
@@ -29,20 +28,23 @@ ROOFLAB_INLINE SimdOf<T> load_lanes(const T* p, int64_t n) {
   return n == SimdOf<T>::kLanes ? load<T>(p) : load<T>(p, n);
 }
 
-// The largest, or smallest, of x[0, d); NaN if there is one.
-template <bool kLargest, class T>
+// The largest, or smallest, of x[0, d): NaN if there is one, or of the numbers alone, at a quarter of the instructions.
+template <bool kLargest, bool kKeepNan = true, class T>
 ROOFLAB_INLINE auto extreme_row(const T* x, int64_t d) {
   using S = typename ComputeOf<T>::type;
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
   const auto pick = [](SimdOf<T> a, SimdOf<T> b) __attribute__((always_inline)) {
-    return kLargest ? max(a, b) : min(a, b);
+    if constexpr (kKeepNan)
+      return kLargest ? max(a, b) : min(a, b);
+    else
+      return kLargest ? select(a > b, a, b) : select(a < b, a, b);
   };
   const S worst = kLargest ? -__builtin_inf() : __builtin_inf();
   SimdOf<T> chains[4] = {worst, worst, worst, worst};
   int64_t i = 0;
   for (; i + 4 * kLanes <= d; i += 4 * kLanes)
-    for (int c = 0; c < 4; ++c) chains[c] = pick(chains[c], load<T>(x + i + c * kLanes));
-  for (; i + kLanes <= d; i += kLanes) chains[0] = pick(chains[0], load<T>(x + i));
+    for (int c = 0; c < 4; ++c) chains[c] = pick(load<T>(x + i + c * kLanes), chains[c]);
+  for (; i + kLanes <= d; i += kLanes) chains[0] = pick(load<T>(x + i), chains[0]);
   const SimdOf<T> folded = pick(pick(chains[0], chains[1]), pick(chains[2], chains[3]));
   S best = kLargest ? max_lane(folded) : min_lane(folded);
   if (i < d) {
@@ -50,7 +52,7 @@ ROOFLAB_INLINE auto extreme_row(const T* x, int64_t d) {
     store<S>(tail, load<T>(x + i, d - i));
     for (int64_t k = 0; k < d - i; ++k) {
       const bool wins = kLargest ? tail[k] > best : tail[k] < best;
-      best = wins || tail[k] != tail[k] ? tail[k] : best;
+      best = wins || (kKeepNan && tail[k] != tail[k]) ? tail[k] : best;
     }
   }
   return best;
@@ -62,29 +64,24 @@ ROOFLAB_INLINE Simd<S> first_lanes(Simd<S> x, int64_t n) {
   return n == Simd<S>::kLanes ? x : load<S>(reinterpret_cast<const S*>(&x), n);
 }
 
-// A vector of elements past the caches: their lines are not read before they are overwritten. `p` is aligned to 16.
-template <class T>
-ROOFLAB_INLINE void stream(T* p, SimdOf<T> x) {
-  alignas(64) T elements[SimdOf<T>::kLanes];
-  store<T>(elements, x);
-  for (unsigned i = 0; i < sizeof(elements) / 16; ++i)
-    _mm_stream_si128(reinterpret_cast<__m128i*>(p) + i, reinterpret_cast<const __m128i*>(elements)[i]);
-}
-
-// Writes y[i] for i < d, where value(i, n) is the vector that starts at i, of which n lanes are wanted.
+// Writes y[i] for i < d, where value(i, n) is the vector that starts at i, of which n lanes are wanted. `streaming`:
+// whole cache lines go past the caches.
 template <class T, class Value>
 ROOFLAB_INLINE void write_row(T* y, int64_t d, bool streaming, Value value) {
-  constexpr int64_t kLanes = SimdOf<T>::kLanes, kBytes = kLanes * sizeof(T);
-  int64_t i = 0;
-  if (streaming) {
-    const int64_t gap = -reinterpret_cast<intptr_t>(y) & (kBytes - 1), head = gap / static_cast<int64_t>(sizeof(T));
-    i = head < d ? head : d;
-    if (i > 0) store<T>(y, value(0, i), i);
-    for (; i + kLanes <= d; i += kLanes) stream<T>(y + i, value(i, kLanes));
-  } else {
-    for (; i + kLanes <= d; i += kLanes) store<T>(y + i, value(i, kLanes));
-  }
-  if (i < d) store<T>(y + i, value(i, d - i), d - i);
+  constexpr int64_t kLanes = SimdOf<T>::kLanes;
+  const auto piece = [&](int64_t begin, int64_t end) __attribute__((always_inline)) {
+    int64_t i = begin;
+    for (; i + kLanes <= end; i += kLanes) store<T>(y + i, value(i, kLanes));
+    if (i < end) store<T>(y + i, value(i, end - i), end - i);
+  };
+  const int64_t gap = (-reinterpret_cast<intptr_t>(y) & 63) / static_cast<int64_t>(sizeof(T));
+  if (!streaming || gap + kLine < T >> d) return piece(0, d);
+  if (gap > 0) piece(0, gap);
+  int64_t line = gap;
+  for (; line + kLine<T> <= d; line += kLine<T>)
+    write_line(
+        y + line, true, [&](int64_t i) __attribute__((always_inline)) { return value(line + i, kLanes); });
+  if (line < d) piece(line, d);
 }
 
 // Calls row(n) for each of `rows` rows of d elements, on all threads; streamed stores are visible on return.

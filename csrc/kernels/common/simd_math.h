@@ -4,27 +4,87 @@
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
-// exp(x) = 2^n exp(r), |r| <= ln(2) / 2. The clamp leaves NaN alone and lets +-inf end in inf and 0 like finite
-// overflow.
+// 2^f on [-1/2, 1/2] to 3e-9, the highest power first: the polynomial of every exponential here.
+inline constexpr int kExp2Terms = 7;
+inline constexpr float kExp2[kExp2Terms] = {0.000153285946f, 0.0013390987f, 0.0096185012f, 0.0555035956f,
+                                            0.240226477f,    0.693147182f,  1.0f};
+
+// exp(x) = 2^n 2^f with n + f = x log2(e). NaN passes; what over- or underflows is inf or 0, +-inf included.
 ROOFLAB_INLINE NativeFloat native_exp(NativeFloat x) {
-  const NativeFloat zero = {};
+  const NativeFloat zero = {}, log2e = zero + 1.44269502f;
+  const NativeFloat shifter = zero + 0x1.8p23f;  // adding it rounds to an integer, held in the low bits
+#if !defined(__AVX512F__)
   const NativeFloat low = zero - 104.0f, high = zero + 89.0f;
   x = x < low ? low : x;
   x = x > high ? high : x;
-  const NativeFloat shifter = zero + 0x1.8p23f;  // adding it rounds to an integer, held in the low bits
-  const NativeFloat shifted = native_fma(x, zero + 1.44269504f, shifter);
-  const NativeFloat n = shifted - shifter;
-  NativeFloat r = native_fma(n, zero - 0.693145752f, x);  // ln(2) in two parts; n times the first is exact
-  r = native_fma(n, zero - 1.42860677e-6f, r);
-  NativeFloat p = zero + 0.00138144669f;
-  p = native_fma(p, r, zero + 0.00836878051f);
-  p = native_fma(p, r, zero + 0.0416683942f);
-  p = native_fma(p, r, zero + 0.166665201f);
-  p = native_fma(p, r, zero + 0.499999934f);
-  p = native_fma(p * r, r, r) + 1.0f;
-  // 2^n in two factors, since n = 128 and n < -126 have no float of their own.
+#endif
+  const NativeFloat shifted = native_fma(x, log2e, shifter), n = shifted - shifter;
+#if defined(__FMA__)
+  NativeFloat f = native_fma(x, log2e, -n);  // log2(e) in two parts
+  f = native_fma(x, zero + 1.92596299e-8f, f);
+#else  // a product is rounded: n ln(2) in two parts, the first of which is exact
+  NativeFloat f = ((x - n * 0.693145752f) - n * 1.42860677e-6f) * log2e;
+#endif
+#if defined(__AVX512F__)  // n alone decides where |x| is large, as long as f is a number
+  f = (NativeFloat)_mm512_maskz_range_ps(0xffff, (__m512)f, (__m512)(zero + 1.0f), 2);  // |f| <= 1, and its sign
+#endif
+  NativeFloat p = zero + kExp2[0];
+  for (int i = 1; i < kExp2Terms; ++i) p = native_fma(p, f, zero + kExp2[i]);
+#if defined(__AVX512F__)
+  return (NativeFloat)_mm512_maskz_scalef_ps(0xffff, (__m512)p, (__m512)n);
+#else  // in two factors, since n = 128 and n < -126 have no float of their own
   const NativeInt exponent = (NativeInt)shifted - (NativeInt)shifter, half = exponent >> 1;
   return p * (NativeFloat)((half + 127) << 23) * (NativeFloat)((exponent - half + 127) << 23);
+#endif
+}
+
+// 2^x for x < 127, to 1 ulp, and 0 for x <= -127, -inf too: a subnormal result takes a hundred times as long. NaN
+// stays. The compiler would fetch the constants anew in every step of a loop; as an object that it cannot see through
+// they stay in registers.
+class Exp2 {
+ public:
+  ROOFLAB_INLINE Exp2() {
+    for (int i = 0; i < kExp2Terms; ++i) polynomial_[i] = in_register(kExp2[i]);
+    lowest_ = in_register(-127.0f);
+    shifter_ = in_register(0x1.8p23f + 127);
+  }
+  ROOFLAB_INLINE NativeFloat operator()(NativeFloat x) const {
+#if defined(__AVX512F__)
+    const __mmask16 not_low = _mm512_cmp_ps_mask((__m512)x, (__m512)lowest_, _CMP_NLE_UQ);
+    const auto f = (NativeFloat)_mm512_maskz_reduce_ps(0xffff, (__m512)x, _MM_FROUND_TO_NEAREST_INT);
+    return (NativeFloat)_mm512_maskz_scalef_ps(not_low, (__m512)polynomial(f), (__m512)(x - f));
+#else
+    x = lowest_ > x ? lowest_ : x;
+    const NativeFloat shifted = x + shifter_;  // rounds to an integer: the low bits hold it, and an exponent's bias
+    const NativeFloat power = (NativeFloat)((NativeUint)shifted << 23);  // 0 for -127
+    return polynomial(x - (shifted - shifter_)) * power;
+#endif
+  }
+
+ private:
+  ROOFLAB_INLINE NativeFloat polynomial(NativeFloat f) const {
+    NativeFloat p = polynomial_[0];
+    for (int i = 1; i < kExp2Terms; ++i) p = native_fma(p, f, polynomial_[i]);
+    return p;
+  }
+  ROOFLAB_INLINE static NativeFloat in_register(float x) {
+    NativeFloat constant = NativeFloat{} + x;
+    asm("" : "+v"(constant));
+    return constant;
+  }
+  NativeFloat polynomial_[kExp2Terms], lowest_, shifter_;
+};
+
+// 1 / x for 1 <= x <= 2^126, to 2 ulp: the CPU's estimate, refined once. A division takes three times as long.
+ROOFLAB_INLINE NativeFloat native_reciprocal(NativeFloat x) {
+#if defined(__AVX512F__)
+  const NativeFloat estimate = (NativeFloat)_mm512_maskz_rcp14_ps(0xffff, (__m512)x);
+#elif defined(__AVX2__)
+  const NativeFloat estimate = (NativeFloat)_mm256_rcp_ps((__m256)x);
+#else
+  const NativeFloat estimate = (NativeFloat)_mm_rcp_ps((__m128)x);
+#endif
+  return native_fma(estimate, native_fma(-x, estimate, NativeFloat{} + 1.0f), estimate);
 }
 
 // log(x) = e ln(2) + log(m), m in [sqrt(1/2), sqrt(2)).

@@ -6,6 +6,8 @@
 //   v0_reference   one thread; op and dtype found at run time; computes in double (integers in int64)
 //   v1_staged      blocks of 512 elements go through L1: gathered, widened, computed in SIMD, narrowed, stored; all
 //                  threads
+//   v2_contiguous  no stages: memory, registers, memory; what outgrows the caches by four walks a thread with prefetch,
+//                  stored past them; arithmetic on floats and copies, contiguous or numbers
 // Ladder, CUDA:
 //   v0_reference   as on the CPU, one element a thread
 //   v1_strided     op and dtype compiled in, float arithmetic; any strides
@@ -13,13 +15,14 @@
 //
 // [measured add, exp] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
-//                        add         exp
-//                 16384x4096  16384x4096
-//                    float32     float32
-//                  % of copy   % of copy
-//   v0_reference         9.7           4
-//   v1_staged            149         149
-//   copy, GB/s            31          30
+//                         add         exp
+//                  16384x4096  16384x4096
+//                     float32     float32
+//                   % of copy   % of copy
+//   v0_reference          9.7           4
+//   v1_staged             149         149
+//   v2_contiguous           -           -
+//   copy, GB/s             31          30
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
 //                         add         add         exp         exp
 //                  16384x4096  16384x4096  16384x4096  16384x4096
@@ -184,6 +187,8 @@ struct ElementwiseArgs {
 
 void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Queue& queue);
 ROOFLAB_PER_ISA(elementwise_cpu_v1_staged, ElementwiseArgs)
+ROOFLAB_PER_ISA(elementwise_cpu_v2_contiguous, ElementwiseArgs)
+bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target& target);
 
 [[gnu::weak]] void elementwise_cuda_v0_reference(const ElementwiseArgs& args, Queue& queue);
 [[gnu::weak]] void elementwise_cuda_v1_strided(const ElementwiseArgs& args, Queue& queue);

@@ -1,4 +1,5 @@
-// The elementwise family on the CPU: one kernel for each op and type computed in, fed block by block through staged.h.
+// The elementwise family on the CPU. v1: one kernel for each op and type computed in, fed block by block through
+// staged.h. v2: one for each op and type of element, from memory to registers and back.
 #include "kernels/elementwise/functors.h"
 #include "kernels/elementwise/staged.h"
 
@@ -166,6 +167,70 @@ void open_input(const ElementwiseArgs& args, int k, SmallFloats small, BlockRead
   small == SmallFloats::kAsBits ? with_word(args.dtype, fill) : with_computed_type(args.dtype, fill);
 }
 
+// An input of v2: contiguous, or a number.
+template <class T>
+struct Contiguous {
+  using S = typename ComputeOf<T>::type;
+  const T* data;
+  SimdOf<T> number;
+
+  ROOFLAB_INLINE explicit Contiguous(const ElementwiseOperand& input)
+      : data(static_cast<const T*>(input.data)), number(scalar_as<S>(input.scalar)) {}
+  ROOFLAB_INLINE SimdOf<T> at(int64_t i) const { return data ? load(data + i) : number; }
+  ROOFLAB_INLINE SimdOf<T> at(int64_t i, int64_t n) const { return data ? load(data + i, n) : number; }
+  ROOFLAB_INLINE void prefetch(int64_t i) const {
+    if (data) prefetch_chunk(data + i);
+  }
+};
+
+// Elements [first, last).
+using ContiguousKernel = void (*)(const ElementwiseArgs& args, int64_t first, int64_t last, bool streaming);
+
+template <ElementwiseOp kOp, class T>
+void contiguous_block(const ElementwiseArgs& args, int64_t first, int64_t last, bool streaming) {
+  constexpr int64_t kLanes = SimdOf<T>::kLanes;
+  constexpr bool kBinary = info(kOp).arity == 2;
+  const Contiguous<T> a(args.inputs[0]), b(args.inputs[kBinary ? 1 : 0]);
+  T* out = static_cast<T*>(args.out);
+  int64_t i = first;
+  for (; i + kLine<T> <= last; i += kLine<T>) {
+    if (streaming) a.prefetch(i);
+    if (streaming && kBinary) b.prefetch(i);
+    write_line(
+        out + i, streaming, [&](int64_t lane) __attribute__((always_inline)) {
+          return evaluate<kOp>(a.at(i + lane), b.at(i + lane));
+        });
+  }
+  for (; i < last; i += kLanes) {
+    const int64_t n = last - i < kLanes ? last - i : kLanes;
+    store(out + i, evaluate<kOp>(a.at(i, n), b.at(i, n)), n);
+  }
+}
+
+template <class Word>
+void contiguous_copy(const ElementwiseArgs& args, int64_t first, int64_t last, bool streaming) {
+  const Word* from = static_cast<const Word*>(args.inputs[0].data);
+  Word* to = static_cast<Word*>(args.out);
+  int64_t i = first;
+  for (; streaming && i < last; i += kLine<Word>) {
+    prefetch_chunk(from + i);
+    write_line(
+        reinterpret_cast<float*>(to + i),
+        true, [&](int64_t) __attribute__((always_inline)) { return load(reinterpret_cast<const float*>(from + i)); });
+  }
+  if (i < last) std::memcpy(to + i, from + i, static_cast<size_t>(last - i) * sizeof(Word));
+}
+
+ContiguousKernel find_contiguous_kernel(const ElementwiseArgs& args) {
+  if (args.op == ElementwiseOp::kCopy)
+    return with_word(args.dtype, []<class Word>(Word) -> ContiguousKernel { return contiguous_copy<Word>; });
+  return with_floating(args.dtype, [&]<class T>() -> ContiguousKernel {
+    ContiguousKernel kernel = nullptr;
+    dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() { kernel = contiguous_block<kOp, T>; });
+    return kernel;
+  });
+}
+
 }  // namespace
 
 void elementwise_cpu_v1_staged(const ElementwiseArgs& args, Queue& queue) {
@@ -188,6 +253,16 @@ void elementwise_cpu_v1_staged(const ElementwiseArgs& args, Queue& queue) {
       output.commit(begin, n);
     }
   });
+}
+
+void elementwise_cpu_v2_contiguous(const ElementwiseArgs& args, Queue& queue) {
+  const ContiguousKernel kernel = find_contiguous_kernel(args);
+  if (!queue.target().exceeds_cache(args.count * size_of(args.dtype)))
+    return queue.parallel(args.count, kParallelGrain,
+                          [&](int64_t first, int64_t last, int) { kernel(args, first, last, false); });
+  const int64_t line = 64 / size_of(args.dtype), lines = args.count / line;
+  parallel_lines(queue, lines, [&](int64_t first, int64_t last) { kernel(args, first * line, last * line, true); });
+  kernel(args, lines * line, args.count, false);
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

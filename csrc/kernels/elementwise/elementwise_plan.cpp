@@ -1,4 +1,4 @@
-// Which arguments the CUDA rungs of the elementwise family accept, on a target that need not be there.
+// Which arguments the rungs of the elementwise family accept, on a target that need not be there.
 #include <algorithm>
 
 #include "kernels/common/alignment.h"
@@ -16,6 +16,17 @@ bool has_vectors(const void* data, const int64_t* strides, int ndim, int64_t siz
 }
 
 }  // namespace
+
+bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
+  const bool copies = args.op == ElementwiseOp::kCopy;
+  if (!copies && (args.op >= ElementwiseOp::kEq || !is_floating(args.dtype))) return false;
+  if (args.ndim != 1 || args.out_strides[0] != 1 || !is_aligned(args.out, 64)) return false;
+  for (int k = 0; k < info(args.op).arity; ++k) {
+    const ElementwiseOperand& input = args.inputs[k];
+    if (input.data == nullptr ? copies : input.strides[0] != 1) return false;
+  }
+  return true;
+}
 
 bool elementwise_cuda_v2_accepts(const ElementwiseArgs& args, const Target&) {
   const int64_t width = 16 / std::max(size_of(args.dtype), size_of(args.out_dtype));

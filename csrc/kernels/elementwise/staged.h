@@ -2,7 +2,7 @@
 // files (see simd.h). What is already so is used in place; all else passes through buffers that stay in L1.
 #pragma once
 
-#include "kernels/common/simd.h"
+#include "kernels/common/line_simd.h"
 #include "kernels/common/strided.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -83,26 +83,13 @@ void convert_small(const void* from, void* to, int64_t n) {
 
 using ConvertBlock = void (*)(const void*, void*, int64_t);
 
-// Stores 64 bytes, a whole aligned cache line, past the caches: it is not read before it is overwritten. A line must be
-// written at once: four stores of 16 bytes took 1.7 times as long.
-ROOFLAB_INLINE void stream_line(void* to, F32x16 line) {
-  float* lanes = static_cast<float*>(to);
-  for (int i = 0; i < kParts; ++i) {
-#if defined(__AVX512F__)
-    _mm512_stream_ps(lanes + 16 * i, (__m512)line.part[i]);
-#elif defined(__AVX2__)
-    _mm256_stream_ps(lanes + 8 * i, (__m256)line.part[i]);
-#else
-    _mm_stream_ps(lanes + 4 * i, (__m128)line.part[i]);
-#endif
-  }
-}
-
 inline void stream_bytes(char* to, const char* from, int64_t n) {
   const int64_t head = -reinterpret_cast<intptr_t>(to) & 63, aligned = head < n ? head : n;
   std::memcpy(to, from, static_cast<size_t>(aligned));
   int64_t i = aligned;
-  for (; i + 64 <= n; i += 64) stream_line(to + i, load(reinterpret_cast<const float*>(from + i)));
+  for (; i + 64 <= n; i += 64)
+    write_line(reinterpret_cast<float*>(to + i), true,
+               [&](int64_t) { return load(reinterpret_cast<const float*>(from + i)); });
   std::memcpy(to + i, from + i, static_cast<size_t>(n - i));
 }
 

@@ -180,7 +180,7 @@ Footprint matmul_cpu_v2_footprint(const MatmulArgs& args, const Target&) {
 }
 
 bool matmul_cpu_v4_accepts(const MatmulArgs& args, const Target& target) {
-  return args.dtype == DType::kBFloat16 && target.has_avx512_bf16;
+  return args.dtype == DType::kBFloat16 && target.isa >= CpuIsa::kAvx512Bf16;
 }
 
 bool matmul_cpu_v5_accepts(const MatmulArgs& args, const Target& target) {

@@ -29,8 +29,8 @@ void softmax_cpu_v1_online(const SoftmaxArgs& args, Queue& queue) {
       S maximum = -__builtin_inf(), sum = 0;
       for (int64_t begin = 0; begin < args.d; begin += kBlock) {
         const int64_t size = args.d - begin < kBlock ? args.d - begin : kBlock;
-        const S last = maximum, block = extreme_row<true>(x + begin, size);
-        maximum = block > last || block != block ? block : last;
+        const S last = maximum, block = extreme_row<true, false>(x + begin, size);
+        maximum = block > last ? block : last;
         const S shift = maximum == S(-__builtin_inf()) ? S(0) : maximum;  // all -inf so far: their sum is 0
         sum = sum * __builtin_exp(last - shift) +
               sum_exponentials(x + begin, size, shift, [](int64_t, int64_t, SimdOf<T>) {});
@@ -53,9 +53,11 @@ void softmax_cpu_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
     for_each_row(queue, args.n, args.d, [&](int64_t n) {
       alignas(64) S exponentials[kSoftmaxCpuScratch / sizeof(S)];
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
-      const S maximum = extreme_row<true>(x, args.d);
+      const T* next = x + args.x_row_stride;
+      const S maximum = extreme_row<true, false>(x, args.d);  // a NaN turns up in the sum
       const S sum = sum_exponentials(
           x, args.d, maximum, [&](int64_t i, int64_t lanes, SimdOf<T> exponential) __attribute__((always_inline)) {
+            _mm_prefetch(reinterpret_cast<const char*>(next + i), _MM_HINT_T1);  // reads go on while this computes
             if (lanes == SimdOf<T>::kLanes)
               store<S>(exponentials + i, exponential);
             else

@@ -1,0 +1,74 @@
+// Whole cache lines for *_simd.cpp files (see simd.h): put together from vectors, stored past the caches, and walked
+// where arrays are larger than the caches.
+#pragma once
+
+#include "core/queue.h"
+#include "core/target.h"
+#include "kernels/common/simd.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+template <class T>
+constexpr int64_t kLine = 64 / sizeof(T);  // elements: one vector of float or double, two of the small floats
+
+ROOFLAB_INLINE void stream_register(void* to, NativeInt bits) {
+#if defined(__AVX512F__)
+  _mm512_stream_si512(static_cast<__m512i*>(to), (__m512i)bits);
+#elif defined(__AVX2__)
+  _mm256_stream_si256(static_cast<__m256i*>(to), (__m256i)bits);
+#else
+  _mm_stream_si128(static_cast<__m128i*>(to), (__m128i)bits);
+#endif
+}
+
+// Writes the line whose vector at offset i is value(i); `streaming`, past the caches: then it is aligned, and not read
+// before it is overwritten. A line must be written at once: four stores of 16 bytes took 1.7 times as long.
+template <class T, class Value>
+ROOFLAB_INLINE void write_line(T* to, bool streaming, Value value) {
+  NativeInt bits[kParts];
+  if constexpr (sizeof(T) == 2) {
+    const F32x16 vectors[2] = {value(0), value(F32x16::kLanes)};
+    const auto part = [&](int i) __attribute__((always_inline)) { return vectors[i / kParts].part[i % kParts]; };
+    for (int i = 0; i < kParts; ++i) bits[i] = (NativeInt)narrow<T>(part(2 * i), part(2 * i + 1));
+  } else {
+    const SimdOf<T> vector = value(0);
+    for (int i = 0; i < kParts; ++i) bits[i] = (NativeInt)vector.part[i];
+  }
+  for (int i = 0; i < kParts; ++i) {
+    void* place = reinterpret_cast<char*>(to) + i * kNativeBytes;
+    if (streaming)
+      stream_register(place, bits[i]);
+    else
+      std::memcpy(place, &bits[i], kNativeBytes);
+  }
+}
+
+// A thread walks four parts of its range in turn, a chunk (of lines) at a time, and asks for the next chunk of each as
+// it goes: a single walk leaves the memory idle while it computes (measured: 27 GB/s against 53 on two cores).
+constexpr int64_t kWalks = 4, kChunkLines = 16;
+
+// Calls chunk(first, last) for the chunks that make up `lines` lines, on all threads; what it streams is visible on
+// return.
+template <class Chunk>
+ROOFLAB_INLINE void parallel_lines(Queue& queue, int64_t lines, Chunk chunk) {
+  // One long part for each thread: walks less than 10 MB apart get in each other's way (measured: 15 % slower).
+  const int64_t grain = 1024, share = lines / queue.target().threads;
+  queue.parallel(lines, share > grain ? share : grain, [&](int64_t first, int64_t last, int) {
+    const int64_t part = (last - first) / kWalks;
+    for (int64_t begin = 0; begin < part; begin += kChunkLines) {
+      const int64_t end = begin + kChunkLines < part ? begin + kChunkLines : part;
+      for (int64_t p = first; p < first + kWalks * part; p += part) chunk(p + begin, p + end);
+    }
+    if (first + kWalks * part < last) chunk(first + kWalks * part, last);
+    _mm_sfence();
+  });
+}
+
+// Asks for what a walk reads kChunkLines lines after `p`.
+ROOFLAB_INLINE void prefetch_chunk(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p) + kChunkLines * 64, _MM_HINT_T0);
+}
+
+}  // namespace
+}  // namespace rooflab::kernels::ROOFLAB_ISA

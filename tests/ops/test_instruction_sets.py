@@ -1,0 +1,86 @@
+"""CPU kernels on every instruction set that this CPU runs, not only on the best one."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from ops.samples import SPECS, check_rungs
+
+import rooflab as rl
+
+
+@pytest.fixture(params=["baseline", "avx2", "avx512", "avx512_bf16"])
+def instruction_set(request):
+    best = rl.cpu_isa()
+    try:
+        rl.set_cpu_isa(request.param)
+    except ValueError:
+        pytest.skip(f"this CPU does not run {request.param}")
+    assert rl.cpu_isa() == request.param
+    yield request.param
+    rl.set_cpu_isa(best)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if {"float32", "bfloat16"} <= {*spec.dtypes}])
+def test_rungs_match_the_reference(name, dtype, instruction_set):
+    spec = SPECS[name]
+    for sample in spec.samples(np.random.default_rng(0)):
+        check_rungs(spec, dtype, sample, "cpu", "contiguous")
+
+
+def rounded(floats):
+    """The bits of floats rounded to bfloat16: to nearest even, NaN made quiet."""
+    with np.errstate(invalid="ignore"):
+        nearest = floats.astype(ml_dtypes.bfloat16).view(np.uint16)
+    return np.where(np.isnan(floats), floats.view(np.uint32) >> 16 | 0x40, nearest).astype(np.uint16)
+
+
+def test_rounding_to_bfloat16(instruction_set):
+    """Each bfloat16 with what lies between it and the next: ties, subnormals, overflow, NaN."""
+    rests = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)
+    floats = (np.arange(1 << 16, dtype=np.uint32)[:, None] << 16 | rests).reshape(-1).view(np.float32)
+    bits = rl.tensor(floats).to("bfloat16").numpy().view(np.uint16)
+    assert np.array_equal(bits, rounded(floats))
+
+
+@pytest.mark.parametrize("variant", ["v1_staged", "v2_contiguous"])
+def test_products_in_bfloat16_are_rounded_once(variant, instruction_set):
+    every = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16)
+    factor = 1 + 2.0**-9
+    bits = rl.mul(rl.tensor(every), factor, variant=variant).numpy().view(np.uint16)
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert np.array_equal(bits, rounded(every.astype(np.float32) * np.float32(factor)))
+
+
+def test_exp_errs_by_less_than_its_last_bit_and_a_half(instruction_set):
+    x = np.concatenate([np.arange(0, 1 << 32, 39119, dtype=np.uint64).astype(np.uint32).view(np.float32),
+                        np.linspace(-104, 89, 300_000, dtype=np.float32)])  # fmt: skip
+    y = rl.exp(rl.tensor(x)).numpy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact = np.exp(x.astype(np.float64))
+    finite = np.isfinite(exact) & (exact < np.finfo(np.float32).max)
+    last_bit = np.spacing(np.maximum(exact[finite], np.finfo(np.float32).tiny).astype(np.float32))
+    assert (np.abs(y[finite] - exact[finite]) / last_bit).max() < 1.4
+    assert np.array_equal(np.isnan(y), np.isnan(x))
+    assert (y[~finite & ~np.isnan(x)] == np.inf).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_more_than_the_caches_hold(dtype, instruction_set):
+    """Stores go around the caches there, in whole lines: the rung below, which needs none, says what is right."""
+    count = (34 << 20) // rl.empty(1, dtype=dtype).nbytes + 13
+    x = rl.randn(count, dtype="float32").to(dtype)
+    for op, args in [("add", (x, x)), ("mul", (x, 3)), ("copy", (x,))]:
+        one, other = (getattr(rl, op)(*args, variant=v).numpy() for v in ("v2_contiguous", "v1_staged"))
+        assert one.tobytes() == other.tobytes(), op
+    one, other = (to_float64(rl.gelu(x, variant=v)) for v in ("v2_streaming", "v1_simd"))
+    assert np.array_equal(one, other)
+    rows = x[: count // 1000 * 1000].view(-1, 1000)
+    rtol, atol = SPECS["softmax"].tolerance(dtype, next(SPECS["softmax"].samples(np.random.default_rng(0))))
+    one, other = (rl.softmax(rows, variant=v) for v in ("v2_one_pass", "v1_online"))
+    assert_close(one, to_float64(other), rtol=2 * rtol, atol=2 * atol)
+
+
+def test_an_instruction_set_that_does_not_exist():
+    with pytest.raises(ValueError, match=r"\[set_cpu_isa\] isa: expected one of baseline.*; got \"mmx\""):
+        rl.set_cpu_isa("mmx")
