@@ -6,6 +6,7 @@ import pytest
 from ops.samples import SPECS, check_rungs
 
 import rooflab as rl
+from rooflab.testing import assert_close, to_float64
 
 
 @pytest.fixture(params=["baseline", "avx2", "avx512", "avx512_bf16"])
