@@ -122,6 +122,7 @@ def test_a_release_has_all_and_no_answers(tmp_path, capsys, monkeypatch):
     assert (
         "lab9_demo.ipynb`: Lab 9: A lab to test the grading with, 12 points" in (folder / "INSTRUCTIONS.md").read_text()
     )
+    assert "pip install './rooflab[labs]'" in (folder / "INSTRUCTIONS.md").read_text()
     names = {path.name for path in (folder / "rooflab").iterdir()}
     assert names == {"CMakeLists.txt", "pyproject.toml", "README.md", "csrc", "python", "notebooks"}
     assert [path.name for path in (folder / "rooflab" / "notebooks").iterdir()] == ["lab9_demo.ipynb"]
@@ -140,6 +141,8 @@ def test_a_student_starts_from_an_installed_package(tmp_path, capsys, monkeypatc
     assert main(["lab", "new", str(folder)]) == 0
     assert "jupyter lab" in capsys.readouterr().out
     assert {path.name for path in folder.iterdir()} == {"lab9_demo.ipynb", "INSTRUCTIONS.md"}
+    instructions = (folder / "INSTRUCTIONS.md").read_text()
+    assert "jupyter lab lab9_demo.ipynb" in instructions and "pip install" not in instructions
     assert main(["lab", "check", str(folder / "lab9_demo.ipynb")]) == 1
     (folder / "lab9_demo.ipynb").write_text("my answers")
     assert main(["lab", "new", str(folder)]) == 2

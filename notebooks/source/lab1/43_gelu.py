@@ -105,7 +105,7 @@ check_python_time(1_000_000)
 # %% nbgrader={"grade_id": "q4_3_2_fused_test", "grade": true, "points": 1} rooflab={"needs": ["q4_3_1"]}
 def check_fused_time(n):
     seen = timed_gelus(n)
-    of_fused = [call for call in seen.calls if set(call.by_op) == {"gelu"} and call.moved_bytes == 8 * n]
+    of_fused = [call for call in seen.calls if "gelu" in call.by_op and call.moved_bytes == 8 * n]
     assert of_fused, f"time rl.gelu on {n} fp32 elements"
     assert measure.is_median(seen.value["fused"], of_fused), '"fused" is not the median that latency gave'
 

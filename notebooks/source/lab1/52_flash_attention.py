@@ -149,7 +149,7 @@ def check_comparison(L, B, H, D_h, spare_bytes=None):
     assert isinstance(got, dict) and set(got) == {"standard", "flash"}, 'the keys are "standard" and "flash"'
     of = {
         "standard": [call for call in seen.calls if call.is_of("standard_attention", shape, shape, shape)],
-        "flash": [call for call in seen.calls if set(call.by_op) == {"attention"} and not call.ran],
+        "flash": [call for call in seen.calls if "attention" in call.by_op and not call.ran],
     }
     for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
         row = got[name]

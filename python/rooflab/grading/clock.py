@@ -49,7 +49,7 @@ class VirtualClock:
         middle = math.exp(self.random.uniform(math.log(SHORTEST_MS), math.log(LONGEST_MS)))
         samples = np.array([middle * math.exp(self.random.gauss(0, SPREAD)) for _ in range(repeat)])
         counted = {name: int(getattr(counters, name)) for name in ("macs", "flops", "bytes_read", "bytes_written")}
-        by_op = {name: int(op.ops) for name, op in counters.by_op.items()}
+        by_op = {name: int(op.ops) for name, op in counters.by_op.items() if op.ops}
         self.calls.append({"warmup": warmup, "samples_ms": samples, "ran": tuple(ran), "by_op": by_op, **counted})
         return samples
 

@@ -10,34 +10,36 @@ from rooflab.grading import release
 from rooflab.grading.lab import Lab, LabError, from_notebook
 
 PACKAGE = ("CMakeLists.txt", "pyproject.toml", "README.md", "csrc", "python")
-INSTRUCTIONS = """# {title}
-
-{labs}
-
-## Install
+INSTALL = """## Install
 
 You need Python 3.11 or newer and a C++20 compiler. On Debian or Ubuntu:
 
     sudo apt-get install -y g++ python3-dev python3-venv
     python3 -m venv .venv
-    .venv/bin/pip install '{package}[labs]'
+    source .venv/bin/activate
+    pip install './rooflab[labs]'
 
-## Work on a lab
+"""
+INSTRUCTIONS = """# Labs on making language models fast
 
-    .venv/bin/jupyter lab {first}
+{labs}
+
+{install}## Work on a lab
+
+    jupyter lab {first}
 
 1. Fill in the cells marked *your code here*, and write what you find where the notebook asks for it.
 2. Run the test cell below each answer. A test that prints nothing has passed.
 3. Run all public tests at once, each question in a process of its own, as they will be graded:
 
-       .venv/bin/rooflab lab check {first}
+       rooflab lab check {first}
 
 Leave the test cells and the text as they are. You may add cells of your own.
 
 ## Hand in
 
-Hand in the notebook file (`{first}`), saved after its last run. More tests run when it is graded. They check the same
-properties as the tests that you see, at other sizes and with other values.
+Hand in the notebook file, saved after its last run. More tests run when it is graded. They check the same properties as
+the tests that you see, at other sizes and with other values.
 """
 
 
@@ -70,7 +72,7 @@ def write_release(labs: Sequence[Lab], checkout: Path, folder: Path) -> list[Pat
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
         (package / "notebooks" / name).write_text(text, encoding="utf-8")
-    _write_instructions(labs, folder, "./rooflab")
+    _write_instructions(labs, folder, INSTALL)
     return [*(Path(name) for name in texts), Path("INSTRUCTIONS.md"), Path("rooflab")]
 
 
@@ -85,7 +87,7 @@ def write_copy(notebooks: Sequence[Path], folder: Path) -> list[Path]:
     _make_empty(folder)
     for path in notebooks:
         shutil.copy(path, folder / path.name)
-    _write_instructions([from_notebook(path) for path in notebooks], folder, "rooflab")
+    _write_instructions([from_notebook(path) for path in notebooks], folder, "")
     return [*(Path(path.name) for path in notebooks), Path("INSTRUCTIONS.md")]
 
 
@@ -95,12 +97,7 @@ def _make_empty(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def _write_instructions(labs: Sequence[Lab], folder: Path, package: str) -> None:
+def _write_instructions(labs: Sequence[Lab], folder: Path, install: str) -> None:
     lines = [f"- `{lab.stem}.ipynb`: {lab.title}, {lab.points} points" for lab in labs]
-    text = INSTRUCTIONS.format(
-        title="Labs on making language models fast",
-        labs="\n".join(lines),
-        first=f"{labs[0].stem}.ipynb",
-        package=package,
-    )
+    text = INSTRUCTIONS.format(labs="\n".join(lines), install=install, first=f"{labs[0].stem}.ipynb")
     (folder / "INSTRUCTIONS.md").write_text(text, encoding="utf-8")

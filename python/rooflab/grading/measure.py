@@ -31,7 +31,7 @@ class Implausible(AssertionError):
 
 @dataclass(frozen=True)
 class Counted:
-    """The runtime's counters around one call; `by_op` holds launches by op.
+    """The runtime's counters around one call; `by_op` holds the calls of each op, the same on every device.
 
     `largest_bytes` (the largest block that a tensor took) and `host_bytes` (the most that Python and NumPy took) are
     known in the passes of `gradients` and `saved` only.
@@ -242,7 +242,7 @@ def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:
     with rl.count() as counters:
         value = fn(*args, **kwargs)
     _inspect()
-    ops = {name: int(op.launches) for name, op in counters.by_op.items()}
+    ops = {name: int(op.ops) for name, op in counters.by_op.items() if op.ops}
     return {"value": value, "by_op": ops} | {name: int(getattr(counters, name)) for name in COUNTERS}
 
 
