@@ -40,5 +40,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    inner = {"add_library_directory", "set_cpu_blas", "annotations"}
+    inner = {"add_library_directory", "set_cpu_blas", "annotations", "html", "serialization"}
     return sorted({name for name in (*globals(), *_LAZY, "profile") if not name.startswith("_")} - inner)

@@ -83,7 +83,7 @@ def test_dir_shows_what_users_call():
     names = dir(rl)
     assert {"tensor", "matmul", "profile", "plots", "no_grad", "Tensor"} <= set(names)
     assert not [name for name in names if name.startswith("_")]
-    assert not {"set_cpu_blas", "add_library_directory", "annotations"} & set(names)
+    assert not {"set_cpu_blas", "add_library_directory", "annotations", "html"} & set(names)
     assert all(hasattr(rl, name) for name in names)
 
 

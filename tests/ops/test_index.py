@@ -24,6 +24,7 @@ INDICES = {
     "triples": ([0, 3], [2, 0], [1, -1]),
     "apart": ([0, 3], slice(None), [1, 4]),
     "apart_with_number": ([[0], [2]], slice(1, 2), [1, 4]),
+    "apart_after_new_dimension": (None, [0, 3], slice(None), [1, 4]),
     "mask_of_rows": np.array([True, False, True, True]),
     "mask_of_two": MASK,
     "mask_inside": (slice(None), np.array([True, False, True])),

@@ -1363,7 +1363,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
     q : Tensor
         (B, H, L_q, D_h), or (H, L_q, D_h).
     k, v : Tensor
-        (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv).
+        (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv). Finite at hidden keys too:
+        most rungs multiply whole tiles, and 0 times NaN is NaN.
     attn_mask : Tensor, optional
         Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores. One that
         requires grad makes the call run "v0_composed".

@@ -1,0 +1,64 @@
+"""What results look like at the prompt and in a notebook: short lines, and tables."""
+
+import re
+
+import numpy as np
+from machine.made_up import ceilings
+
+import rooflab as rl
+from rooflab.html import table
+
+
+def cells(page):
+    return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)]
+
+
+def test_text_is_escaped_and_numbers_stand_right():
+    page = table(["<op>", "n"], [["a < b & c", 3]], "5 > 4")
+    assert cells(page) == [["&lt;op&gt;", "n"], ["a &lt; b &amp; c", "3"]]
+    assert '<td style="text-align:right">3</td>' in page and '<td style="text-align:left">a' in page
+    assert page.endswith("<p>5 &gt; 4</p>")
+
+
+def test_a_timing_is_a_line():
+    timing = rl.Timing(np.linspace(1, 2, 101), 0.0, "cpu")
+    assert repr(timing) == "Timing(1.5 ms (p20 1.2, p80 1.8, n=101), on cpu)"
+
+
+def test_counts_are_a_line_and_a_table():
+    x = rl.ones(1000)
+    with rl.count() as c:
+        x + 1
+        rl.gelu(x)
+    assert repr(c) == (
+        "count(ops=2, launches=2, host_calls=2, macs=0, flops=9000, bytes_read=8000, bytes_written=8000, "
+        "allocations=2, bytes_allocated=8000, peak_bytes=4000)"
+    )
+    head, *rows = cells(c._repr_html_())
+    assert head == ["op", "ops", "launches", "host calls", "flops", "bytes read", "bytes written", "bytes allocated"]
+    assert ["gelu", "1", "1", "1", "8,000", "4,000", "4,000", "4,000"] in rows
+    assert rows[-1] == ["total", "2", "2", "2", "9,000", "8,000", "8,000", "8,000"]
+    assert "peak 4000 B above what was held" in c._repr_html_()
+
+
+def test_averages_of_kernels_are_a_line_and_a_table():
+    x = rl.ones(1000)
+    with rl.profile() as prof:
+        rl.gelu(x)
+        rl.gelu(x)
+    averages = prof.key_averages()
+    assert repr(averages) == "KernelAverages(1 row, 2 kernels; print() shows the table)"
+    head, row = cells(averages._repr_html_())
+    assert head[:4] == ["kernel", "op", "category", "calls"] and row[1:4] == ["gelu", "elementwise", "2"]
+    assert [row[3] for row in cells(averages._repr_html_())[1:]] == [str(a.calls) for a in averages]
+
+
+def test_ceilings_are_a_line_and_a_table():
+    known = ceilings(busy="1 of 2 cores was busy")
+    assert repr(known) == (
+        "Ceilings(AMD EPYC 7763 64-Core Processor (cpu): copy 14 GB/s, float32 120 GFLOP/s, bfloat16 100 GFLOP/s)"
+    )
+    head, *rows = cells(known._repr_html_())
+    assert head[1] == "measured (p20 .. p80)" and len(head) == len(rows[0])
+    assert [row[0] for row in rows][:2] == ["DRAM copy bandwidth", "DRAM read bandwidth"]
+    assert "1 of 2 cores was busy" in known._repr_html_()
