@@ -205,22 +205,13 @@ Examples
 >>> rl.cumsum(rl.tensor([1, 2, 3]), dim=0).tolist()
 [1, 3, 6])doc";
 
-// A function of which the result is made into Python objects with the lock held again.
-template <class... Args>
-auto without_gil(ValuesAndIndices (*f)(const Tensor&, Args...)) {
-  return [f](const Tensor& x, Args... args) {
-    const NoGil no_gil;
-    return f(x, args...);
-  };
-}
-
 // max(x), then max(x, dim).
 template <class Extreme, class Whole>
 void define_extreme(py::module_& m, py::class_<Tensor>& tensor, const char* name, Extreme along, Whole whole,
                     const std::string& doc) {
   define(
       m, tensor, name, [whole](const Tensor& x) { return whole(x, {}, false, {}); }, WithoutGil(), doc.c_str());
-  define(m, tensor, name, without_gil(along), py::arg("dim"), py::arg("keepdim") = false, py::arg("variant") = "");
+  define(m, tensor, name, along, WithoutGil(), py::arg("dim"), py::arg("keepdim") = false, py::arg("variant") = "");
 }
 
 }  // namespace
@@ -232,12 +223,12 @@ void register_order(py::module_& m, py::class_<Tensor>& tensor) {
   define(m, tensor, "argmax", &argmax, WithoutGil(), dim, keepdim, variant, place_doc("argmax", "largest").c_str());
   define(m, tensor, "argmin", &argmin, WithoutGil(), dim, keepdim, variant, place_doc("argmin", "smallest").c_str());
   const py::arg_v last = py::arg("dim") = -1, descending = py::arg("descending") = false;
-  define(m, tensor, "sort", without_gil(&sort), last, descending, variant, kSortDoc);
+  define(m, tensor, "sort", &sort, WithoutGil(), last, descending, variant, kSortDoc);
   define(
       m, tensor, "argsort",
       [](const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).indices; }, WithoutGil(),
       last, descending, kArgsortDoc);
-  define(m, tensor, "topk", without_gil(&topk), py::arg("k"), last, py::arg("largest") = true, variant, kTopkDoc);
+  define(m, tensor, "topk", &topk, WithoutGil(), py::arg("k"), last, py::arg("largest") = true, variant, kTopkDoc);
   define(m, tensor, "cumsum", &cumsum, WithoutGil(), py::arg("dim"), variant, kCumsumDoc);
   define_extreme(m, tensor, "max", &max, &amax, extreme_doc("max", "largest", "maximum"));
   define_extreme(m, tensor, "min", &min, &amin, extreme_doc("min", "smallest", "minimum"));

@@ -1,9 +1,7 @@
 // linear, log_softmax and cross_entropy.
 #include "autograd/tape.h"
-#include "core/range.h"
 #include "nn/nn.h"
 #include "ops/arithmetic.h"
-#include "ops/axis.h"
 
 namespace rooflab::nn {
 namespace {
@@ -12,6 +10,12 @@ using enum ElementwiseOp;
 
 // log(sum(exp(x))) along dim, which stays.
 Tensor log_sum_exp(const Tensor& x, int64_t dim) { return elementwise(kLog, sum(elementwise(kExp, x), {dim}, true)); }
+
+// x - top, in float32 for 16 bits. Nothing else as large as it is left: logits are the largest tensors of a model.
+Tensor shifted(const Tensor& x, const Tensor& top) { return widen(x) - top; }
+
+// The largest along dim, which stays.
+Tensor largest(const Tensor& x, int64_t dim) { return widen(amax(x, {dim}, true)); }
 
 // Which targets count, and the targets with 0 in place of the others.
 struct Targets {
@@ -27,8 +31,11 @@ Targets read_targets(const Tensor& target, int64_t ignore_index) {
 // exp(logits - top) / exp(rest). In float32 for 16 bits.
 Tensor logits_gradient(const Tensor& logits, const Tensor& top, const Tensor& rest, const Tensor& classes,
                        const Tensor& scale, int64_t dim) {
-  const Tensor weighted = elementwise(kExp, widen(logits) - top) * (scale * elementwise(kExp, -rest));
-  return cast(scatter_add(weighted, dim, classes, -scale), logits.dtype());
+  Tensor d = shifted(logits, top);
+  d = elementwise(kExp, d);
+  d = d * (scale * elementwise(kExp, -rest));
+  d = scatter_add(d, dim, classes, -scale);
+  return cast(d, logits.dtype());
 }
 
 }  // namespace
@@ -49,13 +56,15 @@ Tensor log_softmax(const Tensor& x, int64_t dim) {
   Tensor y = [&] {
     const autograd::GradMode off(false);
     if (x.numel() == 0) return copy(x);
-    const Tensor wide = widen(x), shifted = wide - amax(wide, {along}, true);
-    return cast(shifted - log_sum_exp(shifted, along), x.dtype());
+    const Tensor below = shifted(x, largest(x, along));
+    return cast(below - log_sum_exp(below, along), x.dtype());
   }();
   if (autograd::recording(x))
     autograd::record("log_softmax", y, {x}, autograd::saving(y), [along](const Tensor& dy, const Tensor& y) {
       const Tensor wide = widen(dy);
-      return cast(wide - elementwise(kExp, widen(y)) * sum(wide, {along}, true), y.dtype());
+      Tensor d = elementwise(kExp, widen(y));
+      d = d * sum(wide, {along}, true);
+      return cast(wide - d, y.dtype());
     });
   return y;
 }
@@ -76,12 +85,12 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
   const bool records = autograd::recording(logits);
   const autograd::GradMode off(false);
   const auto [counts, classes] = read_targets(target.unsqueeze(dim), ignore_index);
-  const Tensor wide = widen(logits);
   // The maximum is taken out first and stays apart: no exponential overflows, and no digits of the loss are lost to it.
-  const Tensor top = amax(wide, {dim}, true), rest = log_sum_exp(wide - top, dim);
-  Tensor y = where(counts, rest - (gather(wide, dim, classes) - top), Scalar{}).squeeze(dim), divisor;
+  const Tensor top = largest(logits, dim), rest = log_sum_exp(shifted(logits, top), dim);
+  const Tensor chosen = shifted(gather(logits, dim, classes), top);
+  Tensor y = where(counts, rest - chosen, Scalar{}).squeeze(dim), divisor;
   if (reduction != Reduction::kNone) y = sum(y, {}, false);
-  if (reduction == Reduction::kMean) y = y / (divisor = cast(sum(counts, {}, false), wide.dtype()));
+  if (reduction == Reduction::kMean) y = y / (divisor = cast(sum(counts, {}, false), y.dtype()));
   y = cast(y, logits.dtype());
   if (records)
     autograd::record("cross_entropy", y, {logits}, autograd::saving(logits, top, rest, counts, classes, divisor),

@@ -48,6 +48,16 @@ def test_losses_keep_little_for_backward(device):
     assert [s.shape for s in rl.autograd.saved_tensors(rl.log_softmax(logits))] == [(64, 1000)]
 
 
+def test_losses_hold_two_more_of_the_size_of_the_logits_at_most():
+    logits = rl.empty(64, 100000, device="meta", requires_grad=True)
+    with rl.count() as c:
+        loss = rl.cross_entropy(logits, rl.zeros(64, dtype="int64", device="meta"))
+    assert c.peak_bytes < 2.1 * logits.nbytes
+    with rl.count() as c:
+        loss.backward()
+    assert c.peak_bytes < 2.1 * logits.nbytes
+
+
 def test_nothing_is_recorded_without_grad_mode():
     x = rl.randn(3, 4, requires_grad=True)
     with rl.no_grad():

@@ -30,7 +30,8 @@ def lay_out(array, dtype, device, layout):
     """The array as a tensor whose memory is laid out as asked, with sentinels where no element lies."""
     if array.dtype != np.float64:
         dtype = str(array.dtype)
-    tensor = rl.tensor(np.ascontiguousarray(array), dtype=dtype, device=device)
+    with np.errstate(invalid="ignore"):  # NaN to an integer: some number
+        tensor = rl.tensor(np.ascontiguousarray(array), dtype=dtype, device=device)
     if layout == "transposed" and array.ndim >= 2:
         axes = (*range(array.ndim - 2), array.ndim - 1, array.ndim - 2)
         return tensor.permute(*axes).clone().permute(*axes)
