@@ -64,6 +64,18 @@ ROOFLAB_INLINE Simd<S> first_lanes(Simd<S> x, int64_t n) {
   return n == Simd<S>::kLanes ? x : load<S>(reinterpret_cast<const S*>(&x), n);
 }
 
+// Asks for what the next row has at `p`, `stride` elements on, so that reads go on while this row is computed.
+template <class T>
+ROOFLAB_INLINE void prefetch_next(const T* p, int64_t stride) {
+  _mm_prefetch(reinterpret_cast<const char*>(p + stride), _MM_HINT_T1);
+}
+
+// Elements before the first whole cache line.
+template <class T>
+ROOFLAB_INLINE int64_t elements_to_line(const T* p) {
+  return (-reinterpret_cast<intptr_t>(p) & 63) / static_cast<int64_t>(sizeof(T));
+}
+
 // Writes y[i] for i < d, where value(i, n) is the vector that starts at i, of which n lanes are wanted. `streaming`:
 // whole cache lines go past the caches.
 template <class T, class Value>
@@ -74,7 +86,7 @@ ROOFLAB_INLINE void write_row(T* y, int64_t d, bool streaming, Value value) {
     for (; i + kLanes <= end; i += kLanes) store<T>(y + i, value(i, kLanes));
     if (i < end) store<T>(y + i, value(i, end - i), end - i);
   };
-  const int64_t gap = (-reinterpret_cast<intptr_t>(y) & 63) / static_cast<int64_t>(sizeof(T));
+  const int64_t gap = elements_to_line(y);
   if (!streaming || gap + kLine < T >> d) return piece(0, d);
   if (gap > 0) piece(0, gap);
   int64_t line = gap;

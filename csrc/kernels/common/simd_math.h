@@ -38,9 +38,9 @@ ROOFLAB_INLINE NativeFloat native_exp(NativeFloat x) {
 #endif
 }
 
-// 2^x for x < 127, to 1 ulp, and 0 for x <= -127, -inf too: a subnormal result takes a hundred times as long. NaN
-// stays. The compiler would fetch the constants anew in every step of a loop; as an object that it cannot see through
-// they stay in registers.
+// 2^x for x < 127, to 1 ulp, inf for 128, and 0 for x <= -127, -inf too: a subnormal result takes a hundred times as
+// long. NaN stays. The compiler would fetch the constants anew in every step of a loop; as an object that it cannot see
+// through they stay in registers.
 class Exp2 {
  public:
   ROOFLAB_INLINE Exp2() {
@@ -74,18 +74,6 @@ class Exp2 {
   }
   NativeFloat polynomial_[kExp2Terms], lowest_, shifter_;
 };
-
-// 1 / x for 1 <= x <= 2^126, to 2 ulp: the CPU's estimate, refined once. A division takes three times as long.
-ROOFLAB_INLINE NativeFloat native_reciprocal(NativeFloat x) {
-#if defined(__AVX512F__)
-  const NativeFloat estimate = (NativeFloat)_mm512_maskz_rcp14_ps(0xffff, (__m512)x);
-#elif defined(__AVX2__)
-  const NativeFloat estimate = (NativeFloat)_mm256_rcp_ps((__m256)x);
-#else
-  const NativeFloat estimate = (NativeFloat)_mm_rcp_ps((__m128)x);
-#endif
-  return native_fma(estimate, native_fma(-x, estimate, NativeFloat{} + 1.0f), estimate);
-}
 
 // log(x) = e ln(2) + log(m), m in [sqrt(1/2), sqrt(2)).
 ROOFLAB_INLINE NativeFloat native_log(NativeFloat x) {

@@ -25,6 +25,7 @@ void layer_norm_cpu_v1_simd(const LayerNormArgs& args, Queue& queue) {
       write_row(
           static_cast<T*>(args.y) + n * args.d, args.d,
           streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
+            prefetch_next(x + i, args.x_row_stride);
             SimdOf<T> value = (load_lanes(x + i, lanes) - mean) * scale;
             if (weight) value *= load_lanes(weight + i, lanes);
             return bias ? value + load_lanes(bias + i, lanes) : value;

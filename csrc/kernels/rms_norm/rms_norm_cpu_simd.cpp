@@ -30,6 +30,7 @@ void rms_norm_cpu_v1_simd(const RmsNormArgs& args, Queue& queue) {
       write_row(
           static_cast<T*>(args.y) + n * args.d, args.d,
           streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
+            prefetch_next(x + i, args.x_row_stride);
             const SimdOf<T> value = load_lanes(x + i, lanes) * scale;
             return weight ? value * load_lanes(weight + i, lanes) : value;
           });

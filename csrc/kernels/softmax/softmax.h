@@ -4,7 +4,8 @@
 // Ladder, CPU:
 //   v0_reference  one thread, three passes: maximum, sum, result
 //   v1_online     SIMD, all threads, two passes
-//   v2_one_pass   the row's exponentials wait in cache, results go around it
+//   v2_one_pass   the row's exponentials wait in cache; its results are written around it while the next row's are
+//                 computed and the one after that is fetched
 // Ladder, CUDA:
 //   v0_reference  one thread a row, three passes
 //   v1_online     one block a row; a running sum is rescaled when the maximum grows, so maximum and sum take one pass
@@ -51,8 +52,8 @@ struct SoftmaxArgs {
   DType dtype;
 };
 
-// v2 on the CPU keeps a row's exponentials, in the type that they are computed in, on the stack.
-inline constexpr int64_t kSoftmaxCpuScratch = 128 << 10;  // bytes
+// v2 on the CPU keeps the exponentials of two rows, in the type that they are computed in, on the stack.
+inline constexpr int64_t kSoftmaxCpuScratch = 128 << 10;  // bytes of a row
 inline bool softmax_cpu_v2_accepts(const SoftmaxArgs& args, const Target&) {
   return args.d <= kSoftmaxCpuScratch / (args.dtype == DType::kFloat64 ? 8 : 4);
 }

@@ -16,6 +16,47 @@ ROOFLAB_INLINE S sum_exponentials(const T* x, int64_t d, S shift, Keep keep) {
       });
 }
 
+// A row whose exponentials are known and whose results are still to be written, beside other work.
+template <class T>
+class PendingRow {
+ public:
+  using S = typename ComputeOf<T>::type;
+  ROOFLAB_INLINE PendingRow(int64_t d, bool streaming) : d_(d), at_(d), streaming_(streaming) {}
+
+  ROOFLAB_INLINE void begin(T* y, const S* exponentials, S scale) {
+    y_ = y, exponentials_ = exponentials, scale_ = scale, at_ = 0;
+    const int64_t gap = streaming_ ? elements_to_line(y) : 0;
+    if (gap > 0) piece(gap < d_ ? gap : d_);
+  }
+  // Whole lines up to element `end`.
+  ROOFLAB_INLINE void advance(int64_t end) {
+    for (; at_ + kLine<T> <= end && at_ + kLine<T> <= d_; at_ += kLine<T>)
+      write_line(
+          y_ + at_, streaming_, [&](int64_t i) __attribute__((always_inline)) {
+            return load<S>(exponentials_ + at_ + i) * scale_;
+          });
+  }
+  ROOFLAB_INLINE void finish() {
+    advance(d_);
+    piece(d_);
+  }
+
+ private:
+  ROOFLAB_INLINE void piece(int64_t end) {
+    for (; at_ < end; at_ += SimdOf<T>::kLanes) {
+      const int64_t n = end - at_ < SimdOf<T>::kLanes ? end - at_ : SimdOf<T>::kLanes;
+      store<T>(y_ + at_, load<S>(exponentials_ + at_, n) * scale_, n);
+    }
+    at_ = end;
+  }
+
+  int64_t d_, at_;
+  bool streaming_;
+  T* y_ = nullptr;
+  const S* exponentials_ = nullptr;
+  S scale_ = 0;
+};
+
 }  // namespace
 
 void softmax_cpu_v1_online(const SoftmaxArgs& args, Queue& queue) {
@@ -50,25 +91,27 @@ void softmax_cpu_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
   const bool streaming = queue.target().exceeds_cache(args.n * args.d * size_of(args.dtype));
   with_floating(args.dtype, [&]<class T>() {
     using S = typename ComputeOf<T>::type;
-    for_each_row(queue, args.n, args.d, [&](int64_t n) {
-      alignas(64) S exponentials[kSoftmaxCpuScratch / sizeof(S)];
-      const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
-      const T* next = x + args.x_row_stride;
-      const S maximum = extreme_row<true, false>(x, args.d);  // a NaN turns up in the sum
-      const S sum = sum_exponentials(
-          x, args.d, maximum, [&](int64_t i, int64_t lanes, SimdOf<T> exponential) __attribute__((always_inline)) {
-            _mm_prefetch(reinterpret_cast<const char*>(next + i), _MM_HINT_T1);  // reads go on while this computes
-            if (lanes == SimdOf<T>::kLanes)
-              store<S>(exponentials + i, exponential);
-            else
-              store<S>(exponentials + i, exponential, lanes);
-          });
-      const SimdOf<T> scale = S(1) / sum;
-      write_row(
-          static_cast<T*>(args.y) + n * args.d, args.d,
-          streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
-            return load_lanes<S>(exponentials + i, lanes) * scale;
-          });
+    queue.parallel(args.n, row_grain(args.d), [&](int64_t first, int64_t last, int) {
+      alignas(64) S exponentials[2][kSoftmaxCpuScratch / sizeof(S)];
+      PendingRow<T> pending(args.d, streaming);
+      for (int64_t n = first; n < last; ++n) {
+        const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
+        S* kept = exponentials[n % 2];
+        const S maximum = extreme_row<true, false>(x, args.d);  // a NaN turns up in the sum
+        const S sum = sum_exponentials(
+            x, args.d, maximum, [&](int64_t i, int64_t lanes, SimdOf<T> exponential) __attribute__((always_inline)) {
+              prefetch_next(x + i, args.x_row_stride);
+              if (lanes == SimdOf<T>::kLanes)
+                store<S>(kept + i, exponential);
+              else
+                store<S>(kept + i, exponential, lanes);
+              pending.advance(i);
+            });
+        pending.finish();
+        pending.begin(static_cast<T*>(args.y) + n * args.d, kept, S(1) / sum);
+      }
+      pending.finish();
+      _mm_sfence();
     });
   });
 }
