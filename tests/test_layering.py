@@ -1,6 +1,7 @@
 """The arrows of the design: bindings -> nn -> ops -> {kernels, autograd} -> core; profiler -> core."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -199,11 +200,22 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
-def test_no_import_goes_in_a_circle():
+@functools.cache
+def package_graph():
     names = {path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in python_files()}
-    graph = import_graph(
+    return import_graph(
         {name.removesuffix(".__init__"): path.read_text(encoding="utf-8") for path, name in names.items()}
     )
+
+
+def test_nothing_below_imports_labs_grading_or_commands():
+    above = {f"rooflab.{name}" for name in ("cli", "grading", "labs")}
+    found = {name: others & above for name, others in subjects(package_graph()).items() if name not in above}
+    assert {name: others for name, others in found.items() if others} == {"rooflab.__main__": {"rooflab.cli"}}
+
+
+def test_no_import_goes_in_a_circle():
+    graph = package_graph()
     assert {"rooflab.units", "rooflab.machine.cache", "rooflab.roofline"} <= graph.keys()
     assert circle(graph) == [] and circle(subjects(graph)) == []
 

@@ -1,6 +1,10 @@
 """Ceilings that nobody measured, for tests of what is done with them."""
 
+import datetime
+
 from rooflab.machine import Ceilings, Measured
+
+TODAY = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def figure(median, unit, spread=0.1):
@@ -15,7 +19,7 @@ def ceilings(**changes):
         "driver": "Linux 6.1.0",
         "threads": 2,
         "version": "0.1.0",
-        "measured_on": "2026-01-01 00:00 UTC",
+        "measured_on": TODAY,
         "seconds": 7.5,
         "busy": "",
         "copy_bandwidth": figure(0.014, "TB/s"),

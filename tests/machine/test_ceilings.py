@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from machine.made_up import ceilings
+from machine.made_up import TODAY, ceilings
 
 from rooflab.machine import SPECS, Ceilings, ridge
 
@@ -36,5 +36,5 @@ def test_table():
         assert part in text.replace("205", "204.8"), part
     assert "none in the table" in str(ceilings(name="some CPU"))
     assert "busy" not in text
-    assert "of desk, Linux 6.1.0, rooflab 0.1.0, measured 2026-01-01 00:00 UTC" in text
+    assert f"of desk, Linux 6.1.0, rooflab 0.1.0, measured {TODAY}" in text
     assert "The machine is busy: made up." in str(ceilings(busy="The machine is busy: made up."))

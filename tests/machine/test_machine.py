@@ -1,11 +1,12 @@
 """Ceilings of this machine: measured once, kept, and measured again when they are not its own or it was busy."""
 
+import datetime
 import json
 import re
 
 import numpy as np
 import pytest
-from machine.made_up import ceilings
+from machine.made_up import TODAY, ceilings
 
 import rooflab as rl
 from rooflab.machine import BusyMachineWarning, Ceilings, cache, measure, measurement, probe, ridge, rounds
@@ -56,7 +57,7 @@ def test_probed_once_then_cached(probes, cache_home):
     assert measure("cpu", refresh=True) == first and probes.calls == 2
     (path,) = (cache_home / "rooflab").iterdir()
     kept = json.loads(path.read_text(encoding="utf-8"))
-    assert kept.items() >= {**IDENTITY, "measured_on": "2026-01-01 00:00 UTC"}.items()
+    assert kept.items() >= {**IDENTITY, "measured_on": TODAY}.items()
 
 
 def test_what_a_busy_machine_showed_is_not_kept(probes, cache_home):
@@ -70,6 +71,16 @@ def test_what_a_busy_machine_showed_is_not_kept(probes, cache_home):
     with pytest.warns(BusyMachineWarning):
         assert measure("cpu", refresh=True).seconds == 30.0
     assert measure("cpu").seconds == 7.5 and probes.calls == 3  # what was kept before still stands
+
+
+@pytest.mark.parametrize(("days", "calls"), [(0, 1), (29, 1), (31, 2)])
+def test_figures_expire(probes, days, calls):
+    then = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=days)
+    probes.changes = {"measured_on": then.strftime("%Y-%m-%d %H:%M UTC")}
+    measure("cpu")
+    probes.changes = {}
+    measure("cpu")
+    assert probes.calls == calls
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", '{"device": "cpu"}'])

@@ -1,5 +1,7 @@
 """The calls that tests of every op make: each sample of each op of rooflab.specs, as tensors of every layout."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -11,19 +13,27 @@ SPECS = all_specs()
 LAYOUTS = ("contiguous", "transposed", "strided")
 
 
+@functools.cache
+def samples_of(name):
+    """The samples of an op, made once: the arrays must not be written."""
+    made = tuple(SPECS[name].samples(np.random.default_rng(0)))
+    for sample in made:
+        for array in (a for a in sample.args if isinstance(a, np.ndarray)):
+            array.flags.writeable = False
+    return made
+
+
 def cases():
     for name, spec in SPECS.items():
         for dtype in spec.dtypes:
-            for i, sample in enumerate(spec.samples(np.random.default_rng(0))):
+            for i, sample in enumerate(samples_of(name)):
                 if dtype in INTEGER and not all(np.isfinite(x).all() for x in sample.args):
                     continue
                 yield pytest.param(name, dtype, i, id=f"{name}-{dtype}-{sample.label}")
 
 
 def nth_sample(spec, index):
-    for i, sample in enumerate(spec.samples(np.random.default_rng(0))):
-        if i == index:
-            return sample
+    return samples_of(spec.name)[index]
 
 
 def lay_out(array, dtype, device, layout):

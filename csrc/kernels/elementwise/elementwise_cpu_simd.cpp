@@ -226,7 +226,9 @@ ContiguousKernel find_contiguous_kernel(const ElementwiseArgs& args) {
     return with_word(args.dtype, []<class Word>(Word) -> ContiguousKernel { return contiguous_copy<Word>; });
   return with_floating(args.dtype, [&]<class T>() -> ContiguousKernel {
     ContiguousKernel kernel = nullptr;
-    dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() { kernel = contiguous_block<kOp, T>; });
+    dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
+      if constexpr (takes<typename ComputeOf<T>::type>(kOp)) kernel = contiguous_block<kOp, T>;
+    });
     return kernel;
   });
 }

@@ -1,8 +1,8 @@
 """The machine at hand: its ceilings, measured through the runtime, beside what its datasheet promises.
 
-Figures are medians with the 20th and 80th percentiles. They are measured once, in seconds, and kept in a cache file
-per device, host, driver, thread count and rooflab version; ``refresh=True`` measures again. What was measured on a busy
-machine is not kept.
+Figures are medians with the 20th and 80th percentiles. They are measured once, in seconds, and kept for 30 days in a
+cache file per device, host, driver, thread count and rooflab version; ``refresh=True`` measures again. What was
+measured on a busy machine is not kept.
 """
 
 from ..roofline import (

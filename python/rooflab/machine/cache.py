@@ -1,7 +1,11 @@
-"""Keeps measured ceilings between runs: one JSON file per device, host, driver, thread count and rooflab version."""
+"""Keeps measured ceilings between runs: one JSON file per device, host, driver, thread count and rooflab version.
+
+Figures expire: a machine changes in ways that its names do not tell, such as its cooling or its other tenants.
+"""
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -11,24 +15,37 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from platformdirs import user_cache_path
+
 T = TypeVar("T")
+EXPIRE_AFTER = datetime.timedelta(days=30)
 
 
 def cache_file(identity: Mapping[str, Any]) -> Path:
-    """Where the figures of a device are kept: in ``$XDG_CACHE_HOME/rooflab`` or ``~/.cache/rooflab``."""
-    root = os.environ.get("XDG_CACHE_HOME")
-    base = Path(root) if root and Path(root).is_absolute() else Path.home() / ".cache"
+    """Where the figures of a device are kept: in the user's cache folder, ``~/.cache/rooflab`` on Linux."""
     parts = [re.sub(r"[^A-Za-z0-9.+]+", "_", str(value)) for value in identity.values()]
-    return base / "rooflab" / f"machine-{'-'.join(parts)}.json"
+    return user_cache_path("rooflab") / f"machine-{'-'.join(parts)}.json"
+
+
+def measured_at(text: str) -> datetime.datetime:
+    """The moment that `Ceilings.measured_on` names.
+
+    Examples
+    --------
+    >>> measured_at("2026-01-31 12:30 UTC").isoformat()
+    '2026-01-31T12:30:00+00:00'
+    """
+    return datetime.datetime.strptime(text, "%Y-%m-%d %H:%M UTC").replace(tzinfo=datetime.UTC)
 
 
 def load(identity: Mapping[str, Any], parse: Callable[[Mapping[str, Any]], T]) -> T | None:
-    """The cached figures of a device, or None when there are none or the file is unreadable or not ours."""
+    """The cached figures of a device, or None when there are none, or they are old, unreadable or not ours."""
     try:
         values = json.loads(cache_file(identity).read_text(encoding="utf-8"))
         if any(values[key] != value for key, value in identity.items()):
             return None
-        return parse(values)
+        age = datetime.datetime.now(datetime.UTC) - measured_at(values["measured_on"])
+        return parse(values) if age < EXPIRE_AFTER else None
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -1,0 +1,20 @@
+"""The list of faults is sound: each applies to the sources as they are, and names tests that exist."""
+
+from pathlib import Path
+
+import mutants
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("fault", mutants.faults(), ids=lambda fault: f"{fault.file}: {fault.old[:40]}")
+def test_each_fault_applies(fault):
+    fault.applied(ROOT)
+    tests = [name for name in fault.tests if name.startswith("tests")]
+    assert tests and all((ROOT / name).exists() for name in tests)
+
+
+def test_faults_are_many_and_differ():
+    found = mutants.faults()
+    assert len(found) >= 100 and len({(fault.file, fault.old, fault.new) for fault in found}) == len(found)
