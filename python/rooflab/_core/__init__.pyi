@@ -9,7 +9,7 @@ import typing_extensions
 from . import _autograd
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'amax', 'amin', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'copy', 'cos', 'count', 'cpu_isa', 'cuda', 'cumsum', 'div', 'embedding', 'empty', 'eq', 'exp', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'layer_norm', 'le', 'log', 'lt', 'manual_seed', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ops', 'pow', 'rand', 'randint', 'randn', 'range', 'relu', 'remainder', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'sqrt', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'variants', 'where', 'zeros']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'layer_norm', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -178,6 +178,36 @@ class Tensor:
         """
         self += other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
+    def all(self, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
+        """
+        Whether all elements are true (not 0), over one, several or all dimensions.
+        
+        Made of amin and, unless `x` is bool, ne; counted as these.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype; NaN is true.
+        dim : int, tuple of int or None
+            What to go over; None is all.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            bool; True of no element.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.all(rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
+        [False, True]
+        """
     def amax(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
         The largest element over one, several or all dimensions.
@@ -237,6 +267,36 @@ class Tensor:
         --------
         >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
         [1.0, 2.0]
+        """
+    def any(self, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
+        """
+        Whether any element is true (not 0), over one, several or all dimensions.
+        
+        Made of amax and, unless `x` is bool, ne; counted as these.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype; NaN is true.
+        dim : int, tuple of int or None
+            What to go over; None is all.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            bool; False of no element.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.any(rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
+        [True, True]
         """
     def argmax(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
@@ -347,7 +407,66 @@ class Tensor:
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
         """
     def bool(self) -> Tensor:
-        ...
+        """
+        Whether each element is not 0.
+        """
+    def chunk(self, chunks: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+        """
+        A tensor cut into a number of equal parts along a dimension. Views: nothing is launched.
+        
+        Parameters
+        ----------
+        x : Tensor
+            What to cut.
+        chunks : int
+            How many parts; there are fewer when parts of equal size, rounded up, take all before.
+        dim : int
+            Along which dimension.
+        
+        Returns
+        -------
+        tuple of Tensor
+            Views of `x`; the last may be smaller.
+        
+        Raises
+        ------
+        ValueError
+            When `chunks` is not positive; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> [part.tolist() for part in rl.arange(5).chunk(2)]
+        [[0, 1, 2], [3, 4]]
+        """
+    def clamp(self, min: float | None = None, max: float | None = None) -> Tensor:
+        """
+        The elements, cut off below `min` and above `max`.
+        
+        Made of a comparison and a where for each bound; counted as these. An element at a bound keeps its gradient. For bounds
+        that are tensors, use rl.maximum and rl.minimum.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any numeric dtype; NaN stays.
+        min, max : float, optional
+            At least one of them; where they cross, `max` wins.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            Without a bound; for one that the dtype cannot hold.
+        
+        Examples
+        --------
+        >>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
+        [0.0, 0.5, 1.0]
+        """
     def clone(self) -> Tensor:
         """
         A contiguous copy.
@@ -501,9 +620,74 @@ class Tensor:
         [[3, 4], [3, 4]]
         """
     def int(self) -> Tensor:
-        ...
+        """
+        In int32.
+        """
     def is_contiguous(self) -> bool:
         ...
+    def isfinite(self) -> Tensor:
+        """
+        Whether it is neither NaN nor infinite, element by element.
+        
+        Made of abs and lt; True for integers and bool.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        
+        Returns
+        -------
+        Tensor
+            bool, of the shape of `x`.
+        
+        Examples
+        --------
+        >>> rl.isfinite(rl.tensor([1.0, float("inf"), float("nan")])).tolist()
+        [True, False, False]
+        """
+    def isinf(self) -> Tensor:
+        """
+        Whether it is infinite, element by element.
+        
+        Made of abs and eq; False for integers and bool.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        
+        Returns
+        -------
+        Tensor
+            bool, of the shape of `x`.
+        
+        Examples
+        --------
+        >>> rl.isinf(rl.tensor([1.0, float("inf"), float("nan")])).tolist()
+        [False, True, False]
+        """
+    def isnan(self) -> Tensor:
+        """
+        Whether it is NaN, element by element.
+        
+        Made of ne; False for integers and bool.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        
+        Returns
+        -------
+        Tensor
+            bool, of the shape of `x`.
+        
+        Examples
+        --------
+        >>> rl.isnan(rl.tensor([1.0, float("inf"), float("nan")])).tolist()
+        [False, False, True]
+        """
     def item(self) -> typing.Any:
         """
         The only element as a Python number.
@@ -514,8 +698,69 @@ class Tensor:
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
         """
+    def log_softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+        """
+        The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
+        
+        The maximum is taken out first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
+        counted as these. The graph keeps the result alone.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of a floating dtype.
+        dim : int
+            Along which dimension.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For integers; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.log_softmax(rl.zeros(4)).exp().tolist()
+        [0.25, 0.25, 0.25, 0.25]
+        """
     def long(self) -> Tensor:
-        ...
+        """
+        In int64.
+        """
+    def masked_fill(self, mask: Tensor, value: float) -> Tensor:
+        """
+        x with a number where a mask holds.
+        
+        Made of where, and counted as it.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        mask : Tensor
+            bool, of a shape that broadcasts to that of `x`.
+        value : float
+            What is put where the mask holds.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            When the mask is not bool or does not broadcast; for a number that the dtype cannot hold.
+        
+        Examples
+        --------
+        >>> rl.masked_fill(rl.tensor([1.0, 2.0]), rl.tensor([True, False]), 0.0).tolist()
+        [0.0, 2.0]
+        """
     def matmul(self, b: Tensor) -> Tensor:
         ...
     @typing.overload
@@ -632,6 +877,36 @@ class Tensor:
         
         variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
         """
+    def repeat_interleave(self, repeats: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
+        """
+        Each slice along a dimension, several times over.
+        
+        Made of a view that repeats, and one copy; counted as this. It turns H_kv key heads into H for grouped-query attention.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any dtype.
+        repeats : int
+            How often each slice appears.
+        dim : int or None
+            Along which dimension; None takes the tensor as flattened.
+        
+        Returns
+        -------
+        Tensor
+            As `x`, with `dim` `repeats` times as long.
+        
+        Raises
+        ------
+        ValueError
+            When `repeats` is negative; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.repeat_interleave(rl.tensor([1, 2]), 2).tolist()
+        [1, 1, 2, 2]
+        """
     def requires_grad_(self, requires_grad: bool = True) -> typing.Any:
         """
         Sets requires_grad of a leaf and returns it; ValueError for integers.
@@ -737,6 +1012,38 @@ class Tensor:
         >>> values.tolist(), indices.tolist()
         ([1.0, 2.0, 3.0], [1, 2, 0])
         """
+    @typing.overload
+    def split(self, size: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+        """
+        A tensor cut into parts along a dimension. Views: nothing is launched.
+        
+        Parameters
+        ----------
+        x : Tensor
+            What to cut.
+        size : int or sequence of int
+            The size of each part, the last of which may be smaller; or all sizes.
+        dim : int
+            Along which dimension.
+        
+        Returns
+        -------
+        tuple of Tensor
+            Views of `x`.
+        
+        Raises
+        ------
+        ValueError
+            When sizes do not add up; for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> [part.tolist() for part in rl.arange(5).split(2)]
+        [[0, 1], [2, 3], [4]]
+        """
+    @typing.overload
+    def split(self, size: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+        ...
     def sqrt(self) -> Tensor:
         """
         square root of x, elementwise. One launch.
@@ -745,6 +1052,38 @@ class Tensor:
         """
     def squeeze(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
         ...
+    def std(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False) -> Tensor:
+        """
+        The standard deviation over one, several or all dimensions.
+        
+        Made of mean, sub, mul, sum, div and sqrt, in float32 for 16 bits; counted as these.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of a floating dtype.
+        dim : int, tuple of int or None
+            What to go over; None is all.
+        correction : float
+            The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            Of the dtype of `x`; NaN where there is nothing to divide by.
+        
+        Raises
+        ------
+        ValueError
+            For integers; for a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.std(rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
+        1.870...
+        """
     def stride(self) -> tuple[int, ...]:
         ...
     def sub_(self, other: typing.Any) -> typing.Any:
@@ -866,6 +1205,38 @@ class Tensor:
         """
     def unsqueeze(self, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
         ...
+    def var(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False) -> Tensor:
+        """
+        The variance over one, several or all dimensions.
+        
+        Made of mean, sub, mul, sum and div, in float32 for 16 bits; counted as these.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of a floating dtype.
+        dim : int, tuple of int or None
+            What to go over; None is all.
+        correction : float
+            The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            Of the dtype of `x`; NaN where there is nothing to divide by.
+        
+        Raises
+        ------
+        ValueError
+            For integers; for a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.var(rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
+        3.5
+        """
     def view(self, *args) -> Tensor:
         """
         The same elements under another shape; ValueError if that needs a copy.
@@ -1021,6 +1392,8 @@ class count:
     def __init__(self) -> None:
         ...
     def __repr__(self) -> str:
+        ...
+    def _repr_html_(self) -> typing.Any:
         ...
     @property
     def allocations(self) -> int:
@@ -1196,6 +1569,66 @@ def add_library_directory(path: str) -> None:
     """
     A folder in which CUDA libraries are looked for before the system's own.
     """
+def all(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
+    """
+    Whether all elements are true (not 0), over one, several or all dimensions.
+    
+    Made of amin and, unless `x` is bool, ne; counted as these.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype; NaN is true.
+    dim : int, tuple of int or None
+        What to go over; None is all.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    
+    Returns
+    -------
+    Tensor
+        bool; True of no element.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks or that appears twice.
+    
+    Examples
+    --------
+    >>> rl.all(rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
+    [False, True]
+    """
+def allclose(a: Tensor, b: Tensor, rtol: typing.SupportsFloat | typing.SupportsIndex = 1e-05, atol: typing.SupportsFloat | typing.SupportsIndex = 1e-08, equal_nan: bool = False) -> bool:
+    """
+    Whether all elements are close: |a - b| <= atol + rtol |b|, or equal.
+    
+    Made of abs, sub, mul, add, comparisons and where, in float32 for 16 bits and in float64 for integers; counted as these.
+    
+    Parameters
+    ----------
+    a, b : Tensor
+        Of one dtype and device; shapes broadcast.
+    rtol, atol : float
+        The relative and the absolute tolerance.
+    equal_nan : bool
+        Whether NaN is close to NaN.
+    
+    Returns
+    -------
+    bool
+        Read back from the device: on a GPU this waits for it.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit, or a tolerance is negative.
+    
+    Examples
+    --------
+    >>> rl.allclose(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 2.1]))
+    False
+    """
 def amax(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
     The largest element over one, several or all dimensions.
@@ -1256,9 +1689,65 @@ def amin(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str 
     >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
     [1.0, 2.0]
     """
-def arange(start: typing.SupportsInt | typing.SupportsIndex, stop: typing.SupportsInt | typing.SupportsIndex | None = None, step: typing.SupportsInt | typing.SupportsIndex = 1, *, dtype: typing.Any = 'int64', device: typing.Any = 'cpu') -> Tensor:
+def any(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
     """
-    Integers from start (0 when only one number is given) up to stop.
+    Whether any element is true (not 0), over one, several or all dimensions.
+    
+    Made of amax and, unless `x` is bool, ne; counted as these.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype; NaN is true.
+    dim : int, tuple of int or None
+        What to go over; None is all.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    
+    Returns
+    -------
+    Tensor
+        bool; False of no element.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks or that appears twice.
+    
+    Examples
+    --------
+    >>> rl.any(rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
+    [True, True]
+    """
+def arange(start: typing.Any, end: typing.Any = None, step: typing.Any = 1, *, dtype: typing.Any = None, device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
+    """
+    Numbers from `start` up to `end`, which is left out, at distances of `step`.
+    
+    Made by NumPy on the CPU, in float64 unless all are integers.
+    
+    Parameters
+    ----------
+    start, end, step : int or float
+        One number alone is the end, and the start is 0. `step` may be negative.
+    dtype, device : optional
+        Of the result: int64 when all are integers, else float32.
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        (N,), with N = ceil((end - start) / step).
+    
+    Raises
+    ------
+    ValueError
+        For a step of 0.
+    
+    Examples
+    --------
+    >>> rl.arange(3).tolist(), rl.arange(0, 1, 0.25).tolist()
+    ([0, 1, 2], [0.0, 0.25, 0.5, 0.75])
     """
 def argmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
@@ -1482,6 +1971,63 @@ def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typ
     >>> rl.cat([rl.tensor([1, 2]), rl.tensor([3])]).tolist()
     [1, 2, 3]
     """
+def chunk(x: Tensor, chunks: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+    """
+    A tensor cut into a number of equal parts along a dimension. Views: nothing is launched.
+    
+    Parameters
+    ----------
+    x : Tensor
+        What to cut.
+    chunks : int
+        How many parts; there are fewer when parts of equal size, rounded up, take all before.
+    dim : int
+        Along which dimension.
+    
+    Returns
+    -------
+    tuple of Tensor
+        Views of `x`; the last may be smaller.
+    
+    Raises
+    ------
+    ValueError
+        When `chunks` is not positive; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> [part.tolist() for part in rl.arange(5).chunk(2)]
+    [[0, 1, 2], [3, 4]]
+    """
+def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+    """
+    The elements, cut off below `min` and above `max`.
+    
+    Made of a comparison and a where for each bound; counted as these. An element at a bound keeps its gradient. For bounds
+    that are tensors, use rl.maximum and rl.minimum.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any numeric dtype; NaN stays.
+    min, max : float, optional
+        At least one of them; where they cross, `max` wins.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        Without a bound; for one that the dtype cannot hold.
+    
+    Examples
+    --------
+    >>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
+    [0.0, 0.5, 1.0]
+    """
 def copy(x: Tensor, variant: str = '') -> Tensor:
     """
     A contiguous copy of x. One launch.
@@ -1495,6 +2041,40 @@ def cos(x: Tensor, variant: str = '') -> Tensor:
 def cpu_isa() -> str:
     """
     The instruction set that CPU kernels use here.
+    """
+def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsInt | typing.SupportsIndex = -100, reduction: str = 'mean') -> Tensor:
+    """
+    The loss of a classifier: -log softmax(logits)[target], per example or reduced.
+    
+    Computed as log(sum(exp(logits))) - logits[target] with the maximum taken out of both, in float32 for 16 bits. Made of
+    amax, sub, exp, sum, log, gather and where; the gradient, (softmax - one hot) / N, of sub, exp, mul and scatter_add.
+    Counted as these. The graph keeps the logits, which are there anyway, and a few numbers an example.
+    
+    Parameters
+    ----------
+    logits : Tensor
+        (N, V), N examples and V classes; or (V,), or (N, V, ...).
+    target : Tensor
+        (N,), or the shape of the logits without V: the right class, int64 or int32.
+    ignore_index : int
+        Examples with this target have no loss and no gradient, and do not count in the mean.
+    reduction : str
+        "mean" over the examples that count, "sum" or "none".
+    
+    Returns
+    -------
+    Tensor
+        Of the dtype of the logits: one number; of the shape of `target` for "none". The mean of no example is NaN.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit; for a target out of range, on the CPU. A GPU gives NaN for it.
+    
+    Examples
+    --------
+    >>> rl.cross_entropy(rl.tensor([[0.0, 0.0], [9.0, 0.0]]), rl.tensor([1, -100])).item()
+    0.693...
     """
 def cumsum(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, variant: str = '') -> Tensor:
     """
@@ -1539,6 +2119,36 @@ def div(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def div(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def einsum(equation: str, *args) -> Tensor:
+    """
+    Sums of products named by letters, as in Einstein's notation.
+    
+    Operands are folded from the left. Two of them are one matmul, or one mul where nothing is summed; letters of one operand
+    alone are summed first. Counted as these, and as copies where dimensions must move.
+    
+    Parameters
+    ----------
+    equation : str
+        A term of letters for each operand, "->" and the result's: "bqd,bkd->bqk". Without an arrow the result has the letters
+        that appear once, in alphabetical order.
+    *operands : Tensor
+        One for each term, of one dtype and device.
+    
+    Returns
+    -------
+    Tensor
+        With a dimension for each letter of the result.
+    
+    Raises
+    ------
+    ValueError
+        When the equation does not fit the operands; for "..." and for a letter twice in one term, which are not known here.
+    
+    Examples
+    --------
+    >>> rl.einsum("ij,j->i", rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.ones(2)).tolist()
+    [3.0, 7.0]
+    """
 def embedding(index: Tensor, weight: Tensor, variant: str = '') -> Tensor:
     """
     A row of `weight` for each number of `index`.
@@ -1574,6 +2184,34 @@ def empty(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requ
     """
     A tensor whose elements are not set.
     """
+def empty_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
+    """
+    A tensor of the shape, dtype and device of another, whose elements are not set.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Whose shape is taken.
+    dtype, device : optional
+        Others than those of `x`.
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that cannot hold such elements, or cannot require grad.
+    
+    Examples
+    --------
+    >>> rl.empty_like(rl.ones(2, 3)).shape
+    (2, 3)
+    """
 @typing.overload
 def eq(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -1592,6 +2230,62 @@ def exp(x: Tensor, variant: str = '') -> Tensor:
     e to the power x, elementwise. One launch.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def eye(n: typing.SupportsInt | typing.SupportsIndex, m: typing.SupportsInt | typing.SupportsIndex | None = None, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
+    """
+    A matrix with ones on the diagonal and zeros elsewhere. Two launches, of fill.
+    
+    Parameters
+    ----------
+    n : int
+        Rows.
+    m : int, optional
+        Columns; as many as rows when absent.
+    dtype, device : optional
+        Of the result.
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        (n, m).
+    
+    Raises
+    ------
+    ValueError
+        For negative sizes.
+    
+    Examples
+    --------
+    >>> rl.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+def flatten(x: Tensor, start_dim: typing.SupportsInt | typing.SupportsIndex = 0, end_dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+    """
+    Neighbouring dimensions as one. A view where the strides allow it, else one copy.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; without dimensions it becomes (1,).
+    start_dim, end_dim : int
+        The first and the last dimension to join.
+    
+    Returns
+    -------
+    Tensor
+        The same elements in the same order.
+    
+    Raises
+    ------
+    ValueError
+        For a dimension that `x` lacks, or a start after the end.
+    
+    Examples
+    --------
+    >>> rl.flatten(rl.zeros(2, 3, 4), start_dim=1).shape
+    (2, 12)
     """
 @typing.overload
 def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -1617,6 +2311,36 @@ def from_dlpack(source: typing.Any) -> Tensor:
 def full(shape: tuple[int, ...], value: float, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor of one value.
+    """
+def full_like(x: Tensor, value: float, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
+    """
+    A tensor of the shape, dtype and device of another, of one value.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Whose shape is taken.
+    value : float
+        Of every element.
+    dtype, device : optional
+        Others than those of `x`.
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a value that the dtype cannot hold.
+    
+    Examples
+    --------
+    >>> rl.full_like(rl.ones(2), 0.5).tolist()
+    [0.5, 0.5]
     """
 def gather(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
     """
@@ -1718,6 +2442,99 @@ def is_grad_enabled() -> bool:
     """
     Whether ops are recorded now: False inside no_grad.
     """
+def isclose(a: Tensor, b: Tensor, rtol: typing.SupportsFloat | typing.SupportsIndex = 1e-05, atol: typing.SupportsFloat | typing.SupportsIndex = 1e-08, equal_nan: bool = False) -> Tensor:
+    """
+    Which elements are close: |a - b| <= atol + rtol |b|, or equal.
+    
+    Made of abs, sub, mul, add, comparisons and where, in float32 for 16 bits and in float64 for integers; counted as these.
+    
+    Parameters
+    ----------
+    a, b : Tensor
+        Of one dtype and device; shapes broadcast.
+    rtol, atol : float
+        The relative and the absolute tolerance.
+    equal_nan : bool
+        Whether NaN is close to NaN.
+    
+    Returns
+    -------
+    Tensor
+        bool.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit, or a tolerance is negative.
+    
+    Examples
+    --------
+    >>> rl.isclose(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 2.1])).tolist()
+    [True, False]
+    """
+def isfinite(x: Tensor) -> Tensor:
+    """
+    Whether it is neither NaN nor infinite, element by element.
+    
+    Made of abs and lt; True for integers and bool.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    
+    Returns
+    -------
+    Tensor
+        bool, of the shape of `x`.
+    
+    Examples
+    --------
+    >>> rl.isfinite(rl.tensor([1.0, float("inf"), float("nan")])).tolist()
+    [True, False, False]
+    """
+def isinf(x: Tensor) -> Tensor:
+    """
+    Whether it is infinite, element by element.
+    
+    Made of abs and eq; False for integers and bool.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    
+    Returns
+    -------
+    Tensor
+        bool, of the shape of `x`.
+    
+    Examples
+    --------
+    >>> rl.isinf(rl.tensor([1.0, float("inf"), float("nan")])).tolist()
+    [False, True, False]
+    """
+def isnan(x: Tensor) -> Tensor:
+    """
+    Whether it is NaN, element by element.
+    
+    Made of ne; False for integers and bool.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    
+    Returns
+    -------
+    Tensor
+        bool, of the shape of `x`.
+    
+    Examples
+    --------
+    >>> rl.isnan(rl.tensor([1.0, float("inf"), float("nan")])).tolist()
+    [False, False, True]
+    """
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, variant: str = '') -> Tensor:
     """
     (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch; 5 FLOPs an element and 1 each for weight and bias.
@@ -1735,11 +2552,102 @@ def le(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def le(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """
+    x weight^T + bias.
+    
+    Made of matmul and, for a bias, add; counted as these.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (..., I).
+    weight : Tensor
+        (O, I), of the dtype of `x`.
+    bias : Tensor, optional
+        (O,).
+    
+    Returns
+    -------
+    Tensor
+        (..., O).
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit.
+    
+    Examples
+    --------
+    >>> rl.linear(rl.ones(1, 2), rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.tensor([0.0, 1.0])).tolist()
+    [[3.0, 8.0]]
+    """
+def linspace(start: typing.SupportsFloat | typing.SupportsIndex, end: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsInt | typing.SupportsIndex, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
+    """
+    Numbers at equal distances from `start` to `end`, both included.
+    
+    Computed in float64 by NumPy on the CPU and rounded once.
+    
+    Parameters
+    ----------
+    start, end : float
+        The first and the last number.
+    steps : int
+        How many.
+    dtype, device : optional
+        Of the result.
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        (steps,).
+    
+    Raises
+    ------
+    ValueError
+        When `steps` is negative.
+    
+    Examples
+    --------
+    >>> rl.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
 def log(x: Tensor, variant: str = '') -> Tensor:
     """
     natural logarithm of x, elementwise. One launch.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+    """
+    The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
+    
+    The maximum is taken out first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
+    counted as these. The graph keeps the result alone.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of a floating dtype.
+    dim : int
+        Along which dimension.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For integers; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.log_softmax(rl.zeros(4)).exp().tolist()
+    [0.25, 0.25, 0.25, 0.25]
     """
 @typing.overload
 def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -1757,6 +2665,36 @@ def lt(a: float, b: Tensor, variant: str = '') -> Tensor:
 def manual_seed(seed: typing.SupportsInt | typing.SupportsIndex) -> None:
     """
     Restarts the random sequence.
+    """
+def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
+    """
+    x with a number where a mask holds.
+    
+    Made of where, and counted as it.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    mask : Tensor
+        bool, of a shape that broadcasts to that of `x`.
+    value : float
+        What is put where the mask holds.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        When the mask is not bool or does not broadcast; for a number that the dtype cannot hold.
+    
+    Examples
+    --------
+    >>> rl.masked_fill(rl.tensor([1.0, 2.0]), rl.tensor([True, False]), 0.0).tolist()
+    [0.0, 2.0]
     """
 def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -1922,6 +2860,34 @@ def ones(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requi
     """
     A tensor of ones.
     """
+def ones_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
+    """
+    A tensor of the shape, dtype and device of another, of ones.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Whose shape is taken.
+    dtype, device : optional
+        Others than those of `x`.
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that cannot hold such elements, or cannot require grad.
+    
+    Examples
+    --------
+    >>> rl.ones_like(rl.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
 def ops() -> list[str]:
     """
     The names of all ops that have a ladder.
@@ -1943,6 +2909,34 @@ def rand(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requi
     """
     Uniform values in [0, 1); the same on every device for a seed.
     """
+def rand_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
+    """
+    A tensor of the shape, dtype and device of another, of uniform numbers in [0, 1).
+    
+    Parameters
+    ----------
+    x : Tensor
+        Whose shape is taken.
+    dtype, device : optional
+        Others than those of `x`.
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that cannot hold such elements, or cannot require grad.
+    
+    Examples
+    --------
+    >>> rl.rand_like(rl.ones(2, 3)).shape
+    (2, 3)
+    """
 def randint(low: typing.SupportsInt | typing.SupportsIndex, high: typing.SupportsInt | typing.SupportsIndex, shape: tuple[int, ...], *, dtype: typing.Any = 'int64', device: typing.Any = 'cpu') -> Tensor:
     """
     Integers in [low, high); the same on every device for a seed.
@@ -1950,6 +2944,34 @@ def randint(low: typing.SupportsInt | typing.SupportsIndex, high: typing.Support
 def randn(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     Standard normal values; the same on every device for a seed.
+    """
+def randn_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
+    """
+    A tensor of the shape, dtype and device of another, of standard normal numbers.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Whose shape is taken.
+    dtype, device : optional
+        Others than those of `x`.
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that cannot hold such elements, or cannot require grad.
+    
+    Examples
+    --------
+    >>> rl.randn_like(rl.ones(2, 3)).shape
+    (2, 3)
     """
 def relu(x: Tensor, variant: str = '') -> Tensor:
     """
@@ -1970,6 +2992,36 @@ def remainder(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def remainder(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def repeat_interleave(x: Tensor, repeats: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
+    """
+    Each slice along a dimension, several times over.
+    
+    Made of a view that repeats, and one copy; counted as this. It turns H_kv key heads into H for grouped-query attention.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    repeats : int
+        How often each slice appears.
+    dim : int or None
+        Along which dimension; None takes the tensor as flattened.
+    
+    Returns
+    -------
+    Tensor
+        As `x`, with `dim` `repeats` times as long.
+    
+    Raises
+    ------
+    ValueError
+        When `repeats` is negative; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.repeat_interleave(rl.tensor([1, 2]), 2).tolist()
+    [1, 1, 2, 2]
+    """
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, variant: str = '') -> Tensor:
     """
     x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch; 3 FLOPs an element and 1 for the weight.
@@ -2022,7 +3074,7 @@ def set_cpu_blas(sgemm: typing_extensions.CapsuleType, dgemm: typing_extensions.
     """
 def set_cpu_isa(isa: str) -> None:
     """
-    Makes CPU kernels use "baseline", "avx2" or "avx512", as far as this CPU runs them: to test or compare.
+    Makes CPU kernels use "baseline", "avx2", "avx512" or "avx512_bf16", as far as this CPU runs them: to test or compare.
     """
 def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
     ...
@@ -2081,11 +3133,129 @@ def sort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descend
     >>> values.tolist(), indices.tolist()
     ([1.0, 2.0, 3.0], [1, 2, 0])
     """
+@typing.overload
+def split(x: Tensor, size: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+    """
+    A tensor cut into parts along a dimension. Views: nothing is launched.
+    
+    Parameters
+    ----------
+    x : Tensor
+        What to cut.
+    size : int or sequence of int
+        The size of each part, the last of which may be smaller; or all sizes.
+    dim : int
+        Along which dimension.
+    
+    Returns
+    -------
+    tuple of Tensor
+        Views of `x`.
+    
+    Raises
+    ------
+    ValueError
+        When sizes do not add up; for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> [part.tolist() for part in rl.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
+@typing.overload
+def split(x: Tensor, size: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+    ...
 def sqrt(x: Tensor, variant: str = '') -> Tensor:
     """
     square root of x, elementwise. One launch.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+def squeeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
+    """
+    The tensor without dimensions of size 1. A view.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    dim : int, optional
+        Only this dimension, which stays when its size is not 1; all when absent.
+    
+    Returns
+    -------
+    Tensor
+        The same elements.
+    
+    Raises
+    ------
+    ValueError
+        For a dimension that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.squeeze(rl.zeros(2, 1, 3)).shape
+    (2, 3)
+    """
+def stack(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typing.SupportsIndex = 0) -> Tensor:
+    """
+    Tensors of one shape side by side along a new dimension.
+    
+    Made of cat, and counted as it.
+    
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        At least one, all of one shape, dtype and device.
+    dim : int
+        Where the new dimension lies in the result.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit, or there is no tensor.
+    
+    Examples
+    --------
+    >>> rl.stack([rl.tensor([1, 2]), rl.tensor([3, 4])], dim=1).tolist()
+    [[1, 3], [2, 4]]
+    """
+def std(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False) -> Tensor:
+    """
+    The standard deviation over one, several or all dimensions.
+    
+    Made of mean, sub, mul, sum, div and sqrt, in float32 for 16 bits; counted as these.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of a floating dtype.
+    dim : int, tuple of int or None
+        What to go over; None is all.
+    correction : float
+        The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; NaN where there is nothing to divide by.
+    
+    Raises
+    ------
+    ValueError
+        For integers; for a `dim` that `x` lacks or that appears twice.
+    
+    Examples
+    --------
+    >>> rl.std(rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
+    1.870...
     """
 @typing.overload
 def sub(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -2209,6 +3379,64 @@ def triu(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, var
     >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
     [[1, 1, 1], [0, 1, 1]]
     """
+def unsqueeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
+    """
+    The tensor with a new dimension of size 1. A view.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    dim : int
+        Where the new dimension lies in the result.
+    
+    Returns
+    -------
+    Tensor
+        The same elements.
+    
+    Raises
+    ------
+    ValueError
+        For a place outside the result.
+    
+    Examples
+    --------
+    >>> rl.unsqueeze(rl.zeros(2, 3), 1).shape
+    (2, 1, 3)
+    """
+def var(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False) -> Tensor:
+    """
+    The variance over one, several or all dimensions.
+    
+    Made of mean, sub, mul, sum and div, in float32 for 16 bits; counted as these.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of a floating dtype.
+    dim : int, tuple of int or None
+        What to go over; None is all.
+    correction : float
+        The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; NaN where there is nothing to divide by.
+    
+    Raises
+    ------
+    ValueError
+        For integers; for a `dim` that `x` lacks or that appears twice.
+    
+    Examples
+    --------
+    >>> rl.var(rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
+    3.5
+    """
 def variants(op: str, device: str | None = None) -> list[Variant]:
     """
     The kernels of an op, fastest first, v0 (the reference) last.
@@ -2227,6 +3455,34 @@ def where(condition: Tensor, a: float, b: Tensor, variant: str = '') -> Tensor:
 def zeros(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor of zeros.
+    """
+def zeros_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
+    """
+    A tensor of the shape, dtype and device of another, of zeros.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Whose shape is taken.
+    dtype, device : optional
+        Others than those of `x`.
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that cannot hold such elements, or cannot require grad.
+    
+    Examples
+    --------
+    >>> rl.zeros_like(rl.ones(2)).tolist()
+    [0.0, 0.0]
     """
 bfloat16: DType
 bool_: DType
