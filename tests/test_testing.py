@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
-from rooflab.testing import assert_close, is_count, is_near, is_number, is_time_of
+from rooflab.testing import assert_close, is_count, is_near, is_number
 
 NAN, INF = float("nan"), float("inf")
 
@@ -71,5 +71,3 @@ def test_numbers_and_counts():
     assert is_count(3) and is_count(np.int64(3)) and not is_count(3.0) and not is_count(True)
     assert is_near(1.0005, 1, relative=1e-3) and not is_near(1.002, 1, relative=1e-3) and not is_near("1", 1)
     assert is_near(-100.05, -100, relative=1e-3) and not is_near(100, -100)
-    assert is_time_of(1.0, fastest_ms=1.0) and is_time_of(100.0, 1.0) and is_time_of(0.1, 1.0)
-    assert not any(is_time_of(ms, fastest_ms=1.0) for ms in (1000.0, 0.001, True, NAN, "1"))

@@ -20,7 +20,7 @@ Dim3 to_dimensions(const std::string& kernel, const char* what, const py::handle
   Shape shape;
   try {
     shape = to_shape(object);
-  } catch (py::error_already_set&) {  // the message below tells more
+  } catch (const std::exception&) {  // the message below tells more
   }
   bool good = shape.size() >= 1 && shape.size() <= 3;
   for (int i = 0; good && i < shape.size(); ++i) good = (dimensions[i] = shape[i]) >= 1;

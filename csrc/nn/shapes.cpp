@@ -24,7 +24,7 @@ Tensors split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim) {
   Tensors parts;
   int64_t begin = 0;
   for (int64_t size : sizes) {
-    parts.push_back(index(x, {{IndexStep::kSlice, along, begin, begin + size, 1}}));
+    parts.push_back(index(x, {{IndexStep::kSlice, along, begin, size, 1}}));
     begin += size;
   }
   return parts;

@@ -87,8 +87,8 @@ def _stand_in(spec: specs.OpSpec, place: int, operand: tuple[int, ...] | Tensor,
         held = [1 if stride == 0 else size for size, stride in zip(operand.shape, operand.strides, strict=True)]
         return _core.empty(*held, dtype=operand.dtype, device="meta").expand(*operand.shape)
     example = next(iter(spec.samples(np.random.default_rng(0)))).args
-    is_bool = place < len(example) and isinstance(example[place], np.ndarray) and example[place].dtype == bool
-    return _core.empty(*operand, dtype="bool" if is_bool else dtype, device="meta")
+    kept = example[place].dtype if place < len(example) and isinstance(example[place], np.ndarray) else np.dtype(float)
+    return _core.empty(*operand, dtype=dtype if kept == float else str(kept), device="meta")
 
 
 def __getattr__(name: str):

@@ -116,8 +116,8 @@ def test_products_are_shown_by_their_speed_and_peers_below_the_rungs():
     lines = tables.table(["matmul"], result(*rows, machine=GPU, peer="torch 2.9.1"))
     assert lines[0] == "Some GPU, driver 580.65.06, CUDA 13.0, 2026-01-31, rooflab 0.1.0, torch 2.9.1:"
     assert [line.split()[-1] for line in lines[1:4]] == ["4096", "float32", "TFLOP/s"]
-    assert [line.split()[0] for line in lines[-3:]] == ["v5_hopper", "library", "torch"]
-    assert [line.split()[1] for line in lines[-3:]] == ["723", "-", "700"]
+    assert [line.split()[0] for line in lines[-4:]] == ["v5_hopper", "v6_split_bf16", "library", "torch"]
+    assert [line.split()[1] for line in lines[-4:]] == ["723", "-", "-", "700"]
 
 
 def test_machines_never_share_a_table():

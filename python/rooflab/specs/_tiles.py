@@ -4,7 +4,7 @@ A test compares them with the constants of the same names in `csrc/kernels`.
 """
 
 ELEMENTWISE = "elementwise/staged.h"
-GELU = "gelu/gelu_cpu_simd.cpp"
+LINES = "common/line_simd.h"
 SOFTMAX = "softmax/softmax.h"
 SOFTMAX_SIMD = "softmax/softmax_cpu_simd.cpp"
 REDUCE = "reduce/reduce_cpu_simd.cpp"
@@ -21,7 +21,7 @@ ATTENTION_BACKWARD = "attention/attention_backward_cpu_simd.cpp"
 
 TILES = {
     ELEMENTWISE: {"kBlock": 512, "kParallelGrain": 1 << 15},
-    GELU: {"kWalks": 4, "kChunk": 16},
+    LINES: {"kWalks": 4, "kChunkLines": 16},
     SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10},
     SOFTMAX_SIMD: {"kBlock": 2048},
     REDUCE: {"kColumns": 64, "kTasks": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},
