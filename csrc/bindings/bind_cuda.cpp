@@ -104,9 +104,9 @@ void register_cuda(py::module_& m) {
         "A folder in which CUDA libraries are looked for before the system's own.");
   m.def(
       "cpu_isa", [] { return name(cpu_isa()); }, "The instruction set that CPU kernels use here.");
-  m.def(
-      "set_cpu_isa", &set_cpu_isa, py::arg("isa"),
-      "Makes CPU kernels use \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\", as far as this CPU runs them: to test or compare.");
+  m.def("set_cpu_isa", &set_cpu_isa, py::arg("isa"),
+        "Makes CPU kernels use \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\", as far as this CPU runs them: to "
+        "test or compare.");
   m.def("num_threads", &num_threads, "CPU threads that kernels use.");
   m.def(
       "set_num_threads",

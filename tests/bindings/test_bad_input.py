@@ -270,7 +270,10 @@ def test_rungs_of_rms_norm_agree_where_squares_overflow(dtype, d, device):
     x = rl.full((3, d), 1e20, dtype=dtype, device=device)
     x[1] = 1.0
     x[2, -1] = -3e38
-    results = [rl.rms_norm(x, variant=v.name).to("float32") for v in rl.variants("rms_norm", device)]
+    rungs = [v.name for v in rl.variants("rms_norm", device)]
+    if device == "cuda" and d * x.itemsize % 16:
+        rungs.remove("v2_one_pass")  # takes whole vectors
+    results = [rl.rms_norm(x, variant=name).to("float32") for name in rungs]
     for result in results:
         np.testing.assert_allclose(result.cpu().numpy(), results[-1].cpu().numpy(), rtol=1e-2)
     assert abs(results[0][0, 0].item() - 1) < 1e-2

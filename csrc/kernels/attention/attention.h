@@ -41,6 +41,7 @@
 //   v2_tensor_core           -         303          319          299          273          23
 //   v3_hopper                -         568          726          739          808          34
 //   v4_split_kv              -           -            -            -            -         102
+//   v5_split_bf16            -           -            -            -            -           -
 //   torch                   45         509          691          640          750         101
 //   torch flash              -         315          353          325          301          89
 //   torch cudnn              -         495          684          637          729         101

@@ -34,6 +34,7 @@
 //   v1_flash            8.4          17           19           19           19
 //   v2_tensor_core        -         241          257          272          230
 //   v3_hopper             -         568          560          582          467
+//   v4_split_bf16         -           -            -            -            -
 //   torch                18         475          599          581          367
 //   torch flash           -         282          289          314          257
 //   torch cudnn           -         482          584          579          376

@@ -43,6 +43,7 @@
 //   v3_register_tile       47         -          -
 //   v4_tensor_core          -       437         33
 //   v5_hopper               -       778          -
+//   v6_split_bf16           -         -          -
 //   library                52       785         99
 //   torch                  52       785         99
 //   copy, GB/s              -         -       2790

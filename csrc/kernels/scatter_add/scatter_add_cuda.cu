@@ -22,11 +22,17 @@ template <class T>
 __global__ void scatter_add_cuda_v0_reference_kernel(const __grid_constant__ ScatterAddArgs args) {
   const int64_t threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.at.count; i += threads) {
-    int64_t offsets[3] = {};
-    add_offsets(i, args.at.ndim, args.at.sizes, {args.at.strides, args.src_strides, args.y_strides}, offsets);
-    const int64_t index = index_at(args.at, offsets[0]);
+    int64_t rest = i, at = 0, from = 0, to = 0;
+    for (int d = args.at.ndim - 1; d >= 0; --d) {
+      int64_t digit = rest;
+      if (d > 0) rest = divide(rest, args.at.sizes[d], digit);
+      at += digit * args.at.strides[d];
+      from += digit * args.src_strides[d];
+      to += digit * args.y_strides[d];
+    }
+    const int64_t index = index_at(args.at, at);
     if (index >= 0 && index < args.at.limit)
-      atomic_add(args.y, offsets[2] + index * args.at.step, static_cast<const T*>(args.src)[offsets[1]]);
+      atomic_add(args.y, to + index * args.at.step, static_cast<const T*>(args.src)[from]);
   }
 }
 
