@@ -87,8 +87,9 @@ def _stand_in(spec: specs.OpSpec, place: int, operand: tuple[int, ...] | Tensor,
         held = [1 if stride == 0 else size for size, stride in zip(operand.shape, operand.strides, strict=True)]
         return _core.empty(*held, dtype=operand.dtype, device="meta").expand(*operand.shape)
     example = next(iter(spec.samples(np.random.default_rng(0)))).args
-    kept = example[place].dtype if place < len(example) and isinstance(example[place], np.ndarray) else np.dtype(float)
-    return _core.empty(*operand, dtype=dtype if kept == float else str(kept), device="meta")
+    given = example[place] if place < len(example) else None
+    own = str(given.dtype) if isinstance(given, np.ndarray) else "float64"  # of masks and indices
+    return _core.empty(*operand, dtype=dtype if own == "float64" else own, device="meta")
 
 
 def __getattr__(name: str):

@@ -36,15 +36,15 @@
 //                   L4096 full        full         full       causal         full       L4096
 //                      float32    bfloat16     bfloat16     bfloat16     bfloat16    bfloat16
 //                      TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s   % of copy
-//   v0_composed             30          63          124           38          239          88
-//   v1_flash                29          31           33           32           31         3.8
-//   v2_tensor_core           -         303          319          299          273          23
-//   v3_hopper                -         568          726          739          808          34
+//   v0_composed             30          63          123           38          238          88
+//   v1_flash                29          31           33           32           31         3.7
+//   v2_tensor_core           -         307          294          290          274          22
+//   v3_hopper                -         557          715          720          794          34
 //   v4_split_kv              -           -            -            -            -         102
-//   v5_split_bf16            -           -            -            -            -           -
-//   torch                   45         509          691          640          750         101
-//   torch flash              -         315          353          325          301          89
-//   torch cudnn              -         495          684          637          729         101
+//   v5_split_bf16          104           -            -            -            -           -
+//   torch                   45         510          684          626          743         101
+//   torch flash              -         314          354          326          310          88
+//   torch cudnn              -         494          675          622          719         101
 //   copy, GB/s               -           -            -            -            -        3007
 // [end measured]
 //

@@ -30,14 +30,14 @@
 //                    causal        full         full       causal         full
 //                   float32    bfloat16     bfloat16     bfloat16     bfloat16
 //                   TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s
-//   v0_composed          11           -          104           43          202
-//   v1_flash            8.4          17           19           19           19
-//   v2_tensor_core        -         241          257          272          230
-//   v3_hopper             -         568          560          582          467
-//   v4_split_bf16         -           -            -            -            -
-//   torch                18         475          599          581          367
-//   torch flash           -         282          289          314          257
-//   torch cudnn           -         482          584          579          376
+//   v0_composed          11           -          104           43          201
+//   v1_flash            8.1          17           19           19           19
+//   v2_tensor_core        -         235          257          272          223
+//   v3_hopper             -         550          570          587          467
+//   v4_split_bf16        21           -            -            -            -
+//   torch                18         460          592          574          366
+//   torch flash           -         276          286          304          255
+//   torch cudnn           -         481          587          573          375
 // [end measured]
 //
 // FLOPs: 10 D_h + 4 for each visible pair (five products) and 2 for each element of O. Compulsory bytes: q, k, v, out,

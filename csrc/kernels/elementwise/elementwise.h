@@ -28,11 +28,11 @@
 //                  16384x4096  16384x4096  16384x4096  16384x4096
 //                    bfloat16     float32    bfloat16     float32
 //                   % of copy   % of copy   % of copy   % of copy
-//   v0_reference          8.1          15           6          11
+//   v0_reference          8.2          15           6          11
 //   v1_strided             40          83          29          56
 //   v2_vectorised         102         101         100         100
 //   torch                 102         101         100         100
-//   copy, GB/s           2959        3001        2914        2979
+//   copy, GB/s           2958        3000        2914        2977
 // [end measured]
 //
 // FLOPs: one an element (casts, copies, where and comparisons: none). Compulsory bytes: every input element and every

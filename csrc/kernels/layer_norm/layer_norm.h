@@ -22,11 +22,11 @@
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_reference             4.8         9.4        5.8        9.6
-//   v1_block_per_row          36          63         37         64
-//   v2_one_pass               98          99         95         98
+//   v0_reference               5         9.4        5.8        9.6
+//   v1_block_per_row          36          63         37         63
+//   v2_one_pass               98          97         97         98
 //   torch                     78          67         48         65
-//   copy, GB/s              2916        2978       2627       2845
+//   copy, GB/s              2916        2978       2651       2845
 // [end measured]
 //
 // FLOPs: 5 an element (sum; subtract, square, sum; multiply), 1 for the weight, 1 for the bias. Compulsory bytes: each

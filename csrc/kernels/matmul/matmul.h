@@ -41,12 +41,12 @@
 //   v1_coalesced          1.6       1.9        5.4
 //   v2_shared_tile        4.8       4.8        5.2
 //   v3_register_tile       47         -          -
-//   v4_tensor_core          -       437         33
-//   v5_hopper               -       778          -
-//   v6_split_bf16           -         -          -
-//   library                52       785         99
-//   torch                  52       785         99
-//   copy, GB/s              -         -       2790
+//   v4_tensor_core          -       434         33
+//   v5_hopper               -       762          -
+//   v6_split_bf16         120         -          -
+//   library                52       768         99
+//   torch                  52       769         96
+//   copy, GB/s              -         -       2787
 // [end measured]
 //
 // FLOPs: 2 B M N K. Compulsory bytes: A, B and C once. Compute binds large squares, from some tens of rows and columns

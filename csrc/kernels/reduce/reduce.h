@@ -26,11 +26,11 @@
 //                        rows     columns         all        rows     columns         all
 //                    bfloat16    bfloat16    bfloat16     float32     float32     float32
 //                   % of copy   % of copy   % of copy   % of copy   % of copy   % of copy
-//   v0_reference           16         2.4      0.0024          26         5.4      0.0034
+//   v0_reference           16         2.4      0.0024          26         5.4      0.0033
 //   v1_block_tree          36          43          41          95          97          95
-//   v2_vectorised         100          82          90         102          95          95
-//   torch                  98          78          95          99          92          98
-//   copy, GB/s           2786        2786        2788        2909        2908        2914
+//   v2_vectorised         100          83          90         102          95          95
+//   torch                  96          80          93          98          91          98
+//   copy, GB/s           2775        2785        2782        2910        2907        2914
 // [end measured]
 //
 // FLOPs: 1 an input element. Compulsory bytes: each input element read once, each output written once.

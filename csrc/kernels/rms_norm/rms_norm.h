@@ -20,11 +20,11 @@
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_reference             5.8          11        6.8         11
-//   v1_block_per_row          43          72         45         73
-//   v2_one_pass               98          99         97         99
-//   torch                     72          68         77         91
-//   copy, GB/s              2918        2977       2657       2844
+//   v0_reference             6.1          11        6.8         11
+//   v1_block_per_row          39          70         44         72
+//   v2_one_pass               90          99         98         99
+//   torch                     72          68         78         92
+//   copy, GB/s              2917        2976       2653       2845
 // [end measured]
 //
 // FLOPs: 3 an element (square, add, multiply) and 1 for the weight. Compulsory bytes: each element of x and weight read

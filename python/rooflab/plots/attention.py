@@ -112,9 +112,11 @@ def plot_flash_attention_improvement(
                 axes.annotate(_ratio(first.middle / second.middle), (place, (first.middle * second.middle) ** 0.5),
                               (6, 0), textcoords="offset points", va="center", fontweight="bold")  # fmt: skip
         for index, values in enumerate(read.values()):
-            rows = [(place, values[length]) for place, length in enumerate(lengths) if values.get(length)]
             color, marker = COLORS[index], MARKERS[index]
-            for place, point in rows:
+            for place, length in enumerate(lengths):
+                point = values.get(length)
+                if not point:
+                    continue
                 spread = [[point.middle - point.low], [point.high - point.middle]]
                 axes.errorbar(place, point.middle, spread, color=color, marker=marker, capsize=2.5, lw=1.2, zorder=3)
             for place, length in enumerate(lengths):

@@ -129,13 +129,14 @@ def _draw(made: Figure, places: Mapping[str, Any], timelines: Mapping[str, Any],
     swatches = []
     for color, (label, members) in zip((*COLORS[:6], _OTHER), groups.items(), strict=False):
         held = [
-            sum(levels[one][peaks[name]] for one in members if one in levels) for name, (_, _, levels) in drawn.items()
+            sum(int(levels[one][peaks[name]]) for one in members if one in levels)
+            for name, (_, _, levels) in drawn.items()
         ]
         said = " and ".join(human(bytes, "B") if bytes else "0" for bytes in held)
         swatches.append(Patch(color=color, label=f"{label}, {said}" if any(held) else label))
     for name, (times, base, levels) in drawn.items():
         stacked = [sum((levels[one] for one in members if one in levels), 0 * base) for members in groups.values()]
-        labels = [swatch.get_label() for swatch in swatches]
+        labels = [str(swatch.get_label()) for swatch in swatches]
         _draw_one(places[name], times, base, dict(zip(labels, stacked, strict=True)), timelines[name])
     low = min(0, *(1.05 * base.min() for _, base, _ in drawn.values()))
     high = max(1, *((base + sum(levels.values())).max() for _, base, levels in drawn.values()))

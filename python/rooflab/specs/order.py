@@ -1,5 +1,7 @@
 """sort, topk and cumsum along a dimension; tril and triu."""
 
+from typing import Any
+
 import numpy as np
 
 import rooflab as rl
@@ -132,7 +134,7 @@ def _exact(dtype, sample):
     return 0.0, 0.0
 
 
-_ORDER = {
+_ORDER: dict[str, Any] = {
     "cost": _order_cost,
     "tolerance": _exact,
     "dtypes": FLOATING + INTEGER,
