@@ -4,6 +4,7 @@
 #include "bindings/bindings.h"
 #include "bindings/dlpack.h"
 #include "core/cuda_runtime.h"
+#include "core/target.h"
 #include "ops/graph.h"
 #include "ops/ops.h"
 
@@ -118,6 +119,8 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
   const py::object converted = numpy.attr("ascontiguousarray")(array, numpy_dtype(from));
   const py::array source = py::reinterpret_borrow<py::array>(converted);
   const Shape shape(array.shape(), array.shape() + array.ndim());  // ascontiguousarray gives 0-d arrays a dimension
+  // What stands for the CPU gets no copy, as the CPU gets none.
+  if (device.is_meta() && target_of(device).kind == Device::Type::kCpu) return Tensor::empty(shape, *dtype, device);
   return from_host(source.data(), from, shape, *dtype, device);
 }
 

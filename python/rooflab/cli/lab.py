@@ -129,7 +129,9 @@ def release_labs(arguments: argparse.Namespace) -> int:
     if not sources:
         raise LabError("There are no sources of labs " + NO_SOURCES + ".")
     found = [labs.from_source(path) for path in sources]
-    _written(write_release(found, Path(labs.__file__).parents[3], arguments.folder), arguments.folder)
+    here, there = Path.cwd(), Path(labs.__file__).parents[3]  # a package that is installed is in no checkout
+    checkout = here if (here / "CMakeLists.txt").exists() else there
+    _written(write_release(found, checkout, arguments.folder), arguments.folder)
     return 0
 
 
