@@ -39,6 +39,7 @@ def test_counts_are_a_line_and_a_table():
     assert ["gelu", "1", "1", "1", "8,000", "4,000", "4,000", "4,000"] in rows
     assert rows[-1] == ["total", "2", "2", "2", "9,000", "8,000", "8,000", "8,000"]
     assert "peak 4000 B above what was held" in c._repr_html_()
+    assert c._repr_html_().count('<td style="text-align:right">') == (len(head) - 1) * len(rows)
 
 
 def test_averages_of_kernels_are_a_line_and_a_table():

@@ -54,6 +54,8 @@ def file_of(header, data=b"", length=None):
         (file_of(b"\xff\xff\xff"), "the header is damaged"),
         (file_of({"a": {"dtype": "F32", "shape": [2]}}), "the header is damaged"),
         (file_of({"a": {"dtype": "F32", "shape": ["2"], "data_offsets": [0, 8]}}, bytes(8)), "the header is damaged"),
+        (file_of({"a": {"dtype": "F32", "shape": [0, 2**70], "data_offsets": [0, 0]}}), r"expected sizes of 0 to"),
+        (file_of({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4, 4]}}, bytes(4)), "within the file"),
         (file_of({"a": {"dtype": "F8_E4M3", "shape": [2], "data_offsets": [0, 2]}}, bytes(2)), "got F8_E4M3"),
         (file_of({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, bytes(7)), "within the file"),
         (file_of({"a": {"dtype": "F32", "shape": [2], "data_offsets": [-8, 0]}}, bytes(8)), "within the file"),
@@ -74,6 +76,12 @@ def test_what_is_no_tensor_is_refused(tmp_path):
             rl.save(tensors, tmp_path / "x")
     with pytest.raises(TypeError, match=r"\[save\] metadata: expected texts"):
         rl.save({}, tmp_path / "x", {"a": 1})
+    with pytest.raises(ValueError, match=r"\[save\] tensors: .*__metadata__"):
+        rl.save({"__metadata__": rl.ones(2)}, tmp_path / "x")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError):
+        rl.save({"a": rl.ones(2)}, tmp_path / "folder")
+    (tmp_path / "folder").rmdir()
     with pytest.raises(FileNotFoundError):
         rl.load(tmp_path / "none")
     assert list(tmp_path.iterdir()) == []

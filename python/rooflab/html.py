@@ -11,7 +11,7 @@ _COUNTS = ("ops", "launches", "host_calls", "macs", "flops", "bytes_read", "byte
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
-    """An HTML table: text to the left, numbers to the right, a note below.
+    """An HTML table: columns of text to the left, of figures to the right, a note below.
 
     Examples
     --------
@@ -19,8 +19,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], note: str = "")
     '<table><thead><tr><th style="text-align:left">op</th>...<p>on the CPU</p>'
     """
 
+    rows = [list(row) for row in rows]
+    sides = ["right" if is_of_figures(column) else "left" for column in zip(*rows, strict=True)] or ["left"] * len(head)
+
     def cells(values: Sequence[object], tag: str) -> str:
-        sides = ["left" if isinstance(value, str) else "right" for value in values]
         return "".join(
             f'<{tag} style="text-align:{side}">{escape(str(value))}</{tag}>'
             for value, side in zip(values, sides, strict=True)
@@ -29,6 +31,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], note: str = "")
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     text = f"<table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
     return text + (f"<p>{escape(note)}</p>" if note else "")
+
+
+def is_of_figures(column: Iterable[object]) -> bool:
+    """Whether every cell begins as a number does.
+
+    Examples
+    --------
+    >>> is_of_figures(["1,024", "-3 dB", 0.5]), is_of_figures(["1", "add"])
+    (True, False)
+    """
+    return all(str(cell)[:1] in tuple("0123456789-+~.") for cell in column)
 
 
 def counts(by_op: dict[str, Counts], total: Counts, note: str = "") -> str:

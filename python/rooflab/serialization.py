@@ -9,6 +9,7 @@ elements in row-major order (github.com/huggingface/safetensors). Nothing in suc
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -51,6 +52,8 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
     ------
     TypeError
         For a name or metadata that is no text, or a value that is no tensor.
+    ValueError
+        For a tensor named __metadata__.
 
     Examples
     --------
@@ -66,6 +69,8 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
         header["__metadata__"] = dict(metadata)
     arrays, end = [], 0
     for name, value in tensors.items():
+        if name == "__metadata__":
+            raise ValueError("[save] tensors: the format keeps the name __metadata__ for itself")
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise TypeError(
                 f"[save] tensors: expected text and tensor, got {type(name).__name__}, {type(value).__name__}"
@@ -81,11 +86,16 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the data begins at a multiple of 8
     unfinished = f"{os.fspath(path)}.part"
-    with open(unfinished, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for array in arrays:
-            file.write(array.reshape(-1).view(np.uint8).data)
-    os.replace(unfinished, path)
+    try:
+        with open(unfinished, "wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            for array in arrays:
+                file.write(array.reshape(-1).view(np.uint8).data)
+        os.replace(unfinished, path)
+    except OSError:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(unfinished)
+        raise
 
 
 def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
@@ -119,19 +129,28 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
     try:
         header = json.loads(data[8 : 8 + length].tobytes())
         entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
-        found = {name: _array(name, entry, data[8 + length :]) for name, entry in entries.items()}
-    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        places = {name: _Place(name, entry, len(data) - 8 - length) for name, entry in entries.items()}
+    except (KeyError, TypeError, AttributeError, OverflowError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"[load] {os.fspath(path)}: the header is damaged ({error!r})") from error
-    return {name: tensor(array, device=device) for name, array in found.items()}
+    return {name: tensor(place.array(data[8 + length :]), device=device) for name, place in places.items()}
 
 
-def _array(name: str, entry: dict[str, Any], data: np.ndarray) -> np.ndarray:
-    kind, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
-    if kind not in _TYPES:
-        raise ValueError(f"[load] {name}: expected one of {', '.join(_TYPES)}, got {kind}")
-    dtype = np.dtype(_TYPES[kind])
-    if any(size < 0 for size in shape) or not 0 <= begin <= end <= len(data):
-        raise ValueError(f"[load] {name}: expected data within the file, got bytes {begin} to {end} of {len(data)}")
-    if end - begin != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"[load] {name}: expected {math.prod(shape) * dtype.itemsize} bytes, got {end - begin}")
-    return np.frombuffer(data[begin:end].tobytes(), dtype).reshape(shape)
+class _Place:
+    """Where an entry of the header says that a tensor lies, among `room` bytes of data."""
+
+    def __init__(self, name: str, entry: dict[str, Any], room: int) -> None:
+        kind, self.shape, offsets = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
+        if kind not in _TYPES:
+            raise ValueError(f"[load] {name}: expected one of {', '.join(_TYPES)}, got {kind}")
+        self.dtype = np.dtype(_TYPES[kind])
+        if not all(0 <= size < 2**63 for size in self.shape):
+            raise ValueError(f"[load] {name}: expected sizes of 0 to 2^63 - 1, got {self.shape}")
+        if len(offsets) != 2 or not 0 <= offsets[0] <= offsets[1] <= room:
+            raise ValueError(f"[load] {name}: expected data within the file, got bytes {offsets} of {room}")
+        self.begin, self.end = offsets
+        expected = math.prod(self.shape) * self.dtype.itemsize
+        if self.end - self.begin != expected:
+            raise ValueError(f"[load] {name}: expected {expected} bytes, got {self.end - self.begin}")
+
+    def array(self, data: np.ndarray) -> np.ndarray:
+        return np.frombuffer(data[self.begin : self.end].tobytes(), self.dtype).reshape(self.shape)

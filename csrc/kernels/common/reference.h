@@ -17,10 +17,10 @@ double to_double(T x) {
 
 template <class T>
 T from_double(double x) {
-  if constexpr (std::is_same_v<T, double>)
-    return x;
-  else
+  if constexpr (sizeof(T) == 2)
     return T(round_to_odd(x));
+  else
+    return static_cast<T>(x);
 }
 
 }  // namespace rooflab::kernels

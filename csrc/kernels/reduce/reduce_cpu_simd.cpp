@@ -146,7 +146,10 @@ void fold_columns(const T* x, int64_t n, const ReduceArgs& args, int64_t columns
 
 template <class T>
 ROOFLAB_INLINE void write_result(void* y, int64_t i, double value) {
-  store<T>(static_cast<T*>(y) + i, SimdOf<T>(static_cast<typename ComputeOf<T>::type>(value)), 1);
+  if constexpr (sizeof(T) == 2)
+    store<T>(static_cast<T*>(y) + i, SimdOf<T>(round_to_odd(value)), 1);
+  else
+    store<T>(static_cast<T*>(y) + i, SimdOf<T>(static_cast<T>(value)), 1);
 }
 
 template <ReduceOp kOp, class T>

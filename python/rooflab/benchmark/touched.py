@@ -27,12 +27,12 @@ def device_of(fn: object, args: Iterable[object] = (), kwargs: Mapping[str, obje
     'cpu'
     """
     waiting: list[object] = [*args, *(kwargs or {}).values(), fn]
-    seen: set[int] = set()
+    seen: dict[int, object] = {}  # held, so that no other object gets its id
     while waiting and len(seen) < _MOST:
         value = waiting.pop(0)
         if id(value) in seen:
             continue
-        seen.add(id(value))
+        seen[id(value)] = value
         if (device := _device(value)) == "cpu":
             continue  # an array, that leads nowhere else
         if device:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..html import is_of_figures
+
 
 @dataclass(frozen=True)
 class Table:
@@ -73,5 +75,4 @@ class Table:
         return f"<table>{title}<thead>{line('th', self.head)}</thead><tbody>{body}</tbody></table>{note}"
 
     def _is_right(self, column: int) -> bool:
-        cells = [str(row[column]) for row in self.rows]
-        return bool(cells) and all(cell[:1] in "0123456789-+~." for cell in cells)
+        return bool(self.rows) and is_of_figures(row[column] for row in self.rows)
