@@ -1,4 +1,5 @@
-// The order of elements that arg_reduce, sort and topk share: a NaN comes before all numbers that are chosen first.
+// The order of elements that arg_reduce, sort and topk share. sort takes a NaN for larger than any number; arg_reduce
+// chooses a NaN before any number.
 #pragma once
 
 #include <type_traits>

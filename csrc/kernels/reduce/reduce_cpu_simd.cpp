@@ -54,7 +54,7 @@ constexpr A identity() {
     return kOp == ReduceOp::kMax ? -__builtin_inf() : __builtin_inf();
 }
 
-// A sum of n elements made in float, or again in double where it left the range of float on the way.
+// `sum`, or where it overflowed float on the way, the same n elements summed again in double.
 template <class T, class S>
 ROOFLAB_INLINE double in_range(S sum, const T* x, int64_t n, int64_t stride) {
   if (sizeof(S) == 8 || __builtin_isfinite(sum)) return sum;

@@ -50,7 +50,7 @@ struct RmsNormArgs {
   DType dtype;
 };
 
-// What rows are multiplied by where their squares leave the range of float: the largest of them no longer do.
+// Rows whose squares overflow float are multiplied by this before they are squared: then no square overflows.
 inline constexpr float kSmallUnit = 0x1p-96f;
 
 void rms_norm_cpu_v0_reference(const RmsNormArgs&, Queue&);

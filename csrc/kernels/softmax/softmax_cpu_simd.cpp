@@ -30,7 +30,7 @@ class PendingRow {
   }
   // Whole lines up to element `end`.
   ROOFLAB_INLINE void advance(int64_t end) {
-    for (; at_ + kLine<T> <= end && at_ + kLine<T> <= d_; at_ += kLine<T>)
+    for (; at_ + kLine<T> <= end; at_ += kLine<T>)
       write_line(
           y_ + at_, streaming_, [&](int64_t i) __attribute__((always_inline)) {
             return load<S>(exponentials_ + at_ + i) * scale_;

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+
+from .. import _core
+
 CATEGORIES = ("gemm", "elementwise", "softmax", "layernorm", "memory", "other")
 
-_ELEMENTWISE = (
-    "add sub mul div pow maximum minimum neg abs relu exp log tanh sqrt rsqrt sin cos sigmoid silu "
-    "floor_divide remainder bitwise_and bitwise_or bitwise_xor bitwise_not eq ne lt le gt ge where cast gelu"
-)
 _BY_OP = {
     "matmul": "gemm",
     "softmax": "softmax",
     "rms_norm": "layernorm",
     "layer_norm": "layernorm",
-    **dict.fromkeys(_ELEMENTWISE.split(), "elementwise"),
+    "gelu": "elementwise",
     **dict.fromkeys(
         ("copy", "cat", "gather", "index_select", "embedding", "tril", "triu", "fill", "memcpy", "memset"), "memory"
     ),
@@ -41,6 +41,14 @@ def category(name: str, op: str) -> str:
     ('gemm', 'layernorm')
     """
     if op not in ("", "custom"):
-        return "memory" if name.startswith(("memcpy", "memset")) else _BY_OP.get(op, "other")
+        return "memory" if name.startswith(("memcpy", "memset")) else _of_op(op)
     lower = name.lower()
     return next((kind for kind, words in _BY_NAME if any(word in lower for word in words)), "other")
+
+
+@functools.cache
+def _of_op(op: str) -> str:
+    """What is not named is elementwise when its kernels are those of that family."""
+    kernels = [variant.kernel for variant in _core.variants(op)] if op in _core.ops() else []
+    is_elementwise = any(kernel.startswith("elementwise_") for kernel in kernels)
+    return _BY_OP.get(op) or ("elementwise" if is_elementwise else "other")
