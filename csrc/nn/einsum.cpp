@@ -1,5 +1,5 @@
-// einsum: operands are folded from the left, two at a time, each by one matrix product, or by one multiplication where
-// nothing is summed.
+// einsum: operands are combined from the left, two at a time. Each step is one matrix product, or one multiplication
+// where nothing is summed.
 #include <algorithm>
 #include <string>
 
@@ -17,7 +17,7 @@ struct Term {
 
 bool has(const std::string& letters, char letter) { return letters.find(letter) != std::string::npos; }
 
-// The letters of `a` for which `keep` holds, in their order.
+// The letters of `a` for which `keep` holds, in the order of `a`.
 template <class Keep>
 std::string those(const std::string& a, Keep keep) {
   std::string kept;
@@ -39,7 +39,7 @@ Term ordered(const Term& term, const std::string& letters) {
   return {permute(term.x, dims), letters};
 }
 
-// The term without the letters that nothing else needs.
+// The term summed over the letters that are not in `needed`.
 Term summed(const Term& term, const std::string& needed) {
   Shape dims;
   for (size_t i = 0; i < term.letters.size(); ++i)
@@ -48,7 +48,7 @@ Term summed(const Term& term, const std::string& needed) {
   return {sum(term.x, dims, false), those(term.letters, [&](char c) { return has(needed, c); })};
 }
 
-// The product of two terms, summed over the letters that both have and nothing else needs.
+// The product of two terms, summed over the letters that are not in `needed`.
 Term product(Term a, Term b, const std::string& needed) {
   a = summed(a, needed + b.letters);
   b = summed(b, needed + a.letters);

@@ -8,16 +8,16 @@ namespace {
 
 using enum ElementwiseOp;
 
-// log(sum(exp(x))) along dim, which stays.
+// log(sum(exp(x))) along dim, which stays with size 1.
 Tensor log_sum_exp(const Tensor& x, int64_t dim) { return elementwise(kLog, sum(elementwise(kExp, x), {dim}, true)); }
 
-// x - top, in float32 for 16 bits. Nothing else as large as it is left: logits are the largest tensors of a model.
+// x - top, in float32 for 16 bits. No other tensor of this size stays in memory: logits are a model's largest tensors.
 Tensor shifted(const Tensor& x, const Tensor& top) { return widen(x) - top; }
 
-// The largest along dim, which stays.
+// The largest element along dim, which stays with size 1.
 Tensor largest(const Tensor& x, int64_t dim) { return widen(amax(x, {dim}, true)); }
 
-// Which targets count, and the targets with 0 in place of the others.
+// Which targets count, and the classes they name. Targets that do not count name class 0.
 struct Targets {
   Tensor counts, classes;
 };
@@ -27,8 +27,8 @@ Targets read_targets(const Tensor& target, int64_t ignore_index) {
   return {counts, where(counts, target, Scalar{})};
 }
 
-// (softmax - one hot) * scale, where scale (with size 1 along dim) is the gradient of each loss and the softmax is
-// exp(logits - top) / exp(rest). In float32 for 16 bits.
+// (softmax - one hot) * scale. The softmax is exp(logits - top) / exp(rest), and scale, with size 1 along dim, is the
+// gradient of each loss. Computed in float32 for 16 bits.
 Tensor logits_gradient(const Tensor& logits, const Tensor& top, const Tensor& rest, const Tensor& classes,
                        const Tensor& scale, int64_t dim) {
   Tensor d = shifted(logits, top);
@@ -41,9 +41,9 @@ Tensor logits_gradient(const Tensor& logits, const Tensor& top, const Tensor& re
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
-  RL_CHECK(weight.ndim() == 2 && x.ndim() >= 1 && x.size(-1) == weight.size(1), "linear",
-           "x: expected (..., I=", weight.ndim() == 2 ? weight.size(1) : -1, ") for a weight of ", weight.shape(),
-           ", got ", x.shape());
+  RL_CHECK(weight.ndim() == 2, "linear", "weight: expected (O, I), got ", weight.shape());
+  RL_CHECK(x.ndim() >= 1 && x.size(-1) == weight.size(1), "linear", "x: expected (..., I=", weight.size(1),
+           ") for a weight of ", weight.shape(), ", got ", x.shape());
   RL_CHECK(!bias || (bias->ndim() == 1 && bias->size(0) == weight.size(0)), "linear",
            "bias: expected (O=", weight.size(0), "), got ", bias->shape());
   const Tensor y = matmul(x, transpose(weight, 0, 1));
@@ -85,7 +85,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
   const bool records = autograd::recording(logits);
   const autograd::GradMode off(false);
   const auto [counts, classes] = read_targets(target.unsqueeze(dim), ignore_index);
-  // The maximum is taken out first and stays apart: no exponential overflows, and no digits of the loss are lost to it.
+  // The maximum is subtracted first: no exponential overflows, and the loss loses no digits to a large maximum.
   const Tensor top = largest(logits, dim), rest = log_sum_exp(shifted(logits, top), dim);
   const Tensor chosen = shifted(gather(logits, dim, classes), top);
   Tensor y = where(counts, rest - chosen, Scalar{}).squeeze(dim), divisor;

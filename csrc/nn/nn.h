@@ -1,4 +1,4 @@
-// What is made of ops: each function here calls ops, which count and record themselves. None is an op of its own.
+// Functions that are made of ops. Each calls ops, which count and record themselves; none is an op of its own.
 #pragma once
 
 #include <optional>
@@ -9,19 +9,19 @@
 
 namespace rooflab::nn {
 
-// Layers and losses.
-Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias);  // x weight^T + bias
+// Layers and losses. linear is x weight^T + bias.
+Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias);
 Tensor log_softmax(const Tensor& x, int64_t dim);
 enum class Reduction { kNone, kMean, kSum };
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction);
 
-// Statistics over `dims`, all when empty. var divides by n - correction.
+// Statistics over `dims`, or over all dimensions when `dims` is empty. var divides by n - correction.
 Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim);
 Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim);
 Tensor all(const Tensor& x, const Shape& dims, bool keepdim);
 Tensor any(const Tensor& x, const Shape& dims, bool keepdim);
 
-// Element by element, to bool.
+// Tests of each element. The results are bool.
 Tensor isnan(const Tensor& x);
 Tensor isinf(const Tensor& x);
 Tensor isfinite(const Tensor& x);
@@ -30,13 +30,15 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
 Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high);
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 
-// Shapes. split and chunk give views.
+// Tensors put together and taken apart. split gives views.
 Tensor stack(const Tensors& tensors, int64_t dim);
 Tensors split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim);
-std::vector<int64_t> equal_parts(const Tensor& x, int64_t size, int64_t dim);  // the last may be smaller
+// The sizes of parts of `size` each, of which the last may be smaller.
+std::vector<int64_t> equal_parts(const Tensor& x, int64_t size, int64_t dim);
+// Each slice along `dim` `repeats` times over; without `dim`, each element of the flattened tensor.
 Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t> dim);
 
-// Sums of products named by letters: "bik,bkj->bij".
+// Sums of products, with dimensions named by letters: "bik,bkj->bij".
 Tensor einsum(std::string_view equation, const Tensors& operands);
 
 }  // namespace rooflab::nn

@@ -1,4 +1,4 @@
-// Tensors put together and taken apart.
+// stack, split and repeat_interleave: tensors put together and taken apart.
 #include "nn/nn.h"
 
 namespace rooflab::nn {
@@ -15,12 +15,13 @@ Tensor stack(const Tensors& tensors, int64_t dim) {
 
 Tensors split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim) {
   const int along = normalize_dim(dim, x.ndim(), "split");
-  int64_t total = 0;
+  int64_t left = x.size(along);
   for (int64_t size : sizes) {
     RL_CHECK(size >= 0, "split", "sizes: expected >= 0, got ", size);
-    total += size;
+    RL_CHECK(size <= left, "split", "sizes: expected a sum of ", x.size(along), ", got more");
+    left -= size;
   }
-  RL_CHECK(total == x.size(along), "split", "sizes: expected a sum of ", x.size(along), ", got ", total);
+  RL_CHECK(left == 0, "split", "sizes: expected a sum of ", x.size(along), ", got ", x.size(along) - left);
   Tensors parts;
   int64_t begin = 0;
   for (int64_t size : sizes) {
@@ -32,12 +33,9 @@ Tensors split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim) {
 
 std::vector<int64_t> equal_parts(const Tensor& x, int64_t size, int64_t dim) {
   RL_CHECK(size > 0, "split", "size: expected > 0, got ", size);
-  std::vector<int64_t> sizes;
-  int64_t left = x.size(normalize_dim(dim, x.ndim(), "split"));
-  do {
-    sizes.push_back(std::min(left, size));
-    left -= sizes.back();
-  } while (left > 0);
+  const int64_t whole = x.size(normalize_dim(dim, x.ndim(), "split")), last = whole % size;
+  std::vector<int64_t> sizes(static_cast<size_t>(whole / size), size);
+  if (last > 0 || whole == 0) sizes.push_back(last);
   return sizes;
 }
 
@@ -47,8 +45,9 @@ Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t
   const int along = normalize_dim(*dim, x.ndim(), "repeat_interleave");
   Shape shape = x.shape(), repeated = x.shape();
   repeated.insert(along + 1, repeats);
+  const Tensor copied = copy(expand(unsqueeze(x, along + 1), repeated));
   shape[along] *= repeats;
-  return reshape(expand(unsqueeze(x, along + 1), repeated), shape);
+  return view(copied, shape);
 }
 
 }  // namespace rooflab::nn

@@ -1,4 +1,4 @@
-// Statistics and tests of elements.
+// Statistics over dimensions, and tests of each element.
 #include <cmath>
 
 #include "nn/nn.h"
@@ -18,7 +18,7 @@ Tensor filled_like(const Tensor& x, Scalar value) {
   return y;
 }
 
-// `reduce` over bools; what holds of none where there are none.
+// `reduce` over the truth of each element. Where there is no element, the result is `of_none`.
 Tensor fold(Tensor (*reduce)(const Tensor&, const Shape&, bool, std::string_view), Scalar of_none, const Tensor& x,
             const Shape& dims, bool keepdim) {
   const Tensor truths = as_bool(x.detach());
@@ -62,13 +62,13 @@ Tensor isclose(const Tensor& a_in, const Tensor& b_in, double rtol, double atol,
                                                                             : DType::kFloat64;
   const Tensor a = cast(a_in.detach(), type), b = cast(b_in.detach(), type);
   const Tensor error = elementwise(kAbs, a - b), allowed = elementwise(kAbs, b) * rtol + atol;
-  // An infinite error is within no bound, not even an infinite one; what is equal is close, infinities too.
+  // An infinite error is within no tolerance, not even an infinite one. Equal elements are close, infinities too.
   const Tensor within = where(elementwise(kLt, error, kInfinity), elementwise(kLe, error, allowed), kZero);
   const Tensor close = where(elementwise(kEq, a, b), kTrue, within);
   return equal_nan ? where(isnan(a), where(isnan(b), kTrue, close), close) : close;
 }
 
-// An element at a bound is within it: its gradient is 1.
+// An element that equals a bound is not cut off, so its gradient is 1.
 Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
   RL_CHECK(low || high, "clamp", "expected min, max or both, got neither");
   Tensor y = x;

@@ -79,6 +79,18 @@ def test_parts_are_views(device):
     assert [p.shape for p in rl.zeros(0).split(2)] == [(0,)]
 
 
+@pytest.mark.parametrize("repeats", [0, 1, 2])
+@pytest.mark.parametrize("dim", [None, 0, -1])
+def test_repeated_slices_have_memory_of_their_own(repeats, dim, device):
+    for x in (rl.zeros(3, 4, device=device), rl.zeros(4, 3, device=device).T, rl.zeros(0, device=device)):
+        with rl.count() as c:
+            y = x.repeat_interleave(repeats, dim)
+        assert y.shape == np.repeat(np.zeros(x.shape), repeats, axis=dim).shape
+        assert c.bytes_allocated >= y.nbytes
+        y.fill_(7)
+        assert not x.cpu().numpy().any()
+
+
 def test_views_as_functions():
     x = rl.zeros(2, 1, 3)
     with rl.count() as c:
@@ -124,6 +136,7 @@ X = rl.ones(4, 3)
     ("call", "words"),
     [
         (lambda: rl.linear(X, rl.ones(5, 4)), r"\[linear\] x: expected \(..., I=4\).*got \(4, 3\)"),
+        (lambda: rl.linear(X, rl.ones(3)), r"\[linear\] weight: expected \(O, I\), got \(3,\)"),
         (lambda: rl.linear(X, rl.ones(5, 3), rl.ones(4)), r"\[linear\] bias: expected \(O=5\), got \(4,\)"),
         (lambda: rl.log_softmax(X.long()), r"\[log_softmax\] x: expected a floating-point dtype, got int64"),
         (lambda: rl.cross_entropy(X, rl.tensor([0, 1])), r"\[cross_entropy\] target: expected \(4,\).*got \(2,\)"),

@@ -1,14 +1,14 @@
 """Every function made of ops, against NumPy: values in every dtype, gradients, counts on tensors without memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from nn.cases import CASES
 
 import rooflab as rl
-from rooflab.specs import unit_roundoff
+from rooflab.specs import FLOATING, INTEGER, unit_roundoff
 from rooflab.testing import assert_close, to_float64
-
-FLOATING = ("float64", "float32", "float16", "bfloat16")
 
 
 def scale_of(*arrays):
@@ -33,6 +33,26 @@ def test_values(name, dtype, device):
     wide = unit_roundoff("float64" if dtype == "float64" else "float32")
     atol = steps * scale_of(expected) + 64 * wide * scale_of(expected, *exact)
     assert_close(result, expected, rtol=1.01 * unit_roundoff(dtype), atol=atol)
+
+
+TAKE_INTEGERS = ("all", "any", "is", "clamp-nan", "stack", "split", "chunk", "repeat_interleave")
+# No product of matrices is part of these.
+TAKE_INTEGERS += ("einsum bij,bij->bij", "einsum ij,kl", "einsum bij->", "einsum ij,k->i")
+
+
+@pytest.mark.parametrize("dtype", INTEGER)
+@pytest.mark.parametrize("name", CASES)
+def test_integers_are_exact_or_refused(name, dtype, device):
+    case = CASES[name]
+    whole = [np.round(9 * np.where(np.isfinite(a), a, 0)) if a.dtype == np.float64 else a for a in case.arrays]
+    case = replace(case, arrays=tuple(whole))
+    if not name.startswith(TAKE_INTEGERS):
+        with pytest.raises(ValueError, match=f"expected (a floating-point dtype, got|one that) {dtype}"):
+            case.call(*case.tensors(dtype, device))
+        return
+    result = case.call(*case.tensors(dtype, device))
+    assert result.dtype in (case.result_dtype or dtype, "int64")
+    assert_close(result, case.reference(*whole), rtol=0, atol=0)
 
 
 def gradients(case, dtype, device, dy):

@@ -1,4 +1,5 @@
-// rms_norm: y[n, d] = x[n, d] / sqrt(mean_d x[n, :]^2 + eps) * weight[d], over rows of length D.
+// rms_norm: y[n, d] = x[n, d] / sqrt(mean_d x[n, :]^2 + eps) * weight[d], over rows of length D. A zero-centered weight
+// is stored as its distance from 1: the gain is 1 + weight[d].
 //
 // Ladder, CPU:
 //   v0_reference      one thread, two passes: mean square, result
@@ -27,8 +28,8 @@
 //   copy, GB/s              2917        2976       2653       2845
 // [end measured]
 //
-// FLOPs: 3 an element (square, add, multiply) and 1 for the weight. Compulsory bytes: each element of x and weight read
-// once, each of y written once. Roof: memory bandwidth everywhere.
+// FLOPs: 3 an element (square, add, multiply), 1 for the weight and 1 more where it is zero-centered. Compulsory bytes:
+// each element of x and weight read once, each of y written once. Roof: memory bandwidth everywhere.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,7 @@
 #include "core/dtype.h"
 #include "kernels/common/alignment.h"
 #include "kernels/common/per_isa.h"
+#include "kernels/common/small_unit.h"
 
 namespace rooflab::kernels {
 
@@ -47,11 +49,9 @@ struct RmsNormArgs {
   int64_t n, d;
   int64_t x_row_stride;  // in elements; 0 repeats a row
   double eps;
+  bool zero_centered;  // the gain is 1 + weight
   DType dtype;
 };
-
-// Rows whose squares overflow float are multiplied by this before they are squared: then no square overflows.
-inline constexpr float kSmallUnit = 0x1p-96f;
 
 void rms_norm_cpu_v0_reference(const RmsNormArgs&, Queue&);
 ROOFLAB_PER_ISA(rms_norm_cpu_v1_simd, RmsNormArgs)

@@ -17,7 +17,7 @@ void rms_norm_cpu_v0_reference(const RmsNormArgs& args, Queue&) {
       for (int64_t i = 0; i < args.d; ++i) squares += to_double(x[i]) * to_double(x[i]);
       const double scale = 1 / std::sqrt(squares / args.d + args.eps);
       for (int64_t i = 0; i < args.d; ++i)
-        y[i] = from_double<T>(to_double(x[i]) * scale * (weight ? to_double(weight[i]) : 1));
+        y[i] = from_double<T>(to_double(x[i]) * scale * (weight ? to_double(weight[i]) + args.zero_centered : 1));
     }
   });
 }

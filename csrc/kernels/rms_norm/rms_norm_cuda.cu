@@ -1,21 +1,20 @@
 // The CUDA rungs of rms_norm: see rms_norm.h for what they compute and what was measured.
 #include "core/dispatch.h"
-#include "kernels/common/row_tile.cuh"
-#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/rms_norm/rms_norm_tile.cuh"
 
 namespace rooflab::kernels {
 namespace {
 
 template <class T>
 __global__ void rms_norm_cuda_v0_reference_kernel(const T* x, const T* weight, T* y, int64_t n, int64_t d,
-                                                  int64_t x_row_stride, double eps) {
+                                                  int64_t x_row_stride, double eps, double offset) {
   for (int64_t row = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; row < n; row += int64_t{gridDim.x} * blockDim.x) {
     const T* in = x + row * x_row_stride;
     double squares = 0;
     for (int64_t i = 0; i < d; ++i) squares += static_cast<double>(to_float(in[i])) * to_float(in[i]);
     const double scale = 1 / sqrt(squares / d + eps);
     for (int64_t i = 0; i < d; ++i) {
-      const double gain = weight ? static_cast<double>(to_float(weight[i])) : 1.0;
+      const double gain = weight ? static_cast<double>(to_float(weight[i])) + offset : 1.0;
       y[row * d + i] = round_to<T>(to_float(in[i]) * scale * gain);
     }
   }
@@ -24,7 +23,7 @@ __global__ void rms_norm_cuda_v0_reference_kernel(const T* x, const T* weight, T
 template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(512)
     rms_norm_cuda_v1_block_per_row_kernel(const T* x, const T* weight, T* y, int64_t n, int64_t d, int64_t x_row_stride,
-                                          A eps) {
+                                          A eps, A offset) {
   __shared__ typename BlockReduction<A>::Scratch scratch;
   BlockReduction<A> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
@@ -44,7 +43,7 @@ __global__ void __launch_bounds__(512)
     }
     const A scale = unit / sqrt(mean + eps * unit * unit);
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      const A gain = weight ? static_cast<A>(to_float(weight[i])) : A{1};
+      const A gain = weight ? static_cast<A>(to_float(weight[i])) + offset : A{1};
       y[row * d + i] = round_to<T>(static_cast<A>(to_float(in[i])) * scale * gain);
     }
   }
@@ -53,7 +52,7 @@ __global__ void __launch_bounds__(512)
 template <class T, int kVectors, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
     rms_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, T* y, int64_t n, int row_vectors,
-                                     int64_t x_row_stride, float eps) {
+                                     int64_t x_row_stride, float eps, float offset) {
   using Tile = RowTile<T, kVectors>;
   constexpr int kWidth = Tile::kWidth;
   __shared__ typename BlockReduction<float>::Scratch scratch;
@@ -64,30 +63,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     Tile tile;
     tile.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
 
-    const auto mean_square = [&](float unit) {
-      float squares = 0;
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) {
-          const float value = to_float(tile.vectors[v][i]) * unit;
-          squares += value * value;
-        }
-      squares = warp_reduce(squares, Add{}, kBlockPerRow ? kWarp : blockDim.x);
-      if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
-      return squares * per_element;
-    };
-    float mean = mean_square(1.0f), unit = 1.0f;
-    const bool overflows =
-        kBlockPerRow ? isinf(mean) : __any_sync(~0u, isinf(mean));  // of any row that shares the warp
-    if (overflows) {
-      const float small = mean_square(kSmallUnit);
-      if (isinf(mean)) {
-        unit = kSmallUnit;
-        mean = small;
-      }
-    }
-    const float scale = unit / sqrtf(mean + eps * unit * unit);
+    const float scale = inverse_rms<kBlockPerRow>(tile, block, per_element, eps);
 
     if (row >= n) continue;
     T* out = y + row * row_vectors * kWidth;
@@ -100,7 +76,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     if (weight)
       tile.store(out, row_vectors, [&](int v, int at) {
         const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, at);
-        return scaled(v, [&](int i) { return gain[i]; });
+        return scaled(v, [&](int i) { return gain[i] + offset; });
       });
     else
       tile.store(out, row_vectors, [&](int v, int) { return scaled(v, [](int) { return 1.0f; }); });
@@ -114,7 +90,8 @@ void launch_one_pass(const RmsNormArgs& args, Queue& queue) {
     queue.launch(rms_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
                  {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.x),
                  static_cast<const T*>(args.weight), static_cast<T*>(args.y), args.n,
-                 static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride, static_cast<float>(args.eps));
+                 static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride, static_cast<float>(args.eps),
+                 static_cast<float>(args.zero_centered));
   });
 }
 
@@ -125,7 +102,7 @@ void rms_norm_cuda_v0_reference(const RmsNormArgs& args, Queue& queue) {
     using T = cuda_type_t<Element>;
     queue.launch(rms_norm_cuda_v0_reference_kernel<T>, {grid_for(args.n, 128), 128}, static_cast<const T*>(args.x),
                  static_cast<const T*>(args.weight), static_cast<T*>(args.y), args.n, args.d, args.x_row_stride,
-                 args.eps);
+                 args.eps, static_cast<double>(args.zero_centered));
   });
 }
 
@@ -134,7 +111,8 @@ void rms_norm_cuda_v1_block_per_row(const RmsNormArgs& args, Queue& queue) {
     using T = cuda_type_t<Element>;
     queue.launch(rms_norm_cuda_v1_block_per_row_kernel<T>, {grid_for(args.n), row_threads(args.d)},
                  static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<T*>(args.y), args.n,
-                 args.d, args.x_row_stride, static_cast<accumulator_t<T>>(args.eps));
+                 args.d, args.x_row_stride, static_cast<accumulator_t<T>>(args.eps),
+                 static_cast<accumulator_t<T>>(args.zero_centered));
   });
 }
 

@@ -1,0 +1,62 @@
+// kv_append: writes the keys and values of new tokens into their caches. A cache has room for T tokens and is a ring:
+// the token at position p goes to place p mod T, so that a cache as long as a sliding window keeps just the window. Of
+// more than T new tokens only the last T are written. The position lies in the device's memory, so a graph that is
+// replayed writes to the next place each time.
+// A position below 0 is refused on the CPU; a GPU writes nothing.
+//
+// Ladder, CPU:
+//   v0_reference   one thread, an element at a time
+//   v1_parallel    all threads, a row at a time
+// Ladder, CUDA:
+//   v0_reference   a thread an element
+//   v1_vectorised  a thread 16 bytes; aligned rows
+//
+// FLOPs: none. Compulsory bytes: what is written is read once and written once; 8 for the position.
+// Roof: memory bandwidth, and for one token the launch.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "core/queue.h"
+#include "core/target.h"
+#include "kernels/attention/attention.h"
+
+namespace rooflab::kernels {
+
+struct KvAppendArgs {
+  const void *k, *v;        // (B, H_kv, L, D_h), elements of a row adjacent
+  void *k_cache, *v_cache;  // (B, H_kv, T, D_h)
+  const int64_t* position;  // of the first new token
+  int64_t batch, heads, length, capacity, head_size;
+  AttentionStrides k_strides, v_strides, k_cache_strides, v_cache_strides;
+  DType dtype;
+
+  ROOFLAB_HOST_DEVICE int64_t tokens() const { return length < capacity ? length : capacity; }  // that are written
+};
+
+// Row n of those that are written, of K and of V: where it comes from and where it goes, in elements.
+struct KvAppendRow {
+  int64_t k_from, v_from, k_to, v_to;
+
+  ROOFLAB_HOST_DEVICE KvAppendRow(const KvAppendArgs& args, int64_t position, int64_t n) {
+    const int64_t tokens = args.tokens(), token = n % tokens + args.length - tokens;
+    const int64_t head = n / tokens % args.heads, b = n / tokens / args.heads;
+    const int64_t place = (position % args.capacity + token % args.capacity) % args.capacity;
+    const auto at = [&](const AttentionStrides& strides, int64_t token) {
+      return b * strides.batch + head * strides.head + token * strides.token;
+    };
+    k_from = at(args.k_strides, token);
+    v_from = at(args.v_strides, token);
+    k_to = at(args.k_cache_strides, place);
+    v_to = at(args.v_cache_strides, place);
+  }
+};
+
+void kv_append_cpu_v0_reference(const KvAppendArgs&, Queue&);
+void kv_append_cpu_v1_parallel(const KvAppendArgs&, Queue&);
+[[gnu::weak]] void kv_append_cuda_v0_reference(const KvAppendArgs&, Queue&);
+[[gnu::weak]] void kv_append_cuda_v1_vectorised(const KvAppendArgs&, Queue&);
+bool kv_append_cuda_v1_accepts(const KvAppendArgs&, const Target&);
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,58 @@
+// The CUDA rungs of kv_append: see kv_append.h for what they compute.
+#include <cuda_runtime.h>
+
+#include "kernels/kv_append/kv_append.h"
+
+namespace rooflab::kernels {
+namespace {
+
+constexpr int kThreads = 256;
+
+// Word: what a thread moves, an element or 16 bytes. All sizes and strides are in words.
+template <class Word>
+__device__ __forceinline__ void append_words(const KvAppendArgs& args) {
+  const int64_t at = blockIdx.x * int64_t{kThreads} + threadIdx.x, position = *args.position;
+  if (at >= args.batch * args.heads * args.tokens() * args.head_size || position < 0) return;
+  const KvAppendRow row(args, position, at / args.head_size);
+  const int64_t d = at % args.head_size;
+  static_cast<Word*>(args.k_cache)[row.k_to + d] = static_cast<const Word*>(args.k)[row.k_from + d];
+  static_cast<Word*>(args.v_cache)[row.v_to + d] = static_cast<const Word*>(args.v)[row.v_from + d];
+}
+
+template <class Word>
+__global__ void __launch_bounds__(kThreads)
+    kv_append_cuda_v0_reference_kernel(const __grid_constant__ KvAppendArgs args) {
+  append_words<Word>(args);
+}
+__global__ void __launch_bounds__(kThreads)
+    kv_append_cuda_v1_vectorised_kernel(const __grid_constant__ KvAppendArgs args) {
+  append_words<uint4>(args);
+}
+
+int64_t blocks_of(const KvAppendArgs& args) {
+  return (args.batch * args.heads * args.tokens() * args.head_size + kThreads - 1) / kThreads;
+}
+
+}  // namespace
+
+void kv_append_cuda_v0_reference(const KvAppendArgs& args, Queue& queue) {
+  const auto kernel = [&] {
+    switch (size_of(args.dtype)) {
+      case 2: return kv_append_cuda_v0_reference_kernel<uint16_t>;
+      case 4: return kv_append_cuda_v0_reference_kernel<uint32_t>;
+      default: return kv_append_cuda_v0_reference_kernel<uint64_t>;
+    }
+  }();
+  queue.launch(kernel, {blocks_of(args), kThreads}, args);
+}
+
+void kv_append_cuda_v1_vectorised(const KvAppendArgs& args, Queue& queue) {
+  const int64_t width = 16 / size_of(args.dtype);
+  KvAppendArgs words = args;
+  words.head_size /= width;
+  for (AttentionStrides* strides : {&words.k_strides, &words.v_strides, &words.k_cache_strides, &words.v_cache_strides})
+    *strides = {strides->batch / width, strides->head / width, strides->token / width};
+  queue.launch(kv_append_cuda_v1_vectorised_kernel, {blocks_of(words), kThreads}, words);
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,44 @@
+// What the CUDA rungs share that hold a row in registers while they normalise it.
+#pragma once
+
+#include "kernels/common/row_tile.cuh"
+#include "kernels/rms_norm/rms_norm.h"
+
+namespace rooflab::kernels {
+
+// 1 / sqrt(mean(x^2) + eps) where mean_square(unit) is the mean of (x unit)^2, the same in all threads of a row. Rows
+// whose squares overflow are made smaller first. `rows_share_warps`: a warp's threads must all take part again.
+template <bool kRowsShareWarps, class MeanSquare>
+__device__ __forceinline__ float inverse_rms(float eps, MeanSquare&& mean_square) {
+  float mean = mean_square(1.0f), unit = 1.0f;
+  const bool overflows = kRowsShareWarps ? __any_sync(~0u, isinf(mean)) : isinf(mean);
+  if (overflows) {
+    const float small = mean_square(kSmallUnit);
+    if (isinf(mean)) {
+      unit = kSmallUnit;
+      mean = small;
+    }
+  }
+  return unit / sqrtf(mean + eps * unit * unit);
+}
+
+// Of the row that a tile holds; `per_element` is 1 / D.
+template <bool kBlockPerRow, class T, int kVectors>
+__device__ __forceinline__ float inverse_rms(const RowTile<T, kVectors>& tile, BlockReduction<float>& block,
+                                             float per_element, float eps) {
+  return inverse_rms<!kBlockPerRow>(eps, [&](float unit) {
+    float squares = 0;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+      for (int i = 0; i < RowTile<T, kVectors>::kWidth; ++i) {
+        const float value = to_float(tile.vectors[v][i]) * unit;
+        squares += value * value;
+      }
+    squares = warp_reduce(squares, Add{}, kBlockPerRow ? kWarp : blockDim.x);
+    if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
+    return squares * per_element;
+  });
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,74 @@
+// rope: rotary position embedding in its rotate-half form. The two halves of a head are the coordinates of D_h / 2
+// points in the plane, and a token's position turns each of them by an angle of its own. With h = D_h / 2, for i < h:
+//
+//   y[i]     = x[i] cos[i] - x[i + h] sin[i]
+//   y[i + h] = x[i + h] cos[i + h] + x[i] sin[i + h]
+//
+// The tables come from outside, because all layers and heads of a model share them.
+//
+// Ladder, CPU:
+//   v0_reference   one thread, in double
+//   v1_simd        SIMD, all threads, a row at a time
+// Ladder, CUDA:
+//   v0_reference   a thread a pair of elements, in double
+//   v1_vectorised  a thread 16 bytes of each half; halves of a multiple of 16 bytes, aligned
+//
+// FLOPs: 3 an element. Compulsory bytes: x, cos and sin read once, y written once. Roof: memory bandwidth.
+// Source: Su et al., RoFormer (arXiv:2104.09864); the order of halves is that of GPT-NeoX and Hugging Face.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "kernels/attention/attention.h"
+#include "kernels/common/per_isa.h"
+
+namespace rooflab::kernels {
+
+struct RopeArgs {
+  const void* x;    // (B, H, L, D_h), elements of a row adjacent
+  const void* cos;  // (B, L, D_h) a head stride of 0
+  const void* sin;
+  void* y;  // (B, H, L, D_h)
+  int64_t batch, heads, length, head_size;
+  AttentionStrides x_strides, cos_strides, sin_strides, y_strides;
+  bool is_reverse;  // the transposed rotation: the gradient's
+  DType dtype;
+};
+
+void rope_cpu_v0_reference(const RopeArgs&, Queue&);
+ROOFLAB_PER_ISA(rope_cpu_v1_simd, RopeArgs)
+[[gnu::weak]] void rope_cuda_v0_reference(const RopeArgs&, Queue&);
+[[gnu::weak]] void rope_cuda_v1_vectorised(const RopeArgs&, Queue&);
+bool rope_cuda_v1_accepts(const RopeArgs&, const Target&);
+
+// Of one token of one head: what to read and where to write. Rows are counted as (batch, head, token).
+template <class T>
+struct RopeRow {
+  const T *x, *cos, *sin;
+  T* y;
+
+  ROOFLAB_HOST_DEVICE RopeRow(const RopeArgs& args, int64_t row) {
+    const int64_t token = row % args.length, head = row / args.length % args.heads, b = row / args.length / args.heads;
+    const auto at = [&](const AttentionStrides& strides) {
+      return b * strides.batch + head * strides.head + token * strides.token;
+    };
+    x = static_cast<const T*>(args.x) + at(args.x_strides);
+    cos = static_cast<const T*>(args.cos) + at(args.cos_strides);
+    sin = static_cast<const T*>(args.sin) + at(args.sin_strides);
+    y = static_cast<T*>(args.y) + at(args.y_strides);
+  }
+};
+
+// Turns one point. S: the type computed in. The transposed rotation takes the sines crosswise, with their signs turned.
+template <class S>
+struct RopePoint {
+  S first, second;
+};
+template <class S>
+ROOFLAB_HOST_DEVICE RopePoint<S> rope_point(S a, S b, S cos_a, S cos_b, S sin_a, S sin_b, bool is_reverse) {
+  if (is_reverse) return {a * cos_a + b * sin_b, b * cos_b - a * sin_a};
+  return {a * cos_a - b * sin_a, b * cos_b + a * sin_b};
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,177 @@
+// The decoder layer of Gemma 3: see gemma3.h. Each step is an op in a range of its own, which profiles show.
+#include "nn/gemma3.h"
+
+#include "core/error.h"
+#include "core/range.h"
+#include "nn/nn.h"
+#include "ops/arithmetic.h"
+
+namespace rooflab::nn {
+namespace {
+
+Tensor norm(const char* range, const Tensor& x, const Tensor& weight, double eps) {
+  const RangeScope scope(range);
+  return rms_norm(x, weight, eps, true);
+}
+
+Tensor project(const char* range, const Tensor& x, const Tensor& weight) {
+  const RangeScope scope(range);
+  return linear(x, weight, std::nullopt);
+}
+
+// The rows of all weights as those of one, where they lie one behind the other in memory.
+std::optional<Tensor> joined(const Tensors& weights) {
+  const Tensor& first = weights[0];
+  int64_t rows = 0;
+  for (const Tensor& weight : weights) {
+    const char* next = first.data<char>() + rows * first.size(1) * size_of(first.dtype());
+    const bool follows = weight.storage() == first.storage() && weight.data<char>() == next;
+    if (!follows || !weight.is_contiguous() || weight.size(1) != first.size(1)) return std::nullopt;
+    rows += weight.size(0);
+  }
+  return first.as_strided({rows, first.size(1)}, first.strides(), 0);
+}
+
+// x times each weight: views of one product where the weights can be joined and no gradient is wanted of them.
+Tensors project_all(const char* range, const Tensor& x, const Tensors& weights) {
+  std::vector<int64_t> sizes;
+  bool records = autograd::recording(x);
+  for (const Tensor& weight : weights) {
+    RL_CHECK(weight.ndim() == 2, "gemma3", "weights: expected (O, I), got ", weight.shape());
+    sizes.push_back(weight.size(0));
+    records |= autograd::recording(weight);
+  }
+  const std::optional<Tensor> all = records ? std::nullopt : joined(weights);
+  if (all) return split(project(range, x, *all), sizes, -1);
+  Tensors results;
+  for (const Tensor& weight : weights) results.push_back(project(range, x, weight));
+  return results;
+}
+
+// (B, L, H D_h) as (B, L, H, D_h), without a copy.
+Tensor split_heads(const Tensor& x, int64_t head_size) {
+  RL_CHECK(x.size(-1) % head_size == 0, "gemma3", "projections: expected a multiple of D_h=", head_size, " rows, got ",
+           x.size(-1));
+  return view(x, {x.size(0), x.size(1), x.size(-1) / head_size, head_size});
+}
+
+// The tokens that a ring holds, the oldest first.
+Tensor in_order(const Tensor& ring, int64_t seen) {
+  const int64_t places = ring.size(2), next = seen % places;
+  if (seen <= places) return ring.slice(2, 0, seen, 1);
+  return cat({ring.slice(2, next, places, 1), ring.slice(2, 0, next, 1)}, 2);
+}
+
+// Attention of one new token over everything that the cache holds. All of it may be seen: what lies outside a sliding
+// window has been written over.
+Tensor attend_cache(const Tensor& q, const KvCache& cache, AttentionOptions options) {
+  const int64_t places = cache.k.size(2), held = std::min(cache.seen + 1, places);
+  options.is_causal = false;
+  options.window.reset();
+  options.kv_length = cache.held;
+  if (cache.held) return attention(q, cache.k, cache.v, std::nullopt, options, false).out;
+  return attention(q, cache.k.slice(2, 0, held, 1), cache.v.slice(2, 0, held, 1), std::nullopt, options, false).out;
+}
+
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+              const KvCache* cache) {
+  if (!cache) return attention(q, k, v, std::nullopt, options, false).out;
+  const int64_t places = cache->k.size(2), length = k.size(2);
+  const bool is_ring = options.window && places <= *options.window;
+  RL_CHECK(is_ring || cache->held || cache->seen + length <= places, "gemma3", "cache: it has room for T=", places,
+           " tokens and has seen ", cache->seen, "; ", length, " more do not fit");
+  const auto append = [&] { kv_append(cache->k, cache->v, k, v, cache->position); };
+  if (length == 1 && (is_ring || !options.window)) {
+    append();
+    return attend_cache(q, *cache, options);
+  }
+  RL_CHECK(!cache->held, "gemma3", "x: a captured step takes one token at a time, got L=", length);
+  if (cache->seen == 0) {
+    append();
+    return attention(q, k, v, std::nullopt, options, false).out;
+  }
+  const Tensor keys = cat({in_order(cache->k, cache->seen), k}, 2),
+               values = cat({in_order(cache->v, cache->seen), v}, 2);
+  append();
+  return attention(q, keys, values, std::nullopt, options, false).out;
+}
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  const RangeScope scope("res");
+  return a + b;
+}
+
+// The residual stream between attention and MLP, and the same normalised.
+struct Between {
+  Tensor h, normal;
+};
+Between after_attention(const Gemma3Layer& layer, const Tensor& y, const Tensor& x) {
+  const RangeScope scope("post_attn_norm");
+  const auto [h, normal] =
+      rms_norm_add(y, x, layer.post_attention_layernorm, layer.pre_feedforward_layernorm, layer.attention.eps, true);
+  return {h, *normal};
+}
+Between after_attention_in_steps(const Gemma3Layer& layer, const Tensor& y, const Tensor& x) {
+  const Tensor h = add(x, norm("post_attn_norm", y, layer.post_attention_layernorm, layer.attention.eps));
+  return {h, norm("pre_ffn_norm", h, layer.pre_feedforward_layernorm, layer.attention.eps)};
+}
+
+Tensor after_mlp(const Gemma3Layer& layer, const Tensor& y, const Tensor& h) {
+  const RangeScope scope("post_ffn_norm");
+  return rms_norm_add(y, h, layer.post_feedforward_layernorm, std::nullopt, layer.attention.eps, true).h;
+}
+Tensor after_mlp_in_steps(const Gemma3Layer& layer, const Tensor& y, const Tensor& h) {
+  return add(h, norm("post_ffn_norm", y, layer.post_feedforward_layernorm, layer.attention.eps));
+}
+
+}  // namespace
+
+Tensor forward(const Gemma3Attention& layer, const Tensor& x, const Tensor& cos, const Tensor& sin,
+               const KvCache* cache) {
+  RL_CHECK(x.ndim() == 3, "gemma3", "x: expected (B, L, D), got ", x.shape());
+  const int64_t head_size = layer.q_norm.size(-1);
+  const Tensors projected = layer.fused
+                                ? project_all("qkv_proj", x, {layer.q_proj, layer.k_proj, layer.v_proj})
+                                : Tensors{project("q_proj", x, layer.q_proj), project("k_proj", x, layer.k_proj),
+                                          project("v_proj", x, layer.v_proj)};
+  const Tensor q = split_heads(projected[0], head_size), k = split_heads(projected[1], head_size),
+               v = split_heads(projected[2], head_size);
+  Tensor out = [&] {
+    const RangeScope scope("attn_op");
+    const auto placed = [&](const Tensor& heads, const Tensor& weight) {
+      if (layer.fused) return rms_norm_rope(transpose(heads, 1, 2), weight, cos, sin, layer.eps, true);
+      return rope(transpose(rms_norm(heads, weight, layer.eps, true), 1, 2), cos, sin);
+    };
+    const AttentionOptions options{.is_causal = true, .window = layer.window, .scale = layer.scale};
+    return attend(placed(q, layer.q_norm), placed(k, layer.k_norm), transpose(v, 1, 2), options, cache);
+  }();
+  out = reshape(transpose(out, 1, 2), {x.size(0), x.size(1), layer.q_proj.size(0)});
+  return project("o_proj", out, layer.o_proj);
+}
+
+Tensor forward(const Gemma3Mlp& mlp, const Tensor& x) {
+  const Tensors projected = mlp.fused
+                                ? project_all("gate_up_proj", x, {mlp.gate_proj, mlp.up_proj})
+                                : Tensors{project("gate_proj", x, mlp.gate_proj), project("up_proj", x, mlp.up_proj)};
+  const Tensor active = [&] {
+    const RangeScope scope("act_fn");
+    return elementwise(ElementwiseOp::kGeglu, projected[0], projected[1]);
+  }();
+  return project("down_proj", active, mlp.down_proj);
+}
+
+Tensor forward(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin, const KvCache* cache) {
+  Tensor y = norm("input_norm", x, layer.input_layernorm, layer.attention.eps);
+  {
+    const RangeScope scope("self_attn");
+    y = forward(layer.attention, y, cos, sin, cache);
+  }
+  const auto [h, normal] = layer.attention.fused ? after_attention(layer, y, x) : after_attention_in_steps(layer, y, x);
+  {
+    const RangeScope scope("mlp");
+    y = forward(layer.mlp, normal);
+  }
+  return layer.attention.fused ? after_mlp(layer, y, h) : after_mlp_in_steps(layer, y, h);
+}
+
+}  // namespace rooflab::nn

@@ -1,0 +1,82 @@
+// kv_append: checks, cost and ladder. It writes into the caches that it is given.
+#include "kernels/kv_append/kv_append.h"
+
+#include "autograd/tape.h"
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/attention_operands.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::KvAppendArgs;
+using enum Device::Type;
+
+const Ladder<KvAppendArgs> kLadder(
+    "kv_append",
+    {
+        {"v1_vectorised", kCuda, "a thread 16 bytes; aligned rows", kernels::kv_append_cuda_v1_accepts,
+         kernels::kv_append_cuda_v1_vectorised},
+        {"v0_reference", kCuda, "a thread an element", nullptr, kernels::kv_append_cuda_v0_reference},
+        {"v1_parallel", kCpu, "all threads, a row at a time", nullptr, kernels::kv_append_cpu_v1_parallel},
+        {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::kv_append_cpu_v0_reference},
+    });
+
+void check_new(const char* argument, const Tensor& x, const char* cache_argument, const Tensor& cache) {
+  check_same_device("kv_append", x, cache);
+  check_same_dtype("kv_append", x, cache);
+  RL_CHECK(x.ndim() == 4, "kv_append", argument, ": expected (B, H_kv, L, D_h), got ", x.shape());
+  const bool fits = cache.ndim() == 4 && cache.size(0) == x.size(0) && cache.size(1) == x.size(1) &&
+                    cache.size(2) > 0 && cache.size(3) == x.size(3);
+  RL_CHECK(fits, "kv_append", cache_argument, ": expected (B=", x.size(0), ", H_kv=", x.size(1),
+           ", T > 0, D_h=", x.size(3), "), got ", cache.shape());
+  RL_CHECK(cache.size(3) == 1 || cache.stride(3) == 1, "kv_append", cache_argument,
+           ": expected adjacent elements in the last dimension, got strides ", cache.strides());
+  for (int d = 0; d < 4; ++d)
+    RL_CHECK(cache.size(d) == 1 || cache.stride(d) != 0, "kv_append", cache_argument,
+             ": it repeats memory, so it cannot be written; got strides ", cache.strides());
+  autograd::check_destination("kv_append", cache);
+  autograd::check_source("kv_append", x);
+}
+
+void run(const Call& call) {
+  const Tensor k = as_heads(call.inputs[0]), v = as_heads(call.inputs[1]);
+  const Tensor &k_cache = call.outputs[0], &v_cache = call.outputs[1];
+  kLadder.run(
+      call, KvAppendArgs{k.data(), v.data(), k_cache.data(), v_cache.data(), call.inputs[2].data<int64_t>(), k.size(0),
+                         k.size(1), k.size(2), k_cache.size(2), k.size(3), attention_strides(k), attention_strides(v),
+                         attention_strides(k_cache), attention_strides(v_cache), k.dtype()});
+}
+
+const Op kOp("kv_append", run);
+
+}  // namespace
+
+void kv_append(const Tensor& k_cache, const Tensor& v_cache, const Tensor& k, const Tensor& v, const Tensor& position,
+               std::string_view variant) {
+  const OpScope scope("kv_append");
+  check_floating("kv_append", "k", k);
+  check_new("k", k, "k_cache", k_cache);
+  check_new("v", v, "v_cache", v_cache);
+  check_same_dtype("kv_append", k, v);
+  RL_CHECK(k.shape() == v.shape(), "kv_append", "v: expected the shape of k ", k.shape(), ", got ", v.shape());
+  RL_CHECK(k_cache.shape() == v_cache.shape(), "kv_append", "v_cache: expected the shape of k_cache ", k_cache.shape(),
+           ", got ", v_cache.shape());
+  check_same_device("kv_append", k, position);
+  RL_CHECK(position.dtype() == DType::kInt64 && position.numel() == 1, "kv_append",
+           "position: expected one int64 number, got ", name(position.dtype()), " ", position.shape());
+  if (k.numel() == 0) return;
+  const int64_t tokens = std::min(k.size(2), k_cache.size(2)), written = 2 * k.nbytes() / k.size(2) * tokens;
+  submit({&kOp,
+          {k, v, position},
+          {k_cache, v_cache},
+          {},
+          {0, 0, written + position.nbytes(), written},
+          std::string(variant)});
+  k_cache.storage()->bump_version();
+  v_cache.storage()->bump_version();
+}
+
+}  // namespace rooflab

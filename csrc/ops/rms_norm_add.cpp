@@ -1,0 +1,69 @@
+// rms_norm_add: checks, cost and ladder. When a gradient is wanted it is made of rms_norm and add, which record
+// themselves.
+#include "kernels/rms_norm_add/rms_norm_add.h"
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/arithmetic.h"
+#include "ops/rows.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::RmsNormAddArgs;
+using enum Device::Type;
+
+const Ladder<RmsNormAddArgs> kLadder(
+    "rms_norm_add",
+    {
+        {"v1_one_pass", kCuda, "both rows wait in registers, 16-byte accesses; aligned rows of up to 32768 elements",
+         kernels::rms_norm_add_cuda_v1_accepts, kernels::rms_norm_add_cuda_v1_one_pass},
+        {"v0_reference", kCuda, "a thread a row, in double", nullptr, kernels::rms_norm_add_cuda_v0_reference},
+        {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1", nullptr, kernels::rms_norm_add_cpu_v1_simd},
+        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_add_cpu_v0_reference},
+    });
+
+constexpr int64_t kNormFlops = 3, kWeightFlops = 1;  // an element
+
+void run(const Call& call) {
+  const Rows x = as_rows(call.inputs[0]), residual = as_rows(call.inputs[1]);
+  const Tensor weight = as_parameter(call.inputs[2]), next = as_parameter(call.inputs[3]);
+  void* y = call.outputs.size() > 1 ? call.outputs[1].data() : nullptr;
+  kLadder.run(call, RmsNormAddArgs{x.x.data(), residual.x.data(), weight.data(), next.data(), call.outputs[0].data(), y,
+                                   x.n, x.d, x.stride, residual.stride, call.get<double>("eps"),
+                                   call.get<bool>("zero_centered"), x.x.dtype()});
+}
+
+const Op kOp("rms_norm_add", run);
+
+}  // namespace
+
+RmsNormAddResult rms_norm_add(const Tensor& x, const Tensor& residual, const Tensor& weight,
+                              const std::optional<Tensor>& next_weight, double eps, bool zero_centered,
+                              std::string_view variant) {
+  const OpScope scope("rms_norm_add");
+  check_floating("rms_norm_add", "x", x);
+  RL_CHECK(x.ndim() > 0, "rms_norm_add", "x: expected (..., D), got ()");
+  check_same_device("rms_norm_add", x, residual);
+  check_same_dtype("rms_norm_add", x, residual);
+  RL_CHECK(residual.shape() == x.shape(), "rms_norm_add", "residual: expected the shape of x ", x.shape(), ", got ",
+           residual.shape());
+  check_parameter("rms_norm_add", "weight", x, weight);
+  check_parameter("rms_norm_add", "next_weight", x, next_weight);
+  if (autograd::recording(x, residual, weight, next_weight)) {
+    RmsNormAddResult result{residual + rms_norm(x, weight, eps, zero_centered), std::nullopt};
+    if (next_weight) result.y = rms_norm(result.h, next_weight, eps, zero_centered);
+    scope.done();
+    return result;
+  }
+  Tensors outputs{Tensor::empty(x.shape(), x.dtype(), x.device())};
+  if (next_weight) outputs.push_back(Tensor::empty(x.shape(), x.dtype(), x.device()));
+  const Tensors inputs{x, residual, weight, next_weight.value_or(Tensor())};
+  const int64_t norms = next_weight ? 2 : 1, flops = norms * (kNormFlops + kWeightFlops + zero_centered) + 1;
+  const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs), norms * x.nbytes()};
+  submit({&kOp, inputs, outputs, {{"eps", eps}, {"zero_centered", zero_centered}}, cost, std::string(variant)});
+  return {outputs[0], next_weight ? std::optional(outputs[1]) : std::nullopt};
+}
+
+}  // namespace rooflab

@@ -1,0 +1,56 @@
+// rms_norm_rope: checks, cost and ladder. When a gradient is wanted it is made of rms_norm and rope, which record
+// themselves.
+#include "kernels/rms_norm_rope/rms_norm_rope.h"
+
+#include "core/range.h"
+#include "ops/rope_operands.h"
+#include "ops/rows.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::RmsNormRopeArgs;
+using enum Device::Type;
+
+const Ladder<RmsNormRopeArgs> kLadder(
+    "rms_norm_rope",
+    {
+        {"v1_warp_per_row", kCuda, "a warp holds a row, 16-byte accesses; aligned halves of up to 512 bytes",
+         kernels::rms_norm_rope_cuda_v1_accepts, kernels::rms_norm_rope_cuda_v1_warp_per_row},
+        {"v0_reference", kCuda, "a thread a row, in double", nullptr, kernels::rms_norm_rope_cuda_v0_reference},
+        {"v1_simd", kCpu, "SIMD, all threads, a row at a time", nullptr, kernels::rms_norm_rope_cpu_v1_simd},
+        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_rope_cpu_v0_reference},
+    });
+
+constexpr int64_t kFlops = 3 + 1 + 3;  // an element: the norm, the weight, rope
+
+void run(const Call& call) {
+  const RopeOperands operands(call.inputs[0], call.inputs[2], call.inputs[3], call.outputs[0], false);
+  const Tensor weight = as_parameter(call.inputs[1]);
+  kLadder.run(call,
+              RmsNormRopeArgs{operands.args, weight.data(), call.get<double>("eps"), call.get<bool>("zero_centered")});
+}
+
+const Op kOp("rms_norm_rope", run);
+
+}  // namespace
+
+Tensor rms_norm_rope(const Tensor& x, const Tensor& weight, const Tensor& cos, const Tensor& sin, double eps,
+                     bool zero_centered, std::string_view variant) {
+  const OpScope scope("rms_norm_rope");
+  check_rope("rms_norm_rope", x, cos, sin);
+  check_parameter("rms_norm_rope", "weight", x, weight);
+  if (autograd::recording(x, weight, cos, sin)) {
+    const Tensor y = rope(rms_norm(x, weight, eps, zero_centered), cos, sin);
+    scope.done();
+    return y;
+  }
+  const Tensor y = empty_rope_result(x);
+  const Tensors inputs{x, weight, cos, sin};
+  const Cost cost{0, (kFlops + zero_centered) * x.numel(), compulsory_bytes(inputs), y.nbytes()};
+  submit({&kOp, inputs, {y}, {{"eps", eps}, {"zero_centered", zero_centered}}, cost, std::string(variant)});
+  return y;
+}
+
+}  // namespace rooflab

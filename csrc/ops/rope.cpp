@@ -1,0 +1,77 @@
+// rope: checks, cost, ladder and backward rule.
+#include "kernels/rope/rope.h"
+
+#include "core/range.h"
+#include "ops/arithmetic.h"
+#include "ops/rope_operands.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::RopeArgs;
+using enum Device::Type;
+
+const Ladder<RopeArgs> kLadder(
+    "rope",
+    {
+        {"v1_vectorised", kCuda, "16-byte accesses; aligned halves of rows", kernels::rope_cuda_v1_accepts,
+         kernels::rope_cuda_v1_vectorised},
+        {"v0_reference", kCuda, "a thread a pair of elements, in double", nullptr, kernels::rope_cuda_v0_reference},
+        {"v1_simd", kCpu, "SIMD, all threads, a row at a time", nullptr, kernels::rope_cpu_v1_simd},
+        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rope_cpu_v0_reference},
+    });
+
+constexpr int64_t kFlops = 3;  // an element
+
+void run(const Call& call) {
+  const RopeOperands operands(call.inputs[0], call.inputs[1], call.inputs[2], call.outputs[0],
+                              call.get<bool>("is_reverse"));
+  kLadder.run(call, operands.args);
+}
+
+const Op kOp("rope", run);
+
+// What the sines multiply: the second half with its sign turned, then the first.
+Tensor half_turned(const Tensor& x) {
+  const int64_t half = x.size(-1) / 2;
+  return cat({-x.slice(-1, half, 2 * half, 1), x.slice(-1, 0, half, 1)}, -1);
+}
+
+// All heads share a table, and so does the batch where it has no B.
+Tensor table_gradient(const Tensor& dy, const Tensor& factor, const Tensor& table) {
+  Shape shape = table.shape();
+  if (table.ndim() == 3) shape = {table.size(0), 1, table.size(1), table.size(2)};
+  return cast(reshape(sum_to(widen(dy) * widen(factor), shape), table.shape()), table.dtype());
+}
+
+Call plan(const Tensor& x, const Tensor& cos, const Tensor& sin, bool is_reverse, std::string_view variant) {
+  const Tensor y = empty_rope_result(x);
+  const Cost cost{0, kFlops * x.numel(), compulsory_bytes({x, cos, sin}), y.nbytes()};
+  return {&kOp, {x, cos, sin}, {y}, {{"is_reverse", is_reverse}}, cost, std::string(variant)};
+}
+
+Tensors gradients(const Gradients& dy, const Tensor& x, const Tensor& cos, const Tensor& sin) {
+  Tensors gradients(3);
+  if (dy.wanted(0)) {
+    const OpScope scope("rope");
+    const Call call = plan(dy, cos, sin, true, {});
+    submit(call);
+    gradients[0] = call.outputs[0];
+  }
+  if (dy.wanted(1)) gradients[1] = table_gradient(dy, x, cos);
+  if (dy.wanted(2)) gradients[2] = table_gradient(dy, half_turned(x), sin);
+  return gradients;
+}
+
+}  // namespace
+
+Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, std::string_view variant) {
+  const OpScope scope("rope");
+  check_rope("rope", x, cos, sin);
+  const bool learns_angles = autograd::recording(cos, sin);
+  return submit(plan(x, cos, sin, false, variant), autograd::saving(autograd::only_if(learns_angles, x), cos, sin),
+                gradients);
+}
+
+}  // namespace rooflab

@@ -1,0 +1,91 @@
+"""The sizes of Gemma-3 models, under the names that Hugging Face's config.json uses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+__all__ = ["GEMMA3_270M", "GEMMA3_PSEUDO", "Gemma3Config"]
+
+
+@dataclass(frozen=True)
+class Gemma3Config:
+    """Sizes and constants of a Gemma-3 text model; the defaults are those of the 270M model.
+
+    Attributes
+    ----------
+    hidden_size, intermediate_size : int
+        D and I.
+    num_attention_heads, num_key_value_heads, head_dim : int
+        H, H_kv and D_h.
+    num_hidden_layers, vocab_size : int
+        Layers, and V.
+    sliding_window, sliding_window_pattern : int
+        Every `sliding_window_pattern`-th layer sees the whole text, the others the last `sliding_window` tokens.
+    rope_theta, rope_local_base_freq : float
+        Base of the rotary embedding in layers with full attention and in those with a sliding window.
+    rms_norm_eps, query_pre_attn_scalar : float
+        Of the norms; scores are scaled by query_pre_attn_scalar^-0.5.
+
+    Examples
+    --------
+    >>> GEMMA3_270M.window(0), GEMMA3_270M.window(5)
+    (512, None)
+    """
+
+    hidden_size: int = 640
+    intermediate_size: int = 2048
+    num_attention_heads: int = 4
+    num_key_value_heads: int = 1
+    head_dim: int = 256
+    num_hidden_layers: int = 18
+    vocab_size: int = 262144
+    sliding_window: int = 512
+    sliding_window_pattern: int = 6
+    rope_theta: float = 1e6
+    rope_local_base_freq: float = 1e4
+    rms_norm_eps: float = 1e-6
+    query_pre_attn_scalar: float = 256
+
+    def window(self, layer: int) -> int | None:
+        """How far back a layer sees, in tokens; None: over the whole text."""
+        return None if (layer + 1) % self.sliding_window_pattern == 0 else self.sliding_window
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Gemma3Config:
+        """Read a config.json of Hugging Face's.
+
+        Raises
+        ------
+        OSError
+            When the file cannot be read.
+        ValueError
+            When it is no Gemma-3 text model, or scales its rotary embedding, which this model does not.
+        """
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = data.get("text_config", data)
+        if not str(data.get("model_type", "")).startswith("gemma3"):
+            raise ValueError(f"[Gemma3Config] {path}: expected a Gemma-3 model, got {data.get('model_type')!r}")
+        if data.get("rope_scaling"):
+            raise ValueError(f"[Gemma3Config] {path}: a scaled rotary embedding is not supported")
+        config = cls(**{field.name: data[field.name] for field in fields(cls) if data.get(field.name) is not None})
+        kinds = data.get("layer_types")
+        own = [
+            "full_attention" if config.window(i) is None else "sliding_attention"
+            for i in range(config.num_hidden_layers)
+        ]
+        if kinds is not None and kinds != own:
+            raise ValueError(
+                f"[Gemma3Config] {path}: expected every {config.sliding_window_pattern}-th layer to see all"
+            )
+        return config
+
+
+GEMMA3_270M = Gemma3Config()
+"""Gemma 3 270M: 268,098,176 parameters."""
+
+GEMMA3_PSEUDO = Gemma3Config(
+    hidden_size=1152, intermediate_size=6912, num_attention_heads=8, num_key_value_heads=8, num_hidden_layers=26
+)
+"""The larger configuration that Lab 1 times. No released model has these sizes."""

@@ -1,0 +1,149 @@
+"""Writing text: choosing the next token from its scores, again and again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import _core
+from .._core import Tensor
+from .gemma3 import Gemma3ForCausalLM
+from .kv_cache import KVCache
+
+__all__ = ["generate", "sample"]
+
+
+def sample(
+    logits: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> np.ndarray:
+    """Draw a token for each row of scores.
+
+    Parameters
+    ----------
+    logits : array
+        (B, V).
+    rng : numpy.random.Generator
+        Where the randomness comes from.
+    temperature : float
+        Scores are divided by it first: below 1 the likely tokens gain. Greater than 0.
+    top_k : int, optional
+        Only the k most likely tokens may be drawn.
+    top_p : float, optional
+        Only the most likely tokens may be drawn, as many as are needed for a probability of `top_p` in all.
+
+    Returns
+    -------
+    array
+        (B,), int64.
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, or scores that are NaN.
+
+    Notes
+    -----
+    `top_p` is nucleus sampling: Holtzman et al. (arXiv:1904.09751).
+
+    Examples
+    --------
+    >>> sample(np.array([[0.0, 9.0, 1.0]]), np.random.default_rng(0), top_k=1).tolist()
+    [1]
+    """
+    if not temperature > 0:
+        raise ValueError(f"[sample] temperature: expected > 0, got {temperature}")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"[sample] top_k: expected >= 1, got {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"[sample] top_p: expected in (0, 1], got {top_p}")
+    if np.isnan(logits).any():
+        raise ValueError("[sample] logits: a score is NaN")
+    scores = np.asarray(logits, dtype=np.float64) / temperature
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    ranked = np.take_along_axis(scores, order, -1)
+    weights = np.exp(ranked - ranked[:, :1])
+    if top_k is not None:
+        weights[:, top_k:] = 0
+    shares = weights / weights.sum(-1, keepdims=True)
+    if top_p is not None:
+        shares[np.cumsum(shares, -1) - shares >= top_p] = 0
+    ends = np.cumsum(shares, -1)
+    drawn = rng.random((len(ends), 1)) * ends[:, -1:]
+    places = np.minimum((ends <= drawn).sum(-1, keepdims=True), (shares > 0).sum(-1, keepdims=True) - 1)
+    return np.take_along_axis(order, places, -1)[:, 0]
+
+
+def generate(
+    model: Gemma3ForCausalLM,
+    prompt: Tensor,
+    max_new_tokens: int,
+    *,
+    do_sample: bool = False,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int | None = None,
+    eos_token: int | None = None,
+    graph: bool = True,
+) -> Tensor:
+    """Continue a prompt.
+
+    Parameters
+    ----------
+    model : Gemma3ForCausalLM
+        Whose scores decide.
+    prompt : Tensor
+        (B, L), int64 or int32, with L >= 1.
+    max_new_tokens : int
+        How many tokens to add at most.
+    do_sample : bool
+        Whether to draw tokens at random (`sample` explains the parameters); otherwise the most likely one is taken.
+    seed : int, optional
+        Of the draws: the same seed gives the same text.
+    eos_token : int, optional
+        Where every text of the batch has one, writing ends. A text that has one goes on with it.
+    graph : bool
+        Replay a captured step, one host call a token, rather than start each op anew.
+
+    Returns
+    -------
+    Tensor
+        (B, L + at most max_new_tokens), int64, the prompt included.
+
+    Raises
+    ------
+    ValueError
+        For an empty prompt, or a parameter out of range.
+    """
+    if prompt.ndim != 2 or prompt.shape[1] == 0:
+        raise ValueError(f"[generate] prompt: expected (B, L) with L >= 1, got {prompt.shape}")
+    if max_new_tokens < 0:
+        raise ValueError(f"[generate] max_new_tokens: expected >= 0, got {max_new_tokens}")
+    batch, length = prompt.shape
+    texts = prompt.cpu().numpy().astype(np.int64)
+    if max_new_tokens == 0:
+        return _core.tensor(texts, device=model.device)
+    rng = np.random.default_rng(seed)
+    cache = KVCache(model.config, batch, length + max_new_tokens, dtype=str(model.dtype), device=model.device)
+
+    def choose(logits: Tensor) -> np.ndarray:
+        last = logits[:, -1]
+        if not do_sample:
+            return last.argmax(-1).cpu().numpy()
+        return sample(last.float().cpu().numpy(), rng, temperature=temperature, top_k=top_k, top_p=top_p)
+
+    logits = model.prefill(_core.tensor(texts, device=model.device), cache)
+    step = model.capture_decode(cache, batch) if graph and max_new_tokens > 2 else lambda x: model.decode(x, cache)
+    is_over = np.zeros(batch, dtype=bool)
+    for remaining in range(max_new_tokens, 0, -1):
+        chosen = np.where(is_over, eos_token, choose(logits)) if eos_token is not None else choose(logits)
+        texts = np.concatenate([texts, chosen[:, None]], axis=1)
+        is_over |= chosen == eos_token if eos_token is not None else False
+        if is_over.all() or remaining == 1:
+            break
+        logits = step(_core.tensor(chosen[:, None], device=model.device))
+    return _core.tensor(texts, device=model.device)

@@ -1,0 +1,123 @@
+"""Modules with one op each."""
+
+from __future__ import annotations
+
+from .. import _core
+from .._core import Tensor
+from .module import Module
+
+__all__ = ["Embedding", "Linear", "RMSNorm"]
+
+_STD = 0.02  # of random weights, as in GPT-2 and Gemma
+
+
+def _random(*shape: int, dtype: str, device: str) -> Tensor:
+    weight = _core.randn(*shape, dtype=dtype, device=device) * _STD
+    weight.requires_grad = True
+    return weight
+
+
+class Linear(Module):
+    """``x weight^T + bias``.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Sizes of the last dimension of x and of the result.
+    bias : bool
+        Whether there is a bias.
+
+    Attributes
+    ----------
+    weight : Tensor
+        (out_features, in_features), normal with a standard deviation of 0.02.
+    bias : Tensor or None
+        (out_features,), zeros.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> Linear(4, 3)(rl.ones(2, 4)).shape
+    (2, 3)
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, *, bias: bool = True, dtype: str = "float32", device: str = "cpu"
+    ) -> None:
+        self.weight = _random(out_features, in_features, dtype=dtype, device=device)
+        self.bias = _core.zeros(out_features, dtype=dtype, device=device, requires_grad=True) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (..., in_features) to (..., out_features)."""
+        return _core.linear(x, self.weight, self.bias)
+
+
+def pack(*layers: Linear) -> None:
+    """Move the weights of layers that read the same x into one block of memory, where one product serves them all."""
+    rows = _core.cat([layer.weight.detach() for layer in layers])
+    begin = 0
+    for layer in layers:
+        end = begin + layer.weight.shape[0]
+        layer.weight = rows[begin:end].requires_grad_()
+        begin = end
+
+
+class Embedding(Module):
+    """Rows of a table chosen by token.
+
+    Attributes
+    ----------
+    weight : Tensor
+        (V, D), normal with a standard deviation of 0.02.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> Embedding(100, 8)(rl.tensor([[1, 2, 3]])).shape
+    (1, 3, 8)
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, *, dtype: str = "float32", device: str = "cpu") -> None:
+        self.weight = _random(num_embeddings, embedding_dim, dtype=dtype, device=device)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Tokens (...) to (..., D)."""
+        return _core.embedding(tokens, self.weight)
+
+
+class RMSNorm(Module):
+    """``x / sqrt(mean(x^2) + eps) * gain`` over the last dimension.
+
+    Parameters
+    ----------
+    dim : int
+        Its size D.
+    eps : float
+        Keeps the root away from zero.
+    zero_centered : bool
+        Whether the gain is 1 + weight, with a weight of zeros at first, as in Gemma. Otherwise the weight is the gain.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> RMSNorm(2)(rl.tensor([3.0, 3.0])).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        eps: float = 1e-6,
+        *,
+        zero_centered: bool = False,
+        dtype: str = "float32",
+        device: str = "cpu",
+    ) -> None:
+        fill = _core.zeros if zero_centered else _core.ones
+        self.weight = fill(dim, dtype=dtype, device=device, requires_grad=True)
+        self.eps = eps
+        self.zero_centered = zero_centered
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (..., D) to (..., D)."""
+        return _core.rms_norm(x, self.weight, self.eps, self.zero_centered)

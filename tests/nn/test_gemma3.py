@@ -1,0 +1,395 @@
+"""The Gemma-3 layer and model against a plain NumPy one, and decoding with a cache against the full forward."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab.nn import (
+    GEMMA3_270M,
+    GEMMA3_PSEUDO,
+    Gemma3Config,
+    Gemma3DecoderLayer,
+    Gemma3ForCausalLM,
+    KVCache,
+    RotaryEmbedding,
+    generate,
+    sample,
+)
+from rooflab.testing import assert_close, to_float64
+
+SMALL = Gemma3Config(
+    hidden_size=48,
+    intermediate_size=80,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    head_dim=16,
+    num_hidden_layers=3,
+    vocab_size=101,
+    sliding_window=6,
+    sliding_window_pattern=3,
+    query_pre_attn_scalar=20,
+)
+
+
+def randomise(module, seed=0, scale=4.0):
+    """Weights large enough that every part of the layer shows in the result; norms away from their zeros."""
+    rng = np.random.default_rng(seed)
+    with rl.no_grad():
+        for name, p in module.named_parameters():
+            std = 0.3 if "norm" in name else (1 if "embed" in name else scale) / np.sqrt(p.shape[-1])
+            p.copy_(rl.tensor(rng.standard_normal(p.shape) * std, dtype="float64"))
+    return module
+
+
+def norm(x, weight, eps):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * (1 + weight)
+
+
+def turned(x, positions, theta):
+    """Pairs (i, i + D_h / 2) as complex numbers: another way to write it than the kernels'."""
+    half = x.shape[-1] // 2
+    angles = (positions[:, None].astype(np.float32) * (theta ** (-np.arange(half) / half)).astype(np.float32)).astype(
+        np.float64
+    )
+    z = (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * angles)
+    return np.concatenate([z.real, z.imag], axis=-1)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def layer_in_numpy(x, state, config, window):
+    """One layer over a whole text: scores of all pairs, with what a query may not see left out one by one."""
+    w = {name: to_float64(value) for name, value in state.items()}
+    b, length, _ = x.shape
+    heads, kv_heads, size = config.num_attention_heads, config.num_key_value_heads, config.head_dim
+    theta = config.rope_theta if window is None else config.rope_local_base_freq
+    y = norm(x, w["input_layernorm.weight"], config.rms_norm_eps)
+    q, k, v = (
+        (y @ w[f"self_attn.{p}_proj.weight"].T).reshape(b, length, -1, size).transpose(0, 2, 1, 3) for p in "qkv"
+    )
+    positions = np.arange(length)
+    q = turned(norm(q, w["self_attn.q_norm.weight"], config.rms_norm_eps), positions, theta)
+    k = turned(norm(k, w["self_attn.k_norm.weight"], config.rms_norm_eps), positions, theta)
+    out = np.zeros_like(q)
+    for h in range(heads):
+        g = h // (heads // kv_heads)
+        for i in range(length):
+            first = 0 if window is None else max(0, i - window + 1)
+            scores = np.einsum("bd,bjd->bj", q[:, h, i], k[:, g, first : i + 1]) * config.query_pre_attn_scalar**-0.5
+            p = np.exp(scores - scores.max(-1, keepdims=True))
+            out[:, h, i] = np.einsum("bj,bjd->bd", p / p.sum(-1, keepdims=True), v[:, g, first : i + 1])
+    out = out.transpose(0, 2, 1, 3).reshape(b, length, -1) @ w["self_attn.o_proj.weight"].T
+    h = x + norm(out, w["post_attention_layernorm.weight"], config.rms_norm_eps)
+    y = norm(h, w["pre_feedforward_layernorm.weight"], config.rms_norm_eps)
+    y = (gelu(y @ w["mlp.gate_proj.weight"].T) * (y @ w["mlp.up_proj.weight"].T)) @ w["mlp.down_proj.weight"].T
+    return h + norm(y, w["post_feedforward_layernorm.weight"], config.rms_norm_eps)
+
+
+def model_in_numpy(tokens, model):
+    state = {name: value.float().cpu() for name, value in model.model.state_dict().items()}
+    table = to_float64(state["embed_tokens.weight"])
+    x = table[tokens] * float(rl.tensor(model.config.hidden_size**0.5, dtype=model.dtype).item())
+    for i in range(model.config.num_hidden_layers):
+        prefix = f"layers.{i}."
+        own = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+        x = layer_in_numpy(x, own, model.config, model.config.window(i))
+    return norm(x, to_float64(state["norm.weight"]), model.config.rms_norm_eps) @ table.T
+
+
+TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "bfloat16": 0.06}  # of the largest element; some 20 roundings in a row
+
+
+def assert_near(actual, expected, dtype, name="result"):
+    expected = to_float64(expected)
+    assert_close(actual, expected, rtol=0, atol=TOLERANCE[dtype] * np.abs(expected).max(), name=name)
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "in-steps"])
+@pytest.mark.parametrize("window", [None, 6], ids=["full", "sliding"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_a_layer_is_what_the_model_defines(dtype, window, fused, device):
+    index = 2 if window is None else 0
+    layer = randomise(Gemma3DecoderLayer(SMALL, index, fused=fused, dtype=dtype, device=device))
+    theta = SMALL.rope_theta if window is None else SMALL.rope_local_base_freq
+    cos, sin = RotaryEmbedding(theta, SMALL.head_dim, dtype=dtype, device=device)(0, 17)
+    x = rl.randn(2, 17, SMALL.hidden_size, dtype=dtype, device=device)
+    right = layer_in_numpy(to_float64(x), {n: v.cpu() for n, v in layer.state_dict().items()}, SMALL, window)
+    assert_near(layer(x, cos, sin), right, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_cached_decode_equals_the_full_forward_at_every_position(dtype, device):
+    """Prompts of every kind of length, then token by token to three times the window."""
+    model = randomise(Gemma3ForCausalLM(SMALL, dtype=dtype, device=device))
+    tokens = np.random.default_rng(1).integers(0, SMALL.vocab_size, (2, 19))
+    right = model_in_numpy(tokens, model)
+    assert_near(model(rl.tensor(tokens, device=device)), right, dtype, "without a cache")
+    for prompt in (1, 4, 6, 7, 13):
+        cache = KVCache(SMALL, 2, 19, dtype=dtype, device=device)
+        logits = model.prefill(rl.tensor(tokens[:, :prompt], device=device), cache)
+        assert_near(logits[:, 0], right[:, prompt - 1], dtype, f"prompt of {prompt}")
+        for i in range(prompt, 19):
+            logits = model.decode(rl.tensor(tokens[:, i : i + 1], device=device), cache)
+            assert_near(logits[:, 0], right[:, i], dtype, f"prompt of {prompt}, position {i}")
+        assert cache.length == cache.position.item() == 19
+
+
+@pytest.mark.parametrize("pieces", [(5, 3, 8), (1, 2, 13), (9, 1, 6), (16,)], ids=str)
+def test_a_text_in_pieces_equals_the_whole(pieces, device):
+    """Pieces that come after others see what is in the ring, also where it has gone around."""
+    model = randomise(Gemma3ForCausalLM(SMALL, dtype="float32", device=device))
+    tokens = np.random.default_rng(2).integers(0, SMALL.vocab_size, (2, 16))
+    right = model_in_numpy(tokens, model)
+    cache, begin = KVCache(SMALL, 2, 16, dtype="float32", device=device), 0
+    for piece in pieces:
+        logits = model(rl.tensor(tokens[:, begin : begin + piece], device=device), cache)
+        assert_near(logits, right[:, begin : begin + piece], "float32", f"piece from {begin}")
+        begin += piece
+
+
+def test_a_captured_step_equals_the_eager_one_to_the_end(device):
+    model = randomise(Gemma3ForCausalLM(SMALL, dtype="float32", device=device))
+    tokens = np.random.default_rng(3).integers(0, SMALL.vocab_size, (2, 20))
+    right = model_in_numpy(tokens, model)
+    cache = KVCache(SMALL, 2, 20, dtype="float32", device=device)
+    model.prefill(rl.tensor(tokens[:, :3], device=device), cache)
+    step = model.capture_decode(cache, 2)
+    for i in range(3, 20):
+        newest = rl.tensor(tokens[:, i : i + 1], device=device)
+        with rl.count() as counted:
+            logits = step(newest)
+        assert_near(logits[:, 0], right[:, i], "float32", f"position {i}")
+        if device == "cuda":
+            assert counted.host_calls == 2  # the token's copy, and the replay
+    with pytest.raises(ValueError, match="room for 20 tokens and has seen 20; 1 more do not fit"):
+        step(rl.tensor(tokens[:, :1], device=device))
+
+
+def test_gradients_reach_every_parameter():
+    """Along a random direction, the slope of the loss is the sum of gradient times direction."""
+    layer = randomise(Gemma3DecoderLayer(SMALL, 0, dtype="float64"), scale=1.0)
+    cos, sin = RotaryEmbedding(1e4, 16, dtype="float64")(0, 9)
+    x, dy = rl.randn(2, 9, 48, dtype="float64"), rl.randn(2, 9, 48, dtype="float64")
+    (layer(x, cos, sin) * dy).sum().backward()
+    for name, p in layer.named_parameters():
+        gradient = p.grad
+        assert gradient is not None, name
+        direction = rl.randn(*p.shape, dtype="float64")
+        values = []
+        for step in (1e-6, -2e-6):
+            with rl.no_grad():
+                p += direction * step
+                values.append((layer(x, cos, sin) * dy).sum().item())
+        with rl.no_grad():
+            p += direction * 1e-6
+        slope = (values[0] - values[1]) / 2e-6
+        assert (gradient * direction).sum().item() == pytest.approx(slope, rel=1e-5, abs=1e-6), name
+
+
+def test_sizes_are_those_of_the_model():
+    meta = rl.meta("H200")
+    model = Gemma3ForCausalLM(GEMMA3_270M, device=meta)
+    assert model.num_parameters() == 268_098_176
+    assert model.model.layers[0].num_parameters() == 5_573_632
+    assert len(model.model.layers) == 18
+    assert [GEMMA3_270M.window(i) for i in range(7)] == [512, 512, 512, 512, 512, None, 512]
+    assert KVCache(GEMMA3_270M, 1, 512, device=meta).nbytes == 512 * 18_432
+    assert KVCache(GEMMA3_270M, 1, 4096, device=meta).nbytes == (3 * 4096 + 15 * 512) * 1024
+    pseudo = Gemma3DecoderLayer(GEMMA3_PSEUDO, device=meta)
+    assert pseudo.num_parameters() == 4 * 1152 * 2048 + 3 * 1152 * 6912 + 4 * 1152 + 2 * 256
+
+
+def test_names_are_those_of_hugging_face():
+    names = list(Gemma3ForCausalLM(SMALL, dtype="float32").state_dict())
+    assert names[0] == "model.embed_tokens.weight"
+    assert names[-1] == "model.norm.weight"
+    assert sorted(name.removeprefix("model.layers.1.") for name in names if ".1." in name) == [
+        "input_layernorm.weight",
+        "mlp.down_proj.weight",
+        "mlp.gate_proj.weight",
+        "mlp.up_proj.weight",
+        "post_attention_layernorm.weight",
+        "post_feedforward_layernorm.weight",
+        "pre_feedforward_layernorm.weight",
+        "self_attn.k_norm.weight",
+        "self_attn.k_proj.weight",
+        "self_attn.o_proj.weight",
+        "self_attn.q_norm.weight",
+        "self_attn.q_proj.weight",
+        "self_attn.v_proj.weight",
+    ]
+
+
+@pytest.mark.parametrize(("fused", "ops"), [(False, 20), (True, 12)])
+def test_a_decode_step_counts_the_same_on_meta_and_for_real(fused, ops, device):
+    """In steps: norms 6, projections 7, rope 2, append 1, attention 1, geglu 1, residuals 2. Fused: 3 norms and
+    residuals, 4 projections, 2 of rope, append, attention, geglu."""
+    target = rl.meta("H100 SXM") if device == "cuda" else rl.meta("cpu")
+    seen = []
+    for where in (device, target):
+        layer = Gemma3DecoderLayer(SMALL, 2, fused=fused, dtype="float32", device=where)
+        cache = KVCache(SMALL, 2, 40, dtype="float32", device=where)
+        cos, sin = RotaryEmbedding(1e6, 16, dtype="float32", device=where)(0, 1)
+        x = rl.zeros(2, 1, 48, device=where)
+        layer.requires_grad_(False)
+        layer(x, cos, sin, cache.layer(2))
+        with rl.count() as counted:
+            layer(x, cos, sin, cache.layer(2))
+        seen.append((counted.ops, counted.macs, counted.flops, counted.bytes_read, counted.bytes_written))
+    assert seen[0] == seen[1]
+    assert seen[0][0] == ops
+
+
+def test_a_full_cache_is_refused(device):
+    model = Gemma3ForCausalLM(SMALL, dtype="float32", device=device)
+    cache = KVCache(SMALL, 1, 5, dtype="float32", device=device)
+    tokens = rl.zeros(1, 5, dtype="int64", device=device)
+    with pytest.raises(ValueError, match="room for 5 tokens and has seen 0; 6 more do not fit"):
+        model(rl.zeros(1, 6, dtype="int64", device=device), cache)
+    model(tokens, cache)
+    with pytest.raises(ValueError, match="room for 5 tokens and has seen 5; 1 more do not fit"):
+        model.decode(tokens[:, :1], cache)
+    cache.reset()
+    assert cache.length == cache.position.item() == 0
+    model(tokens, cache)
+
+
+def test_tokens_and_caches_that_do_not_fit_are_refused():
+    model = Gemma3ForCausalLM(SMALL, dtype="float32")
+    tokens = rl.tensor([[1, 2]])
+    with pytest.raises(ValueError, match=r"tokens: expected a tensor \(B, L\), got \(2,\)"):
+        model(rl.tensor([1, 2]))
+    with pytest.raises(ValueError, match=r"tokens: expected a tensor \(B, L\), got list"):
+        model([[1, 2]])
+    with pytest.raises(ValueError, match=r"index: expected in \[0, 101\), got 101"):
+        model(rl.tensor([[101]]))
+    with pytest.raises(ValueError, match=r"\[decode\] tokens: expected \(B, 1\), got \(1, 2\)"):
+        model.decode(tokens, KVCache(SMALL, 1, 8, dtype="float32"))
+    with pytest.raises(ValueError, match="cache: expected 3 layers, got 2"):
+        model(tokens, KVCache(dataclasses.replace(SMALL, num_hidden_layers=2), 1, 8, dtype="float32"))
+    with pytest.raises(ValueError, match=r"k_cache: expected \(B=1, .*, got \(3, "):
+        model(tokens, KVCache(SMALL, 3, 8, dtype="float32"))
+    with pytest.raises(ValueError, match="expected batch_size and max_length >= 1, got 0 and 8"):
+        KVCache(SMALL, 0, 8)
+
+
+def test_one_layer_refuses_more_than_its_cache_holds():
+    layer = Gemma3DecoderLayer(SMALL, 2, dtype="float32")
+    cache = KVCache(SMALL, 1, 4, dtype="float32")
+    cos, sin = RotaryEmbedding(1e6, 16, dtype="float32")(0, 5)
+    with pytest.raises(ValueError, match=r"\[gemma3\] cache: it has room for T=4 tokens and has seen 0; 5 more"):
+        layer(rl.zeros(1, 5, 48), cos, sin, cache.layer(2))
+
+
+def test_generate_is_greedy_seeded_and_stops(device):
+    model = randomise(Gemma3ForCausalLM(SMALL, dtype="float32", device=device))
+    prompt = rl.tensor([[5, 17, 3], [9, 9, 1]], device=device)
+    greedy = generate(model, prompt, 12)
+    assert greedy.shape == (2, 15)
+    assert greedy.tolist() == generate(model, prompt, 12, graph=False).tolist()
+    text = [prompt.tolist()[0]]
+    for _ in range(12):  # what the whole text says at each step
+        scores = model.decode_without_cache(rl.tensor(text, device=device))
+        text[0].append(scores[0, -1].argmax().item())
+    assert greedy.tolist()[0] == text[0]
+    drawn = [generate(model, prompt, 8, do_sample=True, top_k=20, top_p=0.9, seed=s).tolist() for s in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    stop = greedy.tolist()[0][5]
+    stopped = generate(model, prompt[:1], 12, eos_token=stop).tolist()[0]
+    assert stopped == greedy.tolist()[0][: stopped.index(stop, 3) + 1]
+    assert generate(model, prompt, 0).tolist() == prompt.tolist()
+    with pytest.raises(ValueError, match=r"prompt: expected \(B, L\) with L >= 1, got \(1, 0\)"):
+        generate(model, rl.zeros(1, 0, dtype="int64"), 3)
+
+
+def test_sample_draws_what_its_parameters_allow():
+    rng = np.random.default_rng(0)
+    logits = np.log(np.array([[0.5, 0.3, 0.15, 0.05]]))
+    draws = np.concatenate([sample(logits, rng) for _ in range(4000)])
+    assert np.bincount(draws, minlength=4) / 4000 == pytest.approx([0.5, 0.3, 0.15, 0.05], abs=0.03)
+    assert {int(sample(logits, rng, top_k=2)[0]) for _ in range(200)} == {0, 1}
+    assert {int(sample(logits, rng, top_p=0.79)[0]) for _ in range(200)} == {0, 1}
+    assert {int(sample(logits, rng, top_p=0.81)[0]) for _ in range(400)} == {0, 1, 2}
+    sharp = np.concatenate([sample(logits, rng, temperature=0.5) for _ in range(4000)])
+    assert (sharp == 0).mean() == pytest.approx(0.25 / 0.365, abs=0.03)
+    for wrong in ({"temperature": 0.0}, {"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.5}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            sample(logits, rng, **wrong)
+    with pytest.raises(ValueError, match="NaN"):
+        sample(np.array([[0.0, np.nan]]), rng)
+
+
+def hugging_face_config(config):
+    return {
+        "model_type": "gemma3_text",
+        "hidden_size": config.hidden_size,
+        "intermediate_size": config.intermediate_size,
+        "num_attention_heads": config.num_attention_heads,
+        "num_key_value_heads": config.num_key_value_heads,
+        "head_dim": config.head_dim,
+        "num_hidden_layers": config.num_hidden_layers,
+        "vocab_size": config.vocab_size,
+        "sliding_window": config.sliding_window,
+        "sliding_window_pattern": config.sliding_window_pattern,
+        "query_pre_attn_scalar": config.query_pre_attn_scalar,
+        "rope_theta": config.rope_theta,
+        "rope_local_base_freq": config.rope_local_base_freq,
+        "rms_norm_eps": config.rms_norm_eps,
+        "rope_scaling": None,
+    }
+
+
+def write_folder(folder, model, *, parts=1):
+    (folder / "config.json").write_text(json.dumps(hugging_face_config(model.config)), encoding="utf-8")
+    state = model.state_dict()
+    if parts == 1:
+        rl.save(state, folder / "model.safetensors")
+        return
+    names = list(state)
+    where = {name: f"model-{i % parts}.safetensors" for i, name in enumerate(names)}
+    for file in set(where.values()):
+        rl.save({name: state[name] for name in names if where[name] == file}, folder / file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": where}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_folder_gives_the_model_back(tmp_path, parts):
+    model = randomise(Gemma3ForCausalLM(SMALL, dtype="bfloat16"))
+    write_folder(tmp_path, model, parts=parts)
+    loaded = Gemma3ForCausalLM.from_folder(tmp_path)
+    assert loaded.config == SMALL
+    for (name, a), (_, b) in zip(model.named_parameters(), loaded.named_parameters(), strict=True):
+        assert (a == b).all().item(), name
+
+
+def test_a_folder_with_wrong_tensors_is_one_clear_error(tmp_path):
+    model = Gemma3ForCausalLM(SMALL, dtype="float32")
+    write_folder(tmp_path, model)
+    state = model.state_dict()
+    wrong = dict(state)
+    del wrong["model.norm.weight"]
+    wrong["model.layers.0.mlp.up_proj.weight"] = rl.zeros(3, 4)
+    wrong["lm_head.bias"] = rl.zeros(2)
+    rl.save(wrong, tmp_path / "model.safetensors")
+    pattern = (
+        r"missing: model.norm.weight; not a parameter: lm_head.bias; "
+        r"of another shape: model.layers.0.mlp.up_proj.weight: expected \(80, 48\), got \(3, 4\)"
+    )
+    with pytest.raises(ValueError, match=pattern):
+        Gemma3ForCausalLM.from_folder(tmp_path)
+    config = hugging_face_config(SMALL)
+    for change, message in (
+        ({"model_type": "llama"}, "expected a Gemma-3 model, got 'llama'"),
+        ({"rope_scaling": {"factor": 8}}, "scaled rotary embedding"),
+        ({"layer_types": ["full_attention"] * 3}, "every 3-th layer"),
+    ):
+        (tmp_path / "config.json").write_text(json.dumps(config | change), encoding="utf-8")
+        with pytest.raises(ValueError, match=message):
+            Gemma3ForCausalLM.from_folder(tmp_path)
+    with pytest.raises(OSError, match=r"config\.json"):
+        Gemma3ForCausalLM.from_folder(tmp_path / "none")

@@ -1,0 +1,131 @@
+"""kv_append: what is written where, by every rung; what it counts; and what it refuses."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+UNTOUCHED = 77.0
+
+
+def expected(cache, new, position):
+    """Token by token, as a text would write it."""
+    cache = cache.copy()
+    for i in range(new.shape[2]):
+        cache[:, :, (position + i) % cache.shape[2]] = new[:, :, i]
+    return cache
+
+
+def caches(shape, dtype, device):
+    return [rl.full(shape, UNTOUCHED, dtype=dtype, device=device) for _ in range(2)]
+
+
+CASES = [  # B, H_kv, L, T, D_h, position
+    (2, 3, 1, 8, 64, 0),
+    (2, 3, 1, 8, 64, 7),
+    (1, 1, 1, 8, 256, 8),
+    (2, 1, 5, 8, 34, 6),  # around the end
+    (1, 2, 8, 8, 3, 3),
+    (1, 2, 21, 8, 16, 2),  # only the last 8
+    (3, 4, 300, 1000, 128, 500),
+    (1, 1, 2, 4, 8, 2**40 + 3),
+    (1, 1, 0, 4, 8, 1),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_rung_writes_tokens_to_their_places(case, dtype, device):
+    batch, heads, length, places, size, position = case
+    rng = np.random.default_rng(0)
+    k, v = (rl.tensor(rng.standard_normal((batch, heads, length, size)), dtype=dtype, device=device) for _ in "kv")
+    for variant in [*(rung.name for rung in rl.variants("kv_append", device)), ""]:
+        k_cache, v_cache = caches((batch, heads, places, size), dtype, device)
+        where = rl.tensor([position], device=device)
+        before = [x.float().numpy() if device == "cpu" else x.float().cpu().numpy() for x in (k_cache, v_cache, k, v)]
+        try:
+            rl.kv_append(k_cache, v_cache, k, v, where, variant=variant)
+        except ValueError as error:
+            if variant and "does not accept these operands" in str(error):
+                continue
+            raise
+        np.testing.assert_array_equal(k_cache.float().cpu().numpy(), expected(before[0], before[2], position), variant)
+        np.testing.assert_array_equal(v_cache.float().cpu().numpy(), expected(before[1], before[3], position), variant)
+
+
+def test_views_of_projections_and_of_caches(device):
+    """k and v as they come from a projection, and caches that are a part of larger ones."""
+    room = rl.full((2, 2, 2, 16, 32), UNTOUCHED, device=device)
+    k_cache, v_cache = room[0, :, :, 2:10], room[1, :, :, 2:10]
+    k, v = (rl.randn(2, 3, 2 * 32, device=device).reshape(2, 3, 2, 32).transpose(1, 2) for _ in "kv")
+    rl.kv_append(k_cache, v_cache, k, v, rl.tensor([6], device=device))
+    right = np.full(room.shape, UNTOUCHED, np.float32)
+    for i, new in enumerate((k, v)):
+        right[i, :, :, 2:10] = expected(right[i, :, :, 2:10], new.cpu().numpy(), 6)
+    np.testing.assert_array_equal(room.cpu().numpy(), right)
+
+
+def test_counts(device):
+    k_cache, v_cache = caches((2, 1, 16, 64), "bfloat16", device)
+    k, v = (rl.zeros(2, 1, 3, 64, dtype="bfloat16", device=device) for _ in "kv")
+    where = rl.tensor([0], device=device)
+    with rl.count() as counted:
+        rl.kv_append(k_cache, v_cache, k, v, where)
+    written = 2 * 2 * 3 * 64 * 2
+    assert (counted.ops, counted.launches, counted.flops) == (1, 1, 0)
+    assert (counted.bytes_read, counted.bytes_written) == (written + 8, written)
+
+
+def test_a_replay_writes_to_the_next_place(device):
+    k_cache, v_cache = caches((1, 1, 4, 8), "float32", device)
+    new, where = rl.ones(1, 1, 1, 8, device=device), rl.tensor([2], device=device)
+    graph = rl.Graph(device=device)
+    with graph.capture():
+        rl.kv_append(k_cache, v_cache, new, new, where)
+        where += 1
+        new += 1
+    for _ in range(3):
+        graph.replay()
+    assert k_cache[0, 0, :, 0].tolist() == [3.0, UNTOUCHED, 1.0, 2.0]
+    assert v_cache.tolist() == k_cache.tolist()
+    assert where.item() == 5
+
+
+def test_a_position_below_0_writes_nothing(device):
+    k_cache, v_cache = caches((1, 1, 4, 8), "float32", device)
+    new, where = rl.ones(1, 1, 1, 8, device=device), rl.tensor([-1], device=device)
+    if device == "cpu":
+        with pytest.raises(ValueError, match=r"\[kv_append\] position: expected >= 0, got -1"):
+            rl.kv_append(k_cache, v_cache, new, new, where)
+    else:
+        rl.kv_append(k_cache, v_cache, new, new, where)
+    assert set(k_cache.flatten().tolist() + v_cache.flatten().tolist()) == {UNTOUCHED}
+
+
+def test_what_does_not_fit_is_refused():
+    cache, new, where = rl.zeros(1, 2, 4, 8), rl.zeros(1, 2, 1, 8), rl.tensor([0])
+
+    def refused(pattern, *, k_cache=cache, v_cache=cache, k=new, v=new, position=where):
+        with pytest.raises(ValueError, match=pattern):
+            rl.kv_append(k_cache, v_cache, k, v, position)
+
+    refused(r"k_cache: expected \(B=1, H_kv=2, T > 0, D_h=8\), got \(1, 1, 4, 8\)", k_cache=rl.zeros(1, 1, 4, 8))
+    refused(r"k_cache: expected .* T > 0", k_cache=rl.zeros(1, 2, 0, 8))
+    refused(r"v_cache: expected the shape of k_cache", v_cache=rl.zeros(1, 2, 5, 8))
+    refused(r"v: expected the shape of k", v=rl.zeros(1, 2, 2, 8))
+    refused(r"k: expected \(B, H_kv, L, D_h\)", k=rl.zeros(2, 1, 8))
+    refused(r"position: expected one int64 number", position=rl.tensor([0.0]))
+    refused(r"position: expected one int64 number", position=rl.tensor([0, 1]))
+    refused(r"k_cache: expected adjacent elements", k_cache=rl.zeros(1, 2, 8, 4).transpose(2, 3))
+    refused(r"k_cache: it repeats memory", k_cache=rl.zeros(1, 2, 1, 8).expand(1, 2, 4, 8))
+    refused("grad", k=rl.zeros(1, 2, 1, 8, requires_grad=True))
+
+
+def test_the_tape_notices_that_a_saved_cache_was_written():
+    x = rl.ones(1, 1, 2, 4, requires_grad=True)
+    cache = rl.ones(1, 1, 2, 4)
+    y = (x * cache).sum()
+    with rl.no_grad():
+        rl.kv_append(cache, rl.zeros(1, 1, 2, 4), rl.zeros(1, 1, 1, 4), rl.zeros(1, 1, 1, 4), rl.tensor([0]))
+    with pytest.raises(ValueError, match="changed in place"):
+        y.backward()
