@@ -1,0 +1,103 @@
+#include "bindings/bindings.h"
+#include "ops/program.h"
+
+namespace rooflab {
+namespace {
+
+// A traced call as the planner sees it.
+struct CallView {
+  const TracedCall& traced;
+};
+
+// All of the tensors that a program depends on: dtype, device, layout, whether gradients are wanted, and how those that
+// share memory lie in it. Equal texts, equal programs.
+std::string layouts(const Tensors& tensors) {
+  std::string text;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& x = tensors[i];
+    size_t first = 0;
+    while (tensors[first].storage() != x.storage()) ++first;
+    text += message(name(x.dtype()), " ", to_string(x.device()), x.shape(), x.strides(),
+                    autograd::requires_grad(x) ? "g" : "", i - first, ":",
+                    static_cast<const char*>(x.data()) - static_cast<const char*>(tensors[first].data()), ";");
+  }
+  return text;
+}
+
+}  // namespace
+
+void register_compiler(py::module_& m) {
+  py::module_ compiler = m.def_submodule("_compiler", "What rooflab.compiler stands on.");
+  compiler.attr("MAX_OPERANDS") = kernels::kMaxFusedOperands;
+  compiler.attr("MAX_INSTRUCTIONS") = kernels::kMaxFusedInstructions;
+  compiler.attr("MAX_RESULTS") = kernels::kMaxFusedResults;
+
+  py::class_<View>(compiler, "View", "A tensor of a trace: which storage it shows, and how.")
+      .def_readonly("storage", &View::storage, "The number of its storage, which is written once.")
+      .def_readonly("shape", &View::shape)
+      .def("__eq__", [](const View& self, const View& other) { return self == other; })
+      .def("__hash__", [](const View& self) { return self.storage; })
+      .def("__repr__",
+           [](const View& self) { return message("View(storage=", self.storage, ", shape=", self.shape, ")"); });
+
+  py::class_<CallView>(compiler, "Call", "A recorded call of an op.")
+      .def_property_readonly("op", [](const CallView& self) { return self.traced.call.op->name; })
+      .def_property_readonly(
+          "inputs",
+          [](const CallView& self) {
+            std::vector<View> tensors;
+            for (const View& x : self.traced.inputs)
+              if (x.storage >= 0) tensors.push_back(x);
+            return tensors;
+          },
+          "The tensors among its operands.")
+      .def_property_readonly(
+          "continues", [](const CallView& self) { return self.traced.continues; },
+          "The storage of which it writes a part, to make it its output; -1: none.")
+      .def_property_readonly("outputs", [](const CallView& self) { return self.traced.outputs; })
+      .def_property_readonly(
+          "is_constant", [](const CallView& self) { return is_constant(self.traced); },
+          "Whether it fills a tensor with a number, which a chain takes in place of the tensor.")
+      .def_property_readonly(
+          "instructions", [](const CallView& self) { return chain_instructions(self.traced); },
+          "How many it has in a chain; 0 when it cannot be part of one.");
+
+  py::class_<Trace>(compiler, "Trace", "Records the calls made inside `with`, which are neither run nor counted.")
+      .def(py::init<Device>(), py::arg("device"))
+      .def("__enter__",
+           [](py::object self) {
+             self.cast<Trace&>().begin();
+             return self;
+           })
+      .def("__exit__", [](Trace& self, const py::args&) { self.end(); })
+      .def("argument", &Trace::argument, py::arg("x"), "A tensor without memory that stands for x.")
+      .def("view", &Trace::view_of, py::arg("x"))
+      .def_property_readonly(
+          "calls",
+          [](const Trace& self) {
+            py::list calls;
+            for (const TracedCall& traced : self.calls()) calls.append(CallView{traced});
+            return calls;
+          },
+          "Valid while the trace lives.");
+
+  compiler.def("cuda_headers", &kernels::fused_headers, "What the sources of chains include, as (name, text).");
+  compiler.def("cuda_options", &kernels::fused_options, "What NVRTC is told beside the architecture.");
+  compiler.def("layouts", &layouts, py::arg("tensors"), "What programs are told apart by.");
+  compiler.def("is_tracing", [] { return Trace::current() != nullptr; });
+
+  py::class_<Program>(compiler, "Program", "Calls of a trace to run again, chains of them as one.")
+      .def(py::init([](const Trace& trace, std::vector<View> inputs,
+                       const std::vector<std::pair<std::vector<int>, std::vector<int>>>& steps,
+                       std::vector<View> results, const std::string& variant) {
+             std::vector<Program::Step> all;
+             for (const auto& [calls, made] : steps) all.push_back({calls, made});
+             return std::make_unique<Program>(trace, std::move(inputs), all, std::move(results), variant);
+           }),
+           py::arg("trace"), py::arg("inputs"), py::arg("steps"), py::arg("results"), py::arg("variant") = "")
+      .def("run", &Program::run, py::arg("inputs"), WithoutGil())
+      .def("cuda_sources", &Program::cuda_sources, py::arg("width"),
+           "The CUDA C++ of each chain, for threads that make `width` neighbours.");
+}
+
+}  // namespace rooflab

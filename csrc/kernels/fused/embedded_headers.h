@@ -1,0 +1,12 @@
+// Files of this source tree as text, for compiling at run time: written by csrc/embed_headers.cmake when building.
+#pragma once
+
+namespace rooflab::kernels {
+
+struct EmbeddedHeader {
+  const char* name;  // as it is included: "kernels/elementwise/functors.h"
+  const char* text;
+};
+extern const EmbeddedHeader kEmbeddedHeaders[9];
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,74 @@
+// A chain of elementwise ops in one pass: each element of the operands is read once, goes through all instructions, and
+// the results that are asked for are written once. Operands broadcast and may have any strides; results are contiguous
+// and of one shape. Instructions have the meaning of the elementwise family (functors.h). What passes between them is
+// not rounded to 16 bits, but where a cast asks for it: results are nearer to the exact ones than those of separate
+// ops.
+//
+// Ladder, CPU:
+//   v0_reference   one thread, an element at a time, in double (integers in int64)
+//   v1_blocks      blocks of 512 elements stay in L1 from the first instruction to the last; SIMD, all threads
+// Ladder, CUDA:
+//   v0_reference   as on the CPU, one element a thread
+//   v1_nvrtc       a kernel of its own for each program: generated, with the functors' own source as its prelude, and
+//                  compiled by NVRTC when first used; 16-byte accesses where rows are adjacent and aligned
+//
+// FLOPs: the sum of the instructions'. Compulsory bytes: each operand once, each result once. Memory bandwidth binds.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/fused/fused_launch.h"
+
+namespace rooflab::kernels {
+
+inline constexpr int kMaxFusedInstructions = 64;
+inline constexpr int kMaxFusedValues = kMaxFusedOperands + kMaxFusedNumbers + kMaxFusedInstructions;
+
+// Values are numbered: first the operands, then the numbers, then what each instruction makes.
+struct FusedInstruction {
+  ElementwiseOp op;
+  DType dtype;  // of the inputs (where: of a and b)
+  DType out_dtype;
+  int16_t inputs[3];
+};
+
+struct FusedProgram {
+  int operands = 0, numbers = 0, instructions = 0, results = 0;
+  DType operand_dtypes[kMaxFusedOperands];
+  DType number_dtypes[kMaxFusedNumbers];  // of the tensors that each meets
+  FusedInstruction instruction[kMaxFusedInstructions];
+  int16_t result_values[kMaxFusedResults];
+
+  constexpr int first_made() const { return operands + numbers; }  // the value of instruction 0
+  constexpr int values() const { return first_made() + instructions; }
+  constexpr DType dtype_of(int value) const {
+    if (value < operands) return operand_dtypes[value];
+    if (value < first_made()) return number_dtypes[value - operands];
+    return instruction[value - first_made()].out_dtype;
+  }
+};
+
+struct FusedArgs {
+  FusedProgram program;
+  FusedLaunch launch;
+};
+static_assert(sizeof(FusedArgs) <= 4096, "a CUDA kernel's parameters");
+
+void fused_cpu_v0_reference(const FusedArgs& args, Queue& queue);
+ROOFLAB_PER_ISA(fused_cpu_v1_blocks, FusedArgs)
+
+[[gnu::weak]] void fused_cuda_v0_reference(const FusedArgs& args, Queue& queue);
+void fused_cuda_v1_nvrtc(const FusedArgs& args, Queue& queue);
+
+// The CUDA C++ that v1_nvrtc compiles: one kernel of which each thread makes `width` neighbours, with the files that it
+// includes as (name, text); and the compiler's options beside the architecture.
+std::string fused_source(const FusedProgram& program, int width);
+const std::vector<std::pair<std::string, std::string>>& fused_headers();
+const std::vector<std::string>& fused_options();
+// Elements of one 16-byte access of the widest array, where all arrays are laid out for it; else 1.
+int fused_width(const FusedArgs& args);
+
+}  // namespace rooflab::kernels

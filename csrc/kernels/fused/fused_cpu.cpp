@@ -1,0 +1,10 @@
+// The reference rung of fused on the CPU.
+#include "kernels/fused/reference.h"
+
+namespace rooflab::kernels {
+
+void fused_cpu_v0_reference(const FusedArgs& args, Queue&) {
+  for (int64_t i = 0; i < args.launch.count; ++i) reference_chain(args, i);
+}
+
+}  // namespace rooflab::kernels

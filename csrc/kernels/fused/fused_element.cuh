@@ -1,0 +1,102 @@
+// What the kernels that are generated for chains have in common: where an element lies, and its way from memory to the
+// type that it is computed in. Compiled by NVRTC alone, which needs no headers of CUDA for it.
+#pragma once
+
+#include "kernels/common/strided.h"
+#include "kernels/elementwise/functors.h"
+#include "kernels/fused/fused_launch.h"
+
+namespace rooflab::kernels {
+
+template <class T>
+constexpr bool kIsSmall = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class T>
+using compute_t = std::conditional_t<kIsSmall<T>, float, T>;
+
+__device__ __forceinline__ float widen(Half x) {
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+  return wide;
+}
+__device__ __forceinline__ float widen(BFloat16 x) { return __uint_as_float(static_cast<uint32_t>(x.bits) << 16); }
+template <class T>
+__device__ __forceinline__ T widen(T x) {
+  return x;
+}
+
+template <class T>
+__device__ __forceinline__ T narrow(compute_t<T> x) {
+  T small;
+  if constexpr (std::is_same_v<T, Half>) {
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(small.bits) : "f"(x));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(small.bits) : "f"(x));
+#else
+    small = BFloat16(x);
+#endif
+  } else {
+    small = x;
+  }
+  return small;
+}
+
+// A cast in a chain: rounds as a tensor of type To would, and goes on in the type that To is computed in.
+template <class To, class From>
+__device__ __forceinline__ compute_t<To> cast_to(From x) {
+  if constexpr (!kIsSmall<To>)
+    return convert<To>(x);
+  else if constexpr (std::is_same_v<From, float> || std::is_same_v<From, bool>)
+    return widen(narrow<To>(static_cast<float>(x)));
+  else
+    return widen(narrow<To>(round_to_odd(std::conditional_t<std::is_integral_v<From>, int64_t, double>(x))));
+}
+
+// kWidth neighbours, moved by one access.
+template <class T, int kWidth>
+struct alignas(sizeof(T) * kWidth) Pack {
+  T values[kWidth];
+};
+
+// The place of element i of the results in an operand.
+__device__ __forceinline__ int64_t place_of(const FusedLaunch& launch, const FusedOperand& operand, int64_t i) {
+  int64_t offset = 0;
+  for (int d = launch.ndim - 1; d >= 0; --d) {
+    int64_t index = i;
+    if (d > 0) i = divide(i, launch.sizes[d], index);
+    offset += index * operand.strides[d];
+  }
+  return offset;
+}
+
+// kWidth elements from element `begin` on, of which `valid` are there.
+template <class T, int kWidth>
+__device__ __forceinline__ Pack<T, kWidth> load(const FusedLaunch& launch, const FusedOperand& operand, int64_t begin,
+                                                int valid) {
+  const T* from = static_cast<const T*>(operand.data) + place_of(launch, operand, begin);
+  Pack<T, kWidth> pack;
+  if (operand.strides[launch.ndim - 1] == 0) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) pack.values[i] = *from;
+  } else if (valid == kWidth) {
+    pack = *reinterpret_cast<const Pack<T, kWidth>*>(from);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) pack.values[i] = from[i < valid ? i : 0];
+  }
+  return pack;
+}
+
+template <class T, int kWidth>
+__device__ __forceinline__ void store(void* result, int64_t begin, int valid, const Pack<T, kWidth>& pack) {
+  T* to = static_cast<T*>(result) + begin;
+  if (valid == kWidth) {
+    *reinterpret_cast<Pack<T, kWidth>*>(to) = pack;
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i)
+      if (i < valid) to[i] = pack.values[i];
+  }
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,28 @@
+// The parameters of a kernel that is generated for a chain, as the host fills them in and NVRTC compiles them.
+#pragma once
+
+#include "core/shape.h"
+#include "kernels/elementwise/elementwise.h"
+
+namespace rooflab::kernels {
+
+inline constexpr int kMaxFusedOperands = 16;
+inline constexpr int kMaxFusedNumbers = 64;
+inline constexpr int kMaxFusedResults = 8;
+inline constexpr int kFusedThreads = 128;  // of a block
+
+struct FusedOperand {
+  const void* data;
+  int64_t strides[kMaxDims];  // of each dimension, in elements; 0 where it broadcasts
+};
+
+struct FusedLaunch {
+  int64_t count;  // elements of each result
+  int ndim;       // 1 at least; neighbours that are evenly spaced in all arrays are one
+  int64_t sizes[kMaxDims];
+  FusedOperand operands[kMaxFusedOperands];
+  void* results[kMaxFusedResults];  // contiguous
+  ElementwiseScalar numbers[kMaxFusedNumbers];
+};
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,81 @@
+// One element of the results of any chain: the v0 rung of both devices.
+#pragma once
+
+#include "kernels/elementwise/reference.h"
+#include "kernels/fused/fused.h"
+
+namespace rooflab::kernels {
+
+// One element of a value: `real` where its dtype is floating, else `integer`.
+union FusedElement {
+  double real;
+  int64_t integer;
+};
+
+ROOFLAB_HOST_DEVICE FusedElement load_element(DType dtype, const void* data, int64_t i) {
+  if (is_floating(dtype)) return {.real = load_as<double>(dtype, data, i)};
+  return {.integer = load_as<int64_t>(dtype, data, i)};
+}
+
+ROOFLAB_HOST_DEVICE void store_element(DType dtype, void* data, int64_t i, FusedElement value) {
+  is_floating(dtype) ? store_as(dtype, data, i, value.real) : store_as(dtype, data, i, value.integer);
+}
+
+// `value`, as an array of the dtype holds it.
+template <class Compute>
+ROOFLAB_HOST_DEVICE FusedElement rounded_to(DType dtype, Compute value) {
+  int64_t memory;
+  store_as(dtype, &memory, 0, value);
+  return load_element(dtype, &memory, 0);
+}
+
+template <class Compute>
+ROOFLAB_HOST_DEVICE FusedElement evaluate_as(const FusedInstruction& instruction, Compute a, Compute b) {
+  if (instruction.op == ElementwiseOp::kCast) return rounded_to(instruction.out_dtype, a);
+  if (is_comparison(instruction.op)) return {.integer = holds(outcomes(instruction.op), a, b)};
+  if (instruction.op == ElementwiseOp::kBitwiseNot && instruction.dtype == DType::kBool)
+    return {.integer = a == Compute(0)};
+  FusedElement made{};
+  dispatch_arithmetic(instruction.op, [&]<ElementwiseOp kOp>() {
+    if constexpr (!takes<Compute>(kOp))
+      return;
+    else if constexpr (std::is_floating_point_v<Compute>)
+      made.real = evaluate<kOp>(a, b);
+    else
+      made = rounded_to(instruction.out_dtype, evaluate<kOp>(a, b));
+  });
+  return made;
+}
+
+ROOFLAB_HOST_DEVICE FusedElement evaluate_element(const FusedInstruction& instruction, const FusedElement* values) {
+  const FusedElement a = values[instruction.inputs[0]], b = values[instruction.inputs[1]];
+  if (instruction.op == ElementwiseOp::kCopy) return a;
+  if (instruction.op == ElementwiseOp::kWhere) return a.integer ? b : values[instruction.inputs[2]];
+  if (is_floating(instruction.dtype)) return evaluate_as(instruction, a.real, b.real);
+  return evaluate_as(instruction, a.integer, b.integer);
+}
+
+ROOFLAB_HOST_DEVICE void reference_chain(const FusedArgs& args, int64_t i) {
+  const auto& [program, launch] = args;
+  FusedElement values[kMaxFusedValues];
+  for (int k = 0; k < program.operands; ++k) {
+    int64_t offset[1] = {};
+    add_offsets(i, launch.ndim, launch.sizes, {launch.operands[k].strides}, offset);
+    values[k] = load_element(program.operand_dtypes[k], launch.operands[k].data, offset[0]);
+  }
+  for (int k = 0; k < program.numbers; ++k) {
+    FusedElement& number = values[program.operands + k];
+    if (is_floating(program.number_dtypes[k]))
+      number.real = launch.numbers[k].real;
+    else
+      number.integer = launch.numbers[k].integer;
+  }
+  for (int k = 0; k < program.instructions; ++k)
+    values[program.first_made() + k] = evaluate_element(program.instruction[k], values);
+  for (int k = 0; k < program.results; ++k) {
+    const int value = program.result_values[k];
+    store_element(program.dtype_of(value), launch.results[k], i, values[value]);
+  }
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,70 @@
+// fused: layout and ladder.
+#include "ops/fused.h"
+
+#include <algorithm>
+
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::FusedArgs;
+using kernels::FusedLaunch;
+using enum Device::Type;
+
+const Ladder<FusedArgs> kLadder(
+    "fused",
+    {
+        {"v1_nvrtc", kCuda, "a kernel generated for the chain and compiled when first used", nullptr,
+         kernels::fused_cuda_v1_nvrtc},
+        {"v0_reference", kCuda, "one element a thread, in double", nullptr, kernels::fused_cuda_v0_reference},
+        {"v1_blocks", kCpu, "blocks stay in L1 through the whole chain, SIMD, all threads", nullptr,
+         kernels::fused_cpu_v1_blocks},
+        {"v0_reference", kCpu, "one thread, an element at a time, in double", nullptr, kernels::fused_cpu_v0_reference},
+    });
+
+// Lays the dimensions of the results and of the operands, broadcast to them, into `launch`; neighbours that are evenly
+// spaced in all of them become one.
+void set_layout(FusedLaunch& launch, const Shape& shape, const Tensors& operands) {
+  const int count = static_cast<int>(operands.size());
+  int ndim = 0;
+  for (int d = 0; d < shape.size(); ++d) {
+    const int64_t size = shape[d];
+    if (size == 1) continue;
+    int64_t steps[kernels::kMaxFusedOperands];
+    bool merges = ndim > 0;
+    for (int k = 0; k < count; ++k) {
+      const Tensor& x = operands[k];
+      const int at = d - (shape.size() - x.ndim());
+      steps[k] = at >= 0 && x.shape()[at] != 1 ? x.strides()[at] : 0;
+      merges = merges && launch.operands[k].strides[ndim - 1] == steps[k] * size;
+    }
+    if (!merges) launch.sizes[ndim++] = 1;
+    launch.sizes[ndim - 1] *= size;
+    for (int k = 0; k < count; ++k) launch.operands[k].strides[ndim - 1] = steps[k];
+  }
+  if (ndim == 0) {  // one element
+    launch.sizes[ndim++] = 1;
+    for (int k = 0; k < count; ++k) launch.operands[k].strides[0] = 1;
+  }
+  launch.ndim = ndim;
+}
+
+void run(const Call& call) {
+  const auto& op = static_cast<const FusedOp&>(*call.op);
+  FusedArgs args{op.program, {}};
+  FusedLaunch& launch = args.launch;
+  launch.count = call.outputs[0].numel();
+  for (size_t k = 0; k < call.inputs.size(); ++k) launch.operands[k].data = call.inputs[k].data();
+  for (size_t k = 0; k < call.outputs.size(); ++k) launch.results[k] = call.outputs[k].data();
+  std::copy(op.numbers.begin(), op.numbers.end(), launch.numbers);
+  set_layout(launch, call.outputs[0].shape(), call.inputs);
+  kLadder.run(call, args);
+}
+
+}  // namespace
+
+FusedOp::FusedOp(const kernels::FusedProgram& program, std::vector<Scalar> numbers)
+    : Op("fused", rooflab::run), program(program), numbers(std::move(numbers)) {}
+
+}  // namespace rooflab

@@ -1,0 +1,283 @@
+#include "ops/program.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "core/range.h"
+#include "kernels/gelu/gelu_function.h"
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::FusedInstruction;
+using kernels::FusedProgram;
+using enum ElementwiseOp;
+
+bool is_gelu(const Call& call) { return std::string_view(call.op->name) == "gelu"; }
+
+// A number as an element of the dtype.
+Scalar element_of(Scalar number, DType dtype) { return {rounded(number.real, dtype), number.integer}; }
+
+Scalar constant_of(const TracedCall& traced) {
+  return element_of(traced.call.get<Scalar>(operand_name(1, 0)), traced.outputs[0].dtype);
+}
+
+// Writes the program of a chain, call by call.
+class ChainWriter {
+ public:
+  // `numbers`: storages that hold one number everywhere.
+  explicit ChainWriter(const std::map<int, Scalar>& numbers) : constants_(numbers) {}
+
+  void add(const TracedCall& traced) {
+    const Call& call = traced.call;
+    const View& out = traced.outputs[0];
+    made_[out.storage] = is_gelu(call) ? add_gelu(traced) : add_elementwise(traced);
+  }
+
+  void add_result(int storage) {
+    RL_CHECK(program_.results < kernels::kMaxFusedResults, "fused", "too many results for one chain");
+    program_.result_values[program_.results++] = made_.at(storage);
+  }
+
+  const std::vector<View>& operands() const { return operands_; }
+  // Numbers and made values, whose numbering waited for the count of operands, in their places.
+  std::unique_ptr<FusedOp> finish() {
+    for (int i = 0; i < program_.instructions; ++i)
+      for (int16_t& value : program_.instruction[i].inputs) value = placed(value);
+    for (int k = 0; k < program_.results; ++k) program_.result_values[k] = placed(program_.result_values[k]);
+    return std::make_unique<FusedOp>(program_, numbers_);
+  }
+
+ private:
+  static constexpr int16_t kNumbers = 1000, kMade = 2000;  // where their provisional numbers begin
+
+  int16_t placed(int16_t value) const {
+    if (value >= kMade) return static_cast<int16_t>(value - kMade + program_.first_made());
+    return static_cast<int16_t>(value >= kNumbers ? value - kNumbers + program_.operands : value);
+  }
+
+  int16_t operand(const View& view) {
+    if (const auto found = made_.find(view.storage); found != made_.end()) return found->second;
+    if (const auto found = constants_.find(view.storage); found != constants_.end())
+      return number(found->second, view.dtype);
+    const auto known = std::find(operands_.begin(), operands_.end(), view);
+    if (known != operands_.end()) return static_cast<int16_t>(known - operands_.begin());
+    RL_CHECK(program_.operands < kernels::kMaxFusedOperands, "fused", "too many operands for one chain");
+    operands_.push_back(view);
+    program_.operand_dtypes[program_.operands] = view.dtype;
+    return static_cast<int16_t>(program_.operands++);
+  }
+
+  int16_t number(Scalar value, DType dtype) {
+    for (int i = 0; i < program_.numbers; ++i) {
+      const bool is_same = std::bit_cast<int64_t>(numbers_[i].real) == std::bit_cast<int64_t>(value.real);
+      if (is_same && numbers_[i].integer == value.integer && program_.number_dtypes[i] == dtype)
+        return static_cast<int16_t>(kNumbers + i);
+    }
+    RL_CHECK(program_.numbers < kernels::kMaxFusedNumbers, "fused", "too many numbers for one chain");
+    program_.number_dtypes[program_.numbers] = dtype;
+    numbers_.push_back(value);
+    return static_cast<int16_t>(kNumbers + program_.numbers++);
+  }
+  int16_t number(double value, DType dtype) { return number(Scalar{value, 0}, dtype); }
+
+  int16_t instruction(ElementwiseOp op, DType dtype, DType out_dtype, int16_t a, int16_t b = 0, int16_t c = 0) {
+    RL_CHECK(program_.instructions < kernels::kMaxFusedInstructions, "fused", "too many calls for one chain");
+    program_.instruction[program_.instructions] = {op, dtype, out_dtype, {a, b, c}};
+    return static_cast<int16_t>(kMade + program_.instructions++);
+  }
+
+  int16_t add_elementwise(const TracedCall& traced) {
+    const ElementwiseOp op = *elementwise_op(*traced.call.op);
+    const DType out_dtype = traced.outputs[0].dtype;
+    DType dtype = out_dtype;
+    if (op != kWhere)
+      for (const View& x : traced.inputs)
+        if (x.storage >= 0) dtype = x.dtype;
+    const int arity = static_cast<int>(traced.inputs.size());
+    int16_t inputs[3] = {};
+    for (int k = 0; k < arity; ++k) {
+      if (traced.inputs[k].storage >= 0) {
+        inputs[k] = operand(traced.inputs[k]);
+        continue;
+      }
+      const Scalar scalar = traced.call.get<Scalar>(operand_name(arity, k));
+      // Arithmetic takes a number as it is; elsewhere it is an element of the dtype.
+      const bool is_element = kernels::is_comparison(op) || op == kWhere || op == kCopy;
+      inputs[k] = number(is_element ? element_of(scalar, dtype) : scalar, dtype);
+    }
+    return instruction(op, dtype, out_dtype, inputs[0], inputs[1], inputs[2]);
+  }
+
+  // x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), which is gelu(x).
+  int16_t add_gelu(const TracedCall& traced) {
+    const DType dtype = traced.outputs[0].dtype;
+    const auto apply = [&](ElementwiseOp op, int16_t a, int16_t b = 0) { return instruction(op, dtype, dtype, a, b); };
+    const int16_t x = operand(traced.inputs[0]);
+    const int16_t square = apply(kMul, x, x);
+    const int16_t cubic = apply(kMul, square, number(2 * kernels::kGeluScale * kernels::kGeluCubic, dtype));
+    const int16_t slope = apply(kAdd, cubic, number(2 * kernels::kGeluScale, dtype));
+    return apply(kMul, x, apply(kSigmoid, apply(kMul, x, slope)));
+  }
+
+  const std::map<int, Scalar>& constants_;
+  FusedProgram program_{};
+  std::vector<View> operands_;
+  std::vector<Scalar> numbers_;
+  std::map<int, int16_t> made_;  // the value of each storage that the chain makes
+};
+
+bool has_strides(const Tensor& x, const Shape& strides) {
+  for (int d = 0; d < x.ndim(); ++d)
+    if (x.shape()[d] > 1 && x.strides()[d] != strides[d]) return false;
+  return true;
+}
+
+}  // namespace
+
+int chain_instructions(const TracedCall& traced) {
+  if (!traced.call.variant.empty()) return 0;  // a rung that was asked for by name
+  if (traced.continues >= 0) return 0;
+  if (is_gelu(traced.call)) return 6;
+  return elementwise_op(*traced.call.op) ? 1 : 0;
+}
+
+bool is_constant(const TracedCall& traced) {
+  return std::string_view(traced.call.op->name) == "fill" && traced.continues < 0;
+}
+
+Program::Program(const Trace& trace, std::vector<View> inputs, const std::vector<Step>& steps,
+                 std::vector<View> results, const std::string& variant)
+    : inputs_(std::move(inputs)), results_(std::move(results)) {
+  std::map<int, Scalar> constants;
+  for (const TracedCall& traced : trace.calls())
+    if (is_constant(traced)) constants[traced.outputs[0].storage] = constant_of(traced);
+  for (const Step& step : steps) {
+    if (step.results.empty())
+      steps_.push_back({trace.calls()[step.calls.at(0)], nullptr, {}});
+    else
+      add_chain(trace, step, constants, variant);
+  }
+  int storages = 0;
+  const auto note = [&](const View& view) { storages = std::max(storages, view.storage + 1); };
+  for (const Planned& step : steps_) {
+    std::for_each(step.traced.inputs.begin(), step.traced.inputs.end(), note);
+    std::for_each(step.traced.outputs.begin(), step.traced.outputs.end(), note);
+  }
+  std::for_each(inputs_.begin(), inputs_.end(), note);
+  for (int s = 0; s < storages; ++s) bytes_.push_back(trace.bytes_of(s));
+  find_last_uses();
+}
+
+void Program::add_chain(const Trace& trace, const Step& step, const std::map<int, Scalar>& constants,
+                        const std::string& variant) {
+  ChainWriter writer(constants);
+  Planned planned{{}, nullptr, {}};
+  Call& call = planned.traced.call;
+  for (int at : step.calls) {
+    const TracedCall& traced = trace.calls()[at];
+    RL_CHECK(chain_instructions(traced) > 0, traced.call.op->name, "cannot be part of a chain");
+    RL_CHECK(traced.outputs[0].shape == trace.calls()[step.calls[0]].outputs[0].shape, traced.call.op->name,
+             "a chain has one shape, got ", traced.outputs[0].shape);
+    writer.add(traced);
+    call.cost.flops += traced.call.cost.flops;
+    const auto is_read = std::find(step.results.begin(), step.results.end(), traced.outputs[0].storage);
+    if (is_read == step.results.end()) continue;
+    writer.add_result(traced.outputs[0].storage);
+    planned.traced.outputs.push_back(traced.outputs[0]);
+  }
+  RL_CHECK(planned.traced.outputs.size() == step.results.size(), "fused", "a result is not of the chain");
+  planned.traced.inputs = writer.operands();
+  planned.fused = writer.finish();
+  call.op = planned.fused.get();
+  call.variant = variant;
+  steps_.push_back(std::move(planned));
+}
+
+void Program::find_last_uses() {
+  std::vector<int> last(bytes_.size(), -1);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    for (const View& x : steps_[i].traced.inputs)
+      if (x.storage >= 0) last[x.storage] = static_cast<int>(i);
+    for (const View& y : steps_[i].traced.outputs) last[y.storage] = static_cast<int>(i);
+    if (steps_[i].traced.continues >= 0) last[steps_[i].traced.continues] = static_cast<int>(i);
+  }
+  for (const View& x : results_) last[x.storage] = -1;
+  for (size_t s = 0; s < last.size(); ++s)
+    if (last[s] >= 0) steps_[last[s]].dead.push_back(static_cast<int>(s));
+
+  for (const View& input : inputs_) {
+    const auto is_other = [&](const View& x) { return x.storage == input.storage && !(x == input); };
+    bool any =
+        std::none_of(results_.begin(), results_.end(), [&](const View& x) { return x.storage == input.storage; });
+    for (const Planned& step : steps_)
+      for (const View& x : step.traced.inputs) any = any && !is_other(x) && (step.fused || x.storage != input.storage);
+    any_strides_.push_back(any);
+  }
+}
+
+std::vector<std::string> Program::cuda_sources(int width) const {
+  std::vector<std::string> sources;
+  for (const Planned& step : steps_)
+    if (step.fused) sources.push_back(kernels::fused_source(step.fused->program, width));
+  return sources;
+}
+
+// A storage while the program runs.
+struct Program::Slot {
+  std::shared_ptr<Storage> storage;
+  char* origin = nullptr;       // where offsets are counted from
+  const View* given = nullptr;  // an input, and its tensor
+  const Tensor* tensor = nullptr;
+
+  Tensor at(const View& view) const {
+    RL_CHECK(storage, "compile", "storage ", view.storage, " is read before it is made");
+    if (given && view == *given) return tensor->detach();
+    return Tensor(storage, origin + view.offset * size_of(view.dtype), view.shape, view.strides, view.dtype);
+  }
+};
+
+Tensors Program::run(const Tensors& given) const {
+  RL_CHECK(given.size() == inputs_.size(), "compile", "expected ", inputs_.size(), " tensors, got ", given.size());
+  Tensors inputs = given;
+  std::vector<Slot> slots(bytes_.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const View& view = inputs_[i];
+    RL_CHECK(inputs[i].shape() == view.shape && inputs[i].dtype() == view.dtype, "compile", "input ", i, ": expected ",
+             view.shape, " ", name(view.dtype), ", got ", inputs[i].shape(), " ", name(inputs[i].dtype()));
+    if (!any_strides_[i] && !has_strides(inputs[i], view.strides)) inputs[i] = copy(inputs[i].detach());
+    Slot& slot = slots[view.storage];
+    slot = {inputs[i].storage(), static_cast<char*>(inputs[i].data()) - view.offset * size_of(view.dtype), &view,
+            &inputs[i]};
+  }
+  const Device device = inputs.at(0).device();
+  for (const Planned& step : steps_) {
+    OpScope scope(step.traced.call.op->name);
+    Call call = step.traced.call;
+    for (const View& x : step.traced.inputs) call.inputs.push_back(x.storage < 0 ? Tensor() : slots[x.storage].at(x));
+    for (const View& y : step.traced.outputs) {
+      Slot& slot = slots[y.storage];
+      if (step.traced.continues >= 0) {
+        slot = slots[step.traced.continues];
+      } else {
+        slot.storage = std::make_shared<Storage>(bytes_[y.storage], device);
+        slot.origin = static_cast<char*>(slot.storage->data());
+      }
+      call.outputs.push_back(slot.at(y));
+    }
+    if (step.fused) {
+      call.cost.bytes_read = compulsory_bytes(call.inputs);
+      for (const Tensor& y : call.outputs) call.cost.bytes_written += y.nbytes();
+    }
+    submit(call);
+    for (int storage : step.dead) slots[storage] = {};
+  }
+  Tensors results;
+  for (const View& view : results_) results.push_back(slots[view.storage].at(view));
+  return results;
+}
+
+}  // namespace rooflab

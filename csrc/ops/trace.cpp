@@ -1,0 +1,96 @@
+#include "ops/trace.h"
+
+#include <utility>
+
+#include "core/target.h"
+
+namespace rooflab {
+namespace {
+
+thread_local Trace* recording = nullptr;
+
+Device without_memory(Device device) { return device.is_meta() ? device : meta_device(to_string(device)); }
+
+int64_t offset_of(const Tensor& x) {
+  return (static_cast<const char*>(x.data()) - static_cast<const char*>(x.storage()->data())) / size_of(x.dtype());
+}
+
+// Whether writing x leaves nothing of its storage as it was.
+bool is_whole(const Tensor& x) { return x.nbytes() == x.storage()->bytes(); }
+
+}  // namespace
+
+Trace::Trace(Device device) : device_(without_memory(device)) {}
+
+Trace::~Trace() { end(); }
+
+void Trace::begin() {
+  RL_CHECK(!recording, "compile", "another function is being traced");
+  scope_ = std::make_unique<memory::UncountedScope>();
+  recording = this;
+}
+
+void Trace::end() {
+  if (recording != this) return;
+  recording = nullptr;
+  scope_.reset();
+}
+
+Trace* Trace::current() { return recording; }
+
+void Trace::refuse(const char* op, const char* why) { RL_CHECK(!recording, op, why); }
+
+void Trace::number(const std::shared_ptr<Storage>& storage, bool is_argument) {
+  const int number = static_cast<int>(bytes_.size());
+  if (numbers_.insert_or_assign(storage.get(), number).second) seen_.push_back(storage);
+  bytes_.push_back(storage->bytes());
+  is_argument_.push_back(is_argument);
+}
+
+Tensor Trace::argument(const Tensor& x) {
+  Twin& twin = twins_[x.storage().get()];
+  if (!twin.own) {
+    twin = {std::make_shared<Storage>(std::max(x.storage()->bytes(), x.nbytes()), device_), x.storage()};
+    number(twin.own, true);
+  }
+  char* data = static_cast<char*>(twin.own->data()) + offset_of(x) * size_of(x.dtype());
+  return Tensor(twin.own, data, x.shape(), x.strides(), x.dtype());
+}
+
+View Trace::view_of(const Tensor& x) const {
+  const auto found = numbers_.find(x.storage().get());
+  RL_CHECK(found != numbers_.end(), "compile", "a tensor of shape ", x.shape(),
+           " is neither an argument nor made by a recorded op; pass it as an argument");
+  return {found->second, x.shape(), x.strides(), offset_of(x), x.dtype()};
+}
+
+void Trace::add(const Call& call) {
+  const char* op = call.op->name;
+  TracedCall traced{{call.op, {}, {}, call.attributes, call.cost, call.variant}, {}, {}};
+  for (const Tensor& x : call.inputs) {
+    if (!x.defined()) {
+      traced.inputs.emplace_back();
+      continue;
+    }
+    RL_CHECK(numbers_.contains(x.storage().get()), op, "reads a tensor of shape ", x.shape(), " on ",
+             to_string(x.device()), " that is neither an argument nor made by a recorded op; pass it as an argument");
+    traced.inputs.push_back(view_of(x));
+  }
+  for (const Tensor& y : call.outputs) {
+    const auto known = numbers_.find(y.storage().get());
+    const bool is_known = known != numbers_.end();
+    RL_CHECK(y.device() == device_, op, "makes a tensor on ", to_string(y.device()), " beside those on ",
+             to_string(device_));
+    RL_CHECK(!is_known || !is_argument_[known->second], op, "writes into an argument");
+    if (is_whole(y)) continue;
+    RL_CHECK(is_known && call.outputs.size() == 1, op, "writes a part of a tensor whose rest no op has written");
+    traced.continues = known->second;
+  }
+  for (const Tensor& y : call.outputs) {
+    number(y.storage(), false);
+    traced.outputs.push_back(view_of(y));
+  }
+  calls_.push_back(std::move(traced));
+}
+
+}  // namespace rooflab

@@ -1,0 +1,71 @@
+// What a function calls, recorded instead of run: the fusing compiler's view of it. The function gets tensors without
+// memory in place of its arguments, and every call that submit() sees becomes a value here that can be run again.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/memory.h"
+#include "ops/call.h"
+
+namespace rooflab {
+
+// A tensor of a trace. Storages are numbered; what is written anew gets a new number, so a number stands for one value.
+struct View {
+  int storage = -1;  // none: an absent operand, or a number in its place
+  Shape shape, strides;
+  int64_t offset = 0;  // of the first element, in elements
+  DType dtype = DType::kFloat32;
+
+  bool operator==(const View&) const = default;
+};
+
+struct TracedCall {
+  Call call;  // without tensors
+  std::vector<View> inputs, outputs;
+  int continues = -1;  // the storage of which it writes a part: what it makes is that one, changed
+};
+
+class Trace {
+ public:
+  // Between the two, this thread's calls are recorded and neither run nor counted. `device` is where they would run.
+  explicit Trace(Device device);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+  void begin();
+  void end();
+
+  // A tensor for the function, laid out as `x`. Arguments that share memory do so here.
+  Tensor argument(const Tensor& x);
+  View view_of(const Tensor& x) const;  // ValueError when no call of the trace made it
+  bool knows(const Tensor& x) const { return numbers_.contains(x.storage().get()); }
+
+  void add(const Call& call);
+
+  Device device() const { return device_; }
+  const std::vector<TracedCall>& calls() const { return calls_; }
+  int64_t bytes_of(int storage) const { return bytes_[storage]; }
+
+  static Trace* current();  // that this thread records; null when none
+  // Called by what cannot be recorded and run again.
+  static void refuse(const char* op, const char* why);
+
+ private:
+  void number(const std::shared_ptr<Storage>& storage, bool is_argument);
+
+  Device device_;  // without memory
+  std::unique_ptr<memory::UncountedScope> scope_;
+  std::vector<TracedCall> calls_;
+  std::vector<int64_t> bytes_;  // of each storage
+  std::vector<bool> is_argument_;
+  std::unordered_map<const Storage*, int> numbers_;  // of the value that a storage holds now
+  std::vector<std::weak_ptr<Storage>> seen_;         // as long as one is here, its address stands for no other
+  struct Twin {
+    std::shared_ptr<Storage> own, argument;
+  };
+  std::unordered_map<const Storage*, Twin> twins_;  // of the arguments' storages
+};
+
+}  // namespace rooflab

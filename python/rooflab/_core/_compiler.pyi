@@ -1,0 +1,106 @@
+"""
+What rooflab.compiler stands on.
+"""
+from __future__ import annotations
+import collections.abc
+import rooflab._core
+import typing
+__all__: list[str] = ['Call', 'MAX_INSTRUCTIONS', 'MAX_OPERANDS', 'MAX_RESULTS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'is_tracing', 'layouts']
+class View:
+    """
+    A tensor of a trace: which storage it shows, and how.
+    """
+    def __eq__(self, arg0: View) -> bool:
+        ...
+    def __hash__(self) -> int:
+        ...
+    def __repr__(self) -> str:
+        ...
+    @property
+    def shape(self) -> tuple[int, ...]:
+        ...
+    @property
+    def storage(self) -> int:
+        """
+        The number of its storage, which is written once.
+        """
+class Call:
+    """
+    A recorded call of an op.
+    """
+    @property
+    def continues(self) -> int:
+        """
+        The storage of which it writes a part, to make it its output; -1: none.
+        """
+    @property
+    def inputs(self) -> list[View]:
+        """
+        The tensors among its operands.
+        """
+    @property
+    def instructions(self) -> int:
+        """
+        How many it has in a chain; 0 when it cannot be part of one.
+        """
+    @property
+    def is_constant(self) -> bool:
+        """
+        Whether it fills a tensor with a number, which a chain takes in place of the tensor.
+        """
+    @property
+    def op(self) -> str:
+        ...
+    @property
+    def outputs(self) -> list[View]:
+        ...
+class Trace:
+    """
+    Records the calls made inside `with`, which are neither run nor counted.
+    """
+    def __enter__(self) -> typing.Any:
+        ...
+    def __exit__(self, *args) -> None:
+        ...
+    def __init__(self, device: str) -> None:
+        ...
+    def argument(self, x: rooflab._core.Tensor) -> rooflab._core.Tensor:
+        """
+        A tensor without memory that stands for x.
+        """
+    def view(self, x: rooflab._core.Tensor) -> View:
+        ...
+    @property
+    def calls(self) -> list:
+        """
+        Valid while the trace lives.
+        """
+class Program:
+    """
+    Calls of a trace to run again, chains of them as one.
+    """
+    def __init__(self, trace: Trace, inputs: collections.abc.Sequence[View], steps: collections.abc.Sequence[tuple[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]]], results: collections.abc.Sequence[View], variant: str = '') -> None:
+        ...
+    def cuda_sources(self, width: typing.SupportsInt | typing.SupportsIndex) -> list[str]:
+        """
+        The CUDA C++ of each chain, for threads that make `width` neighbours.
+        """
+    def run(self, inputs: collections.abc.Sequence[rooflab._core.Tensor]) -> list[rooflab._core.Tensor]:
+        ...
+def cuda_headers() -> list[tuple[str, str]]:
+    """
+    What the sources of chains include, as (name, text).
+    """
+def cuda_options() -> list[str]:
+    """
+    What NVRTC is told beside the architecture.
+    """
+def is_tracing() -> bool:
+    ...
+def layouts(tensors: collections.abc.Sequence[rooflab._core.Tensor]) -> str:
+    """
+    What programs are told apart by.
+    """
+MAX_INSTRUCTIONS: int = 64
+MAX_OPERANDS: int = 16
+MAX_RESULTS: int = 8

@@ -1,0 +1,142 @@
+"""Functions as programs of few launches: `rl.compile`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .arguments import Unhashable, flatten
+from .program import FunctionProgram
+
+__all__ = ["compile"]
+
+_PROGRAMS = 64  # that a function keeps
+
+
+class _Compiled:
+    """A function that runs as the programs made of it; see `compile`."""
+
+    def __init__(self, function: Callable, variant: str):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._variant = variant
+        self._programs: OrderedDict[Any, FunctionProgram | None] = OrderedDict()  # None: runs as it is written
+        self._warned: set[str] = set()
+        self._lock = threading.Lock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _core._compiler.is_tracing():  # by the function that calls this one, and fuses across both
+            return self._function(*args, **kwargs)
+        tensors: list[Tensor] = []
+        try:
+            key = (flatten((args, kwargs), tensors), _core._compiler.layouts(tensors), _core.is_grad_enabled())
+        except Unhashable as reason:
+            return self._fall_back(reason, None, args, kwargs)
+        with self._lock:
+            known = key in self._programs
+            program = self._programs.get(key)
+            if known:
+                self._programs.move_to_end(key)
+        if not known:
+            try:
+                program = FunctionProgram(self._function, (args, kwargs), tensors, self._variant)
+            except Exception as reason:
+                return self._fall_back(reason, key, args, kwargs)
+            self._remember(key, program)
+        if program is None:
+            return self._function(*args, **kwargs)
+        return program(tensors)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"compile({self._function!r})"
+
+    def _remember(self, key: Any, program: FunctionProgram | None) -> None:
+        with self._lock:
+            self._programs[key] = program
+            if len(self._programs) > _PROGRAMS:
+                self._programs.popitem(last=False)
+
+    def _fall_back(self, reason: Exception, key: Any, args: tuple, kwargs: dict) -> Any:
+        """Runs the function as it is written. What it raises by itself is no reason to warn."""
+        result = self._function(*args, **kwargs)
+        if key is not None:
+            self._remember(key, None)
+        text = str(reason)
+        if text not in self._warned:
+            self._warned.add(text)
+            name = getattr(self._function, "__name__", repr(self._function))
+            if "meta:" in text:
+                text += (
+                    " (arguments have no memory while they are recorded; a tensor from elsewhere must be passed too)"
+                )
+            warnings.warn(f"[compile] {name} runs as it is written, op by op: {text}", UserWarning, stacklevel=3)
+        return result
+
+
+def compile(function: Callable | None = None, *, variant: str = "") -> Callable:
+    """Makes a function run in fewer launches, with the same results.
+
+    At its first call with arguments of a key, the function runs once on tensors without memory, and the ops that it
+    calls are recorded. Chains of elementwise ops (arithmetic, functions, comparisons, `where`, casts, `gelu`) then run
+    as one op, `fused`: on a GPU a kernel that is generated and compiled for the chain, on the CPU blocks that stay in
+    the cache from the first instruction to the last. All else, such as a matmul, runs as it was recorded. The key is
+    shape, strides, dtype, device and `requires_grad` of each tensor, and the value of each other argument.
+
+    When an argument requires grad, the way back is recorded too and runs in few launches as well. Values inside of a
+    chain are then made again in backward rather than kept, where what they are made of is kept anyway. `rl.compile` is
+    a decorator as well, with and without `variant`.
+
+    Parameters
+    ----------
+    function : callable
+        Takes tensors, nested tuples, lists and dicts of them, and other hashable arguments, and returns the same. It
+        must do the same ops whenever it is called with one key. What it does beside ops, such as printing, happens when
+        it is recorded and not again; ranges that it opens are not seen.
+    variant : str
+        The rung of `fused` that runs the chains: one of ``rl.variants("fused")``. The fastest when empty.
+
+    Returns
+    -------
+    callable
+        Called as the function. It counts one launch for each chain, and of memory each operand once and each result
+        once, on meta tensors too. Inside a chain, float16 and bfloat16 pass as float32: results differ from those of
+        separate ops within the dtype's tolerance, and are nearer to the exact ones.
+
+    Warns
+    -----
+    UserWarning
+        Once for each reason, when the function cannot be recorded; it then runs as it is written. That is so when it
+        reads a value (``.item()``, ``if x > 0``), draws random numbers, writes into an argument or into a part of a
+        tensor, uses a tensor that is no argument, or calls `backward` (``rl.autograd.grad`` can be compiled).
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> @rl.compile
+    ... def gelu(x):
+    ...     return 0.5 * x * (1 + rl.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+    >>> x = rl.randn(256, 256)
+    >>> with rl.count() as c:
+    ...     y = gelu(x)
+    >>> c.launches, c.bytes_read + c.bytes_written == 2 * x.nbytes
+    (1, True)
+    """
+    if function is None:
+        return functools.partial(compile, variant=variant)
+    runs_later = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    if not callable(function) or any(kind(function) for kind in runs_later):
+        raise TypeError(f"[compile] function: expected one that returns its results, got {function!r}")
+    rungs = [rung.name for rung in _core.variants("fused")]
+    if variant and variant not in rungs:
+        raise ValueError(f"[compile] variant: expected one of {', '.join(dict.fromkeys(rungs))}; got {variant!r}")
+    return _Compiled(function, variant)

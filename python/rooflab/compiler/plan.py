@@ -1,0 +1,200 @@
+"""Which calls of a trace run as one: chains of elementwise calls, in an order that keeps values before their readers.
+
+A chain has one shape. A call joins the chain that makes one of its operands, and the chain that reads one of them. Two
+groups stay apart where a third would have to run between them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .. import _core
+
+Call = _core._compiler.Call
+View = _core._compiler.View
+
+
+@dataclass(frozen=True)
+class Step:
+    """Calls that run as one launch, by their numbers in the trace.
+
+    Attributes
+    ----------
+    calls : tuple of int
+    results : tuple of int
+        Of a chain: the storages that it writes to memory. Empty for a call that runs as it was recorded.
+    """
+
+    calls: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int]) -> list[Step]:
+    """The steps that make the storages `wanted`, from the calls `numbers` of a trace.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        All that was traced.
+    numbers : iterable of int
+        Which of them may run; those that lead to nothing wanted are left out.
+    wanted : iterable of int
+        The storages to be found in memory afterwards.
+
+    Returns
+    -------
+    list of Step
+        In the order in which they are to run.
+    """
+    wanted = set(wanted)
+    needs = storages_read(calls)
+    groups = _Groups(calls, needs, alive(calls, needs, numbers, wanted))
+    steps = []
+    for chain in groups.in_order():
+        steps += _cut(groups, chain, wanted)
+    return steps
+
+
+def storages_read(calls: Sequence[Call]) -> list[set[int]]:
+    """For each call the storages that must be there before it. Chains take a number in place of what is filled."""
+    constants = {y.storage for call in calls if call.is_constant for y in call.outputs}
+    return [
+        {x.storage for x in call.inputs} - (constants if call.instructions else set()) | {call.continues} - {-1}
+        for call in calls
+    ]
+
+
+def alive(calls: Sequence[Call], needs: Sequence[set[int]], numbers: Iterable[int], wanted: set[int]) -> list[int]:
+    """Those of the calls `numbers` that lead to the storages `wanted`, in order."""
+    needed, kept = set(wanted), []
+    for i in sorted(numbers, reverse=True):
+        if any(y.storage in needed for y in calls[i].outputs):
+            kept.append(i)
+            needed |= needs[i]
+    return kept[::-1]
+
+
+def _cut(groups: _Groups, chain: list[int], wanted: set[int]) -> list[Step]:
+    """A chain as one step, or in halves while it is more than a kernel takes. One call alone has its own kernel."""
+    calls, needs, readers = groups.calls, groups.needs, groups.readers
+    first = calls[chain[0]]
+    takes_numbers = any(x.storage not in needs[chain[0]] for x in first.inputs)
+    if not first.instructions or (len(chain) == 1 and not takes_numbers):
+        return [Step((chain[0],), ())]
+    inside = set(chain)
+    made = {calls[i].outputs[0].storage for i in chain}
+    results = [
+        y.storage
+        for i in chain
+        for y in calls[i].outputs
+        if y.storage in wanted or any(reader not in inside for reader in readers.get(y.storage, ()))
+    ]
+    operands = {x for i in chain for x in calls[i].inputs if x.storage in needs[i] - made}
+    limits = _core._compiler
+    fits = (
+        sum(calls[i].instructions for i in chain) <= limits.MAX_INSTRUCTIONS
+        and len(operands) <= limits.MAX_OPERANDS
+        and len(results) <= limits.MAX_RESULTS
+    )
+    if fits:
+        return [Step(tuple(chain), tuple(results))]
+    half = len(chain) // 2
+    return [*_cut(groups, chain[:half], wanted), *_cut(groups, chain[half:], wanted)]
+
+
+@dataclass
+class _Group:
+    calls: list[int]
+    before: set[int]  # groups that make what it reads
+    ancestors: int  # all groups that must run before it: bit g stands for group g
+
+
+class _Groups:
+    """The calls `kept` of a trace in groups, each named after its first call."""
+
+    def __init__(self, calls: Sequence[Call], needs: list[set[int]], kept: list[int]):
+        self.calls = calls
+        self.needs = needs
+        self._groups: dict[int, _Group] = {}
+        self._group_of: dict[int, int] = {}
+        self._maker: dict[int, int] = {}  # the call that makes a storage
+        self._last_reader: dict[tuple[View, tuple[int, ...]], int] = {}  # the last call of a shape to read a view
+        self.readers: dict[int, list[int]] = {}  # the calls that read a storage
+        for i in kept:
+            self._add(i)
+        for i in kept:
+            if calls[i].instructions:
+                self._join_neighbours(i)
+
+    def in_order(self) -> list[list[int]]:
+        """The calls of each group: every group after those that make what it reads, else as they were recorded."""
+        waiting = {g: len(group.before) for g, group in self._groups.items()}
+        after: dict[int, list[int]] = {}
+        for g, group in self._groups.items():
+            for earlier in group.before:
+                after.setdefault(earlier, []).append(g)
+        ready = [(group.calls[-1], g) for g, group in self._groups.items() if not group.before]
+        heapq.heapify(ready)
+        order = []
+        while ready:
+            _, g = heapq.heappop(ready)
+            order.append(self._groups[g].calls)
+            for later in after.get(g, ()):
+                waiting[later] -= 1
+                if not waiting[later]:
+                    heapq.heappush(ready, (self._groups[later].calls[-1], later))
+        return order
+
+    def _add(self, i: int) -> None:
+        storages = self.needs[i]
+        before = {self._maker[s] for s in storages if s in self._maker}
+        before.update(self.readers.get(self.calls[i].continues, ()))  # of what it changes, as it was
+        ancestors = 0
+        for g in before:
+            ancestors |= self._groups[g].ancestors | 1 << g
+        self._groups[i], self._group_of[i] = _Group([i], before, ancestors), i
+        for y in self.calls[i].outputs:
+            self._maker[y.storage] = i
+        for s in storages:
+            self.readers.setdefault(s, []).append(i)
+
+    def _join_neighbours(self, i: int) -> None:
+        call, shape = self.calls[i], self.calls[i].outputs[0].shape
+        for x in call.inputs:
+            maker = self._maker.get(x.storage)
+            if maker is not None and self.calls[maker].instructions and self.calls[maker].outputs[0].shape == shape:
+                self._join(maker, i)
+        for x in call.inputs:
+            reader = self._last_reader.get((x, shape))
+            if reader is not None:
+                self._join(reader, i)
+            self._last_reader[x, shape] = i
+
+    def _join(self, i: int, j: int) -> None:
+        """The groups of calls i and j become one, unless a third would have to run between them."""
+        a, b = sorted((self._group_of[i], self._group_of[j]))
+        if a == b or self._lies_between(a, b) or self._lies_between(b, a) or not self._reads_whole(a, b):
+            return
+        one, other = self._groups[a], self._groups.pop(b)
+        one.calls = sorted(one.calls + other.calls)
+        one.before = (one.before | other.before) - {a, b}
+        one.ancestors = (one.ancestors | other.ancestors) & ~(1 << a | 1 << b)
+        for k in other.calls:
+            self._group_of[k] = a
+        for group in self._groups.values():
+            if b in group.before:
+                group.before = group.before - {b} | {a}
+            if group.ancestors & (1 << a | 1 << b):
+                group.ancestors = group.ancestors & ~(1 << b) | 1 << a | one.ancestors
+
+    def _lies_between(self, first: int, last: int) -> bool:
+        """Whether a third group reads what `first` makes, and `last` what comes of that."""
+        return any(self._groups[g].ancestors >> first & 1 for g in self._groups[last].before if g != first)
+
+    def _reads_whole(self, a: int, b: int) -> bool:
+        """Whether what one call makes and another of the two groups reads is read element by element."""
+        together = self._groups[a].calls + self._groups[b].calls
+        made = {y.storage: y for i in together for y in self.calls[i].outputs}
+        return all(made.get(x.storage, x) == x for i in together for x in self.calls[i].inputs)

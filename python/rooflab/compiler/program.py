@@ -1,0 +1,187 @@
+"""A function as programs: one for its results, one for its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .arguments import check_result, replace
+from .plan import Call, View, alive, plan, storages_read
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a tensor of the results comes from: an argument itself, or the program."""
+
+    index: int
+    is_argument: bool = False
+
+
+class FunctionProgram:
+    """What `function` does with arguments of one key.
+
+    Parameters
+    ----------
+    function : callable
+    arguments : (args, kwargs)
+        Those of the first call. The function is called with tensors without memory in place of theirs.
+    tensors : sequence of Tensor
+        The tensors among them, in the order of `flatten`.
+    variant : str
+        The rung of `fused`; "" for the fastest.
+
+    Raises
+    ------
+    Exception
+        Whatever the function, or an op that it calls, raises on tensors without memory.
+    """
+
+    def __init__(self, function: Callable, arguments: tuple, tensors: Sequence[Tensor], variant: str):
+        devices = sorted({x.device for x in tensors})
+        if len(devices) != 1:
+            raise ValueError(f"[compile] expected tensors on one device, got {' and '.join(devices) or 'no tensor'}")
+        self._name = getattr(function, "__name__", "function")
+        trace = _core._compiler.Trace(devices[0])
+        records = _core.is_grad_enabled()
+        with trace:
+            twins = [trace.argument(x) for x in tensors]
+            views = [trace.view(x) for x in twins]
+            for x, twin in zip(tensors, twins, strict=True):
+                if records and x.requires_grad:
+                    twin.requires_grad = True
+            self._inputs_with_grad = [i for i, twin in enumerate(twins) if twin.requires_grad]
+            taken = iter(twins)
+            args, kwargs = replace(arguments, lambda _: next(taken))
+            returned = function(*args, **kwargs)
+            check_result(returned)
+            _check_untouched(trace, twins, views)
+            outputs: list[Tensor] = []
+            self._returned = replace(returned, lambda y: _place(y, twins, outputs))
+            results = [trace.view(y) for y in outputs]
+            forward_calls = len(trace.calls)
+            self._outputs_with_grad = [i for i, y in enumerate(outputs) if y.requires_grad]
+            grads: list[Tensor | None] = []
+            grad_outputs: list[Tensor] = []
+            if self._outputs_with_grad:
+                ends = [outputs[i] for i in self._outputs_with_grad]
+                grad_outputs = [trace.argument(_core.empty(*y.shape, dtype=y.dtype, device=y.device)) for y in ends]
+                starts = [twins[i] for i in self._inputs_with_grad]
+                grads = _core._autograd.grad(ends, starts, grad_outputs, False)
+            grad_output_views = [trace.view(dy) for dy in grad_outputs]
+            grad_views = [None if dx is None else trace.view(dx) for dx in grads]
+        calls = trace.calls
+        arguments_of = {view.storage: i for i, view in reversed(list(enumerate(views)))}
+        before, after = range(forward_calls), range(forward_calls, len(calls))
+        wanted = {view.storage for view in results}
+        wanted_grads = {view.storage for view in grad_views if view is not None}
+        kept, again = _split(calls, before, after, set(arguments_of), wanted, wanted_grads)
+        made = {y.storage: y for call in calls for y in call.outputs}
+        self._kept_arguments = [arguments_of[s] for s in kept if s in arguments_of]
+        kept_results = [made[s] for s in kept if s not in arguments_of]
+        steps = plan(calls, before, wanted | {view.storage for view in kept_results})
+        self._results = len(results)
+        self._forward = _program(trace, views, steps, [*results, *kept_results], variant)
+        self._backward = None
+        if self._outputs_with_grad:
+            self._wanted = [view is not None for view in grad_views]
+            self._backward = _program(
+                trace,
+                [*(views[i] for i in self._kept_arguments), *kept_results, *grad_output_views],
+                plan(calls, [*again, *after], wanted_grads),
+                [view for view in grad_views if view is not None],
+                variant,
+            )
+
+    def __call__(self, tensors: Sequence[Tensor]) -> Any:
+        made = self._forward.run(tensors)
+        results, kept = made[: self._results], made[self._results :]
+        if self._backward is not None:
+            self._record(tensors, results, [*(tensors[i] for i in self._kept_arguments), *kept])
+        return replace(self._returned, lambda y: (tensors if y.is_argument else results)[y.index], _Place)
+
+    def _record(self, tensors: Sequence[Tensor], results: list[Tensor], saved: list[Tensor]) -> None:
+        """Puts the results that have gradients, in place, into a node whose rule runs the backward program."""
+        backward, wanted = self._backward, self._wanted
+        ends = [results[i] for i in self._outputs_with_grad]
+        like = [(y.shape, y.dtype, y.device) for y in ends]
+
+        def rule(gradients, saved, _):
+            arrived = [
+                _core.zeros(*shape, dtype=dtype, device=device) if dy is None else dy
+                for dy, (shape, dtype, device) in zip(gradients, like, strict=True)
+            ]
+            found = iter(backward.run([*saved, *arrived]))
+            return [next(found) if each else None for each in wanted]
+
+        inputs = [tensors[i] for i in self._inputs_with_grad]
+        recorded = _core._autograd.record_function(self._name, ends, inputs, saved, rule)
+        for i, y in zip(self._outputs_with_grad, recorded, strict=True):
+            results[i] = y
+
+
+def _program(trace, inputs, steps, results, variant):
+    return _core._compiler.Program(trace, inputs, [(step.calls, step.results) for step in steps], results, variant)
+
+
+def _check_untouched(trace, twins: Sequence[Tensor], views: Sequence[View]) -> None:
+    """ValueError when the function did to an argument what running the calls again would not do."""
+    for twin, view in zip(twins, views, strict=True):
+        if trace.view(twin) != view:
+            raise ValueError("[compile] an argument is written in place")
+        if twin.grad is not None:
+            raise ValueError("[backward] sets the grad of an argument; use rl.autograd.grad, which returns gradients")
+
+
+def _place(y: Tensor, twins: Sequence[Tensor], outputs: list[Tensor]) -> _Place:
+    for i, twin in enumerate(twins):
+        if y is twin:
+            return _Place(i, is_argument=True)
+    outputs.append(y)
+    return _Place(len(outputs) - 1)
+
+
+def _split(
+    calls: Sequence[Call],
+    before: Sequence[int],
+    after: Sequence[int],
+    arguments: set[int],
+    wanted: set[int],
+    wanted_grads: set[int],
+) -> tuple[list[int], list[int]]:
+    """What the forward program keeps for the backward one, and which of its calls run again there.
+
+    A value that forward writes to memory anyway is kept. One that stays inside of a chain is made again in backward,
+    if all that it takes is kept or an argument; else forward writes it.
+
+    Returns
+    -------
+    (list of int, list of int)
+        Storages that backward is given, and calls.
+    """
+    maker = {y.storage: i for i in before for y in calls[i].outputs}
+    needs = storages_read(calls)
+    read = wanted_grads.union(*(needs[i] for i in alive(calls, needs, after, wanted_grads)))
+    needed = {s for s in read if s in maker or s in arguments}
+    written = {s for step in plan(calls, before, wanted) for s in step.results}
+    written |= {s for s, i in maker.items() if not calls[i].instructions}
+
+    held = arguments | (needed & written)
+    made_again: set[int] = set()
+    for s, i in maker.items():
+        if s not in held and calls[i].instructions and needs[i] <= held | made_again:
+            made_again.add(s)
+        elif s in needed:
+            held.add(s)
+    kept, again = needed & held, set()
+    left = [maker[s] for s in needed - held]
+    while left:
+        i = left.pop()
+        if i in again:
+            continue
+        again.add(i)
+        kept |= needs[i] & held
+        left += [maker[s] for s in needs[i] - held]
+    return sorted(kept), sorted(again)

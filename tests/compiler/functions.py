@@ -1,0 +1,39 @@
+"""Functions that tests of rl.compile share, and what they ask of them."""
+
+import rooflab as rl
+from rooflab.specs import unit_roundoff
+from rooflab.testing import assert_close, to_float64
+
+
+def gelu_of_eight(x):
+    return 0.5 * x * (1 + rl.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+
+
+def mlp(x, gate, up, down):
+    return (rl.silu(x @ gate) * (x @ up)) @ down
+
+
+def swish_with_bias(x, bias, scale=1.5):
+    y = x * scale + bias
+    return y * rl.sigmoid(y), rl.where(y > 0, y, 0.0)
+
+
+def counted(function, *args):
+    with rl.count() as c:
+        result = function(*args)
+    return c, result
+
+
+def as_list(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def check_same(function, *args, dtype="float32", steps=12, variant="", atol=1e-30, **kwargs):
+    """The results of the compiled function beside those of the function, within `steps` roundings of the dtype."""
+    wanted = as_list(function(*args, **kwargs))
+    found = as_list(rl.compile(function, variant=variant)(*args, **kwargs))
+    assert len(found) == len(wanted)
+    for y, expected in zip(found, wanted, strict=True):
+        assert (y.dtype, y.shape, y.device) == (expected.dtype, expected.shape, expected.device)
+        floating = expected.dtype.is_floating_point
+        assert_close(y, to_float64(expected), rtol=steps * unit_roundoff(dtype) if floating else 0, atol=atol)

@@ -1,0 +1,93 @@
+"""The CUDA C++ that chains become: it compiles, for every op and dtype, and says what the functors say."""
+
+import re
+
+import pytest
+
+import rooflab as rl
+from rooflab import _core
+
+pytestmark = pytest.mark.filterwarnings("error")  # falling back warns
+
+DTYPES = {"float64": 2, "float32": 4, "float16": 8, "bfloat16": 8, "int64": 2, "int32": 4, "bool": 16}
+
+
+def chains(function, *args, width):
+    """The sources of the function's chains."""
+    trace = _core._compiler.Trace(args[0].device)
+    with trace:
+        twins = [trace.argument(x) for x in args]
+        result = trace.view(function(*twins))
+    inputs = [trace.view(twin) for twin in twins]
+    steps = [(list(range(len(trace.calls))), [result.storage])]
+    return _core._compiler.Program(trace, inputs, steps, [result]).cuda_sources(width)
+
+
+def compiled(source, architecture="sm_90"):
+    """What the compiler says, and PTX."""
+    compiler = _core._compiler
+    try:
+        log, image, ptx = _core.cuda.compile_source(
+            source, [*compiler.cuda_options(), f"-arch={architecture}"], compiler.cuda_headers()
+        )
+    except rl.CudaError as missing:
+        pytest.skip(str(missing))
+    assert image, log
+    assert not log, log
+    return ptx
+
+
+MOVES = {"where", "cast", "copy", "cat"}
+ELEMENTWISE = [op for op in rl.ops() if rl.variants(op, "cpu")[0].kernel.startswith("elementwise_") and op not in MOVES]
+
+
+def every_op(x):
+    """All ops of the family that take the dtype, one after another, and those that join their chains."""
+    taken, y = [], x
+    for op in [*ELEMENTWISE, "gelu"]:
+        for operands in ((y,), (y, x)):
+            try:
+                made = getattr(rl, op)(*operands)
+            except (TypeError, ValueError):  # another number of operands, another dtype
+                continue
+            y = rl.where(made, x, y) if str(made.dtype) == "bool" else made
+            taken.append(op)
+    assert len(taken) >= (9 if str(x.dtype) == "bool" else 15)
+    for dtype in DTYPES:
+        y = y.to(dtype)
+    return y.to(x.dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_op_compiles(dtype):
+    x = rl.ones(4, 5, device=rl.meta("H200")).to(dtype)
+    for width in (1, DTYPES[dtype]):
+        (source,) = chains(every_op, x, width=width)
+        assert ".entry fused_cuda_v1_nvrtc_kernel" in compiled(source)
+
+
+def test_16_bytes_an_access():
+    x = rl.ones(64, dtype="bfloat16", device=rl.meta("H200"))
+    (source,) = chains(lambda x: x * 2 + 1, x, width=8)
+    ptx = compiled(source)
+    assert re.search(r"ld\.global(\.\w+)*\.v4", ptx) and re.search(r"st\.global(\.\w+)*\.v4", ptx)
+    assert "cvt.rn.bf16.f32" in ptx
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_120"])
+def test_other_architectures(architecture):
+    x = rl.ones(64, dtype="bfloat16", device=rl.meta("H200"))
+    (source,) = chains(lambda x: rl.gelu(x * 2) + 1, x, width=8)
+    compiled(source, architecture)
+
+
+def test_the_source_reads_as_the_chain():
+    (source,) = chains(lambda x: rl.where(x > 0, x * 2, x), rl.ones(8, device=rl.meta("H200")), width=4)
+    lines = [line.strip() for line in source.splitlines()]
+    body = lines[lines.index("for (int i = 0; i < kWidth; ++i) {") + 1 :]
+    assert body[:4] == [
+        "const auto v0 = widen(operand0.values[i]);",
+        "const compute_t<bool> v3 = holds(outcomes(kGt), v0, v1);",
+        "const compute_t<float> v4 = evaluate<kMul>(v0, v2);",
+        "const compute_t<float> v5 = v3 ? v4 : v0;",
+    ]
