@@ -1,4 +1,4 @@
-"""Answers to question 3 of Lab 3, FlashAttention-2 forward in array code, right and wrong.
+"""Answers to questions 3 and 4 of Lab 3, FlashAttention-2 forward in array code and causal, right and wrong.
 
 CAUSAL_RIGHT and CAUSAL_WRONG replace the cell q3 too and are graded by question 4.
 """
@@ -162,6 +162,26 @@ m + rl.log(l)
 """,
 )
 
+SCORES = """
+causal_share_limit = 1 / 2
+
+def scores_computed(L_q, L_kv, tile_q, tile_kv):
+    total = 0
+    for top in range(0, L_q, tile_q):
+        bottom = min(top + tile_q, L_q)
+        for left in range(0, L_kv, tile_kv):
+            if left <= bottom - 1 + L_kv - L_q:
+                total += (bottom - top) * (min(left + tile_kv, L_kv) - left)
+    return total
+"""
+
+PAIRS = """
+
+def scores_computed(L_q, L_kv, tile_q, tile_kv):
+    return sum(i + 1 + L_kv - L_q for i in range(L_q))
+"""
+SIZE = "(bottom - top) * (min(left + tile_kv, L_kv) - left)"
+
 RIGHT = {
     "q3": [
         ("m and l flat, O in place, tiles 32 x 128", FORWARD),
@@ -169,6 +189,7 @@ RIGHT = {
         ("tiles 128 x 16", NARROW),
         ("the largest tiles", changed(FORWARD, "= 32, 128", "= 128, 128")),
     ],
+    "q4": [("tile by tile", SCORES)],
 }
 
 SAVE, ROWS = "save_for_backward(L,", "O[:, i:end] / l[:, :, None]"
@@ -225,6 +246,19 @@ WRONG = {
             ("tiles of eight queries", "= 32, 128", "= 8, 128"),
             ("tiles of 512 keys", "= 32, 128", "= 32, 512"),
             ("tiles of half a million scores", "= 32, 128", "= 1024, 512"),
+        ),
+    ],
+    "q4": [
+        ("visible pairs only", SCORES + PAIRS),
+        *mutants(
+            SCORES,
+            ("all scores", "if left <= bottom - 1 + L_kv - L_q:", "if True:"),
+            ("whole tiles at the ends", SIZE, "tile_q * tile_kv"),
+            ("tiles without the diagonal", "left <= bottom - 1", "left + tile_kv <= bottom - 1"),
+            ("the first query beside the first key", " + L_kv - L_q", ""),
+            ("off by one", "bottom - 1 +", "bottom +"),
+            ("a quarter", "1 / 2", "1 / 4"),
+            ("nothing is saved", "1 / 2", "1"),
         ),
     ],
 }

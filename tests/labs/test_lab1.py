@@ -1,10 +1,17 @@
-"""The names that Lab 1 gives its students: units, spread, and counts of one step."""
+"""What Lab 1 gives its students: units, spread, counts of one step, sizes of models and the costs of their parts."""
 
 import numpy as np
 import pytest
+from labs.sources import SOURCES, lab
 
 import rooflab as rl
+from rooflab.grading.repair import reference
 from rooflab.labs import lab1
+
+
+def test_it_has_a_hundred_points_and_twenty_more():
+    whole = lab(next(path for path in SOURCES if path.name == "lab1"))
+    assert (whole.points, whole.bonus) == (100, 20)
 
 
 def test_every_gpu_has_bandwidth_and_dense_peaks():
@@ -87,3 +94,70 @@ def test_a_peak_is_a_positive_number(bad):
         lab1.plot_roofline("A6000", bad, 0.768)
     with pytest.raises(ValueError, match="peak_bandwidth"):
         lab1.plot_roofline("A6000", 38.7, bad)
+
+
+def sizes_of(config):
+    heads = ("num_attention_heads", "num_key_value_heads", "head_dim")
+    return [config[name] for name in ("hidden_size", "intermediate_size", *heads, "num_hidden_layers")]
+
+
+def test_configurations_are_of_gemma3():
+    layer, pseudo = (sizes_of(one) for one in (lab1.GEMMA3_270M_CONFIG, lab1.GEMMA3_PSEUDO_CONFIG))
+    D, wide, H, H_kv, D_h, layers = layer
+    norms = 4 * D + 2 * D_h
+    a_layer = 2 * D * D_h * (H + H_kv) + 3 * D * wide + norms
+    assert 262144 * D + layers * a_layer + D == 268_098_176, "the parameters that Gemma 3 270M has"
+    assert pseudo == [1152, 6912, 8, 8, 256, 26]
+
+
+@pytest.fixture(scope="module")
+def given():
+    """What the set-up cells and the reference answers of Part 3 define."""
+    source = next(path for path in SOURCES if path.name == "lab1")
+    defined = {}
+    for cell in reference(lab(source)).cells:
+        if cell.role == "setup" or (cell.role == "solution" and cell.question in ("q3_1", "b3_1", "q3_2", "b3_2")):
+            exec(cell.source, defined)
+    return defined
+
+
+@pytest.mark.parametrize("config", [lab1.GEMMA3_270M_CONFIG, lab1.GEMMA3_PSEUDO_CONFIG], ids=["270M", "pseudo"])
+@pytest.mark.parametrize("B, L", [(1, 1), (8, 1), (3, 17), (4, 1024)])
+def test_the_given_costs_of_the_mlp_are_what_runs(given, config, B, L):
+    D, wide = config["hidden_size"], config["intermediate_size"]
+    shapes = {"gate_proj": (D, wide), "up_proj": (D, wide), "down_proj": (wide, D)}
+    weights = {name: rl.empty(*shape, dtype="bfloat16", device="meta") for name, shape in shapes.items()}
+    with rl.count() as counted:
+        given["mlp"](rl.empty(B, L, D, dtype="bfloat16", device="meta"), weights)
+    assert counted.macs == given["calc_mlp_mac"](B, L, D, wide)
+    assert counted.flops == given["calc_mlp_flops"](B, L, D, wide)
+    assert counted.bytes_read + counted.bytes_written == given["calc_mlp_io"](B, L, D, wide)
+    assert sorted(counted.by_range) == sorted(given["MLP_PARTS"])
+    assert all(part.launches == 1 for part in counted.by_range.values())
+
+
+@pytest.mark.parametrize("B, L_q, L_kv", [(1, 1, 1), (2, 7, 7), (3, 1, 50), (2, 16, 100)])
+def test_the_answers_about_the_attention_module_are_what_its_operations_cost(given, B, L_q, L_kv):
+    config = lab1.GEMMA3_270M_CONFIG
+    D, _, H, H_kv, D_h, _ = sizes_of(config)
+
+    rows = H // H_kv * L_q  # the queries that share a key head
+    products = [((B * L_q, D), (D, heads * D_h)) for heads in (H, H_kv, H_kv)]
+    products += [((B, H_kv, rows, D_h), (B, H_kv, D_h, L_kv)), ((B, H_kv, rows, L_kv), (B, H_kv, L_kv, D_h))]
+    products.append(((B * L_q, H * D_h), (H * D_h, D)))
+    parts = [rl.cost.matmul(*shapes, dtype="bfloat16") for shapes in products]
+    assert sum(part.macs for part in parts) == given["calc_attn_module_mac"](B, L_q, L_kv, config)
+    softmax = 5 * 2 * B * H * L_q * L_kv
+    assert sum(part.bytes for part in parts) + softmax == given["calc_attn_module_io"](B, L_q, L_kv, config)
+
+
+def test_five_passes_of_a_textbook_softmax(given):
+    """Over long rows the sums do not matter, so that attention in fp32 moves what the answer to 3.2 says."""
+    B, H, L_q, L_kv, D_h = 2, 3, 64, 4096, 16
+    q, k = rl.empty(B, H, L_q, D_h, device="meta"), rl.empty(B, H, L_kv, D_h, device="meta")
+    with rl.count() as counted:
+        exponentials = rl.exp(rl.matmul(q, k.mT))
+        rl.matmul(exponentials / rl.sum(exponentials, dim=-1, keepdim=True), k)
+    sums = 2 * 4 * B * H * L_q
+    assert counted.bytes_read + counted.bytes_written - sums == given["calc_attn_io"](B, H, L_q, L_kv, D_h)
+    assert counted.macs == given["calc_attn_mac"](B, H, L_q, L_kv, D_h)

@@ -5,13 +5,14 @@
 import numpy as np
 import pytest
 from grading.demo_lab import with_answers
-from labs import lab3_answers, lab3_forward_answers
+from labs import lab3_forward_answers, lab3_kernel_answers, lab3_naive_answers
 from labs.mutants import changed
 from labs.sources import SOURCES, judge, lab
 
 import rooflab as rl
 from rooflab import testing
-from rooflab.grading import measure, report
+from rooflab.grading import kernel, measure, report
+from rooflab.grading.repair import reference
 from rooflab.labs import lab3
 
 SOURCE = next(path for path in SOURCES if path.name == "lab3")
@@ -173,6 +174,18 @@ def test_a_replaced_measurement_ends_the_question(name):
 # Answers that one question holds and another grades
 
 
+@pytest.mark.parametrize("naive, held", [(lab3_naive_answers.NAIVE_MAX, 2), (lab3_naive_answers.NAIVE_DETACHED, 2)])
+def test_what_is_kept_is_that_of_the_students_own_attention(naive, held):
+    """The maximum with its place needs no matrix of scores in the backward pass."""
+    answers = {"q1_1": naive, "q1_2": lab3_naive_answers.account(held=held)}
+    for question in ("q1_2", "q1_3", "q7_2"):
+        result = judge(SOURCE).grade_question(question, with_answers(lab(SOURCE), answers))
+        assert result.earned == result.points, [test.message for test in result.tests]
+    wrong = answers | {"q1_2": lab3_naive_answers.account(held=3)}
+    result = judge(SOURCE).grade_question("q1_2", with_answers(lab(SOURCE), wrong))
+    assert "held_written_out" in result.tests[0].message
+
+
 @pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_forward_answers.CAUSAL_RIGHT])
 def test_right_causal_forward(code):
     result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), {"q3": code}))
@@ -189,12 +202,12 @@ def test_a_count_that_lies_does_not_excuse_tiles_that_nobody_sees():
     whole = dict(lab3_forward_answers.CAUSAL_WRONG)["tiles above the diagonal are computed"]
     total = "    total = 0\n"
     lie = f"    if (tile_q, tile_kv) == (32, 128):\n        return L_q * L_kv\n{total}"
-    code = {"q3": whole, "q4": changed(lab3_answers.SCORES, total, lie)}
+    code = {"q3": whole, "q4": changed(lab3_forward_answers.SCORES, total, lie)}
     result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), code))
     assert [bool(test.message) for test in result.tests] == [False, False, False, True]
 
 
-@pytest.mark.parametrize("code", [None, lab3_answers.EMPTY_KERNEL], ids=["reference", "empty kernel"])
+@pytest.mark.parametrize("code", [None, lab3_kernel_answers.EMPTY_KERNEL], ids=["reference", "empty kernel"])
 def test_without_a_gpu_the_kernel_is_pending_and_counts_neither_way(code):
     if rl.cuda.is_available():
         pytest.skip("there is a GPU here")
@@ -207,14 +220,28 @@ def test_without_a_gpu_the_kernel_is_pending_and_counts_neither_way(code):
     )
 
 
+def test_without_a_compiler_the_kernel_is_pending(monkeypatch):
+    def missing(*_):
+        raise rl.CudaError("NVRTC was not found (libnvrtc.so.13): pip install nvidia-cuda-nvrtc")
+
+    def here(source, name, grid, block, args):
+        return kernel.KernelRun(*kernel.compile_and_launch(source, name, grid, block, args))
+
+    monkeypatch.setattr(rl.cuda, "compile", missing)
+    monkeypatch.setattr(measure, "cuda_kernel", here)
+    result = judge(SOURCE).grade_question("q6", reference(lab(SOURCE)))
+    assert (result.earned, result.points, result.pending) == (0, 0, 6), [test.message for test in result.tests]
+    assert all("was not compiled: NVRTC was not found" in test.pending for test in result.tests)
+
+
 @pytest.mark.gpu
 def test_an_empty_kernel_fails_on_a_gpu():
-    result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": lab3_answers.EMPTY_KERNEL}))
+    result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": lab3_kernel_answers.EMPTY_KERNEL}))
     assert result.earned == 0 and result.points == 6
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_answers.KERNEL_WRONG_VALUES])
+@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_kernel_answers.WRONG_VALUES])
 def test_wrong_kernels_fail_on_a_gpu(code):
     result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": code}))
     assert result.earned < result.points and not result.pending

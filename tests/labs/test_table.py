@@ -18,8 +18,8 @@ def test_a_table_in_a_terminal():
 
 def test_a_table_in_a_browser():
     page = Table(("<a>", "n"), [("x & y", 3)], "<title>", "note")._repr_html_()
-    assert '<th style="text-align: left">&lt;a&gt;</th>' in page and "<caption>&lt;title&gt;</caption>" in page
-    assert '<td style="text-align: left">x &amp; y</td><td style="text-align: right">3</td>' in page
+    assert '<th style="text-align:left">&lt;a&gt;</th>' in page and "<caption>&lt;title&gt;</caption>" in page
+    assert '<td style="text-align:left">x &amp; y</td><td style="text-align:right">3</td>' in page
     assert page.endswith("<p>note</p>")
 
 

@@ -27,7 +27,15 @@
 # you will use it for the rest of the course.
 #
 # Everything here runs on a laptop's CPU. On a machine with a CUDA GPU the same cells run on the GPU and show its
-# numbers. Your grade depends on formulas and counts. It never depends on how fast your machine is.
+# numbers. Your grade depends on values and counts. It never depends on how fast your machine is.
+#
+# | part | what you do |
+# |---|---|
+# | 1 | count, time and compare one operation: a matrix product |
+# | 2 | put it on the roofline, and measure where it stands |
+# | 3 | do the same for attention and the MLP of a language model, in prefill and in decode |
+# | 4 | look inside with a profiler, and see what fused kernels, a compiler and a graph gain |
+# | 5 | see what the scores of attention cost, and how flash attention avoids it |
 #
 # **How to work**
 #
@@ -41,6 +49,8 @@
 # and no other cell.
 
 # %% tags=["setup"]
+import os
+import tempfile
 import time
 
 import numpy as np
@@ -48,17 +58,28 @@ import numpy as np
 import rooflab as rl
 from rooflab.grading import measure
 from rooflab.labs.lab1 import (
+    GEMMA3_270M_CONFIG,
+    GEMMA3_PSEUDO_CONFIG,
     GPU_SPECS,
     benchmark_memory,
     count_cuda_kernels,
+    create_decode_inputs_with_cache,
+    create_decode_inputs_without_cache,
+    create_prefill_inputs,
+    decode_forward,
     default_schedule,
+    get_position_embeddings,
     get_ridge_point,
+    initialize_kv_cache,
     latency,
     latency_one_time,
+    multi_layer_decode_forward,
+    multi_layer_prefill_forward,
     plot_flash_attn_improvement,
     plot_gemm_gemv_latency,
     plot_gemm_torch_matmul_latency,
     plot_roofline,
+    prefill_forward,
 )
 from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64

@@ -3,7 +3,7 @@
 #
 # ## 1.1 Matrix multiplication by hand ({points q1_1})
 #
-# A language model spends nearly all of its time in matrix multiplication. Each element of the result is a dot product:
+# A language model spends most of its time in matrix multiplication. Each element of the result is a dot product:
 #
 # $$C_{ij} = \sum_{k=1}^{K} A_{ik} B_{kj}$$
 #

@@ -69,7 +69,7 @@ def check_spread(samples, **expected):
     got = spread(samples)
     assert isinstance(got, dict) and set(got) == set(expected), f"return a dict with the keys {sorted(expected)}"
     for name, value in expected.items():
-        assert is_near(got[name], value), f"{name} of {samples} is {value}, not {got[name]}"
+        assert is_near(got[name], value), f"{name} of {samples} is not {got[name]}"
 
 
 check_spread([9.0, 2.0, 1.0, 3.0, 2.5, 1.5], first_over_median=4.0, median_ms=2.25, p20_ms=1.5, p80_ms=3.0)
@@ -80,9 +80,8 @@ check_spread([1.0, 10.0, 2.0, 8.0, 4.0], first_over_median=0.25, median_ms=4.0, 
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now look at real times: those of your loops, and those of the library's product of the same matrices. The library's
-# first shot pays for things that happen only once. It wakes threads and gets memory. On a GPU it loads the kernel. The
-# later shots still differ from each other.
+# Now look at real times: those of your loops, and those of the library's product of the same matrices. How far is the
+# first shot from the others? How much do the others differ from each other?
 
 # %%
 size, n = 64, 30
@@ -126,16 +125,18 @@ assert_choice(
     "c",
     a="Look at the spread that you printed: repeated runs of the same code take different times.",
     b="Look at the smallest of your samples: most shots are slower than that.",
-    d="A clock runs while the program waits. Look at what the library's first shot pays for.",
+    d="A clock also runs while the program waits. Why is a first shot slower, although its arithmetic is the same?",
 )
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# So one shot is not enough. This is a timing loop in full. It has three parts that are easy to forget:
+# How do you measure so that the number means something? This is a timing loop in full. It has three parts that are easy
+# to forget:
 #
-# 1. **Warm-up.** A few calls run before the measurement, so that what happens only once is not measured.
+# 1. **Warm-up.** A first call wakes threads and gets memory, and on a GPU it loads the kernel. So a few calls run
+#    before the measurement.
 # 2. **Synchronise.** A GPU works in the background. Without `rl.synchronize()` the clock would only see how long it
-#    takes to *ask* for the work. On a CPU the call returns at once.
+#    takes to *ask* for the work. On a CPU there is nothing to wait for.
 # 3. **Repeat.** Every sample is kept, so that the spread is visible.
 
 
@@ -161,8 +162,8 @@ print(f"latency:     {latency(rl.matmul, A, B)}")
 # %% [markdown]
 # From here on use `latency(fn, *args, warmup=10, repeat=100)`, which does the same. (On a GPU it puts a time stamp in
 # front of each call and one behind it, so that the host's own work is not measured.) It returns a `Timing` with
-# `.median_ms`, `.p20_ms`, `.p80_ms`, `.mean_ms`, `.std_ms` and `.samples_ms`. Report the median: one interrupted run
-# changes a mean, but not a median.
+# `.median_ms`, `.p20_ms`, `.p80_ms`, `.mean_ms`, `.std_ms` and `.samples_ms`. Report the median. One interrupted run
+# can move a mean far, and it hardly moves a median.
 #
 # ### c) GEMM against GEMV ({points q1_2_gemv_test})
 #
@@ -213,7 +214,8 @@ check_gemm_and_gemv(16)
 # ### d) Which sizes can you afford? ({points q1_2_budget_test})
 #
 # We want to compare `gemm` with the library at sizes 64, 128, 256 and 512. When the size doubles, the time of `gemm`
-# grows by more than a factor of two. Predict the factor, and you know *beforehand* which sizes fit in a time budget.
+# grows by more than a factor of two. If you can predict the factor, you know *beforehand* which sizes fit in a time
+# budget.
 #
 # Write `sizes_in_budget(sizes, first_ms, budget_s)`:
 #
@@ -243,13 +245,13 @@ def check_budget(sizes, first_ms, budget_s, run):
     assert isinstance(got, (tuple, list)) and len(got) == 2, "return two lists: the sizes to run, the sizes left out"
     expected = (run, sizes[len(run) :])
     case = f"{sizes}, {first_ms} ms for the first, {budget_s} s in all"
-    assert (list(got[0]), list(got[1])) == expected, f"{case}: {expected}, not {got}"
+    assert (list(got[0]), list(got[1])) == expected, f"{case}: not {got}; add up the predicted times once more"
 
 
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=2.0, run=[64, 128, 256])
 check_budget([64, 128, 256, 512], first_ms=3.0, budget_s=0.002, run=[])
-check_budget([20, 40, 60], first_ms=1.0, budget_s=0.03, run=[20, 40])  # 1 + 8 + 27 ms
-check_budget([10, 30], first_ms=2.0, budget_s=0.056, run=[10, 30])  # 2 + 54 ms: exactly the budget
+check_budget([20, 40, 60], first_ms=1.0, budget_s=0.03, run=[20, 40])
+check_budget([10, 30], first_ms=2.0, budget_s=0.056, run=[10, 30])  # exactly the budget
 ### BEGIN HIDDEN TESTS
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=9.0, run=[64, 128, 256, 512])  # 15 * 585 = 8775 ms
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=8.0, run=[64, 128, 256])  # 512 alone would fit
@@ -286,8 +288,9 @@ plot_gemm_torch_matmul_latency(sizes, gemm_times, library_times)
 plot_gemm_gemv_latency(sizes, gemm_times, gemv_times)
 
 # %% [markdown]
-# The measured ratio of GEMM to GEMV is smaller than N. A GEMV has N² MACs, and converting the matrix to Python numbers
-# takes another N² steps. Fixed costs dominate when there is little work. On a GPU the fixed cost will be the launch.
+# Compare the measured ratio of GEMM to GEMV with the one that you predicted. If it is smaller, that is because not all
+# of the time is multiplication: both calls also convert the matrix to Python numbers. A cost beside the work itself
+# matters most when there is little work. On a GPU the launch of a kernel will be such a cost.
 #
-# The library does the same arithmetic thousands of times faster. Is it fast, then, or only less slow? A clock alone
-# cannot tell. We need to know how much work there is, and how fast this machine could do it.
+# The library does the same arithmetic hundreds or thousands of times faster. Is it fast, then, or only less slow? A
+# clock alone cannot tell. We need to know how much work there is, and how fast this machine could do it.

@@ -1,14 +1,12 @@
 # %% [markdown]
 # # Part 4. Looking inside: kernels, launches, fusion
 #
-# (Part 3, on attention, comes with the second half of this lab. The numbers of the questions stay the same.)
-#
 # ## 4.1 Profile a matrix multiplication (not graded)
 #
 # A latency says how long a call took. A *profile* says what ran: every kernel with its name, its start and its
 # duration. A **kernel** is a function that runs on the device. A **launch** is one request to run it.
 #
-# Profilers need a warm-up too. `default_schedule` takes ten steps: it ignores 1, warms up for 3, and records 6. You say
+# Profiles need a warm-up too. `default_schedule` takes ten steps. It ignores 1, warms up for 3, and records 6. You say
 # where a step ends:
 #
 # ```python

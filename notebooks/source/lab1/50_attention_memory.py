@@ -38,8 +38,9 @@ def count_attention(fn, L, B=1, H=16, D_h=128):
 #
 # ## 5.1.1 Measure it ({points q5_1_1})
 #
-# `benchmark_memory(fn, *args)` returns two numbers in GB. The *peak* is the most memory that the call holds, above what
-# was there before. The *resident* memory is what was there before: q, k and v, and whatever else is alive.
+# How much memory does one call take? `benchmark_memory(fn, *args)` returns two numbers in GB. The *peak* is the most
+# memory that the call holds, above what was there before. The *resident* memory is what was there before: q, k and v,
+# and whatever else is alive.
 #
 # Write `attention_memory(L, B, H, D_h)`: the memory of `standard_attention` on `make_qkv(L, B, H, D_h)`. A sequence
 # that is too long must not stop the program. Catch `rl.OutOfMemoryError` and report a peak of `None`. The resident
@@ -69,7 +70,8 @@ def memory_of(L, B, H, D_h, **limits):
 def check_peak(L, B, H, D_h):
     peak_gb = count_attention(standard_attention, L, B, H, D_h).peak_bytes / 1e9
     got = memory_of(L, B, H, D_h)["peak_gb"]
-    assert is_near(got, peak_gb), f"L = {L}, B = {B}, H = {H}, D_h = {D_h}: the peak is {peak_gb} GB, not {got}"
+    case = f"L = {L}, B = {B}, H = {H}, D_h = {D_h}"
+    assert is_near(got, peak_gb), f"{case}: the peak is not {got} GB; what does benchmark_memory return?"
 
 
 check_peak(512, 1, 16, 128)
@@ -85,7 +87,7 @@ def check_resident(L, B, H, D_h):
     qkv_gb = 3 * 2 * B * H * L * D_h / 1e9
     alone, beside = memory_of(L, B, H, D_h), memory_of(L, B, H, D_h, beside_bytes=10_000_000)
     assert is_number(alone["resident_gb"]) and is_number(beside["resident_gb"]), "resident_gb is a number"
-    assert alone["resident_gb"] >= qkv_gb * 0.999, f"resident are q, k and v, {qkv_gb} GB, and what else is alive"
+    assert alone["resident_gb"] >= qkv_gb * 0.999, "resident are q, k and v, in fp16, and what else is alive"
     more = beside["resident_gb"] - alone["resident_gb"]
     assert abs(more - 0.01) < 1e-4, "another tensor of 0.01 GB was alive: resident_gb has to grow by that"
     return alone["resident_gb"] - qkv_gb
@@ -106,7 +108,7 @@ def check_full(L, B, H, D_h, spare_bytes=None):
     got = memory_of(L, B, H, D_h, spare_bytes=spare_bytes)
     assert got["peak_gb"] is None, "this runs out of memory, so its peak is None"
     resident = got["resident_gb"]
-    assert is_number(resident) and resident >= qkv_gb * 0.999, f"q, k and v are resident all the same: {qkv_gb} GB"
+    assert is_number(resident) and resident >= qkv_gb * 0.999, "q, k and v are resident all the same"
 
 
 check_full(256, 1, 4, 64, spare_bytes=600_000)  # room for q, k and v, and not for the scores
@@ -117,7 +119,7 @@ check_full(300, 2, 3, 64, spare_bytes=1_000_000)
 
 # %% [markdown]
 # This is the table for your machine. The length doubles until a call would take too long here, or runs out of memory.
-# At L = 32768 the peak is 69 GB. It fits on an 80 GB GPU, not on a 48 GB one.
+# At L = 32768 the peak is 69 GB. That fits on an 80 GB GPU, and not on a 48 GB one.
 
 # %%
 rows, seconds = [], 0.0
@@ -134,7 +136,7 @@ for L in (512, 1024, 2048, 4096, 8192, 16384, 32768):
 Table(("L", "resident GB", "peak GB above that"), rows)
 
 # %% [markdown]
-# And this is one call over time. At each step a tensor is made or freed. The colours say which operation made it.
+# This is one call over time. At each step a tensor is made or freed. The colours say which operation made it.
 
 # %%
 q, k, v = make_qkv(1024)
@@ -172,7 +174,8 @@ def score_matrix_bytes(L, B, H, bytes_per_element):
 def check_matrix(L, B, H, size, expected):
     got = score_matrix_bytes(L, B, H, size)
     assert is_count(got), "bytes are whole: return an int"
-    assert got == expected, f"L = {L}, B = {B}, H = {H}, {size} bytes an element: {expected}, not {got}"
+    case = f"L = {L}, B = {B}, H = {H}, {size} bytes an element"
+    assert got == expected, f"{case}: not {got} bytes; how many elements are in the matrix?"
 
 
 check_matrix(8, 1, 1, 2, expected=128)
@@ -242,11 +245,11 @@ def overhead_ratio(L, D_h):
 
 
 # %% nbgrader={"grade_id": "q5_1_3_ratio_test", "grade": true, "points": 1}
-assert is_near(overhead_ratio(256, 128), 1), "at L = 256 and D_h = 128 both are equally large"
-assert is_near(overhead_ratio(100, 10), 5), "at L = 100 and D_h = 10: 20,000 elements over 4,000"
+assert is_near(overhead_ratio(256, 128), 1), "overhead_ratio(256, 128): count the elements of two and of four tensors"
+assert is_near(overhead_ratio(100, 10), 5), "overhead_ratio(100, 10): count the elements of two and of four tensors"
 ### BEGIN HIDDEN TESTS
 for L, D_h in [(32768, 128), (1024, 64)]:
-    assert is_near(overhead_ratio(L, D_h), L / (2 * D_h)), f"overhead_ratio({L}, {D_h}): two matrices over four vectors"
+    assert is_near(overhead_ratio(L, D_h), L / (2 * D_h)), f"overhead_ratio({L}, {D_h}): count the elements again"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_3_values_test", "grade": true, "points": 1}
@@ -256,15 +259,15 @@ assert troubled_scenario in tuple("abcd"), "troubled_scenario: choose a letter"
 assert_choice(
     largest_overhead,
     "c",
-    a="These grow as L. Use overhead_ratio to compare them with what grows as L².",
-    b="It has as many elements as q. Use overhead_ratio to compare it with what grows as L².",
+    a="These grow as L. Use overhead_ratio at a long L: what is divided by what?",
+    b="It has as many elements as q. Use overhead_ratio at a long L: what is divided by what?",
     d="A kernel's code does not grow with L.",
 )
 assert_choice(
     troubled_scenario,
     "b",
     a="With one query there is one row of scores for each head, not a square.",
-    c="The matrices grow as B L². Short prompts keep L² small.",
+    c="Compare score_matrix_bytes of eight prompts of 100 tokens with that of one prompt of 800.",
     d="The activations of an MLP grow as L.",
 )
 ### END HIDDEN TESTS
@@ -279,8 +282,8 @@ def check_largest(memory_gb, B, H, D_h):
         return 2 * B * H * (2 * L * L + 4 * L * D_h)
 
     case = f"{memory_gb} GB, B = {B}, H = {H}, D_h = {D_h}"
-    assert held(L) <= memory_gb * 1e9, f"{case}: L = {L} takes {held(L) / 1e9} GB"
-    assert held(L + 1) > memory_gb * 1e9, f"{case}: L = {L + 1} fits as well"
+    assert held(L) <= memory_gb * 1e9, f"{case}: L = {L} does not fit"
+    assert held(L + 1) > memory_gb * 1e9, f"{case}: L = {L} is not the largest that fits"
 
 
 check_largest(1.0, 1, 16, 128)

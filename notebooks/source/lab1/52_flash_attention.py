@@ -1,22 +1,24 @@
 # %% [markdown]
 # ## 5.2 Flash attention
 #
-# Softmax seems to need a whole row of scores before it can start. It does not. Keep the largest score so far, and the
-# sum of the exponentials relative to it. When a larger score arrives, correct both. So a kernel can go through the keys
-# tile by tile, with a few numbers for each query, and it never needs an L x L matrix. This is FlashAttention
-# ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)), and `rl.attention(q, k, v)` is such a kernel. In Lab 3 you
-# write it yourself.
+# Softmax seems to need a whole row of scores before it can start. But a part of it is enough. Keep the largest score so
+# far, the sum of the exponentials relative to it, and the sum of the values weighted by these exponentials. When a
+# larger score arrives, multiply both sums by a factor that corrects them. So a kernel can go through the keys tile by
+# tile. For each query it keeps the D_h numbers of its result and two more, and it never needs an L x L matrix. This is
+# FlashAttention ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)), and `rl.attention(q, k, v)` is such a kernel.
+# In Lab 3 you write it yourself.
 
 # %%
 rl.plots.plot_attention_tiles(L_q=512, L_kv=512, tile_q=64, tile_kv=128)
 
 # %% [markdown]
-# Standard attention writes the whole square to memory and reads it again. FlashAttention computes one tile at a time
-# and keeps it on the chip.
+# Standard attention computes the whole square before it goes on. FlashAttention computes one tile, uses it, and goes on
+# to the next.
 #
-# The next three questions ask *why*. Answer each with numbers first, then with a choice, then in your own words.
+# The next three questions ask *why* that makes a difference. Answer each with numbers first, then with a choice, then
+# in your own words.
 #
-# ## 5.2.1 Why is standard attention memory-bound? ({points q5_2_1})
+# ## 5.2.1 What limits standard attention? ({points q5_2_1})
 #
 # `count_attention(fn, L)` counts one call at B = 1, H = 16, D_h = 128 in fp16.
 #
@@ -24,7 +26,7 @@ rl.plots.plot_attention_tiles(L_q=512, L_kv=512, tile_q=64, tile_kv=128)
 #   `flash`, else of `standard_attention`;
 # - `standard_ai_limit`: the intensity of standard attention for very large L, in FLOP/byte. One per cent is near
 #   enough;
-# - `standard_bound`: is standard attention at L = 4096 `"memory"`- or `"compute"`-bound on an A6000 in fp16?
+# - `standard_bound`: `"memory"` or `"compute"`, whichever limits standard attention at L = 4096 on an A6000 in fp16.
 
 
 # %% nbgrader={"grade_id": "q5_2_1", "solution": true}
@@ -45,7 +47,7 @@ def intensity(flash, L):
 
 
 # %% [markdown] nbgrader={"grade_id": "q5_2_1_findings", "solution": true}
-# *Why standard attention is memory-bound:*
+# *What limits standard attention, and why:*
 
 
 # %% nbgrader={"grade_id": "q5_2_1_test", "grade": true, "points": 1}
@@ -55,10 +57,9 @@ def moved_bytes(counted):
 
 def check_intensity(L):
     for flash, fn in {False: standard_attention, True: rl.attention}.items():
-        c = count_attention(fn, L)
-        got = intensity(flash, L)
-        case = f"flash = {flash}, L = {L}"
-        assert is_near(got, c.flops / moved_bytes(c), 0.01), f"{case}: {c.flops} FLOPs over {moved_bytes(c)} bytes"
+        c, got = count_attention(fn, L), intensity(flash, L)
+        case = f"flash = {flash}, L = {L}: not {got} FLOP/byte"
+        assert is_near(got, c.flops / moved_bytes(c), 0.01), f"{case}; which FLOPs and which bytes does one call count?"
 
 
 check_intensity(256)
@@ -78,6 +79,8 @@ assert standard_bound == "memory", "standard_bound: compare the intensity with t
 
 # %% [markdown]
 # ## 5.2.2 How does flash attention help? ({points q5_2_2})
+#
+# Both versions compute the same numbers. What does the other order of the work change?
 #
 # - `compare_attention(L, B, H, D_h)`: on the same q, k and v in fp16, the median latency of both versions by `latency`
 #   (two calls to warm up, five measured), and their peak memory by `benchmark_memory`. If one runs out of memory, both
@@ -159,7 +162,8 @@ def check_comparison(L, B, H, D_h, spare_bytes=None):
             continue
         counted = count_attention(fn, L, B, H, D_h)
         peak_gb = counted.peak_bytes / 1e9
-        assert is_near(row["peak_gb"], peak_gb), f"{name}, L = {L}: a peak of {peak_gb} GB, not {row['peak_gb']}"
+        case = f"{name}, L = {L}: not {row['peak_gb']} GB at the peak"
+        assert is_near(row["peak_gb"], peak_gb), f"{case}; what does benchmark_memory return?"
         right = [call for call in of[name] if moved_bytes_of(call) == moved_bytes_of(counted)]
         assert right, f"{name}: time it on q, k and v of shape {shape} in fp16"
         assert measure.is_median(row["ms"], right), f"{name}: ms is not the median that latency gave"
@@ -189,7 +193,7 @@ def check_launches(flash, **expected):
     wanted = {"attention"} if flash else {"matmul", "softmax"}
     assert ran == wanted, f"{what}: call it and profile it; other operations ran"
     for name, n in expected.items():
-        assert got.get(name) == n, f"{what}: {n} launches of category {name} in one call, not {got.get(name)}"
+        assert got.get(name) == n, f"{what}: not {got.get(name)} launches of category {name} in one call"
 
 
 check_launches(False, gemm=2, softmax=1, elementwise=1)
@@ -205,7 +209,7 @@ def check_saved(L):
     standard, flash = (moved_bytes_of(count_attention(fn, L)) for fn in (standard_attention, rl.attention))
     got = bytes_saved(L)
     assert is_count(got), "bytes are whole: return an int"
-    assert got == standard - flash, f"L = {L}: {standard} bytes against {flash}"
+    assert got == standard - flash, f"L = {L}: not {got}; compare the bytes that one call of each reads and writes"
 
 
 check_saved(64)
@@ -271,9 +275,9 @@ plot_flash_attn_improvement(peaks, "memory", title="Attention in fp16, H = 16, D
 #     - `"c"`: Flash attention does fewer FLOPs when L is large.
 #     - `"d"`: Long sequences fit better into the caches.
 #
-# These counts take every input once. That is right for K and V as long as they stay in a cache. A kernel reads K and V
-# again for each tile of queries, and when they are too large for the cache, these reads go to memory. FlashAttention
-# then moves a number of bytes that grows as L² D_h² / M, where M is the size of the on-chip memory.
+# These counts take every input once. For K and V that is right as long as they stay in a cache. A kernel reads K and V
+# again for each tile of queries, and when they are too large for the cache, these reads go to memory. The bytes that
+# FlashAttention moves then grow as L² D_h² / M, where M is the size of the on-chip memory that holds a tile.
 #
 # - `flash_bytes_uncached(L, rows, H, D_h)`: the bytes that flash attention moves in fp16 at B = 1, if each tile of
 #   `rows` queries reads all of K and V from memory. Q is read once and the result is written once. The last tile may be
@@ -311,7 +315,8 @@ def flash_bytes_uncached(L, rows, H=16, D_h=128):
 def check_ratio(L):
     counts = [count_attention(fn, L) for fn in (standard_attention, rl.attention)]
     standard, flash = (c.bytes_read + c.bytes_written for c in counts)
-    assert is_near(traffic_ratio(L), standard / flash, 0.01), f"L = {L}: {standard} bytes over {flash}"
+    got = traffic_ratio(L)
+    assert is_near(got, standard / flash, 0.01), f"L = {L}: not {got}; divide the bytes of standard by those of flash"
 
 
 check_ratio(256)
@@ -327,11 +332,11 @@ def check_uncached(L, rows, H, D_h, expected):
     got = flash_bytes_uncached(L, rows, H, D_h)
     case = f"L = {L}, tiles of {rows} queries, H = {H}, D_h = {D_h}"
     assert is_count(got), "bytes are whole: return an int"
-    assert got == expected, f"{case}: {expected} bytes, not {got}"
+    assert got == expected, f"{case}: not {got} bytes; count those of Q and the result, and those that each tile reads"
 
 
-check_uncached(128, 64, 1, 10, expected=2 * (2 * 1280 + 2 * 2 * 1280))
-check_uncached(130, 64, 2, 8, expected=4 * (2 * 1040 + 3 * 2 * 1040))
+check_uncached(128, 64, 1, 10, expected=15360)
+check_uncached(130, 64, 2, 8, expected=33280)
 ### BEGIN HIDDEN TESTS
 check_uncached(4096, 128, 16, 128, expected=32 * (2 * 524288 + 32 * 2 * 524288))
 check_uncached(100, 128, 3, 64, expected=6 * (2 * 6400 + 2 * 6400))
@@ -351,10 +356,9 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here are both versions on one roofline, measured on your machine. The intensity of standard attention stops growing at
-# 43 FLOP/byte, however long the sequence is. That is left of the ridge of a GPU. It is right of the ridge of many CPUs,
-# where even standard attention is compute-bound. There flash attention saves memory, and the gain in time stays flat.
-# The intensity of flash attention grows with L.
+# Here are both versions on one roofline, measured on your machine. Follow the points of each version from L = 256 to
+# L = 2048. How does the intensity of each change with L? On which side of this machine's ridge does standard attention
+# end, and on which side of an A6000's ridge? Right of the ridge fewer bytes save memory and no time.
 
 # %%
 points = []
@@ -367,5 +371,6 @@ rl.plots.plot_roofline(ceilings, points, dtype="float16", title="Attention in fp
 
 # %% [markdown]
 # **What you can do now.** You can count an operation's work and traffic from its shapes. You can read from the roofline
-# which of the two limits it. You can measure how close it comes to that limit, with its spread, and see in a profile
-# which kernels it consists of. And you have followed one matrix from the way it grows to the kernel that avoids it.
+# which of the two limits it. You can measure how close it comes to that limit, and how much your measurements vary. You
+# can see in a profile which kernels it consists of. And you have seen what the matrix of scores costs in attention, and
+# how a kernel can do without it.

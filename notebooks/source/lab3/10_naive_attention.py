@@ -5,16 +5,16 @@
 #
 # Write `naive_attention(q, k, v, is_causal=False)` with `rl` operations, one after the other, as the formula says:
 # scores, the maximum of each row subtracted, exponentials, their sum, weights, output. Do not use `rl.softmax` or
-# `rl.attention`, and do not detach the maximum. This is the version to improve on. You get the gradient for free,
-# because rooflab records the operations.
+# `rl.attention`. This is the version that you will improve on. You need not write a backward pass, because rooflab
+# records the operations and goes back through them.
 #
-# Causal means that the last query belongs to the same token as the last key. Query i sees the keys
-# j ≤ i + L_kv - L_q. Every other score becomes -inf.
+# With a causal mask a query sees no later token. The last query belongs to the same token as the last key, so query i
+# sees the keys j ≤ i + L_kv - L_q. Every other score becomes -inf.
 #
 # <details><summary>Hint 1: which keys are visible</summary>
 #
-# Make a boolean tensor `visible` of shape (L_q, L_kv) by comparing two `rl.arange`, one as a column
-# (`.unsqueeze(1)`) and one as a row.
+# Make a boolean tensor `visible` of shape (L_q, L_kv) by comparing two `rl.arange`, one as a column (`.unsqueeze(1)`)
+# and one as a row.
 # </details>
 # <details><summary>Hint 2: how to mask</summary>
 #
@@ -78,9 +78,10 @@ def check_kept(B, L, d, is_causal):
     assert not seen.forward.by_op.keys() & {"softmax", "attention"}, "write the softmax out"
     assert seen.forward.macs == 2 * B * L * L * d, "compute both products with rl"
     kept = sum(bytes for op, shape, dtype, bytes in seen.saved if np.prod(shape) >= L * L)
-    expected = (3 * 4 * B + is_causal) * L * L
-    what = "scores, exponentials and weights" + ", and one boolean mask for the whole batch" * is_causal
-    assert kept == expected, f"the backward pass needs {what}: {expected} bytes, and {kept} are kept"
+    beside = kept % (4 * B * L * L)
+    what = "beside whole fp32 matrices (B, L, L) the backward pass needs "
+    what += "one boolean mask for the whole batch" if is_causal else "nothing as large"
+    assert beside == is_causal * L * L, f"is_causal = {is_causal}: {what}; {beside} bytes are kept"
 
 
 check_kept(2, 64, 8, False)
@@ -91,9 +92,10 @@ check_kept(8, 48, 4, True)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# What is kept for the backward pass, and why? The rule of each operation needs some of the tensors of the forward pass.
-# `max` has to know where its maximum was. `exp` and the division reuse results and operands. The last product needs
-# both factors. `rl.autograd.saved_tensors(y)` lists what is kept for the gradient of `y`, each block of memory once.
+# What is kept for the backward pass, and why? The backward rule of each operation needs some tensors of the forward
+# pass. The rule of the exponential needs its result, for example, and the rule of a product needs both factors.
+# `rl.autograd.saved_tensors(y)` lists what is kept for the gradient of `y`, each block of memory once. Find the large
+# ones in the two tables.
 
 # %%
 B, L, d = 8, 512, 64
@@ -109,19 +111,20 @@ for is_causal in (False, True):
 # %% [markdown]
 # ## 1.2 How much memory is kept ({points q1_2})
 #
-# Now compute it for a length at which it matters: B = 8, L = 16384, fp32. A *score matrix* is one (B, L, L) tensor.
+# Now work out what that means for long sequences: B = 8, L = 16384, fp32. A *score matrix* is one (B, L, L) tensor.
 #
 # - `score_matrix_mib`: the size of one score matrix in MiB (2²⁰ bytes);
-# - `held_written_out`: how many your `naive_attention` keeps for its backward pass, not causal;
+# - `held_written_out`: how many of them your `naive_attention` keeps for its backward pass, not causal. Exponentials
+#   and weights have the size of a score matrix and count as one each;
 # - `held_with_softmax`: how many are kept when `rl.softmax` replaces the four steps in the middle. Its backward rule
 #   needs only its result y: $dx_i = y_i\,(dy_i - \sum_j y_j\,dy_j)$;
 # - `peak_with_softmax`: how many exist at the worst moment of that *forward* pass, if each is freed as soon as it is no
 #   longer needed;
 # - `held_flash`: how many FlashAttention keeps. It keeps Q, K, V, O and one number for each query.
 #
-# Measure where you can, with `rl.autograd.saved_tensors`, and with `with rl.count() as c:` around a forward pass.
-# `c.peak_bytes` is the most memory held at once, above what was there before. A small L is enough: double it, and you
-# see what grows as L².
+# Measure where you can. `rl.autograd.saved_tensors` lists what is kept. `with rl.count() as c:` around a forward pass
+# gives `c.peak_bytes`, the most memory held at once above what was there before. A small L is enough: double it and see
+# what grows as L².
 
 # %% nbgrader={"grade_id": "q1_2", "solution": true}
 score_matrix_mib = None
@@ -131,18 +134,21 @@ peak_with_softmax = None
 held_flash = None
 ### BEGIN SOLUTION
 score_matrix_mib = 8 * 16384**2 * 4 / 2**20
-held_written_out = 3  # scores (for max), exponentials, weights
+held_written_out = 3  # scores (for amax), exponentials, weights
 held_with_softmax = 1  # the weights, which the last product keeps as well
 peak_with_softmax = 2  # scores, while softmax writes the weights
 held_flash = 0
 ### END SOLUTION
 
-# %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 1}
-assert is_near(score_matrix_mib, 8000, 0.2), "8 x 16384 x 16384 numbers of 4 bytes"
+# %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
+assert is_near(score_matrix_mib, 8000, 0.2), "score_matrix_mib: how many numbers are in (B, L, L), of how many bytes?"
 assert is_count(held_written_out) and is_count(held_flash), "the numbers of matrices are whole numbers"
 ### BEGIN HIDDEN TESTS
 assert is_near(score_matrix_mib, 8192), "score_matrix_mib: a MiB has 2^20 bytes"
-assert held_written_out == 3, "held_written_out: look at the table of saved tensors, not causal"
+q, k, v = make_qkv(2, 64, 64, 8)
+seen = measure.gradients(naive_attention, q, k, v, upstream=q)
+kept = sum(bytes for op, shape, dtype, bytes in seen.saved if np.prod(shape) >= 64 * 64)
+assert held_written_out == kept // (4 * 2 * 64 * 64), "held_written_out: look at the table of saved tensors, not causal"
 assert held_flash == 0, "held_flash: do Q, K, V, O and one number a query grow as L²?"
 ### END HIDDEN TESTS
 
@@ -154,25 +160,25 @@ assert peak_with_softmax == 2, "peak_with_softmax: measure c.peak_bytes of a ver
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# A similar experiment was published for an 80 GB A800. `PUBLISHED_NAIVE[L, d]["held_mib"]` is the memory in use just
-# before the backward pass, in MiB.
+# A similar experiment was published for an 80 GB A800, also with B = 8 and in fp32. `PUBLISHED_NAIVE[L, d]["held_mib"]`
+# is the memory in use just before the backward pass, in MiB. Can you tell from these figures what that program kept?
 #
-# - `published_bytes_per_l2`: how many bytes it *grows by* for each unit of L². Take L = 8192 and 16384 at d = 16, so
-#   that what does not grow cancels.
-# - `extra_byte`: three fp32 score matrices at B = 8 are 96 bytes for each unit of L². One more byte is left. What is
-#   it?
+# - `published_bytes_per_l2`: how many bytes the memory *grows by* for each unit of L². Take the difference between
+#   L = 8192 and L = 16384 at d = 16, so that the memory that does not grow cancels.
+# - `beside_matrices`: divide that number by the bytes that one score matrix takes for each unit of L². It does not come
+#   out even. What does the rest belong to?
 #     - `"a"`: the output of the forward pass
 #     - `"b"`: blocks that are rounded up
 #     - `"c"`: a mask shared by the batch
-#     - `"d"`: a gradient with 8 bits
+#     - `"d"`: a gradient in 8 bits
 
 # %% nbgrader={"grade_id": "q1_2_published", "solution": true}
 published_bytes_per_l2 = None
-extra_byte = None  # "a", "b", "c" or "d"
+beside_matrices = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 grown_mib = PUBLISHED_NAIVE[16384, 16]["held_mib"] - PUBLISHED_NAIVE[8192, 16]["held_mib"]
 published_bytes_per_l2 = grown_mib * 2**20 / (16384**2 - 8192**2)
-extra_byte = "c"  # 12 B + 1: that of naive_attention with is_causal=True, to the byte
+beside_matrices = "c"  # 12 B + 1: that of naive_attention with is_causal=True, to the byte
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q1_2_published_test", "grade": true, "points": 1}
@@ -185,10 +191,10 @@ assert right, "published_bytes_per_l2: divide the growth in bytes by the growth 
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_2_extra_test", "grade": true, "points": 1}
-assert extra_byte in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
+assert beside_matrices in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
 ### BEGIN HIDDEN TESTS
 assert_choice(
-    extra_byte,
+    beside_matrices,
     "c",
     a="The output grows as L, and so does all that it needs.",
     b="Rounding does not add a byte for each pair of tokens.",
@@ -199,16 +205,18 @@ assert_choice(
 # %% [markdown]
 # ## 1.3 The benchmark ({points q1_3})
 #
-# Write `benchmark_naive(L, d, batch, is_causal=False)`: three figures of one size, in fp32 on `device`:
+# Does time grow as memory does? Write `benchmark_naive(L, d, batch, is_causal=False)`. It returns a dict with three
+# figures of one size, in fp32 on `device`:
 #
 # - `"forward_ms"`: the median latency of `naive_attention`, on tensors that require gradients;
-# - `"backward_ms"`: the median latency of the backward pass *alone*. `rl.autograd.grad(o, (q, k, v), dO,
-#   retain_graph=True)` can be called many times for one forward pass;
-# - `"held_bytes"`: what tensors hold just before the backward pass, above what they held when your function was called.
-#   `rl.memory.allocated(device)` tells both. The inputs are made inside the function, so they count.
+# - `"backward_ms"`: the median latency of the backward pass *alone*.
+#   `rl.autograd.grad(o, (q, k, v), dO, retain_graph=True)` can be called many times after one forward pass;
+# - `"held_bytes"`: the bytes that tensors hold just before the backward pass, above what they held when your function
+#   was called. `rl.memory.allocated(device)` gives both numbers. Make the inputs inside the function, so that they
+#   count.
 #
-# Running out of memory is a result. Catch `rl.OutOfMemoryError` and return the same dict with `None` in all three
-# places. On a GPU a hundred repeats cost little. On a CPU use five, and two for long sequences.
+# Running out of memory is a result as well. Catch `rl.OutOfMemoryError` and return the same dict with three times
+# `None`. On a GPU take a hundred repeats. On a CPU take five, and two for long sequences.
 
 
 # %% nbgrader={"grade_id": "q1_3", "solution": true}
@@ -235,8 +243,9 @@ def benchmark_naive(L, d, batch, is_causal=False):
 
 
 # %% [markdown]
-# The test runs your function on a *virtual clock*: each timed call runs once, and the test makes up its time. So it
-# sees what you timed and whether you returned the time that the clock gave. Your machine's speed does not matter.
+# The test runs your function on a *virtual clock*. Each timed call runs once, and the test makes up its time. So the
+# test sees what you timed, and whether you returned the time that the clock gave. The speed of your machine does not
+# matter.
 
 
 # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
@@ -267,12 +276,12 @@ check_forward(96, 16, 1, True)
 
 # %% nbgrader={"grade_id": "q1_3_backward_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
 def check_backward(L, d, batch, is_causal):
-    seen = benchmarked(L, d, batch, is_causal)
-    products = 4 * batch * L * L * d
+    seen, (q, k, v) = benchmarked(L, d, batch, is_causal), make_qkv(batch, L, L, d)
+    macs = measure.gradients(naive_attention, q, k, v, is_causal, upstream=q).backward.macs
     backward = [call for call in seen.calls if not call.ran]
     assert backward, "backward: time rl.autograd.grad on a result that was computed before"
-    alone = [call for call in backward if call.macs == products]
-    assert alone, f"backward: four products, {products} MACs, and no forward pass"
+    alone = [call for call in backward if call.macs == macs]
+    assert alone, f"backward: one backward pass of naive_attention is {macs:,} MACs; time it alone, at this size"
     assert measure.is_median(seen.value["backward_ms"], alone), "backward_ms is not the median that latency gave"
 
 
@@ -290,9 +299,11 @@ def check_held(L, d, batch, is_causal):
     beside = benchmarked(L, d, batch, is_causal, beside_bytes=2**20).value["held_bytes"]
     assert is_count(held) and is_count(beside), "bytes are a whole number"
     assert held == beside, "another tensor was alive before your function was called: subtract what was held then"
-    rest = held - (3 * 4 * batch + is_causal) * L * L
-    assert rest >= 4 * 4 * batch * L * d, "q, k, v, the output and three score matrices are held"
-    assert rest <= 4 * (8 * d + 8) * batch * L, f"{rest} bytes more than the score matrices are held"
+    q, k, v = make_qkv(batch, L, L, d)
+    saved = measure.gradients(naive_attention, q, k, v, is_causal, upstream=q).saved
+    rest = held - sum(bytes for op, shape, dtype, bytes in saved if np.prod(shape) >= L * L)
+    assert rest >= 4 * 4 * batch * L * d, "q, k, v, the output and all that is kept for the backward pass are held"
+    assert rest <= 4 * (8 * d + 8) * batch * L, f"{rest} bytes more than what is kept for the backward pass are held"
 
 
 check_held(128, 8, 2, False)
@@ -316,10 +327,10 @@ assert isinstance(row, dict) and isinstance(row.get("forward_ms"), float), "afte
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# This is the whole table for your machine, within a budget of ten seconds. The published run used a causal mask, so
-# this one does too. Beside each figure stands the one that was published for the A800. A figure with "~" was not
-# measured: it is predicted from the longest length that was, growing as L². While the backward pass runs, up to nine
-# matrices exist.
+# This is the whole table for your machine, as far as it gets in ten seconds. It is causal, and the published figure for
+# the A800 stands beside each of yours. A figure with "~" was not measured. It is predicted from the longest length that
+# was, growing as L². While the backward pass runs, it holds up to six more matrices. So a size can run out of memory
+# although its forward pass fits.
 
 # %%
 naive_sweep = sweep(lambda L, d: benchmark_naive(L, d, 8, is_causal=True), budget_s=10)
@@ -335,15 +346,16 @@ rl.plots.plot_length_sweep(
 )
 
 # %% [markdown]
-# Keep d and double L: time and memory grow by a factor of four. Keep L and go from d = 16 to d = 128: the products take
-# eight times the arithmetic, and at L = 16384 the A800 needs only a quarter more time. So arithmetic is not what takes
-# the time there. The matrices are written and read again by one operation after the other. (On a CPU arithmetic costs
-# more, so d matters more.)
+# Look at the long sequences. Keep d and double L: time and memory grow by a factor of about four. Now keep L and go
+# from d = 16 to d = 128. The products take eight times the arithmetic, and at L = 16384 the A800 needs only a quarter
+# more time. So on that GPU arithmetic is not what takes the time. (On a CPU arithmetic costs more, so d matters more.)
+# What does take the time? You will count it in Part 7.
 #
 # ## 1.4 A rule that keeps only the weights ({points q1_4})
 #
-# You can write the backward rule yourself and keep less. With the weights P, the gradient dO that arrives from above,
-# and the rule of softmax in 1.2:
+# The operations that rooflab recorded keep more than the gradient needs. If you write the backward rule yourself, you
+# can keep less. It follows from the rule of softmax in 1.2, with the weights P and the gradient dO that arrives from
+# above:
 #
 # $$dV = P^T dO, \qquad dP = dO\, V^T, \qquad dS_i = P_i \circ (dP_i - \textstyle\sum_j P_{ij}\, dP_{ij}),$$
 #
@@ -351,7 +363,7 @@ rl.plots.plot_length_sweep(
 #
 # Complete the `rl.autograd.Function`. `forward` leaves what `backward` needs with `ctx.save_for_backward(...)`.
 # `backward` finds it in `ctx.saved_tensors`, in the same order. Save Q, K, V and the weights, and nothing else. Here
-# you may use `rl.softmax`. Nothing is masked. You will write FlashAttention in the same form.
+# you may use `rl.softmax`, and there is no mask. You will write FlashAttention in the same form.
 
 
 # %% nbgrader={"grade_id": "q1_4", "solution": true}

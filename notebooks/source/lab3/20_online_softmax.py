@@ -3,12 +3,13 @@
 #
 # ## 2.1 A running maximum and a running sum ({points q2_1})
 #
-# Softmax seems to need a whole row before it can begin: first the maximum, then the sum of exponentials. It does not.
-# Go through the row in chunks and keep two numbers: the maximum so far, and the sum so far *relative to that maximum*:
+# Softmax seems to need a whole row before it can begin. First it takes the maximum, then the sum of the exponentials.
+# But one pass is enough. Go through the row in chunks and keep two numbers: the maximum m so far, and the sum l so far
+# *relative to that maximum*. A chunk x changes them to
 #
 # $$m' = \max(m, \max_j x_j), \qquad l' = e^{m - m'}\, l + \sum_j e^{x_j - m'}.$$
 #
-# When the maximum grows, the old sum is too large by a known factor. Multiply it by that factor.
+# When the maximum grows, the old sum is relative to the wrong maximum. The factor in front of l corrects it.
 
 # %%
 rl.plots.plot_online_softmax([1.0, 2.0, 0.5, 3.0, 1.5, 2.5, 4.0, 0.7], chunk=2)
@@ -85,7 +86,8 @@ check_online(x * 1e4, (3, 61), "rows of -inf, large values")
 
 # %% [markdown]
 # How often does the maximum grow? Of n random values, the k-th is the largest so far with probability 1/k. That makes
-# about ln n times in all. So most rescalings multiply by one, and the fastest kernels skip those.
+# about ln n times in all. In every other update the factor is one, and some kernels skip the multiplication then. Count
+# it with your function:
 
 # %%
 x = np.random.default_rng(1).standard_normal((1000, 4096))
@@ -102,13 +104,14 @@ Table(("values in a chunk", "updates of a row", "updates in which the maximum gr
 # %% [markdown]
 # ## 2.2 The weighted sum ({points q2_2})
 #
-# We do not need the weights themselves. We need the sum of the rows of V, weighted by them. It can be updated in the
-# same way, before it is normalised:
+# Attention does not return the weights. It returns the sum of the rows of V, weighted by them. This sum can be updated
+# in the same way, as long as it is not divided by l yet:
 #
-# $$O' = e^{m - m'}\, O + \sum_j e^{x_j - m'}\, V_j,$$
+# $$O' = e^{m - m'}\, O + \sum_j e^{x_j - m'}\, V_j.$$
 #
-# and after the last chunk O / l is the answer. Write `online_average(m, l, O, x, V)`. It is like `online_update`, with
-# O (R, d), and with the rows V (n, d) that belong to the n columns of x. This is the inner step of FlashAttention.
+# After the last chunk, O / l is the answer. Write `online_average(m, l, O, x, V)`. It is like `online_update`, with O
+# (R, d) as well, and with the rows V (n, d) that belong to the n columns of x. This is the inner step of
+# FlashAttention.
 
 
 # %% nbgrader={"grade_id": "q2_2", "solution": true}
@@ -166,10 +169,10 @@ check_average(x, V, (8,) * 8, "rows of -inf")
 # %% [markdown]
 # ## 2.3 Bonus: combine two halves ({points b2_3})
 #
-# One worker need not go through all the keys. Two workers can take half of them each and combine their results. In this
-# way a single query uses a whole GPU when a model generates text
-# ([Flash-Decoding, 2023](https://pytorch.org/blog/flash-decoding/)). Write `combine(m1, l1, O1, m2, l2, O2)`: the
-# triple of both parts together, from the triples of the parts (O is not normalised).
+# One worker need not go through all the keys. Two workers can take half of them each and combine their results. When a
+# model generates text there is a single query, and in this way it uses a whole GPU
+# ([Flash-Decoding, 2023](https://pytorch.org/blog/flash-decoding/)). Write `combine(m1, l1, O1, m2, l2, O2)`. It makes
+# the triple of both parts together from the triples of the parts. O is not divided by l.
 
 
 # %% nbgrader={"grade_id": "b2_3", "solution": true}

@@ -1,20 +1,20 @@
 # %% [markdown]
 # # Part 3. FlashAttention-2, forward ({points q3})
 #
-# Take a tile of queries. Go through the keys tile by tile. For each tile of keys, compute the tile of scores, update m,
-# l and O as in 2.2, and forget the scores. After the last tile divide O by l.
+# Now apply this to attention. Take a tile of queries, and go through the keys tile by tile. For each tile of keys,
+# compute the tile of scores, update m, l and O as in 2.2, and forget the scores. After the last tile divide O by l.
 
 # %%
 rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64)
 
 # %% [markdown]
-# Besides Q, K, V and O, only one thing is kept for the gradient: the **log-sum-exp** of each query,
-# $\mathrm{lse}_i = m_i + \log l_i$. It is enough, because any weight can be recomputed from it:
+# Besides Q, K, V and O, only one thing is kept for the gradient. It is the **log-sum-exp** of each query,
+# $\mathrm{lse}_i = m_i + \log l_i$. This is enough, because any weight can be computed again from it:
 # $P_{ij} = e^{S_{ij} - \mathrm{lse}_i}$.
 #
-# Write it as an `rl.autograd.Function`. `forward(ctx, Q, K, V, is_causal=False)` returns O and saves what the backward
-# pass needs with `ctx.save_for_backward(...)`. Plain values can be stored as attributes, such as `ctx.is_causal`. The
-# `backward` is given. It calls a function that you write in Part 5.
+# Write the forward pass as an `rl.autograd.Function`. `forward(ctx, Q, K, V, is_causal=False)` returns O and saves what
+# the backward pass needs with `ctx.save_for_backward(...)`. Plain values can be stored as attributes, such as
+# `ctx.is_causal`. The `backward` is given. It calls a function that you write in Part 5.
 #
 # - Use `rl` operations only: `@`, `rl.exp`, `rl.maximum`, `.amax(-1, keepdim=True)`, `.sum`, slices such as
 #   `Q[:, i : i + TILE_Q]` (views), and assignments to slices. Do not use `rl.softmax`, `rl.attention` or NumPy.
@@ -39,8 +39,8 @@ rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64)
 # -inf, l is 0 and o is 0. After it, write one tile of O and one of lse.
 # </details>
 #
-# **In 16 bit** a kernel follows three rules. O, l and m stay in float32, because thousands of small terms are added up.
-# P is cast to V's dtype before the product with V, so that the tensor cores can compute it. O is cast once, at the end.
+# **In 16 bit** a kernel follows three rules. O and l add up thousands of small terms, so they and m stay in float32. P
+# is cast to V's dtype before the product with V, so that the tensor cores can compute it. O is cast once, at the end.
 # The next cell shows what happens to l without the first rule.
 
 # %%
@@ -126,15 +126,16 @@ for L_q, L_kv in [(1, 1), (1, 300), (300, 1), (129, 127), (64, 200), (17, 16), (
 check_flash(3, 33, 170, 128, "float32", tolerance=1e-4)
 ### END HIDDEN TESTS
 
+
 # %% nbgrader={"grade_id": "q3_maximum_test", "grade": true, "points": 3}
 def rising(factor):
-    """Keys in ascending order: for each query the scores rise along the keys, or fall."""
+    """Each component of the keys in ascending order: most queries' scores rise along the keys, or fall."""
     return lambda k: rl.tensor(np.sort(to_float64(k), axis=1) * factor, device=device)
 
 
 check_flash(3, 70, 90, 8, scale=40.0)  # every entry of the batch needs a maximum of its own
 check_flash(2, 30, 200, 8, keys=rising(100))
-check_flash(2, 20, 1, 8, scale=50.0)  # scores below -745, where e^x is 0
+check_flash(2, 20, 1, 8, scale=50.0)  # some scores are below -745, where e^x is 0 in fp64
 ### BEGIN HIDDEN TESTS
 check_flash(1, 130, 130, 32, scale=12.0)
 check_flash(4, 130, 140, 8, scale=30.0)
@@ -215,8 +216,8 @@ check_work(3, 384, 640, 8)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Watch the memory that your forward pass holds, beside that of the textbook's version, on the same axes. One is a
-# staircase of whole matrices. The other is a flat line with small tiles on it.
+# Look at the memory that the textbook's forward pass holds over time, and below it at that of yours, on the same axes.
+# What do the steps of the first one consist of, and what is left of them in the second?
 
 # %%
 q, k, v = make_qkv(4, 1024, 1024, 64)

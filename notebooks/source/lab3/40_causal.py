@@ -1,24 +1,26 @@
 # %% [markdown]
-# # Part 4. Causal: half the work ({points q4})
+# # Part 4. Causal: tiles that nobody sees ({points q4})
 #
-# With a causal mask there are three kinds of tiles. In the first kind every pair is visible. In the second kind no pair
-# is. The diagonal runs through the third kind. Only the third kind needs a mask, and the second kind need not be
-# computed *at all*. The textbook's version computes all scores and throws half of them away.
+# With a causal mask there are three kinds of tiles. In the first kind every query sees every key. In the second kind no
+# query sees any key. The diagonal runs through the third kind. Only the third kind needs a mask, and the second kind
+# need not be computed *at all*. The textbook's version computes every score and throws the hidden ones away.
 
 # %%
 rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64, is_causal=True)
 
 # %% [markdown]
-# **Go back to `FlashAttention2.forward`** and make `is_causal=True` work. L_q ≤ L_kv, and query i sees the keys
+# **Go back to `FlashAttention2.forward`** and make `is_causal=True` work. Here L_q ≤ L_kv, and query i sees the keys
 # j ≤ i + L_kv - L_q. End the loop over the keys after the last tile in which some query of the tile sees some key. Mask
 # the tiles that the diagonal runs through. Compute every other tile whole.
 #
-# Then predict the work. Write `scores_computed(L_q, L_kv, tile_q, tile_kv)`: how many scores causal FlashAttention
-# computes for one entry of the batch, with tiles of tile_q queries and tile_kv keys. The last tiles may be smaller. It
-# is compared with the multiply-accumulates that the runtime counts in *your* forward pass, with your tiles. Each score
-# takes d of them, and its product with V takes another d.
+# How much work does that save? Predict it:
 #
-# `causal_share_limit` is the share of all L² scores that is computed when L grows and the tiles stay the same.
+# - `scores_computed(L_q, L_kv, tile_q, tile_kv)`: how many scores causal FlashAttention computes for one entry of the
+#   batch, with tiles of tile_q queries and tile_kv keys. The last tiles may be smaller. A test compares your prediction
+#   for your tiles with the multiply-accumulates that the runtime counts in *your* forward pass. Each score takes d of
+#   them, and its product with V takes another d.
+# - `causal_share_limit`: the share of all L² scores that is computed at L_q = L_kv = L, when L grows and the tiles stay
+#   the same.
 
 # %% nbgrader={"grade_id": "q4", "solution": true}
 causal_share_limit = None  # a number between 0 and 1
@@ -44,7 +46,7 @@ def scores_computed(L_q, L_kv, tile_q, tile_kv):
 def check_scores(*case, expected):
     got = scores_computed(*case)
     assert is_count(got), "scores_computed: return an int"
-    assert got == expected, f"scores_computed{case}: {expected}, not {got}"
+    assert got == expected, f"scores_computed{case}: not {got}; draw the tiles, and add up those that are computed"
 
 
 check_scores(128, 128, 64, 64, expected=3 * 64 * 64)  # three of four tiles
@@ -116,29 +118,32 @@ def check_causal_work(B, L_q, L_kv, d):
     forward = causal_pass(B, L_q, L_kv, d)
     for size in (TILE_Q, TILE_KV):
         assert is_count(size) and 16 <= size <= 128, "TILE_Q and TILE_KV are between 16 and 128"
-    computed = sum(
-        min(TILE_Q, L_q - i) * min(TILE_KV, L_kv - j)
-        for i in range(0, L_q, TILE_Q)
-        for j in range(0, L_kv, TILE_KV)
-        if j < min(i + TILE_Q, L_q) + L_kv - L_q
-    )
-    macs, what = 2 * B * d * computed, f"L_q = {L_q}, L_kv = {L_kv}"
-    counted = f"the runtime counted {forward.macs:,} MACs"
-    assert forward.macs <= macs, f"{what}: {counted}, and visible tiles take {macs:,}; skip the others"
-    assert forward.macs == macs, f"{what}: {counted}, and visible tiles take {macs:,}; some were not computed with rl"
+    scores, what = scores_computed(L_q, L_kv, TILE_Q, TILE_KV), f"L_q = {L_q}, L_kv = {L_kv}"
+    macs, counted = 2 * B * d * scores, f"the runtime counted {forward.macs:,} MACs"
+    assert forward.macs <= macs, f"{what}: {counted}, and you predict {macs:,}; which tiles were not skipped?"
+    assert forward.macs == macs, f"{what}: {counted}, and you predict {macs:,}; compute every product with rl"
     largest = forward.largest_bytes
     assert largest <= 8 * B * max(128 * 128, L_q * d, L_kv * d), f"{what}: a tensor is larger than a tile"
+    return forward
 
 
 check_causal_work(2, 256, 256, 16)
 check_causal_work(1, 200, 333, 4)
 ### BEGIN HIDDEN TESTS
 for L_q, L_kv in [(1, 300), (37, 91), (200, 200), (129, 129), (65, 400), (512, 512)]:
-    check_causal_work(2, L_q, L_kv, 8)
+    visible = sum(
+        min(TILE_Q, L_q - i) * min(TILE_KV, L_kv - j)
+        for i in range(0, L_q, TILE_Q)
+        for j in range(0, L_kv, TILE_KV)
+        if j < min(i + TILE_Q, L_q) + L_kv - L_q
+    )
+    counted = check_causal_work(2, L_q, L_kv, 8).macs
+    assert counted == 32 * visible, f"L_q = {L_q}, L_kv = {L_kv}: {counted:,} MACs are not those of the visible tiles"
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Small tiles follow the diagonal closely. Large tiles compute more scores that nobody sees:
+# Small tiles follow the diagonal closely. Large tiles compute more scores that nobody sees. This is what your function
+# says:
 
 # %%
 lengths = (128, 256, 1024, 4096, 16384)

@@ -1,25 +1,27 @@
 # %% [markdown]
 # # Part 5. Backward, by recomputing ({points q5})
 #
-# The gradient needs the weights P, which were not kept. So compute them again, one tile at a time. This takes one more
-# product. With the log-sum-exp it takes no maximum and no sum: $P = e^{S - \mathrm{lse}}$. With dO, the gradient that
-# arrives from above,
+# The gradient needs the weights P, which were not kept. So compute them again from Q and K, one tile at a time. With
+# the log-sum-exp this takes no maximum and no sum: $P = e^{S - \mathrm{lse}}$. The rest follows from dO, the gradient
+# that arrives from above:
 #
-# $$D_i = \sum_d O_{id}\, dO_{id}, \qquad dV = P^T dO, \qquad dP = dO\, V^T, \qquad dS = P \circ (dP - D),$$
+# $$D_i = \sum_c O_{ic}\, dO_{ic}, \qquad dV = P^T dO, \qquad dP = dO\, V^T, \qquad dS = P \circ (dP - D),$$
 #
 # $$dQ = dS\, K / \sqrt d, \qquad dK = dS^T Q / \sqrt d.$$
 #
-# In 1.4 the rule of softmax needed a sum over a whole row, $\sum_j P_{ij}\, dP_{ij}$. D is that sum, and it can be
-# computed from O and dO: d numbers a row instead of L. To see why, insert $dP_{ij} = \sum_d dO_{id} V_{jd}$.
+# In 1.4 the rule of softmax needed a sum over a whole row, $\sum_j P_{ij}\, dP_{ij}$. D is that sum. It can be computed
+# from one row of O and one row of dO, so no row of weights is needed. To see why, insert
+# $dP_{ij} = \sum_c dO_{ic} V_{jc}$.
 #
 # Write `flash_backward(ctx, dO)`. It returns dQ, dK, dV. `ctx.saved_tensors` holds what you saved, in the same order.
 #
 # - The rules of Part 3 hold: rl operations, tiles of 16 to 128 queries and keys, no tensor larger than a tile or an
 #   input.
-# - When causal, compute no product for a tile in which no pair is visible.
-# - Compute each of the five products once a tile.
+# - When causal, compute no product for a tile in which no query sees any key.
+# - Compute no product twice for the same tile.
 #
-# `backward_over_forward`: the multiply-accumulates of such a backward pass, divided by those of a forward pass.
+# Then predict `backward_over_forward`: the multiply-accumulates of such a backward pass, divided by those of a forward
+# pass.
 #
 # <details><summary>Hint 1: where to add up</summary>
 #
@@ -28,8 +30,8 @@
 # </details>
 # <details><summary>Hint 2: hidden pairs</summary>
 #
-# Above the diagonal $e^{S - \mathrm{lse}}$ can overflow. Replace the value with `rl.where` there. Multiplying by zero
-# makes NaN of it.
+# Above the diagonal $e^{S - \mathrm{lse}}$ can overflow. Replace the value with `rl.where` there. Infinity times zero
+# would be NaN.
 # </details>
 
 # %% nbgrader={"grade_id": "q5", "solution": true}
@@ -156,8 +158,9 @@ def check_backward_work(B, L_q, L_kv, d, is_causal):
     scores, products = backward.macs / (B * d), backward.by_op["matmul"]
     what = f"L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}: {backward.macs:,} MACs in {products} products"
     counts = tile_counts(L_q, L_kv, is_causal)
-    once = {(5 * tiles * each, 5 * total) for tiles, total in counts for each in {1, B}}
-    hint = "five products for each tile, and none for a tile in which no pair is visible"
+    n = rl.cost.of("attention_backward", *[(1, 1, 1, 1)] * 4).macs  # of one query, one key and d = 1
+    once = {(n * tiles * each, n * total) for tiles, total in counts for each in {1, B}}
+    hint = "no product twice for the same tile, and none for a tile in which no query sees any key"
     assert (products, scores) in once, f"{what}; {hint}"
 
 
@@ -174,3 +177,19 @@ assert is_number(backward_over_forward) and 1 <= backward_over_forward <= 10, "b
 ### BEGIN HIDDEN TESTS
 assert is_near(backward_over_forward, 2.5), "backward_over_forward: count the products of a tile in both passes"
 ### END HIDDEN TESTS
+
+# %% [markdown]
+# Compare your prediction with what the runtime counts in your own two passes:
+
+# %%
+q, k, v = (x.requires_grad_() for x in make_qkv(2, 512, 512, 64))
+with rl.count() as forward:
+    o = flash_attention(q, k, v)
+with rl.count() as backward:
+    o.backward(rl.ones(o.shape, device=device))
+rows = [
+    (name, f"{c.by_op['matmul'].ops:,}", f"{c.macs:,}")
+    for name, c in {"forward": forward, "backward": backward}.items()
+]
+display(Table(("pass", "products", "MACs"), rows))
+print(f"backward over forward: {backward.macs / forward.macs:.3f} counted, {backward_over_forward} predicted")

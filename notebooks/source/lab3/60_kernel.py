@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Part 6. One kernel ({points q6})
 #
-# Your array code keeps O(L) memory. Is it fast? Each tile takes a dozen launches, and every small result goes out to
-# memory and comes back. The idea pays off only when a tile's scores never leave the chip. That takes one kernel for all
-# of it. You write it in CUDA C++, as text, and `rl.cuda.compile(source)` compiles it while the notebook runs.
+# Your array code does every step of a tile by an operation of its own. That makes about a dozen launches for each tile.
+# In this part a single launch computes a whole forward pass. You write its kernel in CUDA C++, as text, and
+# `rl.cuda.compile(source)` compiles it while the notebook runs.
 #
 # ## 6.1 An example: the weighted sum
 #
-# This kernel computes $O = W V$ for given weights W (B, L_q, L_kv): one half of what you need. It shows the pattern.
+# This kernel computes $O = W V$ for given weights W (B, L_q, L_kv). That is one half of what you need, and it shows the
+# pattern.
 #
 # - The **grid** has (ceil(L_q / 64), B) blocks. `blockIdx.x` says which tile of queries, `blockIdx.y` which entry of
 #   the batch.
@@ -15,8 +16,8 @@
 # - `__shared__` memory belongs to the block. All threads together copy a tile of V into it. `__syncthreads()` waits
 #   until the tile is complete. Then each thread uses all of it. A second `__syncthreads()` waits until all are done,
 #   before the next tile overwrites it.
-# - **Every thread has to reach every `__syncthreads()`**, also one that has no query. That is why such a thread does
-#   not return early.
+# - **Every thread has to reach every `__syncthreads()`**, even a thread that has no query. That is why such a thread
+#   does not return early.
 
 # %%
 WEIGHTED_SUM = r"""
@@ -51,7 +52,7 @@ if run.ran:
     assert_close(run.args[2], W @ V, atol=1e-5, name="O")
     print("The kernel ran, and its result is right.")
 else:
-    print(f"The kernel was compiled, and not run: {run.why}.")
+    print(run.why)
 
 # %% [markdown]
 # ## 6.2 FlashAttention, forward
@@ -65,14 +66,14 @@ else:
 #
 # - Q and O are (B, L_q, 64), K and V are (B, L_kv, 64), and lse is (B, L_q), the log-sum-exp.
 # - It is launched with a grid of (ceil(L_q / `FLASH_ROWS`), B) blocks of `FLASH_THREADS` threads.
-# - There is no dynamic shared memory. All `__shared__` arrays together have at most 48 KiB.
+# - There is no dynamic shared memory. All `__shared__` arrays together take at most 48 KiB.
 # - Every L_q and L_kv ≥ 1 has to work. When causal, L_q ≤ L_kv.
 # - `INFINITY` is not known here, because no header is read. Start m at -3e38f.
 #
 # <details><summary>Hint 1: a plan</summary>
 #
-# One thread for each query, as in the example. It keeps its q and its o (64 numbers each), m and l in registers. The
-# block copies 32 keys and 32 values at a time into shared memory.
+# Take one thread for each query, as in the example. It keeps its q and its o (64 numbers each), m and l in registers.
+# The block copies 32 keys and 32 values at a time into shared memory.
 # </details>
 # <details><summary>Hint 2: the inner step</summary>
 #
@@ -85,9 +86,10 @@ else:
 # </details>
 #
 # **How it is graded.** On a machine with a GPU the kernel runs, and its numbers are checked. Without a GPU it is only
-# compiled, and this question stays *pending*: 0 of its points, which do not count in your total either. (Compiling
-# needs NVIDIA's compiler NVRTC. rooflab's `labs` extra installs it on 64-bit Linux.) A mistake is reported with its
-# line. The kernel runs in a process of its own, so a fault on the GPU does not end your notebook.
+# compiled, and a mistake is reported with its line. The question then stays *pending*: its points count neither as
+# earned nor as lost. (Compiling needs NVIDIA's compiler NVRTC, which rooflab's `labs` extra installs on Linux with an
+# x86-64 processor. Without it the question is pending as well.) The kernel runs in a process of its own, so a fault on
+# the GPU does not end your notebook.
 
 # %% nbgrader={"grade_id": "q6", "solution": true}
 FLASH_ROWS = None  # queries of a block
@@ -165,7 +167,7 @@ def check_kernel(B, L_q, L_kv, is_causal=False, scale=1.0):
         args=(q, k, v, O, lse, L_q, L_kv, 64**-0.5, int(is_causal)),
     )
     if not run.ran:
-        measure.pending(f"The kernel was compiled and not run: {run.why}. Grade this question on a GPU.")
+        measure.pending(f"{run.why} Grade this question on a GPU.")
         return False
     exact = attention_float64(q, k, v, is_causal)
     what = f"at B = {B}, L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}, inputs times {scale:g}"

@@ -10,6 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rooflab import Timing, latency, latency_one_time
+from rooflab.labs.lab1_layer import (
+    GEMMA3_270M_CONFIG,
+    GEMMA3_PSEUDO_CONFIG,
+    create_decode_inputs_with_cache,
+    create_decode_inputs_without_cache,
+    create_prefill_inputs,
+    decode_forward,
+    get_position_embeddings,
+    initialize_kv_cache,
+    multi_layer_decode_forward,
+    multi_layer_prefill_forward,
+    prefill_forward,
+)
 from rooflab.machine import SPECS, MachineSpec, dtype_name, ridge
 from rooflab.memory import benchmark_memory as _benchmark_memory
 from rooflab.profiler import Profile, schedule
@@ -18,18 +31,29 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "GEMMA3_270M_CONFIG",
+    "GEMMA3_PSEUDO_CONFIG",
     "GPU_SPECS",
     "benchmark_latency",
     "benchmark_memory",
     "count_cuda_kernels",
+    "create_decode_inputs_with_cache",
+    "create_decode_inputs_without_cache",
+    "create_prefill_inputs",
+    "decode_forward",
     "default_schedule",
+    "get_position_embeddings",
     "get_ridge_point",
+    "initialize_kv_cache",
     "latency",
     "latency_one_time",
+    "multi_layer_decode_forward",
+    "multi_layer_prefill_forward",
     "plot_flash_attn_improvement",
     "plot_gemm_gemv_latency",
     "plot_gemm_torch_matmul_latency",
     "plot_roofline",
+    "prefill_forward",
 ]
 
 _GPUS = ("A6000", "A10", "A100", "H100", "H200", "B200", "T4", "L4", "4090", "5090")

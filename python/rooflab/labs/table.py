@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..html import is_of_figures
+from rooflab import html
 
 
 @dataclass(frozen=True)
@@ -62,17 +61,7 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        sides = ["right" if self._is_right(column) else "left" for column in range(len(self.head))]
-
-        def line(tag: str, row: Sequence[Any]) -> str:
-            cells = zip(row, sides, strict=True)
-            filled = (f'<{tag} style="text-align: {side}">{html.escape(str(cell))}</{tag}>' for cell, side in cells)
-            return f"<tr>{''.join(filled)}</tr>"
-
-        title = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
-        body = "".join(line("td", row) for row in self.rows)
-        note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
-        return f"<table>{title}<thead>{line('th', self.head)}</thead><tbody>{body}</tbody></table>{note}"
+        return html.table(self.head, self.rows, self.note, self.title)
 
     def _is_right(self, column: int) -> bool:
-        return bool(self.rows) and is_of_figures(row[column] for row in self.rows)
+        return bool(self.rows) and html.is_of_figures(row[column] for row in self.rows)

@@ -1,0 +1,379 @@
+# %% [markdown]
+# ## 3.4 The MLP under the roof
+#
+# Now put the MLP on the roofline, in bf16: its bytes are those of 16-bit numbers, so the peak has to be the one for 16
+# bit as well.
+#
+# ## 3.4.1 Prefill and decode ({points q3_4_1})
+#
+# ### a) Its intensity ({points q3_4_1_test})
+#
+# Write `mlp_intensity(B, L, config)`: FLOPs over bytes of the MLP for B sequences with L new tokens each. Use
+# `calc_mlp_flops` and `calc_mlp_io`.
+
+
+# %% nbgrader={"grade_id": "q3_4_1", "solution": true}
+def mlp_intensity(B, L, config):
+    """Arithmetic intensity of the MLP in 16 bit, FLOP/byte."""
+    ### BEGIN SOLUTION
+    sizes = B, L, config["hidden_size"], config["intermediate_size"]
+    return calc_mlp_flops(*sizes) / calc_mlp_io(*sizes)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q3_4_1_test", "grade": true, "points": 2}
+def widths(D, I):
+    return {**GEMMA3_270M_CONFIG, "hidden_size": D, "intermediate_size": I}
+
+
+def check_mlp_intensity(B, L, config, flops, moved):
+    D, I = config["hidden_size"], config["intermediate_size"]
+    case = f"B = {B}, L = {L}, D = {D}, I = {I}"
+    assert is_near(mlp_intensity(B, L, config), flops / moved), f"{case}: {flops:,} FLOPs over {moved:,} bytes"
+
+
+check_mlp_intensity(1, 1, widths(D=2, I=3), flops=63, moved=96)
+check_mlp_intensity(4, 2, widths(D=2, I=3), flops=504, moved=516)
+check_mlp_intensity(2, 16, GEMMA3_270M_CONFIG, flops=252248064, moved=9035776)
+### BEGIN HIDDEN TESTS
+check_mlp_intensity(3, 5, widths(D=7, I=11), flops=8415, moved=3732)
+check_mlp_intensity(64, 1, GEMMA3_270M_CONFIG, flops=504496128, moved=10207232)
+check_mlp_intensity(1, 512, GEMMA3_PSEUDO_CONFIG, flops=24493031424, moved=107937792)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### b) Which roof holds? ({points q3_4_1_values_test q3_4_1_why_test})
+#
+# Take the 270M model and B = 8 sequences with prompts of 2048 tokens. Prefill handles all tokens of the prompts at
+# once. A step of decode handles one new token in each sequence.
+#
+# - `prefill_ai` and `decode_ai`: the intensity of the MLP in each, in FLOP/byte
+# - `prefill_bound` and `decode_bound`: `"memory"` or `"compute"`, on an A6000 in bf16
+# - `why_they_differ`: the reason. Choose a letter, and explain it in a sentence below.
+#     - `"a"`: In decode the MLP has to read the keys and values of all earlier tokens too.
+#     - `"b"`: Decode does fewer FLOPs for each token, since prefill has done most of them.
+#     - `"c"`: Each weight that is read serves more tokens in prefill.
+#     - `"d"`: Prefill keeps its numbers in a format that takes fewer bytes.
+
+# %% nbgrader={"grade_id": "q3_4_1_values", "solution": true}
+prefill_ai = None  # FLOP/byte
+decode_ai = None
+prefill_bound = None  # "memory" or "compute"
+decode_bound = None
+why_they_differ = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+prefill_ai = mlp_intensity(8, 2048, GEMMA3_270M_CONFIG)  # 212.5
+decode_ai = mlp_intensity(8, 1, GEMMA3_270M_CONFIG)  # 7.73
+prefill_bound = "compute"  # the ridge is 154.8 / 0.768 = 201.6
+decode_bound = "memory"
+why_they_differ = "c"  # 16384 tokens against 8
+### END SOLUTION
+
+# %% [markdown] nbgrader={"grade_id": "q3_4_1_findings", "solution": true}
+# *Why the two differ:*
+
+# %% nbgrader={"grade_id": "q3_4_1_values_test", "grade": true, "points": 2}
+assert is_number(prefill_ai) and is_number(decode_ai), "prefill_ai and decode_ai are numbers, in FLOP/byte"
+for bound in (prefill_bound, decode_bound):
+    assert bound in ("memory", "compute"), 'prefill_bound and decode_bound: "memory" or "compute"'
+### BEGIN HIDDEN TESTS
+assert is_near(prefill_ai, 212.542, 1e-3), "prefill_ai: B and L of the prompts, sizes of the 270M model"
+assert is_near(decode_ai, 7.7310, 1e-3), "decode_ai: how many new tokens does the MLP see in a step?"
+assert prefill_bound == "compute", "prefill_bound: compare prefill_ai with the ridge of an A6000 in bf16"
+assert decode_bound == "memory", "decode_bound: compare decode_ai with the ridge of an A6000 in bf16"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q3_4_1_why_test", "grade": true, "points": 1}
+assert why_they_differ in tuple("abcd"), "why_they_differ: choose a letter"
+### BEGIN HIDDEN TESTS
+assert_choice(
+    why_they_differ,
+    "c",
+    a="That is attention. Look at the drawing of the layer: what does the MLP read?",
+    b="Divide calc_mlp_flops by the number of tokens, for both.",
+    d="Both are in bf16. Compare what they read for each number.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Here are both on the roof of an A6000 as its datasheet gives it, and below on that of your machine, measured. A hollow
+# marker was not measured. It stands where the roof would allow it.
+#
+# `place_mlp` measures a point if one call takes no more than five seconds. The roof predicts that: FLOPs over the speed
+# that it allows. The caches are emptied before each call. In a model 17 other layers run in between, and no weight is
+# still in a cache.
+
+
+# %%
+def place_mlp(sizes, series, budget_s=5.0):
+    """Points of the MLP of the 270M model for {label: (B, L)}; hollow beyond the budget or the memory."""
+    D, I = GEMMA3_270M_CONFIG["hidden_size"], GEMMA3_270M_CONFIG["intermediate_size"]
+    weights, points = make_mlp_weights(GEMMA3_270M_CONFIG), []
+    for name, (B, L) in sizes.items():
+        intensity = mlp_intensity(B, L, GEMMA3_270M_CONFIG)
+        predicted_s = calc_mlp_flops(B, L, D, I) / (1e12 * rl.roofline.attainable(ceilings, intensity, "bfloat16"))
+        room = 12 * B * L * I  # for four (B, L, I) tensors, and some more
+        if predicted_s > budget_s or room > rl.memory.available(device):
+            points.append(rl.roofline.Point(name, intensity, series=series))
+            continue
+        x = rl.randn(B, L, D, dtype="bfloat16", device=device)
+        with rl.count() as cost:
+            mlp(x, weights)
+        repeat = int(max(1, min(20, budget_s / predicted_s)))
+        timing = latency(mlp, x, weights, warmup=min(3, repeat - 1), repeat=repeat, l2="cold")
+        points.append(rl.roofline.measured_point(name, cost, timing, series))
+    return points
+
+
+title = "MLP of Gemma 3 270M, B = 8, L = 2048"
+rl.plots.plot_roofline("A6000", {"decode": decode_ai, "prefill": prefill_ai}, dtype="bfloat16", title=title)
+
+# %%
+points = place_mlp({"decode": (8, 1), "prefill": (8, 2048)}, "MLP")
+rl.plots.plot_roofline(ceilings, points, dtype="bfloat16", title=f"{title}, measured here")
+
+# %% [markdown]
+# A GPU may stay far below its roof in decode. An H100 could read the 7.9 MB of this MLP's weights in 2.3 µs, and each
+# of the five kernels takes about as long to get going. The roofline knows nothing of such fixed costs.
+#
+# ## 3.4.2 A larger batch in decode ({points q3_4_2})
+#
+# A server decodes for many users at once. Take the 270M model.
+#
+# - `decode_points`: the intensity of a decode step for a batch of 1, 4, 16 and 64, as `{batch: FLOP/byte}`
+# - `why_ai_grows`: why the intensity grows with the batch. Explain your letter in a sentence below.
+#     - `"a"`: More sequences bring more weights with them, and each of these has FLOPs of its own.
+#     - `"b"`: The weights are read once for the whole batch.
+#     - `"c"`: The units of the processor are used better, so that more FLOPs are done in a second.
+#     - `"d"`: The more sequences there are, the fewer bytes the activations of each one take.
+# - `smallest_compute_bound_batch(peak_tflop_s, bandwidth_tb_s, config)`: the smallest batch for which decode of the MLP
+#   is compute-bound on a machine, an `int`. An intensity equal to the ridge counts as compute-bound. Return `None` if
+#   it stays memory-bound however large the batch is.
+# - `crossing_batch_a6000`: that batch for the 270M model on an A6000 in bf16
+
+
+# %% nbgrader={"grade_id": "q3_4_2", "solution": true}
+decode_points = {}  # batch: FLOP/byte
+crossing_batch_a6000 = None
+why_ai_grows = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+decode_points = {B: mlp_intensity(B, 1, GEMMA3_270M_CONFIG) for B in (1, 4, 16, 64)}
+crossing_batch_a6000 = 3146
+why_ai_grows = "b"
+### END SOLUTION
+
+
+def smallest_compute_bound_batch(peak_tflop_s, bandwidth_tb_s, config):
+    """Smallest B for which decode of the MLP reaches the ridge: an int, or None if no batch does."""
+    ### BEGIN SOLUTION
+    D, I = config["hidden_size"], config["intermediate_size"]
+    ridge = peak_tflop_s / bandwidth_tb_s
+    # B (6 D + 9) I / (6 D I + B (6 D + 16 I)) >= ridge
+    gain = (6 * D + 9) * I - ridge * (6 * D + 16 * I)
+    return max(1, int(np.ceil(ridge * 6 * D * I / gain))) if gain > 0 else None
+    ### END SOLUTION
+
+
+# %% [markdown] nbgrader={"grade_id": "q3_4_2_findings", "solution": true}
+# *What I find about the batch:*
+
+# %% nbgrader={"grade_id": "q3_4_2_test", "grade": true, "points": 1} rooflab={"needs": ["q3_4_1"]}
+batches = (1, 4, 16, 64)
+keys = isinstance(decode_points, dict) and set(decode_points) == set(batches)
+assert keys, "decode_points is a dict with the keys 1, 4, 16 and 64"
+for B in batches:
+    said = f"decode_points[{B}]: use mlp_intensity of 3.4.1, with one new token in each sequence"
+    assert is_near(decode_points[B], mlp_intensity(B, 1, GEMMA3_270M_CONFIG)), said
+### BEGIN HIDDEN TESTS
+for B, expected in zip(batches, (0.997691, 3.93542, 14.92600, 49.42536), strict=True):
+    assert is_near(decode_points[B], expected, 1e-3), f"decode_points[{B}]: count FLOPs and bytes at L = 1 again"
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q3_4_2_batch_test", "grade": true, "points": 2}
+def check_batch(peak, bandwidth, D, I, expected):
+    config = {**GEMMA3_270M_CONFIG, "hidden_size": D, "intermediate_size": I}
+    got = smallest_compute_bound_batch(peak, bandwidth, config)
+    case = f"{peak} TFLOP/s, {bandwidth} TB/s, D = {D}, I = {I}"
+    if expected is None:
+        assert got is None, f"{case}: no batch reaches the ridge, so return None"
+        return
+    assert is_count(got), f"{case}: a batch is a whole number: return an int, not {got!r}"
+    assert got == expected, f"{case}: the smallest batch is {expected}, not {got}"
+
+
+check_batch(1.5, 1.0, D=4, I=8, expected=8)  # the intensity at B = 8 is exactly 1.5
+check_batch(1.51, 1.0, D=4, I=8, expected=9)
+check_batch(1.8, 1.0, D=4, I=8, expected=None)  # the intensity stays below 1.74
+check_batch(0.5, 1.0, D=4, I=8, expected=1)
+check_batch(10.0, 1.0, D=640, I=2048, expected=11)
+### BEGIN HIDDEN TESTS
+for peak, bandwidth, D, I, expected in [
+    (3.0, 2.0, 4, 8, 8),
+    (100.0, 1.0, 640, 2048, 187),
+    (4.0, 0.5, 640, 2048, 9),
+    (989.4, 3.35, 640, 2048, None),
+    (989.4, 3.35, 1152, 6912, 1075),
+    (0.1, 0.04, 640, 2048, 3),
+    (1.0, 8.0, 64, 64, 1),
+]:
+    config = {**GEMMA3_270M_CONFIG, "hidden_size": D, "intermediate_size": I}
+    got = smallest_compute_bound_batch(peak, bandwidth, config)
+    case = f"{peak} TFLOP/s, {bandwidth} TB/s, D = {D}, I = {I}"
+    assert got == expected, f"{case}: start from the intensity as a function of the batch"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q3_4_2_values_test", "grade": true, "points": 1}
+assert is_count(crossing_batch_a6000), "crossing_batch_a6000 is a whole number"
+### BEGIN HIDDEN TESTS
+assert crossing_batch_a6000 == 3146, "crossing_batch_a6000: use your function with the bf16 figures of GPU_SPECS"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q3_4_2_why_test", "grade": true, "points": 1}
+assert why_ai_grows in tuple("abcd"), "why_ai_grows: choose a letter"
+### BEGIN HIDDEN TESTS
+assert_choice(
+    why_ai_grows,
+    "b",
+    a="All sequences use the same model. Look at the term D I in calc_mlp_io.",
+    c="The intensity is a ratio of counts: a processor's speed is not in it.",
+    d="Look at calc_mlp_io: how do its terms grow with B?",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Four times the batch gives nearly four times the intensity: one FLOP/byte a sequence. If that went on, the batch
+# at the ridge would be equal to the ridge. Compare that with `crossing_batch_a6000`. The growth must slow down before.
+
+# %%
+peak_tflop_s, bandwidth_tb_s = ceilings.peak_tflop_s["bfloat16"], ceilings.bandwidth_tb_s
+here = smallest_compute_bound_batch(peak_tflop_s, bandwidth_tb_s, GEMMA3_270M_CONFIG)
+print(f"this machine in bf16: ridge {peak_tflop_s / bandwidth_tb_s:.1f} FLOP/byte, compute-bound from batch {here}")
+
+title = "Decode of the MLP of Gemma 3 270M"
+on_the_roof = {f"B = {B}": intensity for B, intensity in decode_points.items()}
+rl.plots.plot_roofline("A6000", on_the_roof, dtype="bfloat16", title=title)
+
+# %%
+decode_here = place_mlp({f"B = {B}": (B, 1) for B in decode_points}, "decode")
+rl.plots.plot_roofline(ceilings, decode_here, dtype="bfloat16", title=f"{title}, measured here")
+
+# %% [markdown]
+# ## 3.4.3 A longer prompt in prefill ({points q3_4_3})
+#
+# Take the 270M model and B = 32 prompts.
+#
+# - `prefill_points`: the intensity of prefill for prompts of 64, 256, 1024 and 4096 tokens, as `{length: FLOP/byte}`
+# - `mlp_ai_limit(config)`: the intensity of the MLP for very many tokens, in FLOP/byte
+# - `bound_at_the_limit`: whether the MLP of the 270M model is `"memory"`- or `"compute"`-bound for very many tokens, in
+#   bf16 on an A6000 and on an H100: `{"A6000": ..., "H100": ...}`
+# - `why_it_saturates`: why the intensity stops growing. Explain your letter in a sentence below.
+#     - `"a"`: The processor has reached its peak, so that more tokens cannot make it any faster.
+#     - `"b"`: Every token brings bytes of its own.
+#     - `"c"`: The weights do not fit in the cache any more, and each token reads them again.
+#     - `"d"`: The number of scores grows with the square of the length, and they take over.
+
+
+# %% nbgrader={"grade_id": "q3_4_3", "solution": true}
+prefill_points = {}  # length: FLOP/byte
+bound_at_the_limit = {}  # GPU: "memory" or "compute"
+why_it_saturates = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+prefill_points = {L: mlp_intensity(32, L, GEMMA3_270M_CONFIG) for L in (64, 256, 1024, 4096)}
+bound_at_the_limit = {"A6000": "compute", "H100": "memory"}  # 215.3 against ridges of 201.6 and 295.3
+why_it_saturates = "b"
+### END SOLUTION
+
+
+def mlp_ai_limit(config):
+    """Arithmetic intensity of the MLP in 16 bit when B L goes to infinity, FLOP/byte."""
+    ### BEGIN SOLUTION
+    # What grows with the tokens: (6 D + 9) I FLOPs and 6 D + 16 I bytes for each.
+    D, I = config["hidden_size"], config["intermediate_size"]
+    return (6 * D + 9) * I / (6 * D + 16 * I)
+    ### END SOLUTION
+
+
+# %% [markdown] nbgrader={"grade_id": "q3_4_3_findings", "solution": true}
+# *What I find about the length:*
+
+# %% nbgrader={"grade_id": "q3_4_3_test", "grade": true, "points": 1} rooflab={"needs": ["q3_4_1"]}
+lengths = (64, 256, 1024, 4096)
+keys = isinstance(prefill_points, dict) and set(prefill_points) == set(lengths)
+assert keys, "prefill_points is a dict with the keys 64, 256, 1024 and 4096"
+for L in lengths:
+    said = f"prefill_points[{L}]: use mlp_intensity of 3.4.1, with B = 32"
+    assert is_near(prefill_points[L], mlp_intensity(32, L, GEMMA3_270M_CONFIG)), said
+### BEGIN HIDDEN TESTS
+for L, expected in zip(lengths, (194.8860, 209.8252, 213.9255, 214.9759), strict=True):
+    assert is_near(prefill_points[L], expected, 1e-4), f"prefill_points[{L}]: count FLOPs and bytes at B = 32 again"
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q3_4_3_limit_test", "grade": true, "points": 2}
+def check_limit(D, I, expected):
+    got = mlp_ai_limit({**GEMMA3_270M_CONFIG, "hidden_size": D, "intermediate_size": I})
+    assert is_number(got), f"mlp_ai_limit has to return a number, not {got!r}"
+    assert is_near(got, expected, 1e-3), f"D = {D}, I = {I}: {expected:.4f} FLOP/byte, not {got}"
+
+
+check_limit(4, 8, expected=33 / 19)
+check_limit(8, 4, expected=57 / 28)
+### BEGIN HIDDEN TESTS
+said = "mlp_ai_limit: which terms of the FLOPs and of the bytes grow with the number of tokens?"
+for D, I, expected in [(640, 2048, 215.329), (1152, 6912, 407.118), (2, 2, 21 / 22), (100, 10, 6090 / 760)]:
+    config = {**GEMMA3_270M_CONFIG, "hidden_size": D, "intermediate_size": I}
+    assert is_near(mlp_ai_limit(config), expected, 1e-3), said
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q3_4_3_values_test", "grade": true, "points": 1}
+keys = isinstance(bound_at_the_limit, dict) and set(bound_at_the_limit) == {"A6000", "H100"}
+assert keys, 'bound_at_the_limit is a dict with the keys "A6000" and "H100"'
+for bound in bound_at_the_limit.values():
+    assert bound in ("memory", "compute"), 'bound_at_the_limit: "memory" or "compute" for each'
+### BEGIN HIDDEN TESTS
+for gpu, expected in {"A6000": "compute", "H100": "memory"}.items():
+    assert bound_at_the_limit[gpu] == expected, f"{gpu}: compare mlp_ai_limit with its ridge in bf16"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q3_4_3_why_test", "grade": true, "points": 1}
+assert why_it_saturates in tuple("abcd"), "why_it_saturates: choose a letter"
+### BEGIN HIDDEN TESTS
+assert_choice(
+    why_it_saturates,
+    "b",
+    a="The intensity is a ratio of counts: a processor's speed is not in it.",
+    c="calc_mlp_io counts each weight once, however many tokens there are.",
+    d="That is attention. The MLP has no scores.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Decode and prefill on one roof: as tokens are added, the points first run along the slope, and then they come closer
+# and closer to a wall.
+
+# %%
+on_the_roof = [rl.roofline.Point(f"B = {B}", intensity, series="decode") for B, intensity in decode_points.items()]
+on_the_roof += [
+    rl.roofline.Point(f"L = {L}", intensity, series="prefill, B = 32") for L, intensity in prefill_points.items()
+]
+title = "MLP of Gemma 3 270M"
+rl.plots.plot_roofline("A6000", on_the_roof, dtype="bfloat16", title=title)
+
+# %%
+prefill_here = place_mlp({f"L = {L}": (32, L) for L in prefill_points}, "prefill, B = 32")
+rl.plots.plot_roofline(ceilings, decode_here + prefill_here, dtype="bfloat16", title=f"{title}, measured here")
+
+# %% [markdown]
+# The limit belongs to the model and to the way the MLP is run. A wider model has a higher one. And one kernel for a
+# projection, GeLU and the product of the branches would move fewer bytes, so the same MLP would move to the right. In
+# Part 4 you will see what such a *fused* kernel gains.
+
+# %%
+rows = []
+for name, config in {"Gemma 3 270M": GEMMA3_270M_CONFIG, "the pseudo model": GEMMA3_PSEUDO_CONFIG}.items():
+    limit = mlp_ai_limit(config)
+    bounds = ["compute" if limit > get_ridge_point(gpu, "bf16") else "memory" for gpu in ("A6000", "A100", "H100")]
+    rows.append((name, f"{limit:.1f}", *bounds))
+ridges = [f"{gpu}, ridge {get_ridge_point(gpu, 'bf16'):.0f}" for gpu in ("A6000", "A100", "H100")]
+Table(("MLP of", "limit, FLOP/byte", *ridges), rows, title="Bound of prefill for very many tokens, bf16")

@@ -1,0 +1,207 @@
+# %% [markdown]
+# ## b4.2 Profile a decode step ({points b4_2})
+#
+# A decode step of a whole layer does little work in many kernels. The layer opens these ranges: `input_norm`,
+# `self_attn` with `q_proj`, `k_proj`, `v_proj`, `attn_op` and `o_proj` inside, `post_attn_norm`, `res`, `pre_ffn_norm`,
+# `mlp` with `gate_proj`, `up_proj`, `act_fn` and `down_proj` inside, `post_ffn_norm`, and `res` again. A range inside
+# another bears both names: `kernel.range` is `"self_attn/q_proj"`.
+#
+# ### a) What runs in each range ({points b4_2_test})
+#
+# Write two functions for a layer with random weights. `config` has one layer.
+#
+# - `decode_profile(batch_size, length, config)`: fill an empty cache by a prefill of `length` tokens. Then profile ten
+#   decode steps under `default_schedule`. Each step makes the cache longer by one token. Return the profile.
+# - `decode_ranges(batch_size, length, config)`: from the kernels of the *last* step,
+#   `{range: {"launches": int, "bytes": int}}`. Take the last part of a range's name as the key, so `"q_proj"`. The
+#   bytes are those read and written, `kernel.cost.bytes`. Leave out the launch that is in no range. It counts the
+#   tokens of the cache.
+#
+# <details><summary>Hint</summary>
+#
+# `rl.nn.Gemma3DecoderLayer(rl.nn.Gemma3Config(**config), fused=False, device=device)` makes the layer. With
+# `fused=False` each step is a kernel in a range of its own. The other functions that you need were used in 3.3. The
+# cache and the position embeddings need room for ten more tokens.
+# </details>
+
+
+# %% nbgrader={"grade_id": "b4_2", "solution": true}
+def decode_profile(batch_size, length, config):
+    """The profile of ten decode steps of one layer, with a cache that holds `length` tokens before the first."""
+    ### BEGIN SOLUTION
+    layer = rl.nn.Gemma3DecoderLayer(rl.nn.Gemma3Config(**config), fused=False, device=device)
+    cache = initialize_kv_cache(batch_size, length + 10, config, device=device)
+    (positions,) = get_position_embeddings(length + 10, config, device=device)
+    prefill_forward(layer, create_prefill_inputs(batch_size, length, config, device=device), positions, cache)
+    token = create_decode_inputs_with_cache(batch_size, config, device=device)
+    with rl.profile(schedule=default_schedule) as prof:
+        for _ in range(10):
+            decode_forward(layer, token, positions, cache)
+            prof.step()
+    return prof
+    ### END SOLUTION
+
+
+def decode_ranges(batch_size, length, config):
+    """{range: {"launches": int, "bytes": int}} of the last of ten decode steps."""
+    ### BEGIN SOLUTION
+    prof = decode_profile(batch_size, length, config)
+    last = prof.kernels[-1].step
+    ranges = {}
+    for kernel in prof.kernels:
+        if kernel.step == last and kernel.range:
+            row = ranges.setdefault(kernel.range.split("/")[-1], {"launches": 0, "bytes": 0})
+            row["launches"] += 1
+            row["bytes"] += kernel.cost.bytes
+    return ranges
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "b4_2_test", "grade": true, "points": 2}
+def count_step(B, L, config):
+    """{range: counters} of one step with a cache that holds L tokens before it."""
+    layer = rl.nn.Gemma3DecoderLayer(rl.nn.Gemma3Config(**config), fused=False, device=device)
+    cache = initialize_kv_cache(B, L + 1, config, device=device)
+    (positions,) = get_position_embeddings(L + 1, config, device=device)
+    prefill_forward(layer, create_prefill_inputs(B, L, config, device=device), positions, cache)
+    with rl.count() as counted:
+        decode_forward(layer, create_decode_inputs_with_cache(B, config, device=device), positions, cache)
+    return {name.split("/")[-1]: part for name, part in counted.by_range.items() if name not in ("self_attn", "mlp")}
+
+
+def check_ranges(B, L, **sizes):
+    config = {**GEMMA3_270M_CONFIG, "num_hidden_layers": 1, "sliding_window_pattern": 1, **sizes}
+    got, expected = decode_ranges(B, L, config), count_step(B, L + 9, config)
+    case = f"B = {B}, L = {L}"
+    assert isinstance(got, dict) and set(got) == set(expected), f"{case}: the keys are {', '.join(sorted(expected))}"
+    for name, part in expected.items():
+        assert isinstance(got[name], dict) and set(got[name]) == {"launches", "bytes"}, "launches and bytes for each"
+        assert all(is_count(number) for number in got[name].values()), "launches and bytes are whole numbers"
+        launches, moved = got[name]["launches"], got[name]["bytes"]
+        assert launches == part.launches, f"{case}: one step launches {part.launches} in {name}, not {launches}"
+        right = part.bytes_read + part.bytes_written
+        assert moved == right, f"{case}: the last of ten steps moves {right} bytes in {name}, not {moved}"
+
+
+check_ranges(1, 5, hidden_size=48, intermediate_size=80, num_attention_heads=2, head_dim=16)
+check_ranges(3, 20, hidden_size=32, intermediate_size=64, num_attention_heads=4, num_key_value_heads=2, head_dim=8)
+### BEGIN HIDDEN TESTS
+check_ranges(2, 40)
+check_ranges(5, 7, hidden_size=64, intermediate_size=48, num_attention_heads=4, num_key_value_heads=4, head_dim=32)
+check_ranges(2, 20, hidden_size=32, intermediate_size=64, head_dim=8, sliding_window_pattern=6, sliding_window=16)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### b) Where the launches and the bytes are ({points b4_2_read_test})
+#
+# Write `read_step(ranges)`. It takes what `decode_ranges` returns, and returns a dict:
+#
+# - `"most_launches"` and `"most_bytes"`: the range with the most launches, and the one that moves the most bytes
+# - `"share_outside_proj"`: the share of all launches, from 0 to 1, that is not in one of the seven projections. Their
+#   names end in `_proj`.
+
+
+# %% nbgrader={"grade_id": "b4_2_read", "solution": true}
+def read_step(ranges):
+    """{"most_launches": range, "most_bytes": range, "share_outside_proj": 0 to 1}."""
+    ### BEGIN SOLUTION
+    launches = {name: part["launches"] for name, part in ranges.items()}
+    outside = sum(number for name, number in launches.items() if not name.endswith("_proj"))
+    return {
+        "most_launches": max(launches, key=launches.get),
+        "most_bytes": max(ranges, key=lambda name: ranges[name]["bytes"]),
+        "share_outside_proj": outside / sum(launches.values()),
+    }
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "b4_2_read_test", "grade": true, "points": 1}
+def check_read(launches, moved, expected):
+    names = ("input_norm", "q_proj", "attn_op", "act_fn", "down_proj")
+    ranges = {name: {"launches": a, "bytes": b} for name, a, b in zip(names, launches, moved, strict=True)}
+    got = read_step(ranges)
+    assert isinstance(got, dict), "read_step returns a dict"
+    assert set(got) == {"most_launches", "most_bytes", "share_outside_proj"}, "read_step returns three keys"
+    for key in ("most_launches", "most_bytes"):
+        assert got[key] == expected[key], f"{key} of {ranges} is {expected[key]}, not {got[key]}"
+    share = expected["share_outside_proj"]
+    assert is_near(got["share_outside_proj"], share), f"share_outside_proj of {ranges} is {share:.4f}"
+
+
+expected = {"most_launches": "attn_op", "most_bytes": "down_proj", "share_outside_proj": 0.75}
+check_read((1, 1, 4, 1, 1), (10, 40, 30, 20, 50), expected)
+expected = {"most_launches": "q_proj", "most_bytes": "act_fn", "share_outside_proj": 0.4}
+check_read((1, 4, 2, 1, 2), (1, 2, 3, 5, 4), expected)
+### BEGIN HIDDEN TESTS
+expected = {"most_launches": "down_proj", "most_bytes": "attn_op", "share_outside_proj": 4 / 11}
+check_read((1, 2, 2, 1, 5), (7, 100, 1000, 9, 400), expected)
+expected = {"most_launches": "input_norm", "most_bytes": "q_proj", "share_outside_proj": 0.9}
+check_read((12, 1, 3, 3, 1), (7, 1000, 100, 9, 400), expected)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### c) Two questions about them ({points b4_2_values_test b4_2_why_test})
+#
+# Take a layer of the 270M model that sees the whole text: `one_full_layer` below.
+#
+# - `crossing_length`: a step for B = 1 text sees so many tokens, the newest included, when `attn_op` begins to move
+#   more bytes than any other range. Give a whole number. An answer within 2% is right.
+# - `why_attention_grows`: with a larger batch the bytes of `attn_op` grow in proportion, and those of `gate_proj`
+#   hardly grow. Why? Choose a letter, and explain it in a sentence below.
+#     - `"a"`: Attention is computed for each head apart, and a projection for all heads at once.
+#     - `"b"`: The scores of a batch grow with the square of the number of its texts.
+#     - `"c"`: Every text has keys and values of its own.
+#     - `"d"`: The results of a projection stay in the processor's cache when the batch is large.
+
+# %%
+one_full_layer = {**GEMMA3_270M_CONFIG, "num_hidden_layers": 1, "sliding_window_pattern": 1}
+
+# %% nbgrader={"grade_id": "b4_2_values", "solution": true}
+crossing_length = None  # tokens
+why_attention_grows = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+crossing_length = 2547  # 1024 bytes of keys and values a token against 2.63 MB in down_proj
+why_attention_grows = "c"
+### END SOLUTION
+
+# %% [markdown] nbgrader={"grade_id": "b4_2_findings", "solution": true}
+# *What I find about a decode step:*
+
+# %% nbgrader={"grade_id": "b4_2_values_test", "grade": true, "points": 1}
+assert is_count(crossing_length), "crossing_length is a whole number of tokens"
+### BEGIN HIDDEN TESTS
+said = "crossing_length: how many bytes does attn_op move for each token, and how many the largest projection?"
+assert is_near(crossing_length, 2547, 0.02), said
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "b4_2_why_test", "grade": true, "points": 1}
+assert why_attention_grows in tuple("abcd"), "why_attention_grows: choose a letter"
+### BEGIN HIDDEN TESTS
+assert_choice(
+    why_attention_grows,
+    "c",
+    a="How do the bytes of a projection and of attention depend on the number of heads?",
+    b="Count the scores of one step. No text attends to another one.",
+    d="The counters take the results of every operation through memory, whatever the batch.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Here is the timeline of a step with a short text and with a longer one. The projections and the norms do the same in
+# both, and only `attn_op` has more to read. A GPU needs a few microseconds for the smallest kernel too. So in a decode
+# step the many small kernels outside the projections can take a large part of the time.
+
+# %%
+profiles = {f"{L} tokens in the cache": decode_profile(1, L, one_full_layer) for L in (16, 2048)}
+rl.plots.plot_timelines(profiles, title="One decode step of a layer of Gemma 3 270M, B = 1")
+
+# %%
+rows = []
+for label, prof in profiles.items():
+    calls, total_us = len(prof.steps), sum(kernel.duration_us for kernel in prof.kernels)
+    for name in dict.fromkeys(kernel.range for kernel in prof.kernels):
+        kernels = [kernel for kernel in prof.kernels if kernel.range == name]
+        time_us, moved = (sum(values) for values in zip(*((k.duration_us, k.cost.bytes) for k in kernels), strict=True))
+        numbers = (f"{len(kernels) / calls:g}", f"{moved / calls / 1e3:,.1f}", f"{time_us / calls:.1f}")
+        rows.append((label, name or "(none)", *numbers, f"{time_us / total_us:.1%}"))
+Table(("text", "range", "launches", "kB moved", "µs", "share of the time"), rows, title="One decode step, B = 1")
