@@ -4,7 +4,6 @@
 #include "bindings/bindings.h"
 #include "bindings/dlpack.h"
 #include "core/cuda_runtime.h"
-#include "core/target.h"
 #include "ops/graph.h"
 #include "ops/ops.h"
 
@@ -89,9 +88,12 @@ Tensor make_tensor(py::handle data, py::handle dtype, py::handle device) {
   std::optional<DType> wanted;
   if (!dtype.is_none()) wanted = to_dtype(dtype);
   if (!py::isinstance<Tensor>(data) && py::hasattr(data, "__cuda_array_interface__")) {
-    Tensor copied = copy(from_cuda_array(py::reinterpret_borrow<py::object>(data)));
+    const Tensor given = from_cuda_array(py::reinterpret_borrow<py::object>(data));
+    const Device on = device.is_none() ? given.device() : to_device(device);
+    const NoGil no_gil;
+    Tensor copied = copy(given);
     if (wanted) copied = cast(copied, *wanted);
-    return device.is_none() ? copied : to_device(copied, to_device(device));
+    return to_device(copied, on);
   }
   return from_array(data, wanted, device.is_none() ? Device{} : to_device(device));
 }
@@ -101,7 +103,9 @@ Tensor make_tensor(py::handle data, py::handle dtype, py::handle device) {
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) {
   check_not_capturing();
   if (py::isinstance<Tensor>(object)) {
-    Tensor copied = copy(object.cast<const Tensor&>().detach());
+    const Tensor& given = object.cast<const Tensor&>();
+    const NoGil no_gil;
+    Tensor copied = copy(given.detach());
     if (dtype) copied = cast(copied, *dtype);
     return to_device(copied, device);
   }
@@ -112,16 +116,22 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
   const std::optional<DType> own = array ? find_dtype(array.dtype()) : std::nullopt;
   RL_CHECK(own || kind == 'f' || kind == 'i' || kind == 'u', "tensor", "data: expected numbers in equal rows, got ",
            std::string(py::str(kind == 'O' ? py::type::of(object).attr("__name__") : array.attr("dtype"))));
+  // NumPy makes uint64 of Python integers that int64 cannot hold.
+  const bool is_uint64 = kind == 'u' && array.itemsize() == 8;
+  if (is_uint64 && array.size() > 0) {
+    const auto largest = array.attr("max")().attr("item")().cast<uint64_t>();
+    RL_CHECK(largest <= uint64_t{INT64_MAX}, "tensor", "data: expected numbers that int64 can hold, got ", largest);
+  }
   // As in PyTorch, Python floats become float32, and NumPy arrays keep their type.
-  if (!dtype) dtype = !is_array && array.dtype().kind() == 'f' ? DType::kFloat32 : to_dtype(array.dtype());
+  if (!dtype) dtype = !is_array && kind == 'f' ? DType::kFloat32 : to_dtype(array.dtype());
   // Of types that no tensor has, integers come by way of int64, and long doubles by way of float64.
   const DType from = own.value_or(kind == 'f' ? DType::kFloat64 : DType::kInt64);
   const py::object converted = numpy.attr("ascontiguousarray")(array, numpy_dtype(from));
   const py::array source = py::reinterpret_borrow<py::array>(converted);
   const Shape shape(array.shape(), array.shape() + array.ndim());  // ascontiguousarray gives 0-d arrays a dimension
-  // What stands for the CPU gets no copy, as the CPU gets none.
-  if (device.is_meta() && target_of(device).kind == Device::Type::kCpu) return Tensor::empty(shape, *dtype, device);
-  return from_host(source.data(), from, shape, *dtype, device);
+  const void* values = source.data();
+  const NoGil no_gil;
+  return from_host(values, from, shape, *dtype, device);
 }
 
 py::object to_numpy(const Tensor& self) {
@@ -154,7 +164,7 @@ void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
             check_detached("numpy", self);
             RL_CHECK(self.device().is_cpu() || copy.value_or(true), "numpy", "copy: a tensor on ",
                      to_string(self.device()), " cannot be an array without a copy");
-            const py::object array = to_numpy(to_device(self, Device{}));
+            const py::object array = on_cpu(self);
             const py::module_ numpy = py::module_::import("numpy");
             const bool copies = copy.value_or(false) && self.device().is_cpu();  // NumPy 1 knows no copy=None here
             if (copies) return numpy.attr("array")(array, dtype);

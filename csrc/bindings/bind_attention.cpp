@@ -23,6 +23,10 @@ window : int, optional
     Only keys nearer than this are seen, the query's own included.
 scale : float, optional
     1 / sqrt(D_h) when None.
+kv_length : Tensor, optional
+    (1,), int64: how many keys there are. k and v end there, as if they were sliced, but the device reads the number
+    when the kernel runs, so a graph that is replayed can see one key more each time. No gradient goes through it, and
+    the counted work is that of all L_kv keys.
 return_lse : bool
     Also return the natural log of the sum of exponentials of the scores; no gradient flows through it.
 deterministic : bool
@@ -52,18 +56,19 @@ void register_attention(py::module_& m) {
   m.def(
       "attention",
       [](const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, bool is_causal,
-         std::optional<int64_t> window, std::optional<double> scale, bool return_lse, bool deterministic,
-         std::string_view variant) -> py::object {
+         std::optional<int64_t> window, std::optional<double> scale, const std::optional<Tensor>& kv_length,
+         bool return_lse, bool deterministic, std::string_view variant) -> py::object {
         AttentionResult result = [&] {
           const NoGil no_gil;
-          return attention(q, k, v, mask, {is_causal, window, scale, deterministic}, return_lse, variant);
+          return attention(q, k, v, mask, {is_causal, window, scale, deterministic, kv_length}, return_lse, variant);
         }();
         if (!return_lse) return py::cast(std::move(result.out));
         return py::make_tuple(std::move(result.out), std::move(*result.lse));
       },
       py::arg("q"), py::arg("k"), py::arg("v"), py::arg("attn_mask") = py::none(), py::kw_only(),
       py::arg("is_causal") = false, py::arg("window") = py::none(), py::arg("scale") = py::none(),
-      py::arg("return_lse") = false, py::arg("deterministic") = false, py::arg("variant") = "", kAttentionDoc);
+      py::arg("kv_length") = py::none(), py::arg("return_lse") = false, py::arg("deterministic") = false,
+      py::arg("variant") = "", kAttentionDoc);
   m.def(
       "attention_backward",
       [](const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
@@ -71,7 +76,7 @@ void register_attention(py::module_& m) {
          bool deterministic, std::string_view variant) {
         const NoGil no_gil;
         const auto [dq, dk, dv] =
-            attention_backward(dout, q, k, v, out, lse, mask, {is_causal, window, scale, deterministic}, variant);
+            attention_backward(dout, q, k, v, out, lse, mask, {is_causal, window, scale, deterministic, {}}, variant);
         return std::make_tuple(dq, dk, dv);
       },
       py::arg("dout"), py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"), py::arg("lse"),

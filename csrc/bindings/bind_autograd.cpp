@@ -30,28 +30,68 @@ void set_grad(Tensor& self, const std::optional<Tensor>& grad) {
   self.meta()->grad = grad ? grad->detach() : Tensor();
 }
 
+// The backward of a Function as a rule of the tape.
+struct PythonRule {
+  std::shared_ptr<py::function> function;
+  size_t results, inputs;
+
+  Tensors operator()(const Gradients& d, const Tensors& saved) const {
+    const py::gil_scoped_acquire gil;
+    Tensors gradients;
+    std::vector<bool> wanted;
+    for (size_t i = 0; i < results; ++i) gradients.push_back(d[static_cast<int>(i)]);
+    for (size_t i = 0; i < inputs; ++i) wanted.push_back(d.wanted(static_cast<int>(i)));
+    const py::object given = (*function)(to_optional(gradients), to_optional(saved), wanted);
+    return from_optional(given.cast<std::vector<std::optional<Tensor>>>());
+  }
+};
+
 // What rooflab.autograd.Function records: rule(gradients, saved, wanted) gives a gradient or None for each input.
 Tensors record_function(const std::string& op, Tensors results, const std::vector<std::optional<Tensor>>& inputs,
                         const std::vector<std::optional<Tensor>>& saved, const py::function& rule) {
   std::vector<Tensor*> places;
   for (Tensor& y : results) places.push_back(&(y = y.detach()));
   // Graphs end and run backward without the GIL, which a Python function wants for both.
-  const std::shared_ptr<py::function> held(new py::function(rule), [](py::function* function) {
+  std::shared_ptr<py::function> held(new py::function(rule), [](py::function* function) {
     const py::gil_scoped_acquire gil;
     delete function;
   });
   autograd::attach(op, places, std::vector<autograd::Ref>(inputs.begin(), inputs.end()),
                    std::vector<autograd::Ref>(saved.begin(), saved.end()),
-                   [held, results = places.size(), count = inputs.size()](const Gradients& d, const Tensors& saved) {
-                     const py::gil_scoped_acquire gil;
-                     Tensors gradients;
-                     std::vector<bool> wanted;
-                     for (size_t i = 0; i < results; ++i) gradients.push_back(d[static_cast<int>(i)]);
-                     for (size_t i = 0; i < count; ++i) wanted.push_back(d.wanted(static_cast<int>(i)));
-                     const py::object given = (*held)(to_optional(gradients), to_optional(saved), wanted);
-                     return from_optional(given.cast<std::vector<std::optional<Tensor>>>());
-                   });
+                   PythonRule{std::move(held), places.size(), inputs.size()});
   return results;
+}
+
+// The tensor in a Python object; null before it is put there.
+Tensor* tensor_in(PyObject* object) {
+  const auto place = reinterpret_cast<py::detail::instance*>(object)->get_value_and_holder();
+  return place.holder_constructed() ? static_cast<Tensor*>(place.value_ptr()) : nullptr;
+}
+
+// Shows the garbage collector the Python functions in the graph of a tensor, which may lead back to the tensor: a
+// Function keeps what its forward put on ctx. Only what nobody but this tensor owns is shown, and nothing while other
+// threads run ops, which change owners.
+int show_to_collector(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const Tensor* x = tensor_in(self);
+  if (!x || !x->meta() || NoGil::is_anywhere()) return 0;
+  std::vector<const std::shared_ptr<Meta>*> left{&x->meta()};
+  while (!left.empty()) {
+    const std::shared_ptr<Meta>& meta = *left.back();
+    left.pop_back();
+    if (meta.use_count() != 1 || meta->node.use_count() != 1) continue;
+    const Node& node = *meta->node;
+    if (const auto* rule = node.rule.target<PythonRule>(); rule && rule->function.use_count() == 1)
+      Py_VISIT(rule->function->ptr());
+    for (const std::shared_ptr<Meta>& input : node.inputs) left.push_back(&input);
+  }
+  return 0;
+}
+
+// A tensor that is garbage leaves its graph.
+int leave_graph(PyObject* self) {
+  if (Tensor* x = tensor_in(self)) x->set_meta(nullptr);
+  return 0;
 }
 
 void add_properties(py::class_<Tensor>& tensor) {
@@ -90,6 +130,14 @@ void add_properties(py::class_<Tensor>& tensor) {
 }
 
 }  // namespace
+
+py::custom_type_setup tensor_type() {
+  return py::custom_type_setup([](PyHeapTypeObject* type) {
+    type->ht_type.tp_flags |= Py_TPFLAGS_HAVE_GC;
+    type->ht_type.tp_traverse = show_to_collector;
+    type->ht_type.tp_clear = leave_graph;
+  });
+}
 
 void register_autograd(py::module_& m, py::class_<Tensor>& tensor) {
   py::module_ autograd = m.def_submodule("_autograd", "What rooflab.autograd stands on.");

@@ -8,16 +8,17 @@ namespace {
 
 struct Range {
   std::string name;
-  int open = 0;  // how often it was entered and not left
+  std::vector<int64_t> entered;  // and not left: ranges of any thread
 
-  void enter() {
-    push_range(name);
-    ++open;
-  }
-  void exit() {
-    RL_CHECK(open > 0, "range", "\"", name, "\" is not open");
-    pop_range();
-    --open;
+  void enter() { entered.push_back(push_range(name)); }
+  void exit(const py::args& error) {
+    const auto own = std::find_if(entered.rbegin(), entered.rend(), &is_open);
+    RL_CHECK(own != entered.rend(), "range", "\"", name, "\" is not open in this thread");
+    const std::string inside = pop_range(*own);
+    entered.erase(std::next(own).base());
+    const bool fails = !error.empty() && !error[0].is_none();  // whose exception is the one to see
+    RL_CHECK(inside.empty() || fails, "range", "\"", name, "\" was left while \"", inside,
+             "\", which was entered inside it, was still open; both are closed");
   }
 };
 
@@ -125,9 +126,12 @@ void register_counters(py::module_& m) {
       });
 
   py::class_<Range>(m, "range", "Names what runs inside `with rl.range('mlp'):`, for counters and profiles.")
-      .def(py::init([](std::string name) { return Range{std::move(name)}; }), py::arg("name"))
+      .def(py::init([](std::string name) {
+             return Range{std::move(name), {}};
+           }),
+           py::arg("name"))
       .def("__enter__", &Range::enter)
-      .def("__exit__", [](Range& self, const py::args&) { self.exit(); });
+      .def("__exit__", &Range::exit);
 
   py::class_<VariantInfo>(m, "Variant", "One rung of an op's ladder.")
       .def_property_readonly("name", [](const VariantInfo& self) { return self.name; })

@@ -145,18 +145,20 @@ void register_cuda_module(py::module_& m) {
   py::module_ cuda = m.attr("cuda").cast<py::module_>();
   cuda.def(
       "compile_source",
-      [](const std::string& source, const std::vector<std::string>& options) {
+      [](const std::string& source, const std::vector<std::string>& options, const cuda::Headers& headers) {
         cuda::Compilation made;
         {
           const NoGil release;
-          made = cuda::compile(source, options);
+          made = cuda::compile(source, options, headers);
         }
         const auto size = static_cast<Py_ssize_t>(made.log.size());
         const auto log = py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(made.log.data(), size, "replace"));
         return py::make_tuple(log, py::bytes(made.image), made.ptx);
       },
-      py::arg("source"), py::arg("options"),
-      "(log, machine code, PTX) of CUDA C++, by NVRTC; no machine code when the source has errors.");
+      py::arg("source"), py::arg("options"), py::arg("headers") = cuda::Headers{},
+      "(log, machine code, PTX) of CUDA C++, by NVRTC; no machine code when the source has errors. headers: what it "
+      "may\n"
+      "include beside files, as (name, text).");
   cuda.def("demangle", &cuda::demangle, py::arg("symbol"), "A C++ symbol as it was written.");
 
   py::class_<cuda::Module, std::shared_ptr<cuda::Module>>(cuda, "Code", "Machine code that was made at run time.")

@@ -107,6 +107,8 @@ Shape to_shape(const py::args& args) {
   return to_shape(packed ? py::handle(py::object(args[0])) : py::handle(args));
 }
 
+Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape(dim); }
+
 void register_dtype(py::module_& m) {
   py::class_<DTypeObject>(m, "DType", "An element type: rooflab.float32, rooflab.bfloat16 ...")
       .def_property_readonly("name", [](DTypeObject self) { return name(self.value); })

@@ -48,7 +48,8 @@ py::object apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected
 
 // Python would make a comparison that is not implemented a plain False.
 py::object compare(ElementwiseOp op, const Tensor& a, py::handle b) {
-  if (is_array(b) && !py::isinstance<Tensor>(b) && !number_of(b)) return py::cast(elementwise(op, a, comparable(a, b)));
+  if (is_array(b) && !py::isinstance<Tensor>(b) && !number_of(b))
+    return apply(op, a, py::cast(comparable(a, b)), false);
   py::object result = apply(op, a, b, false);
   if (result.ptr() == Py_NotImplemented)
     throw py::type_error(message("[", kernels::info(op).name, "] b: expected a tensor, a number or an array, got ",
@@ -57,20 +58,26 @@ py::object compare(ElementwiseOp op, const Tensor& a, py::handle b) {
   return result;
 }
 
+// x = op(x, y) in place. The tensor in the Python object changes with the lock held, under which others read it.
+template <class Y>
+void write_operand(ElementwiseOp op, Tensor& x, const Y& y) {
+  std::optional<Tensor> replacement = [&] {
+    const NoGil no_gil;
+    return write(op, x, y);
+  }();
+  if (replacement) x = *std::move(replacement);
+}
+
 // Whether y is what an op in place takes.
 bool write_object(ElementwiseOp op, const py::object& self, py::handle y) {
   Tensor& x = self.cast<Tensor&>();
   if (py::isinstance<Tensor>(y)) {
-    const Tensor& other = y.cast<const Tensor&>();
-    const NoGil no_gil;
-    write(op, x, other);
+    write_operand(op, x, y.cast<const Tensor&>());
     return true;
   }
   const std::optional<Scalar> number = number_of(y);
-  if (!number) return false;
-  const NoGil no_gil;
-  write(op, x, *number);
-  return true;
+  if (number) write_operand(op, x, *number);
+  return number.has_value();
 }
 
 struct Operator {
@@ -136,7 +143,7 @@ void register_operators(py::class_<Tensor>& tensor) {
           "__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::is_operator(), WithoutGil())
       .def("__contains__", [](const Tensor& self, py::handle element) {
         const py::object equal = compare(kEq, self, element);
-        return on_cpu(sum(equal.cast<const Tensor&>(), {}, false)).attr("item")().cast<int64_t>() != 0;
+        return equal.attr("any")().attr("item")().cast<bool>();
       });
   tensor.attr("__array_ufunc__") = py::none();  // np.float64(2) * t asks the tensor, not NumPy
   tensor.attr("__hash__") = py::module_::import("builtins").attr("object").attr("__hash__");

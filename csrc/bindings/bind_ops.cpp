@@ -1,5 +1,4 @@
 #include "bindings/bindings.h"
-#include "core/target.h"
 #include "kernels/matmul/matmul.h"
 
 namespace rooflab {
@@ -120,9 +119,6 @@ Examples
 >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
 [1.0, 2.0])doc";
 
-// dim=None, dim=1 or dim=(0, 1).
-Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape(dim); }
-
 void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
   using Reduce = Tensor (*)(const Tensor&, const Shape&, bool, std::string_view);
   const std::tuple<const char*, Reduce, const char*> reductions[] = {
@@ -144,112 +140,6 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
   }
 }
 
-// Factories share their last arguments: dtype, device and requires_grad.
-template <class Make>
-auto factory(Make make) {
-  return [make](const py::args& shape, const py::object& dtype, const py::object& device, bool requires_grad) {
-    Tensor made = [&, sizes = to_shape(shape), type = to_dtype(dtype), on = to_device(device)] {
-      const NoGil no_gil;
-      return make(sizes, type, on);
-    }();
-    autograd::set_requires_grad(made, requires_grad);
-    return made;
-  };
-}
-
-Tensor filled(const Shape& shape, DType dtype, Device device, Scalar value) {
-  Tensor out = Tensor::empty(shape, dtype, device);
-  fill(out, value);
-  return out;
-}
-
-constexpr const char* kArangeDoc = R"doc(Numbers from `start` up to `end`, which is left out, at distances of `step`.
-
-Made by NumPy on the CPU, in float64 unless all are integers.
-
-Parameters
-----------
-start, end, step : int or float
-    One number alone is the end, and the start is 0. `step` may be negative.
-dtype, device : optional
-    Of the result: int64 when all are integers, else float32.
-requires_grad : bool
-    Whether ops on it are recorded.
-
-Returns
--------
-Tensor
-    (N,), with N = ceil((end - start) / step).
-
-Raises
-------
-ValueError
-    For a step of 0.
-
-Examples
---------
->>> rl.arange(3).tolist(), rl.arange(0, 1, 0.25).tolist()
-([0, 1, 2], [0.0, 0.25, 0.5, 0.75]))doc";
-
-Tensor arange(const py::object& first, const py::object& second, const py::object& step, const py::object& dtype,
-              const py::object& device, bool requires_grad) {
-  const bool one = second.is_none();
-  const py::object start = one ? py::int_(0) : first, end = one ? first : second;
-  bool is_integer = true;
-  for (const py::object& number : {start, end, step}) {
-    if (!PyNumber_Check(number.ptr()))
-      throw py::type_error("[arange] expected numbers, got " + std::string(py::repr(number)));
-    is_integer = is_integer && PyIndex_Check(number.ptr());
-  }
-  RL_CHECK(!step.equal(py::int_(0)), "arange", "step: expected not 0");
-  const DType type = !dtype.is_none() ? to_dtype(dtype) : is_integer ? DType::kInt64 : DType::kFloat32;
-  Tensor made = from_array(py::module_::import("numpy").attr("arange")(start, end, step), type, to_device(device));
-  autograd::set_requires_grad(made, requires_grad);
-  return made;
-}
-
-void register_factories(py::module_& m) {
-  const py::arg_v dtype = py::arg("dtype") = "float32", device = py::arg("device") = "cpu",
-                  requires_grad = py::arg("requires_grad") = false;
-  m.def("empty", factory(&Tensor::empty), dtype, device, requires_grad, "A tensor whose elements are not set.");
-  m.def("zeros", factory([](const Shape& s, DType t, Device d) { return filled(s, t, d, {}); }), dtype, device,
-        requires_grad, "A tensor of zeros.");
-  m.def("ones", factory([](const Shape& s, DType t, Device d) {
-          return filled(s, t, d, {1, 1});
-        }),
-        dtype, device, requires_grad, "A tensor of ones.");
-  m.def("randn", factory(&randn), dtype, device, requires_grad,
-        "Standard normal values; the same on every device for a seed.");
-  m.def("rand", factory(&rand), dtype, device, requires_grad,
-        "Uniform values in [0, 1); the same on every device for a seed.");
-  m.def(
-      "full",
-      [](const Shape& shape, const Scalar& value, const py::object& dtype, const py::object& device,
-         bool requires_grad) {
-        Tensor made = filled(shape, to_dtype(dtype), to_device(device), value);
-        autograd::set_requires_grad(made, requires_grad);
-        return made;
-      },
-      py::arg("shape"), py::arg("value"), py::kw_only(), dtype, device, requires_grad, "A tensor of one value.");
-  m.def(
-      "randint",
-      [](int64_t low, int64_t high, const Shape& shape, const py::object& dtype, const py::object& device) {
-        return randint(low, high, shape, to_dtype(dtype), to_device(device));
-      },
-      py::arg("low"), py::arg("high"), py::arg("shape"), py::kw_only(), py::arg("dtype") = "int64", device,
-      "Integers in [low, high); the same on every device for a seed.");
-  m.def("arange", &arange, py::arg("start"), py::arg("end") = py::none(), py::arg("step") = 1, py::kw_only(),
-        py::arg("dtype") = py::none(), device, requires_grad, kArangeDoc);
-  m.def(
-      "meta", [](const std::string& name) { return to_string(meta_device(name)); }, py::arg("name") = "cpu",
-      "The device of tensors without memory that stand for the machine `name`: \"cpu\", this machine's CPU, "
-      "\"cuda:0\", its GPU, or a "
-      "GPU of rl.roofline's table.\n\nEvery op runs on such tensors and is counted as on that machine: ops, launches, "
-      "work and memory. A vendor's library, which runs products on a GPU, counts as one launch without workspace. "
-      "Returns the device's name, \"meta:H200\". ValueError lists the names.");
-  m.def("manual_seed", &manual_seed, py::arg("seed"), "Restarts the random sequence.");
-}
-
 // The `library` rung on the CPU gets its BLAS from SciPy, imported when first asked for (python/rooflab/_blas.py).
 void register_blas(py::module_& m) {
   m.def(
@@ -267,7 +157,6 @@ void register_blas(py::module_& m) {
 }  // namespace
 
 void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
-  register_factories(m);
   register_elementwise(m, tensor);
   register_reductions(m, tensor);
   register_blas(m);
@@ -282,10 +171,10 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
         "before it.");
   tensor.def(
       "softmax", [](const Tensor& x, int64_t dim) { return softmax(x, dim); }, py::arg("dim") = -1, WithoutGil());
-  m.def("rms_norm", &rms_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6, variant,
-        WithoutGil(),
-        "x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch; 3 "
-        "FLOPs an element and 1 for the weight.");
+  m.def("rms_norm", &rms_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6,
+        py::arg("zero_centered") = false, variant, WithoutGil(),
+        "x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the "
+        "gain is 1 + weight, as in Gemma. One launch; 3 FLOPs an element, 1 for the weight and 1 for the offset.");
   m.def("layer_norm", &layer_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("bias") = py::none(),
         py::arg("eps") = 1e-5, variant, WithoutGil(),
         "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One "

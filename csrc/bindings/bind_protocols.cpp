@@ -50,22 +50,25 @@ void check_leaf(const Tensor& self, const char* what) {
 }
 
 // A tensor of the same values with memory of its own; a leaf keeps its requires_grad and grad.
-Tensor deep_copy(const Tensor& self, const py::dict&) {
+Tensor deep_copy(const Tensor& self) {
   check_leaf(self, "deepcopy");
   Tensor copied = copy(self.detach());
   if (!self.meta()) return copied;
   autograd::set_requires_grad(copied, autograd::requires_grad(self));
-  std::lock_guard lock(autograd::grad_mutex());
-  if (self.meta()->grad.defined()) {
+  const Tensor grad = [&] {
+    std::lock_guard lock(autograd::grad_mutex());
+    return self.meta()->grad;
+  }();
+  if (grad.defined()) {
     if (!copied.meta()) copied.set_meta(std::make_shared<autograd::Meta>(copied));
-    copied.meta()->grad = copy(self.meta()->grad);
+    copied.meta()->grad = copy(grad);
   }
   return copied;
 }
 
 py::tuple reduce(const Tensor& self) {
   check_leaf(self, "pickle");
-  const py::object values = self.device().is_meta() ? py::cast(self.shape()) : on_cpu(contiguous(self.detach()));
+  const py::object values = self.device().is_meta() ? py::cast(self.shape()) : on_cpu(self);
   return py::make_tuple(
       py::module_::import("rooflab._core").attr("_rebuild"),
       py::make_tuple(values, name(self.dtype()), to_string(self.device()), autograd::requires_grad(self)));
@@ -97,7 +100,8 @@ void register_protocols(py::module_& m, py::class_<Tensor>& tensor) {
       .def("__index__", [](const Tensor& self) { return index(self); })
       .def("__format__", &format)
       .def("__copy__", [](const Tensor& self) { return self; })
-      .def("__deepcopy__", &deep_copy)
+      .def(
+          "__deepcopy__", [](const Tensor& self, const py::dict&) { return deep_copy(self); }, WithoutGil())
       .def("__reduce__", &reduce);
   m.def("_rebuild", &rebuild, "What pickle calls.");
 }

@@ -5,9 +5,6 @@
 namespace rooflab {
 namespace {
 
-// dim=None, dim=1 or dim=(0, 1).
-Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape(dim); }
-
 std::string spread_doc(const char* name, const char* what, const char* made_of, const char* result) {
   return message(what, R"doc( over one, several or all dimensions.
 

@@ -90,7 +90,12 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
            "Another dtype or device; a copy only if needed.")
       .def(
           "cpu", [](const Tensor& self) { return to_device(self, Device{}); }, WithoutGil())
-      .def("cuda", [](const Tensor& self) { return to_device(self, to_device(py::str("cuda"))); })
+      .def("cuda",
+           [](const Tensor& self) {
+             const Device gpu = to_device(py::str("cuda"));
+             const NoGil no_gil;
+             return to_device(self, gpu);
+           })
       .def(
           "double", [](const Tensor& self) { return cast(self, DType::kFloat64); }, WithoutGil())
       .def(
@@ -110,7 +115,12 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
           "view", [](const Tensor& self, const py::args& shape) { return view(self, to_shape(shape)); },
           "The same elements under another shape; ValueError if that needs a copy.")
       .def(
-          "reshape", [](const Tensor& self, const py::args& shape) { return reshape(self, to_shape(shape)); },
+          "reshape",
+          [](const Tensor& self, const py::args& shape) {
+            const Shape wanted = to_shape(shape);
+            const NoGil no_gil;
+            return reshape(self, wanted);
+          },
           "A view where possible, else a copy.")
       .def("transpose", &transpose, py::arg("dim0"), py::arg("dim1"))
       .def("permute", [](const Tensor& self, const py::args& dims) { return permute(self, to_shape(dims)); })
@@ -127,11 +137,13 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
             return self;
           },
           py::arg("value"), WithoutGil())
-      .def("zero_",
-           [](const Tensor& self) {
-             fill(self, {});
-             return self;
-           })
+      .def(
+          "zero_",
+          [](const Tensor& self) {
+            fill(self, {});
+            return self;
+          },
+          WithoutGil())
       .def(
           "copy_",
           [](const Tensor& self, const Tensor& source) {

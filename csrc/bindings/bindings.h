@@ -19,6 +19,7 @@ py::object from_dtype(DType dtype);    // the one Python object of each dtype: r
 Device to_device(py::handle object);   // "cpu", "cuda", "cuda:1"
 Shape to_shape(py::handle object);     // an int, or a sequence of ints
 Shape to_shape(const py::args& args);  // f(2, 3) or f((2, 3))
+Shape to_dims(const py::object& dim);  // an int, or a sequence of ints; empty for None
 
 // NumPy and others (bind_arrays.cpp).
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device);
@@ -35,6 +36,7 @@ void define(py::module_& m, py::class_<Tensor>& tensor, const char* name, F&& f,
   tensor.def(name, f, extra...);
 }
 
+py::custom_type_setup tensor_type();  // for Python's garbage collector (bind_autograd.cpp)
 void register_dtype(py::module_& m);
 void register_autograd(py::module_& m, py::class_<Tensor>& tensor);
 void register_tensor(py::module_& m, py::class_<Tensor>& tensor);
@@ -47,10 +49,12 @@ void register_indexing(py::module_& m, py::class_<Tensor>& tensor);
 void register_order(py::module_& m, py::class_<Tensor>& tensor);
 void register_nn(py::module_& m, py::class_<Tensor>& tensor);
 void register_statistics(py::module_& m, py::class_<Tensor>& tensor);
-void register_likes(py::module_& m);
+void register_factories(py::module_& m);
 void register_attention(py::module_& m);
+void register_gemma3(py::module_& m);
 void register_counters(py::module_& m);
 void register_graph(py::module_& m);
+void register_compiler(py::module_& m);
 void register_memory(py::module_& m);
 void register_cuda(py::module_& m);
 void register_cuda_module(py::module_& m);

@@ -9,7 +9,8 @@ PYBIND11_MODULE(_core, m) {
       "A CUDA call or library failed or is missing.";
   register_no_gil();
   register_dtype(m);
-  py::class_<Tensor> tensor(m, "Tensor", "An n-dimensional array on one device; copies and views share its memory.");
+  py::class_<Tensor> tensor(m, "Tensor", "An n-dimensional array on one device; copies and views share its memory.",
+                            tensor_type());
   register_tensor(m, tensor);
   register_operators(tensor);
   register_protocols(m, tensor);
@@ -21,10 +22,12 @@ PYBIND11_MODULE(_core, m) {
   register_order(m, tensor);
   register_nn(m, tensor);
   register_statistics(m, tensor);
-  register_likes(m);
+  register_factories(m);
   register_attention(m);
+  register_gemma3(m);
   register_counters(m);
   register_graph(m);
+  register_compiler(m);
   register_memory(m);
   register_cuda(m);
   register_cuda_module(m);

@@ -9,7 +9,8 @@ namespace rooflab {
 namespace {
 
 std::atomic<bool> ending{false};
-std::atomic<int> returning{0};  // threads that wait for the lock
+std::atomic<int> inside{0};     // threads in NoGil
+std::atomic<int> returning{0};  // of these, threads that wait for the lock
 std::thread::id last_thread;    // that ends the interpreter, and may go on using it
 
 // Runs before Python refuses its lock to other threads: those that wait for it get it now, later ones sleep.
@@ -22,6 +23,13 @@ void end() {
 
 }  // namespace
 
+NoGil::NoGil() {
+  ++inside;
+  state_ = PyEval_SaveThread();
+}
+
+bool NoGil::is_anywhere() { return inside > 0; }
+
 NoGil::~NoGil() {
   ++returning;
   if (ending && std::this_thread::get_id() != last_thread) {
@@ -30,6 +38,7 @@ NoGil::~NoGil() {
   }
   PyEval_RestoreThread(state_);
   --returning;
+  --inside;
 }
 
 void register_no_gil() { pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function(&end)); }

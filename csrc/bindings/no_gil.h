@@ -10,10 +10,13 @@ namespace rooflab {
 // no C++ function survives. Here it sleeps until the process is gone.
 class NoGil {
  public:
-  NoGil() : state_(PyEval_SaveThread()) {}
+  NoGil();
   ~NoGil();
   NoGil(const NoGil&) = delete;
   NoGil& operator=(const NoGil&) = delete;
+
+  // Whether a thread is inside one. With the lock held, a false stays false.
+  static bool is_anywhere();
 
  private:
   PyThreadState* state_;

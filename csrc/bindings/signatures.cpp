@@ -25,21 +25,30 @@ bool is_about_arguments(const std::string& text) {
          text.find("Unable to cast Python instance") != text.npos;
 }
 
-// Puts a sentence in the place of the error that a call has raised, if it is one about its arguments.
+// The sentence to put in the place of an error, if it is one about the arguments of the call.
+template <class Arguments>
+py::object sentence_for(PyObject* self, const py::error_already_set& error, const Arguments& arguments) {
+  const std::string text = py::str(error.value());
+  const std::string& name = functions().at(self).name;
+  if (text.starts_with("expected ") && error.matches(PyExc_TypeError)) return py::str(message("[", name, "] ", text));
+  if (!is_about_arguments(text)) return py::none();
+  const auto [args, kwargs] = arguments();
+  return py::module_::import("rooflab._arguments").attr("explain")(name, text, args, kwargs);
+}
+
+// Puts a sentence in the place of the error that a call has raised. Errors with a traceback are left as they are:
+// Python code raised them, such as the backward of a user's Function.
 template <class Arguments>
 void explain(PyObject* self, const Arguments& arguments) {
   if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_RuntimeError)) return;
   py::error_already_set error;
-  const std::string text = py::str(error.value());
-  const std::string& name = functions().at(self).name;
-  if (text.starts_with("expected ")) return PyErr_SetString(PyExc_TypeError, message("[", name, "] ", text).c_str());
-  if (!is_about_arguments(text)) return error.restore();
+  if (error.trace()) return error.restore();
   try {
-    const auto [args, kwargs] = arguments();
-    const py::object sentence = py::module_::import("rooflab._arguments").attr("explain")(name, text, args, kwargs);
+    const py::object sentence = sentence_for(self, error, arguments);
+    if (sentence.is_none()) return error.restore();
     PyErr_SetObject(PyExc_TypeError, sentence.ptr());
-  } catch (py::error_already_set& failed) {
-    failed.restore();
+  } catch (const std::exception&) {  // nothing may leave a function that Python calls
+    error.restore();
   }
 }
 

@@ -30,6 +30,7 @@ constexpr int64_t kFirstFakeAddress = int64_t{1} << 60;
 constexpr int64_t kFakeAlignment = 256;
 
 thread_local const memory::Pool* entered_pool = nullptr;
+thread_local bool is_uncounted = false;
 
 std::string megabytes(int64_t bytes) { return message(bytes / 1000000, ".", bytes / 100000 % 10, " MB"); }
 
@@ -59,6 +60,11 @@ class Allocator {
     allocated_ += storage.bytes_;
     peak_ = std::max(peak_, allocated_);
     highest_ = std::max(highest_, allocated_);
+  }
+
+  void* name_address(int64_t bytes) {
+    std::lock_guard lock(mutex_);
+    return fake_address(bytes);
   }
 
   void release(Storage& storage) noexcept {
@@ -306,6 +312,11 @@ Storage::Storage(int64_t bytes, Device device, Kind kind)
       kind_(kind),
       op_(current_op()) {
   if (bytes_ == 0) return;
+  is_counted_ = !(is_uncounted && device.is_meta());
+  if (!is_counted_) {
+    data_ = Allocator::of(device_).name_address(bytes_);
+    return;
+  }
   Allocator::of(device_).allocate(*this);
   const int64_t held = held_bytes += bytes_;
   try {
@@ -325,7 +336,7 @@ Storage::~Storage() {
   if (release_) {
     if (!uses_.empty()) Allocator::of(device_).release_wrapped(*this);
     release_();
-  } else if (data_) {
+  } else if (data_ && is_counted_) {
     tell(&memory::Listener::freed, *this);
     Allocator::of(device_).release(*this);
     held_bytes -= bytes_;
@@ -369,6 +380,9 @@ Pool::~Pool() {
 
 PoolScope::PoolScope(const Pool& pool) : outer_(std::exchange(entered_pool, &pool)) {}
 PoolScope::~PoolScope() { entered_pool = outer_; }
+
+UncountedScope::UncountedScope() { is_uncounted = true; }
+UncountedScope::~UncountedScope() { is_uncounted = false; }
 
 }  // namespace memory
 

@@ -55,6 +55,7 @@ class Storage {
   Stream stream_;             // its first user's
   std::vector<Stream> uses_;  // other ones
   Block* block_ = nullptr;
+  bool is_counted_ = true;
   Kind kind_ = kTensor;
   const memory::Pool* pool_ = nullptr;
   const char* op_ = "";

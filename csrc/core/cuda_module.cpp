@@ -72,10 +72,16 @@ const std::string& keep(const std::string& name) {
 
 }  // namespace
 
-Compilation compile(const std::string& source, const std::vector<std::string>& options) {
+Compilation compile(const std::string& source, const std::vector<std::string>& options, const Headers& headers) {
   const Nvrtc& nvrtc = api();
   Nvrtc::Program program = nullptr;
-  nvrtc.check(nvrtc.create(&program, source.c_str(), "source", 0, nullptr, nullptr));
+  std::vector<const char*> names, texts;
+  for (const auto& [name, text] : headers) {
+    names.push_back(name.c_str());
+    texts.push_back(text.c_str());
+  }
+  const int count = static_cast<int>(headers.size());
+  nvrtc.check(nvrtc.create(&program, source.c_str(), "source", count, texts.data(), names.data()));
   const auto destroy = [&](Nvrtc::Program* made) { nvrtc.destroy(made); };
   const std::unique_ptr<Nvrtc::Program, decltype(destroy)> owner(&program, destroy);
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/counters.h"
@@ -17,8 +18,10 @@ struct Compilation {
   std::string ptx;    // the same as assembly, which tells the kernels and the sizes of their parameters
 };
 
-// Throws CudaError when NVRTC is missing or fails by itself.
-Compilation compile(const std::string& source, const std::vector<std::string>& options);
+// `headers` are found under their names when the source includes them: (name, text). Throws CudaError when NVRTC is
+// missing or fails by itself.
+using Headers = std::vector<std::pair<std::string, std::string>>;
+Compilation compile(const std::string& source, const std::vector<std::string>& options, const Headers& headers = {});
 
 // "_Z3addPKfi" -> "add(float const*, int)"; a name that is not mangled stays as it is.
 std::string demangle(const std::string& symbol);

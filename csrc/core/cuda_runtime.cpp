@@ -275,11 +275,6 @@ void fill(void* data, int byte, int64_t bytes, Stream stream) {
   RL_CUDA_CHECK(cudaMemsetAsync(data, byte, static_cast<size_t>(bytes), raw(stream)));
 }
 
-void copy_on_device(void* destination, const void* source, int64_t bytes, Stream stream) {
-  RL_CUDA_CHECK(
-      cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, raw(stream)));
-}
-
 // Relaxed, so that a kernel's code may be loaded and memory taken while a stream is captured.
 void begin_capture(Stream stream) { RL_CUDA_CHECK(cudaStreamBeginCapture(raw(stream), cudaStreamCaptureModeRelaxed)); }
 

@@ -73,10 +73,9 @@ class Event {
   int device_;
 };
 
-// What core/queue.h starts: a __global__ function of this binary, and bytes set or copied in the order of the stream.
+// What core/queue.h starts: a __global__ function of this binary, and bytes set in the order of the stream.
 void launch(const void* kernel, const char* name, const LaunchShape& shape, void** arguments, Stream stream);
 void fill(void* data, int byte, int64_t bytes, Stream stream);
-void copy_on_device(void* destination, const void* source, int64_t bytes, Stream stream);
 
 // What `submit` puts into the stream it is given; none of it runs.
 Submissions count_submissions(int device, const std::function<void(Stream)>& submit);

@@ -65,6 +65,15 @@ class PoolScope {
   const Pool* outer_;
 };
 
+// What this thread allocates on devices without memory while the scope lives is not counted: nothing would hold it.
+class UncountedScope {
+ public:
+  UncountedScope();
+  ~UncountedScope();
+  UncountedScope(const UncountedScope&) = delete;
+  UncountedScope& operator=(const UncountedScope&) = delete;
+};
+
 // A stream is destroyed and its work is done: what is kept for it goes to the default stream. For core/cuda_runtime.
 void adopt(Stream gone, Device device) noexcept;
 

@@ -37,7 +37,6 @@ void Event::synchronize() const { refuse(); }
 double Event::elapsed_ms(const Event&) const { refuse(); }
 void launch(const void*, const char*, const LaunchShape&, void**, Stream) { refuse(); }
 void fill(void*, int, int64_t, Stream) { refuse(); }
-void copy_on_device(void*, const void*, int64_t, Stream) { refuse(); }
 Submissions count_submissions(int, const std::function<void(Stream)>&) { refuse(); }
 void begin_capture(Stream) { refuse(); }
 void* end_capture(Stream) { refuse(); }

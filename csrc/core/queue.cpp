@@ -32,12 +32,6 @@ void Queue::fill(void* data, int byte, int64_t bytes) {
     observe(LaunchRecord::kFill, kernel_, device_, stream_, 0, [&] { cuda::fill(data, byte, bytes, stream_); });
 }
 
-void Queue::copy(void* destination, const void* source, int64_t bytes) {
-  if (bytes > 0)
-    observe(LaunchRecord::kCopy, kernel_, device_, stream_, 0,
-            [&] { cuda::copy_on_device(destination, source, bytes, stream_); });
-}
-
 void Queue::start_library(const Submissions& started, void (*run)(void*), void* body) {
   observe(
       LaunchRecord::kKernel, kernel_, device_, stream_, started.kernels, [&] { run(body); },

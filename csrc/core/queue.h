@@ -1,6 +1,6 @@
 // The one way to start work on a device. A rung gets its arguments and a Queue, and says what to run:
 //
-//   on a GPU     queue.launch(kernel, {grid, block, shared_bytes}, args...), queue.fill(...), queue.copy(...)
+//   on a GPU     queue.launch(kernel, {grid, block, shared_bytes}, args...), queue.fill(data, byte, bytes)
 //   on the CPU   queue.parallel(count, grain, [&](int64_t begin, int64_t end, int worker) { ... })
 //   on both      queue.scratch<float>(count), memory that is the rung's until it returns
 //
@@ -41,9 +41,8 @@ class Queue {
       start(reinterpret_cast<const void*>(kernel), shape, pointers);
     }(args...);
   }
-  // Sets each of `bytes` bytes; copies between places of the device.
+  // Sets each of `bytes` bytes.
   void fill(void* data, int byte, int64_t bytes);
-  void copy(void* destination, const void* source, int64_t bytes);
 
   // Runs a function of a vendor's library, which starts by itself what `started` says, on stream().
   template <class Body>

@@ -1,5 +1,6 @@
 #include "core/range.h"
 
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -10,14 +11,27 @@ namespace rooflab {
 namespace {
 
 thread_local OpScope* innermost = nullptr;
-std::atomic<int64_t> calls{0};
-thread_local std::string range_path;
-thread_local std::vector<size_t> range_starts;  // length of the path before each open range
+std::atomic<int64_t> calls{0}, ranges{0};
 
-void close_range() {
-  notify_range(false);
-  range_path.resize(range_starts.back());
-  range_starts.pop_back();
+struct OpenRange {
+  int64_t number;
+  size_t start, end;  // of its name in the path
+};
+thread_local std::string range_path;
+thread_local std::vector<OpenRange> open_ranges;  // outermost first
+
+auto find_range(int64_t number) {
+  return std::find_if(open_ranges.begin(), open_ranges.end(), [&](const OpenRange& r) { return r.number == number; });
+}
+
+// With all that is open inside it.
+void close_range(int64_t number) {
+  for (bool is_own = false; !is_own;) {
+    notify_range(false);
+    is_own = open_ranges.back().number == number;
+    range_path.resize(open_ranges.back().start - (open_ranges.size() > 1));
+    open_ranges.pop_back();
+  }
 }
 
 }  // namespace
@@ -43,23 +57,28 @@ const char* current_op() { return innermost ? innermost->op() : ""; }
 
 const std::string& current_range() { return range_path; }
 
-void push_range(std::string_view name) {
+int64_t push_range(std::string_view name) {
   RL_CHECK(!name.empty() && name.find('/') == name.npos, "range", "name: expected text without '/', got \"", name,
            "\"");
-  range_starts.push_back(range_path.size());
+  const size_t start = range_path.size() + !range_path.empty();
   if (!range_path.empty()) range_path += '/';
   range_path += name;
+  open_ranges.push_back({++ranges, start, range_path.size()});
   notify_range(true);
+  return open_ranges.back().number;
 }
 
-void pop_range() {
-  RL_CHECK(!range_starts.empty(), "range", "no range is open");
-  close_range();
+bool is_open(int64_t range) { return find_range(range) != open_ranges.end(); }
+
+std::string pop_range(int64_t range) {
+  std::string inside = range_path.substr(std::min(find_range(range)->end + 1, range_path.size()));
+  close_range(range);
+  return inside;
 }
 
-RangeScope::RangeScope(std::string_view name) : outside_(range_starts.size()) { push_range(name); }
+RangeScope::RangeScope(std::string_view name) : range_(push_range(name)) {}
 RangeScope::~RangeScope() {
-  while (range_starts.size() > outside_) close_range();
+  if (is_open(range_)) close_range(range_);
 }
 
 }  // namespace rooflab

@@ -1,6 +1,7 @@
 // Names for what is running: the op, for counts, allocations and errors; the user's ranges, for counters and profiles.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -44,8 +45,10 @@ const char* current_op();  // of the innermost scope; "" outside every op
 
 // The ranges open in this thread, outermost first, joined by '/'; "" when none is.
 const std::string& current_range();
-void push_range(std::string_view name);
-void pop_range();  // ValueError when none is open
+int64_t push_range(std::string_view name);  // gives the range's number: no two of the process have the same
+bool is_open(int64_t range);                // in this thread
+// Closes an open range, and whatever was opened inside and not closed, of which it gives the path: "" for nothing.
+std::string pop_range(int64_t range);
 
 // A range for as long as it lives. Whatever was opened inside and not closed ends with it.
 class RangeScope {
@@ -56,7 +59,7 @@ class RangeScope {
   RangeScope& operator=(const RangeScope&) = delete;
 
  private:
-  size_t outside_;  // ranges that are open around it
+  int64_t range_;
 };
 
 }  // namespace rooflab

@@ -57,22 +57,26 @@ class Shape {
 // "(2, 3)"; "(2,)" for one dimension and "()" for none, as Python writes tuples.
 inline std::string to_string(const Shape& shape) {
   std::string text = "(";
-  for (int i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + (shape.size() == 1 ? ",)" : ")");
+  for (int i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(shape[i]);
+  }
+  return text += shape.size() == 1 ? ",)" : ")";
 }
 inline void append(std::string& out, const Shape& shape) { out += to_string(shape); }
 
-// The number of elements, checked against overflow and negative sizes.
+// The number of elements. ValueError for a negative size, and where the sizes that are not 0 overflow: so no product of
+// some of a tensor's sizes does, and no stride of a row-major one.
 inline int64_t numel(const Shape& shape) {
   int64_t count = 1;
-  bool overflow = false, zero = false;
+  bool overflows = false, has_zero = false;
   for (int64_t dim : shape) {
     RL_CHECK(dim >= 0, "tensor", "shape: expected sizes >= 0, got ", shape);
-    zero |= dim == 0;
-    overflow |= __builtin_mul_overflow(count, dim, &count);
+    has_zero |= dim == 0;
+    overflows |= __builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count);
   }
-  RL_CHECK(zero || !overflow, "tensor", "shape: ", shape, " has more elements than 2^63");
-  return zero ? 0 : count;
+  RL_CHECK(!overflows, "tensor", "shape: the sizes of ", shape, " multiply to more than 2^63");
+  return has_zero ? 0 : count;
 }
 
 // Strides in elements of a row-major tensor without gaps.

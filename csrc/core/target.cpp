@@ -27,11 +27,7 @@ void keep_up(T& field, T now) {
 }
 
 Target& cpu_target() {
-  static Target target{.name = "cpu",
-                       .kind = Device::Type::kCpu,
-                       .cache_bytes = cpu_cache_bytes(),
-                       .isa = cpu_isa(),
-                       .has_amx_bf16 = cpu_has_amx_bf16()};
+  static Target target{.name = "cpu", .kind = Device::Type::kCpu, .cache_bytes = cpu_cache_bytes()};
   keep_up(target.threads, num_threads());
   keep_up(target.isa, cpu_isa());
   keep_up(target.has_amx_bf16, cpu_has_amx_bf16());

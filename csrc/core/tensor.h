@@ -1,4 +1,4 @@
-// An n-dimensional array on one device. Copies of a Tensor share its storage; views do too.
+// An n-dimensional array on one device. Copies of a Tensor share its memory, and so do views.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,12 @@ struct Meta;
 
 class Tensor {
  public:
-  Tensor() = default;  // not defined: stands for an absent one
+  Tensor() = default;  // not defined(): stands for an absent tensor
 
-  // Uninitialised, row-major. Throws OutOfMemory, and ValueError for a shape that no memory can hold.
+  // A row-major tensor whose elements are not set. Throws OutOfMemory, and ValueError for a shape too large for any
+  // memory.
   static Tensor empty(const Shape& shape, DType dtype, Device device);
-  // A view of memory that `storage` keeps alive. Strides in elements.
+  // A view of the memory at `data`, which `storage` keeps alive. Strides count elements.
   Tensor(std::shared_ptr<Storage> storage, void* data, const Shape& shape, const Shape& strides, DType dtype);
 
   const Shape& shape() const { return shape_; }
@@ -37,7 +38,8 @@ class Tensor {
   bool defined() const { return storage_ != nullptr; }
   const std::shared_ptr<Storage>& storage() const { return storage_; }
 
-  // What the tape knows of it (autograd/tape.h); null outside every graph, and for what the members below make.
+  // What the tape knows of the tensor (autograd/tape.h). Null outside of every graph, and in the tensors that the
+  // members below make.
   const std::shared_ptr<autograd::Meta>& meta() const { return meta_; }
   void set_meta(std::shared_ptr<autograd::Meta> meta) { meta_ = std::move(meta); }
   Tensor detach() const { return as_strided(shape_, strides_, 0); }
@@ -48,17 +50,17 @@ class Tensor {
     return static_cast<T*>(data_);
   }
 
-  // Views: no bytes move.
+  // Views of the same memory.
   Tensor as_strided(const Shape& shape, const Shape& strides, int64_t offset) const;
-  std::optional<Tensor> try_view(const Shape& shape) const;  // none when strides do not allow it
-  Tensor view(const Shape& shape) const;                     // one size may be -1
+  std::optional<Tensor> try_view(const Shape& shape) const;  // none where the strides allow no view
+  Tensor view(const Shape& shape) const;                     // one size may be -1, which stands for what is left
   Tensor transpose(int64_t dim0, int64_t dim1) const;
   Tensor permute(const Shape& dims) const;
-  Tensor expand(const Shape& shape) const;  // -1 keeps a size; size 1 becomes any size with stride 0
+  Tensor expand(const Shape& shape) const;  // size 1 becomes any size, with stride 0; -1 keeps a size
   Tensor select(int64_t dim, int64_t index) const;
   Tensor slice(int64_t dim, int64_t start, int64_t stop, int64_t step) const;
-  // Elements start, start + step ... of a dimension, `count` of them. A negative step gives strides that ops copy and
-  // write through, and never a tensor that users see.
+  // `count` elements of a dimension: start, start + step and so on. A negative step gives a negative stride, which ops
+  // can copy from and write to, but which no tensor that users see has.
   Tensor every(int dim, int64_t start, int64_t count, int64_t step) const;
   Tensor unsqueeze(int64_t dim) const;
   Tensor squeeze(std::optional<int64_t> dim) const;
@@ -72,9 +74,9 @@ class Tensor {
   std::shared_ptr<autograd::Meta> meta_;
 };
 
-// The shape of two operands that broadcast against each other, as in NumPy.
+// The shape that two operands have when they broadcast against each other, as in NumPy.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
-// `shape` with a -1 replaced by what makes `numel` elements.
+// `shape` with its -1, if it has one, replaced by the size that makes `numel` elements.
 Shape infer_shape(const Shape& shape, int64_t numel);
 
 }  // namespace rooflab

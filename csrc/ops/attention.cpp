@@ -124,6 +124,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
     composes = true;
   }
   const bool records = autograd::recording(q, k, v, mask) && (is_empty || !composes);
+  RL_CHECK(!records || !options.kv_length, "attention", "kv_length: no gradient goes through it; use rl.no_grad()");
   AttentionResult result = is_empty   ? empty_attention(operands, return_lse || records)
                            : composes ? composed_attention(operands, return_lse)
                                       : fused_attention(operands, options, return_lse || records, variant);

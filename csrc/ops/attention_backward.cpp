@@ -91,7 +91,7 @@ AttentionBackwardArgs backward_args(const AttentionOperands& operands, const Ten
 void run(const Call& call) {
   const AttentionOperands operands = attention_operands(call);
   AttentionBackwardArgs args =
-      backward_args(operands, call.inputs[4], call.inputs[5], call.inputs[6], call.get<bool>("deterministic"));
+      backward_args(operands, call.inputs[5], call.inputs[6], call.inputs[7], call.get<bool>("deterministic"));
   args.dq = call.outputs[0].data();
   args.dk = call.outputs[1].data();
   args.dv = call.outputs[2].data();

@@ -36,6 +36,34 @@ Tensor expanded_mask(const char* op, const Tensor& mask, const Tensor& q, const 
   return expand(mask, scores);
 }
 
+// 1, 2 ... count.
+Tensor counted(int64_t count, Device device) {
+  Tensor ones = Tensor::empty({count}, DType::kInt64, device);
+  fill(ones, Scalar{1, 1});
+  return cumsum(ones, 0);
+}
+
+// attention_mask where k and v end at a number of keys that the device holds.
+Tensor held_mask(const kernels::AttentionArgs& args, const Tensor& held) {
+  using enum ElementwiseOp;
+  const autograd::GradMode off(false);
+  const auto number = [](int64_t n) { return Scalar{static_cast<double>(n), n}; };
+  const Tensor key = counted(args.kv_length, held.device());
+  const Tensor query = elementwise(kAdd, counted(args.q_length, held.device()).unsqueeze(1), number(-args.q_length));
+  const Tensor end = elementwise(kMaximum, elementwise(kMinimum, held, number(args.kv_length)), number(0));
+  const Tensor ahead = elementwise(kSub, key - query, end);  // how far the key stands behind the query's own
+  Tensor sees = elementwise(kLe, key, end);
+  const auto also = [&](ElementwiseOp op, int64_t n) {
+    sees = elementwise(kBitwiseAnd, sees, elementwise(op, ahead, number(n)));
+  };
+  if (args.is_causal) also(kLe, 0);
+  if (args.window < args.q_length + args.kv_length) {
+    also(kLt, args.window);
+    also(kGt, -args.window);
+  }
+  return sees;
+}
+
 }  // namespace
 
 Tensor as_heads(const Tensor& x) { return with_adjacent_elements(x.ndim() == 3 ? unsqueeze(x, 0) : x); }
@@ -70,7 +98,13 @@ AttentionOperands attention_operands(const char* op, const Tensor& q, const Tens
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
   RL_CHECK(std::isfinite(scale), op, "scale: expected a finite number, got ", scale);
 
-  AttentionOperands operands{as_heads(q), as_heads(k), as_heads(v), std::nullopt, scale, {}};
+  AttentionOperands operands{as_heads(q), as_heads(k), as_heads(v), std::nullopt, options.kv_length, scale, {}};
+  if (const auto& held = options.kv_length) {
+    check_same_device(op, q, *held);
+    RL_CHECK(held->dtype() == DType::kInt64 && held->numel() == 1, op, "kv_length: expected one int64 number, got ",
+             name(held->dtype()), " ", held->shape());
+    operands.args.held = held->data<int64_t>();
+  }
   if (mask) operands.mask = expanded_mask(op, *mask, operands.q, operands.k);
   kernels::AttentionArgs& args = operands.args;
   args.q = operands.q.data();
@@ -114,6 +148,7 @@ AttentionOperands attention_operands(const Call& call) {
   if (const auto* window = call.find<int64_t>("window")) options.window = *window;
   if (const auto* scale = call.find<double>("scale")) options.scale = *scale;
   const Tensors& in = call.inputs;
+  if (in[4].defined()) options.kv_length = in[4];
   return attention_operands(call.op->name, in[0], in[1], in[2], in[3].defined() ? std::optional(in[3]) : std::nullopt,
                             options);
 }
@@ -137,7 +172,9 @@ Tensor masked_scores(const AttentionOperands& operands) {
   const kernels::AttentionArgs& args = operands.args;
   const Scalar hidden{-INFINITY, 0};
   Tensor scores = heads_product(operands.q, transpose(operands.k, -2, -1)) * operands.scale;
-  if (args.is_causal || args.window < args.q_length + args.kv_length)
+  if (operands.held)
+    scores = where(held_mask(args, *operands.held), scores, hidden);
+  else if (args.is_causal || args.window < args.q_length + args.kv_length)
     scores = where(attention_mask(args.q_length, args.kv_length, args.is_causal, args.window, scores.device()), scores,
                    hidden);
   if (!operands.mask) return scores;
@@ -146,7 +183,7 @@ Tensor masked_scores(const AttentionOperands& operands) {
 
 bool may_see_nothing(const kernels::AttentionArgs& args) {
   const kernels::KeyRange seen = kernels::visible_keys(0, args.q_length, args.kv_length, args.is_causal, args.window);
-  return args.mask || seen.begin == seen.end;
+  return args.mask || args.held || seen.begin == seen.end;
 }
 
 }  // namespace rooflab

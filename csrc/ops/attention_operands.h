@@ -9,10 +9,11 @@ namespace rooflab {
 struct AttentionOperands {
   Tensor q, k, v;              // (B, H, L_q, D_h), (B, H_kv, L_kv, D_h) twice; elements of a head adjacent
   std::optional<Tensor> mask;  // (B, H, L_q, L_kv), expanded
+  std::optional<Tensor> held;  // how many keys there are; all when empty
   double scale;
   kernels::AttentionArgs args;  // all of it but out and lse; out_strides as they will be
 
-  Tensors tensors() const { return {q, k, v, mask.value_or(Tensor())}; }
+  Tensors tensors() const { return {q, k, v, mask.value_or(Tensor()), held.value_or(Tensor())}; }
 };
 AttentionOperands attention_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
                                      const std::optional<Tensor>& mask, const AttentionOptions& options);

@@ -5,6 +5,7 @@
 
 #include "core/range.h"
 #include "ops/graph.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -70,6 +71,7 @@ int64_t new_bytes(const Footing& x, const std::vector<Footing>& earlier) {
 }  // namespace
 
 void submit(const Call& call) {
+  if (Trace* trace = Trace::current()) return trace->add(call);
   OpScope& scope = *OpScope::current();
   if (std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& y) { return y.numel() > 0; })) {
     if (Graph* graph = Graph::capturing()) {

@@ -35,7 +35,8 @@ Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant) {
     bool fits = x.ndim() == first.ndim();
     for (int d = 0; fits && d < x.ndim(); ++d) fits = d == along || x.shape()[d] == shape[d];
     RL_CHECK(fits, "cat", "tensors: expected ", first.shape(), " but for dimension ", along, ", got ", x.shape());
-    shape[along] += x.shape()[along];
+    RL_CHECK(!__builtin_add_overflow(shape[along], x.shape()[along], &shape[along]), "cat",
+             "tensors: their sizes along dimension ", along, " add up to more than 2^63");
     sizes.push_back(x.shape()[along]);
   }
   Tensor y = Tensor::empty(shape, first.dtype(), first.device());

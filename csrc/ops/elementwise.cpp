@@ -1,4 +1,5 @@
-// The elementwise family: arithmetic, functions, comparisons, where, casts, copies and fills. One launch each.
+// The elementwise family: arithmetic, functions, comparisons, where, casts and copies. One launch each. What writes
+// into a tensor that is there already is in elementwise_in_place.cpp.
 #include "kernels/elementwise/elementwise.h"
 
 #include <cstring>
@@ -59,16 +60,6 @@ int64_t bits_of(Scalar scalar, DType dtype) {
   }
 }
 
-// The number as the dtype holds it: what comparing it with a tensor's elements means.
-double rounded(double number, DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32: return static_cast<float>(number);
-    case DType::kFloat16: return static_cast<float>(Half(round_to_odd(number)));
-    case DType::kBFloat16: return static_cast<float>(BFloat16(round_to_odd(number)));
-    default: return number;
-  }
-}
-
 // Numbers take the dtype of the tensor they meet, which must be able to hold them.
 void check_number(const char* op, Scalar number, DType dtype) {
   if (is_floating(dtype)) return;
@@ -89,10 +80,6 @@ void check_domain(const ElementwiseInfo& info, DType dtype) {
     }
   }();
   RL_CHECK(accepted, info.name, "expected a", wanted, " dtype, got ", name(dtype), "; convert with .to()");
-}
-
-bool is_same_view(const Tensor& a, const Tensor& b) {
-  return a.data() == b.data() && a.shape() == b.shape() && a.strides() == b.strides();
 }
 
 // Lays the dimensions of `out` and of the operands, broadcast to it, into args; neighbours that are evenly spaced in
@@ -130,11 +117,6 @@ struct Member : Op {
   ElementwiseOp op;
 };
 
-const char* operand_name(int arity, int k) {
-  constexpr const char* kNames[3][3] = {{"x"}, {"a", "b"}, {"condition", "a", "b"}};
-  return kNames[arity - 1][k];
-}
-
 template <int kArity>
 void run_member(const Call& call) {
   const ElementwiseOp op = static_cast<const Member*>(call.op)->op;
@@ -171,7 +153,9 @@ void run(const Call& call) {
 
 Member::Member(const char* name, ElementwiseOp op) : Op(name, rooflab::run), op(op) {}
 
-const Op& member(ElementwiseOp op) {
+}  // namespace
+
+const Op& elementwise_op(ElementwiseOp op) {
   static const auto& members = *[] {
     auto* made = new std::vector<std::unique_ptr<Member>>;
     for (const ElementwiseInfo& info : kernels::kElementwiseOps)
@@ -180,10 +164,18 @@ const Op& member(ElementwiseOp op) {
   }();
   return *members[static_cast<size_t>(op)];
 }
-const Op& kRegistered = member(ElementwiseOp::kCopy);  // all of them, before main
-const Member kFill("fill", ElementwiseOp::kCopy);
 
-// Writes `out`, whose shape the operands broadcast to. Numbers are of `dtype`.
+const Op& fill_op() {
+  static const Member fill("fill", ElementwiseOp::kCopy);
+  return fill;
+}
+
+void check_operands(ElementwiseOp op, DType dtype, const Operand& b) {
+  check_domain(kernels::info(op), dtype);
+  RL_CHECK(op != ElementwiseOp::kPow || is_floating(dtype) || b.tensor || b.scalar.integer >= 0, "pow",
+           "number: expected an exponent >= 0 for ", name(dtype), ", got ", b.scalar.integer);
+}
+
 void submit_into(const Op& op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
                  std::string_view variant) {
   Call call{&op, {}, {out}, {}, {}, std::string(variant)};
@@ -199,10 +191,12 @@ void submit_into(const Op& op, std::initializer_list<Operand> operands, DType dt
   submit(call);
 }
 
+namespace {
+
 Tensor run_new(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, DType out_dtype,
                const Shape& shape, Device device, std::string_view variant) {
   Tensor out = Tensor::empty(shape, out_dtype, device);
-  submit_into(member(op), operands, dtype, out, variant);
+  submit_into(elementwise_op(op), operands, dtype, out, variant);
   return out;
 }
 
@@ -210,11 +204,6 @@ Tensor map(ElementwiseOp op, const Tensor& x, DType out_dtype, std::string_view 
   Tensor y = run_new(op, {Operand(x)}, x.dtype(), out_dtype, x.shape(), x.device(), variant);
   record_unary(op, y, x);
   return y;
-}
-
-void check_exponent(ElementwiseOp op, DType dtype, const Operand& b) {
-  RL_CHECK(op != ElementwiseOp::kPow || is_floating(dtype) || b.tensor || b.scalar.integer >= 0, "pow",
-           "number: expected an exponent >= 0 for ", name(dtype), ", got ", b.scalar.integer);
 }
 
 // Quotients of integers are float32, as PyTorch's are.
@@ -226,8 +215,7 @@ Tensor operand_of(ElementwiseOp op, const Tensor& x) {
 Tensor binary(ElementwiseOp op, const Operand& a, const Operand& b, const Tensor& x, const Shape& shape,
               std::string_view variant) {
   const ElementwiseInfo& info = kernels::info(op);
-  check_domain(info, x.dtype());
-  check_exponent(op, x.dtype(), b);
+  check_operands(op, x.dtype(), b);
   Tensor y =
       run_new(op, {a, b}, x.dtype(), info.is_comparison() ? DType::kBool : x.dtype(), shape, x.device(), variant);
   record_binary(op, y, a, b);
@@ -245,62 +233,26 @@ Tensor where_of(const Tensor& condition, const Operand& a, const Operand& b, con
   return y;
 }
 
-// The addresses from the first element of a view to the end of its last.
-std::pair<intptr_t, intptr_t> extent(const Tensor& x) {
-  int64_t low = 0, high = 1;
-  for (int i = 0; i < x.ndim(); ++i) (x.strides()[i] < 0 ? low : high) += (x.shape()[i] - 1) * x.strides()[i];
-  const auto at = reinterpret_cast<intptr_t>(x.data());
-  return {at + low * size_of(x.dtype()), at + high * size_of(x.dtype())};
-}
-
-// x, or a copy of it where writing `destination` could change elements that are still to be read.
-Tensor apart(const Tensor& x, const Tensor& destination) {
-  if (x.storage() != destination.storage() || is_same_view(x, destination)) return x;
-  if (x.numel() == 0 || destination.numel() == 0) return x;
-  const auto [begin, end] = extent(x);
-  const auto [first, last] = extent(destination);
-  return begin < last && first < end ? copy(x.detach()) : x;
-}
-
-void check_fits(const char* op, const char* what, const Tensor& destination, const Tensor& source) {
-  RL_CHECK(broadcast_shapes(op, destination.shape(), source.shape()) == destination.shape(), op, what, ": ",
-           source.shape(), " does not broadcast to ", destination.shape());
-}
-
-void check_writable(const char* op, const Tensor& destination) {
-  autograd::check_destination(op, destination);
-  if (destination.numel() == 0) return;
-  for (int i = 0; i < destination.ndim(); ++i)
-    RL_CHECK(destination.strides()[i] != 0 || destination.shape()[i] <= 1, op,
-             "destination: an expanded tensor holds one element in many places; copy it first");
-}
-
-// x = op(x, y) in the memory of x, which no gradient goes through.
-void write_plain(ElementwiseOp op, const Tensor& x, const Operand& y) {
-  const ElementwiseInfo& info = kernels::info(op);
-  RL_CHECK(!info.is_comparison(), info.name, "in place: the result is bool");
-  check_domain(info, x.dtype());
-  check_exponent(op, x.dtype(), y);
-  check_writable(info.name, x);
-  submit_into(member(op), {Operand(x), y}, x.dtype(), x, {});
-  x.storage()->bump_version();
-}
-
-// x becomes `result`, recorded as any. Where nobody else sees the memory of x, that is the same as writing into it.
-template <class Result>
-void replace(const char* op, Tensor& x, Result result) {
-  const bool is_leaf = autograd::requires_grad(x) && !x.meta()->node;
-  RL_CHECK(!is_leaf, op, "in place: the tensor is a leaf that requires grad; write into it under rl.no_grad()");
-  const bool is_own = x.storage().use_count() == 1 && x.storage()->bytes() >= x.nbytes();
-  RL_CHECK(is_own, op,
-           "in place: the gradient of the result is wanted, but the tensor shares its memory with another, or backward "
-           "needs it as it is; make a new tensor (x = x + y)");
-  Tensor y = result();
-  RL_CHECK(y.dtype() == x.dtype(), op, "in place: the result is ", name(y.dtype()), ", the tensor ", name(x.dtype()));
-  x = std::move(y);
-}
-
 }  // namespace
+
+std::optional<ElementwiseOp> elementwise_op(const Op& op) {
+  if (op.run != run) return std::nullopt;
+  return static_cast<const Member&>(op).op;
+}
+
+const char* operand_name(int arity, int k) {
+  constexpr const char* kNames[3][3] = {{"x"}, {"a", "b"}, {"condition", "a", "b"}};
+  return kNames[arity - 1][k];
+}
+
+double rounded(double number, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: return static_cast<float>(number);
+    case DType::kFloat16: return static_cast<float>(Half(round_to_odd(number)));
+    case DType::kBFloat16: return static_cast<float>(BFloat16(round_to_odd(number)));
+    default: return number;
+  }
+}
 
 Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant) {
   const ElementwiseInfo& info = kernels::info(op);
@@ -357,50 +309,6 @@ Tensor cast(const Tensor& x, DType dtype, std::string_view variant) {
 Tensor copy(const Tensor& x, std::string_view variant) {
   const OpScope scope("copy");
   return map(ElementwiseOp::kCopy, x, x.dtype(), variant);
-}
-
-void copy_into(const Tensor& destination, const Tensor& source) {
-  const bool casts = source.dtype() != destination.dtype();
-  const ElementwiseOp op = casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy;
-  const OpScope scope(kernels::info(op).name);
-  check_writable("copy", destination);
-  autograd::check_source("copy", source);
-  check_fits("copy", "source", destination, source);
-  const Tensor from = apart(to_device(source, destination.device()), destination);
-  if (is_same_view(from, destination)) return;
-  submit_into(member(op), {Operand(from)}, from.dtype(), destination, {});
-  destination.storage()->bump_version();
-}
-
-void write(ElementwiseOp op, Tensor& x, const Tensor& y) {
-  const char* name = kernels::info(op).name;
-  const OpScope scope(name);
-  check_same_device(name, x, y);
-  check_same_dtype(name, x, y);
-  check_fits(name, "in place", x, y);
-  if (autograd::recording(x, y)) return replace(name, x, [&] { return elementwise(op, x, y); });
-  write_plain(op, x, Operand(apart(y, x)));
-}
-
-void write(ElementwiseOp op, Tensor& x, Scalar y) {
-  const char* name = kernels::info(op).name;
-  const OpScope scope(name);
-  if (autograd::recording(x)) return replace(name, x, [&] { return elementwise(op, x, y); });
-  write_plain(op, x, y);
-}
-
-void write_elements(const Tensor& from, const Tensor& to, std::string_view variant) {
-  if (to.numel() == 0) return;
-  const bool casts = from.defined() && from.dtype() != to.dtype();
-  const Op& op = member(casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy);
-  op.run({&op, {from}, {to}, {{"x", Scalar{}}}, {}, std::string(variant)});
-}
-
-void fill(const Tensor& destination, Scalar value) {
-  const OpScope scope("fill");
-  check_writable("fill", destination);
-  submit_into(kFill, {Operand(value)}, destination.dtype(), destination, {});
-  destination.storage()->bump_version();
 }
 
 }  // namespace rooflab

@@ -1,13 +1,42 @@
-// Moves of the elementwise family that other ops make inside a call of their own.
+// What the files of the elementwise family share, and the moves of the family that other ops make inside a call of
+// their own.
 #pragma once
 
-#include "core/tensor.h"
-#include "ops/call.h"
+#include <initializer_list>
+#include <optional>
+
+#include "ops/ops.h"
 
 namespace rooflab {
+
+// An input: a tensor, or a number in its place, which has no gradient.
+struct Operand {
+  const Tensor* tensor;
+  Scalar scalar;
+
+  Operand(const Tensor& x) : tensor(&x) {}
+  Operand(Scalar x) : tensor(nullptr), scalar(x) {}
+};
+
+const Op& elementwise_op(ElementwiseOp op);
+const Op& fill_op();
+
+// ValueError when `op` does not take operands of `dtype`, or the number b as its second one.
+void check_operands(ElementwiseOp op, DType dtype, const Operand& b);
+
+// Runs a member of the family, which writes `out`. The operands broadcast to its shape; numbers are of `dtype`.
+void submit_into(const Op& op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
+                 std::string_view variant = {});
 
 // Writes `from`, which broadcasts, into `to` in its dtype; zeros where `from` is not defined. One launch of the op that
 // is under way; `variant` is a rung of the elementwise ladder.
 void write_elements(const Tensor& from, const Tensor& to, std::string_view variant = {});
+
+// Of which op of the family `op` makes calls; none when it makes none.
+std::optional<kernels::ElementwiseOp> elementwise_op(const Op& op);
+// The attribute that holds the number in place of input k.
+const char* operand_name(int arity, int k);
+// The number as an element of the dtype holds it.
+double rounded(double number, DType dtype);
 
 }  // namespace rooflab

@@ -71,6 +71,8 @@ Tensor chosen_gradient(ElementwiseOp op, const Tensor& dy, const Operand& x, con
 Tensor gradient_of_a(ElementwiseOp op, const Tensor& dy, const Operand& a, const Operand& b) {
   switch (op) {
     case kMul: return apply(kMul, dy, b);
+    case kGeglu: return gelu_gradient(apply(kMul, dy, b), *a.tensor);
+    case kSwiglu: return unary_gradient(kSilu, apply(kMul, dy, b), *a.tensor);
     case kDiv: return apply(kDiv, dy, b);
     case kPow: return dy * power_slope(*a.tensor, b);
     case kMaximum:
@@ -83,6 +85,8 @@ Tensor gradient_of_b(ElementwiseOp op, const Tensor& dy, const Operand& a, const
   switch (op) {
     case kSub: return -dy;
     case kMul: return apply(kMul, dy, a);
+    case kGeglu:
+    case kSwiglu: return apply(op, a, dy);  // the activation times dy
     case kDiv: return -(dy * apply(kDiv, apply(kDiv, a, b), b));
     case kPow: return dy * exponent_slope(a, y);
     case kRemainder: return -(dy * apply(kFloorDivide, a, b));
@@ -113,7 +117,8 @@ void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand&
   if (!(da || db) || !autograd::is_enabled() || kernels::is_comparison(op) || op == kFloorDivide)
     return;  // steps have no slope
   const bool is_linear = op == kAdd || op == kSub, is_choice = op == kMaximum || op == kMinimum;
-  const bool keeps_a = !is_linear && (db || op == kPow || is_choice);
+  const bool is_gated = op == kGeglu || op == kSwiglu;
+  const bool keeps_a = !is_linear && (db || op == kPow || is_gated || is_choice);
   const bool keeps_b = !is_linear && ((da && op != kRemainder) || op == kDiv || (db && op == kRemainder) || is_choice);
   record(kernels::info(op).name, y, {input(a), input(b)},
          saving(only_if(keeps_a, a), only_if(keeps_b, b), only_if(op == kPow && db, y)),

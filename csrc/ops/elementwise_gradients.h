@@ -1,18 +1,9 @@
 // The backward rules of the elementwise family (elementwise_gradients.cpp).
 #pragma once
 
-#include "ops/ops.h"
+#include "ops/elementwise.h"
 
 namespace rooflab {
-
-// An input: a tensor, or a number in its place, which has no gradient.
-struct Operand {
-  const Tensor* tensor;
-  Scalar scalar;
-
-  Operand(const Tensor& x) : tensor(&x) {}
-  Operand(Scalar x) : tensor(nullptr), scalar(x) {}
-};
 
 inline bool requires_grad(const Operand& x) { return x.tensor && autograd::requires_grad(*x.tensor); }
 
@@ -20,5 +11,7 @@ inline bool requires_grad(const Operand& x) { return x.tensor && autograd::requi
 void record_unary(ElementwiseOp op, Tensor& y, const Tensor& x);
 void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand& b);
 void record_where(Tensor& y, const Tensor& condition, const Operand& a, const Operand& b);
+
+Tensor gelu_gradient(const Tensor& dy, const Tensor& x);  // dy times the slope of gelu at x
 
 }  // namespace rooflab

@@ -5,6 +5,7 @@
 #include "autograd/tape.h"
 #include "core/range.h"
 #include "ops/arithmetic.h"
+#include "ops/graph.h"
 
 namespace rooflab {
 namespace {
@@ -23,6 +24,11 @@ bool goes_backwards(const std::vector<IndexStep>& steps) {
   return std::any_of(steps.begin(), steps.end(), [](const IndexStep& s) { return s.count > 1 && s.step < 0; });
 }
 
+// What is captured has no values before a replay.
+void check_not_capturing(const char* what) {
+  RL_CHECK(!Graph::capturing(), "index", what, " reads the index, so a graph cannot capture it");
+}
+
 // Integers along one dimension of x, or of several seen as one, which a mask covers.
 struct Places {
   int dim, dims;
@@ -30,11 +36,12 @@ struct Places {
   Tensor index;  // int64, in [0, size)
 };
 
-Places places_of(const Tensor& mask, int dim, const Tensor& x) {
+Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
   Shape covered;
   for (int d = dim; d < std::min(dim + mask.ndim(), x.ndim()); ++d) covered.push_back(x.shape()[d]);
   if (mask.shape() != covered)
     throw std::out_of_range(message("[index] mask: expected ", covered, ", got ", mask.shape()));
+  check_not_capturing("a mask");
   RL_CHECK(!mask.device().is_meta(), "index", "mask: on ", to_string(mask.device()),
            " it has no values, which the size of the result depends on");
   const Tensor host = contiguous(to_device(mask.detach(), Device{}));
@@ -42,19 +49,22 @@ Places places_of(const Tensor& mask, int dim, const Tensor& x) {
   for (int64_t i = 0; i < host.numel(); ++i)
     if (host.data<bool>()[i]) found.push_back(i);
   const Shape count{static_cast<int64_t>(found.size())};
-  return {dim, mask.ndim(), numel(covered), from_host(found.data(), DType::kInt64, count, DType::kInt64, x.device())};
+  return {dim, mask.ndim(), numel(covered), from_host(found.data(), DType::kInt64, count, DType::kInt64, device)};
 }
 
-// Numbers below 0 count from the end. What is out of range is found where it can be read.
-Places places_along(const Tensor& index_in, int dim, const Tensor& x) {
+// Numbers below 0 count from the end. What is out of range is found where it can be read: on the CPU, before it goes to
+// `device`.
+Places places_along(const Tensor& index_in, int dim, const Tensor& x, Device device) {
   const int64_t size = x.shape()[dim];
-  const Tensor index = cast(to_device(index_in.detach(), x.device()), DType::kInt64);
-  if (index.device().is_cpu()) {
-    const Tensor host = contiguous(index);
+  const Tensor given = cast(index_in.detach(), DType::kInt64);
+  const Tensor here = device.is_cpu() ? to_device(given, device) : given;
+  if (here.device().is_cpu() && !Graph::capturing()) {
+    const Tensor host = contiguous(here);
     for (int64_t i = 0; i < host.numel(); ++i)
       if (const int64_t at = host.data<int64_t>()[i]; at < -size || at >= size)
         throw std::out_of_range(message("[index] ", at, " is out of bounds for dimension ", dim, " of size ", size));
   }
+  const Tensor index = to_device(here, device);
   const Tensor from_end = elementwise(kAdd, index, Scalar{static_cast<double>(size), size});
   return {dim, 1, size, where(elementwise(kLt, index, Scalar{}), from_end, index)};
 }
@@ -69,10 +79,12 @@ struct Choice {
   Tensor places;   // (K)
 };
 
-Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays) {
+// The places are worked out on `device`.
+Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays, Device device) {
   std::vector<Places> all;
   for (const auto& [dim, index] : arrays)
-    all.push_back(index.dtype() == DType::kBool ? places_of(index, dim, x) : places_along(index, dim, x));
+    all.push_back(index.dtype() == DType::kBool ? places_of(index, dim, x, device)
+                                                : places_along(index, dim, x, device));
   Tensor places;
   bool apart = false;
   int dims = 0;
@@ -114,14 +126,16 @@ std::pair<Tensor, Tensor> last_writes(const Choice& choice, Device device) {
   const int64_t size = choice.folded[choice.at];
   if (device.is_meta())
     return {Tensor::empty({size}, DType::kInt64, device), Tensor::empty({size}, DType::kBool, device)};
-  const Tensor host = contiguous(to_device(choice.places, Device{}));
+  const Tensor& host = choice.places;
   Tensor winner = Tensor::empty({size}, DType::kInt64, Device{}),
          is_hit = Tensor::empty({size}, DType::kBool, Device{});
   std::fill_n(winner.data<int64_t>(), size, 0);
   std::fill_n(is_hit.data<bool>(), size, false);
   for (int64_t k = 0; k < host.numel(); ++k) {
-    winner.data<int64_t>()[host.data<int64_t>()[k]] = k;
-    is_hit.data<bool>()[host.data<int64_t>()[k]] = true;
+    const int64_t place = host.data<int64_t>()[k];
+    if (place < 0 || place >= size) throw std::out_of_range("[index] the index was changed while it was read");
+    winner.data<int64_t>()[place] = k;
+    is_hit.data<bool>()[place] = true;
   }
   return {to_device(winner, device), to_device(is_hit, device)};
 }
@@ -129,7 +143,9 @@ std::pair<Tensor, Tensor> last_writes(const Choice& choice, Device device) {
 // Writes what `value` gives, for the winners, into the places chosen of x.
 template <class Value>
 void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Value& value) {
-  const Choice choice = choose(x, arrays);
+  check_not_capturing("a write");
+  // On the CPU every index can be checked, and which value comes last is found there.
+  const Choice choice = choose(x, arrays, x.device().is_meta() ? x.device() : Device{});
   if (choice.places.numel() == 0 || x.numel() == 0) return;
   const auto [winner, hit] = last_writes(choice, x.device());
   Shape along;
@@ -159,7 +175,7 @@ Tensor index(const Tensor& x, std::vector<IndexStep> steps) {
 Tensor index(const Tensor& x_in, std::vector<IndexStep> steps, const std::vector<IndexArray>& arrays) {
   const Tensor x = index(x_in, std::move(steps));
   if (arrays.empty()) return x;
-  const Choice choice = choose(x, arrays);
+  const Choice choice = choose(x, arrays, x.device());
   const Tensor folded = reshape(permute(x, choice.order), choice.folded);
   return view(index_select(folded, choice.at, choice.places), choice.chosen);
 }

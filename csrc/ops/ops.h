@@ -1,5 +1,5 @@
-// Every public op. Each checks its arguments, allocates the result, runs its ladder and counts its cost.
-// `variant` names a rung ("v0_reference"); empty picks the fastest that accepts the operands.
+// Every public op. Each checks its arguments, allocates the result, runs a rung of its ladder and counts its cost.
+// `variant` names the rung ("v0_reference"); when it is empty, the fastest rung that accepts the operands runs.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace rooflab {
 
 using kernels::ElementwiseOp;
 
-// Elementwise family: one launch each, operands broadcast, dtypes must agree.
+// The elementwise family. Each is one launch; the operands broadcast, and their dtypes must agree.
 Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant = {});
 Tensor elementwise(ElementwiseOp op, const Tensor& a, const Tensor& b, std::string_view variant = {});
 Tensor elementwise(ElementwiseOp op, const Tensor& a, Scalar b, std::string_view variant = {});
@@ -22,41 +22,43 @@ Tensor elementwise(ElementwiseOp op, Scalar a, const Tensor& b, std::string_view
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::string_view variant = {});
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b, std::string_view variant = {});
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b, std::string_view variant = {});
-Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // itself when the dtype is the same
-Tensor copy(const Tensor& x, std::string_view variant = {});               // contiguous
-void copy_into(const Tensor& destination, const Tensor& source);           // broadcasts, casts, crosses devices
+Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // x itself when it has the dtype already
+Tensor copy(const Tensor& x, std::string_view variant = {});               // the copy is contiguous
+void copy_into(const Tensor& destination, const Tensor& source);           // broadcasts, casts, and crosses devices
 void fill(const Tensor& destination, Scalar value);
-// x = op(x, y) in place: y broadcasts to x, overlapping memory is read before it is written. The tape refuses a leaf
-// that requires grad, and memory that another tensor shows.
-void write(ElementwiseOp op, Tensor& x, const Tensor& y);
-void write(ElementwiseOp op, Tensor& x, Scalar y);
+// x = op(x, y) in place. y broadcasts to x, and memory that both share is read before it is written. When the tape
+// records the call, x is not written: the result is a new tensor, which the caller puts in the place of x. Otherwise
+// there is no result. The tape refuses a leaf that requires grad, and a tensor whose memory another tensor shares.
+std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, const Tensor& y);
+std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, Scalar y);
 
-// Tensors one after another along `dim`; their other sizes agree.
+// The tensors, one after another along `dim`. Their other sizes must agree.
 Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant = {});
 
-// Elements, slices and rows chosen by an index (int64 or int32), and the reverse: y = x, then y[index] += src.
+// Elements (gather), slices (index_select) and rows (embedding) that an index of int64 or int32 chooses. scatter_add is
+// the reverse of gather: y = x, then y[index] += src.
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant = {});
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant = {});
 Tensor embedding(const Tensor& index, const Tensor& weight, std::string_view variant = {});
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant = {});
 
-// tanh-approximated GeLU, fused.
+// GeLU by the tanh approximation, in one launch.
 Tensor gelu(const Tensor& x, std::string_view variant = {});
 
-// Random fill; the same values on every device for the same seed and sequence of calls.
+// Random numbers: the same on every device for the same seed and the same sequence of calls.
 void manual_seed(uint64_t seed);
 Tensor randn(const Shape& shape, DType dtype, Device device);
 Tensor rand(const Shape& shape, DType dtype, Device device);
-Tensor randint(int64_t low, int64_t high, const Shape& shape, DType dtype, Device device);  // [low, high)
+Tensor randint(int64_t low, int64_t high, const Shape& shape, DType dtype, Device device);  // in [low, high)
 
-// Reductions over `dims`; all dimensions when empty.
+// Reductions over `dims`, or over all dimensions when `dims` is empty.
 Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor amax(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 
-// The place of the largest or smallest element along `dim`, or over all; the first of equals. max and min give the
-// element too.
+// The place of the largest or smallest element along `dim`, or of all elements when there is no `dim`. Of equal
+// elements it is the first one. max and min give the element too.
 struct ValuesAndIndices {
   Tensor values, indices;
 };
@@ -65,36 +67,40 @@ Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim, std::st
 ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
 ValuesAndIndices min(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
 
-// Elements in order along `dim` with their places: all, or the k largest (or smallest) in order. Equals keep theirs.
+// The elements along `dim` in order, with the places they came from: all of them (sort), or the k largest or smallest
+// (topk). Equal elements keep their order.
 ValuesAndIndices sort(const Tensor& x, int64_t dim, bool descending, std::string_view variant = {});
 ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest, std::string_view variant = {});
 
+// Running sums along `dim`.
 Tensor cumsum(const Tensor& x, int64_t dim, std::string_view variant = {});
 
-// Matrices with zeros above, or below, a diagonal.
+// Matrices with zeros above a diagonal (tril), or below it (triu).
 Tensor tril(const Tensor& x, int64_t diagonal, std::string_view variant = {});
 Tensor triu(const Tensor& x, int64_t diagonal, std::string_view variant = {});
 
 Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant = {});
-Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, std::string_view variant = {});
+Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, bool zero_centered = false,
+                std::string_view variant = {});
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,
                   std::string_view variant = {});
 
-// The keys that each query may see (L_q, L_kv), bool; the last query stands beside the last key.
+// Which keys each query may see: a bool mask (L_q, L_kv). The last query stands at the position of the last key.
 Tensor attention_mask(int64_t q_length, int64_t kv_length, bool is_causal, std::optional<int64_t> window,
                       Device device);
 
-// softmax(scale q k^T + mask) v for each head; q (B, H, L_q, D_h), k and v (B, H_kv, L_kv, D_h), or without B.
-// The mask broadcasts to (B, H, L_q, L_kv): bool, true may be seen; or added to the scores.
+// softmax(scale q k^T + mask) v for each head; q (B, H, L_q, D_h), k and v (B, H_kv, L_kv, D_h), or all without B.
+// The mask broadcasts to (B, H, L_q, L_kv). It is bool, true where a key may be seen, or it is added to the scores.
 struct AttentionOptions {
   bool is_causal = false;
-  std::optional<int64_t> window;  // keys nearer than this are seen
-  std::optional<double> scale;    // 1 / sqrt(D_h) when empty
-  bool deterministic = false;     // the gradients are the same bits on every run
+  std::optional<int64_t> window;    // a query sees only keys at a distance below this
+  std::optional<double> scale;      // 1 / sqrt(D_h) when there is none
+  bool deterministic = false;       // whether the gradients must be the same bits on every run
+  std::optional<Tensor> kv_length;  // (1), int64, read on the device: k and v end there; all of them when empty
 };
 struct AttentionResult {
-  Tensor out;                 // q's shape and layout
-  std::optional<Tensor> lse;  // (B, H, L_q): log of the sum of exponentials of the scores; when asked for
+  Tensor out;                 // has the shape and the layout of q
+  std::optional<Tensor> lse;  // (B, H, L_q): the log of the sum of exponentials of the scores, when asked for
 };
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask,
                           const AttentionOptions& options, bool return_lse, std::string_view variant = {});
@@ -105,17 +111,37 @@ AttentionGradients attention_backward(const Tensor& dout, const Tensor& q, const
                                       const Tensor& out, const Tensor& lse, const std::optional<Tensor>& mask,
                                       const AttentionOptions& options, std::string_view variant = {});
 
-// As torch.matmul: 1-D operands, 2-D, and batches that broadcast; transposed operands without a copy.
-Tensor matmul(const Tensor& a, const Tensor& b, std::string_view variant = {});
-void set_cpu_blas_loader(void (*loader)());  // calls kernels::set_cpu_blas when `library` is first asked for
+// Rotary position embedding: the halves of each head of x, (B, H, L, D_h) or (H, L, D_h), turned by the angles whose
+// cos and sin are given, (L, D_h) or (B, L, D_h).
+Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, std::string_view variant = {});
+// rms_norm over each head, then rope: what models do that normalise queries and keys.
+Tensor rms_norm_rope(const Tensor& x, const Tensor& weight, const Tensor& cos, const Tensor& sin, double eps,
+                     bool zero_centered = false, std::string_view variant = {});
+// h = residual + rms_norm(x) and, with a next weight, y = rms_norm(h).
+struct RmsNormAddResult {
+  Tensor h;
+  std::optional<Tensor> y;
+};
+RmsNormAddResult rms_norm_add(const Tensor& x, const Tensor& residual, const Tensor& weight,
+                              const std::optional<Tensor>& next_weight, double eps, bool zero_centered = false,
+                              std::string_view variant = {});
+// Writes k and v, (B, H_kv, L, D_h), into caches (B, H_kv, T, D_h) from place `position` mod T on, around the end.
+void kv_append(const Tensor& k_cache, const Tensor& v_cache, const Tensor& k, const Tensor& v, const Tensor& position,
+               std::string_view variant = {});
 
-// Takes `gradients` of `outputs` (1 where not defined) back to the leaves, or to `inputs` alone (autograd/engine.h).
+// As torch.matmul: 1-D and 2-D operands, and batches of matrices, which broadcast. Transposed operands are not copied.
+Tensor matmul(const Tensor& a, const Tensor& b, std::string_view variant = {});
+// `loader` runs when the `library` rung is first asked for on the CPU; it calls kernels::set_cpu_blas.
+void set_cpu_blas_loader(void (*loader)());
+
+// Takes `gradients` of `outputs` back to the leaves, or to `inputs` alone (autograd/engine.h). A gradient that is not
+// defined() stands for 1.
 void backward(const Tensors& outputs, Tensors gradients, bool retain_graph);
 Tensors grad(const Tensors& outputs, Tensors gradients, const Tensors& inputs, bool retain_graph);
 
-// Views that gradients go through; the members of Tensor of the same names record nothing.
+// Views that the tape records. The members of Tensor that have the same names record nothing.
 Tensor view(const Tensor& x, const Shape& shape);
-Tensor reshape(const Tensor& x, const Shape& shape);  // a copy where a view cannot be
+Tensor reshape(const Tensor& x, const Shape& shape);  // copies where the strides allow no view
 Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim);
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 Tensor permute(const Tensor& x, const Shape& dims);
@@ -123,34 +149,37 @@ Tensor expand(const Tensor& x, const Shape& shape);
 Tensor unsqueeze(const Tensor& x, int64_t dim);
 Tensor squeeze(const Tensor& x, std::optional<int64_t> dim);
 
-// One step of t[i, 2:5, None]: element `start` of a dimension, elements start, start + step ... of it, or a new
-// dimension of size 1.
+// One step of t[i, 2:5, None]. kSelect takes element `start` of a dimension, kSlice takes `count` elements from `start`
+// on, `step` apart, and kInsert adds a dimension of size 1.
 struct IndexStep {
   enum Kind { kSelect, kSlice, kInsert } kind;
-  int dim;  // of the tensor that the steps before it have made
+  int dim;  // of the tensor that the earlier steps have made
   int64_t start = 0, count = 0, step = 1;
 };
-Tensor index(const Tensor& x, std::vector<IndexStep> steps);  // a view; a copy where a step is negative
+Tensor index(const Tensor& x, std::vector<IndexStep> steps);  // a view, or a copy where a step is negative
 
-// An array among them: integers of any shape along dimension `dim` of what the steps make, or a mask of it and of as
-// many dimensions as it has. Several broadcast; where they lie apart, what they choose comes first, as in NumPy.
+// An array in the brackets: integers of any shape, which index dimension `dim` of what the steps make, or a bool mask,
+// which covers that dimension and the following ones. Several arrays broadcast against each other. Where other
+// dimensions lie between them, the dimensions that they choose come first in the result, as in NumPy.
 struct IndexArray {
   int dim;
   Tensor index;
 };
-Tensor index(const Tensor& x, std::vector<IndexStep> steps, const std::vector<IndexArray>& arrays);  // index_select
-// Writes, of several values for one place the last. With arrays, x is put together anew and copied: three launches.
+Tensor index(const Tensor& x, std::vector<IndexStep> steps, const std::vector<IndexArray>& arrays);
+// Writes `value` there. Of several values for one place the last one stays. With arrays, all of x is computed anew and
+// copied into its memory: three launches.
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
                const Tensor& value);
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
                Scalar value);
 
-// A tensor of what lies in the host's memory, row-major; ValueError for a number that an integer dtype cannot hold.
+// A new tensor with the row-major data at `data` in the host's memory. ValueError for a number that an integer dtype
+// cannot hold.
 Tensor from_host(const void* data, DType from, const Shape& shape, DType dtype, Device device);
-bool are_bools(const Tensor& x);  // on the CPU: whether its bytes are 0 and 1, all that C++ knows of a bool
+// Whether all bytes of a bool tensor on the CPU are 0 or 1. Other libraries may write others, which C++ does not allow.
+bool are_bools(const Tensor& x);
 
-// Copies only if needed (transfer.cpp).
-Tensor contiguous(const Tensor& x);
-Tensor to_device(const Tensor& x, Device device);
+Tensor contiguous(const Tensor& x);                // x itself when it is contiguous
+Tensor to_device(const Tensor& x, Device device);  // x itself when it is there
 
 }  // namespace rooflab

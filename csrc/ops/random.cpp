@@ -7,6 +7,7 @@
 #include "core/range.h"
 #include "ops/graph.h"
 #include "ops/ops.h"
+#include "ops/trace.h"
 #include "ops/variant.h"
 
 namespace rooflab {
@@ -57,6 +58,7 @@ void run(const Call& call) {
 
 Tensor draw(const Op& op, const Shape& shape, DType dtype, Device device,
             std::vector<std::pair<const char*, Attribute>> attributes = {}) {
+  Trace::refuse(op.name, "random numbers differ from call to call; draw them outside and pass them as an argument");
   Tensor out = Tensor::empty(shape, dtype, device);
   attributes.emplace_back("seed", static_cast<int64_t>(seed.load(std::memory_order_relaxed)));
   attributes.emplace_back("stream", static_cast<int64_t>(next_stream.fetch_add(1, std::memory_order_relaxed)));

@@ -26,16 +26,17 @@ const Ladder<RmsNormArgs> kLadder(
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_cpu_v0_reference},
     });
 
-constexpr int64_t kFlops = 3, kWeightFlops = 1;  // an element
+constexpr int64_t kFlops = 3, kWeightFlops = 1, kOffsetFlops = 1;  // an element
 
 // y = n w with n = x r, r = 1 / sqrt(mean(x^2) + eps): dx = r (dn - n mean(dn n)) with dn = dy w.
-Tensors gradients(const Gradients& d, const Tensor& x_in, const Tensor& weight, double eps) {
+Tensors gradients(const Gradients& d, const Tensor& x_in, const Tensor& weight, double eps, bool zero_centered) {
   const Tensor x = widen(x_in), dy = widen(d[0]);
   const Tensor r = elementwise(ElementwiseOp::kRsqrt, mean(x * x, {-1}, true) + eps);
   const Tensor n = x * r;
   Tensor dx, dweight;
   if (d.wanted(0)) {
-    const Tensor dn = weight.defined() ? dy * widen(weight) : dy;
+    Tensor dn = dy;
+    if (weight.defined()) dn = dy * (zero_centered ? widen(weight) + 1.0 : widen(weight));
     dx = cast(r * (dn - n * mean(dn * n, {-1}, true)), x_in.dtype());
   }
   if (d.wanted(1)) dweight = cast(sum_to(dy * n, weight.shape()), weight.dtype());
@@ -46,25 +47,28 @@ void run(const Call& call) {
   const Rows rows = as_rows(call.inputs[0]);
   const Tensor weight = as_parameter(call.inputs[1]);
   kLadder.run(call, RmsNormArgs{rows.x.data(), weight.data(), call.outputs[0].data(), rows.n, rows.d, rows.stride,
-                                call.get<double>("eps"), rows.x.dtype()});
+                                call.get<double>("eps"), call.get<bool>("zero_centered"), rows.x.dtype()});
 }
 
 const Op kOp("rms_norm", run);
 
 }  // namespace
 
-Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, std::string_view variant) {
+Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, bool zero_centered,
+                std::string_view variant) {
   const OpScope scope("rms_norm");
   check_floating("rms_norm", "x", x);
   RL_CHECK(x.ndim() > 0, "rms_norm", "x: expected (..., D), got ()");
   check_parameter("rms_norm", "weight", x, weight);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   const Tensors inputs{x, weight.value_or(Tensor())};
-  const int64_t flops = kFlops + (weight ? kWeightFlops : 0);
+  const int64_t flops = kFlops + (weight ? kWeightFlops + (zero_centered ? kOffsetFlops : 0) : 0);
   const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs), y.nbytes()};
-  return submit(
-      {&kOp, inputs, {y}, {{"eps", eps}}, cost, std::string(variant)}, autograd::saving(x, weight),
-      [eps](const Gradients& d, const Tensor& x, const Tensor& weight) { return gradients(d, x, weight, eps); });
+  return submit({&kOp, inputs, {y}, {{"eps", eps}, {"zero_centered", zero_centered}}, cost, std::string(variant)},
+                autograd::saving(x, weight),
+                [eps, zero_centered](const Gradients& d, const Tensor& x, const Tensor& weight) {
+                  return gradients(d, x, weight, eps, zero_centered);
+                });
 }
 
 }  // namespace rooflab

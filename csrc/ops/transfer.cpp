@@ -8,13 +8,14 @@
 #include "core/cuda_runtime.h"
 #include "core/dispatch.h"
 #include "core/range.h"
+#include "core/target.h"
 #include "kernels/elementwise/functors.h"
 #include "ops/ops.h"
 
 namespace rooflab {
 namespace {
 
-// Data for an integer dtype must fit it: what a cast of a tensor saturates, and makes 0 of NaN, is a mistake here.
+// Data for an integer dtype must fit it. A cast of a tensor saturates and makes 0 of NaN; in data that is a mistake.
 template <class To, class From>
 void check_holds([[maybe_unused]] From value) {
   if constexpr (std::is_integral_v<To> && !std::is_same_v<To, bool> && !std::is_same_v<From, bool>) {
@@ -40,14 +41,19 @@ To element_of(From value) {
   }
 }
 
+// Whether it is the meta device of this machine's CPU. A move from the CPU to it copies nothing, because a move from
+// the CPU to the CPU copies nothing either.
+bool stands_for_cpu(Device device) { return device.is_meta() && target_of(device).kind == Device::Type::kCpu; }
+
 }  // namespace
 
 Tensor from_host(const void* data, DType from, const Shape& shape, DType dtype, Device device) {
+  if (stands_for_cpu(device)) return Tensor::empty(shape, dtype, device);
   Tensor host = Tensor::empty(shape, dtype, Device{});
   const int64_t count = host.numel();
   if (from == dtype && from != DType::kBool) {
     if (count) std::memcpy(host.data(), data, host.nbytes());
-  } else if (from == DType::kBool) {  // whose bytes another library may have made anything
+  } else if (from == DType::kBool) {  // other libraries may have written bytes that are neither 0 nor 1
     dispatch_all(dtype, "tensor", [&]<class To>() {
       for (int64_t i = 0; i < count; ++i)
         host.data<To>()[i] = element_of<To>(static_cast<const uint8_t*>(data)[i] != 0);
@@ -85,7 +91,7 @@ Tensor to_device(const Tensor& x, Device device) {
   Tensor out = Tensor::empty(x.shape(), x.dtype(), device);
   if (autograd::recording(x))
     autograd::record("to", out, {x}, [from = x.device()](const Tensor& dy) { return to_device(dy, from); });
-  if (out.numel() == 0) return out;
+  if (out.numel() == 0 || stands_for_cpu(device)) return out;
   const Device gpu = x.device().is_cuda() ? x.device() : device;
   const char* kernel = x.device().is_cpu() ? "memcpy_host_to_device"
                        : device.is_cpu()   ? "memcpy_device_to_host"

@@ -34,11 +34,13 @@ void run(const Call& call) {
   kLadder.run(call, args);
 }
 
-// Elements of a matrix on or below the diagonal, of which column j <= row + diagonal.
+// Elements of a matrix on or below the diagonal, of which column j <= row + diagonal; -rows <= diagonal <= columns.
+// Rows before `begin` have none of them, rows from `end` on have all, and those between have one more each.
 int64_t count_below(int64_t rows, int64_t columns, int64_t diagonal) {
-  int64_t count = 0;
-  for (int64_t row = 0; row < rows; ++row) count += std::clamp<int64_t>(row + diagonal + 1, 0, columns);
-  return count;
+  if (rows == 0 || columns == 0) return 0;
+  const int64_t begin = std::max<int64_t>(-diagonal, 0), end = std::clamp<int64_t>(columns - diagonal - 1, begin, rows);
+  const int64_t between = end - begin, first = begin + diagonal + 1;
+  return between * first + between * (between - 1) / 2 + (rows - end) * columns;
 }
 
 Tensor triangle(const Op& op, const Tensor& x, int64_t diagonal, std::string_view variant) {
@@ -46,7 +48,7 @@ Tensor triangle(const Op& op, const Tensor& x, int64_t diagonal, std::string_vie
   RL_CHECK(x.ndim() >= 2, op.name, "x: expected 2 dimensions or more, got ", x.shape());
   const int64_t rows = x.size(-2), columns = x.size(-1), matrix = std::max<int64_t>(rows * columns, 1);
   const int64_t k = std::clamp(diagonal, -rows, columns);  // beyond these nothing changes
-  const int64_t below = count_below(rows, columns, &op == &kTriu ? k - 1 : k);
+  const int64_t below = count_below(rows, columns, &op == &kTriu ? std::max(k - 1, -rows) : k);
   const int64_t kept = x.numel() / matrix * (&op == &kTriu ? rows * columns - below : below);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   const Cost cost{0, 0, std::min(compulsory_bytes({x}), kept * size_of(x.dtype())), y.nbytes()};

@@ -3,12 +3,11 @@
 
 #include "core/dispatch.h"
 #include "kernels/arg_reduce/arg_reduce.h"
+#include "kernels/common/columns.h"
 #include "kernels/common/order.h"
 
 namespace rooflab::kernels {
 namespace {
-
-constexpr int64_t kColumns = 64;  // neighbouring outputs that go along the axis together
 
 // Outputs [first, first + columns) of one outer position.
 template <class T>
@@ -91,20 +90,13 @@ void arg_reduce_cpu_v0_reference(const ArgReduceArgs& args, Queue&) {
 }
 
 void arg_reduce_cpu_v1_parallel(const ArgReduceArgs& args, Queue& queue) {
-  constexpr int64_t kGrain = 16384;  // elements that are worth a thread
-  const int64_t width = std::min(args.inner, kColumns), tiles = (args.inner + kColumns - 1) / kColumns;
   dispatch_all(args.dtype, "arg_reduce", [&]<class T>() {
-    queue.parallel(args.outer * tiles, std::max<int64_t>(kGrain / (args.reduced * width), 1),
-                   [&](int64_t begin, int64_t end, int) {
-                     for (int64_t task = begin; task < end; ++task) {
-                       if (args.inner == 1) {
-                         reduce_line<T>(args, task);
-                         continue;
-                       }
-                       const int64_t first = task % tiles * kColumns;
-                       reduce_columns<T>(args, task / tiles, first, std::min(kColumns, args.inner - first));
-                     }
-                   });
+    for_columns(queue, args.outer, args.reduced, args.inner, [&](int64_t outer, int64_t first, int64_t columns) {
+      if (args.inner == 1)
+        reduce_line<T>(args, outer);
+      else
+        reduce_columns<T>(args, outer, first, columns);
+    });
   });
 }
 

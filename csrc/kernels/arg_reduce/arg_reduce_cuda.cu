@@ -1,15 +1,12 @@
 // arg_reduce on the GPU: see arg_reduce.h for what it computes.
-#include <algorithm>
-
 #include "core/dispatch.h"
 #include "kernels/arg_reduce/arg_reduce.h"
+#include "kernels/common/launch_size.h"
 #include "kernels/common/order.h"
 #include "kernels/common/reduce.cuh"
 
 namespace rooflab::kernels {
 namespace {
-
-constexpr int kThreads = 256;
 
 template <class T>
 struct Place {
@@ -70,17 +67,14 @@ __global__ void __launch_bounds__(kThreads) arg_reduce_cuda_v1_block_kernel(ArgR
 }  // namespace
 
 void arg_reduce_cuda_v0_reference(const ArgReduceArgs& args, Queue& queue) {
-  const int64_t blocks = std::min<int64_t>((args.outer * args.inner + kThreads - 1) / kThreads, 65536);
   dispatch_all(args.dtype, "arg_reduce", [&]<class T>() {
-    queue.launch(arg_reduce_cuda_v0_reference_kernel<T>, {blocks, kThreads}, args);
+    queue.launch(arg_reduce_cuda_v0_reference_kernel<T>, a_thread_each(args.outer * args.inner), args);
   });
 }
 
 void arg_reduce_cuda_v1_block(const ArgReduceArgs& args, Queue& queue) {
-  const int64_t blocks = std::min<int64_t>(args.outer, 65536);
-  dispatch_all(args.dtype, "arg_reduce", [&]<class T>() {
-    queue.launch(arg_reduce_cuda_v1_block_kernel<T>, {blocks, kThreads}, args);
-  });
+  dispatch_all(args.dtype, "arg_reduce",
+               [&]<class T>() { queue.launch(arg_reduce_cuda_v1_block_kernel<T>, a_block_each(args.outer), args); });
 }
 
 }  // namespace rooflab::kernels

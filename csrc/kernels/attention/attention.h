@@ -82,9 +82,21 @@ struct AttentionArgs {
   AttentionStrides q_strides, k_strides, v_strides, out_strides;
   float scale;
   bool is_causal;
-  int64_t window;  // L_q + L_kv when there is none
-  DType dtype;     // float32, float16 or bfloat16
+  int64_t window;       // L_q + L_kv when there is none
+  DType dtype;          // float32, float16 or bfloat16
+  const int64_t* held;  // where the device keeps how many of the keys there are; null: all L_kv
 };
+
+// The keys there are when the kernel runs: k and v end there.
+ROOFLAB_HOST_DEVICE int64_t held_keys(const AttentionArgs& args) {
+  if (!args.held) return args.kv_length;
+  return *args.held < 0 ? 0 : *args.held < args.kv_length ? *args.held : args.kv_length;
+}
+// On the CPU, where a rung can read it before it begins.
+inline AttentionArgs with_held_keys(AttentionArgs args) {
+  args.kv_length = held_keys(args);
+  return args;
+}
 
 // The keys [begin, end) that query row i may see, mask aside; begin == end when none.
 struct KeyRange {

@@ -125,7 +125,8 @@ int64_t attention_splits(const AttentionArgs& args) {
   return std::max<int64_t>(std::min(splits, most), 1);
 }
 
-void attention_cpu_v1_flash(const AttentionArgs& args, Queue& queue) {
+void attention_cpu_v1_flash(const AttentionArgs& call, Queue& queue) {
+  const AttentionArgs args = with_held_keys(call);
   switch (args.dtype) {
     case DType::kFloat32: return flash<float>(args, queue);
     case DType::kFloat16: return flash<Half>(args, queue);

@@ -17,13 +17,14 @@ class FlashForward {
  public:
   static void run(const AttentionArgs& args, Queue& queue) {
     const Deal deal(args, queue.target());
+    const AttentionArgs held = with_held_keys(args);
     const int64_t queries = deal.queries, blocks = parts_of(args.q_length, queries);
     float* scratch = queue.scratch<float>(deal.threads * deal.floats);
     queue.parallel(args.batch * args.heads * blocks, 1, deal.threads, [&](int64_t begin, int64_t end, int worker) {
       for (int64_t task = begin; task < end; ++task) {
         // Under a causal mask the last blocks have the most keys: they go first, so that the threads end together.
         const int64_t head = task / blocks, i0 = (blocks - 1 - task % blocks) * queries;
-        FlashForward(args, queries, scratch + worker * deal.floats)
+        FlashForward(held, queries, scratch + worker * deal.floats)
             .block(head / args.heads, head % args.heads, i0, smaller(queries, args.q_length - i0));
       }
     });

@@ -46,6 +46,7 @@ class SplitAttention {
   static void run(AttentionArgs args, Queue& queue) {
     const Deal deal(args, queue.target());
     args.partial = queue.scratch<float>(deal.scratch_floats());
+    args.kv_length = held_keys(args);
     float* scratch = args.partial + deal.partial_floats;
     queue.parallel(deal.heads * deal.parts, 1, deal.threads, [&](int64_t begin, int64_t end, int worker) {
       for (int64_t task = begin; task < end; ++task)

@@ -221,8 +221,10 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int team = warp / plan.row_warps, row_warp = warp % plan.row_warps, first_row = row_warp * kTileRows;
 
   const int64_t wanted_begin = plan.seen.begin + int64_t{part} * plan.part_keys;
-  const int part_begin = static_cast<int>(min(wanted_begin, plan.seen.end));
-  const int part_end = static_cast<int>(min(wanted_begin + plan.part_keys, plan.seen.end));
+  wait_for_previous_kernel();
+  const int64_t end = min(plan.seen.end, held_keys(args));
+  const int part_begin = static_cast<int>(min(wanted_begin, end));
+  const int part_end = static_cast<int>(min(wanted_begin + plan.part_keys, end));
   int key = part_begin + team * kStepKeys;  // the team's
   auto* tiles = reinterpret_cast<Tile<T, kD>*>(shared) + team * plan.row_warps * TileStream<T, kD>::kSlots;
   TileStream<T, kD> stream(tiles, plan, row_warp, static_cast<int>(args.head_size));
@@ -231,7 +233,6 @@ __global__ void __launch_bounds__(kThreads, 2)
     return stream.source(static_cast<const T*>(tensor) + offset, strides.token, part_end - key);
   };
   auto k = source(args.k, args.k_strides), v = source(args.v, args.v_strides);
-  wait_for_previous_kernel();
   stream.start(k, v);
 
   // The warp's rows of Q, as fragments; beyond the last row and column they are zero.

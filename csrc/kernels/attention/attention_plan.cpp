@@ -60,6 +60,11 @@ bool suits_hopper(const AttentionArgs& args, const Target& target) {
          key_fits_map(args, args.k, args.k_strides) && key_fits_map(args, args.v, args.v_strides);
 }
 
+// Whether each query sees every key, the explicit mask aside.
+bool sees_all(const AttentionArgs& args) {
+  return (!args.is_causal || args.q_length == 1) && args.window >= args.q_length + args.kv_length;
+}
+
 // What the rungs want that split floats into bfloat16 parts. Below as many queries and keys v1 is as fast.
 bool suits_split(const AttentionArgs& args) {
   constexpr int64_t kSplitColumns = 128, kFewest = 64;
@@ -83,12 +88,12 @@ bool attention_cuda_v2_accepts(const AttentionArgs& args, const Target& target) 
 }
 
 bool attention_cuda_v3_accepts(const AttentionArgs& args, const Target& target) {
-  return args.scale > 0 && suits_hopper(args, target);
+  return args.scale > 0 && !args.held && suits_hopper(args, target);
 }
 
 bool attention_cuda_v4_accepts(const AttentionArgs& args, const Target& target) {
   return target.compute_capability >= 80 && has_tile_shape(args) && operands_have_vectors(args) &&
-         args.mask == nullptr && args.head_size > 0 &&
+         args.mask == nullptr && args.head_size > 0 && (!args.held || sees_all(args)) &&
          args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= kAttentionSplitRows;
 }
 
@@ -98,7 +103,7 @@ Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target&) 
 }
 
 bool attention_cuda_v5_accepts(const AttentionArgs& args, const Target& target) {
-  return target.compute_capability == 90 && suits_split(args);
+  return !args.held && target.compute_capability == 90 && suits_split(args);
 }
 
 Footprint attention_cuda_v5_footprint(const AttentionArgs& args, const Target&) {

@@ -49,7 +49,7 @@ struct Visibility {
 
   __device__ explicit Visibility(const AttentionArgs& args)
       : q_length(static_cast<int>(args.q_length)),
-        kv_length(static_cast<int>(args.kv_length)),
+        kv_length(static_cast<int>(held_keys(args))),
         window(static_cast<int>(args.window < args.q_length + args.kv_length ? args.window
                                                                              : args.q_length + args.kv_length)),
         reach(args.is_causal ? 1 : window),

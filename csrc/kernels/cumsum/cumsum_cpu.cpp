@@ -1,15 +1,13 @@
 // cumsum on the CPU: see cumsum.h for what it computes.
-#include <algorithm>
 #include <type_traits>
 
 #include "core/dispatch.h"
+#include "kernels/common/columns.h"
 #include "kernels/common/reference.h"
 #include "kernels/cumsum/cumsum.h"
 
 namespace rooflab::kernels {
 namespace {
-
-constexpr int64_t kColumns = 64;  // neighbouring lines that go along the axis together
 
 // Lines [first, first + columns) of one outer position. Integers wrap around.
 template <class T>
@@ -40,16 +38,9 @@ void cumsum_cpu_v0_reference(const CumsumArgs& args, Queue&) {
 }
 
 void cumsum_cpu_v1_parallel(const CumsumArgs& args, Queue& queue) {
-  constexpr int64_t kGrain = 16384;  // elements that are worth a thread
-  const int64_t width = std::min(args.inner, kColumns), tiles = (args.inner + kColumns - 1) / kColumns;
   dispatch_all(args.dtype, "cumsum", [&]<class T>() {
-    queue.parallel(args.outer * tiles, std::max<int64_t>(kGrain / (args.n * width), 1),
-                   [&](int64_t begin, int64_t end, int) {
-                     for (int64_t task = begin; task < end; ++task) {
-                       const int64_t first = task % tiles * kColumns;
-                       sum_columns<T>(args, task / tiles, first, std::min(kColumns, args.inner - first));
-                     }
-                   });
+    for_columns(queue, args.outer, args.n, args.inner,
+                [&](int64_t outer, int64_t first, int64_t columns) { sum_columns<T>(args, outer, first, columns); });
   });
 }
 

@@ -1,14 +1,11 @@
 // cumsum on the GPU: see cumsum.h for what it computes.
-#include <algorithm>
-
 #include "core/dispatch.h"
+#include "kernels/common/launch_size.h"
 #include "kernels/common/reduce.cuh"
 #include "kernels/cumsum/cumsum.h"
 
 namespace rooflab::kernels {
 namespace {
-
-constexpr int kThreads = 256;
 
 template <class T>
 using cumsum_result_t = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
@@ -86,16 +83,14 @@ __global__ void __launch_bounds__(kThreads) cumsum_cuda_v1_block_scan_kernel(Cum
 }  // namespace
 
 void cumsum_cuda_v0_reference(const CumsumArgs& args, Queue& queue) {
-  const int64_t blocks = std::min<int64_t>((args.outer * args.inner + kThreads - 1) / kThreads, 65536);
   dispatch_all(args.dtype, "cumsum", [&]<class T>() {
-    queue.launch(cumsum_cuda_v0_reference_kernel<cuda_type_t<T>>, {blocks, kThreads}, args);
+    queue.launch(cumsum_cuda_v0_reference_kernel<cuda_type_t<T>>, a_thread_each(args.outer * args.inner), args);
   });
 }
 
 void cumsum_cuda_v1_block_scan(const CumsumArgs& args, Queue& queue) {
-  const int64_t blocks = std::min<int64_t>(args.outer, 65536);
   dispatch_all(args.dtype, "cumsum", [&]<class T>() {
-    queue.launch(cumsum_cuda_v1_block_scan_kernel<cuda_type_t<T>>, {blocks, kThreads}, args);
+    queue.launch(cumsum_cuda_v1_block_scan_kernel<cuda_type_t<T>>, a_block_each(args.outer), args);
   });
 }
 

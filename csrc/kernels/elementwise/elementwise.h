@@ -35,7 +35,8 @@
 //   copy, GB/s           2958        3000        2914        2977
 // [end measured]
 //
-// FLOPs: one an element (casts, copies, where and comparisons: none). Compulsory bytes: every input element and every
+// FLOPs: one an element (geglu 9 and swiglu 2: as gelu and silu, and a product; casts, copies, where and comparisons
+// none). Compulsory bytes: every input element and every
 // output element once. Memory bandwidth binds everywhere out of cache.
 #pragma once
 
@@ -58,6 +59,8 @@ enum class ElementwiseOp : uint8_t {
   kMinimum,
   kFloorDivide,
   kRemainder,
+  kGeglu,
+  kSwiglu,
   kBitwiseAnd,
   kBitwiseOr,
   kBitwiseXor,  // two inputs
@@ -98,7 +101,10 @@ struct ElementwiseInfo {
   const char* doc;
 
   constexpr bool is_comparison() const { return kernels::is_comparison(op); }
-  constexpr int flops() const { return op < ElementwiseOp::kEq ? 1 : 0; }
+  constexpr int flops() const {  // an element
+    using enum ElementwiseOp;
+    return op == kGeglu ? 9 : op == kSwiglu ? 2 : op < kEq ? 1 : 0;
+  }
 };
 
 inline constexpr auto kElementwiseOps = [] {
@@ -114,6 +120,8 @@ inline constexpr auto kElementwiseOps = [] {
       {kMinimum, "minimum", 2, kNumeric, "the smaller of a and b; NaN where either is"},
       {kFloorDivide, "floor_divide", 2, kNumeric, "a / b rounded down; 0 where an integer is divided by 0"},
       {kRemainder, "remainder", 2, kNumeric, "a - b * floor(a / b), of b's sign; 0 for an integer b of 0"},
+      {kGeglu, "geglu", 2, kFloating, "gelu(a) * b with the tanh form of gelu: a gated activation, a the gate"},
+      {kSwiglu, "swiglu", 2, kFloating, "silu(a) * b: a gated activation, a the gate"},
       {kBitwiseAnd, "bitwise_and", 2, kIntegral, "a & b, bit by bit; of bools whether both hold"},
       {kBitwiseOr, "bitwise_or", 2, kIntegral, "a | b, bit by bit; of bools whether one holds"},
       {kBitwiseXor, "bitwise_xor", 2, kIntegral, "a ^ b, bit by bit; of bools whether they differ"},

@@ -58,9 +58,6 @@ ROOFLAB_INLINE Simd<S> floating_floor_divide(Simd<S> a, Simd<S> b) {
 
 namespace {
 
-// out[0, n) from in[0], in[1], in[2].
-using BlockKernel = void (*)(const void* const* in, void* out, int64_t n, unsigned outcomes);
-
 template <ElementwiseOp kOp, class T>
 void arithmetic_block(const void* const* in, void* out, int64_t n, unsigned) {
   const T* a = static_cast<const T*>(in[0]);
@@ -114,18 +111,6 @@ void copy_block(const void* const* in, void* out, int64_t n, unsigned) {
   std::memcpy(out, in[0], static_cast<size_t>(n) * sizeof(Word));
 }
 
-// Calls f(T{}) with the type that elements of the dtype are computed in.
-template <class F>
-ROOFLAB_INLINE auto with_computed_type(DType dtype, F f) {
-  switch (dtype) {
-    case DType::kFloat64: return f(double{});
-    case DType::kInt64: return f(int64_t{});
-    case DType::kInt32: return f(int32_t{});
-    case DType::kBool: return f(bool{});
-    default: return f(float{});
-  }
-}
-
 template <class F>
 ROOFLAB_INLINE auto with_word(DType dtype, F f) {
   switch (size_of(dtype)) {
@@ -136,24 +121,27 @@ ROOFLAB_INLINE auto with_word(DType dtype, F f) {
   }
 }
 
-BlockKernel find_kernel(const ElementwiseArgs& args) {
-  if (args.op == ElementwiseOp::kWhere)
-    return with_word(args.dtype, []<class Word>(Word) -> BlockKernel { return where_block<Word>; });
-  if (args.op == ElementwiseOp::kCopy)
-    return with_word(args.dtype, []<class Word>(Word) -> BlockKernel { return copy_block<Word>; });
-  return with_computed_type(args.dtype, [&]<class T>(T) -> BlockKernel {
-    if (args.op == ElementwiseOp::kCast && is_floating(args.out_dtype) && size_of(args.out_dtype) == 2)
-      return cast_to_small_block<T>;
-    if (args.op == ElementwiseOp::kCast)
-      return with_computed_type(args.out_dtype, []<class To>(To) -> BlockKernel { return cast_block<T, To>; });
-    if (info(args.op).is_comparison()) return comparison_block<T>;
+}  // namespace
+
+BlockKernel block_kernel(ElementwiseOp op, DType dtype, DType out_dtype) {
+  if (op == ElementwiseOp::kWhere)
+    return with_word(dtype, []<class Word>(Word) -> BlockKernel { return where_block<Word>; });
+  if (op == ElementwiseOp::kCopy)
+    return with_word(dtype, []<class Word>(Word) -> BlockKernel { return copy_block<Word>; });
+  return with_computed_type(dtype, [&]<class T>(T) -> BlockKernel {
+    if (op == ElementwiseOp::kCast && is_floating(out_dtype) && size_of(out_dtype) == 2) return cast_to_small_block<T>;
+    if (op == ElementwiseOp::kCast)
+      return with_computed_type(out_dtype, []<class To>(To) -> BlockKernel { return cast_block<T, To>; });
+    if (is_comparison(op)) return comparison_block<T>;
     BlockKernel kernel = nullptr;
-    dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
+    dispatch_arithmetic(op, [&]<ElementwiseOp kOp>() {
       if constexpr (takes<T>(kOp)) kernel = arithmetic_block<kOp, T>;
     });
     return kernel;
   });
 }
+
+namespace {
 
 void open_input(const ElementwiseArgs& args, int k, SmallFloats small, BlockReader& reader) {
   const ElementwiseOperand& input = args.inputs[k];
@@ -236,7 +224,7 @@ ContiguousKernel find_contiguous_kernel(const ElementwiseArgs& args) {
 }  // namespace
 
 void elementwise_cpu_v1_staged(const ElementwiseArgs& args, Queue& queue) {
-  const BlockKernel kernel = find_kernel(args);
+  const BlockKernel kernel = block_kernel(args.op, args.dtype, args.out_dtype);
   const bool moves_bits = args.op == ElementwiseOp::kWhere || args.op == ElementwiseOp::kCopy;
   const SmallFloats small = moves_bits ? SmallFloats::kAsBits : SmallFloats::kAsFloat;
   const StridedArray out{static_cast<char*>(args.out), args.out_dtype, args.ndim, args.sizes, args.out_strides};

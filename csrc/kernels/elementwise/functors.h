@@ -8,6 +8,7 @@
 
 #include "kernels/common/host_device.h"
 #include "kernels/elementwise/elementwise.h"
+#include "kernels/gelu/gelu_function.h"
 
 namespace rooflab::kernels {
 
@@ -44,6 +45,20 @@ ROOFLAB_HOST_DEVICE T inverse_sqrt(T a) {
   using std::sqrt;
   return T(1) / sqrt(a);
 #endif
+}
+
+// 1 / (1 + exp(-a)).
+template <class T>
+ROOFLAB_HOST_DEVICE T sigmoid_of(T a) {
+  using std::abs, std::exp;
+  const T e = exp(-abs(a));  // at most 1: the quotient's divisor stays in [1, 2], where a fast one is right
+  return fast_quotient(select(a < T(0), e, T(1)), T(1) + e);
+}
+
+// gelu(a) in its tanh form: 0.5 (1 + tanh(u)) is the sigmoid of 2u.
+template <class T>
+ROOFLAB_HOST_DEVICE T gelu_of(T a) {
+  return a * sigmoid_of(a * (T(2 * kGeluScale) + T(2 * kGeluScale * kGeluCubic) * (a * a)));
 }
 
 template <class T>
@@ -122,11 +137,10 @@ ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   if constexpr (kOp == kRsqrt) return inverse_sqrt(a);
   if constexpr (kOp == kSin) return sin(a);
   if constexpr (kOp == kCos) return cos(a);
-  if constexpr (kOp == kSigmoid || kOp == kSilu) {
-    const T e = exp(-abs(a));  // at most 1: the quotient's divisor stays in [1, 2], where a fast one is right
-    const T sigmoid = fast_quotient(select(a < T(0), e, T(1)), T(1) + e);
-    return kOp == kSilu ? a * sigmoid : sigmoid;
-  }
+  if constexpr (kOp == kSigmoid) return sigmoid_of(a);
+  if constexpr (kOp == kSilu) return a * sigmoid_of(a);
+  if constexpr (kOp == kGeglu) return gelu_of(a) * b;
+  if constexpr (kOp == kSwiglu) return a * sigmoid_of(a) * b;
 }
 
 template <ElementwiseOp kOp, class T>
@@ -238,6 +252,8 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kMinimum: return f.template operator()<kMinimum>();
     case kFloorDivide: return f.template operator()<kFloorDivide>();
     case kRemainder: return f.template operator()<kRemainder>();
+    case kGeglu: return f.template operator()<kGeglu>();
+    case kSwiglu: return f.template operator()<kSwiglu>();
     case kBitwiseAnd: return f.template operator()<kBitwiseAnd>();
     case kBitwiseOr: return f.template operator()<kBitwiseOr>();
     case kBitwiseXor: return f.template operator()<kBitwiseXor>();

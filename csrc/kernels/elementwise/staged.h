@@ -4,6 +4,7 @@
 
 #include "kernels/common/line_simd.h"
 #include "kernels/common/strided.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
@@ -139,7 +140,11 @@ class BlockReader {
 class BlockWriter {
  public:
   // `streaming`: the array is too large to be found in cache again.
-  BlockWriter(const StridedArray& array, SmallFloats small, bool streaming) : array_(array), streaming_(streaming) {
+  BlockWriter(const StridedArray& array, SmallFloats small, bool streaming) { open(array, small, streaming); }
+  BlockWriter() = default;
+  void open(const StridedArray& array, SmallFloats small, bool streaming) {
+    array_ = array;
+    streaming_ = streaming;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kFloat16) narrow_ = convert_small<float, Half>;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kBFloat16) narrow_ = convert_small<float, BFloat16>;
   }
@@ -175,9 +180,26 @@ class BlockWriter {
 
   StridedArray array_;
   ConvertBlock narrow_ = nullptr;
-  bool streaming_;
+  bool streaming_ = false;
   BlockBuffer raw_, wide_;
 };
 
+// Calls f(T{}) with the type that elements of the dtype are computed in.
+template <class F>
+ROOFLAB_INLINE auto with_computed_type(DType dtype, F f) {
+  switch (dtype) {
+    case DType::kFloat64: return f(double{});
+    case DType::kInt64: return f(int64_t{});
+    case DType::kInt32: return f(int32_t{});
+    case DType::kBool: return f(bool{});
+    default: return f(float{});
+  }
+}
+
 }  // namespace
+
+// out[0, n) from in[0], in[1], in[2], in the types that elements are computed in; a comparison by its outcomes.
+using BlockKernel = void (*)(const void* const* in, void* out, int64_t n, unsigned outcomes);
+BlockKernel block_kernel(ElementwiseOp op, DType dtype, DType out_dtype);  // elementwise_cpu_simd.cpp
+
 }  // namespace rooflab::kernels::ROOFLAB_ISA

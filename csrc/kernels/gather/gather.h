@@ -20,6 +20,7 @@
 #include "core/queue.h"
 #include "core/shape.h"
 #include "core/target.h"
+#include "kernels/common/host_device.h"
 
 namespace rooflab::kernels {
 
@@ -34,6 +35,11 @@ struct IndexLayout {
   int64_t strides[kMaxDims];  // of the index, in elements
   int64_t limit, step;        // size and stride of the dimension that the index counts
 };
+
+ROOFLAB_HOST_DEVICE int64_t index_at(const IndexLayout& at, int64_t offset) {
+  return at.dtype == DType::kInt64 ? static_cast<const int64_t*>(at.index)[offset]
+                                   : static_cast<const int32_t*>(at.index)[offset];
+}
 
 struct GatherArgs {
   IndexLayout at;

@@ -10,11 +10,6 @@
 namespace rooflab::kernels {
 namespace {
 
-int64_t index_at(const IndexLayout& at, int64_t offset) {
-  return at.dtype == DType::kInt64 ? static_cast<const int64_t*>(at.index)[offset]
-                                   : static_cast<const int32_t*>(at.index)[offset];
-}
-
 // Copies runs of `length` neighbours of the last dimension, which have one index.
 void copy_runs(const GatherArgs& args, int64_t length, int64_t begin, int64_t end) {
   const int64_t size = size_of(args.dtype);

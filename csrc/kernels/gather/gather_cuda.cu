@@ -1,9 +1,7 @@
 // gather on the GPU: see gather.h for what it computes.
-#include <algorithm>
-
+#include "kernels/common/launch_size.h"
 #include "kernels/common/strided.h"
 #include "kernels/gather/gather.h"
-#include "kernels/gather/index.cuh"
 
 namespace rooflab::kernels {
 namespace {
@@ -48,7 +46,7 @@ void gather_cuda_v0_reference(const GatherArgs& args, Queue& queue) {
       default: return gather_cuda_v0_reference_kernel<uint64_t>;
     }
   }();
-  queue.launch(kernel, {index_blocks(args.at.count), kIndexThreads}, args);
+  queue.launch(kernel, a_thread_each(args.at.count), args);
 }
 
 void gather_cuda_v1_vectorised(const GatherArgs& args, Queue& queue) {
@@ -59,7 +57,7 @@ void gather_cuda_v1_vectorised(const GatherArgs& args, Queue& queue) {
   words.at.sizes[last] /= width;
   words.at.step /= width;
   for (int d = 0; d < last; ++d) words.x_strides[d] /= width;
-  queue.launch(gather_cuda_v1_vectorised_kernel, {index_blocks(words.at.count), kIndexThreads}, words);
+  queue.launch(gather_cuda_v1_vectorised_kernel, a_thread_each(words.at.count), words);
 }
 
 }  // namespace rooflab::kernels

@@ -22,8 +22,7 @@ struct ScatterAddArgs {
   int64_t src_strides[kMaxDims];
   void* y;
   int64_t y_strides[kMaxDims];  // 0 along the scattered dimension
-  DType dtype;                  // of src: floating, int64 or int32
-  DType sum_dtype;              // of y: float32 for 16 bits, else dtype
+  DType dtype;                  // of src: floating, int64 or int32; y is float32 for 16 bits, else of dtype
 };
 
 void scatter_add_cpu_v0_reference(const ScatterAddArgs&, Queue&);

@@ -1,8 +1,8 @@
 // scatter_add on the GPU: see scatter_add.h for what it computes.
 #include "core/dispatch.h"
 #include "kernels/common/cuda_types.cuh"
+#include "kernels/common/launch_size.h"
 #include "kernels/common/strided.h"
-#include "kernels/gather/index.cuh"
 #include "kernels/scatter_add/scatter_add.h"
 
 namespace rooflab::kernels {
@@ -41,8 +41,7 @@ __global__ void scatter_add_cuda_v0_reference_kernel(const __grid_constant__ Sca
 void scatter_add_cuda_v0_reference(const ScatterAddArgs& args, Queue& queue) {
   dispatch_all(args.dtype, "scatter_add", [&]<class T>() {
     if constexpr (!std::is_same_v<T, bool>)
-      queue.launch(scatter_add_cuda_v0_reference_kernel<cuda_type_t<T>>, {index_blocks(args.at.count), kIndexThreads},
-                   args);
+      queue.launch(scatter_add_cuda_v0_reference_kernel<cuda_type_t<T>>, a_thread_each(args.at.count), args);
   });
 }
 

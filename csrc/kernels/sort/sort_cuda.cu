@@ -1,15 +1,12 @@
 // sort on the GPU: see sort.h for what it computes.
-#include <algorithm>
-
 #include "core/dispatch.h"
+#include "kernels/common/launch_size.h"
 #include "kernels/common/order.h"
 #include "kernels/common/reduce.cuh"
 #include "kernels/sort/sort.h"
 
 namespace rooflab::kernels {
 namespace {
-
-constexpr int kThreads = 256;
 
 template <class T>
 __global__ void sort_cuda_v0_reference_kernel(SortArgs args) {
@@ -74,17 +71,14 @@ __global__ void __launch_bounds__(kThreads) sort_cuda_v1_select_kernel(SortArgs 
 }  // namespace
 
 void sort_cuda_v0_reference(const SortArgs& args, Queue& queue) {
-  const int64_t blocks = std::min<int64_t>((args.outer * args.n * args.inner + kThreads - 1) / kThreads, 65536);
   dispatch_all(args.dtype, "sort", [&]<class T>() {
-    queue.launch(sort_cuda_v0_reference_kernel<T>, {blocks, kThreads}, args);
+    queue.launch(sort_cuda_v0_reference_kernel<T>, a_thread_each(args.outer * args.n * args.inner), args);
   });
 }
 
 void sort_cuda_v1_select(const SortArgs& args, Queue& queue) {
-  const int64_t blocks = std::min<int64_t>(args.outer, 65536);
-  dispatch_all(args.dtype, "sort", [&]<class T>() {
-    queue.launch(sort_cuda_v1_select_kernel<T>, {blocks, kThreads}, args);
-  });
+  dispatch_all(args.dtype, "sort",
+               [&]<class T>() { queue.launch(sort_cuda_v1_select_kernel<T>, a_block_each(args.outer), args); });
 }
 
 }  // namespace rooflab::kernels

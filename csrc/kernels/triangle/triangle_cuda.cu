@@ -1,6 +1,5 @@
 // triangle on the GPU: see triangle.h for what it computes.
-#include <algorithm>
-
+#include "kernels/common/launch_size.h"
 #include "kernels/common/strided.h"
 #include "kernels/triangle/triangle.h"
 
@@ -23,7 +22,6 @@ __global__ void triangle_cuda_v0_reference_kernel(const __grid_constant__ Triang
 }  // namespace
 
 void triangle_cuda_v0_reference(const TriangleArgs& args, Queue& queue) {
-  constexpr int64_t kThreads = 256, kMostBlocks = 65536;
   const auto kernel = [&] {
     switch (size_of(args.dtype)) {
       case 1: return triangle_cuda_v0_reference_kernel<uint8_t>;
@@ -32,7 +30,7 @@ void triangle_cuda_v0_reference(const TriangleArgs& args, Queue& queue) {
       default: return triangle_cuda_v0_reference_kernel<uint64_t>;
     }
   }();
-  queue.launch(kernel, {std::min((args.count + kThreads - 1) / kThreads, kMostBlocks), kThreads}, args);
+  queue.launch(kernel, a_thread_each(args.count), args);
 }
 
 }  // namespace rooflab::kernels

@@ -7,9 +7,11 @@ from rooflab._results import ValuesAndIndices
 import typing
 import typing_extensions
 from . import _autograd
+from . import _gemma3
+from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'layer_norm', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -1843,7 +1845,7 @@ def argsort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, desc
     >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
     [1, 2, 0]
     """
-def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, return_lse: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
+def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, kv_length: Tensor | None = None, return_lse: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
     """
     softmax(scale q k^T + mask) v for each batch and head, as torch.nn.functional.scaled_dot_product_attention.
     
@@ -1864,6 +1866,10 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
         Only keys nearer than this are seen, the query's own included.
     scale : float, optional
         1 / sqrt(D_h) when None.
+    kv_length : Tensor, optional
+        (1,), int64: how many keys there are. k and v end there, as if they were sliced, but the device reads the number
+        when the kernel runs, so a graph that is replayed can see one key more each time. No gradient goes through it, and
+        the counted work is that of all L_kv keys.
     return_lse : bool
         Also return the natural log of the sum of exponentials of the scores; no gradient flows through it.
     deterministic : bool
@@ -2388,6 +2394,19 @@ def ge(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def ge(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+@typing.overload
+def geglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    gelu(a) * b with the tanh form of gelu: a gated activation, a the gate, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def geglu(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def geglu(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def gelu(x: Tensor, variant: str = '') -> Tensor:
     """
     0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.
@@ -2534,6 +2553,38 @@ def isnan(x: Tensor) -> Tensor:
     --------
     >>> rl.isnan(rl.tensor([1.0, float("inf"), float("nan")])).tolist()
     [False, False, True]
+    """
+def kv_append(k_cache: Tensor, v_cache: Tensor, k: Tensor, v: Tensor, position: Tensor, variant: str = '') -> None:
+    """
+    Writes the keys and values of new tokens into their caches.
+    
+    A cache is a ring: the token at position p goes to place p mod T. Of more than T new tokens the last T are written. The
+    position is read on the device, so a captured step writes to the next place at each replay. One launch.
+    
+    Parameters
+    ----------
+    k_cache, v_cache : Tensor
+        (B, H_kv, T, D_h), written in place.
+    k, v : Tensor
+        (B, H_kv, L, D_h), of the dtype of the caches.
+    position : Tensor
+        (1,), int64: the position of the first new token.
+    variant : str
+        A rung of rl.variants("kv_append"); the fastest that fits when empty.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit; when a gradient would be lost; on the CPU for a position below 0. A GPU
+        then writes nothing.
+    
+    Examples
+    --------
+    >>> k_cache, v_cache = rl.zeros(1, 1, 4, 1), rl.zeros(1, 1, 4, 1)
+    >>> new = rl.ones(1, 1, 2, 1)
+    >>> rl.kv_append(k_cache, v_cache, new, new, rl.tensor([3]))
+    >>> k_cache.flatten().tolist()
+    [1.0, 0.0, 0.0, 1.0]
     """
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, variant: str = '') -> Tensor:
     """
@@ -3022,9 +3073,115 @@ def repeat_interleave(x: Tensor, repeats: typing.SupportsInt | typing.SupportsIn
     >>> rl.repeat_interleave(rl.tensor([1, 2]), 2).tolist()
     [1, 1, 2, 2]
     """
-def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, variant: str = '') -> Tensor:
+def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor:
     """
-    x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). One launch; 3 FLOPs an element and 1 for the weight.
+    x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the gain is 1 + weight, as in Gemma. One launch; 3 FLOPs an element, 1 for the weight and 1 for the offset.
+    """
+def rms_norm_add(x: Tensor, residual: Tensor, weight: Tensor, next_weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor | tuple[Tensor, Tensor]:
+    """
+    A residual beside a norm, and the norm of the sum: h = residual + rms_norm(x), y = rms_norm(h).
+    
+    One launch. 3 FLOPs an element for each norm, 1 for its weight and 1 for `zero_centered`, 1 for the sum. Where a gradient
+    is wanted it is made of rms_norm and add.
+    
+    Parameters
+    ----------
+    x, residual : Tensor
+        (..., D).
+    weight : Tensor
+        (D,), of the first norm.
+    next_weight : Tensor, optional
+        (D,), of the second. Without it there is no second.
+    eps, zero_centered
+        As in rl.rms_norm.
+    variant : str
+        A rung of rl.variants("rms_norm_add"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor, or (Tensor, Tensor)
+        h; with a next weight (h, y). Each of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit.
+    
+    Examples
+    --------
+    >>> rl.rms_norm_add(rl.ones(2), rl.tensor([1.0, 3.0]), rl.ones(2), eps=0.0).tolist()
+    [2.0, 4.0]
+    """
+def rms_norm_rope(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor:
+    """
+    rms_norm over each head, then rope: what models do that normalise queries and keys.
+    
+    One launch, 7 FLOPs an element (8 with `zero_centered`); where a gradient is wanted it is made of rms_norm and rope.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (B, H, L, D_h) or (H, L, D_h), with an even D_h.
+    weight : Tensor
+        (D_h,).
+    cos, sin : Tensor
+        (L, D_h) or (B, L, D_h).
+    eps, zero_centered
+        As in rl.rms_norm.
+    variant : str
+        A rung of rl.variants("rms_norm_rope"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape, dtype and layout of `x`.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit.
+    
+    Examples
+    --------
+    >>> x = rl.tensor([[[3.0, 3.0]]])
+    >>> rl.rms_norm_rope(x, rl.ones(2), rl.zeros(1, 2), rl.ones(1, 2), eps=0.0).tolist()
+    [[[-1.0, 1.0]]]
+    """
+def rope(x: Tensor, cos: Tensor, sin: Tensor, variant: str = '') -> Tensor:
+    """
+    Rotary position embedding: each head's two halves turned by a token's angles.
+    
+    ``y[i] = x[i] cos[i] - x[i + h] sin[i]`` and ``y[i + h] = x[i + h] cos[i + h] + x[i] sin[i + h]`` with h = D_h / 2,
+    computed in float32 for 16 bits and rounded once. One launch, 3 FLOPs an element.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (B, H, L, D_h) or (H, L, D_h), with an even D_h. Of a floating dtype.
+    cos, sin : Tensor
+        (L, D_h) or (B, L, D_h), of the dtype of `x`.
+    variant : str
+        A rung of rl.variants("rope"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape, dtype and layout of `x`.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit.
+    
+    Notes
+    -----
+    Su et al., RoFormer (arXiv:2104.09864), in the order of halves that GPT-NeoX and Hugging Face use.
+    
+    Examples
+    --------
+    >>> x = rl.tensor([[[1.0, 2.0]]])
+    >>> rl.rope(x, rl.tensor([[0.0, 0.0]]), rl.tensor([[1.0, 1.0]])).tolist()
+    [[[-2.0, 1.0]]]
     """
 def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     """
@@ -3274,6 +3431,19 @@ def sum(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str =
     """
     Sum over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
     """
+@typing.overload
+def swiglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    silu(a) * b: a gated activation, a the gate, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    """
+@typing.overload
+def swiglu(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def swiglu(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def tanh(x: Tensor, variant: str = '') -> Tensor:
     """
     hyperbolic tangent of x, elementwise. One launch.

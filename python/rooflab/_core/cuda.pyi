@@ -124,9 +124,10 @@ class Kernel:
     @property
     def parameters(self) -> list[Parameter]:
         ...
-def compile_source(source: str, options: collections.abc.Sequence[str]) -> tuple[str, bytes, str]:
+def compile_source(source: str, options: collections.abc.Sequence[str], headers: collections.abc.Sequence[tuple[str, str]] = []) -> tuple[str, bytes, str]:
     """
-    (log, machine code, PTX) of CUDA C++, by NVRTC; no machine code when the source has errors.
+    (log, machine code, PTX) of CUDA C++, by NVRTC; no machine code when the source has errors. headers: what it may
+    include beside files, as (name, text).
     """
 def demangle(symbol: str) -> str:
     """

@@ -1,7 +1,8 @@
 // gather, index_select, embedding and scatter_add: what is chosen by an index, and its reverse.
+#include "kernels/gather/gather.h"
+
 #include "core/range.h"
 #include "core/tensor_check.h"
-#include "kernels/gather/gather.h"
 #include "kernels/scatter_add/scatter_add.h"
 #include "ops/axis.h"
 #include "ops/elementwise.h"
@@ -129,7 +130,6 @@ void run_scatter(const Call& call) {
     args.src = src.data();
     args.y = sums.data();
     args.dtype = src.dtype();
-    args.sum_dtype = sums.dtype();
     kScatterLadder.run(call, args);
   }
   if (sums.data() != y.data()) write_elements(sums, y);

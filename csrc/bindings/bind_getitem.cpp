@@ -35,8 +35,9 @@ IndexStep select_step(int dim, py::handle item) {
   return {IndexStep::kSelect, dim, at};
 }
 
-// Integers or a mask; not defined when it is something else.
-Tensor array_of(py::handle item, Device device) {
+// Integers or a mask; not defined when it is something else. What is no tensor yet becomes one on the CPU, where it can
+// be checked.
+Tensor array_of(py::handle item) {
   const bool holds = py::isinstance<Tensor>(item) || PyList_Check(item.ptr()) || PyTuple_Check(item.ptr()) ||
                      PyRange_Check(item.ptr()) || py::hasattr(item, "__array__");
   if (!holds) return {};
@@ -44,13 +45,13 @@ Tensor array_of(py::handle item, Device device) {
   const bool is_empty = !py::hasattr(item, "__array__") && PySequence_Size(item.ptr()) == 0;
   const py::object array = py::module_::import("numpy").attr("asarray")(item);
   const bool is_narrow = py::str(array.attr("dtype").attr("kind")).cast<std::string>().find_first_of("iu") == 0;
-  return from_array(array, is_empty || is_narrow ? std::optional(DType::kInt64) : std::nullopt, device);
+  return from_array(array, is_empty || is_narrow ? std::optional(DType::kInt64) : std::nullopt, Device{});
 }
 
 int dims_of(const Tensor& index) { return index.dtype() == DType::kBool ? index.ndim() : 1; }
 
 Index parse(const Tensor& self, const py::object& index) {
-  if (PyLong_CheckExact(index.ptr())) return {{select_step(0, index)}, {}};
+  if (PyLong_CheckExact(index.ptr()) && self.ndim() > 0) return {{select_step(0, index)}, {}};
   const py::tuple items = py::isinstance<py::tuple>(index) ? py::tuple(index) : py::make_tuple(index);
   std::vector<Tensor> arrays;  // of each item; most are none
   int used = 0, ellipses = 0;
@@ -59,7 +60,7 @@ Index parse(const Tensor& self, const py::object& index) {
     if (item.ptr() == Py_Ellipsis) {
       ++ellipses;
     } else if (!item.is_none()) {
-      if (!PySlice_Check(item.ptr()) && !is_number(item)) arrays.back() = array_of(item, self.device());
+      if (!PySlice_Check(item.ptr()) && !is_number(item)) arrays.back() = array_of(item);
       used += arrays.back().defined() ? dims_of(arrays.back()) : 1;
     }
   }

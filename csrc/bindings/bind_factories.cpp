@@ -1,0 +1,289 @@
+// Functions that make a tensor from nothing but its shape: zeros and its kin, zeros_like and its kin, arange, linspace,
+// eye, random numbers.
+#include "bindings/bindings.h"
+#include "core/target.h"
+
+namespace rooflab {
+namespace {
+
+std::string like_doc(const char* name, const char* what, const char* example) {
+  return message("A tensor of the shape, dtype and device of another, ", what, R"doc(.
+
+Parameters
+----------
+x : Tensor
+    Whose shape is taken.
+dtype, device : optional
+    Others than those of `x`.
+requires_grad : bool
+    Whether ops on it are recorded.
+
+Returns
+-------
+Tensor
+    Contiguous.
+
+Raises
+------
+ValueError
+    For a dtype that cannot hold such elements, or cannot require grad.
+
+Examples
+--------
+>>> rl.)doc",
+                 name, example);
+}
+
+constexpr const char* kFullLikeDoc = R"doc(A tensor of the shape, dtype and device of another, of one value.
+
+Parameters
+----------
+x : Tensor
+    Whose shape is taken.
+value : float
+    Of every element.
+dtype, device : optional
+    Others than those of `x`.
+requires_grad : bool
+    Whether ops on it are recorded.
+
+Returns
+-------
+Tensor
+    Contiguous.
+
+Raises
+------
+ValueError
+    For a value that the dtype cannot hold.
+
+Examples
+--------
+>>> rl.full_like(rl.ones(2), 0.5).tolist()
+[0.5, 0.5])doc";
+
+constexpr const char* kLinspaceDoc = R"doc(Numbers at equal distances from `start` to `end`, both included.
+
+Computed in float64 by NumPy on the CPU and rounded once.
+
+Parameters
+----------
+start, end : float
+    The first and the last number.
+steps : int
+    How many.
+dtype, device : optional
+    Of the result.
+requires_grad : bool
+    Whether ops on it are recorded.
+
+Returns
+-------
+Tensor
+    (steps,).
+
+Raises
+------
+ValueError
+    When `steps` is negative.
+
+Examples
+--------
+>>> rl.linspace(0, 1, 5).tolist()
+[0.0, 0.25, 0.5, 0.75, 1.0])doc";
+
+constexpr const char* kEyeDoc = R"doc(A matrix with ones on the diagonal and zeros elsewhere. Two launches, of fill.
+
+Parameters
+----------
+n : int
+    Rows.
+m : int, optional
+    Columns; as many as rows when absent.
+dtype, device : optional
+    Of the result.
+requires_grad : bool
+    Whether ops on it are recorded.
+
+Returns
+-------
+Tensor
+    (n, m).
+
+Raises
+------
+ValueError
+    For negative sizes.
+
+Examples
+--------
+>>> rl.eye(2).tolist()
+[[1.0, 0.0], [0.0, 1.0]])doc";
+
+constexpr const char* kArangeDoc = R"doc(Numbers from `start` up to `end`, which is left out, at distances of `step`.
+
+Made by NumPy on the CPU, in float64 unless all are integers.
+
+Parameters
+----------
+start, end, step : int or float
+    One number alone is the end, and the start is 0. `step` may be negative.
+dtype, device : optional
+    Of the result: int64 when all are integers, else float32.
+requires_grad : bool
+    Whether ops on it are recorded.
+
+Returns
+-------
+Tensor
+    (N,), with N = ceil((end - start) / step).
+
+Raises
+------
+ValueError
+    For a step of 0.
+
+Examples
+--------
+>>> rl.arange(3).tolist(), rl.arange(0, 1, 0.25).tolist()
+([0, 1, 2], [0.0, 0.25, 0.5, 0.75]))doc";
+
+DType dtype_or(const py::object& dtype, DType otherwise) { return dtype.is_none() ? otherwise : to_dtype(dtype); }
+Device device_or(const py::object& device, Device otherwise) {
+  return device.is_none() ? otherwise : to_device(device);
+}
+
+Tensor with_grad(Tensor made, bool requires_grad) {
+  autograd::set_requires_grad(made, requires_grad);
+  return made;
+}
+
+// What `make` gives for a shape, a dtype and a device. It runs without Python's lock.
+template <class Make>
+Tensor made_by(const Make& make, const Shape& shape, DType dtype, Device device, bool requires_grad = false) {
+  Tensor made = [&] {
+    const NoGil no_gil;
+    return make(shape, dtype, device);
+  }();
+  return with_grad(std::move(made), requires_grad);
+}
+
+auto filled_with(Scalar value) {
+  return [value](const Shape& shape, DType dtype, Device device) {
+    Tensor out = Tensor::empty(shape, dtype, device);
+    fill(out, value);
+    return out;
+  };
+}
+
+// zeros(2, 3) and its kin.
+template <class Make>
+auto factory(Make make) {
+  return [make](const py::args& shape, const py::object& dtype, const py::object& device, bool requires_grad) {
+    return made_by(make, to_shape(shape), to_dtype(dtype), to_device(device), requires_grad);
+  };
+}
+
+// zeros_like(x) and its kin.
+template <class Make>
+auto like(Make make) {
+  return [make](const Tensor& x, const py::object& dtype, const py::object& device, bool requires_grad) {
+    return made_by(make, x.shape(), dtype_or(dtype, x.dtype()), device_or(device, x.device()), requires_grad);
+  };
+}
+
+Tensor arange(const py::object& first, const py::object& second, const py::object& step, const py::object& dtype,
+              const py::object& device, bool requires_grad) {
+  const bool one = second.is_none();
+  const py::object start = one ? py::int_(0) : first, end = one ? first : second;
+  bool is_integer = true;
+  for (const py::object& number : {start, end, step}) {
+    if (!PyNumber_Check(number.ptr()))
+      throw py::type_error("[arange] expected numbers, got " + std::string(py::repr(number)));
+    is_integer = is_integer && PyIndex_Check(number.ptr());
+  }
+  RL_CHECK(!step.equal(py::int_(0)), "arange", "step: expected not 0");
+  const DType type = !dtype.is_none() ? to_dtype(dtype) : is_integer ? DType::kInt64 : DType::kFloat32;
+  const py::object numbers = py::module_::import("numpy").attr("arange")(start, end, step);
+  return with_grad(from_array(numbers, type, to_device(device)), requires_grad);
+}
+
+Tensor eye(int64_t rows, int64_t columns, DType dtype, Device device) {
+  const Tensor made = filled_with({})({rows, columns}, dtype, device);
+  const int64_t count = std::min(rows, columns);
+  fill(made.as_strided({count}, {count > 1 ? columns + 1 : 1}, 0), {1, 1});
+  return made;
+}
+
+}  // namespace
+
+void register_factories(py::module_& m) {
+  const py::arg_v dtype = py::arg("dtype") = "float32", device = py::arg("device") = "cpu";
+  const py::arg_v no_dtype = py::arg("dtype") = py::none(), no_device = py::arg("device") = py::none();
+  const py::arg_v grad = py::arg("requires_grad") = false;
+  const py::arg x("x");
+  const py::kw_only named;
+  m.def("empty", factory(&Tensor::empty), dtype, device, grad, "A tensor whose elements are not set.");
+  m.def("zeros", factory(filled_with({})), dtype, device, grad, "A tensor of zeros.");
+  m.def("ones", factory(filled_with({1, 1})), dtype, device, grad, "A tensor of ones.");
+  m.def("randn", factory(&randn), dtype, device, grad, "Standard normal values; the same on every device for a seed.");
+  m.def("rand", factory(&rand), dtype, device, grad, "Uniform values in [0, 1); the same on every device for a seed.");
+  m.def(
+      "full",
+      [](const Shape& shape, Scalar value, const py::object& dtype, const py::object& device, bool requires_grad) {
+        return made_by(filled_with(value), shape, to_dtype(dtype), to_device(device), requires_grad);
+      },
+      py::arg("shape"), py::arg("value"), named, dtype, device, grad, "A tensor of one value.");
+  m.def(
+      "randint",
+      [](int64_t low, int64_t high, const Shape& shape, const py::object& dtype, const py::object& device) {
+        const auto make = [=](const Shape& s, DType t, Device d) { return randint(low, high, s, t, d); };
+        return made_by(make, shape, to_dtype(dtype), to_device(device));
+      },
+      py::arg("low"), py::arg("high"), py::arg("shape"), named, py::arg("dtype") = "int64", device,
+      "Integers in [low, high); the same on every device for a seed.");
+  m.def("arange", &arange, py::arg("start"), py::arg("end") = py::none(), py::arg("step") = 1, named, no_dtype, device,
+        grad, kArangeDoc);
+  m.def(
+      "meta", [](const std::string& name) { return to_string(meta_device(name)); }, py::arg("name") = "cpu",
+      "The device of tensors without memory that stand for the machine `name`: \"cpu\", this machine's CPU, "
+      "\"cuda:0\", its GPU, or a "
+      "GPU of rl.roofline's table.\n\nEvery op runs on such tensors and is counted as on that machine: ops, launches, "
+      "work and memory. A vendor's library, which runs products on a GPU, counts as one launch without workspace. "
+      "Returns the device's name, \"meta:H200\". ValueError lists the names.");
+  m.def("manual_seed", &manual_seed, py::arg("seed"), "Restarts the random sequence.");
+  m.def("empty_like", like(&Tensor::empty), x, named, no_dtype, no_device, grad,
+        like_doc("empty_like", "whose elements are not set", "(rl.ones(2, 3)).shape\n(2, 3)").c_str());
+  m.def("zeros_like", like(filled_with({})), x, named, no_dtype, no_device, grad,
+        like_doc("zeros_like", "of zeros", "(rl.ones(2)).tolist()\n[0.0, 0.0]").c_str());
+  m.def("ones_like", like(filled_with({1, 1})), x, named, no_dtype, no_device, grad,
+        like_doc("ones_like", "of ones", "(rl.zeros(2)).tolist()\n[1.0, 1.0]").c_str());
+  m.def("rand_like", like(&rand), x, named, no_dtype, no_device, grad,
+        like_doc("rand_like", "of uniform numbers in [0, 1)", "(rl.ones(2, 3)).shape\n(2, 3)").c_str());
+  m.def("randn_like", like(&randn), x, named, no_dtype, no_device, grad,
+        like_doc("randn_like", "of standard normal numbers", "(rl.ones(2, 3)).shape\n(2, 3)").c_str());
+  m.def(
+      "full_like",
+      [](const Tensor& x, Scalar value, const py::object& dtype, const py::object& device, bool requires_grad) {
+        return like(filled_with(value))(x, dtype, device, requires_grad);
+      },
+      x, py::arg("value"), named, no_dtype, no_device, grad, kFullLikeDoc);
+  m.def(
+      "linspace",
+      [](double start, double end, int64_t steps, const py::object& dtype, const py::object& device,
+         bool requires_grad) {
+        RL_CHECK(steps >= 0, "linspace", "steps: expected >= 0, got ", steps);
+        const py::object numbers = py::module_::import("numpy").attr("linspace")(start, end, steps);
+        return with_grad(from_array(numbers, to_dtype(dtype), to_device(device)), requires_grad);
+      },
+      py::arg("start"), py::arg("end"), py::arg("steps"), named, dtype, device, grad, kLinspaceDoc);
+  m.def(
+      "eye",
+      [](int64_t n, std::optional<int64_t> m, const py::object& dtype, const py::object& device, bool requires_grad) {
+        const auto make = [](const Shape& s, DType t, Device d) { return eye(s[0], s[1], t, d); };
+        return made_by(make, {n, m.value_or(n)}, to_dtype(dtype), to_device(device), requires_grad);
+      },
+      py::arg("n"), py::arg("m") = py::none(), named, dtype, device, grad, kEyeDoc);
+}
+
+}  // namespace rooflab

@@ -1,0 +1,118 @@
+// Writes into memory that is there already: x += y and its kin, copies into a tensor, fills.
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+
+namespace rooflab {
+namespace {
+
+bool is_same_view(const Tensor& a, const Tensor& b) {
+  return a.data() == b.data() && a.shape() == b.shape() && a.strides() == b.strides();
+}
+
+// The addresses from the first element of a view to the end of its last.
+std::pair<intptr_t, intptr_t> extent(const Tensor& x) {
+  int64_t low = 0, high = 1;
+  for (int i = 0; i < x.ndim(); ++i) (x.strides()[i] < 0 ? low : high) += (x.shape()[i] - 1) * x.strides()[i];
+  const auto at = reinterpret_cast<intptr_t>(x.data());
+  return {at + low * size_of(x.dtype()), at + high * size_of(x.dtype())};
+}
+
+// x, or a copy of it where writing `destination` could change elements that are still to be read.
+Tensor apart(const Tensor& x, const Tensor& destination) {
+  if (x.storage() != destination.storage() || is_same_view(x, destination)) return x;
+  if (x.numel() == 0 || destination.numel() == 0) return x;
+  const auto [begin, end] = extent(x);
+  const auto [first, last] = extent(destination);
+  return begin < last && first < end ? copy(x.detach()) : x;
+}
+
+void check_fits(const char* op, const char* what, const Tensor& destination, const Tensor& source) {
+  RL_CHECK(broadcast_shapes(op, destination.shape(), source.shape()) == destination.shape(), op, what, ": ",
+           source.shape(), " does not broadcast to ", destination.shape());
+}
+
+void check_writable(const char* op, const Tensor& destination) {
+  autograd::check_destination(op, destination);
+  if (destination.numel() == 0) return;
+  for (int i = 0; i < destination.ndim(); ++i)
+    RL_CHECK(destination.strides()[i] != 0 || destination.shape()[i] <= 1, op,
+             "destination: an expanded tensor holds one element in many places; copy it first");
+}
+
+// x = op(x, y) in the memory of x, which no gradient goes through.
+void write_plain(ElementwiseOp op, const Tensor& x, const Operand& y) {
+  const char* name = kernels::info(op).name;
+  RL_CHECK(!kernels::is_comparison(op), name, "in place: the result is bool");
+  check_operands(op, x.dtype(), y);
+  check_writable(name, x);
+  submit_into(elementwise_op(op), {Operand(x), y}, x.dtype(), x);
+  x.storage()->bump_version();
+}
+
+// The recorded result of op(x, y), which x can become: where nobody else sees the memory of x, that is the same as
+// writing into it.
+template <class Y>
+Tensor replacement(ElementwiseOp op, const Tensor& x, const Y& y) {
+  const char* name = kernels::info(op).name;
+  const bool is_leaf = autograd::requires_grad(x) && !x.meta()->node;
+  RL_CHECK(!is_leaf, name, "in place: the tensor is a leaf that requires grad; write into it under rl.no_grad()");
+  const bool is_own = x.storage().use_count() == 1 && x.storage()->bytes() >= x.nbytes();
+  RL_CHECK(is_own, name,
+           "in place: the gradient of the result is wanted, but the tensor shares its memory with another, or backward "
+           "needs it as it is; make a new tensor (x = x + y)");
+  Tensor result = elementwise(op, x, y);
+  RL_CHECK(result.dtype() == x.dtype(), name, "in place: the result is ", rooflab::name(result.dtype()),
+           ", the tensor ", rooflab::name(x.dtype()));
+  return result;
+}
+
+}  // namespace
+
+void copy_into(const Tensor& destination, const Tensor& source) {
+  const bool casts = source.dtype() != destination.dtype();
+  const ElementwiseOp op = casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy;
+  const OpScope scope(kernels::info(op).name);
+  check_writable("copy", destination);
+  autograd::check_source("copy", source);
+  check_fits("copy", "source", destination, source);
+  const Tensor from = apart(to_device(source, destination.device()), destination);
+  if (is_same_view(from, destination)) return;
+  submit_into(elementwise_op(op), {Operand(from)}, from.dtype(), destination);
+  destination.storage()->bump_version();
+}
+
+std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, const Tensor& y) {
+  const char* name = kernels::info(op).name;
+  const OpScope scope(name);
+  check_same_device(name, x, y);
+  check_same_dtype(name, x, y);
+  check_fits(name, "in place", x, y);
+  if (autograd::recording(x, y)) return replacement(op, x, y);
+  write_plain(op, x, apart(y, x));
+  return std::nullopt;
+}
+
+std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, Scalar y) {
+  const OpScope scope(kernels::info(op).name);
+  if (autograd::recording(x)) return replacement(op, x, y);
+  write_plain(op, x, y);
+  return std::nullopt;
+}
+
+void write_elements(const Tensor& from, const Tensor& to, std::string_view variant) {
+  if (to.numel() == 0) return;
+  const bool casts = from.defined() && from.dtype() != to.dtype();
+  const Op& op = elementwise_op(casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy);
+  op.run({&op, {from}, {to}, {{"x", Scalar{}}}, {}, std::string(variant)});
+}
+
+void fill(const Tensor& destination, Scalar value) {
+  const OpScope scope("fill");
+  check_writable("fill", destination);
+  submit_into(fill_op(), {Operand(value)}, destination.dtype(), destination);
+  destination.storage()->bump_version();
+}
+
+}  // namespace rooflab
