@@ -1,20 +1,23 @@
 """Shared by all tests: devices, and skipping what this machine cannot run."""
 
+import gc
+
 import pytest
 
 import rooflab as rl
 
-DEVICES = [pytest.param("cpu", id="cpu"), pytest.param("cuda", id="cuda", marks=pytest.mark.gpu)]
+# Without a GPU half of all tests would only say that they skip.
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)] if rl.cuda.is_available() else ["cpu"]
 
 
 def pytest_addoption(parser):
-    parser.addoption("--cpu-isa", help="the instruction set of CPU kernels: baseline, avx2, avx512 or avx512_bf16")
+    parser.addoption("--fuzz-minutes", type=float, default=0, help="how long each test of test_fuzz.py draws new calls")
     parser.addoption("--rewrite-golden", action="store_true", help="take what is found as what tests/golden shall say")
 
 
-def pytest_configure(config):
-    if isa := config.getoption("--cpu-isa"):
-        rl.set_cpu_isa(isa)
+def pytest_report_header():
+    gpus = rl.cuda.device_count() if rl.cuda.is_available() else 0
+    return f"GPUs: {gpus}" if gpus else f"devices: the CPU alone ({rl.cuda.unavailable_reason()})"
 
 
 def pytest_collection_modifyitems(items):
@@ -35,6 +38,51 @@ def device(request):
 @pytest.fixture(autouse=True)
 def _seed():
     rl.manual_seed(0)
+
+
+@pytest.fixture
+def set_isa():
+    """Sets the instruction set of CPU kernels until the test ends; skips the test where this CPU lacks it."""
+    before = rl.cpu_isa()
+
+    def set_to(isa):
+        try:
+            rl.set_cpu_isa(isa)
+        except ValueError as error:
+            pytest.skip(str(error))
+        assert rl.cpu_isa() == isa
+
+    yield set_to
+    rl.set_cpu_isa(before)
+
+
+ISAS = ["baseline", "avx2", "avx512", "avx512_bf16"]
+
+
+@pytest.fixture(params=ISAS)
+def instruction_set(request, set_isa):
+    """Each test runs with the kernels of every instruction set that this CPU has."""
+    set_isa(request.param)
+    return request.param
+
+
+@pytest.fixture
+def instruction_sets(set_isa):
+    """Sets one after the other in a test, for what they share."""
+    best = rl.cpu_isa()
+
+    def each():
+        for isa in ISAS[: ISAS.index(best) + 1]:
+            set_isa(isa)
+            yield isa
+
+    return each
+
+
+@pytest.fixture
+def no_garbage():
+    """What earlier tests left in cycles is gone, and does not go in the middle of one that compares memory."""
+    gc.collect()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ An entry of the list is a file and the tests that must fail, then the text to re
     - "GB/s": (1e9, "B/s"),
     + "GB/s": (2**30, "B/s"),
 
+Before the faults comes a control: without any, their tests must pass. Faults in CUDA kernels need a GPU.
 The exit code is 0 when all were noticed.
 """
 
@@ -26,6 +27,8 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+import rooflab
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "mutants.txt"
@@ -43,7 +46,12 @@ class Fault:
 
     @property
     def needs_build(self) -> bool:
-        return self.file.endswith((".cpp", ".h")) and self.tests != ("tests/test_layering.py",)
+        sources = (".cpp", ".h", ".cu", ".cuh")
+        return self.file.endswith(sources) and self.tests != ("tests/test_layering.py",)
+
+    @property
+    def needs_gpu(self) -> bool:
+        return self.file.endswith((".cu", ".cuh"))
 
     def __str__(self) -> str:
         return f"{self.file}: {self.old!r} -> {self.new!r}"
@@ -75,28 +83,26 @@ def copy_tree(to: Path) -> None:
         if (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, to / name)
-    import rooflab
-
     for extension in Path(rooflab.__file__).parent.glob("_core.*.so"):
         shutil.copy2(extension, to / "python" / "rooflab" / extension.name)
 
 
-def notices(fault: Fault, tree: Path) -> str:
-    """ "" when a test fails; else what happened instead."""
+def outcome(tests: tuple[str, ...], tree: Path) -> str:
+    """ "passed", "failed", or why nobody knows."""
     # The copy must win over an installed package, in programs that tests start as well.
     environment = os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *fault.tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     try:
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return f"no answer in {SECONDS} seconds"
     if done.returncode == 1 or done.returncode < 0:  # a crash is noticed too
-        return ""
+        return "failed"
     if done.returncode == 4 and "ImportError while loading conftest" in done.stdout + done.stderr:
-        return ""  # the package cannot be imported
+        return "failed"  # the package cannot be imported
     if done.returncode == 2 and "Interrupted: 1 error during collection" in done.stdout:
-        return ""
-    return "survived" if done.returncode == 0 else f"no answer, pytest's exit code is {done.returncode}"
+        return "failed"
+    return "passed" if done.returncode == 0 else f"no answer, pytest's exit code is {done.returncode}"
 
 
 def survivors(chosen: list[Fault], build: str | None) -> list[str]:
@@ -105,6 +111,11 @@ def survivors(chosen: list[Fault], build: str | None) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="rooflab-mutants-") as folder:
         tree = Path(folder)
         copy_tree(tree)
+        if build:
+            subprocess.run(build.replace("{}", folder), shell=True, check=True, capture_output=True)
+        broken = {tests for tests in {fault.tests for fault in chosen} if outcome(tests, tree) != "passed"}
+        if broken:
+            return [f"does not pass without a fault: {' '.join(tests)}" for tests in sorted(broken)]
         for number, fault in enumerate(chosen, start=1):
             path = tree / fault.file
             right = path.read_text(encoding="utf-8")
@@ -112,12 +123,13 @@ def survivors(chosen: list[Fault], build: str | None) -> list[str]:
                 path.write_text(fault.applied(tree), encoding="utf-8")
                 if build:
                     subprocess.run(build.replace("{}", folder), shell=True, check=True, capture_output=True)
-                verdict = notices(fault, tree)
+                verdict = outcome(fault.tests, tree)
             except (ValueError, subprocess.CalledProcessError) as error:
                 verdict = str(error)
             path.write_text(right, encoding="utf-8")
-            print(f"[{number}/{len(chosen)}] {verdict or 'noticed'}: {fault}", flush=True)
-            if verdict:
+            verdict = {"failed": "noticed", "passed": "survived"}.get(verdict, verdict)
+            print(f"[{number}/{len(chosen)}] {verdict}: {fault}", flush=True)
+            if verdict != "noticed":
                 missed.append(f"{verdict}: {fault} | {' '.join(fault.tests)}")
     return missed
 
@@ -132,6 +144,9 @@ def main() -> int:
     chosen = [fault for fault in faults() if fault.needs_build == bool(options.build)]
     if options.words:
         chosen = [fault for fault in chosen if any(word in str(fault) for word in options.words)]
+    if not rooflab.cuda.is_available() and any(fault.needs_gpu for fault in chosen):
+        chosen = [fault for fault in chosen if not fault.needs_gpu]
+        print(f"Faults in CUDA kernels are left out: {rooflab.cuda.unavailable_reason()}")
     if options.sample:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
     missed = survivors(chosen, options.build)

@@ -25,6 +25,30 @@ def test_a_timing_is_a_line():
     assert repr(timing) == "Timing(1.5 ms (p20 1.2, p80 1.8, n=101), on cpu)"
 
 
+def test_a_timing_is_a_table_of_one_row():
+    page = rl.Timing(np.linspace(1, 2, 101), 0.0003, "cuda:0")._repr_html_()
+    assert cells(page) == [
+        ["calls", "median", "p20", "p80", "mean", "std", "least", "most"],
+        ["101", "1.5 ms", "1.2 ms", "1.8 ms", "1.5 ms", "292 µs", "1 ms", "2 ms"],
+    ]
+    assert "On cuda:0. A call that does nothing takes 300 ns." in page
+    one = rl.Timing(np.array([0.25]), 0.0, "cpu")._repr_html_()
+    assert cells(one) == [["calls", "time"], ["1", "250 µs"]] and one.endswith("<p>On cpu.</p>")
+
+
+def test_memory_is_a_table_in_the_units_of_its_size():
+    a = rl.ones(1000, 1000)
+    with rl.memory.record() as timeline:
+        use = rl.benchmark_memory(lambda: rl.exp(a) + 1)
+        b = rl.exp(a)
+    head, row = cells(use._repr_html_())
+    assert head == ["peak, above resident", "resident before", "retained after"]
+    assert (row[0], row[2]) == ("8 MB", "4 MB")
+    assert cells(timeline._repr_html_()) == [["op", "held at the peak"], ["exp", "4 MB"], ["add", "4 MB"]]
+    assert str(timeline) in timeline._repr_html_() and b.nbytes == 4_000_000
+    assert rl.memory.record()._repr_html_() == "<p>Timeline(not started)</p>"
+
+
 def test_counts_are_a_line_and_a_table():
     x = rl.ones(1000)
     with rl.count() as c:
@@ -52,6 +76,11 @@ def test_averages_of_kernels_are_a_line_and_a_table():
     head, row = cells(averages._repr_html_())
     assert head[:4] == ["kernel", "op", "category", "calls"] and row[1:4] == ["gelu", "elementwise", "2"]
     assert [row[3] for row in cells(averages._repr_html_())[1:]] == [str(a.calls) for a in averages]
+    assert re.search(
+        r"<p>2 kernels in 1 step, [\d.]+ [µnm]s of kernel time. They ran on cpu; times by .+.</p>$",
+        averages._repr_html_(),
+    )
+    assert prof.devices == ["cpu"] and "2 kernels on cpu" in repr(prof)
 
 
 def test_ceilings_are_a_line_and_a_table():

@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -141,6 +142,39 @@ def test_tests_do_not_import_each_other():
     tests = sorted((ROOT / "tests").rglob("*.py"))
     found = {p.name: n for p in tests for n in imported(p) if n.rpartition(".")[2].startswith("test_")}
     assert found == {}
+
+
+def names_taken_twice(names):
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def test_no_two_test_modules_share_a_name():
+    """pytest imports each by its file's name alone, and two equal ones stop the whole run."""
+    assert names_taken_twice(path.name for path in (ROOT / "tests").rglob("test_*.py")) == set()
+    assert names_taken_twice(["test_a.py", "test_b.py", "test_a.py"]) == {"test_a.py"}
+
+
+def texts_in_the_locales_encoding(text):
+    """Calls that read or write a text and do not say in which encoding."""
+    for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)):
+        words = {keyword.arg for keyword in call.keywords}
+        is_open = getattr(call.func, "id", "") == "open" and len(call.args) < 2
+        if "encoding" not in words and (is_open or getattr(call.func, "attr", "") in ("read_text", "write_text")):
+            yield ast.unparse(call)
+
+
+def test_texts_say_their_encoding():
+    found = {
+        p.name: said
+        for p in [*python_files(), *(ROOT / "tests").rglob("*.py")]
+        if (said := list(texts_in_the_locales_encoding(p.read_text(encoding="utf-8"))))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize("call", ["open(a)", "p.read_text()", "(p / 'a').write_text(text)"])
+def test_a_text_in_the_locales_encoding_is_noticed(call):
+    assert list(texts_in_the_locales_encoding(call)) == [call]
 
 
 def running(tree: ast.AST) -> Iterator[ast.AST]:

@@ -18,3 +18,17 @@ def test_each_fault_applies(fault):
 def test_faults_are_many_and_differ():
     found = mutants.faults()
     assert len(found) >= 100 and len({(fault.file, fault.old, fault.new) for fault in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "says"),
+    [
+        (["failed"], ["does not pass without a fault: tests/test_x.py"]),
+        (["passed", "failed"], []),
+        (["passed", "passed"], ["survived: x.py: '1' -> '2' | tests/test_x.py"]),
+    ],
+)
+def test_tests_must_pass_without_the_fault_and_fail_with_it(monkeypatch, outcomes, says):
+    monkeypatch.setattr(mutants, "copy_tree", lambda tree: (tree / "x.py").write_text("1", encoding="utf-8"))
+    monkeypatch.setattr(mutants, "outcome", lambda tests, tree: outcomes.pop(0))
+    assert mutants.survivors([mutants.Fault("x.py", ("tests/test_x.py",), "1", "2")], None) == says

@@ -22,7 +22,7 @@ def test_what_is_saved_is_loaded(tmp_path, device):
         assert (loaded[name].shape, loaded[name].dtype) == (tensor.shape, tensor.dtype)
         assert loaded[name].device.startswith(device)
         assert loaded[name].tolist() == tensor.tolist()
-    assert not (tmp_path / "model.safetensors.part").exists()
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_the_file_is_laid_out_as_the_format_says(tmp_path):

@@ -17,6 +17,7 @@ from ._core import *  # noqa: F403
 from ._core import CudaError, OutOfMemoryError, Tensor
 from .autograd import enable_grad, no_grad, set_grad_enabled
 from .benchmark import Timing, latency, latency_one_time, synchronize
+from .compiler import compile
 from .cuda import CompileError
 from .memory import MemoryUse, benchmark_memory
 from .serialization import load, save
@@ -28,7 +29,7 @@ for _folder in sorted(_Path(_sysconfig.get_path("purelib")).glob("nvidia/*/lib")
     _core.add_library_directory(str(_folder))
 
 # Modules that import matplotlib or read files load when first used.
-_LAZY = {"cost", "grading", "labs", "machine", "plots", "profiler", "roofline", "specs", "testing"}
+_LAZY = {"cost", "grading", "labs", "machine", "nn", "plots", "profiler", "roofline", "specs", "testing"}
 
 
 def __getattr__(name):

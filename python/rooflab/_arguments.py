@@ -9,10 +9,10 @@ from ._core import Tensor
 
 # Other libraries' names for what has another one here.
 _SYNONYMS = {
-    "axis": ("dim", "dims"),
-    "axes": ("dims", "dim"),
+    "axis": ("dim",),
+    "axes": ("dim",),
     "keepdims": ("keepdim",),
-    "input": ("x", "a", "self"),
+    "input": ("x", "a"),
     "other": ("b",),
     "size": ("shape",),
     "mask": ("attn_mask",),
@@ -21,7 +21,6 @@ _SYNONYMS = {
     "query": ("q",),
     "key": ("k",),
     "value": ("v",),
-    "end": ("stop",),
     "fill_value": ("value",),
 }
 _KINDS = {
@@ -134,6 +133,8 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
         return f"{place} expected other arguments, got ({', '.join(map(_kind_of, [*args, *kwargs.values()]))})"
     names = list(dict.fromkeys(p.name for parameters in overloads for p in parameters if not p.gathers))
     shown = f"expected ({', '.join(p.text for p in overloads[0])})"
+    if {"axis", "out"} <= kwargs.keys():
+        return f"{place} NumPy passes {', '.join(kwargs)}; call rl.{name}(x, dim=...), or NumPy with x.numpy()"
     open_ended = any(p.name.startswith("**") for parameters in overloads for p in parameters)
     for keyword in kwargs:
         if keyword not in names and not open_ended:
@@ -145,16 +146,16 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
         problems.append(problem)
         if problem:
             continue
-        wrong = [not p.takes(bound[p.name]) for p in parameters if p.name in bound]
-        if any(wrong):
-            misfits.append((wrong.index(True), parameters[wrong.index(True)], bound))
+        wrong = next((p for p in parameters if p.name in bound and not p.takes(bound[p.name])), None)
+        if wrong:
+            misfits.append((parameters.index(wrong), wrong, bound))
     if misfits:  # those that come farthest say what would have been taken there
-        farthest = max(place for place, *_ in misfits)
-        nearest = [parameter for place, parameter, _ in misfits if place == farthest]
-        parameter, bound = nearest[0], misfits[-1][2]
-        kinds = " or ".join(dict.fromkeys(kind for p in nearest for kind in p.kinds))
+        farthest = max(at for at, *_ in misfits)
+        nearest = [(parameter, bound) for at, parameter, bound in misfits if at == farthest]
+        parameter, bound = nearest[0]
+        kinds = " or ".join(dict.fromkeys(kind for p, _ in nearest for kind in p.kinds))
         what = "" if parameter.name.startswith("arg") else f" {parameter.name}:"
-        return f"[{name}]{what} expected {kinds}, got {_kind_of(bound[parameter.name])}"
+        return f"{place}{what} expected {kinds}, got {_kind_of(bound[parameter.name])}"
     if all(problems):
         return f"{place} {problems[0]}; {shown}"
     given = [_kind_of(a) for a in args] + [f"{k}={_kind_of(v)}" for k, v in kwargs.items()]

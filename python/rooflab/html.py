@@ -10,15 +10,14 @@ from ._core import Counts
 _COUNTS = ("ops", "launches", "host_calls", "macs", "flops", "bytes_read", "bytes_written", "bytes_allocated")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
-    """An HTML table: columns of text to the left, of figures to the right, a note below.
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], note: str = "", title: str = "") -> str:
+    """An HTML table: columns of text to the left, of figures to the right, a title above and a note below.
 
     Examples
     --------
     >>> table(["op", "launches"], [["a < b", 1]], "on the CPU")
     '<table><thead><tr><th style="text-align:left">op</th>...<p>on the CPU</p>'
     """
-
     rows = [list(row) for row in rows]
     sides = ["right" if is_of_figures(column) else "left" for column in zip(*rows, strict=True)] or ["left"] * len(head)
 
@@ -29,7 +28,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], note: str = "")
         )
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
-    text = f"<table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    text = f"<table>{caption}<thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
     return text + (f"<p>{escape(note)}</p>" if note else "")
 
 

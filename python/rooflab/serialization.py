@@ -9,7 +9,6 @@ elements in row-major order (github.com/huggingface/safetensors). Nothing in suc
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -20,6 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from ._core import Tensor, tensor
+from .files import replacing
 
 __all__ = ["load", "save"]
 
@@ -85,17 +85,10 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
         end += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the data begins at a multiple of 8
-    unfinished = f"{os.fspath(path)}.part"
-    try:
-        with open(unfinished, "wb") as file:
-            file.write(len(text).to_bytes(8, "little") + text)
-            for array in arrays:
-                file.write(array.reshape(-1).view(np.uint8).data)
-        os.replace(unfinished, path)
-    except OSError:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(unfinished)
-        raise
+    with replacing(path) as unfinished, open(unfinished, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for array in arrays:
+            file.write(array.reshape(-1).view(np.uint8).data)
 
 
 def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:

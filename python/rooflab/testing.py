@@ -53,8 +53,9 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
     if x.size == 0:
         return
     for what, test in (("NaN", np.isnan), ("+inf", np.isposinf), ("-inf", np.isneginf)):
-        wrong = np.argwhere(test(x) != test(y))
-        if len(wrong):
+        differs = test(x) != test(y)
+        if differs.any():
+            wrong = np.argwhere(differs)
             at = tuple(int(i) for i in wrong[0])
             raise AssertionError(
                 f"{name}: {what} differs in {len(wrong)} places, first at {at}: expected {y[at]}, got {x[at]}"

@@ -182,7 +182,7 @@ def test_missing_methods_and_results():
         with_backward(None, lambda ctx, x: ctx.save_for_backward(x, 3)).apply(x)
 
 
-def test_saved_tensors_are_checked_listed_and_freed(device):
+def test_saved_tensors_are_checked_listed_and_freed(device, no_garbage):
     contexts = []
 
     def forward(ctx, x, n):
@@ -217,7 +217,7 @@ def test_saved_tensors_are_checked_listed_and_freed(device):
         y.sum().backward()
 
 
-def test_results_kept_on_ctx_make_no_cycle():
+def test_results_kept_on_ctx_make_no_cycle(no_garbage):
     def forward(ctx, x):
         ctx.result = x * 2
         ctx.save_for_backward(ctx.result)

@@ -1,6 +1,8 @@
 """What a graph holds in memory: the least it can, listed by saved_tensors, and given back without recursion."""
 
 import gc
+import threading
+import weakref
 
 import pytest
 
@@ -27,9 +29,8 @@ def test_deep_graphs_neither_overflow_backward_nor_their_end(keep):
     results.clear()
 
 
-def test_memory_comes_back(device):
+def test_memory_comes_back(device, no_garbage):
     x, w = leaf(64, 64, device=device), leaf(64, 64, device=device)
-    gc.collect()
     before = rl.memory.allocated(device)
     y = rl.softmax(rl.gelu(x @ w)).sum()
     assert rl.memory.allocated(device) == before + 2 * x.nbytes + y.nbytes  # what gelu takes and softmax gives
@@ -93,3 +94,77 @@ def test_saved_tensors_of_textbook_attention():
 )
 def test_ops_save_the_least_they_can(call, kept):
     assert saved(call(leaf(3, 3), rl.ones(3, 3))) == kept
+
+
+class Keeper:
+    """What a layer is to its Function: forward puts it on ctx, and it keeps a result."""
+
+
+class Doubled(rl.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, keeper):
+        ctx.keeper = keeper
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy * 2, None
+
+
+@pytest.mark.parametrize("kept", [lambda y: y, lambda y: {"loss": [(y + 1).sum()]}], ids=["result", "made of it"])
+@pytest.mark.parametrize("goes_back", [False, True])
+def test_a_result_kept_on_its_own_ctx_is_collected(kept, goes_back):
+    gc.collect()
+    before = rl.memory.allocated()
+    keeper = Keeper()
+    alive = weakref.ref(keeper)
+    y = Doubled.apply(leaf(64), keeper)
+    keeper.last = kept(y)
+    if goes_back:
+        y.sum().backward(retain_graph=True)
+    del y, keeper
+    gc.collect()
+    assert alive() is None
+    assert rl.memory.allocated() == before
+
+
+def test_what_is_reachable_is_not_collected():
+    x, keeper = leaf(64), Keeper()
+    keeper.last = Doubled.apply(x, keeper)
+    z = (keeper.last * 3).sum()
+    alive = weakref.ref(keeper)
+    del keeper
+    gc.collect()
+    z.backward(retain_graph=True)
+    assert_close(x.grad, [6.0] * 64)
+    assert alive().last.grad_fn.name == "Doubled"
+    y = alive().last
+    del z
+    gc.collect()
+    y.sum().backward()
+    assert_close(x.grad, [8.0] * 64)
+    del y
+    gc.collect()
+    assert alive() is None
+
+
+def test_collecting_beside_threads_that_go_back():
+    done, wrong = threading.Event(), []
+
+    def work():
+        while not done.is_set():
+            x, keeper = rl.ones(64, requires_grad=True), Keeper()
+            keeper.last = Doubled.apply(x, keeper)
+            (keeper.last * 3).sum().backward()
+            if x.grad.sum().item() != 384:
+                wrong.append(x.grad)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for _ in range(100):
+        gc.collect()
+    done.set()
+    for worker in workers:
+        worker.join()
+    assert wrong == []

@@ -26,6 +26,12 @@ def test_a_rung_that_takes_too_long_is_left_out_but_never_the_fastest():
     assert len(ladder.bench_case(*case, every_rung=True, turns=1)) == len(rl.variants("softmax", "cpu")) + 1
 
 
+def test_a_rung_is_timed_however_much_faster_copies_are(monkeypatch):
+    times = {rung.name: [1000.0] * 5 for rung in rl.variants("softmax", "cpu")} | {"copy": [1.0] * 5}
+    rows = rows_of(monkeypatch, "softmax", ((64, 64),), times)
+    assert rows["v2_one_pass"].ratios["copy"] == (0.001, 0.001, 0.001)
+
+
 def test_long_calls_get_few_turns(monkeypatch):
     monkeypatch.setattr(ladder, "_LONG_MS", 0)
     turns = []

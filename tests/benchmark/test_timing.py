@@ -191,7 +191,13 @@ def test_the_device_is_found_by_what_the_call_reaches():
     }
     assert {name: device_of(*call) for name, call in reached.items()} == dict.fromkeys(reached, "cuda:1")
     on_cpu = SimpleNamespace(device=SimpleNamespace(type="cpu", index=None))
-    for fn, args in ((rl.exp, (here,)), (lambda: here.exp(), ()), (Module(on_cpu), (1, "text", [])), (here.exp, ())):
+    for fn, args in (
+        (rl.exp, (here,)),
+        (lambda: here.exp(), ()),
+        (Module(on_cpu), (1, "text", [])),
+        (here.exp, ()),
+        (rl.compile(rl.exp), (here,)),
+    ):
         assert device_of(fn, args) == "cpu"
     loop = []
     loop.append(loop)
@@ -225,3 +231,15 @@ def test_synchronize_knows_devices_by_name():
     for name in ("gpu", "cuda:first", "cudax"):
         with pytest.raises(ValueError, match=rf'\[synchronize\] device: .* got "{name}"'):
             rl.synchronize(name)
+
+
+@pytest.mark.gpu
+def test_a_replay_of_a_graph_is_timed_on_its_gpu():
+    """The host is done long before the kernels are."""
+    x = rl.randn(4096, 4096, device="cuda")
+    graph = rl.Graph(device="cuda")
+    with graph.capture():
+        rl.matmul(x, x)
+    alone, wrapped = rl.latency(graph.replay), rl.latency(lambda: graph.replay())
+    assert alone.device.startswith("cuda")
+    assert min(alone.min_ms, wrapped.min_ms) > 0.1  # 1.4e11 FLOPs in a tenth of a millisecond: no GPU does that in fp32

@@ -27,6 +27,7 @@ x = rl.ones(2, 3)
         (lambda: rl.gelu([1.0]), r"\[gelu\] x: expected Tensor, got list"),
         (lambda: rl.gelu(np.ones(2)), r"\[gelu\] x: expected Tensor, got ndarray"),
         (lambda: rl.rms_norm(x, 1e-5), r"\[rms_norm\] weight: expected Tensor or None, got float"),
+        (lambda: rl.layer_norm(x, bias=3), r"\[layer_norm\] bias: expected Tensor or None, got int"),
         (lambda: rl.full((2,), "x"), r"\[full\] value: expected float, got str"),
         (lambda: rl.full("ab", 1), r"\[full\] shape: expected tuple of int, got str"),
         (lambda: rl.variants("matmul", 3), r"\[variants\] device: expected str or None, got int"),
@@ -46,6 +47,53 @@ def test_a_call_that_does_not_fit_is_one_sentence(call, sentence):
         call()
     text = str(raised.value)
     assert "\n" not in text and "Invoked with" not in text and "_core" not in text and len(text) < 250
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "std", "var", "all", "any"])
+def test_numpy_functions_that_ask_the_tensor_say_what_to_call(name):
+    for options in ({}, {"axis": 0}):
+        with pytest.raises(TypeError, match=rf"\[{name}\] NumPy passes axis.*; call rl\.{name}\(x, dim=\.\.\.\)"):
+            getattr(np, name)(x, **options)
+
+
+class Unprintable(TypeError):
+    def __str__(self):
+        raise TypeError("of the text itself")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TypeError("expected something else"),
+        TypeError("incompatible function arguments"),
+        RuntimeError("expected a run"),
+        RuntimeError("Unable to cast Python instance"),
+        Unprintable(),
+    ],
+    ids=repr,
+)
+def test_errors_of_a_users_code_stay_as_they_are(error):
+    class Fails(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, dy):
+            raise error
+
+    y = Fails.apply(rl.ones(2, requires_grad=True)).sum()
+    with pytest.raises(type(error)) as raised:
+        y.backward()
+    assert raised.value is error
+
+    class Size:
+        def __index__(self):
+            raise error
+
+    with pytest.raises(type(error)) as raised:
+        x.sum(dim=Size())
+    assert raised.value is error
 
 
 @pytest.mark.parametrize(

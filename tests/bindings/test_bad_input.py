@@ -4,6 +4,7 @@ import ctypes
 import gc
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -101,7 +102,18 @@ def test_data_that_an_integer_cannot_hold_is_refused(data, dtype):
         rl.zeros(1, dtype=dtype)[:] = data
 
 
+@pytest.mark.parametrize("data", [2**63, [2**64 - 1], np.array([0, 2**63 + 5], np.uint64)])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float64", "bool"])
+def test_integers_beyond_int64_are_refused(data, dtype):
+    with pytest.raises(ValueError, match=r"\[tensor\] data: .* int64 can hold, got (9|18)\d{18,19}$"):
+        rl.tensor(data, dtype=dtype)
+    with pytest.raises(ValueError, match="int64 can hold"):
+        rl.tensor([2**63])
+
+
 def test_data_that_an_integer_can_hold_is_taken():
+    assert rl.tensor(np.array([2**63 - 1], np.uint64), dtype="int64").tolist() == [2**63 - 1]
+    assert rl.tensor(np.zeros(0, np.uint64), dtype="int64").shape == (0,)
     assert rl.tensor([2**31 - 1, -(2**31)], dtype="int32").tolist() == [2**31 - 1, -(2**31)]
     assert rl.tensor([2.75, -2.75], dtype="int32").tolist() == [2, -2]
     assert rl.tensor([-(2.0**63)], dtype="int64").tolist() == [-(2**63)]
@@ -154,6 +166,54 @@ def test_a_range_is_left_once():
         pass
     with pytest.raises(ValueError, match="is not open"):
         outer.__exit__()
+
+
+def test_a_range_ends_itself_and_what_is_open_inside():
+    a, b, c = rl.range("a"), rl.range("b"), rl.range("c")
+    with rl.range("outer"):
+        for opened in (a, b, c):
+            opened.__enter__()
+        with pytest.raises(ValueError, match=r'\[range\] "a" was left while "b/c", which was entered inside it'):
+            a.__exit__(None, None, None)
+        with rl.count() as counts:
+            rl.ones(3)
+        assert set(counts.by_range) == {"outer"}
+        for closed in (a, b, c):
+            with pytest.raises(ValueError, match="is not open in this thread"):
+                closed.__exit__(None, None, None)
+
+
+def test_an_exception_is_seen_though_ranges_were_left_open():
+    with pytest.raises(ZeroDivisionError), rl.range("outer"):
+        rl.range("left open").__enter__()
+        1 / 0  # noqa: B018
+    with rl.count() as counts:
+        rl.ones(3)
+    assert not counts.by_range
+
+
+def test_one_range_may_be_entered_again_inside_itself():
+    again = rl.range("again")
+    with rl.count() as counts, again, again:
+        rl.ones(3)
+    assert set(counts.by_range) == {"again", "again/again"}
+
+
+def test_a_range_of_another_thread_is_not_this_one():
+    shared, left = rl.range("shared"), []
+
+    def leave():
+        try:
+            shared.__exit__(None, None, None)
+        except ValueError as error:
+            left.append(str(error))
+
+    with rl.count() as counts, shared:
+        thread = threading.Thread(target=leave)
+        thread.start()
+        thread.join()
+        rl.ones(3)
+    assert left == ['[range] "shared" is not open in this thread'] and set(counts.by_range) == {"shared"}
 
 
 def test_a_range_that_backward_leaves_open_or_leaves_twice_is_no_crash():
@@ -245,7 +305,7 @@ def test_no_grad_refuses_what_runs_later():
             rl.no_grad(function)
 
 
-def test_a_result_that_forward_keeps_on_its_ctx_is_collected():
+def test_a_result_that_forward_keeps_on_its_ctx_is_collected(no_garbage):
     class Keeps(rl.autograd.Function):
         @staticmethod
         def forward(ctx, x):

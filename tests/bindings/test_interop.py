@@ -58,7 +58,7 @@ def test_unknown_dlpack_types_are_refused():
         rl.from_dlpack(np.ones(3, dtype=np.uint8))
 
 
-def test_borrowed_memory_is_not_counted():
+def test_borrowed_memory_is_not_counted(no_garbage):
     before = rl.memory.allocated()
     tensor = rl.from_dlpack(np.ones(1000))
     assert rl.memory.allocated() == before

@@ -6,7 +6,7 @@ import json
 import pytest
 
 import rooflab as rl
-from rooflab.benchmark.ladder import Row
+from rooflab.benchmark.ladder import Row, cost_of
 from rooflab.cli import bench, main
 from rooflab.specs import all_specs
 
@@ -24,11 +24,34 @@ def asked(monkeypatch):
     return calls
 
 
-def test_all_is_what_the_tables_show_and_nothing_else(asked):
+NOT_BENCHED = {"random", "attention_mask"}  # which have no spec
+
+
+def ladder(op, kind):
+    return tuple(rung.kernel for rung in rl.variants(op, kind))
+
+
+def test_all_is_every_ladder_and_what_the_tables_show(asked):
     assert main(["bench", "all", "--device", "cpu"]) == 0
-    wanted = {(name, case) for name, spec in all_specs().items() for case in spec.tables.get("cpu", ())}
-    assert {(op, case) for op, case, _ in asked} == wanted
+    cases = {(op, case) for op, case, _ in asked}
+    in_tables = {(name, case) for name, spec in all_specs().items() for case in spec.tables.get("cpu", ())}
+    assert in_tables <= cases
+    assert {ladder(op, "cpu") for op, _ in cases} == {ladder(op, "cpu") for op in {*rl.ops()} - NOT_BENCHED}
+    assert {op for op, _ in cases - in_tables}.isdisjoint(op for op, _ in in_tables)
     assert all(options["every_rung"] and options["longest_s"] < 60 for *_, options in asked)
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_every_ladder_has_a_case(kind):
+    benched = {ladder(name, kind) for name, spec in all_specs().items() if spec.bench and name in rl.ops()}
+    assert benched == {ladder(op, kind) for op in {*rl.ops()} - NOT_BENCHED}
+
+
+def test_every_case_is_a_call():
+    """On tensors without memory: nothing of their size is made."""
+    for spec in (spec for spec in all_specs().values() if spec.bench):
+        for label, dtype, shapes, kwargs in spec.bench():
+            assert cost_of(spec, dtype, shapes, kwargs).bytes > 0, f"{spec.name} {label}"
 
 
 def test_the_file_says_where_its_rows_come_from(asked, tmp_path):

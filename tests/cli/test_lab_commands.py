@@ -13,12 +13,16 @@ LABS = ["--labs", str(SOURCE.parent)]
 TEXT = (SOURCE / "00_demo.py").read_text(encoding="utf-8")
 
 
+def replace(path, old, new):
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
 @pytest.fixture
 def student(tmp_path, capsys):
     """The built student notebook, unanswered but for question 2.1."""
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
     path = tmp_path / "lab9_demo.ipynb"
-    path.write_text(path.read_text(encoding="utf-8").replace("corner = None  # your number", "corner = 50.39"))
+    replace(path, "corner = None  # your number", "corner = 50.39")
     capsys.readouterr()
     return path
 
@@ -92,15 +96,15 @@ def test_check_runs_the_notebooks_own_tests(student, capsys, monkeypatch):
     assert main(["lab", "check", str(student)]) == 1
     said = clean(capsys.readouterr().out)
     assert "2.1: 3 of 3" in said and "1: 0 of 5" in said
-    student.write_text(student.read_text().replace("corner is a float", "another release's sentence"))
-    student.write_text(student.read_text().replace("corner = 50.39", "corner = 50"))
+    replace(student, "corner is a float", "another release's sentence")
+    replace(student, "corner = 50.39", "corner = 50")
     assert main(["lab", "check", str(student)]) == 1
     assert "another release's sentence" in capsys.readouterr().out
 
 
 def test_check_against_a_folder_of_sources_shows_nothing_hidden(student, capsys):
-    student.write_text(student.read_text().replace("corner = 50.39", "corner = 51.0"))
-    student.write_text(student.read_text().replace("corner is a float", "an older sentence"))
+    replace(student, "corner = 50.39", "corner = 51.0")
+    replace(student, "corner is a float", "an older sentence")
     assert main(["lab", "check", str(student), *LABS]) == 1
     said = clean(capsys.readouterr().out)
     assert "2.1: 3 of 3" in said and "hidden" not in said, "public tests alone"
@@ -109,7 +113,7 @@ def test_check_against_a_folder_of_sources_shows_nothing_hidden(student, capsys)
 
 def test_check_of_what_is_no_lab(tmp_path, capsys):
     path = tmp_path / "my.ipynb"
-    path.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    path.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', encoding="utf-8")
     assert main(["lab", "check", str(path)]) == 2
     assert capsys.readouterr().err == "my.ipynb holds no test cell of a lab.\n"
 
@@ -119,10 +123,9 @@ def test_a_release_has_all_and_no_answers(tmp_path, capsys, monkeypatch):
     assert main(["lab", "release", str(folder), *LABS]) == 0
     assert "INSTRUCTIONS.md" in clean(capsys.readouterr().out.replace(str(tmp_path), ""))
     assert {path.name for path in folder.iterdir()} == {"lab9_demo.ipynb", "INSTRUCTIONS.md", "rooflab"}
-    assert (
-        "lab9_demo.ipynb`: Lab 9: A lab to test the grading with, 12 points" in (folder / "INSTRUCTIONS.md").read_text()
-    )
-    assert "pip install './rooflab[labs]'" in (folder / "INSTRUCTIONS.md").read_text()
+    instructions = (folder / "INSTRUCTIONS.md").read_text(encoding="utf-8")
+    assert "lab9_demo.ipynb`: Lab 9: A lab to test the grading with, 12 points" in instructions
+    assert "pip install './rooflab[labs]'" in instructions
     names = {path.name for path in (folder / "rooflab").iterdir()}
     assert names == {"CMakeLists.txt", "pyproject.toml", "README.md", "csrc", "python", "notebooks"}
     assert [path.name for path in (folder / "rooflab" / "notebooks").iterdir()] == ["lab9_demo.ipynb"]
@@ -141,12 +144,12 @@ def test_a_student_starts_from_an_installed_package(tmp_path, capsys, monkeypatc
     assert main(["lab", "new", str(folder)]) == 0
     assert "jupyter lab" in capsys.readouterr().out
     assert {path.name for path in folder.iterdir()} == {"lab9_demo.ipynb", "INSTRUCTIONS.md"}
-    instructions = (folder / "INSTRUCTIONS.md").read_text()
+    instructions = (folder / "INSTRUCTIONS.md").read_text(encoding="utf-8")
     assert "jupyter lab lab9_demo.ipynb" in instructions and "pip install" not in instructions
     assert main(["lab", "check", str(folder / "lab9_demo.ipynb")]) == 1
-    (folder / "lab9_demo.ipynb").write_text("my answers")
+    (folder / "lab9_demo.ipynb").write_text("my answers", encoding="utf-8")
     assert main(["lab", "new", str(folder)]) == 2
-    assert (folder / "lab9_demo.ipynb").read_text() == "my answers"
+    assert (folder / "lab9_demo.ipynb").read_text(encoding="utf-8") == "my answers"
     monkeypatch.setattr(labs, "find_notebooks", lambda: [])
     assert main(["lab", "new", str(tmp_path / "other")]) == 2
 
@@ -164,7 +167,7 @@ def test_run(tmp_path, capsys):
 
 def test_run_of_a_wrong_solution_fails(tmp_path, capsys):
     (tmp_path / "lab9").mkdir()
-    (tmp_path / "lab9" / "00_demo.py").write_text(TEXT.replace("corner = 50.39", "corner = 51.0"))
+    (tmp_path / "lab9" / "00_demo.py").write_text(TEXT.replace("corner = 50.39", "corner = 51.0"), encoding="utf-8")
     assert main(["lab", "run", "lab9", "--labs", str(tmp_path), "--output", str(tmp_path)]) == 1
     captured = capsys.readouterr()
     assert "9 of 12 points" in captured.out and "Cell q2_1_test failed: AssertionError" in captured.err

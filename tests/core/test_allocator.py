@@ -1,7 +1,6 @@
 """Where tensors' memory comes from and goes: blocks that split and merge, bounds, limits, threads."""
 
 import ctypes
-import gc
 import os
 import subprocess
 import sys
@@ -112,7 +111,7 @@ def test_blocks_are_aligned(device, size):
 
 
 @pytest.fixture
-def limit(device):
+def limit(device, no_garbage):
     yield lambda above: rl.memory.set_limit(rl.memory.allocated(device) + above, device)
     rl.memory.set_limit(None, device)
 
@@ -211,7 +210,7 @@ def test_available_counts_what_is_kept_for_reuse(fresh, small_container):
     )
 
 
-def test_threads_that_drop_tensors_without_python_s_lock_keep_the_records_right():
+def test_threads_that_drop_tensors_without_python_s_lock_keep_the_records_right(no_garbage):
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     rename = ctypes.pythonapi.PyCapsule_SetName
@@ -231,7 +230,6 @@ def test_threads_that_drop_tensors_without_python_s_lock_keep_the_records_right(
         for end in ends:
             end()
 
-    gc.collect()  # what earlier tests left must not end in the middle of this one
     before = rl.memory.allocated()
     with rl.memory.record() as timeline, rl.count() as counted:
         for _ in range(20):

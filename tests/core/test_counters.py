@@ -167,7 +167,7 @@ def test_peak_is_above_what_was_held(device):
     assert held.nbytes == 4000
 
 
-def test_memory_counts_every_byte_once(device):
+def test_memory_counts_every_byte_once(device, no_garbage):
     before = rl.memory.allocated(device)
     a = rl.empty(1001, device=device)
     view = a[10:20]

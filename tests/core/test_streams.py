@@ -1,6 +1,5 @@
 """Streams: memory that several of them use, streams that are gone, events, and the order told to other libraries."""
 
-import gc
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -14,8 +13,7 @@ N = 3 * (1 << 20) + 1000
 
 
 @pytest.fixture(autouse=True)
-def _nothing_cached():
-    gc.collect()  # tensors of earlier tests must not end, and leave room, in the middle of one
+def _nothing_cached(no_garbage):
     if rl.cuda.is_available():
         rl.memory.empty_cache("cuda")
 

@@ -1,9 +1,11 @@
 """The CPU's threads: every item once, whoever calls, in forked children, and up to the last moment of a process."""
 
+import copy
 import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -160,7 +162,7 @@ started.wait()
 """)
 
 
-def test_scratch_is_memory_of_its_op():
+def test_scratch_is_memory_of_its_op(no_garbage):
     a = rl.randn(1024, 1024)
     held = rl.memory.allocated()
     with rl.count() as c:
@@ -228,3 +230,43 @@ def test_threads_go_backward_to_one_leaf_while_another_counts():
         reader.join()
     np.testing.assert_array_equal(leaf.grad.numpy(), np.full(1000, 600, dtype=np.float32))
     assert all(kernel.duration_us >= 0 for kernel in prof.kernels) and c.by_op["mul"].launches >= 300
+
+
+WORK = {
+    "full": lambda x: rl.full(x.shape, 7, dtype=x.dtype),
+    "full_like": lambda x: rl.full_like(x, 7),
+    "zeros_like": rl.zeros_like,
+    "rand_like": rl.rand_like,
+    "randint": lambda x: rl.randint(0, 9, x.shape, dtype="int32"),
+    "eye": lambda x: rl.eye(1 << 13),
+    "zero_": lambda x: x.zero_(),
+    "deepcopy": copy.deepcopy,
+    "contains": lambda x: 5 in x,
+    "array": lambda x: rl.tensor(x.numpy(), dtype="float64"),
+    "copy": lambda x: rl.tensor(x),
+    "reshape": lambda x: x.view(8, -1).T.reshape(-1),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_python_goes_on_while_a_kernel_runs(name):
+    x, ticks, done = rl.zeros(1 << 26), [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            time.sleep(0.0005)
+            ticks.append(time.perf_counter())
+
+    def ticks_inside():
+        begin = time.perf_counter()
+        WORK[name](x)
+        quarter = (time.perf_counter() - begin) / 4
+        return sum(begin + quarter < at < begin + 3 * quarter for at in ticks)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    try:
+        assert any(ticks_inside() for _ in range(5))
+    finally:
+        done.set()
+        ticker.join()

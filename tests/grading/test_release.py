@@ -9,13 +9,13 @@ from rooflab.grading import lab as lab_source
 from rooflab.grading import release
 from rooflab.grading.lab import LabError, from_notebook, from_source
 
-TEXT = (SOURCE / "00_demo.py").read_text()
+TEXT = (SOURCE / "00_demo.py").read_text(encoding="utf-8")
 
 
 def lab_from(text, tmp_path):
     path = tmp_path / "lab9" / "00_demo.py"
     path.parent.mkdir()
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return from_source(path.parent)
 
 
@@ -55,7 +55,7 @@ def test_metadata_are_nbgraders(notebook):
 
 def test_the_public_half_reads_back(notebook, tmp_path):
     path = tmp_path / "lab9_demo.ipynb"
-    path.write_text(release.dumps(notebook))
+    path.write_text(release.dumps(notebook), encoding="utf-8")
     lab, full = from_notebook(path), demo_lab()
     assert lab.questions == full.questions == ["q1", "q2_1", "q2_2", "b2_2"]
     assert [(c.key, c.role, c.points, c.question) for c in lab.cells] == [
@@ -72,9 +72,9 @@ def test_a_lab_is_its_parts_in_the_order_of_their_names(tmp_path):
     folder = tmp_path / "lab9"
     folder.mkdir()
     cut = TEXT.index("# %% [markdown]\n# ## Question 2.2")
-    (folder / "20_second.py").write_text(TEXT[cut:])
-    (folder / "00_first.py").write_text(TEXT[:cut])
-    (folder / "notes.py").write_text("no part of the lab")
+    (folder / "20_second.py").write_text(TEXT[cut:], encoding="utf-8")
+    (folder / "00_first.py").write_text(TEXT[:cut], encoding="utf-8")
+    (folder / "notes.py").write_text("no part of the lab", encoding="utf-8")
     assert from_source(folder) == demo_lab()
 
 

@@ -24,7 +24,9 @@ def student(tmp_path, capsys):
     """The built student notebook, with question 2.1 answered."""
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
     path = tmp_path / "lab9_demo.ipynb"
-    path.write_text(path.read_text().replace("corner = None  # your number", "corner = 50.39"))
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("corner = None  # your number", "corner = 50.39"), encoding="utf-8"
+    )
     capsys.readouterr()
     return path
 
@@ -45,7 +47,7 @@ def imitate(monkeypatch, folder, source):
     (folder / "grading").mkdir(parents=True)
     (folder / "__init__.py").touch()
     (folder / "grading" / "__init__.py").touch()
-    (folder / "grading" / "worker.py").write_text(source)
+    (folder / "grading" / "worker.py").write_text(source, encoding="utf-8")
     monkeypatch.setattr(rooflab, "__file__", str(folder / "__init__.py"))
     monkeypatch.setattr(rooflab, "__path__", [str(folder)])
 
@@ -55,7 +57,7 @@ def test_a_rooflab_on_pythonpath_grades(student, tmp_path):
     course.mkdir()
     (course / "rooflab").symlink_to(PACKAGE)
     answer = f"import rooflab; corner = 50.39 if rooflab.__path__ == [{str(course / 'rooflab')!r}] else 0"
-    student.write_text(student.read_text().replace("corner = 50.39", answer))
+    student.write_text(student.read_text(encoding="utf-8").replace("corner = 50.39", answer), encoding="utf-8")
     command = [sys.executable, "-m", "rooflab", "lab", "grade", "lab9", student.name, *LABS]
     environment = os.environ | {"PYTHONPATH": str(course)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
@@ -67,7 +69,7 @@ def test_installed_packages_of_the_judge_are_the_workers(tmp_path, monkeypatch, 
     folder = tmp_path / name
     folder.mkdir()
     (folder / beside).touch()
-    (folder / "shelf_library.py").write_text("CORNER = 50.39")
+    (folder / "shelf_library.py").write_text("CORNER = 50.39", encoding="utf-8")
     monkeypatch.syspath_prepend(folder)
     result = grade_one("q2_1", "from shelf_library import CORNER as corner")
     assert result.earned == 3, result.tests[0].message
@@ -77,7 +79,7 @@ def test_their_steps_are_not_the_students(tmp_path, monkeypatch):
     """Else a library's own loops would stand for those of an answer that has none."""
     folder = tmp_path / "site-packages"
     folder.mkdir()
-    (folder / "shelf_library.py").write_text("def idle():\n    for _ in range(10_000):\n        pass")
+    (folder / "shelf_library.py").write_text("def idle():\n    for _ in range(10_000):\n        pass", encoding="utf-8")
     monkeypatch.syspath_prepend(folder)
     source = "from rooflab.grading import measure\nassert measure.loops(gemm).steps < 1000, 'too many steps'"
     lab = demo_lab()
@@ -97,7 +99,7 @@ def test_a_folder_of_answers_is_not(tmp_path, monkeypatch, sources):
         (tmp_path / sources / "lab9" / "00_demo.py").touch()
         (tmp_path / "shelf_library-1.0.dist-info").touch()
     answers = tmp_path / "shelf_answers.py"
-    answers.write_text("CORNER = 50.39")
+    answers.write_text("CORNER = 50.39", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     message = grade_one("q2_1", "corner = None\nfrom shelf_answers import CORNER as corner").tests[0].message
     assert "No module named 'shelf_answers'" in message
@@ -107,7 +109,9 @@ def test_a_folder_of_answers_is_not(tmp_path, monkeypatch, sources):
 
 def test_a_broken_interpreter(student, tmp_path, capsys, monkeypatch):
     python = tmp_path / "python"
-    python.write_text("#!/bin/sh\necho 'error while loading shared libraries: libpython3.so' >&2\nexit 127\n")
+    python.write_text(
+        "#!/bin/sh\necho 'error while loading shared libraries: libpython3.so' >&2\nexit 127\n", encoding="utf-8"
+    )
     python.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(python))
     said = refused(student, capsys)

@@ -1,5 +1,6 @@
 """What published figures say of their machine."""
 
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -20,6 +21,31 @@ def test_the_drivers_version_is_found_in_both_forms_of_the_report(tmp_path, word
     assert identity.gpu_driver(path) == "580.65.06"
     path.write_text("NVRM: something else\n", encoding="utf-8")
     assert identity.gpu_driver(path) == "" == identity.gpu_driver(tmp_path / "absent")
+
+
+def test_a_checkout_adds_its_commit_and_what_differs_from_it(tmp_path):
+    def git(*words):
+        options = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        done = subprocess.run(["git", *options, "-C", tmp_path, *words], check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    package = tmp_path / "python" / "rooflab"
+    package.mkdir(parents=True)
+    (package / "kernel.py").write_text("1\n", encoding="utf-8")
+    assert identity.version.__wrapped__(package) == rl.__version__
+    git("init", "-q")
+    assert identity.version.__wrapped__(package) == rl.__version__, "there is no commit yet"
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    clean = identity.version.__wrapped__(package)
+    assert clean == f"{rl.__version__}+{git('rev-parse', 'HEAD')[:9]}"
+    (tmp_path / "notes").write_text("no source", encoding="utf-8")
+    assert identity.version.__wrapped__(package) == clean
+    changed = set()
+    for text in ("2\n", "3\n"):
+        (package / "kernel.py").write_text(text, encoding="utf-8")
+        changed.add(identity.version.__wrapped__(package))
+    assert len(changed) == 2 and all(one.startswith(f"{clean}.") for one in changed)
 
 
 def test_a_cpu_is_named_with_threads_and_instruction_set_but_no_host():

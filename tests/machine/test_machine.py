@@ -95,7 +95,7 @@ def test_damaged_cache_is_measured_again(probes, text):
 def test_cache_of_another_machine_is_not_ours(probes, monkeypatch, key):
     measure("cpu")
     path = cache.cache_file(IDENTITY)
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {key: "another"}))
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {key: "another"}), encoding="utf-8")
     measure("cpu")
     assert probes.calls == 2
     monkeypatch.setattr(measurement, "identify", lambda device: IDENTITY | {key: "another"})
@@ -188,7 +188,7 @@ def test_a_peak_is_the_fastest_rung_but_never_the_reference(timings):
 def test_buffers_are_several_times_the_cache(monkeypatch, cache):
     """At least 4 times, and 128 MiB where memory allows; what stays in the cache is a part of it."""
     monkeypatch.setattr(probe, "cpu_cache_bytes", lambda: cache * 2**20)
-    monkeypatch.setattr(probe, "_free_host_bytes", lambda: 2**40)
+    monkeypatch.setattr(rl.memory, "available", lambda device: 2**40)
     monkeypatch.setattr(probe, "_warm_up", lambda device, call: None)
     monkeypatch.setattr(probe, "_fastest", lambda device, makes: [(1.0, *next(iter(makes)))])
     monkeypatch.setattr(probe, "_peak", lambda device, dtype: None)

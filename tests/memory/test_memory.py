@@ -1,6 +1,5 @@
 """Memory of a call and over time: bytes that are known by construction, exactly, on every device."""
 
-import gc
 import re
 
 import pytest
@@ -9,8 +8,7 @@ import rooflab as rl
 
 
 @pytest.fixture
-def a(device):
-    gc.collect()  # what earlier tests' tracebacks hold must not end in the middle of this one
+def a(device, no_garbage):
     return rl.ones(100, 100, device=device)
 
 
@@ -208,7 +206,7 @@ def test_blocks_are_stacked_without_gap_or_overlap():
     assert layout(blocks, 5) == [[(0, 0)], [(1, 10), (2, 0)], [(3, 20), (4, 0)]]
 
 
-def test_what_only_a_cycle_holds_is_not_resident():
+def test_what_only_a_cycle_holds_is_not_resident(no_garbage):
     before = rl.memory.allocated()
     cycle = [rl.ones(100_000)]
     cycle.append(cycle)

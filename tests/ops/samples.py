@@ -24,14 +24,23 @@ def samples_of(name):
 
 
 def cases():
+    """A case a sample: for tests that call every rung."""
     for name, spec in SPECS.items():
         for dtype in spec.dtypes:
             for i, sample in enumerate(samples_of(name)):
                 yield pytest.param(name, dtype, i, id=f"{name}-{dtype}-{sample.label}")
 
 
-def nth_sample(spec, index):
-    return samples_of(spec.name)[index]
+def dtypes_of_ops():
+    """A case an op and dtype: for tests so short that thousands of them would cost more than what they do."""
+    return [pytest.param(name, dtype, id=f"{name}-{dtype}") for name, spec in SPECS.items() for dtype in spec.dtypes]
+
+
+def to_integers(array, dtype):
+    """Infinities become the extremes of the dtype, NaN becomes 0."""
+    whole, limits = np.where(np.isfinite(array), array, 0).astype(dtype), np.iinfo(dtype)
+    whole[np.isposinf(array)], whole[np.isneginf(array)] = limits.max, limits.min
+    return whole
 
 
 def lay_out(array, dtype, device, layout):
@@ -39,7 +48,7 @@ def lay_out(array, dtype, device, layout):
     if array.dtype != np.float64:
         dtype = str(array.dtype)
     if dtype in INTEGER:
-        array = np.where(np.isfinite(array), array, 0)
+        array = to_integers(array, dtype)
     tensor = rl.tensor(np.ascontiguousarray(array), dtype=dtype, device=device)
     if layout == "transposed" and array.ndim >= 2:
         axes = (*range(array.ndim - 2), array.ndim - 1, array.ndim - 2)
@@ -52,6 +61,11 @@ def lay_out(array, dtype, device, layout):
         view.copy_(tensor)
         return view
     return tensor
+
+
+def tensors_of(sample, dtype, device, layout="contiguous"):
+    """A sample's operands."""
+    return [lay_out(a, dtype, device, layout) if isinstance(a, np.ndarray) else a for a in sample.args]
 
 
 def rungs(spec, device):
@@ -138,34 +152,47 @@ class Fence:
             assert (end == SENTINEL).all(), f"{name} wrote behind its result"
 
 
-def check_rungs(spec, dtype, sample, device, layout):
-    """Every rung that takes the sample, and the default one, against the reference."""
-    tensors = [lay_out(a, dtype, device, layout) if isinstance(a, np.ndarray) else a for a in sample.args]
-    exact = [to_float64(t) if isinstance(t, rl.Tensor) else t for t in tensors]
-    with np.errstate(all="ignore"):
-        expected = as_tuple(spec.reference(*exact, **sample.kwargs))
-    dtypes = as_tuple(spec.result_dtype(dtype)) * len(expected)
-    sizes = [np.size(right) * itemsize(dtypes[i]) for i, right in enumerate(expected)]
-    operands = prepared(spec, tensors, sample)
-    ran, fence = [], Fence(sizes, device)
-    for variant in [*rungs(spec, device), ""]:
-        options = {"variant": variant} if variant else {}
-        label = f"{spec.name} {variant or 'default'}"
-        fence.open()
-        try:
-            results = list(as_tuple(spec.fn(*operands, **sample.kwargs, **options)))
-        except ValueError as error:
-            if not variant or not accepts_nothing(error):
-                raise
-            continue
-        ran.append(variant)
-        # The default is the first rung that takes the operands.
-        allowed = allowed_of(spec, dtype, sample, variant or ran[0], expected)
-        for i, (right, (rtol, atol)) in enumerate(zip(expected, allowed, strict=True)):
-            assert results[i].dtype == dtypes[i], variant
-            assert results[i].device.startswith(device)
-            assert_close(results[i], right, rtol=rtol, atol=atol, name=f"{label} result {i}")
-        fence.check(results, label, "v0_composed" in (variant, ran[0]) or layout != "contiguous")
-    for tensor, before in zip(tensors, exact, strict=True):
-        if isinstance(tensor, rl.Tensor):
-            assert_close(tensor, before, rtol=0, atol=0, name=f"{spec.name} wrote into its input:")
+class Expected:
+    """What an op must return for a sample in a dtype, found once for every device, layout and instruction set."""
+
+    def __init__(self, spec, dtype, sample):
+        self.spec, self.dtype, self.sample = spec, dtype, sample
+        self.exact = [to_float64(x) if isinstance(x, rl.Tensor) else x for x in tensors_of(sample, dtype, "cpu")]
+        with np.errstate(all="ignore"):
+            self.results = as_tuple(spec.reference(*self.exact, **sample.kwargs))
+        self.dtypes = as_tuple(spec.result_dtype(dtype)) * len(self.results)
+        self.allowed = {}
+
+    def allowed_of(self, variant):
+        rule = "v0_composed" if variant == "v0_composed" else ""
+        if rule not in self.allowed:
+            self.allowed[rule] = allowed_of(self.spec, self.dtype, self.sample, rule, self.results)
+        return self.allowed[rule]
+
+    def check(self, device, layout="contiguous"):
+        """Every rung that takes the sample, and the default one, against the reference."""
+        tensors, kwargs, ran = tensors_of(self.sample, self.dtype, device, layout), self.sample.kwargs, []
+        operands = prepared(self.spec, tensors, self.sample)
+        sizes = [np.size(right) * itemsize(dtype) for right, dtype in zip(self.results, self.dtypes, strict=False)]
+        fence = Fence(sizes, device)
+        for variant in [*rungs(self.spec, device), ""]:
+            options = {"variant": variant} if variant else {}
+            label = f"{self.spec.name} {self.sample.label} {variant or 'default'} {layout} {rl.cpu_isa()}"
+            fence.open()
+            try:
+                results = list(as_tuple(self.spec.fn(*operands, **kwargs, **options)))
+            except ValueError as error:
+                if not variant or not accepts_nothing(error):
+                    raise
+                continue
+            ran.append(variant)
+            # The default is the first rung that takes the operands.
+            allowed = self.allowed_of(variant or ran[0])
+            for i, (right, (rtol, atol)) in enumerate(zip(self.results, allowed, strict=True)):
+                assert results[i].dtype == self.dtypes[i], label
+                assert results[i].device.startswith(device), label
+                assert_close(results[i], right, rtol=rtol, atol=atol, name=f"{label} result {i}")
+            fence.check(results, label, "v0_composed" in (variant, ran[0]) or layout != "contiguous")
+        for tensor, before in zip(tensors, self.exact, strict=True):
+            if isinstance(tensor, rl.Tensor):
+                assert_close(tensor, before, rtol=0, atol=0, name=f"{label} wrote into its input:")

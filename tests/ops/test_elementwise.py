@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab.specs._tiles import LINES, around, tile
 
 INT64_MIN = -(2**63)
 
@@ -74,10 +75,14 @@ def test_fill_and_copy_into_views(dtype, device):
 
 
 def test_overlapping_copy_reads_before_it_writes(device):
-    x = rl.arange(100_000, device=device)
-    x[1:] = x[:-1]
-    assert x[:4].tolist() == [0, 0, 1, 2]
-    assert x[99_999].item() == 99_998
+    for move, expected in (
+        (lambda x: x[1:].copy_(x[:-1]), np.arange(-1, 99_999).clip(0)),
+        (lambda x: x[:-1].copy_(x[1:]), np.arange(1, 100_001).clip(None, 99_999)),
+        (lambda x: x[3000:].copy_(x[:-3000]), np.concatenate([np.arange(3000), np.arange(97_000)])),
+    ):
+        x = rl.arange(100_000, device=device)
+        move(x)
+        np.testing.assert_array_equal(x.cpu().numpy(), expected)
 
 
 def test_numbers_take_the_dtype_of_the_tensor(device):
@@ -105,20 +110,18 @@ def test_one_operand_twice_is_read_once(device):
     assert counted.by_op["mul"].launches == counted.by_op["add"].launches == 1
 
 
+@pytest.mark.parametrize("lines", [1, *around(2 * tile(LINES, "kWalks") * tile(LINES, "kChunkLines"))])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_streaming_kernels_agree_with_the_others(dtype):
-    """Arrays that no cache holds take other stores on the CPU, a cache line at a time: an odd number of lines, which
-    neither threads nor gelu's four walks share out evenly, and a part of one."""
+def test_streaming_kernels_agree_with_the_others(dtype, lines, two_threads):
+    """Arrays that no cache holds take other stores on the CPU, a cache line at a time: numbers of lines that neither
+    the threads, nor their walks, nor the chunks of a walk share out evenly, and a part of a line."""
     width = 4 if dtype == "float32" else 2
-    lines = 2**19 + 259
-    n = lines * (64 // width) + 3
+    n = (2**19 + 2**10 + lines) * (64 // width) + lines % 4
     x = rl.randn(n, dtype=dtype)
-    expected = rl.gelu(x, variant="v1_simd")
-    for result in (rl.gelu(x, variant="v2_streaming"), rl.gelu(x)):
-        np.testing.assert_array_equal(result.numpy().view(np.uint8), expected.numpy().view(np.uint8))
-    more = x + 1
-    for part in (slice(i, i + 2**18) for i in range(0, n, 2**18)):
-        np.testing.assert_array_equal(more[part].numpy().view(np.uint8), (x[part] + 1).numpy().view(np.uint8))
+    expected = rl.gelu(x, variant="v1_simd").numpy().tobytes()
+    assert rl.gelu(x, variant="v2_streaming").numpy().tobytes() == expected
+    assert rl.gelu(x).numpy().tobytes() == expected
+    assert (x + 1).numpy().tobytes() == rl.add(x, 1, variant="v1_staged").numpy().tobytes()
 
 
 @pytest.mark.parametrize(

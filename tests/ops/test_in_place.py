@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
-
-WRITES = {
-    "add_": lambda a, b: a + b,
-    "sub_": lambda a, b: a - b,
-    "mul_": lambda a, b: a * b,
-    "div_": lambda a, b: a / b,
-}
+from rooflab.specs import FLOATING, INTEGER
 
 
 def iadd(x, y):
@@ -55,6 +49,7 @@ PLAIN = {
     itruediv: lambda x, y: x / y,
 }
 OPERATORS = [iadd, isub, imul, itruediv, ifloordiv, imod, ipow]
+METHODS = {"add_": iadd, "sub_": isub, "mul_": imul, "div_": itruediv}
 
 
 @pytest.mark.parametrize("write", OPERATORS)
@@ -72,15 +67,20 @@ def test_operators_write_into_the_tensor(write, other, device):
     np.testing.assert_array_equal(view.cpu().numpy(), x.cpu().numpy()[1:3])
 
 
-@pytest.mark.parametrize("name", WRITES)
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
-def test_methods_write_into_views(name, dtype, device):
+@pytest.mark.parametrize("write", [*OPERATORS, *METHODS], ids=lambda write: getattr(write, "__name__", write))
+@pytest.mark.parametrize("dtype", [*FLOATING, *INTEGER])
+def test_operators_and_methods_write_into_views(write, dtype, device):
+    operator = METHODS.get(write, write)
     base = rl.full((4, 6), 3, dtype=dtype, device=device)
     view = base.T[1:5:2]
-    returned = getattr(view, name)(2)
-    assert returned is view
+    call = operator if write is operator else rl.Tensor.__dict__[write]
+    if operator is itruediv and dtype in INTEGER:
+        with pytest.raises(ValueError, match="expected a floating-point dtype"):
+            call(view, 2)
+        return
+    assert call(view, 2) is view
     expected = np.full((4, 6), 3.0)
-    expected.T[1:5:2] = WRITES[name](expected.T[1:5:2], 2)
+    operator(expected.T[1:5:2], 2)
     np.testing.assert_array_equal(base.cpu().numpy().astype(np.float64), expected)
 
 

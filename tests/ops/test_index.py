@@ -171,3 +171,35 @@ def test_it_is_an_index_select():
     with rl.count() as c:
         x[index]
     assert set(c.by_op) == {"index_select", "lt", "add", "where"} and c.ops == 4
+
+
+@pytest.mark.parametrize("index", [[1, 4], [-5], ([0, 1], [0, 3]), ([3, -5], [0, 0])])
+def test_a_list_out_of_range_is_refused_on_every_device(index):
+    x = rl.zeros(4, 3, device="meta:H200")
+    with pytest.raises(IndexError, match=r"\[index\] -?\d is out of bounds for dimension \d of size \d"):
+        x[index]
+    with pytest.raises(IndexError, match="is out of bounds"):
+        x[index] = 0
+
+
+def test_masks_of_a_list_are_known_on_every_device():
+    assert rl.zeros(4, 3, device="meta:H200")[[True, False, True, True]].shape == (3, 3)
+
+
+@pytest.mark.parametrize("index", [[1, 4], [-5], ([0, 1], [0, 3]), ([3, -5], [0, 0])])
+def test_a_write_out_of_range_is_refused_before_it_is_made(index, device):
+    x = rl.zeros(4, 3, device=device)
+    tensors = tuple(rl.tensor(i, device=device) for i in (index if isinstance(index, tuple) else (index,)))
+    with pytest.raises(IndexError, match="is out of bounds"):
+        x[tensors] = 1
+    assert x.sum().item() == 0
+
+
+def test_a_number_has_no_dimension_to_index():
+    x = rl.tensor(3)
+    for index in (0, -1, slice(None), [0]):
+        with pytest.raises(IndexError, match=r"\[index\] expected at most 0 for shape \(\), got 1"):
+            x[index]
+        with pytest.raises(IndexError, match=r"\[index\] expected at most 0"):
+            x[index] = 1
+    assert x[()].item() == x[...].item() == 3

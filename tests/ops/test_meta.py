@@ -1,10 +1,21 @@
 """Tensors without memory: every op runs on them and counts what it would on the machine that they stand for."""
 
+import functools
 import math
 
 import numpy as np
 import pytest
-from ops.samples import LAYOUTS, SPECS, accepts_nothing, as_tuple, cases, lay_out, nth_sample, prepared, rungs
+from ops.samples import (
+    LAYOUTS,
+    SPECS,
+    accepts_nothing,
+    as_tuple,
+    dtypes_of_ops,
+    prepared,
+    rungs,
+    samples_of,
+    tensors_of,
+)
 
 import rooflab as rl
 from rooflab.roofline.datasheets import SPECS as MACHINES
@@ -28,26 +39,30 @@ def counts(run, device, rung=""):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("name", "dtype", "index"), list(cases()))
-def test_counts_are_those_of_the_device(name, dtype, index, layout, device):
-    spec, sample = SPECS[name], nth_sample(SPECS[name], index)
+@pytest.mark.parametrize(("name", "dtype"), dtypes_of_ops())
+def test_counts_are_those_of_the_device(name, dtype, layout, device):
+    for sample in samples_of(name):
+        check_counts(SPECS[name], dtype, sample, layout, device)
 
-    def operands(on):
-        tensors = [lay_out(a, dtype, on, layout) if isinstance(a, np.ndarray) else a for a in sample.args]
-        return prepared(spec, tensors, sample)
 
-    real, meta = operands(device), operands(twin(device))
+def check_counts(spec, dtype, sample, layout, device):
+    on_device, on_meta = (
+        prepared(spec, tensors_of(sample, dtype, on, layout), sample) for on in (device, twin(device))
+    )
     for variant in ["", *rungs(spec, device)]:
-        options, rung = {"variant": variant} if variant else {}, f"{name} {variant}"
+        options, rung = {"variant": variant} if variant else {}, f"{spec.name} {variant}"
+        real, meta = (
+            functools.partial(spec.fn, *operands, **sample.kwargs, **options) for operands in (on_device, on_meta)
+        )
         try:
-            expected = counts(lambda: spec.fn(*real, **sample.kwargs, **options), device, rung)  # noqa: B023
+            expected = counts(real, device, rung)
         except ValueError as error:
             if not variant or not accepts_nothing(error):
                 raise
             with pytest.raises(ValueError, match="does not accept these operands"):
-                spec.fn(*meta, **sample.kwargs, **options)
+                meta()
             continue
-        assert counts(lambda: spec.fn(*meta, **sample.kwargs, **options), device, rung) == expected, variant  # noqa: B023
+        assert counts(meta, device, rung) == expected, f"{sample.label} {rung}"
 
 
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.differentiable])
@@ -85,7 +100,7 @@ def test_shape_dtype_strides_and_device_are_known_and_values_are_not():
         x.__dlpack__()
 
 
-def test_it_has_no_memory_but_counts_it():
+def test_it_has_no_memory_but_counts_it(no_garbage):
     x = rl.empty(1 << 20, 1 << 20, device="meta:H200")  # 4 TiB
     before = rl.memory.allocated("meta:H200")
     y = rl.exp(x)
@@ -93,6 +108,19 @@ def test_it_has_no_memory_but_counts_it():
     assert rl.memory.reserved("meta:H200") == 0
     del y
     assert rl.memory.allocated("meta:H200") == before
+
+
+def test_only_what_leaves_the_cpu_is_copied():
+    x = rl.ones(8)
+
+    def bytes_moved(move):
+        with rl.count() as c:
+            assert move().shape == (8,)
+        return c.bytes_read, c.bytes_written, c.allocations
+
+    for to_cpu in (lambda: x.to("meta"), lambda: rl.tensor([1.0] * 8, device="meta")):
+        assert bytes_moved(to_cpu) == (0, 0, 1)
+    assert bytes_moved(lambda: x.to("meta:H200")) == (32, 32, 1)
 
 
 def test_machines_are_known_by_name():

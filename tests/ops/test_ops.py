@@ -1,43 +1,42 @@
 """Every op of rooflab.specs: device x dtype x variant x layout against the float64 reference, and its exact cost."""
 
-import numpy as np
 import pytest
-from ops.samples import LAYOUTS, SPECS, as_tuple, cases, check_rungs, lay_out, nth_sample, prepared
+from ops.samples import LAYOUTS, SPECS, Expected, as_tuple, cases, dtypes_of_ops, prepared, samples_of, tensors_of
 
 import rooflab as rl
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("name", "dtype", "index"), list(cases()))
-def test_matches_reference(name, dtype, index, layout, device):
-    spec, sample = SPECS[name], nth_sample(SPECS[name], index)
-    check_rungs(spec, dtype, sample, device, layout)
+def test_matches_reference(name, dtype, index, device):
+    expected = Expected(SPECS[name], dtype, samples_of(name)[index])
+    for layout in LAYOUTS:
+        expected.check(device, layout)
 
 
-@pytest.mark.parametrize(("name", "dtype", "index"), list(cases()))
-def test_cost_is_counted_exactly(name, dtype, index, device):
-    spec, sample = SPECS[name], nth_sample(SPECS[name], index)
-    tensors = [lay_out(a, dtype, device, "contiguous") if isinstance(a, np.ndarray) else a for a in sample.args]
-    operands = prepared(spec, tensors, sample)
-    with rl.count() as counted:
-        results = as_tuple(spec.fn(*operands, **sample.kwargs))
-    cost = spec.cost(sample, dtype)
-    seen = rl.Cost(
-        macs=counted.macs,
-        flops=counted.flops,
-        bytes_read=counted.bytes_read,
-        bytes_written=counted.bytes_written,
-    )
-    assert seen == cost or dtype in spec.composed_dtypes
-    assert counted.ops == 1
-    assert (counted.launches > 0) == any(result.numel() for result in results)
-    assert counted.host_calls >= counted.launches
-    held = sum(result.nbytes for result in results)
-    assert counted.bytes_allocated >= counted.peak_bytes >= held
+@pytest.mark.parametrize(("name", "dtype"), dtypes_of_ops())
+def test_cost_is_counted_exactly(name, dtype, device):
+    spec = SPECS[name]
+    for sample in samples_of(name):
+        operands = prepared(spec, tensors_of(sample, dtype, device), sample)
+        with rl.count() as counted:
+            results = as_tuple(spec.fn(*operands, **sample.kwargs))
+        cost = spec.cost(sample, dtype)
+        seen = rl.Cost(
+            macs=counted.macs,
+            flops=counted.flops,
+            bytes_read=counted.bytes_read,
+            bytes_written=counted.bytes_written,
+        )
+        assert seen == cost or dtype in spec.composed_dtypes, sample.label
+        assert counted.ops == 1, sample.label
+        assert (counted.launches > 0) == any(result.numel() for result in results), sample.label
+        assert counted.host_calls >= counted.launches, sample.label
+        held = sum(result.nbytes for result in results)
+        assert counted.bytes_allocated >= counted.peak_bytes >= held, sample.label
 
 
 def test_every_ladder_is_described():
-    assert set(rl.ops()) <= set(SPECS) | {"random", "attention_mask"}
+    assert set(rl.ops()) <= set(SPECS) | {"random", "attention_mask", "kv_append"}
 
 
 @pytest.mark.parametrize("op", rl.ops())

@@ -30,7 +30,6 @@ def between(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_casts_round_to_nearest_even(dtype, variant, device):
     x = between(dtype)
-    x = x[(np.abs(x) >= np.finfo(np.float32).tiny) | (x == 0)]  # a CPU may take smaller float32 for 0
     with np.errstate(over="ignore"):
         expected = x.astype(NUMPY[dtype]).view(np.uint16)
     found = bits(rl.cast(rl.tensor(x, device=device), dtype, variant=variant))
@@ -78,3 +77,92 @@ def test_every_number_of_16_bits_is_read_exactly(dtype, device):
         back = bits(rl.tensor(found, device=device).to(dtype))
         finite = np.isfinite(found)
         np.testing.assert_array_equal(back[finite], numbers.view(np.uint16)[finite])
+
+
+SMALLEST = {"float64": 5e-324, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
+
+
+def rounded(x, dtype):
+    """Float64 numbers to the nearest of the dtype, ties to even; ml_dtypes would go through float32."""
+    if dtype != "bfloat16":
+        return np.asarray(x).astype(dtype).astype(np.float64)
+    last = np.maximum(np.frexp(x)[1] - 8, -133)
+    return np.ldexp(np.round(np.ldexp(x, -last)), last)
+
+
+@pytest.mark.parametrize("variant", ["", "v0_reference"])
+@pytest.mark.parametrize("dtype", SMALLEST)
+def test_subnormals_are_numbers(dtype, variant, device):
+    """No op takes the smallest numbers for 0, nor gives 0 for them."""
+    counts, smallest = np.arange(1.0, 100), SMALLEST[dtype]
+    x = rl.tensor(counts * smallest, dtype=dtype, device=device)
+
+    def check(y, expected):
+        np.testing.assert_array_equal(y.double().cpu().numpy(), rounded(expected * smallest, dtype))
+
+    check(x, counts)
+    check(rl.cast(rl.cast(x, "float64", variant=variant), dtype, variant=variant), counts)
+    check(rl.add(x, x, variant=variant), 2 * counts)
+    check(rl.sub(x, x[:1], variant=variant), counts - 1)
+    check(rl.mul(x, 2.0, variant=variant), 2 * counts)
+    check(rl.mul(x, 0.5, variant=variant), np.round(counts / 2))  # to even
+    check(rl.maximum(x, x[50], variant=variant), np.maximum(counts, 51))
+    check(rl.cumsum(x, 0, variant=variant), np.cumsum(counts))
+    check(rl.sum(x, variant=variant), counts.sum())
+    check(rl.sum(x.view(99, 1).expand(99, 70), 0, variant=variant), np.full(70, counts.sum()))
+    assert rl.gt(x, 0.0, variant=variant).tolist() == [True] * 99
+
+
+# 1 and two parts: half of 1's last bit, and what tells to which side the sum is rounded.
+PARTS = {"float32": (1, 2.0**-24, 2.0**-50), "float16": (1, 2.0**-11, 2.0**-24), "bfloat16": (1, 2.0**-8, 2.0**-40)}
+
+
+def kept_in_double(op, device):
+    """The rungs of an op that sum in double; on a GPU the others sum in float32."""
+    return [v.name for v in rl.variants(op, device) if device == "cpu" or v.name == "v0_reference"]
+
+
+@pytest.mark.parametrize("dtype", PARTS)
+def test_running_sums_are_rounded_once(dtype, device):
+    parts = np.concatenate([PARTS[dtype], np.full(3000, PARTS[dtype][1])])
+    expected = rounded(np.cumsum(parts), dtype)
+    assert expected[1] == 1 < expected[2] < expected[-1]
+    for variant in kept_in_double("cumsum", device):
+        found = rl.cumsum(rl.tensor(parts, dtype=dtype, device=device), 0, variant=variant)
+        np.testing.assert_array_equal(found.double().cpu().numpy(), expected)
+
+
+@pytest.mark.parametrize(("dtype", "large"), [("float32", 3e38), ("float16", 6e4), ("bfloat16", 3e38)])
+def test_running_sums_come_back_from_beyond_the_largest_number(dtype, large, device):
+    x = rl.tensor([large, large, -large, -large], dtype=dtype, device=device)
+    for variant in kept_in_double("cumsum", device):
+        assert rl.cumsum(x, 0, variant=variant).tolist() == [x[0].item(), np.inf, x[0].item(), 0]
+
+
+@pytest.mark.parametrize("dtype", PARTS)
+def test_sums_are_rounded_once(dtype, device):
+    """The parts lie further apart than any rung sums in float32."""
+    x = np.zeros(3 * 16384)
+    x[::16384] = PARTS[dtype]
+    row = rl.tensor(x, dtype=dtype, device=device)
+    columns = row.view(-1, 1) * rl.ones(1, 70, dtype=dtype, device=device)
+    for variant in kept_in_double("sum", device):
+        assert rl.sum(row, variant=variant).item() == rounded(sum(PARTS[dtype]), dtype) > 1
+        assert set(rl.sum(columns, 0, variant=variant).tolist()) == {rl.sum(row, variant=variant).item()}
+
+
+@pytest.mark.parametrize("variant", ["", "v0_reference"])
+@pytest.mark.parametrize(
+    ("dtype", "whole", "nearest"),
+    [
+        ("float32", 2**60 + 2**36 + 1, 2**60 + 2**37),
+        ("float16", 2**15 + 2**4 + 1, 2**15 + 2**5),
+        ("bfloat16", 2**40 + 2**32 + 1, 2**40 + 2**33),
+    ],
+)
+def test_casts_are_rounded_once(dtype, whole, nearest, variant, device):
+    parts = sum(PARTS[dtype])
+    for x, expected in ((np.int64([whole, -whole]), nearest), (np.array([parts, -parts]), rounded(parts, dtype))):
+        found = rl.cast(rl.tensor(x, device=device), dtype, variant=variant)
+        assert found.tolist() == rl.tensor(x, dtype=dtype, device=device).tolist() == [expected, -expected]
+        assert abs(found[0].item()) > 1

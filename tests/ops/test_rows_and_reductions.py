@@ -52,6 +52,33 @@ def test_extremes_are_nan_wherever_there_is_one(device, op):
             assert np.isnan(found).tolist() == [True, True, True, False, False]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("op", ["sum", "mean"])
+@pytest.mark.parametrize("n", [2, 3, 17, 1000, 40_000])
+def test_a_sum_that_fits_is_finite_whatever_overflows_on_the_way(dtype, op, n):
+    large = {"float32": 3e38, "float16": 6e4, "bfloat16": 3e38}[dtype]
+    half = np.where(np.arange(n) < n // 2, large, -large)
+    for column in (half, -half, np.roll(half, 1), np.full(n, large)):
+        values = np.stack([column] * 3, axis=1)
+        for x in (rl.tensor(values, dtype=dtype), rl.tensor(values.T.copy(), dtype=dtype).T):
+            exact = getattr(x.to("float64"), op)(dim=0)
+            for rung in rl.variants(op, "cpu"):
+                found = getattr(rl, op)(x, dim=0, variant=rung.name)
+                assert rl.isfinite(found).tolist() == rl.isfinite(exact.to(dtype)).tolist(), rung.name
+                assert_close(found, exact.to(dtype), rtol=0.01, atol=1e-6 * n * large)
+
+
+@pytest.mark.parametrize("largest", [1e18, 1e20, 3e38])
+@pytest.mark.parametrize("d", [4, 36, 1000])
+def test_layer_norm_of_huge_numbers_is_that_of_small_ones(largest, d):
+    x = np.random.default_rng(0).uniform(-1, 1, (3, d))
+    expected = (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+    for rung in rl.variants("layer_norm", "cpu"):
+        y = rl.layer_norm(rl.tensor(x * largest, dtype="float32"), variant=rung.name)
+        assert_close(y, expected, rtol=1e-5, atol=1e-5)
+    assert rl.isnan(rl.layer_norm(rl.tensor([[np.inf, 1.0]]))).all().item()
+
+
 def test_sums_are_the_same_on_every_run(device):
     x = rl.randn(3, 200003, device=device)
     first = [rl.sum(x).item(), rl.mean(x, dim=1).tolist(), rl.sum(x, dim=0).tolist()]

@@ -17,19 +17,13 @@ TARGETS = ["cpu baseline", "cpu avx2", "T4", "A100 SXM 80GB", "H200"]
 
 
 @pytest.fixture
-def device(request):
+def device(request, set_isa):
     """The meta device of a target; a CPU's instruction set is this process's for a while."""
-    best, name = rl.cpu_isa(), request.param
+    name = request.param
     rl.matmul(rl.ones(1, 1), rl.ones(1, 1), variant="library")  # takes products once SciPy's BLAS is loaded
-    if not name.startswith("cpu"):
-        yield name, rl.meta(name)
-        return
-    try:
-        rl.set_cpu_isa(name.split()[1])
-    except ValueError as error:
-        pytest.skip(str(error))
-    yield name, rl.meta("cpu")
-    rl.set_cpu_isa(best)
+    if name.startswith("cpu"):
+        set_isa(name.split()[1])
+    return name, rl.meta(name.split()[0] if name.startswith("cpu") else name)
 
 
 def rungs_that_take(spec, dtype, sample, device):
@@ -53,10 +47,10 @@ def samples_of(spec):
 
 def found(spec, device):
     """By the rungs that take them, fastest first, and by dtypes: the samples; of the most frequent rungs, the rest."""
-    table = {}
+    table, samples = {}, list(samples_of(spec))
     for dtype in spec.dtypes:
         by_rungs = {}
-        for sample in samples_of(spec):
+        for sample in samples:
             by_rungs.setdefault(" ".join(rungs_that_take(spec, dtype, sample, device)), []).append(sample.label)
         most = max(by_rungs, key=lambda rungs: len(by_rungs[rungs]))
         for rungs, labels in by_rungs.items():
@@ -80,11 +74,13 @@ def test_each_sample_has_its_rungs(device, request):
         assert now == golden[name]
 
 
-# cat chooses a rung for each of its parts.
-@pytest.mark.parametrize("name", [name for name in SPECS if name in rl.ops() and name != "cat"])
-def test_the_default_is_the_fastest_that_takes_the_operands(name):
+LADDERS = [name for name in SPECS if name in rl.ops() and name != "cat"]  # which chooses for each of its parts
+CASES = [(name, dtype) for name in LADDERS for dtype in SPECS[name].dtypes if dtype not in SPECS[name].composed_dtypes]
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_the_default_is_the_fastest_that_takes_the_operands(name, dtype):
     spec = SPECS[name]
-    dtype = spec.dtypes[-1]
     for sample in spec.samples(np.random.default_rng(0)):
         if any(isinstance(a, np.ndarray) and a.size == 0 for a in sample.args):
             continue  # nothing runs, or zeros are written
@@ -98,3 +94,19 @@ def test_the_default_is_the_fastest_that_takes_the_operands(name):
         expected = next(v.kernel for v in rl.variants(name, "cpu") if v.name == fastest)
         own = expected.split("_cpu_")[0]  # others lay operands out, or fill the result
         assert {k.name for k in prof.kernels if k.name.startswith(f"{own}_cpu_")} == {expected}, sample.label
+
+
+@pytest.mark.parametrize("dtype", SPECS["cat"].dtypes)
+def test_cat_puts_each_part_in_its_place_as_copies_do(dtype):
+    for sample in SPECS["cat"].samples(np.random.default_rng(0)):
+        parts, dim = [lay_out(a, dtype, "cpu", "contiguous") for a in sample.args], sample.kwargs.get("dim", 0)
+        with rl.profile() as prof:
+            whole = rl.cat(parts, dim=dim)
+        room = rl.empty(*whole.shape, dtype=dtype).transpose(dim, 0)
+        ends = np.cumsum([part.shape[dim] for part in parts])
+        with rl.profile() as copies:
+            for part, end in zip(parts, ends, strict=True):
+                room[end - part.shape[dim] : end].copy_(part.transpose(dim, 0))
+        found = [k.name for k in prof.kernels if k.op == "cat"]
+        assert found == [k.name for k in copies.kernels if k.op == "copy"], sample.label
+        assert found or whole.numel() == 0

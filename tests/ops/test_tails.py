@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ops.samples import SPECS, check_rungs
+from ops.samples import SPECS, Expected
 
+from rooflab.specs import _tiles
 from rooflab.specs._tiles import TILES
 
-SOURCES = Path(__file__).resolve().parents[2] / "csrc" / "kernels"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "csrc" / "kernels"
 
 
 def value(text):
@@ -24,6 +26,13 @@ def test_tiles_are_those_of_the_sources(source, name):
     assert value(found[0]) == TILES[source][name]
 
 
+def test_every_tile_is_used():
+    files = [*(ROOT / "python" / "rooflab" / "specs").glob("*.py"), *Path(__file__).parent.glob("*.py")]
+    text = "".join(path.read_text(encoding="utf-8") for path in files if path.name != "_tiles.py")
+    used = {(getattr(_tiles, source), name) for source, name in re.findall(r'\btile\(([A-Z]\w*), "(\w+)"\)', text)}
+    assert used == {(source, name) for source in TILES for name in TILES[source]}
+
+
 def cases():
     for name, spec in SPECS.items():
         if spec.tails:
@@ -32,6 +41,15 @@ def cases():
 
 
 @pytest.mark.parametrize(("name", "dtype"), list(cases()))
-def test_no_rest_is_left_out(name, dtype, device):
+def test_no_rest_is_left_out(name, dtype, instruction_sets):
     for sample in SPECS[name].tails(np.random.default_rng(0)):
-        check_rungs(SPECS[name], dtype, sample, device, "contiguous")
+        expected = Expected(SPECS[name], dtype, sample)
+        for _ in instruction_sets():
+            expected.check("cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("name", "dtype"), list(cases()))
+def test_no_rest_is_left_out_on_a_gpu(name, dtype):
+    for sample in SPECS[name].tails(np.random.default_rng(0)):
+        Expected(SPECS[name], dtype, sample).check("cuda")

@@ -4,7 +4,8 @@ import pytest
 from matplotlib.colors import to_hex
 from plots.figures import saved, texts
 
-from rooflab.plots import plot_attention_tiles, plot_memory_hierarchy, plot_online_softmax
+from rooflab.labs.lab1 import GEMMA3_270M_CONFIG
+from rooflab.plots import plot_attention_tiles, plot_decoder_layer, plot_memory_hierarchy, plot_online_softmax
 
 
 def kinds(figure):
@@ -68,3 +69,21 @@ def test_the_online_softmax_ends_at_the_sum_of_the_row(tmp_path):
 def test_the_online_softmax_refuses(values, chunk):
     with pytest.raises(ValueError, match=r"\[plots\]"):
         plot_online_softmax(values, chunk)
+
+
+def test_a_decoder_layer_with_its_sizes(tmp_path):
+    figure = plot_decoder_layer(GEMMA3_270M_CONFIG)
+    seen = texts(figure)
+    assert {"q_proj\n640 to 4 x 256", "k_proj\n640 to 1 x 256", "o_proj\n1024 to 640"} <= set(seen)
+    assert {"gate_proj\n640 to 2048", "down_proj\n2048 to 640"} <= set(seen)
+    assert "attention\n4 query heads,\n1 key/value head" in seen
+    assert sum("norm" in text and text != "RMSNorm" for text in seen) == 6, "four around the halves, two of q and k"
+    saved(figure, tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"head_dim": 0}, {"hidden_size": -1}])
+def test_a_decoder_layer_has_sizes(change):
+    with pytest.raises(ValueError, match=f"positive '{next(iter(change))}'"):
+        plot_decoder_layer({**GEMMA3_270M_CONFIG, **change})
+    with pytest.raises(ValueError, match="positive 'head_dim', got None"):
+        plot_decoder_layer({name: size for name, size in GEMMA3_270M_CONFIG.items() if name != "head_dim"})

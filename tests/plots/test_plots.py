@@ -216,6 +216,14 @@ def test_timeline_rows_and_steps():
     assert "gemm" in texts(plot_timeline([kernel(0, 0.0)], rows="category"))
 
 
+def test_timelines_say_their_device():
+    on_gpu, on_cpu = (SimpleNamespace(**vars(kernel(0, 1)), device=device) for device in ("cuda:1", "cpu"))
+    figure = plot_timeline([on_gpu, on_cpu])
+    assert figure.axes[0].get_xlabel() == "time since the first kernel, on cpu and cuda:1"
+    profiles = {"one": SimpleNamespace(kernels=[on_gpu]), "two": SimpleNamespace(kernels=[on_cpu])}
+    assert {"one, on cuda:1", "two, on cpu"} <= set(texts(plot_timelines(profiles)))
+
+
 def test_timelines_share_their_axis_and_colours(tmp_path):
     long = [kernel(100, 30, "mul", step=1), kernel(200, 40, "mul", step=2), kernel(250, 50, "sum", step=2)]
     short = [kernel(7, 20, "gelu", step=4)]

@@ -17,15 +17,16 @@ from dataclasses import dataclass
 import numpy as np
 
 import rooflab as rl
-from rooflab.specs import OpSpec, itemsize
+from rooflab.specs import OpSpec, Places, itemsize
 
+from ..units import human
 from .timing import device_index
 
 _CACHE_BYTES = 64_000_000  # what rotating buffers must exceed several times over
 _SLOW_FLOPS = {"cpu": 2e9, "cuda": 2e10}  # above this the slow rungs (v0, v1) of a product wait for --all
 _STREAMS = 16  # FLOP/byte; below this memory is what is measured: buffers rotate, and copies compete
 _IDLE_S = 0.05  # between turns on the CPU: thread pools of other libraries go on spinning for about half of this
-_SLOW_RATIO = 30  # as do all that one call shows to be this many times slower than the fastest
+_SLOW_RATIO = 30  # as do all that one call shows to be this many times slower than the fastest, copies aside
 _LONG_MS = 300  # a call; those that take longer get few turns, and none of them to warm up
 _FEW_TURNS = 3
 
@@ -46,8 +47,18 @@ class Row:
     ratios: dict[str, tuple[float, float, float]]  # speed against an opponent: median, p20, p80
 
 
-def _operands(spec: OpSpec, dtype: str, shapes: tuple, device: str) -> tuple:
-    return tuple(rl.randn(*s, dtype="float32", device=device).to(dtype) if isinstance(s, tuple) else s for s in shapes)
+def _operands(dtype: str, shapes: tuple, device: str) -> tuple:
+    def operand(given: object) -> object:
+        if isinstance(given, Places):
+            return rl.randint(0, given.below, given.shape, device=device)
+        return rl.randn(*given, dtype="float32", device=device).to(dtype) if isinstance(given, tuple) else given
+
+    return tuple(map(operand, shapes))
+
+
+def cost_of(spec: OpSpec, dtype: str, shapes: tuple, kwargs: dict) -> rl.Cost:
+    """What one call of a bench case does."""
+    return rl.cost.of(spec.name, *(s.shape if isinstance(s, Places) else s for s in shapes), dtype=dtype, **kwargs)
 
 
 def _turn(call: Callable[[], object], calls: int, device: str) -> float:
@@ -70,7 +81,7 @@ def _rotating(fn: Callable, sets: list[tuple], kwargs: dict) -> Callable[[], obj
     return lambda: fn(*next(cycle), **kwargs)
 
 
-def _rungs(spec, sets, cost, kwargs, device, every_rung, longest_s) -> dict[str, Callable[[], object]]:
+def _rungs(spec, sets, cost, kwargs, device, every_rung, longest_s, progress) -> dict[str, Callable[[], object]]:
     """The rungs that take this case, fastest first, but for those below it that are slow by their nature."""
     slow_flops = _SLOW_FLOPS[device.partition(":")[0]]
     found: dict[str, Callable[[], object]] = {}
@@ -78,6 +89,7 @@ def _rungs(spec, sets, cost, kwargs, device, every_rung, longest_s) -> dict[str,
         slow = rung.name.startswith(("v0_", "v1_")) and (cost.flops > slow_flops or cost.macs == 0)
         if found and slow and not every_rung:
             continue
+        progress(f"first call of {rung.name}")
         call = _rotating(spec.fn, sets, {**kwargs, "variant": rung.name})
         start = time.perf_counter()
         try:
@@ -109,15 +121,15 @@ def _peers(spec, peer, sets, kwargs) -> dict[str, Callable[[], object]]:
 
 
 def _contenders(
-    spec, cost, dtype, shapes, kwargs, device, peer, every_rung, longest_s
+    spec, cost, dtype, shapes, kwargs, device, peer, every_rung, longest_s, progress
 ) -> dict[str, Callable[[], object]]:
     """The rungs, the peer's functions, and copies where memory is what is measured."""
     streams = cost.arithmetic_intensity < _STREAMS
     copies = min(8, max(1, math.ceil(3 * _CACHE_BYTES / max(cost.bytes, 1)))) if streams else 1
-    sets = [_operands(spec, dtype, shapes, device) for _ in range(copies)]
+    sets = [_operands(dtype, shapes, device) for _ in range(copies)]
     if spec.prepare:
         sets = [spec.prepare(*operands, **kwargs) for operands in sets]
-    found = _rungs(spec, sets, cost, kwargs, device, every_rung, longest_s)
+    found = _rungs(spec, sets, cost, kwargs, device, every_rung, longest_s, progress)
     if peer and spec.peer:
         found |= _peers(spec, peer, sets, kwargs)
     if streams:
@@ -142,6 +154,7 @@ def bench_case(
     every_rung: bool = False,
     longest_s: float = math.inf,
     turns: int = 20,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> list[Row]:
     """Measure all contenders of one case, turn by turn.
 
@@ -157,21 +170,25 @@ def bench_case(
         The slow rungs too, save those, below the fastest, of which one call takes more than `longest_s` seconds.
     turns : int
         Turns a contender gets; fewer where its calls take long.
+    progress : callable
+        Called with a few words before each step.
 
     Returns
     -------
     list of Row
         Times in ms a call; TFLOP/s and GB/s from the op's cost (not for copies: their bytes are the same).
     """
-    cost = rl.cost.of(spec.name, *shapes, dtype=dtype, **kwargs)
-    contenders = _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung, longest_s)
+    cost = cost_of(spec, dtype, shapes, kwargs)
+    progress("making operands")
+    contenders = _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung, longest_s, progress)
     first_ms = {}
     for name, call in contenders.items():
+        progress(f"warming up {name}")
         first_ms[name] = max(_turn(call, 1, device), 1e-3)
         if first_ms[name] < _LONG_MS:  # it may have paid for what later calls find done
             first_ms[name] = max(_turn(call, 1, device), 1e-3)
     if not every_rung:
-        limit_ms = _SLOW_RATIO * min(first_ms.values())
+        limit_ms = _SLOW_RATIO * min(ms for name, ms in first_ms.items() if not name.endswith("copy"))
         contenders = {name: call for name, call in contenders.items() if first_ms[name] <= limit_ms}
     calls = {name: int(np.clip(10.0 / first_ms[name], 1, 20)) for name in contenders}
     turns_of = {name: min(turns, _FEW_TURNS) if first_ms[name] > _LONG_MS else turns for name in contenders}
@@ -180,6 +197,7 @@ def bench_case(
         for name, call in contenders.items():
             if turn >= turns_of[name]:
                 continue
+            progress(f"turn {turn + 1} of {turns_of[name]}, {name}")
             if device == "cpu":
                 time.sleep(_IDLE_S)
             if first_ms[name] <= _LONG_MS:
@@ -221,8 +239,7 @@ def table(rows: list[Row]) -> str:
         lines.append(f"{rows[0].op}  {case}  {dtype}")
         for row in group:
             versus = "  ".join(f"{m:.2f}x {o} ({lo:.2f}-{hi:.2f})" for o, (m, lo, hi) in row.ratios.items())
-            lines.append(
-                f"  {row.contender:<22}{row.median_ms:>10.4f} ms ({row.p20_ms:.4f}-{row.p80_ms:.4f})"
-                f"{row.tflop_s:>9.2f} TFLOP/s{row.gb_s:>9.1f} GB/s  {versus}"
-            )
+            times = f"{row.median_ms:.4g} ms ({row.p20_ms:.4g}-{row.p80_ms:.4g})"
+            rates = [human(row.tflop_s, "TFLOP/s") if row.tflop_s else "-", human(row.gb_s, "GB/s")]
+            lines.append(f"  {row.contender:<22}{times:>30}{rates[0]:>15}{rates[1]:>12}  {versus}".rstrip())
     return "\n".join(lines)

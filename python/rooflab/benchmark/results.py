@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ..files import replacing
 from .ladder import Row
 
 _DIGITS = 5  # more than any two runs have in common
@@ -51,7 +52,8 @@ def save(path: Path, result: Result) -> None:
     lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     rows = ",\n".join(f"  {json.dumps(_rounded(asdict(row)))}" for row in result.rows)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(["{", *lines, ' "rows": [', rows, " ]", "}", ""]), encoding="utf-8")
+    with replacing(path) as unfinished:
+        unfinished.write_text("\n".join(["{", *lines, ' "rows": [', rows, " ]", "}", ""]), encoding="utf-8")
 
 
 def load(path: Path) -> Result:

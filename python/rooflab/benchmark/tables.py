@@ -2,7 +2,7 @@
 
 A header holds two marker lines, of which the first names the ops whose figures stand between them. Each file of
 `assets/bench` gives one table: its machine, its day, its versions, then one line a rung. Which cases are shown, the
-ops' specs say (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json` measures just these.
+ops' specs say (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json` measures them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import _core
+from .. import _core, html
+from ..units import human
 from .touched import device_of
 
 stand_in: Callable[[Callable[[], object], int, int], np.ndarray] | None = None
@@ -76,6 +77,14 @@ class Timing:
 
     def __repr__(self) -> str:
         return f"Timing({self}, on {self.device})"
+
+    def _repr_html_(self) -> str:
+        figures = {"median": self.median_ms, "p20": self.p20_ms, "p80": self.p80_ms, "mean": self.mean_ms,
+                   "std": self.std_ms, "least": self.min_ms, "most": self.max_ms}  # fmt: skip
+        shown = figures if len(self.samples_ms) > 1 else {"time": self.median_ms}
+        cells = [len(self.samples_ms), *(human(ms, "ms") for ms in shown.values())]
+        clock = "" if not self.overhead_ms else f" A call that does nothing takes {human(self.overhead_ms, 'ms')}."
+        return html.table(["calls", *shown], [cells], f"On {self.device}.{clock}")
 
 
 def synchronize(device: str | None = None) -> None:

@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .._core import Tensor
+from .._core import Graph, Tensor
 
 _MOST = 10_000  # objects that are looked at
 
@@ -17,7 +17,7 @@ def device_of(fn: object, args: Iterable[object] = (), kwargs: Mapping[str, obje
 
     Looked at are arguments first, then the function: its closure, defaults and the globals that it names, a bound
     method's object, what a `functools.partial` holds, a module's parameters, attributes of objects, and lists, tuples,
-    sets and dicts of all these. PyTorch's and CuPy's arrays count too.
+    sets and dicts of all these. Graphs count as arrays, and so do PyTorch's and CuPy's.
 
     Examples
     --------
@@ -42,8 +42,10 @@ def device_of(fn: object, args: Iterable[object] = (), kwargs: Mapping[str, obje
 
 
 def _device(value: object) -> str | None:
-    """Of an array; None for what is none."""
-    if isinstance(value, Tensor):  # not by its array interface, which a tensor that requires grad refuses
+    """Of an array; None for what is none, such as the class of one."""
+    if isinstance(value, type):
+        return None
+    if isinstance(value, (Tensor, Graph)):  # not by an array interface, which a tensor that requires grad refuses
         return value.device if value.device.startswith("cuda") else "cpu"
     place = getattr(value, "device", None)
     if place is not None and (kind := getattr(place, "type", None)):  # PyTorch

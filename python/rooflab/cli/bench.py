@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import rooflab as rl
-from rooflab.benchmark.ladder import Row, bench_case, table
+from rooflab.benchmark.ladder import Row, bench_case, cost_of, table
 from rooflab.benchmark.results import Result, save
+from rooflab.cli.progress import Progress
 from rooflab.machine.identity import provenance
 from rooflab.specs import OpSpec, all_specs
 
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     benched = sorted(name for name, spec in all_specs().items() if spec.bench)
     parser.add_argument(
         "ops", nargs="+", choices=["all", *benched], metavar="OP",
-        help=f"{', '.join(benched)}; all: what the tables in the kernel headers show, every rung of it",
+        help=f"{', '.join(benched)}; all: every ladder and rung, in the cases of the kernel headers' tables",
     )  # fmt: skip
     parser.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     parser.add_argument("--peer", choices=("torch",), help="time this library's function too")
@@ -47,17 +48,20 @@ def main(arguments: argparse.Namespace) -> int:
     today = datetime.date.today().isoformat()
     rows: list[Row] = []
     for_tables = "all" in arguments.ops
-    for spec, (label, dtype, shapes, kwargs) in _cases(arguments.ops, machine["kind"]):
-        if arguments.case not in f"{label} {dtype}":
-            continue
-        flops = rl.cost.of(spec.name, *shapes, dtype=dtype, **kwargs).flops
+    cases = list(_cases(arguments.ops, machine["kind"], arguments.case))
+    progress = Progress()
+    for place, (spec, (label, dtype, shapes, kwargs)) in enumerate(cases, start=1):
+        progress.subject = f"Case {place} of {len(cases)}, {spec.name} {label} {dtype}"
+        flops = cost_of(spec, dtype, shapes, kwargs).flops
         if flops > _MOST_FLOPS[machine["kind"]] and not arguments.all:
             print(f"{spec.name}  {label}  {dtype}\n  left out: {flops / 1e9:.0f} GFLOP a call (--all runs it)")
             continue
         case = bench_case(
             spec, label, dtype, shapes, kwargs, device, peer=arguments.peer, turns=arguments.turns,
             every_rung=arguments.all or for_tables, longest_s=math.inf if arguments.all else _LONGEST_S,
+            progress=progress,
         )  # fmt: skip
+        progress.clear()
         print(table(case), flush=True)
         rows += case
         if arguments.json:  # after each case: a run that is cut short keeps what it has
@@ -65,11 +69,20 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _cases(ops: list[str], kind: str) -> Iterator[tuple[OpSpec, tuple[str, str, tuple, dict]]]:
-    """The specs asked for, each with one of its cases."""
-    for name, spec in all_specs().items():
-        if spec.bench is None or not {name, "all"} & {*ops}:
-            continue
-        for case in spec.bench():
-            if name in ops or f"{case[0]} {case[1]}" in spec.tables.get(kind, ()):
+def _cases(ops: list[str], kind: str, wanted: str) -> Iterator[tuple[OpSpec, tuple[str, str, tuple, dict]]]:
+    """The specs asked for, each with one of its cases whose name contains `wanted`.
+
+    Of "all" these are the cases that tables show; where a ladder has no table, every case of its ops.
+    """
+    specs = {name: spec for name, spec in all_specs().items() if spec.bench}
+    shown = {_ladder(name, kind) for name, spec in specs.items() if spec.tables}
+    for name, spec in specs.items():
+        for case in spec.bench() if spec.bench else ():
+            is_in_all = f"{case[0]} {case[1]}" in spec.tables.get(kind, ()) or _ladder(name, kind) not in shown
+            if wanted in f"{case[0]} {case[1]}" and (name in ops or ("all" in ops and is_in_all)):
                 yield spec, case
+
+
+def _ladder(name: str, kind: str) -> tuple[str, ...]:
+    """The kernels of an op, which others may share."""
+    return tuple(rung.kernel for rung in rl.variants(name, kind)) if name in rl.ops() else (name,)

@@ -13,24 +13,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rooflab.cli.progress import working_on
+from rooflab.files import replacing
 from rooflab.grading import lab as labs
 from rooflab.grading.lab import Lab, LabError
 
 NEEDED = ("jupytext", "nbformat")  # reports need more
 INCOMPLETE = 3
-EXIT_CODES = f"""Exit codes: 0 done (grade: a grade was given, whatever it is); 1 a stale notebook, a failed cell,
-or not full marks in check and run; 2 nothing was done, and one sentence says why; {INCOMPLETE} the grade stands, but
-its report or its JSON could not be written; 130 stopped."""
+EXIT_CODES = {
+    0: "done; of grade: a grade was given, whatever it is",
+    1: "a stale notebook (build --check), a failed cell (run), or not full marks (run, check)",
+    2: "it could not be done, and one sentence says why",
+    INCOMPLETE: "the grade stands, but its report or its JSON was not written",
+    130: "stopped by Ctrl-C",
+}
 NO_SOURCES = "here: run in a checkout of rooflab, or give the folder of its sources with --labs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The subcommands of `rooflab lab`."""
-    parser.epilog = EXIT_CODES
+    codes = "Exit codes: " + "; ".join(f"{code} {text}" for code, text in EXIT_CODES.items()) + "."
+    parser.epilog = codes
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(name: str, run: Callable[[argparse.Namespace], int], text: str, sources: bool = True) -> Any:
-        one = actions.add_parser(name, help=text, description=text)
+        one = actions.add_parser(name, help=text, description=text, epilog=codes)
         one.set_defaults(run=run)
         if sources:
             one.add_argument("--labs", type=Path, metavar="DIR", help="folder of lab sources (default: the checkout's)")
@@ -68,6 +75,9 @@ def main(arguments: argparse.Namespace) -> int:
     except LabError as error:
         print(error, file=sys.stderr)
         return 2
+    except OSError as error:
+        print(f"rooflab lab {arguments.action}: {_reason(error)}.", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
@@ -104,7 +114,8 @@ def build_labs(arguments: argparse.Namespace) -> int:
             print(f"{target.name}: {'up to date' if fresh else 'stale; run rooflab lab build'}")
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8")
+            with replacing(target) as unfinished:
+                unfinished.write_text(text, encoding="utf-8")
             print(f"{target.name}: {len(lab.questions)} questions, {lab.points} points")
     return 1 if stale else 0
 
@@ -184,7 +195,7 @@ def run_lab(arguments: argparse.Namespace) -> int:
 
     def make(page: Path) -> None:
         print("Running it for the report", flush=True)
-        failed.extend(execute.execute(lab, notebook, str(page.parent), print))
+        failed.extend(execute.execute(lab, notebook, str(page.parent), print, working_on))
         report.write_html(grade, notebook, page, trusted=True)
 
     reported = _reported(make, arguments, lab.stem)
@@ -205,9 +216,14 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace) -> tuple[An
     from rooflab.grading.report import Grade, table
 
     name = arguments.notebook.name if "notebook" in arguments else lab.stem
+    if "notebook" in arguments and arguments.json and arguments.json.resolve() == arguments.notebook.resolve():
+        raise LabError(f"--json would overwrite {name}: name another file.")
     grade = Grade(lab, name, submission.repairs, findings=submission.findings)
+    results = Judge(lab).grade(submission)
     try:
-        for result in Judge(lab).grade(submission):
+        for number, question in enumerate(lab.questions, 1):
+            with working_on(f"[{number}/{len(lab.questions)}] {labs.label(question)}"):
+                result = next(results)
             grade.results.append(result)
             print(
                 f"[{len(grade.results)}/{len(lab.questions)}] {result.label}: {result.earned} of {result.points}"
@@ -217,7 +233,7 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace) -> tuple[An
             if arguments.json:
                 with contextlib.suppress(OSError):  # the last one tells
                     grade.write_json(arguments.json)
-    except LabError:
+    except BaseException:
         if grade.results and arguments.json:
             with contextlib.suppress(OSError):
                 arguments.json.unlink()  # part of a grade reads as a bad one

@@ -9,6 +9,7 @@ import warnings
 from dataclasses import asdict
 from pathlib import Path
 
+from rooflab.cli.progress import Progress
 from rooflab.machine import BusyMachineWarning, Ceilings, measure
 from rooflab.roofline import Machine
 
@@ -26,7 +27,8 @@ def main(arguments: argparse.Namespace) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BusyMachineWarning)  # the table says it
-            ceilings = measure(arguments.device, refresh=arguments.refresh, progress=_say)
+            with Progress(f"Measuring {arguments.device}") as progress:
+                ceilings = measure(arguments.device, refresh=arguments.refresh, progress=progress)
         print(ceilings)
         if arguments.json:
             spec = ceilings.datasheet()
@@ -38,10 +40,6 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"rooflab machine: {error}", file=sys.stderr)
         return 2
     return 0
-
-
-def _say(text: str) -> None:
-    print(f"Measuring: {text}", file=sys.stderr, flush=True)
 
 
 def _plot(ceilings: Ceilings, path: Path) -> None:

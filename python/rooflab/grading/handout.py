@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from rooflab.files import replacing
 from rooflab.grading import release
 from rooflab.grading.lab import Lab, LabError, from_notebook
 
 PACKAGE = ("CMakeLists.txt", "pyproject.toml", "README.md", "csrc", "python")
-INSTALL = """## Install
-
-You need Python 3.11 or newer and a C++20 compiler. On Debian or Ubuntu:
+UNWANTED = ("__pycache__", "*.so", "*.pyd", ".*_cache")
+README_SECTIONS = ("A minute with it", "Where things live", "What the counters say", "Dimension letters")
+INSTALL = """You need Python 3.11 or newer and a C++20 compiler. On Debian or Ubuntu, run this in the folder that holds
+`rooflab`:
 
     sudo apt-get install -y g++ python3-dev python3-venv
     python3 -m venv .venv
     source .venv/bin/activate
     pip install './rooflab[labs]'
 
+The line with `source` activates the virtual environment. Run it again in every new terminal.
+
+"""
+STUDENT_README = """# rooflab
+
+This is the package that the labs import. It has a C++20/CUDA core, and it counts and measures what a program does on
+the hardware. It needs no PyTorch, and no GPU. `INSTRUCTIONS.md`, beside this folder, says how to work on the labs.
+
+## Install
+
+{install}With `nvcc` on the machine the CUDA half is built as well (`ROOFLAB_CUDA=off` leaves it out).
+
+{sections}
 """
 INSTRUCTIONS = """# Labs on making language models fast
 
@@ -34,7 +51,8 @@ INSTRUCTIONS = """# Labs on making language models fast
 
        rooflab lab check {first}
 
-Leave the test cells and the text as they are. You may add cells of your own.
+Leave the test cells and the text as they are. You may add cells of your own. Keep one cell for each answer: of two
+copies only one can be graded.
 
 ## Hand in
 
@@ -59,20 +77,16 @@ def write_release(labs: Sequence[Lab], checkout: Path, folder: Path) -> list[Pat
     if missing := [name for name in PACKAGE if not (checkout / name).exists()]:
         raise LabError(f"A release is made in a checkout of rooflab, and {missing[0]} is not in {checkout.name}.")
     texts = {f"{lab.stem}.ipynb": release.dumps(release.build(lab)) for lab in labs}
-    _make_empty(folder)
-    package = folder / "rooflab"
-    unwanted = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd", ".*_cache")
-    for name in PACKAGE:
-        if (checkout / name).is_dir():
-            shutil.copytree(checkout / name, package / name, ignore=unwanted)
-        else:
-            package.mkdir(exist_ok=True)
-            shutil.copy(checkout / name, package / name)
-    (package / "notebooks").mkdir()
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-        (package / "notebooks" / name).write_text(text, encoding="utf-8")
-    _write_instructions(labs, folder, INSTALL)
+    with _new(folder) as unfinished:
+        package = unfinished / "rooflab"
+        for name in PACKAGE:
+            _copy(checkout / name, package / name)
+        (package / "README.md").write_text(student_readme(checkout), encoding="utf-8")
+        (package / "notebooks").mkdir()
+        for name, text in texts.items():
+            (unfinished / name).write_text(text, encoding="utf-8")
+            (package / "notebooks" / name).write_text(text, encoding="utf-8")
+        _write_instructions(labs, unfinished, f"## Install\n\n{INSTALL}")
     return [*(Path(name) for name in texts), Path("INSTRUCTIONS.md"), Path("rooflab")]
 
 
@@ -84,17 +98,45 @@ def write_copy(notebooks: Sequence[Path], folder: Path) -> list[Path]:
     LabError
         The folder is not empty.
     """
-    _make_empty(folder)
-    for path in notebooks:
-        shutil.copy(path, folder / path.name)
-    _write_instructions([from_notebook(path) for path in notebooks], folder, "")
+    with _new(folder) as unfinished:
+        for path in notebooks:
+            _copy(path, unfinished / path.name)
+        _write_instructions([from_notebook(path) for path in notebooks], unfinished, "")
     return [*(Path(path.name) for path in notebooks), Path("INSTRUCTIONS.md")]
 
 
-def _make_empty(folder: Path) -> None:
+def student_readme(checkout: Path) -> str:
+    """The README of the package in a release: what of the checkout's README holds for students, with their install."""
+    sections = re.split(r"^(?=## )", (checkout / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    kept = [text for text in sections if text.startswith(tuple(f"## {title}\n" for title in README_SECTIONS))]
+    absent = re.compile(rf"^\| `(?!{'|'.join(PACKAGE)})[^`]*`.*\n", re.MULTILINE)  # rows of places not handed out
+    text = "".join(absent.sub("", part) if "| place |" in part else part for part in kept)
+    return STUDENT_README.format(install=INSTALL, sections=text.rstrip("\n"))
+
+
+@contextmanager
+def _new(folder: Path) -> Iterator[Path]:
+    """A folder to write to, which becomes `folder` once it is whole. Nothing that exists is overwritten."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LabError(f"{folder.name} exists and is not an empty folder: nothing was written.")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder.absolute()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(folder) as unfinished:
+        unfinished.mkdir()
+        yield unfinished
+
+
+def _copy(source: Path, target: Path) -> None:
+    """The contents alone: what an administrator installed read-only is the student's to write."""
+    if not source.is_dir():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        return
+    target.mkdir(parents=True)
+    ignored = shutil.ignore_patterns(*UNWANTED)(str(source), [path.name for path in source.iterdir()])
+    for path in sorted(source.iterdir()):
+        if path.name not in ignored:
+            _copy(path, target / path.name)
 
 
 def _write_instructions(labs: Sequence[Lab], folder: Path, install: str) -> None:

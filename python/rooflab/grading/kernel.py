@@ -13,8 +13,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class KernelRun:
-    """`ran`: the kernel was launched, and `args` are its arguments as it left them. Else it was only compiled,
-    and `why` says what the machine lacks.
+    """`ran`: the kernel was launched, and `args` are its arguments as it left them. Else `why` is a sentence that says
+    how far it came, and what the machine lacks.
     """
 
     ran: bool
@@ -52,12 +52,15 @@ def compile_and_launch(source: str, name: str, grid: tuple, block: tuple, args: 
     """
     import rooflab as rl
 
-    kernel = rl.cuda.compile(source)[name]
+    try:
+        kernel = rl.cuda.compile(source)[name]
+    except rl.CudaError as error:  # the source's own errors are of another type
+        return False, f"The kernel was not compiled: {error}.", ()
     try:
         kernel(grid, block, *args)
         rl.synchronize()
     except rl.CudaError:
         if rl.cuda.is_available():
             raise
-        return False, rl.cuda.unavailable_reason(), ()
+        return False, f"The kernel was compiled and not run: {rl.cuda.unavailable_reason()}.", ()
     return True, "", args

@@ -134,14 +134,30 @@ def _parts(folder: Path) -> list[Path]:
 
 
 def from_notebook(path: Path) -> Lab:
-    """The public half of a lab, from its student notebook."""
+    """The public half of a lab, from its student notebook. Cells of the student's own are left out, and copies too."""
     notebook = read_notebook(path)
+    copies: dict[str, list[Any]] = {}
+    for raw in notebook.cells:
+        if isinstance(key := marks(raw).get("grade_id"), str):
+            copies.setdefault(key, []).append(raw)
     cells: dict[str, Cell] = {}
-    for index, raw in enumerate(notebook.cells):
-        cell = _cell(raw, f"{path.stem}, cell {index + 1}", cells.keys())
-        cells[cell.key] = cell
+    for key, found in copies.items():
+        try:
+            cells[key] = _cell(found[0], path.name, cells.keys())
+        except (KeyError, TypeError, ValueError):
+            raise LabError(f"{path.name}: the metadata of cell {key} are damaged.") from None
+        if not cells[key].locked and (different := len({raw.source.strip() for raw in found})) > 1:
+            what = f"{different} different cells for the answer {key}"
+            raise LabError(f"{path.name} holds {what}: merge them, or delete all but one.")
     name = notebook.metadata.get("rooflab", {}).get("lab", path.stem.split("_")[0])
     return Lab(name, path.stem, tuple(cells.values()))
+
+
+def marks(raw: Any) -> dict:
+    """nbgrader's metadata of a raw cell; a student may have made anything of them."""
+    meta = raw.get("metadata")
+    found = meta.get("nbgrader") if isinstance(meta, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def public_half(lab: Lab) -> Lab:
@@ -253,28 +269,28 @@ def _with_points(lab: Lab) -> Lab:
 
 
 def _cell(raw: Any, where: str, used: Collection[str]) -> Cell:
-    marks, options = raw.metadata.get("nbgrader", {}), raw.metadata.get("rooflab", {})
+    fields, options = marks(raw), raw.metadata.get("rooflab", {})
     tags = tuple(raw.metadata.get("tags", ()))
     code = raw.cell_type == "code"
-    if marks.get("grade") and marks.get("solution"):
+    if fields.get("grade") and fields.get("solution"):
         raise LabError(f"{where}: a cell is a solution or a test, not both.")
-    if marks.get("grade") or marks.get("solution"):
-        key = marks["grade_id"]
+    if fields.get("grade") or fields.get("solution"):
+        key = fields["grade_id"]
         found = GRADE_ID.fullmatch(key)
         if not found or key in used:
             raise LabError(
                 f"{where}: grade_id {key!r} is " + ("used twice." if found else "not like q1_3 or q1_3_test.")
             )
         question = found["question"]
-        role = "test" if marks.get("grade") else "solution" if code else "prose"
+        role = "test" if fields.get("grade") else "solution" if code else "prose"
     else:
         digest = hashlib.sha256(raw.source.encode()).hexdigest()[:10]
-        key = marks.get("grade_id") or f"cell-{digest}"
+        key = fields.get("grade_id") or f"cell-{digest}"
         while key in used:
             key += "-again"
         question, role = "", "text" if not code else "setup" if "setup" in tags else "given"
     public = public_part(raw.source, label(question), where, code)
-    points = int(marks.get("points", 0)) if role == "test" else 0
+    points = int(fields.get("points", 0)) if role == "test" else 0
     return Cell(key, role, raw.source, public, question, points, dict(options), tags)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rooflab.grading.clock import VirtualClock, running
+from rooflab.grading.clock import virtual_clock
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.products import Products
 
@@ -349,20 +349,19 @@ def _timed(fn: Callable, args: tuple, kwargs: dict, watch: tuple, beside_bytes: 
 
     names = getattr(fn, "__globals__", {})
     codes = {names[name].__code__: name for name in watch if hasattr(names.get(name), "__code__")}
-    clock = VirtualClock(codes, PRODUCTS.pause)
     device = "cuda" if rl.cuda.is_available() else "cpu"
     beside = rl.empty(beside_bytes, dtype="bool", device=device)
     if spare_bytes is not None:
         rl.memory.set_limit(rl.memory.allocated(device) + spare_bytes, device)
     try:
-        with running(clock):
+        with virtual_clock(codes, PRODUCTS.pause) as calls:
             value = fn(*args, **kwargs)
     finally:
         if spare_bytes is not None:
             rl.memory.set_limit(None, device)
     _inspect()
     del beside
-    return {"value": value, "calls": tuple(clock.calls)}
+    return {"value": value, "calls": tuple(calls)}
 
 
 LOCAL: dict[str, Callable[..., dict]] = {

@@ -20,6 +20,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable
+from sys import getprofile, gettrace
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -50,6 +51,7 @@ class Products:
             sys.prefix,
             sys.base_prefix,
             os.path.dirname(os.path.dirname(__file__)),
+            os.path.dirname(os.path.dirname(np.__file__)),  # perhaps the user's own packages
         )
         self.libraries = tuple({os.path.realpath(path) + os.sep for path in paths} | {"<frozen"})
 
@@ -75,7 +77,7 @@ class Products:
                 stack.callback(self.remove)
             seen = self.seen = []
             self.steps = 0
-            before = sys.gettrace(), sys.getprofile()
+            before = gettrace(), getprofile()
             with self.pause():
                 threading.settrace(self._call if sys.version_info < (3, 12) else None)  # type: ignore[arg-type]
                 threading.setprofile(self._profile)
@@ -130,7 +132,7 @@ class Products:
             sys.settrace(self._call)
 
         def _stop_steps(self) -> bool:
-            return sys.gettrace() == self._call
+            return gettrace() == self._call
 
     def _wrapped(self, label: str, original: Callable) -> Callable:
         @functools.wraps(original)

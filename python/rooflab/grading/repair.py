@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rooflab.grading.lab import Cell, Lab, label, read_notebook
+from rooflab.grading.lab import Cell, Lab, label, marks, read_notebook
 from rooflab.grading.release import metadata
 
 
@@ -55,7 +55,7 @@ def repair(lab: Lab, submitted: list[Any]) -> Submission:
         key = _key(raw, master)
         if key is None:
             extras.setdefault(anchor, []).append(raw)
-            if _marks(raw).get("grade") or "points" in _marks(raw):
+            if marks(raw).get("grade") or "points" in marks(raw):
                 repairs.append("A cell of the student's own claimed points; it has none.")
             continue
         anchor = key
@@ -102,9 +102,9 @@ def _choose(cell: Cell, candidates: list[Any], repairs: list[str]) -> Any:
     if cell.locked and raw["source"].strip() != cell.public.strip():
         repairs.append(f"{name} differs from this release's; this release's was used.")
     expected = metadata(cell)["nbgrader"]
-    marks = _marks(raw)
-    if marks and any(marks.get(field) != value for field, value in expected.items() if field != "schema_version"):
-        points = marks.get("points", cell.points)
+    found = marks(raw)
+    if found and any(found.get(field) != value for field, value in expected.items() if field != "schema_version"):
+        points = found.get("points", cell.points)
         stated = f" (points {str(points)[:20]} instead of {cell.points})" if points != cell.points else ""
         repairs.append(f"{name} has metadata that differ from this release's{stated}; this release's count.")
     return raw
@@ -118,16 +118,10 @@ def _append_extras(extras: list[Any], question: str, cells: list[Cell], raws: li
 
 
 def _key(raw: Any, master: dict[str, Cell]) -> str | None:
-    for key in (_marks(raw).get("grade_id"), raw.get("id")):
+    for key in (marks(raw).get("grade_id"), raw.get("id")):
         if isinstance(key, str) and key in master:
             return key
     return None
-
-
-def _marks(raw: Any) -> dict:
-    meta = raw.get("metadata")
-    marks = meta.get("nbgrader") if isinstance(meta, dict) else None
-    return marks if isinstance(marks, dict) else {}
 
 
 def _what(cell: Cell) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import html
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rooflab.files import replacing
 from rooflab.grading.judge import QuestionResult
 from rooflab.grading.lab import Lab
 
@@ -67,7 +66,8 @@ class Grade:
 
     def write_json(self, path: Path) -> None:
         """Write what `as_dict` holds."""
-        _replace(path, json.dumps(self.as_dict(), indent=1) + "\n")
+        with replacing(path) as unfinished:
+            unfinished.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
 
 
 def table(grade: Grade) -> str:
@@ -113,7 +113,8 @@ def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
     )
     page = _typeset(page, grade.lab)
     start = page.index(">", page.index("<body")) + 1
-    _replace(path, page[:start] + STYLE + _html_table(grade) + page[start:])
+    with replacing(path) as unfinished:
+        unfinished.write_text(page[:start] + STYLE + _html_table(grade) + page[start:], encoding="utf-8")
 
 
 def _typeset(page: str, lab: Lab) -> str:
@@ -126,18 +127,6 @@ def _typeset(page: str, lab: Lab) -> str:
             shown = convert(block or inline, display="block" if block else "inline")
             page = page.replace(html.escape(written, quote=False), shown)
     return re.sub(r'<script src="https://[^>]*>\s*</script>', "", page)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Replace the file in one step: a reader never sees half of it."""
-    partial = path.with_name(path.name + ".part")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        os.replace(partial, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise
 
 
 def _html_table(grade: Grade) -> str:

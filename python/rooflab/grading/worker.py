@@ -32,6 +32,7 @@ rooflab rooflab._core rooflab._core.memory rooflab.autograd rooflab.benchmark.ti
 rooflab.memory.timeline rooflab.memory.use"""
 MEASURING = _MEASURING.split()
 TRACEMALLOC = ("start", "stop", "clear_traces", "reset_peak")
+HOOKS = ("gettrace", "getprofile")  # what they return leads to what was counted
 MAX_TEXT = 2000
 
 
@@ -88,6 +89,8 @@ class Worker:
         measure.PRODUCTS.pause = self.guard.paused
         measure.PRODUCTS.libraries += tuple(os.path.realpath(folder) + os.sep for folder in sys.path)
         measure._inspect = self.inspect
+        for name in HOOKS:
+            setattr(sys, name, _no_hook)
         for name in TRACEMALLOC:
             setattr(tracemalloc, name, self.ending(f"tracemalloc.{name}"))
             setattr(sys.modules["_tracemalloc"], name, getattr(tracemalloc, name))
@@ -139,6 +142,10 @@ class Worker:
     def do_kernel(self, source: str, name: str, grid: tuple, block: tuple, args: tuple) -> tuple:
         """The student's kernel; in a worker that is asked for nothing else."""
         return kernel.compile_and_launch(source, name, grid, block, args)
+
+
+def _no_hook() -> None:
+    """In place of a function that hands out the hook in use."""
 
 
 def describe(error: BaseException) -> tuple[str, str]:

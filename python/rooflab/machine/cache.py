@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 import re
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from platformdirs import user_cache_path
+
+from ..files import replacing
 
 T = TypeVar("T")
 EXPIRE_AFTER = datetime.timedelta(days=30)
@@ -55,13 +55,7 @@ def store(identity: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     try:
         path = cache_file(identity)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(values, file, indent=2)
-            os.replace(temporary, path)
-        except OSError:
-            os.unlink(temporary)
-            raise
+        with replacing(path) as unfinished:
+            unfinished.write_text(json.dumps(values, indent=2), encoding="utf-8")
     except (OSError, RuntimeError) as error:
         warnings.warn(f"machine ceilings are not kept for the next run: {error}", stacklevel=3)

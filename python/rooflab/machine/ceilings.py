@@ -56,7 +56,7 @@ class Ceilings:
     threads : int
         CPU threads that the kernels used; 0 for a GPU.
     version : str
-        rooflab's.
+        rooflab's; in a checkout with its commit, "0.1.0+1a2b3c4d5".
     measured_on : str
         UTC date and time.
     seconds : float

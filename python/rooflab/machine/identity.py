@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import platform
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +34,7 @@ def identify(device: object) -> dict[str, Any]:
     found = re.fullmatch(r"(cpu)|cuda(?::(\d+))?", str(device))
     if found is None:
         raise ValueError(f"[machine] device: expected cpu, cuda or cuda:N, got {str(device)!r}")
-    here = {"host": platform.node(), "version": rl.__version__}
+    here = {"host": platform.node(), "version": version()}
     if found[1]:
         kernel = f"{platform.system()} {platform.release()}"
         return {"device": "cpu", "name": cpu_name(), "driver": kernel, "threads": rl.num_threads(), **here}
@@ -68,6 +71,31 @@ def provenance(device: object) -> dict[str, Any]:
         return {"kind": "cpu", "name": here["name"], "threads": here["threads"], "isa": rl.cpu_isa()}
     gpu = rl.cuda.properties(int(here["device"].partition(":")[2]))
     return {"kind": "cuda", "name": gpu.name, "driver": gpu_driver() or here["driver"], "cuda": gpu.runtime_version}
+
+
+@functools.cache
+def version(package: Path = Path(rl.__file__).parent) -> str:
+    """rooflab's version; in a checkout with its commit, and with a digest of what differs from that in the sources.
+
+    Examples
+    --------
+    >>> version().startswith(rl.__version__)  # 0.1.0+1a2b3c4d5, and of changed sources 0.1.0+1a2b3c4d5.0f9e8d7
+    True
+    """
+    checkout = package.parents[1]
+    if not (checkout / ".git").exists():
+        return rl.__version__
+
+    def git(*words: str) -> bytes:
+        return subprocess.run(["git", "-C", checkout, *words], check=True, capture_output=True).stdout
+
+    try:
+        commit = git("rev-parse", "--short=9", "HEAD").decode().strip()
+        changes = git("diff", "HEAD", "--", "csrc", "python")
+    except (OSError, subprocess.CalledProcessError):  # no git, or it does not trust the folder
+        return rl.__version__
+    digest = f".{hashlib.sha256(changes).hexdigest()[:7]}" if changes else ""
+    return f"{rl.__version__}+{commit}{digest}"
 
 
 def gpu_driver(report: Path = Path("/proc/driver/nvidia/version")) -> str:

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import datetime
-import os
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ def measure_now(device: str, progress: Callable[[str], None] = lambda text: None
     start = time.perf_counter()
     # Other programs on the CPUs hardly slow a GPU's kernels; the spread between rounds tells when something does.
     read_load = load.read if device == "cpu" else lambda: None
-    found = rounds.run(partial(_choose, device), read_load, progress=progress)
+    found = rounds.run(partial(_choose, device, progress), read_load, progress=progress)
     rl.memory.empty_cache(device)
     figures = found.ceilings()
     return {
@@ -68,21 +67,24 @@ def cpu_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> 
     return sizes[max(sizes)] if sizes and max(sizes) > 1 else 32 * _MIB
 
 
-def _choose(device: str) -> list[Probe]:
+def _choose(device: str, progress: Callable[[str], None] = lambda text: None) -> list[Probe]:
     """The probes that two choices, one after the other, find best: a short disturbance spoils one of them."""
-    return list({(probe.name, probe.how): probe for _ in range(2) for probe in _probes(device)}.values())
+    probes = {}
+    for choice in (1, 2):
+        for probe in _probes(device):
+            probes[probe.name, probe.how] = probe
+            progress(f"choosing kernels, {choice} of 2: {probe.name.replace('_', ' ')} by {probe.how}")
+    return list(probes.values())
 
 
-def _probes(device: str) -> list[Probe]:
+def _probes(device: str) -> Iterator[Probe]:
     """Every figure's probe, with the kernel and the size that show it best now."""
+    room = rl.memory.available(device) // 4
     if device == "cpu":
         cache = cpu_cache_bytes()
-        room = _free_host_bytes() // 4
         wanted = 4 * cache
     else:
-        index = int(device.partition(":")[2])
-        cache = rl.cuda.properties(index).l2_bytes
-        room = rl.cuda.free_memory(index) // 4
+        cache = rl.cuda.properties(int(device.partition(":")[2])).l2_bytes
         wanted = max(16 * cache, 1024 * _MIB)
     # Under 128 MiB the cost of starting threads would show.
     large = max(4 * _MIB, min(room, max(wanted, 128 * _MIB), 2048 * _MIB))
@@ -91,14 +93,11 @@ def _probes(device: str) -> list[Probe]:
         return partial(rl.copy, _buffer(large, device))
 
     _warm_up(device, copy())
-    peaks = (_peak(device, dtype) for dtype in _DTYPES)
-    return [
-        _stream("copy_bandwidth", device, [("copy", copy)]),
-        _stream("read_bandwidth", device, _readers(large, device)),
-        _cache_bandwidth(device, cache),
-        *(peak for peak in peaks if peak is not None),
-        _launch_overhead(device),
-    ]
+    yield _stream("copy_bandwidth", device, [("copy", copy)])
+    yield _stream("read_bandwidth", device, _readers(large, device))
+    yield _cache_bandwidth(device, cache)
+    yield from filter(None, (_peak(device, dtype) for dtype in _DTYPES))
+    yield _launch_overhead(device)
 
 
 def _warm_up(device: str, call: Callable[[], object], seconds: float = 0.2) -> None:
@@ -107,13 +106,6 @@ def _warm_up(device: str, call: Callable[[], object], seconds: float = 0.2) -> N
     while time.perf_counter() < end:
         call()
         rl.synchronize(device)
-
-
-def _free_host_bytes() -> int:
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 1024 * _MIB
 
 
 def _buffer(size: int, device: str) -> rl.Tensor:

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from os import PathLike
 
-from .. import _core
+from .. import _core, html
 from ..units import human
 
 
@@ -188,6 +188,12 @@ class Timeline:
             return f"Timeline({'running' if self._state == 'running' else 'not started'})"
         peak, resident = human(self.peak_bytes, "B"), human(self.resident_bytes, "B")
         return f"Timeline({len(self._recorder.events())} events, peak {peak} above {resident} resident)"
+
+    def _repr_html_(self) -> str:
+        if self._state != "done":
+            return f"<p>{self!r}</p>"
+        rows = [[op, human(size, "B")] for op, size in self.by_op().items()]
+        return html.table(["op", "held at the peak"], rows, repr(self))
 
 
 def record(device: str | None = None) -> Timeline:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _core
+from .. import _core, html
 from ..units import human
 
 
@@ -79,6 +79,11 @@ class MemoryUse:
             human(value, "B") for value in (self.peak_bytes, self.resident_bytes, self.retained_bytes)
         )
         return f"peak {peak} above {resident} resident, {retained} retained"
+
+    def _repr_html_(self) -> str:
+        head = ("peak, above resident", "resident before", "retained after")
+        cells = [human(value, "B") for value in (self.peak_bytes, self.resident_bytes, self.retained_bytes)]
+        return html.table(head, [cells])
 
 
 def benchmark_memory(fn: Callable, *args: Any, device: str | None = None, **kwargs: Any) -> MemoryUse:

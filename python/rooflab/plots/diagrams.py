@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.patches import FancyArrowPatch, Patch, Rectangle
 
-from .style import COLORS, GREY, figure
+from .style import COLORS, GREY, bare, figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +63,7 @@ def plot_memory_hierarchy(title: str | None = "Levels of memory of an A100: the 
         axes.text(1.06, 0.75, "bandwidth", ha="left", va="center", color=GREY, fontsize=8.5)
         axes.set_xlim(-0.4, 1.58)
         axes.set_ylim(-len(_A100) + 0.45, 1.0)
-        _bare(axes, title)
+        bare(axes, title)
     return made
 
 
@@ -135,7 +135,7 @@ def plot_attention_tiles(
         if len(kinds) > 1:
             swatches = [Patch(fc=color, ec=GREY, lw=0.5, label=kind) for kind, color in kinds.items()]
             made.legend(handles=swatches, loc="outside lower center", ncols=3, title="scores of a tile")
-        _bare(axes, title or f"Scores in tiles of {tile_q} x {tile_kv}" + ", causal" * is_causal)
+        bare(axes, title or f"Scores in tiles of {tile_q} x {tile_kv}" + ", causal" * is_causal)
     return made
 
 
@@ -196,13 +196,3 @@ def plot_online_softmax(values: Sequence[float], chunk: int, title: str | None =
         top.set_title(title or "One pass over a row: when the maximum grows, the old sum is rescaled")
         made.legend(loc="outside lower center", ncols=4)
     return made
-
-
-def _bare(axes: Any, title: str | None) -> None:
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.grid(visible=False)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    if title:
-        axes.set_title(title)

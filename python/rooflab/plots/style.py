@@ -65,6 +65,17 @@ def figure(width: float, height: float) -> Iterator[Figure]:
             plt.close(made)
 
 
+def bare(axes: Any, title: str | None) -> None:
+    """Axes of a drawing: no ticks, no frame."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.grid(visible=False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    if title:
+        axes.set_title(title)
+
+
 def freeze_layout(made: Figure) -> Any:
     """Lays the figure out for good, so that pixels can be compared from here on. Returns a renderer."""
     made.draw_without_rendering()

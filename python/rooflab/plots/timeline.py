@@ -25,7 +25,10 @@ _CATEGORY_COLORS = {
 }
 
 
-_TIME = "time since the first kernel"
+def _on(kernels: Iterable[Any]) -> str:
+    """ ", on cuda:0"; records that do not say their device say nothing here."""
+    devices = sorted({device for kernel in kernels if (device := getattr(kernel, "device", ""))})
+    return f", on {' and '.join(devices)}" if devices else ""
 
 
 def plot_timeline(
@@ -57,7 +60,7 @@ def plot_timeline(
     kernels = _checked(records, rows)
     with figure(9.0, 1.5 + 0.38 * len(_by_row(kernels, rows))) as made:
         axes = made.add_subplot()
-        axes.set_xlabel(_TIME)
+        axes.set_xlabel(f"time since the first kernel{_on(kernels)}")
         if title:
             axes.set_title(title, pad=18)
         _draw(made, [axes], [kernels], rows, note)
@@ -108,9 +111,9 @@ def plot_timelines(
         pairs = made.subplots(len(steps), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
         if title:
             made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-        for axes, name in zip(pairs, profiles, strict=True):
-            axes.set_title(name, fontsize=9.5, fontweight="normal")
-        pairs[-1].set_xlabel(_TIME)
+        for axes, name, kernels in zip(pairs, profiles, steps, strict=True):
+            axes.set_title(name + _on(kernels), fontsize=9.5, fontweight="normal")
+        pairs[-1].set_xlabel("time since the first kernel")
         _draw(made, list(pairs), steps, rows, note)
     return made
 

@@ -87,7 +87,7 @@ class KernelAverages(Sequence[KernelAverage]):
         return f"KernelAverages({_many(len(self._rows), 'row')}, {_many(calls, 'kernel')}; print() shows the table)"
 
     def _repr_html_(self) -> str:
-        return html.table(_HEADINGS, [_cells(row, 60) for row in self._rows], self._note)
+        return html.table(_HEADINGS, [_cells(row, 60) for row in self._rows], f"{self._total()} {self._note}".rstrip())
 
     def table(self, sort_by: str = "duration", row_limit: int | None = None, max_name_width: int = 60) -> str:
         """The rows as text.
@@ -123,12 +123,12 @@ class KernelAverages(Sequence[KernelAverage]):
         lines.insert(1, "-" * len(lines[0]))
         if len(shown) < len(rows):
             lines.append(f"... and {_many(len(rows) - len(shown), 'row')} more")
-        calls = sum(row.calls for row in rows)
-        total = human(sum(row.total_us for row in rows), "us")
-        lines.append(
-            f"{_many(calls, 'kernel')} in {_many(self._steps, 'step')}, {total} of kernel time. {self._note}".rstrip()
-        )
+        lines.append(f"{self._total()} {self._note}".rstrip())
         return "\n".join(lines)
+
+    def _total(self) -> str:
+        calls, time = (sum(getattr(row, field) for row in self._rows) for field in ("calls", "total_us"))
+        return f"{_many(calls, 'kernel')} in {_many(self._steps, 'step')}, {human(time, 'us')} of kernel time."
 
 
 def _average(key: tuple[str, str, str], members: list[KernelRecord], steps: int, whole_us: float) -> KernelAverage:

@@ -14,6 +14,7 @@ _BY_OP = {
     "rms_norm": "layernorm",
     "layer_norm": "layernorm",
     "gelu": "elementwise",
+    "fused": "elementwise",
     **dict.fromkeys(
         ("copy", "cat", "gather", "index_select", "embedding", "tril", "triu", "fill", "memcpy", "memset"), "memory"
     ),

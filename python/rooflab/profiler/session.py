@@ -203,10 +203,16 @@ class Profile:
         """The profiled steps."""
         return self._result(self._steps)
 
+    @property
+    def devices(self) -> list[str]:
+        """Where the kernels ran: ``["cpu"]``, ``["cuda:0"]``."""
+        return sorted({kernel.device for kernel in self.kernels})
+
     def key_averages(self) -> KernelAverages:
         """One row per kernel and op, over all profiled steps; print it, or its ``table(sort_by, row_limit)``."""
+        ran = f"They ran on {' and '.join(self.devices)}" if self.kernels else "Nothing ran"
         missing = f" {self.dropped} records are missing." if self.dropped else ""
-        return KernelAverages(self.kernels, len(self.steps), f"Source: {self.source}.{missing}")
+        return KernelAverages(self.kernels, len(self.steps), f"{ran}; times by {self.source}.{missing}")
 
     def count_kernels(self, per_step: bool = True) -> dict[str, int]:
         """Kernels by category.
@@ -277,7 +283,8 @@ class Profile:
     def __repr__(self) -> str:
         if not self._finished:
             return "Profile(running)" if self in _running else "Profile(not started)"
-        return f"Profile({len(self._steps)} steps, {len(self._kernels)} kernels, source={self.source!r})"
+        on = f" on {' and '.join(self.devices)}" if self._kernels else ""
+        return f"Profile({len(self._steps)} steps, {len(self._kernels)} kernels{on}, source={self.source!r})"
 
 
 def profile(schedule: Schedule | None = None, *, source: str = "auto") -> Profile:
@@ -296,7 +303,8 @@ def profile(schedule: Schedule | None = None, *, source: str = "auto") -> Profil
     Returns
     -------
     Profile
-        With `kernels`, `steps`, `ranges`, `key_averages`, `count_kernels`, `export_chrome_trace`, `plot_timeline`.
+        With `kernels`, `devices`, `steps`, `ranges`, `key_averages`, `count_kernels`, `export_chrome_trace` and
+        `plot_timeline`.
 
     Raises
     ------

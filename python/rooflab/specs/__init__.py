@@ -39,6 +39,11 @@ def itemsize(dtype: str) -> int:
     return _ITEMSIZE[dtype]
 
 
+def exact(dtype: str, sample: Sample) -> tuple[float, float]:
+    """The tolerance of an op that rounds nothing."""
+    return 0.0, 0.0
+
+
 @dataclass(frozen=True)
 class Sample:
     """One call of an op.
@@ -57,6 +62,14 @@ class Sample:
     label: str
     args: tuple
     kwargs: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Places:
+    """An operand of a bench case: int64 numbers from 0 to `below`, which is left out, at random."""
+
+    shape: tuple[int, ...]
+    below: int
 
 
 @dataclass(frozen=True)
@@ -95,7 +108,7 @@ class OpSpec:
         `differentiable(rng)` yields finite samples, away from kinks, at which gradients with respect to the floating
         arrays are checked; None when the op has none.
     bench : callable, optional
-        `bench()` yields `(label, dtype, shapes, kwargs)` for `rooflab bench`.
+        `bench()` yields `(label, dtype, operands, kwargs)` for `rooflab bench`; a tuple is the shape of a tensor.
     tables : dict
         The cases of `bench`, as "label dtype", that the table in the kernel header shows, by kind of device. Of a
         family one or two members stand for all.

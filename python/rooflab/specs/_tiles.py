@@ -24,17 +24,17 @@ TILES = {
     LINES: {"kWalks": 4, "kChunkLines": 16},
     SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10},
     SOFTMAX_SIMD: {"kBlock": 2048},
-    REDUCE: {"kColumns": 64, "kTasks": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},
+    REDUCE: {"kColumns": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},
     PACKED: {"kRows": 4096},
     PACKED_SIMD: {"kMr": 14, "kNc": 2048},
     BLOCKED: {"kRows": 64, "kColumns": 256, "kDepth": 128},
-    BF16_DOT: {"kMr": 14, "kNr": 32, "kKc": 512, "kNc": 2048},
-    AMX: {"kMr": 32, "kNr": 32, "kKc": 2048, "kNc": 2048},
+    BF16_DOT: {"kNr": 32, "kKc": 512},
+    AMX: {"kMr": 32, "kKc": 2048},
     GEMV: {"kGroup": 4, "kStretch": 4096},
     ATTENTION: {"kQueries": 256},
     ATTENTION_SPLIT: {"kAttentionSplitRows": 64, "kAttentionSplitKeys": 64},
     ATTENTION_TILE: {"kQueries": 32, "kKeys": 64},
-    ATTENTION_BACKWARD: {"kKeys": 128, "kRows": 64},
+    ATTENTION_BACKWARD: {"kKeys": 128},
 }
 
 

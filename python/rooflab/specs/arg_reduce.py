@@ -4,7 +4,7 @@ import numpy as np
 
 import rooflab as rl
 
-from . import FLOATING, INTEGER, OpSpec, Sample, finite, itemsize
+from . import FLOATING, INTEGER, OpSpec, Sample, exact, finite, itemsize
 from .softmax import with_outliers
 
 
@@ -63,15 +63,22 @@ def _distinct(rng):
     return (sample for sample in finite(_samples)(rng) if sample.label != "ties")
 
 
+def _bench():
+    for dtype in ("bfloat16", "float32"):
+        yield "16384x4096 rows", dtype, ((16384, 4096),), {"dim": 1}
+
+
 def _spec(name, place, **fields):
     described = {
         "fn": getattr(rl, name),
         "samples": _places,
         "reference": _place(place),
         "cost": _cost(False),
-        "tolerance": lambda dtype, sample: (0.0, 0.0),
+        "tolerance": exact,
         "dtypes": FLOATING + INTEGER,
         "result_dtype": lambda dtype: "int64",
+        "bench": _bench,
+        "peer": lambda torch: getattr(torch, name),
     }
     return OpSpec(name=name, **(described | fields))
 

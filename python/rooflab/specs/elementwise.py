@@ -64,6 +64,10 @@ def binary_tails(rng, name):
         yield Sample(f"{sample.label} beside a row", (x, numbers(rng, name, x.shape[-1:])))
 
 
+def gated_tails(rng, name):
+    return finite_b(binary_tails(rng, name))
+
+
 def quotient_samples(rng, name, special=True):
     """As binary_samples, of both signs; no divisor is so small that the quotient leaves float16."""
     for sample in binary_samples(rng, name, special):
@@ -72,6 +76,17 @@ def quotient_samples(rng, name, special=True):
             b = np.where(np.isfinite(b) & (b != 0), np.copysign(np.clip(np.abs(b), 0.53, None), b), b)
         yield Sample(sample.label, (a, b), sample.kwargs)
     yield Sample("number_negative", (numbers(rng, name, (17, 31), special=special), -0.75))
+
+
+def finite_b(samples):
+    """Without infinities in b: a gate that underflows to 0 would make them NaN."""
+    for sample in samples:
+        a, b = sample.args
+        yield Sample(sample.label, (a, np.where(np.isinf(b), 99.0, b) if isinstance(b, np.ndarray) else b))
+
+
+def gated_samples(rng, name, special=True):
+    return finite_b(binary_samples(rng, name, special))
 
 
 def bit_samples(rng, name, arity):
@@ -130,7 +145,7 @@ def cast(x, variant: str = ""):
 
 def describe(name, samples, reference, *, roundings=0, flops=1, result_dtype=lambda dtype: dtype, **fields):
     """An OpSpec of the family. `roundings`: how far off it may be, in roundoffs of the type computed in."""
-    operands = {unary_samples: 1, binary_samples: 2}.get(samples)
+    operands = {unary_samples: 1, binary_samples: 2, gated_samples: 2}.get(samples)
     described = {
         "name": name,
         "fn": getattr(rl, name),
@@ -168,7 +183,20 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-TAILS = {unary_samples: unary_tails, binary_samples: binary_tails}
+def gelu(x):
+    return x * sigmoid(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
+
+
+def gated_rounding(dtype: str, sample: Sample) -> tuple[float, np.ndarray]:
+    """Besides the roundings the exponent's own, as in gelu: less than a few roundoffs of b."""
+    a, b = sample.args
+    size = np.abs(np.nan_to_num(b, posinf=0, neginf=0))
+    shape = np.broadcast_shapes(shape_of(a), shape_of(b))
+    rtol, atol = rounding(14, dtype, sample)
+    return rtol, np.broadcast_to(atol + 4 * accumulator_roundoff(dtype) * size, shape)
+
+
+TAILS = {unary_samples: unary_tails, binary_samples: binary_tails, gated_samples: gated_tails}
 TABLES = {"cpu": ("16384x4096 float32",), "cuda": ("16384x4096 bfloat16", "16384x4096 float32")}
 
 # NumPy's function, and how many units of roundoff the least exact backend is off (CUDA C++ Programming Guide,
@@ -218,6 +246,10 @@ SPECS = [
         describe(name, binary_samples, function, flops=0, result_dtype=lambda dtype: "bool", differentiable=None)
         for name, function in COMPARISONS.items()
     ),
+    describe(
+        "geglu", gated_samples, lambda a, b: gelu(a) * b, roundings=14, flops=9, tolerance=gated_rounding, peer=None
+    ),
+    describe("swiglu", gated_samples, lambda a, b: a * sigmoid(a) * b, roundings=12, flops=2, peer=None),
     describe("floor_divide", quotient_samples, np.floor_divide, roundings=2, differentiable=None),
     describe("remainder", quotient_samples, np.remainder, roundings=2),
     *(

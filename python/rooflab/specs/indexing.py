@@ -1,10 +1,12 @@
 """cat, and what is chosen by an index: gather, index_select, embedding, scatter_add."""
 
+import functools
+
 import numpy as np
 
 import rooflab as rl
 
-from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from . import FLOATING, INTEGER, OpSpec, Places, Sample, accumulator_roundoff, exact, itemsize, unit_roundoff
 
 
 def _values(rng, *shape):
@@ -116,10 +118,6 @@ def _scatter_cost(sample, dtype):
     return rl.Cost(flops=src.size, bytes_read=read, bytes_written=x.size * width)
 
 
-def _exact(dtype, sample):
-    return 0.0, 0.0
-
-
 def _sum_tolerance(dtype, sample):
     """Each addition rounds a sum that is never larger than all absolute values together."""
     if dtype in INTEGER:
@@ -132,12 +130,36 @@ def _sum_tolerance(dtype, sample):
     return 2 * unit_roundoff(dtype), float((largest * met).max(initial=0)) * accumulator_roundoff(dtype)
 
 
+# Tables of activations, of an embedding, of experts' rows; as in LLMs, whole rows but for gather.
+_BENCH = {
+    "cat": ("two of 8192x4096", (8192, 4096), (8192, 4096)),
+    "gather": ("1024 of each row of 16384x4096", (16384, 4096), 1, Places((16384, 1024), 4096)),
+    "index_select": ("8192 rows of 16384x4096", (16384, 4096), 0, Places((8192,), 16384)),
+    "embedding": ("8192 rows of 32768x2048", Places((8192,), 32768), (32768, 2048)),
+    "scatter_add": ("8192x1024 into 16384x1024", (16384, 1024), 0, Places((8192, 1024), 16384), (8192, 1024)),
+}
+
+
+def _bench(name):
+    label, *operands = _BENCH[name]
+    for dtype in ("bfloat16", "float32"):
+        yield label, dtype, tuple(operands), {}
+
+
+def _peer(name):
+    if name == "cat":
+        return lambda torch: lambda *tensors: torch.cat(tensors)
+    return lambda torch: getattr(torch.nn.functional if name == "embedding" else torch, name)
+
+
 def _spec(name, samples, reference, cost, **fields):
     described = {
         "fn": getattr(rl, name),
-        "tolerance": _exact,
+        "tolerance": exact,
         "dtypes": FLOATING + INTEGER,
         "differentiable": lambda rng: samples(rng, _finite_values),
+        "bench": functools.partial(_bench, name),
+        "peer": _peer(name),
     }
     return OpSpec(name=name, samples=samples, reference=reference, cost=cost, **(described | fields))
 

@@ -55,8 +55,9 @@ def _tails(rng):
     depths = around(tile(BLOCKED, "kDepth"), tile(BF16_DOT, "kKc"), tile(AMX, "kKc"))
     shapes = [(m, 9, 37) for m in (*rows, *around(tile(PACKED, "kRows")))]
     shapes += [(5, 9, n) for n in columns] + [(17, k, 35) for k in depths]
-    shapes += [(n, 6, 1) for n in (3, 4, 5, 4097)] + [(1, 6, n) for n in around(tile(GEMV, "kStretch"))]
-    shapes += [(6, k, 1) for k in around(tile(GEMV, "kStretch"))] + [(1, k, 6) for k in (3, 5, 4097)]
+    stretches = around(tile(GEMV, "kStretch"))
+    shapes += [(n, 6, 1) for n in (*around(tile(GEMV, "kGroup")), 4097)] + [(1, 6, n) for n in stretches]
+    shapes += [(6, k, 1) for k in stretches] + [(1, k, 6) for k in (3, 5, 4097)]
     shapes += [(350, 530, 40), (20, 530, 2100)]  # several blocks along two of the three
     for m, k, n in shapes:
         yield Sample(f"{m}x{k}x{n}", (with_outliers(rng, m, k), with_outliers(rng, k, n)))

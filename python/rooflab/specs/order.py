@@ -6,7 +6,7 @@ import numpy as np
 
 import rooflab as rl
 
-from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
+from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, exact, finite, itemsize, unit_roundoff
 from .softmax import with_outliers
 
 
@@ -130,20 +130,39 @@ def _triangle_cost(cut):
     return cost
 
 
-def _exact(dtype, sample):
-    return 0.0, 0.0
+def _bench(label, shape, *others, **kwargs):
+    """One case, in two dtypes."""
+    return lambda: ((label, dtype, (shape, *others), kwargs) for dtype in ("bfloat16", "float32"))
 
 
 _ORDER: dict[str, Any] = {
     "cost": _order_cost,
-    "tolerance": _exact,
+    "tolerance": exact,
     "dtypes": FLOATING + INTEGER,
     "result_dtype": lambda dtype: (dtype, "int64"),
 }
 
 SPECS = [
-    OpSpec("sort", rl.sort, _sort_samples, _sort, differentiable=_distinct(_sort_samples), **_ORDER),
-    OpSpec("topk", rl.topk, _topk_samples, _topk, differentiable=_distinct(_topk_samples), **_ORDER),
+    OpSpec(
+        "sort",
+        rl.sort,
+        _sort_samples,
+        _sort,
+        differentiable=_distinct(_sort_samples),
+        bench=_bench("1024x4096", (1024, 4096)),
+        peer=lambda torch: torch.sort,
+        **_ORDER,
+    ),
+    OpSpec(
+        "topk",
+        rl.topk,
+        _topk_samples,
+        _topk,
+        differentiable=_distinct(_topk_samples),
+        bench=_bench("50 of 1024x32768", (1024, 32768), 50),
+        peer=lambda torch: torch.topk,
+        **_ORDER,
+    ),
     OpSpec(
         "cumsum",
         rl.cumsum,
@@ -154,6 +173,8 @@ SPECS = [
         dtypes=FLOATING + INTEGER,
         result_dtype=_cumsum_type,
         differentiable=finite(_cumsum_samples),
+        bench=_bench("16384x4096 rows", (16384, 4096), dim=1),
+        peer=lambda torch: torch.cumsum,
     ),
     *(
         OpSpec(
@@ -162,9 +183,11 @@ SPECS = [
             _triangle_samples,
             _triangle(cut),
             _triangle_cost(cut),
-            _exact,
+            exact,
             dtypes=FLOATING + INTEGER,
             differentiable=finite(_triangle_samples),
+            bench=_bench("8192x8192", (8192, 8192)),
+            peer=lambda torch, name=name: getattr(torch, name),
         )
         for name, cut in (("tril", np.tril), ("triu", np.triu))
     ),

@@ -11,13 +11,19 @@ from .softmax import CHAIN, ROW_TABLES, SMALLEST, row_bench, row_cost, row_sampl
 
 def _samples(rng):
     yield from row_samples(rng, parameters=1)
+    for sample in list(row_samples(rng, parameters=1))[3:7]:
+        yield Sample(f"{sample.label} zero-centered", sample.args, {"zero_centered": True})
     yield Sample("no-weight", (with_outliers(rng, 3, 5, 96),), {"eps": 1e-3})
 
 
-def _reference(x, weight=1.0, eps=1e-6):
+def _reference(x, weight=None, eps=1e-6, zero_centered=False):
     if x.size == 0:
         return x
-    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) * weight
+    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) * (1 if weight is None else weight + zero_centered)
+
+
+def _cost(sample, dtype):
+    return row_cost(4 if sample.kwargs.get("zero_centered") else 3)(sample, dtype)
 
 
 def _tolerance(dtype, sample):
@@ -30,7 +36,7 @@ SPEC = OpSpec(
     fn=_core.rms_norm,
     samples=_samples,
     reference=_reference,
-    cost=row_cost(3),
+    cost=_cost,
     tolerance=_tolerance,
     tails=functools.partial(row_tails, parameters=1),
     differentiable=finite(_samples),

@@ -1,0 +1,39 @@
+"""Files and folders that are whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike) -> Iterator[Path]:
+    """A path beside `path` to write a file or a folder to, which takes the place of `path` once it is whole.
+
+    After an exception `path` is as it was, and nothing else is left. The folder around it has to exist; a folder
+    replaces an empty folder only.
+
+    Raises
+    ------
+    OSError
+        What went wrong, with the name of `path`.
+
+    Examples
+    --------
+    >>> with replacing("figures.txt") as unfinished:
+    ...     _ = unfinished.write_text("1 2 3")
+    """
+    path = Path(path)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")  # two processes may write the same file
+    try:
+        yield unfinished
+        os.replace(unfinished, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(unfinished):
+            error.filename, error.filename2 = str(path), None
+        raise

@@ -1,0 +1,86 @@
+"""`rooflab lab check` on what students make of a notebook: copied, split and added cells, and edited tests."""
+
+import copy
+import json
+
+import pytest
+from grading.demo_lab import SOURCE, demo_lab
+
+from rooflab.cli import main
+from rooflab.grading import release
+
+ANSWERS = {cell.key: cell.source for cell in demo_lab().cells if cell.role == "solution"}
+
+
+class Notebook:
+    """A student's notebook with the reference answers in it, and short ways to change and to check it."""
+
+    def __init__(self, path):
+        self.path, self.raw = path, json.loads(release.dumps(release.build(demo_lab())))
+        for key, source in ANSWERS.items():
+            self.cells[self.at(key)]["source"] = source
+
+    @property
+    def cells(self):
+        return self.raw["cells"]
+
+    def at(self, key):
+        return next(i for i, cell in enumerate(self.cells) if cell["metadata"]["nbgrader"]["grade_id"] == key)
+
+    def copy(self, key, source=None):
+        """Put a copy of a cell behind it, as a notebook's editor does: with its metadata and a new id."""
+        again = copy.deepcopy(self.cells[self.at(key)]) | {"id": f"copy-{len(self.cells)}"}
+        again["source"] = again["source"] if source is None else source
+        self.cells.insert(self.at(key) + 1, again)
+
+    def add(self, before, source):
+        cell = {"cell_type": "code", "id": "own", "metadata": {}, "outputs": [], "execution_count": None}
+        self.cells.insert(self.at(before), cell | {"source": source})
+
+    def check(self, *more):
+        self.path.write_text(json.dumps(self.raw))
+        return main(["lab", "check", str(self.path), *more])
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    return Notebook(tmp_path / "lab9_demo.ipynb")
+
+
+def test_a_whole_notebook_needs_no_repair(notebook, capsys):
+    assert notebook.check() == 0
+    said = capsys.readouterr()
+    assert "12 of 12 points" in said.out and "repaired" not in said.out and not said.err
+
+
+@pytest.mark.parametrize("more", [[], ["--labs", str(SOURCE.parent)]], ids=["its own tests", "those of the sources"])
+def test_cells_of_the_students_own(notebook, capsys, more):
+    notebook.cells[notebook.at("q2_1")]["source"] = "corner = helper()"
+    notebook.add("q2_1", "%matplotlib inline\ndef helper():\n    return 50.39")
+    assert notebook.check(*more) == 0
+    assert "repaired" not in capsys.readouterr().out
+
+
+def test_copies_of_a_test_count_once(notebook, capsys):
+    notebook.copy("q1_test", "print(gemm)")
+    notebook.copy("q2_2_test")
+    assert notebook.check() == 0
+    said = capsys.readouterr().out
+    assert "12 of 12 points" in said
+    assert "repaired: Test q1_test stood there 2 times; one was kept." in said
+    assert "repaired: Test q2_2_test stood there 2 times; one was kept." in said
+
+
+def test_an_answer_copied_as_it_is(notebook, capsys):
+    notebook.copy("q2_1")
+    assert notebook.check() == 0
+    assert "repaired: Answer q2_1 stood there 2 times; one was kept." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("source", ["corner = None  # your number\n# your code here", "corner = 3.0"])
+def test_two_different_answers_are_the_students_to_choose(notebook, capsys, source):
+    notebook.copy("q2_1", source)
+    assert notebook.check() == 2
+    assert capsys.readouterr().err == (
+        "lab9_demo.ipynb holds 2 different cells for the answer q2_1: merge them, or delete all but one.\n"
+    )
