@@ -10,37 +10,37 @@ from rooflab.files import replacing
 
 def test_a_file_takes_the_place_of_the_old_one(tmp_path):
     path = tmp_path / "a.txt"
-    path.write_text("old")
+    path.write_text("old", encoding="utf-8")
     with replacing(path) as unfinished:
-        unfinished.write_text("new")
-        assert path.read_text() == "old"
-    assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+        unfinished.write_text("new", encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == "old"
+    assert path.read_text(encoding="utf-8") == "new" and list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), ValueError(), KeyboardInterrupt()])
 @pytest.mark.parametrize("folder", [False, True])
 def test_after_an_error_nothing_has_changed(tmp_path, error, folder):
     path = tmp_path / "a"
-    path.write_text("old")
+    path.write_text("old", encoding="utf-8")
     with pytest.raises(type(error)), replacing(path) as unfinished:
         if folder:
             unfinished.mkdir()
-        (unfinished / "b" if folder else unfinished).write_text("half")
+        (unfinished / "b" if folder else unfinished).write_text("half", encoding="utf-8")
         raise error
-    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    assert path.read_text(encoding="utf-8") == "old" and list(tmp_path.iterdir()) == [path]
 
 
 def test_an_error_names_the_path_that_was_asked_for(tmp_path):
     path = tmp_path / "absent" / "a"
     with pytest.raises(FileNotFoundError) as raised, replacing(path) as unfinished:
-        unfinished.write_text("new")
+        unfinished.write_text("new", encoding="utf-8")
     assert raised.value.filename == str(path)
 
 
 def test_a_folder_takes_the_place_of_an_empty_one_only(tmp_path):
     for name in ("empty", "full"):
         (tmp_path / name).mkdir()
-    (tmp_path / "full" / "mine").write_text("mine")
+    (tmp_path / "full" / "mine").write_text("mine", encoding="utf-8")
     with replacing(tmp_path / "empty") as unfinished:
         unfinished.mkdir()
         (unfinished / "a").touch()
@@ -48,4 +48,4 @@ def test_a_folder_takes_the_place_of_an_empty_one_only(tmp_path):
     with pytest.raises(OSError, match="not empty"), replacing(tmp_path / "full") as unfinished:
         unfinished.mkdir()
     assert {path.name for path in tmp_path.iterdir()} == {"empty", "full"}
-    assert (tmp_path / "full" / "mine").read_text() == "mine"
+    assert (tmp_path / "full" / "mine").read_text(encoding="utf-8") == "mine"

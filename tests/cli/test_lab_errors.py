@@ -90,20 +90,20 @@ def test_what_is_installed_read_only_is_the_students_to_write(packaged, tmp_path
     packaged.chmod(0o444)
     assert main(["lab", "new", "mine"]) == 0
     assert (tmp_path / "mine" / packaged.name).stat().st_mode & stat.S_IWUSR
-    assert (tmp_path / "mine" / packaged.name).read_text() == packaged.read_text()
+    assert (tmp_path / "mine" / packaged.name).read_text(encoding="utf-8") == packaged.read_text(encoding="utf-8")
 
 
 def test_results_do_not_overwrite_the_notebook(packaged, capsys):
-    text = packaged.read_text()
+    text = packaged.read_text(encoding="utf-8")
     assert main(["lab", "check", str(packaged), "--json", str(packaged)]) == 2
     assert capsys.readouterr().err == "--json would overwrite lab9_demo.ipynb: name another file.\n"
-    assert packaged.read_text() == text
+    assert packaged.read_text(encoding="utf-8") == text
 
 
 def test_a_grade_that_is_stopped_leaves_none(packaged, tmp_path, capsys, monkeypatch):
     def stops(judge, submission):
         yield judge.grade_question("q2_1", submission)
-        assert json.loads((tmp_path / "g").read_text())["status"] == "running"
+        assert json.loads((tmp_path / "g").read_text(encoding="utf-8"))["status"] == "running"
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Judge, "grade", stops)

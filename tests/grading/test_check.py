@@ -38,7 +38,7 @@ class Notebook:
         self.cells.insert(self.at(before), cell | {"source": source})
 
     def check(self, *more):
-        self.path.write_text(json.dumps(self.raw))
+        self.path.write_text(json.dumps(self.raw), encoding="utf-8")
         return main(["lab", "check", str(self.path), *more])
 
 
