@@ -142,5 +142,5 @@ def test_the_readme_of_a_release_is_for_students():
     page = handout.student_readme(ROOT)
     assert "source .venv/bin/activate" in page and "pip install './rooflab[labs]'" in page
     assert "## A minute with it" in page and "| `csrc/core` |" in page and "| `python/rooflab/labs` |" in page
-    for absent in ("assets", "notebooks/source", "`tests`", "INSTRUCTORS", "Two commands", "hidden", "pytest"):
+    for absent in ("assets", "notebooks/source", "`tests`", "INSTRUCTORS", "Two commands", "idden test", "pytest"):
         assert absent not in page, absent

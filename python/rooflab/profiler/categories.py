@@ -12,7 +12,11 @@ _BY_OP = {
     "matmul": "gemm",
     "softmax": "softmax",
     "rms_norm": "layernorm",
+    "rms_norm_add": "layernorm",
+    "rms_norm_rope": "layernorm",
     "layer_norm": "layernorm",
+    "rope": "elementwise",
+    "kv_append": "memory",
     "gelu": "elementwise",
     "fused": "elementwise",
     **dict.fromkeys(
