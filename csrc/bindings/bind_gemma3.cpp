@@ -201,7 +201,10 @@ void register_gemma3(py::module_& m) {
           [](const nn::Gemma3Layer& self, const Tensor& x, const Tensor& cos, const Tensor& sin,
              const std::optional<nn::KvCache>& cache) { return forward(self, x, cos, sin, cache ? &*cache : nullptr); },
           py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache") = py::none(), WithoutGil(),
-          "x (B, L, D) to (B, L, D).");
+          "x (B, L, D) to (B, L, D).")
+      .def("decode", &nn::gemma3_decode, py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache"),
+           py::arg("variant") = "", WithoutGil(),
+           "One token a text, x (B, 1, D), by a rung of rl.variants(\"gemma3_decode\").");
 }
 
 }  // namespace rooflab

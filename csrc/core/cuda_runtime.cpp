@@ -42,7 +42,7 @@ dim3 raw(const Dim3& size) {
 }
 
 void submit(const void* kernel, const char* name, const LaunchShape& shape, void** arguments, Stream stream) {
-  cudaLaunchAttribute attributes[2]{};
+  cudaLaunchAttribute attributes[3]{};
   cudaLaunchConfig_t config{};
   config.gridDim = raw(shape.grid);
   config.blockDim = raw(shape.block);
@@ -56,6 +56,10 @@ void submit(const void* kernel, const char* name, const LaunchShape& shape, void
   if (shape.early) {
     attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (shape.together) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;
+    attributes[config.numAttrs++].val.cooperative = 1;
   }
   // Without attributes the plain call is the quicker one.
   const cudaError_t status = config.numAttrs ? cudaLaunchKernelExC(&config, kernel, arguments)

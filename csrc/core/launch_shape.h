@@ -15,6 +15,7 @@ struct LaunchShape {
   int64_t shared_bytes = 0;  // dynamic, of a block
   int cluster = 1;           // neighbouring blocks along x that run together (sm_90 and newer)
   bool early = false;        // may start while the kernel before it ends, and waits inside (sm_90 and newer)
+  bool together = false;     // all blocks run at once, so they may wait for each other
 };
 
 struct Submissions {

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/range.h"
+#include "nn/gemma3_steps.h"
 #include "nn/nn.h"
 #include "ops/arithmetic.h"
 
@@ -17,19 +18,6 @@ Tensor norm(const char* range, const Tensor& x, const Tensor& weight, double eps
 Tensor project(const char* range, const Tensor& x, const Tensor& weight) {
   const RangeScope scope(range);
   return linear(x, weight, std::nullopt);
-}
-
-// The rows of all weights as those of one, where they lie one behind the other in memory.
-std::optional<Tensor> joined(const Tensors& weights) {
-  const Tensor& first = weights[0];
-  int64_t rows = 0;
-  for (const Tensor& weight : weights) {
-    const char* next = first.data<char>() + rows * first.size(1) * size_of(first.dtype());
-    const bool follows = weight.storage() == first.storage() && weight.data<char>() == next;
-    if (!follows || !weight.is_contiguous() || weight.size(1) != first.size(1)) return std::nullopt;
-    rows += weight.size(0);
-  }
-  return first.as_strided({rows, first.size(1)}, first.strides(), 0);
 }
 
 // x times each weight: views of one product where the weights can be joined and no gradient is wanted of them.
@@ -62,6 +50,19 @@ Tensor in_order(const Tensor& ring, int64_t seen) {
   return cat({ring.slice(2, next, places, 1), ring.slice(2, 0, next, 1)}, 2);
 }
 
+bool is_ring(const KvCache& cache, const std::optional<int64_t>& window) {
+  return window && cache.k.size(2) <= *window;
+}
+
+// Whether a new token sees whatever the cache holds.
+bool sees_all(const KvCache& cache, const std::optional<int64_t>& window) { return !window || is_ring(cache, window); }
+
+void check_room(const KvCache& cache, const std::optional<int64_t>& window, int64_t tokens) {
+  const int64_t places = cache.k.size(2);
+  RL_CHECK(is_ring(cache, window) || cache.held || cache.seen + tokens <= places, "gemma3",
+           "cache: it has room for T=", places, " tokens and has seen ", cache.seen, "; ", tokens, " more do not fit");
+}
+
 // Attention of one new token over everything that the cache holds. All of it may be seen: what lies outside a sliding
 // window has been written over.
 Tensor attend_cache(const Tensor& q, const KvCache& cache, AttentionOptions options) {
@@ -76,12 +77,10 @@ Tensor attend_cache(const Tensor& q, const KvCache& cache, AttentionOptions opti
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
               const KvCache* cache) {
   if (!cache) return attention(q, k, v, std::nullopt, options, false).out;
-  const int64_t places = cache->k.size(2), length = k.size(2);
-  const bool is_ring = options.window && places <= *options.window;
-  RL_CHECK(is_ring || cache->held || cache->seen + length <= places, "gemma3", "cache: it has room for T=", places,
-           " tokens and has seen ", cache->seen, "; ", length, " more do not fit");
+  const int64_t length = k.size(2);
+  check_room(*cache, options.window, length);
   const auto append = [&] { kv_append(cache->k, cache->v, k, v, cache->position); };
-  if (length == 1 && (is_ring || !options.window)) {
+  if (length == 1 && sees_all(*cache, options.window)) {
     append();
     return attend_cache(q, *cache, options);
   }
@@ -126,6 +125,18 @@ Tensor after_mlp_in_steps(const Gemma3Layer& layer, const Tensor& y, const Tenso
 
 }  // namespace
 
+std::optional<Tensor> joined(const Tensors& weights) {
+  const Tensor& first = weights[0];
+  int64_t rows = 0;
+  for (const Tensor& weight : weights) {
+    const char* next = first.data<char>() + rows * first.size(1) * size_of(first.dtype());
+    const bool follows = weight.storage() == first.storage() && weight.data<char>() == next;
+    if (!follows || !weight.is_contiguous() || weight.size(1) != first.size(1)) return std::nullopt;
+    rows += weight.size(0);
+  }
+  return first.as_strided({rows, first.size(1)}, first.strides(), 0);
+}
+
 Tensor forward(const Gemma3Attention& layer, const Tensor& x, const Tensor& cos, const Tensor& sin,
                const KvCache* cache) {
   RL_CHECK(x.ndim() == 3, "gemma3", "x: expected (B, L, D), got ", x.shape());
@@ -160,7 +171,7 @@ Tensor forward(const Gemma3Mlp& mlp, const Tensor& x) {
   return project("down_proj", active, mlp.down_proj);
 }
 
-Tensor forward(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin, const KvCache* cache) {
+Tensor in_steps(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin, const KvCache* cache) {
   Tensor y = norm("input_norm", x, layer.input_layernorm, layer.attention.eps);
   {
     const RangeScope scope("self_attn");
@@ -172,6 +183,15 @@ Tensor forward(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, con
     y = forward(layer.mlp, normal);
   }
   return layer.attention.fused ? after_mlp(layer, y, h) : after_mlp_in_steps(layer, y, h);
+}
+
+Tensor forward(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin, const KvCache* cache) {
+  const bool one_token = cache && x.ndim() == 3 && x.size(1) == 1;
+  if (one_token && layer.attention.fused && sees_all(*cache, layer.attention.window) && !autograd::is_enabled()) {
+    check_room(*cache, layer.attention.window, 1);
+    return gemma3_decode(layer, x, cos, sin, *cache);
+  }
+  return in_steps(layer, x, cos, sin, cache);
 }
 
 }  // namespace rooflab::nn

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "core/tensor.h"
 
@@ -55,5 +56,10 @@ Tensor forward(const Gemma3Attention& attention, const Tensor& x, const Tensor& 
                const KvCache* cache);
 Tensor forward(const Gemma3Mlp& mlp, const Tensor& x);
 Tensor forward(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin, const KvCache* cache);
+
+// The same for one new token a text, x (B, 1, D), that sees all that the cache holds: an op with a ladder. The default
+// one runs where `forward` is given such a call with fused layers.
+Tensor gemma3_decode(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin,
+                     const KvCache& cache, std::string_view variant = "");
 
 }  // namespace rooflab::nn

@@ -33,7 +33,7 @@ def test_every_rung_ends_where_it_is_told(dtype, queries, device):
                 atol = 16 * max(unit_roundoff(dtype), 2.0**-24)
                 np.testing.assert_allclose(found.float().cpu().numpy(), expected, rtol=0, atol=atol, err_msg=label)
     assert {"", "v0_composed"} <= ran
-    assert len(ran) > 3 or dtype == "float64"
+    assert len(ran) > 2 or dtype == "float64"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -1,0 +1,39 @@
+// How v1_one_launch shares a layer out among the blocks of a GPU: one block a multiprocessor.
+#pragma once
+
+#include "kernels/gemma3_decode/gemma3_decode.h"
+
+namespace rooflab::kernels {
+
+inline constexpr int kDecodeBatch = 8;      // texts: the columns of a tensor core's tile
+inline constexpr int kDecodeTileRows = 16;  // of a weight, likewise
+inline constexpr int kDecodeMaxTiles = 4;   // of a block in one product
+inline constexpr int kDecodeMaxModel = 1024;
+inline constexpr int kDecodeWarps = 8;
+inline constexpr int kDecodePad = 8;  // elements behind a row in shared memory: rows begin in different banks
+inline constexpr int kDecodeMaxParts = 64;
+
+// A weight (rows, columns) shared out: a block has `tiles` tiles of 16 rows, and of their columns one of the slices.
+struct DecodeShare {
+  int rows, columns;
+  int tiles, groups;          // groups of tiles; a block has one
+  int slices, slice_columns;  // the last slice may be shorter
+
+  constexpr int blocks() const { return groups * slices; }
+  constexpr int stride() const { return slice_columns + kDecodePad; }
+  constexpr int64_t elements() const { return int64_t{tiles} * kDecodeTileRows * stride(); }
+};
+
+struct DecodePlan {
+  int blocks;
+  int parts;  // in which a text's keys are split for each key head
+  DecodeShare qkv, o, gate_up, down;
+  int64_t weight_elements, shared_bytes;  // in the shared memory of a block
+  int64_t qkv_floats, part_floats, stat_floats, o_floats, down_floats, active_elements;  // in scratch
+
+  int64_t scratch_bytes() const;
+};
+
+DecodePlan decode_plan(const Gemma3DecodeArgs&, const Target&);
+
+}  // namespace rooflab::kernels
