@@ -17,7 +17,7 @@ using enum Device::Type;
 const Ladder<Gemma3DecodeArgs> kLadder(
     "gemma3_decode", {
                          {"v1_one_launch", kCuda,
-                          "all steps in one kernel, whose blocks keep the weights and wait for each other; sm_80",
+                          "all steps in one kernel, whose blocks keep the weights and wait for each other; sm_90",
                           kernels::gemma3_decode_cuda_v1_accepts, kernels::gemma3_decode_cuda_v1_one_launch,
                           kernels::gemma3_decode_cuda_v1_footprint},
                          {"v0_composed", kCuda, "the steps as ops of their own", nullptr, composed<Gemma3DecodeArgs>},

@@ -191,6 +191,7 @@ class Producer:
 def test_dlpack_names_the_current_stream_to_the_producer():
     producer = Producer(rl.ones(10, device="cuda"))
     rl.from_dlpack(producer)
+    rl.synchronize()  # the ones are written on another stream than they are read
     with rl.cuda.Stream() as stream:
         assert rl.from_dlpack(producer).sum().item() == 10
         assert producer.asked == [{"stream": 1}, {"stream": stream.cuda_stream}]

@@ -225,10 +225,10 @@ def test_names_are_those_of_hugging_face():
     ]
 
 
-@pytest.mark.parametrize(("fused", "ops"), [(False, 20), (True, 12)])
+@pytest.mark.parametrize(("fused", "ops"), [(False, 20), (True, 1)])
 def test_a_decode_step_counts_the_same_on_meta_and_for_real(fused, ops, device):
-    """In steps: norms 6, projections 7, rope 2, append 1, attention 1, geglu 1, residuals 2. Fused: 3 norms and
-    residuals, 4 projections, 2 of rope, append, attention, geglu."""
+    """In steps: norms 6, projections 7, rope 2, append 1, attention 1, geglu 1, residuals 2. Fused: the
+    step is one op."""
     target = rl.meta("H100 SXM") if device == "cuda" else rl.meta("cpu")
     seen = []
     for where in (device, target):

@@ -1,4 +1,4 @@
-"""gemma3_decode: every rung gives what the layer gives in steps, and writes the new token's place of the cache alone."""
+"""gemma3_decode: every rung gives what the layer gives in steps, and writes only the new token's place of the cache."""
 
 import dataclasses
 
@@ -11,19 +11,19 @@ from rooflab._core import _gemma3
 from rooflab.specs import unit_roundoff
 
 TINY = nn.Gemma3Config(
-    hidden_size=96, intermediate_size=144, num_attention_heads=6, num_key_value_heads=2, head_dim=64, sliding_window=24
+    hidden_size=96, intermediate_size=144, num_attention_heads=6, num_key_value_heads=2, head_dim=128, sliding_window=24
 )
-WIDE = dataclasses.replace(TINY, hidden_size=1024, num_attention_heads=16, num_key_value_heads=1, head_dim=128)
+WIDE = dataclasses.replace(TINY, hidden_size=768, num_attention_heads=11, num_key_value_heads=1)
 REAL = nn.GEMMA3_270M
 CONFIGS = {"tiny": TINY, "wide": WIDE, "270M": REAL}
 
 
-def step(config, layer, batch, places, seen, dtype, device, seed=0):
-    """A layer with random weights and a cache with random contents: what a step takes."""
+def step(config, layer, batch, places, seen, dtype, device, rounded=None, seed=0):
+    """A layer with random weights and a cache with random contents, rounded to a dtype: what a step takes."""
     rng = np.random.default_rng(seed)
 
     def numbers(*shape, scale=1.0):
-        return rl.tensor(rng.standard_normal(shape) * scale, dtype=dtype, device=device)
+        return rl.tensor(rng.standard_normal(shape) * scale, dtype=rounded or dtype, device=device).to(dtype)
 
     module = nn.Gemma3DecoderLayer(config, layer, dtype=dtype, device=device)
     with rl.no_grad():
@@ -31,7 +31,8 @@ def step(config, layer, batch, places, seen, dtype, device, seed=0):
             weight.copy_(numbers(*weight.shape, scale=0.3 if "norm" in name else weight.shape[-1] ** -0.5))
     shape = (batch, config.num_key_value_heads, places, config.head_dim)
     k, v = numbers(*shape), numbers(*shape)
-    cos, sin = nn.RotaryEmbedding(1e4, config.head_dim, dtype=dtype, device=device)(seen, 1)
+    rotary = nn.RotaryEmbedding(1e4, config.head_dim, dtype=rounded or dtype, device=device)
+    cos, sin = (x.to(dtype) for x in rotary(seen, 1))
     return module, numbers(batch, 1, config.hidden_size), cos, sin, k, v
 
 
@@ -39,10 +40,10 @@ def native(module):
     return _gemma3.Layer(
         module.self_attn.native(),
         module.mlp.native(),
-        inputnativenorm=module.inputnativenorm.weight,
-        post_attentionnativenorm=module.post_attentionnativenorm.weight,
-        pre_feedforwardnativenorm=module.pre_feedforwardnativenorm.weight,
-        post_feedforwardnativenorm=module.post_feedforwardnativenorm.weight,
+        input_layernorm=module.input_layernorm.weight,
+        post_attention_layernorm=module.post_attention_layernorm.weight,
+        pre_feedforward_layernorm=module.pre_feedforward_layernorm.weight,
+        post_feedforward_layernorm=module.post_feedforward_layernorm.weight,
     )
 
 
@@ -87,9 +88,8 @@ CASES = [
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_every_rung_gives_what_the_steps_give(config, layer, batch, places, seen, dtype, device):
     module, *operands = step(CONFIGS[config], layer, batch, places, seen, dtype, device)
-    exact_module, *exact_operands = step(CONFIGS[config], layer, batch, places, seen, dtype, "cpu")
-    exact_module = exact_module.to("float32")
-    exact = run(exact_module, *(x.float() for x in exact_operands), seen, "v0_composed")
+    exact_module, *exact_operands = step(CONFIGS[config], layer, batch, places, seen, "float32", "cpu", rounded=dtype)
+    exact = run(exact_module, *exact_operands, seen, "v0_composed")
     ran = set()
     for variant in ["", *(rung.name for rung in rl.variants("gemma3_decode", device))]:
         for held in (False, True):
@@ -106,23 +106,22 @@ def test_every_rung_gives_what_the_steps_give(config, layer, batch, places, seen
 
 
 def test_it_is_one_launch_on_a_gpu_and_counts_what_the_steps_count():
-    for target in ("H100", "H200"):
+    for target in ("H100 SXM", "H200"):
         device = rl.meta(target)
-        module, *operands = step(REAL, 5, 2, 64, 63, "bfloat16", device)
+        module, *operands = step(REAL, 5, 2, 4096, 4095, "bfloat16", device)
         counts = {}
         for variant in ("v1_one_launch", "v0_composed"):
-            cache = _gemma3.KvCache(*operands[3:], rl.empty(1, dtype="int64", device=device), 63)
+            cache = _gemma3.KvCache(*operands[3:], rl.empty(1, dtype="int64", device=device), 4095)
             with rl.no_grad(), rl.count() as counts[variant]:
                 native(module).decode(*operands[:3], cache, variant=variant)
         one, steps = counts["v1_one_launch"], counts["v0_composed"]
         assert (one.launches, steps.launches, one.ops, steps.ops) == (1, 13, 1, 1)
         assert (one.macs, one.flops) == (steps.macs, steps.flops)
         assert one.bytes_read < steps.bytes_read and one.bytes_written < steps.bytes_written
-        weights = 2 * module.num_parameters()
-        row = 2 * 64 * REAL.head_dim * 2  # of keys and values, all texts: 63 held and the new one
-        x = 2 * REAL.hidden_size * 2
-        assert one.bytes_read == weights + x + 2 * 2 * REAL.head_dim + 8 + 2 * 63 * 2 * REAL.head_dim * 2
-        assert one.bytes_written == x + 2 * row // 64
+        x, row = 2 * 2 * REAL.hidden_size, 2 * 2 * 2 * REAL.head_dim  # of both texts; a row of keys and one of values
+        weights, angles, position = 2 * module.num_parameters(), 2 * 2 * REAL.head_dim, 8
+        assert one.bytes_read == weights + x + angles + position + 4095 * row
+        assert one.bytes_written == x + row
 
 
 @pytest.mark.gpu

@@ -92,6 +92,14 @@ __device__ __forceinline__ void tensor_map_prefetch(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
+// Bytes that lie one behind the other; addresses and size are multiples of 16.
+__device__ __forceinline__ void copy_row(void* shared, const void* global, uint32_t bytes, Barrier& barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(shared)),
+               "l"(global), "r"(bytes), "r"(shared_address(&barrier))
+               : "memory");
+}
+
 __device__ __forceinline__ void tile_load(void* shared, const CUtensorMap& map, Barrier& barrier, int x, int y, int z) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::

@@ -7,7 +7,7 @@
 //   v0_composed    the steps as ops of their own
 // Ladder, CUDA:
 //   v0_composed    as on the CPU: 13 launches
-//   v1_one_launch  all of it in one kernel, whose blocks wait for each other five times; 16 bits, up to 8 texts
+//   v1_one_launch  all of it in one kernel, whose blocks wait for each other five times; sm_90, 16 bits, up to 8 texts
 //
 // MACs: B times the weights of the five products, and 2 B H D_h a key. FLOPs: 2 a MAC and those of the norms, rope,
 // softmax, GeGLU and sums. Compulsory bytes: weights, x and the cache's keys and values read once; y and the new

@@ -12,24 +12,29 @@ inline constexpr int kDecodeMaxModel = 1024;
 inline constexpr int kDecodeWarps = 8;
 inline constexpr int kDecodePad = 8;  // elements behind a row in shared memory: rows begin in different banks
 inline constexpr int kDecodeMaxParts = 64;
+inline constexpr int kDecodeBarriers = 4, kDecodeBarrierStride = 32;  // counters, each in a cache line of its own
 
-// A weight (rows, columns) shared out: a block has `tiles` tiles of 16 rows, and of their columns one of the slices.
+// A weight (rows, columns) shared out: a block has `tiles` tiles of 16 rows, and of their columns one of the slices, of
+// which there are a power of two.
 struct DecodeShare {
   int rows, columns;
-  int tiles, groups;          // groups of tiles; a block has one
-  int slices, slice_columns;  // the last slice may be shorter
+  int tiles, groups;               // groups of tiles; a block has one
+  int slices_log2, slice_columns;  // the last slice may be shorter
 
-  constexpr int blocks() const { return groups * slices; }
+  constexpr int slices() const { return 1 << slices_log2; }
+  constexpr int blocks() const { return groups << slices_log2; }
   constexpr int stride() const { return slice_columns + kDecodePad; }
   constexpr int64_t elements() const { return int64_t{tiles} * kDecodeTileRows * stride(); }
 };
 
 struct DecodePlan {
   int blocks;
-  int parts;  // in which a text's keys are split for each key head
+  int parts;       // in which a text's keys are split for each key head
+  int items_log2;  // threads that combine parts side by side, for four columns of a text each
   DecodeShare qkv, o, gate_up, down;
+  int max_stride;                         // of the four
   int64_t weight_elements, shared_bytes;  // in the shared memory of a block
-  int64_t qkv_floats, part_floats, stat_floats, o_floats, down_floats, active_elements;  // in scratch
+  int64_t qkv_floats, part_floats, stat_floats, o_floats, down_floats, active_elements, barrier_floats;  // in scratch
 
   int64_t scratch_bytes() const;
 };
