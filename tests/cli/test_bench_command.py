@@ -6,6 +6,7 @@ import json
 import pytest
 
 import rooflab as rl
+from rooflab.benchmark import gemma3
 from rooflab.benchmark.ladder import Row, cost_of
 from rooflab.cli import bench, main
 from rooflab.specs import all_specs
@@ -24,7 +25,7 @@ def asked(monkeypatch):
     return calls
 
 
-NOT_BENCHED = {"random", "attention_mask", "kv_append"}  # which have no spec
+NOT_BENCHED = {"random", "attention_mask", "kv_append", "gemma3_decode"}  # which have no spec
 
 
 def ladder(op, kind):
@@ -73,3 +74,49 @@ def test_the_file_says_where_its_rows_come_from(asked, tmp_path):
 def test_another_device_is_one_sentence(asked, capsys):
     assert main(["bench", "gelu", "--device", "tpu"]) == 2
     assert "expected cpu, cuda or cuda:N" in capsys.readouterr().err and asked == []
+
+
+@pytest.fixture
+def raced(monkeypatch):
+    """Each contender of a small model runs once; the rows are made up."""
+    tiny = rl.nn.Gemma3Config(
+        hidden_size=32, intermediate_size=64, num_attention_heads=2, head_dim=16, num_hidden_layers=6, vocab_size=50
+    )
+    monkeypatch.setattr(rl.nn, "GEMMA3_270M", tiny)
+    monkeypatch.setattr(gemma3, "_CACHE_BYTES", 1)
+    found = []
+
+    def race(case, contenders, cost, device, **options):
+        found.append((case, list(contenders), cost))
+        for call in contenders.values():
+            call()
+            call()
+        return [Row(*case, name, 2.0, 1.0, 3.0, 1.0, 1.0, {}) for name in contenders]
+
+    monkeypatch.setattr(gemma3, "race", race)
+    return found
+
+
+def test_a_layer_is_raced_eager_and_replayed(raced, tmp_path, capsys):
+    path = tmp_path / "layer.json"
+    assert main(["bench", "layer", "--device", "cpu", "--case", "float32", "--json", str(path)]) == 0
+    cases = [("layer", label, "float32") for label in ("prefill B1 L512", "decode B1 L4096", "decode B8 L4096")]
+    assert [case for case, *_ in raced] == cases
+    assert all(contenders == ["graph", "eager", "steps", "copy"] for _, contenders, _ in raced)
+    one, eight = (cost for *_, cost in raced[1:])
+    assert eight.macs == 8 * one.macs and one.bytes < eight.bytes < 8 * one.bytes  # weights are read once
+    assert "256,000 tokens/s" in capsys.readouterr().out  # 512 in 2 ms
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    assert [row["contender"] for row in rows] == ["graph", "eager", "steps", "copy"] * 3
+
+
+def test_a_model_decodes_the_same_step_again(raced, capsys):
+    assert main(["bench", "model", "--device", "cpu", "--case", "bfloat16"]) == 0
+    (case, contenders, cost) = raced[0]
+    assert case == ("model", "decode B1 L1024", "bfloat16") and contenders == ["graph", "eager", "copy"]
+    assert "500 tokens/s" in capsys.readouterr().out and cost.bytes > 0
+
+
+def test_a_layer_has_no_peer(raced, capsys):
+    assert main(["bench", "layer", "--device", "cpu", "--peer", "torch"]) == 2
+    assert "--peer is for ops, not for layer" in capsys.readouterr().err and raced == []

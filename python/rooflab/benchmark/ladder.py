@@ -181,13 +181,50 @@ def bench_case(
     cost = cost_of(spec, dtype, shapes, kwargs)
     progress("making operands")
     contenders = _contenders(spec, cost, dtype, shapes, kwargs, device, peer, every_rung, longest_s, progress)
+    return race(
+        (spec.name, label, dtype), contenders, cost, device,
+        peer=peer, slow_too=every_rung, turns=turns, progress=progress,
+    )  # fmt: skip
+
+
+def race(
+    case: tuple[str, str, str],
+    contenders: dict[str, Callable[[], object]],
+    cost: rl.Cost,
+    device: str,
+    *,
+    peer: str | None = None,
+    slow_too: bool = True,
+    turns: int = 20,
+    progress: Callable[[str], None] = lambda text: None,
+) -> list[Row]:
+    """Time calls that do the same work, turn by turn.
+
+    Parameters
+    ----------
+    case : tuple of str
+        Op, label and dtype: what the rows say.
+    contenders : dict
+        By name. "copy", "library" and those of the peer are what the others are compared with.
+    cost : Cost
+        Of one call.
+    slow_too : bool
+        Those too that are more than 30 times as slow as the fastest.
+    device, peer, turns, progress
+        As in `bench_case`.
+
+    Returns
+    -------
+    list of Row
+        As `bench_case` gives.
+    """
     first_ms = {}
     for name, call in contenders.items():
         progress(f"warming up {name}")
         first_ms[name] = max(_turn(call, 1, device), 1e-3)
         if first_ms[name] < _LONG_MS:  # it may have paid for what later calls find done
             first_ms[name] = max(_turn(call, 1, device), 1e-3)
-    if not every_rung:
+    if not slow_too:
         limit_ms = _SLOW_RATIO * min(ms for name, ms in first_ms.items() if not name.endswith("copy"))
         contenders = {name: call for name, call in contenders.items() if first_ms[name] <= limit_ms}
     calls = {name: int(np.clip(10.0 / first_ms[name], 1, 20)) for name in contenders}
@@ -210,9 +247,7 @@ def bench_case(
         p20, median, p80 = (float(v) for v in np.percentile(ms, [20, 50, 80]))
         rows.append(
             Row(
-                spec.name,
-                label,
-                dtype,
+                *case,
                 name,
                 median,
                 p20,

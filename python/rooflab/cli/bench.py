@@ -1,4 +1,4 @@
-"""`rooflab bench OP ...`: time the ladders of ops, case by case."""
+"""`rooflab bench OP ...`: time the ladders of ops, a decoder layer or a model, case by case."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import rooflab as rl
+from rooflab.benchmark import gemma3
 from rooflab.benchmark.ladder import Row, bench_case, cost_of, table
 from rooflab.benchmark.results import Result, save
 from rooflab.cli.progress import Progress
 from rooflab.machine.identity import provenance
 from rooflab.specs import OpSpec, all_specs
+from rooflab.units import human
 
 _MOST_FLOPS = {"cpu": 2e11, "cuda": math.inf}  # a call; cases above it wait for --all
+_MODELS = ("layer", "model")
 _LONGEST_S = 6  # a call; "all" leaves out rungs that take longer
 
 
@@ -25,8 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rooflab bench`."""
     benched = sorted(name for name, spec in all_specs().items() if spec.bench)
     parser.add_argument(
-        "ops", nargs="+", choices=["all", *benched], metavar="OP",
-        help=f"{', '.join(benched)}; all: every ladder and rung, in the cases of the kernel headers' tables",
+        "ops", nargs="+", choices=["all", *_MODELS, *benched], metavar="OP",
+        help=f"{', '.join(benched)}; all: every ladder and rung, in the cases of the kernel headers' tables; "
+        "layer, model: Gemma-3 270M, prefill and decode",
     )  # fmt: skip
     parser.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     parser.add_argument("--peer", choices=("torch",), help="time this library's function too")
@@ -43,6 +47,10 @@ def main(arguments: argparse.Namespace) -> int:
         machine = provenance(device)
     except ValueError as error:
         print(f"rooflab bench: {error}", file=sys.stderr)
+        return 2
+    models = [op for op in arguments.ops if op in _MODELS]
+    if models and arguments.peer:
+        print(f"rooflab bench: --peer is for ops, not for {' and '.join(models)}", file=sys.stderr)
         return 2
     peer = arguments.peer and f"{arguments.peer} {importlib.metadata.version(arguments.peer)}"
     today = datetime.date.today().isoformat()
@@ -65,6 +73,18 @@ def main(arguments: argparse.Namespace) -> int:
         print(table(case), flush=True)
         rows += case
         if arguments.json:  # after each case: a run that is cut short keeps what it has
+            save(arguments.json, Result(machine, today, rl.__version__, peer, rows))
+    for case in (case for op in models for case in gemma3.cases(op, machine["kind"])):
+        if arguments.case not in f"{case.label} {case.dtype}":
+            continue
+        progress.subject = f"{case.op} {case.label} {case.dtype}"
+        found, cost = gemma3.bench(case, device, turns=arguments.turns, progress=progress)
+        progress.clear()
+        rate = f"{case.tokens / found[0].median_ms * 1000:,.0f} tokens/s"
+        a_token = human(cost.bytes / case.tokens, "B")
+        print(f"{table(found)}\n  {found[0].contender}: {rate}, {a_token} a token", flush=True)
+        rows += found
+        if arguments.json:
             save(arguments.json, Result(machine, today, rl.__version__, peer, rows))
     return 0
 
