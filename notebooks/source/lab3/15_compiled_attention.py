@@ -18,9 +18,9 @@
 o = rl.compile(naive_attention)(*make_qkv(1, 8, 8, 4), is_causal=True)
 
 # %% [markdown]
-# So the mask has to be an argument. Write `masked_attention(q, k, v, visible)`. It is your `naive_attention`, written out as in 1.1, with a boolean tensor
-# `visible` (L_q, L_kv) for the mask: True where a query sees a key. With `visible=None` there is no mask. Then let
-# `compiled_attention` be what the compiler makes of it.
+# So the mask has to be an argument. Write `masked_attention(q, k, v, visible)`. It is your `naive_attention`, written
+# out as in 1.1, with a boolean tensor `visible` (L_q, L_kv) for the mask: True where a query sees a key. With
+# `visible=None` there is no mask. Then let `compiled_attention` be what the compiler makes of it.
 
 
 # %% tags=["setup"]
@@ -342,5 +342,5 @@ assert_choice(
 # %% [markdown]
 # The compiler did what it can, and you did not have to write a kernel. But it takes the steps of your function as they
 # are: first all scores of a row, then their maximum, then their sum. So whole matrices stay, and memory still grows as
-# L². To get rid of them, the steps themselves must change. No compiler of chains finds that for you. It starts with the
-# next part.
+# L². A quarter less memory makes the longest sequence that fits only 15 per cent longer. To get rid of the matrices,
+# the steps themselves must change. That is what FlashAttention does, and it starts with the next part.
