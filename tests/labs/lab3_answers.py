@@ -5,19 +5,21 @@ Keys are grade ids of solution cells; each entry is (what it is, the code that r
 
 from labs import lab3_backward_answers as backward
 from labs import lab3_comparison_answers as comparison
+from labs import lab3_compiled_answers as compiled
 from labs import lab3_forward_answers as forward
 from labs import lab3_kernel_answers as kernel
 from labs import lab3_naive_answers as naive
 from labs import lab3_online_answers as online
 
-RIGHT = naive.RIGHT | online.RIGHT | forward.RIGHT | backward.RIGHT | kernel.RIGHT | comparison.RIGHT
-WRONG = naive.WRONG | online.WRONG | forward.WRONG | backward.WRONG | kernel.WRONG | comparison.WRONG
+RIGHT = naive.RIGHT | compiled.RIGHT | online.RIGHT | forward.RIGHT | backward.RIGHT | kernel.RIGHT | comparison.RIGHT
+WRONG = naive.WRONG | compiled.WRONG | online.WRONG | forward.WRONG | backward.WRONG | kernel.WRONG | comparison.WRONG
 # Wrong choices and wrong numbers, which a public test would have to give away.
 ONLY_HIDDEN = {
     "q1_2": "MB for MiB|four matrices|softmax keeps two|softmax needs one at the peak|three at the peak|"
     "flash keeps one",
     "q1_2_published": "96 of the account|MB for MiB|what is held over L squared|the same at L = 8192|the rest is a|"
     "the rest is b|the rest is d",
+    "q1_5_values": "two matrices|two chains|grows as L|eager at 8192|compiled at 8192|stays by a|stays by b|stays by d",
     "q4": "a quarter|nothing is saved",
     "q5": "two for 2.5",
     "q7_3": "the ratio of flash|a guess|grows as L squared|more arithmetic|float64|the log-sum-exp",

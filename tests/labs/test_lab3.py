@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from grading.demo_lab import with_answers
-from labs import lab3_forward_answers, lab3_kernel_answers, lab3_naive_answers
+from labs import lab3_compiled_answers, lab3_forward_answers, lab3_kernel_answers, lab3_naive_answers
 from labs.mutants import changed
 from labs.sources import SOURCES, judge, lab
 
@@ -169,6 +169,38 @@ def test_a_replaced_measurement_ends_the_question(name):
     result = judge(SOURCE).grade_question("q3", with_answers(lab(SOURCE), {"q3": code}))
     assert result.earned == 0
     assert f"replaced {name.replace('rl.', 'rooflab.')}" in result.tests[0].message
+
+
+# What the text of 1.5 says of the compiler
+
+
+def test_the_compiler_cannot_record_a_mask_made_inside():
+    scope = {"rl": rl}
+    exec(lab3_naive_answers.NAIVE, scope)
+    compiled, q = rl.compile(scope["naive_attention"]), rl.ones(1, 8, 4)
+    compiled(q, q, q)
+    with pytest.warns(UserWarning, match="runs as it is written.*neither an argument nor made by a recorded op"):
+        compiled(q, q, q, is_causal=True)
+
+
+@pytest.mark.parametrize(("is_causal", "eager", "compiled"), [(True, (9, 24), (7, 13)), (False, (8, 23), (7, 13))])
+def test_the_compiler_removes_launches_and_traffic_and_leaves_matrices(is_causal, eager, compiled):
+    scope, B, L = {"rl": rl}, 8, 16384
+    exec(lab3_compiled_answers.MASKED, scope)
+    visible = rl.ones(L, L, dtype="bool", device="meta") if is_causal else None
+    needs, moved = [], []
+    for name, launches in (("masked_attention", eager), ("compiled_attention", compiled)):
+        q, k, v = (rl.ones(B, L, 64, device="meta").requires_grad_() for _ in range(3))
+        with rl.count() as forward:
+            o = scope[name](q, k, v, visible)
+        held = sum(saved.bytes for saved in rl.autograd.saved_tensors(o))
+        with rl.count() as backward:
+            o.backward(rl.ones(B, L, 64, device="meta"))
+        assert (forward.launches, backward.launches - 1) == launches  # one of them makes the ones
+        moved.append(forward.bytes_read + forward.bytes_written)
+        needs.append((held + backward.peak_bytes) / (4 * B * L * L))
+    assert moved[0] - moved[1] == (4 if is_causal else 2) * 4 * B * L * L
+    assert needs == pytest.approx([8, 6], abs=0.1)
 
 
 # Answers that one question holds and another grades
