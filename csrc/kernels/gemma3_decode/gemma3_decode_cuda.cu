@@ -9,6 +9,11 @@
 //   5  down                                            again 1/8 of the columns
 //   6  the slices of down added, norm, residual        a block a text
 //
+// Latency binds: for one text of 4096 tokens an H200 needs 19.5 us, where 15 MB are 5 us of a copy and 13 launches took
+// 43.6. Five meetings are 5 us of it, the launch 2, and each step begins with a trip to the L2 cache and ends with one.
+// Eight texts: 39.8 us (50.5 in 13 launches), 8 of them to read 33 MB of keys and values, and 8 more where every block
+// adds the slices of all texts.
+//
 // A product is mma.sync with 16 rows of the weight and up to 8 texts, so 8 texts cost it no more than one. All sums are
 // float32 in a fixed order: the same bits on every run.
 #include <cooperative_groups.h>

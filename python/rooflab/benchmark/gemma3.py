@@ -1,7 +1,7 @@
 """`rooflab bench layer` and `bench model`: Gemma-3 270M, prefill and decode, eager and replayed, beside copies.
 
-On a GPU the calls of a turn run the same layer again, so its weights (11 MB) may come from the L2 cache, as between the
-steps of a short text they do not. On a CPU they go round more layers than the cache holds.
+On a GPU the calls of a turn run the same layer again, so its weights (11 MB) come from the L2 cache. In a whole model
+they do not. On a CPU the calls go round more layers than its cache holds.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ def cases(op: str, kind: str) -> Iterator[Case]:
     ['decode B1 L1024']
     """
     dtypes = ("bfloat16",) if kind == "cuda" else ("float32", "bfloat16")
-    shapes = {"prefill": ((1, 512), (1, 4096), (8, 4096)), "decode": ((1, 4096), (8, 4096), (64, 4096))}
-    if kind == "cpu":
-        shapes = {"prefill": ((1, 512),), "decode": ((1, 4096), (8, 4096))}
     if op == "model":
-        shapes = {"decode": ((1, 1024),)}
+        shapes = {"decode": [(1, 1024)]}
+    elif kind == "cpu":
+        shapes = {"prefill": [(1, 512)], "decode": [(1, 4096), (8, 4096)]}
+    else:
+        shapes = {"prefill": [(1, 512), (1, 4096), (8, 4096)], "decode": [(1, 4096), (8, 4096), (64, 4096)]}
     for dtype, (phase, sizes) in itertools.product(dtypes, shapes.items()):
         for batch, length in sizes:
             yield Case(op, phase, batch, length, dtype)

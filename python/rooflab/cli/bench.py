@@ -74,14 +74,14 @@ def main(arguments: argparse.Namespace) -> int:
         rows += case
         if arguments.json:  # after each case: a run that is cut short keeps what it has
             save(arguments.json, Result(machine, today, rl.__version__, peer, rows))
-    for case in (case for op in models for case in gemma3.cases(op, machine["kind"])):
-        if arguments.case not in f"{case.label} {case.dtype}":
+    for model in (case for op in models for case in gemma3.cases(op, machine["kind"])):
+        if arguments.case not in f"{model.label} {model.dtype}":
             continue
-        progress.subject = f"{case.op} {case.label} {case.dtype}"
-        found, cost = gemma3.bench(case, device, turns=arguments.turns, progress=progress)
+        progress.subject = f"{model.op} {model.label} {model.dtype}"
+        found, cost = gemma3.bench(model, device, turns=arguments.turns, progress=progress)
         progress.clear()
-        rate = f"{case.tokens / found[0].median_ms * 1000:,.0f} tokens/s"
-        a_token = human(cost.bytes / case.tokens, "B")
+        rate = f"{model.tokens / found[0].median_ms * 1000:,.0f} tokens/s"
+        a_token = human(cost.bytes / model.tokens, "B")
         print(f"{table(found)}\n  {found[0].contender}: {rate}, {a_token} a token", flush=True)
         rows += found
         if arguments.json:
