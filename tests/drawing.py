@@ -1,4 +1,4 @@
-"""What tests/test_fuzz.py draws with Hypothesis: shapes, values, views, and how results are compared with NumPy's."""
+"""What tests/test_fuzz*.py draw with Hypothesis: shapes, values, views, and how results are compared with NumPy's."""
 
 import functools
 import itertools
@@ -142,3 +142,7 @@ def agree(found, expected, dtype, name, rtol=0.0, atol=0.0):
         close = np.isfinite(right) & (np.abs(right) > 0.99 * largest) & (np.abs(got) > 0.98 * largest)
         right = np.where(close & (np.sign(right) == np.sign(got)), got, right)
     assert_close(found, right, rtol=rtol, atol=atol, name=name)
+
+
+def axis(draw, ndim):
+    return between(draw, -ndim, ndim - 1)

@@ -57,8 +57,8 @@ Tensor forward(const Gemma3Attention& attention, const Tensor& x, const Tensor& 
 Tensor forward(const Gemma3Mlp& mlp, const Tensor& x);
 Tensor forward(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin, const KvCache* cache);
 
-// The same for one new token a text, x (B, 1, D), that sees all that the cache holds: an op with a ladder. The default
-// one runs where `forward` is given such a call with fused layers.
+// The layer's forward for one new token of each text, x (B, 1, D), which sees all that the cache holds. It is an op
+// with a ladder of its own. forward() calls it where the layer is fused and no gradient is wanted.
 Tensor gemma3_decode(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin,
                      const KvCache& cache, std::string_view variant = "");
 

@@ -10,7 +10,7 @@ namespace {
 
 using Operands = Gemma3DecodeOperands;
 
-// Whether the tensors are as one kernel takes them. What is wrong, and not merely otherwise, the steps find out.
+// Whether one kernel can take the tensors as they lie. Tensors that fit no layer at all are refused by the steps.
 bool fit(const Operands& o) {
   for (const Tensor* t :
        {&o.qkv, &o.o, &o.gate_up, &o.down, &o.input_norm, &o.post_attention_norm, &o.pre_feedforward_norm,

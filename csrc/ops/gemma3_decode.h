@@ -17,11 +17,11 @@ struct Gemma3DecodeOperands {
   Tensor position;                                                                      // (1), int64
   Tensor k_cache, v_cache;                                                              // (B, H_kv, T, D_h)
   double scale, eps;
-  int64_t keys;  // that a text sees, the new one included: what the cost is reckoned with
+  int64_t keys;  // that a text sees, the new one included; only the cost depends on it
 };
 
-// y (B, 1, D), and the new token's keys and values in the caches. Nothing where the rung is v0_composed: its steps are
-// the caller's to take.
+// Returns y (B, 1, D) and writes the new token's keys and values into the caches. Where the rung is v0_composed it does
+// nothing and returns none: the caller then runs the steps.
 std::optional<Tensor> gemma3_decode(const Gemma3DecodeOperands& operands, std::string_view variant);
 
 }  // namespace rooflab

@@ -1,4 +1,5 @@
-// The steps of gemma3_decode's v1 on keys and values: ordered ahead, attended to in parts, and the parts combined.
+// The steps of gemma3_decode's v1 that read keys and values: prefetch, attention to a part of them, and combining
+// parts.
 #pragma once
 
 #include "kernels/gemma3_decode/gemma3_decode_steps.cuh"
@@ -6,7 +7,7 @@
 namespace rooflab::kernels::gemma3_decode {
 
 template <class T, int kD, bool kOneText>
-__device__ __forceinline__ auto Decode<T, kD, kOneText>::order_keys(int64_t position) const -> Keys {
+__device__ __forceinline__ auto Decode<T, kD, kOneText>::prefetch_keys(int64_t position) const -> Keys {
   using split_kv::kStepKeys;
   const unsigned parts = plan_.parts, kv_heads = static_cast<unsigned>(args_.kv_heads), item = blockIdx.x / parts;
   const int text = item / kv_heads, kv_head = item % kv_heads, part = blockIdx.x % parts;
@@ -47,7 +48,7 @@ __device__ __forceinline__ void Decode<T, kD, kOneText>::attend(Keys& keys) cons
   const int group = heads / kv_heads, wide = heads * kD, narrow = kv_heads * kD;
   const float* projected = between_.qkv + keys.text * (wide + 2 * narrow);
 
-  // The new token goes into the cache, and into the tile where that has been read before.
+  // The new token goes into the cache. If its tile has been prefetched already, it goes into the tile too.
   const bool has_new = keys.has_new();
   const int step = (keys.place - keys.begin) / kStepKeys, turn = step / kTeams, row = keys.place % kStepKeys;
   Tile* const early = has_new && turn < Stream::kAhead ? ring_ + step % kTeams * Stream::kSlots + 2 * turn : nullptr;
@@ -142,7 +143,7 @@ __device__ __forceinline__ void Decode<T, kD, kOneText>::combine_parts(const Pla
   const int all_heads = static_cast<int>(args_.heads);
   float4* layer_sums = reinterpret_cast<float4*>(sums_);
   float* weights = reinterpret_cast<float*>(ring_);  // (B, heads, parts): what a part counts for
-  // Threads side by side have the items, four columns of a text; layers of threads have the parts in turn.
+  // An item is four columns of a text. A layer of threads has all items, and the layers take the parts in turn.
   const int items = batch_ * wide, side = 1 << plan_.items_log2, layers = kThreads >> plan_.items_log2;
   const int layer = threadIdx.x >> plan_.items_log2, mine = threadIdx.x & (side - 1);
   constexpr int kFetch = 8;

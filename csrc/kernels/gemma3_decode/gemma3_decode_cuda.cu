@@ -1,21 +1,20 @@
-// v1: a layer's decode step in one launch. Each block (one a multiprocessor) orders its share of the weights, and its
-// first keys and values, into shared memory some steps before they are needed. The blocks take the steps together; what
-// a step leaves for the others lies in the L2 cache, and after each all blocks wait for each other:
+// v1: a layer's decode step in one launch. There is one block for each multiprocessor. It prefetches its share of the
+// weights, and its first keys and values, into shared memory some steps before they are needed. All blocks work on the
+// same step. Its results pass through global memory, which here means the L2 cache, and a grid-wide barrier ends it:
 //
-//   1  norm, then rows of qkv                          each block normalises x itself
-//   2  norm and rope, append, a part of the keys       as attention's v4_split_kv
-//   3  the parts combined, then o                      a block has 1/8 of o's columns, and combines only these
-//   4  the slices of o added, residual, norm, gate and up, GeGLU
-//   5  down                                            again 1/8 of the columns
-//   6  the slices of down added, norm, residual        a block a text
+//   1  norm, then some rows of qkv                       every block normalises x for itself
+//   2  norm and rope, append, attention to some keys     as in attention's v4_split_kv
+//   3  combine these parts, then o                       a block has 1/8 of o's columns and combines only these
+//   4  add the 8 slices of o, residual, norm, gate and up, GeGLU
+//   5  down                                              1/8 of the columns again
+//   6  add the 8 slices of down, norm, residual          one block for each text
 //
-// Latency binds: for one text of 4096 tokens an H200 needs 19.5 us, where 15 MB are 5 us of a copy and 13 launches took
-// 43.6. Five meetings are 5 us of it, the launch 2, and each step begins with a trip to the L2 cache and ends with one.
-// Eight texts: 39.8 us (50.5 in 13 launches), 8 of them to read 33 MB of keys and values, and 8 more where every block
-// adds the slices of all texts.
+// Latency binds. With one text of 4096 tokens an H200 takes 19.5 us. The 13 launches took 43.6, and a copy of as many
+// bytes takes 5. The five barriers cost 5 us. Each step also waits for the L2 cache, when it begins and when it ends.
+// With eight texts it takes 39.8 us, and the 13 launches took 50.5.
 //
-// A product is mma.sync with 16 rows of the weight and up to 8 texts, so 8 texts cost it no more than one. All sums are
-// float32 in a fixed order: the same bits on every run.
+// A product multiplies 16 rows of the weight by up to 8 texts with mma.sync, so 8 texts take no longer than one. All
+// sums are accumulated in float32 in a fixed order: the result has the same bits on every run.
 #include <cooperative_groups.h>
 
 #include <utility>
@@ -42,34 +41,34 @@ __global__ void __launch_bounds__(kThreads, 1)
   const Decode<T, kD, kOneText> decode(args, plan, between, shared, barriers, block_sum);
   const int64_t position = *args.position;
   const auto x = decode.residual(), input_norm = decode.parameter(args.input_norm);
-  if (decode.brings()) decode.bring_qkv();
+  if (decode.prefetches()) decode.prefetch_qkv();
   const bool is_last = blockIdx.x == gridDim.x - 1;
   if (is_last && threadIdx.x < kDecodeBarriers) between.arrived[threadIdx.x * kDecodeBarrierStride] = 0;
   decode.project(x, input_norm);
   auto arrived = all_blocks.barrier_arrive();
-  auto keys = decode.order_keys(position);
-  if (decode.brings()) decode.bring_o();
+  auto keys = decode.prefetch_keys(position);
+  if (decode.prefetches()) decode.prefetch_o();
   all_blocks.barrier_wait(std::move(arrived));
 
-  const auto meeting = [&](int i) { return Meeting(between.arrived + i * kDecodeBarrierStride); };
+  const auto grid_barrier = [&](int i) { return GridBarrier(between.arrived + i * kDecodeBarrierStride); };
   decode.attend(keys);
-  meeting(0).arrive();
-  if (decode.brings()) decode.bring_gate_up();
-  meeting(0).wait();
+  grid_barrier(0).arrive();
+  if (decode.prefetches()) decode.prefetch_gate_up();
+  grid_barrier(0).wait();
   decode.project_heads();
-  meeting(1).arrive();
-  if (decode.brings()) decode.bring_down();
+  grid_barrier(1).arrive();
+  if (decode.prefetches()) decode.prefetch_down();
   const auto post_norm = decode.parameter(args.post_attention_norm);
   const auto pre_norm = decode.parameter(args.pre_feedforward_norm);
-  meeting(1).wait();
+  grid_barrier(1).wait();
   const auto h = decode.gate(x, post_norm, pre_norm);
-  meeting(2).arrive();
-  meeting(2).wait();
+  grid_barrier(2).arrive();
+  grid_barrier(2).wait();
   decode.down();
-  meeting(3).arrive();
+  grid_barrier(3).arrive();
   if (blockIdx.x >= args.batch) return;
   const auto last_norm = decode.parameter(args.post_feedforward_norm);
-  meeting(3).wait();
+  grid_barrier(3).wait();
   decode.finish(h, last_norm);
 #endif
 }

@@ -27,14 +27,12 @@ DecodeShare share(int64_t rows, int64_t columns, int unit_tiles, int most_slices
 
 // What a block keeps beside its weights: tiles of keys and values, queries, activations and the sums of its warps.
 int64_t step_bytes(const Gemma3DecodeArgs& args, const DecodePlan& plan) {
-  constexpr int64_t kWidest = 256, kTeams = 4, kStepKeys = 16;  // attention_split_tile.cuh
-  const int64_t slots = 2 * (kWidest / args.head_size) + 1, ring = kTeams * slots * kStepKeys * args.head_size * 2;
   const int64_t q = kDecodeTileRows * (args.head_size + kDecodePad) * 2;
   int64_t tiles = 0;
   for (const DecodeShare* share : {&plan.qkv, &plan.o, &plan.gate_up, &plan.down})
     tiles = std::max<int64_t>(tiles, share->tiles);
   const int64_t sums = kDecodeWarps * tiles * kDecodeTileRows * kDecodeBatch * 4;
-  return ring + q + kDecodeBatch * plan.max_stride * 2 + sums;
+  return decode_ring_bytes(args.head_size) + q + kDecodeBatch * plan.max_stride * 2 + sums;
 }
 
 }  // namespace

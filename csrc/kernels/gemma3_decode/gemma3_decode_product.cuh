@@ -1,4 +1,4 @@
-// The products of gemma3_decode's v1: rows of a weight, brought into shared memory, times up to 8 texts.
+// The products of gemma3_decode's v1: rows of a weight in shared memory times up to 8 texts.
 #pragma once
 
 #include "kernels/common/ptx_hopper.cuh"
@@ -9,7 +9,7 @@ namespace rooflab::kernels::gemma3_decode {
 
 constexpr int kRows = kDecodeTileRows, kBatch = kDecodeBatch;
 
-// A block's place in a product: consecutive blocks have the slices of one group of rows.
+// Which part of a product a block has: consecutive blocks have the slices of one group of rows.
 struct Place {
   bool has_work;
   int slice, group, first_column, columns, first_row;
@@ -23,12 +23,13 @@ struct Place {
         first_row(group * share.tiles * kRows) {}
 };
 
-// Orders a block's part of a weight into shared memory, each row by one thread. Lanes of a warp take turns there, so
-// all warps from `first_warp` on take part. With a `second` row, tiles come in pairs: one from the rows on, one from
-// `second` on. Rows behind the last are left as they are: their sums go nowhere.
+// Starts the copy of a block's part of a weight into shared memory. Each row is one bulk copy by one thread. The lanes
+// of a warp issue theirs one after the other, so the rows are dealt to all warps from `first_warp` on. With a `second`
+// row, tiles come in pairs: one begins among the first rows of the weight, its partner `second` rows further down. Rows
+// past the end are not copied, and their sums are not written.
 template <class T>
-__device__ __forceinline__ void bring(const DecodeShare& share, const T* weight, int second, T* to,
-                                      ptx::Barrier& barrier, int first_warp) {
+__device__ __forceinline__ void prefetch(const DecodeShare& share, const T* weight, int second, T* to,
+                                         ptx::Barrier& barrier, int first_warp) {
   const Place place(share);
   if (!place.has_work) return;
   const int sides = second ? 2 : 1, bytes = place.columns * static_cast<int>(sizeof(T));
@@ -43,14 +44,14 @@ __device__ __forceinline__ void bring(const DecodeShare& share, const T* weight,
   }
 }
 
-// Each warp's sums over its steps of 16 columns, (warps, tiles, 16, 8), once all are there.
+// Gives each warp's sums over its steps of 16 columns, (warps, tiles, 16, 8). It ends with a barrier of the block.
 template <int kTiles, class T>
 __device__ __noinline__ void multiply(int columns, int stride, const T* weights, const T* activations, float* sums) {
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   float acc[kTiles][4]{};
 #pragma unroll 2
   for (int step = warp; step < columns / kRows; step += kDecodeWarps) {
-    // Texts that are not there have what lies in memory: it stays in columns of the tile that nobody reads.
+    // Rows of texts past the batch are not initialised. They reach only columns of the tile that are not read.
     const T* b = activations + lane / 4 * stride + step * kRows + lane % 4 * 2;
     const uint32_t b0 = *reinterpret_cast<const uint32_t*>(b), b1 = *reinterpret_cast<const uint32_t*>(b + 8);
     uint32_t a[kTiles][4];

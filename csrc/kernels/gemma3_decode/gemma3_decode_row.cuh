@@ -1,5 +1,4 @@
-// What the blocks of gemma3_decode's v1 do together and each by itself: meet, add, and hold a row of the residual
-// stream.
+// For gemma3_decode's v1: a barrier of the grid, a sum over a block, and a row of the residual stream in registers.
 #pragma once
 
 #include "kernels/common/vector_load.cuh"
@@ -10,11 +9,12 @@ namespace rooflab::kernels::gemma3_decode {
 
 constexpr int kThreads = kDecodeWarps * kWarp;
 
-// Where all blocks wait for each other, once. What does not depend on the others belongs between arrive() and wait().
-// It takes 0.9 us, cooperative groups' barrier 1.05; that one comes first, so that the counters have been set to 0.
-class Meeting {
+// A grid-wide barrier that is used once. Work that does not depend on other blocks belongs between arrive() and wait().
+// It takes 0.9 us on an H200, and cooperative groups' barrier 1.05. The kernel uses the latter for its first barrier,
+// because that one needs no counter: it makes sure that the counters of these have been set to 0.
+class GridBarrier {
  public:
-  __device__ __forceinline__ explicit Meeting(unsigned* arrived) : arrived_(arrived) {}
+  __device__ __forceinline__ explicit GridBarrier(unsigned* arrived) : arrived_(arrived) {}
 
   __device__ __forceinline__ void arrive() const {
     __syncthreads();
@@ -34,7 +34,7 @@ class Meeting {
   unsigned* const arrived_;
 };
 
-// The sum over the block of one number a thread, the same in all threads.
+// The sum of one number from each thread of the block. Every thread gets it.
 class BlockSum {
  public:
   struct Scratch {
@@ -59,8 +59,8 @@ class BlockSum {
   int half_ = 0;
 };
 
-// A row of D numbers, in the registers of a warp, or of the block where there is one text: four neighbours a thread and
-// turn. Beyond D they are 0.
+// A row of D numbers in registers. With one text the whole block holds it, with several a warp holds the row of each. A
+// thread has four neighbouring numbers a turn. Numbers beyond D are 0.
 template <bool kOneText>
 struct Row {
   static constexpr int kShared = kOneText ? kThreads : kWarp;  // threads that share a row

@@ -1,4 +1,4 @@
-// The steps of gemma3_decode's v1 but for those on keys and values, which are in gemma3_decode_attention.cuh.
+// The steps of gemma3_decode's v1 except those that read keys and values: see gemma3_decode_attention.cuh.
 #pragma once
 
 #include "kernels/attention/attention_split_tile.cuh"
@@ -19,7 +19,7 @@ struct Between {
   float* down;        // (slices, B, D)
   void* active;       // (B, I)
   float2* stats;      // (B, H, parts): maximum in base 2, and sum
-  unsigned* arrived;  // blocks that have come to each meeting
+  unsigned* arrived;  // blocks that have come to each grid_barrier
 };
 
 template <class T, int kD, bool kOneText>
@@ -28,6 +28,7 @@ class Decode {
   using TextRow = Row<kOneText>;
   using Stream = split_kv::TileStream<T, kD>;
   using Tile = split_kv::Tile<T, kD>;
+  static_assert(kTeams * Stream::kSlots * sizeof(Tile) == decode_ring_bytes(kD));
 
   __device__ Decode(const Gemma3DecodeArgs& args, const DecodePlan& plan, const Between& between, unsigned char* shared,
                     ptx::Barrier (&barriers)[4], BlockSum& block_sum)
@@ -48,26 +49,26 @@ class Decode {
         act_(q_ + kRows * kStride),
         sums_(reinterpret_cast<float*>(act_ + kBatch * plan.max_stride)) {}
 
-  // Weights are brought by the warps behind the teams, which order no keys, at times when the block waits.
-  static __device__ __forceinline__ bool brings() { return threadIdx.x / kWarp >= kTeams; }
-  __device__ __forceinline__ void bring_qkv() const {
+  // The warps that stream no keys prefetch the weights, while the block waits at a barrier.
+  static __device__ __forceinline__ bool prefetches() { return threadIdx.x / kWarp >= kTeams; }
+  __device__ __forceinline__ void prefetch_qkv() const {
     if (threadIdx.x == kTeams * kWarp) {
       for (auto& barrier : barriers_) ptx::barrier_init(barrier, 1);
       ptx::barrier_init_fence();
     }
     ptx::named_barrier(1, kThreads - kTeams * kWarp);
-    bring(plan_.qkv, as<T>(args_.qkv), 0, qkv_, barriers_[0], kTeams);
+    prefetch(plan_.qkv, as<T>(args_.qkv), 0, qkv_, barriers_[0], kTeams);
   }
-  __device__ __forceinline__ void bring_o() const { bring(plan_.o, as<T>(args_.o), 0, o_, barriers_[1], kTeams); }
-  __device__ __forceinline__ void bring_gate_up() const {
+  __device__ __forceinline__ void prefetch_o() const { prefetch(plan_.o, as<T>(args_.o), 0, o_, barriers_[1], kTeams); }
+  __device__ __forceinline__ void prefetch_gate_up() const {
     const int rows_of_gate = static_cast<int>(args_.intermediate);
-    bring(plan_.gate_up, as<T>(args_.gate_up), rows_of_gate, gate_up_, barriers_[2], kTeams);
+    prefetch(plan_.gate_up, as<T>(args_.gate_up), rows_of_gate, gate_up_, barriers_[2], kTeams);
   }
-  __device__ __forceinline__ void bring_down() const {
-    bring(plan_.down, as<T>(args_.down), 0, down_, barriers_[3], kTeams);
+  __device__ __forceinline__ void prefetch_down() const {
+    prefetch(plan_.down, as<T>(args_.down), 0, down_, barriers_[3], kTeams);
   }
 
-  // The keys of a block, and how far its teams have ordered them.
+  // The keys of a block, and how many of them its teams have begun to load.
   struct Keys {
     int text, kv_head, part;
     T *k_cache, *v_cache;
@@ -77,7 +78,7 @@ class Decode {
 
     __device__ __forceinline__ bool has_new() const { return place >= begin && place < end; }
   };
-  __device__ __forceinline__ Keys order_keys(int64_t position) const;
+  __device__ __forceinline__ Keys prefetch_keys(int64_t position) const;
 
   __device__ __forceinline__ void project(const TextRow& x, const TextRow& weight) const {
     const DecodeShare& share = plan_.qkv;
@@ -97,7 +98,7 @@ class Decode {
     product(plan_.o, o_, 1, between_.o);
   }
 
-  // Gives h of the thread's row.
+  // Returns h, the residual stream after attention: the thread's part of its row.
   __device__ __forceinline__ TextRow gate(const TextRow& x, const TextRow& post, const TextRow& pre) const {
     const DecodeShare& share = plan_.gate_up;
     TextRow y;
@@ -142,7 +143,7 @@ class Decode {
     if (is_mine) y.store(static_cast<T*>(args_.y) + TextRow::text() * model_, model_);
   }
 
-  // A vector of D numbers, or the row of x: what the thread has of it.
+  // The thread's part of a vector of D numbers.
   __device__ __forceinline__ TextRow parameter(const void* vector) const {
     return has_row_ ? TextRow::load(as<T>(vector), model_) : TextRow{};
   }

@@ -102,31 +102,31 @@ def _replay(call: Callable[[], object], device: str) -> Callable[[], object]:
 
 def _layer(case: Case, device: str) -> dict[str, Callable[[], object]]:
     config = replace(rl.nn.GEMMA3_270M, num_hidden_layers=_FULL + 1)
+    is_prefill = case.phase == "prefill"
+    first, length = (0, case.length) if is_prefill else (case.length - 1, 1)
     rotary = rl.nn.RotaryEmbedding(config.rope_theta, config.head_dim, dtype=case.dtype, device=device)
-    x = rl.randn(case.batch, case.length if case.phase == "prefill" else 1, config.hidden_size, device=device)
-    x = x.to(case.dtype)
-    cos, sin = rotary(0, case.length) if case.phase == "prefill" else rotary(case.length - 1, 1)
+    cos, sin = rotary(first, length)
+    x = rl.randn(case.batch, length, config.hidden_size, device=device).to(case.dtype)
 
     def make(fused: bool) -> Callable[[], object]:
         layer = rl.nn.Gemma3DecoderLayer(config, _FULL, fused=fused, dtype=case.dtype, device=device)
-        if case.phase == "prefill":
+        if is_prefill:
             return lambda: layer(x, cos, sin)
-        shape = (case.batch, config.num_key_value_heads, case.length, config.head_dim)
-        k, v = (rl.randn(*shape, device=device).to(case.dtype) for _ in "kv")
-        position = rl.tensor([case.length - 1], device=device)
-        cache = rl._core._gemma3.KvCache(k, v, position, case.length - 1, position + 1)
-        return lambda: layer(x, cos, sin, cache)
+        cache = rl.nn.KVCache(config, case.batch, case.length, dtype=case.dtype, device=device)
+        cache.position.fill_(first)
+        cache.length = first
+        of_layer = cache.layer(_FULL, held=cache.position + 1)
+        return lambda: layer(x, cos, sin, of_layer)
 
-    def calls(fused: bool) -> list[Callable[[], object]]:
-        return [make(fused) for _ in range(copies)]
-
-    bytes_of_layer = 5_573_632 * (4 if case.dtype == "float32" else 2)
-    copies = math.ceil(_CACHE_BYTES / bytes_of_layer) if device == "cpu" and case.phase == "decode" else 1
-    eager = calls(True)
+    copies = 1
+    if device == "cpu" and not is_prefill:
+        layer_bytes = sum(p.nbytes for p in rl.nn.Gemma3DecoderLayer(config, dtype=case.dtype).parameters())
+        copies = math.ceil(_CACHE_BYTES / layer_bytes)
+    fused, steps = ([make(is_fused) for _ in range(copies)] for is_fused in (True, False))
     return {
-        "graph": _rotating([_replay(call, device) for call in eager]),
-        "eager": _rotating(eager),
-        "steps": _rotating(calls(False)),
+        "graph": _rotating([_replay(call, device) for call in fused]),
+        "eager": _rotating(fused),
+        "steps": _rotating(steps),
     }
 
 

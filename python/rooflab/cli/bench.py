@@ -55,6 +55,13 @@ def main(arguments: argparse.Namespace) -> int:
     peer = arguments.peer and f"{arguments.peer} {importlib.metadata.version(arguments.peer)}"
     today = datetime.date.today().isoformat()
     rows: list[Row] = []
+
+    def keep(found: list[Row]) -> None:
+        """After each case: a run that is cut short keeps what it has."""
+        rows.extend(found)
+        if arguments.json:
+            save(arguments.json, Result(machine, today, rl.__version__, peer, rows))
+
     for_tables = "all" in arguments.ops
     cases = list(_cases(arguments.ops, machine["kind"], arguments.case))
     progress = Progress()
@@ -71,9 +78,7 @@ def main(arguments: argparse.Namespace) -> int:
         )  # fmt: skip
         progress.clear()
         print(table(case), flush=True)
-        rows += case
-        if arguments.json:  # after each case: a run that is cut short keeps what it has
-            save(arguments.json, Result(machine, today, rl.__version__, peer, rows))
+        keep(case)
     for model in (case for op in models for case in gemma3.cases(op, machine["kind"])):
         if arguments.case not in f"{model.label} {model.dtype}":
             continue
@@ -83,9 +88,7 @@ def main(arguments: argparse.Namespace) -> int:
         rate = f"{model.tokens / found[0].median_ms * 1000:,.0f} tokens/s"
         a_token = human(cost.bytes / model.tokens, "B")
         print(f"{table(found)}\n  {found[0].contender}: {rate}, {a_token} a token", flush=True)
-        rows += found
-        if arguments.json:
-            save(arguments.json, Result(machine, today, rl.__version__, peer, rows))
+        keep(found)
     return 0
 
 

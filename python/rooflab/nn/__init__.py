@@ -1,19 +1,13 @@
 """Modules under PyTorch's names, and the models that the labs measure."""
 
-from .gemma3 import (
-    DecodeGraph,
-    Gemma3Attention,
-    Gemma3DecoderLayer,
-    Gemma3ForCausalLM,
-    Gemma3MLP,
-    Gemma3Model,
-    RotaryEmbedding,
-)
+from .gemma3 import Gemma3Attention, Gemma3DecoderLayer, Gemma3MLP
 from .gemma3_config import GEMMA3_270M, GEMMA3_PSEUDO, Gemma3Config
+from .gemma3_model import DecodeGraph, Gemma3ForCausalLM, Gemma3Model
 from .generation import generate, sample
 from .kv_cache import KVCache
 from .layers import Embedding, Linear, RMSNorm
 from .module import Module, ModuleList
+from .rotary import RotaryEmbedding
 
 __all__ = [
     "GEMMA3_270M",

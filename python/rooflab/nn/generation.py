@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Tensor
-from .gemma3 import Gemma3ForCausalLM
+from .gemma3_model import Gemma3ForCausalLM
 from .kv_cache import KVCache
 
 __all__ = ["generate", "sample"]

@@ -1,0 +1,215 @@
+"""Gemma 3: the whole model, its output head, and decode steps replayed as a graph."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from ..autograd import no_grad, set_grad_enabled
+from ..serialization import load
+from .gemma3 import Gemma3DecoderLayer
+from .gemma3_config import Gemma3Config
+from .kv_cache import KVCache
+from .layers import Embedding, RMSNorm
+from .module import Module, ModuleList
+from .rotary import RotaryEmbedding
+
+__all__ = ["DecodeGraph", "Gemma3ForCausalLM", "Gemma3Model"]
+
+
+class Gemma3Model(Module):
+    """Embedding, all decoder layers and the last norm."""
+
+    def __init__(self, config: Gemma3Config, *, dtype: str = "bfloat16", device: str = "cpu") -> None:
+        where: dict[str, Any] = {"dtype": dtype, "device": device}
+        self.embed_tokens = Embedding(config.vocab_size, config.hidden_size, **where)
+        self.layers = ModuleList(Gemma3DecoderLayer(config, i, **where) for i in range(config.num_hidden_layers))
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, zero_centered=True, **where)
+        self.config = config
+        # Rounded to the dtype first, as in Hugging Face's model.
+        self._embedding_scale = float(_core.tensor(config.hidden_size**0.5, dtype=dtype).item())
+        self._rotary_full = RotaryEmbedding(config.rope_theta, config.head_dim, **where)
+        self._rotary_sliding = RotaryEmbedding(config.rope_local_base_freq, config.head_dim, **where)
+
+    def forward(self, tokens: Tensor, cache: KVCache | None = None) -> Tensor:
+        """Hidden states after the last norm.
+
+        Parameters
+        ----------
+        tokens : Tensor
+            (B, L), int64 or int32.
+        cache : KVCache, optional
+            The tokens come after those that it has seen; it is moved on by L. No gradient is recorded then.
+
+        Returns
+        -------
+        Tensor
+            (B, L, D).
+
+        Raises
+        ------
+        ValueError
+            When the cache has no room for L more tokens; for a token out of the vocabulary, on the CPU.
+        """
+        if not isinstance(tokens, Tensor) or tokens.ndim != 2:
+            got = tokens.shape if isinstance(tokens, Tensor) else type(tokens).__name__
+            raise ValueError(f"[Gemma3Model] tokens: expected a tensor (B, L), got {got}")
+        start, length = cache.length if cache is not None else 0, tokens.shape[1]
+        if cache is not None:
+            if len(cache) != len(self.layers):
+                raise ValueError(f"[Gemma3Model] cache: expected {len(self.layers)} layers, got {len(cache)}")
+            cache.check_room(length)
+        full, sliding = self._rotary_full(start, length), self._rotary_sliding(start, length)
+        with set_grad_enabled(cache is None and _core.is_grad_enabled()):
+            x = self._through_layers(tokens, full, sliding, cache, None)
+        if cache is not None:
+            cache.advance(length)
+        return x
+
+    def step(self, tokens: Tensor, cache: KVCache) -> Tensor:
+        """The same for one token a text, (B, 1), without a number from the host, so that a graph can capture it.
+
+        It does not move the cache on.
+        """
+        full = self._rotary_full.at(cache.position, cache.max_length)
+        sliding = self._rotary_sliding.at(cache.position, cache.max_length)
+        with no_grad():
+            return self._through_layers(tokens, full, sliding, cache, cache.position + 1)
+
+    def prepare(self, max_length: int) -> None:
+        """Make the tables of positions for texts of up to `max_length` tokens now, and not in a capture."""
+        self._rotary_full.tables(max_length)
+        self._rotary_sliding.tables(max_length)
+
+    def _through_layers(self, tokens, full, sliding, cache, held) -> Tensor:
+        x = self.embed_tokens(tokens) * self._embedding_scale
+        for i, layer in enumerate(self.layers):
+            window = self.config.window(i)
+            cos, sin = full if window is None else sliding
+            x = layer(x, cos, sin, cache.layer(i, held) if cache is not None else None)
+        return self.norm(x)
+
+
+class Gemma3ForCausalLM(Module):
+    """A Gemma-3 model that predicts the next token. Its output head is the embedding, transposed.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> model = Gemma3ForCausalLM(rl.nn.GEMMA3_270M, device=rl.meta("H200"))
+    >>> model.num_parameters()
+    268098176
+    """
+
+    def __init__(self, config: Gemma3Config, *, dtype: str = "bfloat16", device: str = "cpu") -> None:
+        self.model = Gemma3Model(config, dtype=dtype, device=device)
+        self.config = config
+
+    @property
+    def device(self) -> str:
+        """Where the parameters are."""
+        return self.model.norm.weight.device
+
+    @property
+    def dtype(self):
+        """Of the parameters."""
+        return self.model.norm.weight.dtype
+
+    def forward(self, tokens: Tensor, cache: KVCache | None = None, *, last_only: bool = False) -> Tensor:
+        """Scores of the next token.
+
+        Parameters
+        ----------
+        tokens : Tensor
+            (B, L), int64 or int32.
+        cache : KVCache, optional
+            As in `Gemma3Model.forward`.
+        last_only : bool
+            Only the scores after the last token. The head is the largest product of a short text.
+
+        Returns
+        -------
+        Tensor
+            (B, L, V), or (B, 1, V).
+        """
+        x = self.model(tokens, cache)
+        with set_grad_enabled(cache is None and _core.is_grad_enabled()):
+            return self._head(x[:, -1:] if last_only else x)
+
+    def prefill(self, tokens: Tensor, cache: KVCache) -> Tensor:
+        """Read a prompt (B, L) into the cache; the scores (B, 1, V) of the token after it."""
+        return self.forward(tokens, cache, last_only=True)
+
+    def decode(self, tokens: Tensor, cache: KVCache) -> Tensor:
+        """One step with the cache: the newest tokens (B, 1) to the scores (B, 1, V) of the ones after them."""
+        if tokens.ndim == 2 and tokens.shape[1] != 1:
+            raise ValueError(f"[decode] tokens: expected (B, 1), got {tokens.shape}")
+        return self.forward(tokens, cache)
+
+    def decode_without_cache(self, tokens: Tensor) -> Tensor:
+        """The same step without one: the whole text (B, L) passes all layers again."""
+        with no_grad():
+            return self.forward(tokens, last_only=True)
+
+    def _head(self, x: Tensor) -> Tensor:
+        return _core.linear(x, self.model.embed_tokens.weight)
+
+    def capture_decode(self, cache: KVCache, batch_size: int = 1) -> DecodeGraph:
+        """`decode` as a graph: one host call a step, for every step until the cache is full."""
+        return DecodeGraph(self, cache, batch_size)
+
+    @classmethod
+    def from_folder(cls, folder: str | Path, *, dtype: str = "bfloat16", device: str = "cpu") -> Gemma3ForCausalLM:
+        """Load a model from a folder with config.json and safetensors files, as Hugging Face keeps them.
+
+        Raises
+        ------
+        OSError
+            When a file cannot be read.
+        ValueError
+            When a tensor is missing, left over or of another shape, or config.json is of another model.
+        """
+        folder = Path(folder)
+        config = Gemma3Config.from_file(folder / "config.json")
+        index = folder / "model.safetensors.index.json"
+        names = ["model.safetensors"]
+        if index.exists():
+            names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        state: dict[str, Tensor] = {}
+        for name in names:
+            state |= load(folder / name)
+        model = cls(config, dtype=dtype, device=device)
+        model.load_state_dict(state)
+        return model
+
+
+class DecodeGraph:
+    """A decode step that was captured once and is replayed for each token.
+
+    The position lies on the device, so each replay reads and writes the next place of the cache.
+
+    Attributes
+    ----------
+    graph : Graph
+        What is replayed.
+    """
+
+    def __init__(self, model: Gemma3ForCausalLM, cache: KVCache, batch_size: int = 1) -> None:
+        self._cache = cache
+        self._tokens = _core.zeros(batch_size, 1, dtype="int64", device=model.device)
+        model.model.prepare(cache.max_length)
+        self.graph = _core.Graph(device=model.device)
+        with self.graph.capture(), no_grad():
+            self._logits = model._head(model.model.step(self._tokens, cache))
+            cache.position += 1
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        """The newest tokens (B, 1) to the scores (B, 1, V) of the next; the next call overwrites these."""
+        self._cache.check_room(1)
+        self._tokens.copy_(tokens)
+        self.graph.replay()
+        self._cache.length += 1
+        return self._logits

@@ -1,0 +1,50 @@
+"""Tables of the angles by which rotary embeddings turn heads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._core import Tensor
+
+__all__ = ["RotaryEmbedding"]
+
+
+class RotaryEmbedding:
+    """cos and sin of the angles by which `rl.rope` turns heads.
+
+    The angle of pair i at position p is ``p theta^(-2 i / D_h)``, computed in float32 as Hugging Face does. The tables
+    are made once and grow when a longer text asks for it.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> cos, sin = RotaryEmbedding(10000.0, head_dim=4, dtype="float32")(0, 2)
+    >>> cos.shape, [f"{x:.3f}" for x in sin[1].tolist()]
+    ((2, 4), ['0.841', '0.010', '0.841', '0.010'])
+    """
+
+    def __init__(self, theta: float, head_dim: int, *, dtype: str = "bfloat16", device: str = "cpu") -> None:
+        self._frequencies = (1.0 / theta ** (np.arange(0, head_dim, 2) / head_dim)).astype(np.float32)
+        self._where: dict[str, Any] = {"dtype": dtype, "device": device}
+        self._cos = self._sin = _core.empty(0, head_dim, **self._where)
+
+    def tables(self, length: int) -> tuple[Tensor, Tensor]:
+        """cos and sin of the positions from 0 on, each (at least `length`, D_h)."""
+        if self._cos.shape[0] < length:
+            angles = np.arange(max(length, 2 * self._cos.shape[0]), dtype=np.float32)[:, None] * self._frequencies
+            angles = np.concatenate([angles, angles], axis=-1).astype(np.float64)
+            self._cos, self._sin = (_core.tensor(f(angles), **self._where) for f in (np.cos, np.sin))
+        return self._cos, self._sin
+
+    def __call__(self, start: int, length: int) -> tuple[Tensor, Tensor]:
+        """cos and sin, each (length, D_h), of the positions from `start` on: views of the tables."""
+        cos, sin = self.tables(start + length)
+        return cos[start : start + length], sin[start : start + length]
+
+    def at(self, position: Tensor, max_length: int) -> tuple[Tensor, Tensor]:
+        """The same of positions that lie on the device, int64 (L,), each below `max_length`. Two launches."""
+        cos, sin = self.tables(max_length)
+        return _core.index_select(cos, 0, position), _core.index_select(sin, 0, position)
