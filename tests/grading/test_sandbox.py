@@ -1,0 +1,50 @@
+"""What a worker may use, as the kernel sees it: the limits are set before the worker's program starts."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rooflab.grading import sandbox
+
+GB = 10**9
+PRINTS_ITS_LIMITS = """
+import json, resource
+names = ("DATA", "CPU", "FSIZE", "NOFILE", "CORE")
+print(json.dumps({name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}")) for name in names}))
+"""
+
+
+def limits_inside(limits, folder):
+    command = sandbox.command([sys.executable, "-I", "-c", PRINTS_ITS_LIMITS], limits, str(folder))
+    done = subprocess.run(command, env=sandbox.environment(str(folder)), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
+def test_the_limits_of_a_question_are_those_of_its_worker(tmp_path):
+    inside = limits_inside(sandbox.Limits(seconds=2, memory_gb=0.5), tmp_path)
+    gpu = sandbox.GPU_MEMORY_GB if os.path.exists("/dev/nvidiactl") else 0
+    assert inside == {
+        "DATA": [(gpu + 0.5) * GB] * 2,
+        "CPU": [2 * os.cpu_count() + 10] * 2,
+        "FSIZE": [2**28] * 2,
+        "NOFILE": [4096] * 2,
+        "CORE": [0, 0],
+    }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
+def test_a_limit_that_is_lower_already_stays(tmp_path):
+    program = """
+import json, resource, subprocess, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
+print(subprocess.run(json.loads(sys.argv[1]), capture_output=True, text=True, check=True).stdout)
+"""
+    command = sandbox.command([sys.executable, "-I", "-c", PRINTS_ITS_LIMITS], sandbox.Limits(), str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program, json.dumps(command)], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["NOFILE"] == [512, 512]
