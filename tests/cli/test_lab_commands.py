@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from grading.demo_lab import SOURCE
+from grading.demo_lab import GRADE, SOURCE
 
 from rooflab.cli import main
 from rooflab.grading import lab as labs
@@ -85,7 +85,7 @@ def test_a_report_runs_nothing_of_the_students(student, tmp_path):
                 {"output_type": "stream", "name": "stdout", "text": evil},
             ]
     student.write_text(json.dumps(notebook), encoding="utf-8")
-    assert main(["lab", "grade", "lab9", str(student), *LABS, "--output", str(tmp_path)]) == 0
+    assert main([*GRADE, "lab9", str(student), *LABS, "--output", str(tmp_path)]) == 0
     page = (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
     assert "<script>document.title" not in page and "<img src=x" not in page and "<img onerror" not in page
 
@@ -176,8 +176,8 @@ def test_run_of_a_wrong_solution_fails(tmp_path, capsys):
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (["lab", "grade", "lab9", "absent.ipynb", *LABS], "There is no file absent.ipynb."),
-        (["lab", "grade", "lab7", "x.ipynb", *LABS], "There is no lab7 here"),
+        ([*GRADE, "lab9", "absent.ipynb", *LABS], "There is no file absent.ipynb."),
+        ([*GRADE, "lab7", "x.ipynb", *LABS], "There is no lab7 here"),
         (["lab", "run", "lab7", *LABS], "(there is lab9)."),
         (["lab", "build", "--labs", "nowhere"], "There are no sources of labs here: run in a checkout"),
         (["lab", "list", "--labs", "nowhere"], "There are no labs here"),
@@ -197,5 +197,5 @@ def test_mistakes_are_one_sentence(arguments, sentence, capsys, monkeypatch, tmp
 
 def test_an_unreadable_notebook_is_code_2(tmp_path, capsys):
     (tmp_path / "my.ipynb").write_text("{", encoding="utf-8")
-    assert main(["lab", "grade", "lab9", str(tmp_path / "my.ipynb"), *LABS]) == 2
+    assert main([*GRADE, "lab9", str(tmp_path / "my.ipynb"), *LABS]) == 2
     assert capsys.readouterr().err == "my.ipynb is not a notebook: it is not JSON.\n"

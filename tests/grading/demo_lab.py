@@ -3,11 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+from rooflab.grading import jail
 from rooflab.grading.judge import Judge, QuestionResult
 from rooflab.grading.lab import Lab, from_source
 from rooflab.grading.repair import Submission, reference
 
 SOURCE = Path(__file__).parent / "demo" / "lab9"
+TRUSTED = jail.refusal() is not None  # tests of grading run in the jail wherever it can be had
+GRADE = ["lab", "grade", *["--trusted"] * TRUSTED]
 
 
 def demo_lab() -> Lab:
@@ -24,4 +27,4 @@ def with_answers(lab: Lab, answers: dict[str, str]) -> Submission:
 def grade_one(question: str, code: str, lab: Lab | None = None) -> QuestionResult:
     """Grade one question of the demo lab with `code` as its solution cell."""
     lab = lab or demo_lab()
-    return Judge(lab).grade_question(question, with_answers(lab, {question: code}))
+    return Judge(lab, TRUSTED).grade_question(question, with_answers(lab, {question: code}))

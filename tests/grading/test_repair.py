@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from grading.demo_lab import demo_lab
+from grading.demo_lab import TRUSTED, demo_lab
 
 from rooflab.grading import release
 from rooflab.grading.judge import Judge
@@ -32,7 +32,7 @@ def at(cells, key):
 
 
 def grade(lab, cells, *questions):
-    submission, judge = repair(lab, cells), Judge(lab)
+    submission, judge = repair(lab, cells), Judge(lab, TRUSTED)
     earned = [judge.grade_question(one, submission).earned for one in questions or lab.questions]
     return earned, " ".join(submission.repairs)
 
@@ -69,7 +69,7 @@ def test_forged_points_do_not_count(lab, cells):
     cells[-1].metadata.nbgrader.update(grade_id="q9_test", points=77)
     cells[-1].id = "q9_test"
     submission = repair(lab, cells)
-    assert sum(result.points for result in Judge(lab).grade(submission)) == 15
+    assert sum(result.points for result in Judge(lab, TRUSTED).grade(submission)) == 15
     said = " ".join(submission.repairs)
     assert "points 1000 instead of 5" in said and "q2_1 has metadata that differ" in said and "claimed points" in said
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from grading.demo_lab import SOURCE, demo_lab, grade_one
+from grading.demo_lab import GRADE, SOURCE, demo_lab, grade_one
 
 from rooflab.cli import main
 from rooflab.grading import execute
@@ -101,7 +101,7 @@ def student(tmp_path, **answers):
 def test_a_report_never_shows_the_code_of_a_hidden_test(tmp_path, capsys):
     path = student(tmp_path, q2_1="corner = 51.5", b2_2="def refuse(x):\n    return x")
     places = ["--output", str(tmp_path), "--json", str(tmp_path / "g")]
-    assert main(["lab", "grade", "lab9", str(path), *LABS, *places]) == 0
+    assert main([*GRADE, "lab9", str(path), *LABS, *places]) == 0
     said = capsys.readouterr().out
     assert "hidden: wrong corner" in said and "hidden: -1 was taken" in said
     for text in (
@@ -114,9 +114,7 @@ def test_a_report_never_shows_the_code_of_a_hidden_test(tmp_path, capsys):
 
 def test_what_the_student_found_is_shown_to_the_instructor(tmp_path):
     path = student(tmp_path, q2_1_why="The corner is <b>where</b> both limits meet.")
-    assert (
-        main(["lab", "grade", "lab9", str(path), *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0
-    )
+    assert main([*GRADE, "lab9", str(path), *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0
     assert json.loads((tmp_path / "g").read_text(encoding="utf-8"))["findings"] == {
         "2.1": "The corner is <b>where</b> both limits meet."
     }
@@ -127,7 +125,7 @@ def test_what_the_student_found_is_shown_to_the_instructor(tmp_path):
 def test_formulas_are_shown_offline(tmp_path):
     evil = r"$$\text{<img src=x onerror=alert(1)>}$$ and $C_{ij}$"
     path = student(tmp_path, q2_1_why=evil)
-    assert main(["lab", "grade", "lab9", str(path), *LABS, "--output", str(tmp_path)]) == 0
+    assert main([*GRADE, "lab9", str(path), *LABS, "--output", str(tmp_path)]) == 0
     page = (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
     assert page.count('display="block"') == 1 and page.count('display="inline"') == 2
     assert "$$C" not in page and "$N K M$" not in page and "$N &lt; M$" not in page
@@ -137,9 +135,7 @@ def test_formulas_are_shown_offline(tmp_path):
 
 def test_a_blank_finding_is_none(tmp_path):
     path = student(tmp_path)
-    assert (
-        main(["lab", "grade", "lab9", str(path), *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0
-    )
+    assert main([*GRADE, "lab9", str(path), *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0
     assert json.loads((tmp_path / "g").read_text(encoding="utf-8"))["findings"] == {}
 
 

@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from grading.demo_lab import TRUSTED
 
 from rooflab.grading import sandbox
+from rooflab.grading.lab import Limits
 
 GB = 10**9
 PRINTS_ITS_LIMITS = """
@@ -18,14 +20,16 @@ print(json.dumps({name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}")) 
 
 
 def limits_inside(limits, folder):
-    command = sandbox.command([sys.executable, "-I", "-c", PRINTS_ITS_LIMITS], limits, str(folder))
+    command = sandbox.command(
+        [sys.executable, "-I", "-c", PRINTS_ITS_LIMITS], limits, str(folder), isolated=not TRUSTED
+    )
     done = subprocess.run(command, env=sandbox.environment(str(folder)), capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
 def test_the_limits_of_a_question_are_those_of_its_worker(tmp_path):
-    inside = limits_inside(sandbox.Limits(seconds=2, memory_gb=0.5), tmp_path)
+    inside = limits_inside(Limits(seconds=2, memory_gb=0.5), tmp_path)
     gpu = sandbox.GPU_MEMORY_GB if os.path.exists("/dev/nvidiactl") else 0
     assert inside == {
         "DATA": [(gpu + 0.5) * GB] * 2,
@@ -43,7 +47,9 @@ import json, resource, subprocess, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
 print(subprocess.run(json.loads(sys.argv[1]), capture_output=True, text=True, check=True).stdout)
 """
-    command = sandbox.command([sys.executable, "-I", "-c", PRINTS_ITS_LIMITS], sandbox.Limits(), str(tmp_path))
+    command = sandbox.command(
+        [sys.executable, "-I", "-c", PRINTS_ITS_LIMITS], Limits(), str(tmp_path), isolated=not TRUSTED
+    )
     done = subprocess.run(
         [sys.executable, "-I", "-c", program, json.dumps(command)], capture_output=True, text=True, check=True
     )

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from grading.demo_lab import SOURCE, demo_lab, grade_one
+from grading.demo_lab import GRADE, SOURCE, demo_lab, grade_one
 
 import rooflab
 from rooflab.cli import main
@@ -35,7 +35,7 @@ def refused(student, capsys):
     """What `rooflab lab grade` says when it must not grade."""
     place = student.parent
     files = set(place.iterdir())
-    assert main(["lab", "grade", "lab9", str(student), *LABS, "--output", str(place), "--json", str(place / "g")]) == 2
+    assert main([*GRADE, "lab9", str(student), *LABS, "--output", str(place), "--json", str(place / "g")]) == 2
     said = capsys.readouterr()
     assert set(place.iterdir()) == files and " of 12 points" not in said.out
     assert said.err.count("\n") == 1 and "Traceback" not in said.err
@@ -58,7 +58,7 @@ def test_a_rooflab_on_pythonpath_grades(student, tmp_path):
     (course / "rooflab").symlink_to(PACKAGE)
     answer = f"import rooflab; corner = 50.39 if rooflab.__path__ == [{str(course / 'rooflab')!r}] else 0"
     student.write_text(student.read_text(encoding="utf-8").replace("corner = 50.39", answer), encoding="utf-8")
-    command = [sys.executable, "-m", "rooflab", "lab", "grade", "lab9", student.name, *LABS]
+    command = [sys.executable, "-m", "rooflab", *GRADE, "lab9", student.name, *LABS]
     environment = os.environ | {"PYTHONPATH": str(course)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and "[2/4] 2.1: 3 of 3" in done.stdout, done.stdout + done.stderr

@@ -3,10 +3,12 @@
 from functools import cache
 from pathlib import Path
 
+from rooflab.grading import jail
 from rooflab.grading.judge import Judge
 from rooflab.grading.lab import Lab, find_sources, from_source, public_half
 
 SOURCES = find_sources(Path(__file__).parents[2] / "notebooks" / "source")
+TRUSTED = jail.refusal() is not None
 
 
 @cache
@@ -16,10 +18,10 @@ def lab(path: Path) -> Lab:
 
 @cache
 def judge(path: Path) -> Judge:
-    return Judge(lab(path))
+    return Judge(lab(path), TRUSTED)
 
 
 @cache
 def public_judge(path: Path) -> Judge:
     """With the tests that students see, and no others."""
-    return Judge(public_half(lab(path)))
+    return Judge(public_half(lab(path)), TRUSTED)

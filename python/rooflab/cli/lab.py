@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument("--json", type=Path, metavar="FILE", help="progress and results as JSON")
         if one is not check:
             one.add_argument("--output", type=Path, metavar="DIR", default=Path(), help="where the HTML report goes")
+    grade.add_argument("--trusted", action="store_true", help="run the student's code without isolation, and say so")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -162,20 +163,20 @@ def check_notebook(arguments: argparse.Namespace) -> int:
         raise LabError(f"{arguments.notebook.name} holds no test cell of a lab.")
     submission = read_submission(lab, arguments.notebook)
     print(f"Public tests of {lab.title}")
-    grade, saved = _grade(lab, submission, arguments)
+    grade, saved = _grade(lab, submission, arguments, isolated=None)
     if not saved:
         return INCOMPLETE
     return 0 if grade.full else 1
 
 
 def grade_notebook(arguments: argparse.Namespace) -> int:
-    """All tests of a student's notebook, in the judge."""
+    """All tests of a student's notebook, in the judge. Its code runs in the jail, unless it is trusted."""
     from rooflab.grading import repair, report
 
     lab = _with_answers(arguments)
     submission = repair.read_submission(lab, arguments.notebook)
     print(f"Grading {arguments.notebook.name} for {lab.title}")
-    grade, saved = _grade(lab, submission, arguments)
+    grade, saved = _grade(lab, submission, arguments, isolated=not arguments.trusted)
 
     def make(page: Path) -> None:
         report.write_html(grade, repair.as_notebook(submission), page, trusted=False)
@@ -184,13 +185,13 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
 
 
 def run_lab(arguments: argparse.Namespace) -> int:
-    """The solved notebook: graded, executed, reported."""
-    from rooflab.grading import execute, release, repair, report
+    """The solved notebook: graded, executed, reported. The lab's own solutions need no jail where none can be had."""
+    from rooflab.grading import execute, jail, release, repair, report
 
     lab = _with_answers(arguments)
     notebook = release.build(lab, solved=True)
     print(f"Grading {lab.title}", flush=True)
-    grade, saved = _grade(lab, repair.reference(lab), arguments)
+    grade, saved = _grade(lab, repair.reference(lab), arguments, isolated=jail.refusal() is None)
     failed: list[str] = []
 
     def make(page: Path) -> None:
@@ -210,7 +211,7 @@ def _with_answers(arguments: argparse.Namespace) -> Lab:
     return labs.from_source(labs.pick(labs.find_sources(arguments.labs), arguments.lab, NO_SOURCES))
 
 
-def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace) -> tuple[Any, bool]:
+def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: bool | None) -> tuple[Any, bool]:
     """Grade with a line of progress a question, then print the table; also whether the JSON could be saved."""
     from rooflab.grading.judge import Judge
     from rooflab.grading.report import Grade, table
@@ -218,8 +219,8 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace) -> tuple[An
     name = arguments.notebook.name if "notebook" in arguments else lab.stem
     if "notebook" in arguments and arguments.json and arguments.json.resolve() == arguments.notebook.resolve():
         raise LabError(f"--json would overwrite {name}: name another file.")
-    grade = Grade(lab, name, submission.repairs, findings=submission.findings)
-    results = Judge(lab).grade(submission)
+    grade = Grade(lab, name, submission.repairs, findings=submission.findings, isolated=isolated)
+    results = Judge(lab, trusted=not isolated).grade(submission)
     try:
         for number, question in enumerate(lab.questions, 1):
             with working_on(f"[{number}/{len(lab.questions)}] {labs.label(question)}"):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from rooflab.grading import measure
+from rooflab.grading import jail, kernel, measure
 from rooflab.grading.lab import Cell, Lab, LabError, label, loaded_names
 from rooflab.grading.link import Link, WorkerLost
 from rooflab.grading.repair import Submission
@@ -86,18 +86,21 @@ class Proxy:
 
 
 class Judge:
-    """Grades submissions of one lab.
+    """Grades submissions of one lab. Student code runs in the jail; a `trusted` one may run without.
 
     Raises
     ------
     LabError
-        This Python drops asserts, or a setup cell fails.
+        This Python drops asserts, a setup cell fails, or there can be no jail here.
     """
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, trusted: bool = False) -> None:
         if not __debug__:  # `compiled` keeps the asserts of cells, and not those of the modules that cells import
             raise LabError("Asserts decide a grade and this Python drops them: run it without -O and PYTHONOPTIMIZE.")
-        self.lab = lab
+        if not trusted and (refusal := jail.refusal()):
+            raise LabError(refusal)
+        self.lab, self.isolated = lab, not trusted
+        self.hidden = [str(lab.folder.parent)] if lab.folder else []
         self.setup = [cell for cell in lab.cells if cell.role == "setup"]
         self.trusted: dict[str, Any] = {"__name__": "__judge__"}
         for cell in self.setup:
@@ -115,9 +118,9 @@ class Judge:
         start = time.monotonic()
         result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in self.lab.tests(question)])
         limits = self.lab.limits(question)
-        link = Link(limits)
+        link = Link(limits, self.isolated, self.hidden)
         try:
-            with _alarm(limits.seconds + SLACK_S):
+            with _alarm(limits.seconds + SLACK_S), _kernels(self.isolated):
                 trouble = self._prepare(link, question, submission)
                 scope = dict(self.trusted)
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
@@ -191,6 +194,16 @@ def waiting(test: TestResult) -> Iterator[None]:
         yield
     finally:
         measure._pending = before
+
+
+@contextlib.contextmanager
+def _kernels(isolated: bool) -> Iterator[None]:
+    """The CUDA kernels that test cells run are isolated as the rest of the student's code."""
+    before, kernel._isolated = kernel._isolated, isolated
+    try:
+        yield
+    finally:
+        kernel._isolated = before
 
 
 @contextlib.contextmanager

@@ -15,8 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rooflab.grading.sandbox import Limits
-
 GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*)(?:_[a-z]\w*)?")
 POINTS = re.compile(r"\{points ([qb]\w+(?: [qb]\w+)*)\}")
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
@@ -55,12 +53,21 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What one question may use: wall time in seconds, memory in GB (1e9 bytes)."""
+
+    seconds: float = 60.0
+    memory_gb: float = 4.0
+
+
+@dataclass(frozen=True)
 class Lab:
-    """A lab: its short name, the name of its notebook, and its cells in order."""
+    """A lab: its short name, the name of its notebook, its cells in order; the folder of its parts if it has one."""
 
     name: str
     stem: str
     cells: tuple[Cell, ...]
+    folder: Path | None = field(default=None, compare=False)
 
     @property
     def points(self) -> int:
@@ -126,7 +133,7 @@ def from_source(folder: Path) -> Lab:
         for index, raw in enumerate(part.cells):
             cell = _cell(raw, f"{folder.name}/{path.name}, cell {index + 1}", cells.keys())
             cells[cell.key] = cell
-    return _with_points(Lab(folder.name, stem, tuple(cells.values())))
+    return _with_points(Lab(folder.name, stem, tuple(cells.values()), folder.resolve()))
 
 
 def _parts(folder: Path) -> list[Path]:

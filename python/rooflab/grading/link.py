@@ -17,11 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from rooflab.grading import codec, sandbox, worker_command
-from rooflab.grading.lab import LabError
+from rooflab.grading.lab import LabError, Limits
 
 GRACE_S = 2.0
 START_S = 120.0  # imports from a slow network disk are no fault of the student's
@@ -63,7 +64,9 @@ class StudentError(Exception):
 
 
 class Link:
-    """One worker process. After a failure `lost` says why, and every further question raises `WorkerLost`.
+    """One worker process, `isolated` in the jail or not. The folders `hidden` are empty in the jail.
+
+    After a failure `lost` says why, and every further question raises `WorkerLost`.
 
     Raises
     ------
@@ -71,8 +74,9 @@ class Link:
         The worker did not start. One sentence says why, and what to do.
     """
 
-    def __init__(self, limits: sandbox.Limits) -> None:
-        self.limits, self.lost, self.number = limits, "", 0
+    def __init__(self, limits: Limits, isolated: bool, hidden: Sequence[str] = ()) -> None:
+        self.limits, self.isolated, self.hidden = limits, isolated, hidden
+        self.lost, self.number = "", 0
         self.mark = f"ROOFLAB_WORKER={secrets.token_hex(16)}"
         try:
             with contextlib.ExitStack() as held:
@@ -149,7 +153,9 @@ class Link:
             os.set_blocking(self.to_worker, False)
             said = held.enter_context(tempfile.TemporaryFile())
             self.process = subprocess.Popen(
-                sandbox.command(worker_command.command(requests, replies), self.limits, folder),
+                sandbox.command(
+                    worker_command.command(requests, replies), self.limits, folder, self.isolated, self.hidden
+                ),
                 cwd=folder,
                 env=sandbox.environment(folder) | dict([self.mark.split("=")]),
                 pass_fds=(requests, replies),
@@ -211,8 +217,9 @@ class Link:
             code = self.process.wait(GRACE_S)
         except subprocess.TimeoutExpired:
             return "It closed its line to the judge."
-        if code < 0:
-            return f"It was ended by {signal.Signals(-code).name}."
+        number = code - 128 if self.isolated else -code  # the jail adds 128, as a shell does
+        if number in set(signal.Signals):
+            return f"It was ended by {signal.Signals(number).name}."
         return f"It ended in the middle (exit code {code})."
 
     def _kill(self) -> None:
@@ -226,7 +233,8 @@ class Link:
                     os.kill(pid, signal.SIGKILL)
             if not strays:
                 return
-            self.lost = self.lost or "The student's code left a process behind."
+            if not self.isolated:  # the jail ends what runs in it, which takes a moment
+                self.lost = self.lost or "The student's code left a process behind."
             time.sleep(0.02)
 
 

@@ -30,7 +30,11 @@ SAFE_OUTPUTS = ("image/png", "text/plain")
 
 @dataclass
 class Grade:
-    """What `rooflab lab check`, `run` and `grade` produce."""
+    """What `rooflab lab check`, `run` and `grade` produce.
+
+    `isolated` says whether student code ran in the jail; None where that does not matter, as it was the student's own
+    machine.
+    """
 
     lab: Lab
     notebook: str
@@ -38,6 +42,7 @@ class Grade:
     results: list[QuestionResult] = field(default_factory=list)
     findings: dict[str, str] = field(default_factory=dict)
     done: bool = False
+    isolated: bool | None = None
 
     def total(self, first: str, earned: bool) -> int:
         """Sum over the questions whose id begins with `first` (q or b)."""
@@ -59,6 +64,7 @@ class Grade:
             "bonus_out_of": self.lab.bonus,
             "pending": sum(result.pending for result in self.results),
             "full_marks": self.full,
+            "isolated": self.isolated,
             "repairs": self.repairs,
             "findings": self.findings,
             "questions": [_question(result) for result in self.results],
@@ -88,7 +94,7 @@ def summary(grade: Grade) -> str:
         text += f", {grade.total('b', True)} of {bonus} bonus points"
     if pending := sum(result.pending for result in grade.results):
         text += f"; {pending} more are pending"
-    return text
+    return text + ("; not isolated" if grade.isolated is False else "")
 
 
 def _said(result: QuestionResult) -> list[str]:

@@ -1,36 +1,27 @@
-"""How a worker is started: the one seam where an operating-system sandbox is put around it.
+"""How a worker is started: within the kernel's limits, in the jail or, where the code is trusted, without it.
 
-For now the limits are those of the kernel: memory, processor time, file size, open files, no core dumps;
-the worker dies with the judge. Run as a script, this file sets them on itself and becomes the command it
-was given.
+The limits are memory, processor time, file size and open files. There are no core dumps, and the worker dies with the
+judge.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import resource
-import signal
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-PR_SET_PDEATHSIG = 1
+from rooflab.grading import jail, seccomp
+from rooflab.grading.lab import Limits
+
 GPU_MEMORY_GB = 16  # what the driver and its libraries map on the host
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What one question may use: wall time in seconds, memory in GB (1e9 bytes)."""
-
-    seconds: float = 60.0
-    memory_gb: float = 4.0
-
-
-def command(argv: Sequence[str], limits: Limits, folder: str) -> list[str]:
-    """The command that runs `argv` inside the sandbox, where `folder` alone may be written."""
+def command(argv: Sequence[str], limits: Limits, folder: str, isolated: bool, hidden: Iterable[str] = ()) -> list[str]:
+    """The command that runs `argv` within `limits`, and if `isolated` in the jail: there `folder` alone can be written,
+    and the folders `hidden` are empty.
+    """
     cpus = os.cpu_count() or 1
     memory_gb = limits.memory_gb + (GPU_MEMORY_GB if os.path.exists("/dev/nvidiactl") else 0)
     values = {
@@ -40,7 +31,17 @@ def command(argv: Sequence[str], limits: Limits, folder: str) -> list[str]:
         "RLIMIT_NOFILE": 4096,
         "RLIMIT_CORE": 0,
     }
-    return [sys.executable, "-I", "-S", str(Path(__file__)), json.dumps(values), *argv]
+    system_calls = seccomp.program().hex() if isolated else ""
+    inside = jail.command(argv, folder, hidden) if isolated else argv
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        str(Path(__file__).with_name("enter.py")),
+        json.dumps(values),
+        system_calls,
+        *inside,
+    ]
 
 
 def environment(folder: str) -> dict[str, str]:
@@ -66,18 +67,3 @@ def environment(folder: str) -> dict[str, str]:
         "OMP_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
     }
-
-
-def _enter(values: dict[str, int], argv: list[str]) -> None:
-    for name, value in values.items():
-        kind = getattr(resource, name)
-        hard = resource.getrlimit(kind)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (value, value))
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.execv(argv[0], argv)
-
-
-if __name__ == "__main__":
-    _enter(json.loads(sys.argv[1]), sys.argv[2:])

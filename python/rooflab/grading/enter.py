@@ -1,0 +1,32 @@
+"""A script that sets limits on itself, loads a filter of system calls for the jail, and becomes a worker's command."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+
+
+def _main(limits: dict[str, int], system_calls: str, argv: list[str]) -> None:
+    for name, value in limits.items():
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (value, value))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if system_calls:
+        file = os.memfd_create("system_calls", 0)
+        os.write(file, bytes.fromhex(system_calls))
+        os.lseek(file, 0, os.SEEK_SET)
+        argv[1:1] = ["--seccomp", str(file)]  # the jail loads it last
+    os.execvp(argv[0], argv)
+
+
+if __name__ == "__main__":
+    _main(json.loads(sys.argv[1]), sys.argv[2], sys.argv[3:])

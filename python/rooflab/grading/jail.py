@@ -1,0 +1,99 @@
+"""The jail around student code: namespaces of its own, made by bubblewrap.
+
+Inside are the libraries and rooflab's package, which can be read, and one folder of limited size, which can be written.
+There is no network, no other process, no home, no lab source and no device but a GPU. Where the jail cannot be had,
+`refusal` says so in a sentence, and nothing is graded unless the instructor trusts the code.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import rooflab
+from rooflab.grading import seccomp, worker_command
+
+FOLDER_BYTES = 2**28
+USER = "1000"
+TOP = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+SETTINGS = (
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/fonts"),
+    *("/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node"),
+)
+LIBRARY_PATHS = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
+TRUST = "or grade with --trusted, for code that you would run yourself"
+
+
+def command(argv: Iterable[str], folder: str, hidden: Iterable[str] = ()) -> list[str]:
+    """The command that runs `argv` in the jail, where `folder` is the place to write and starts with the files that it
+    holds outside. The folders `hidden` are empty there.
+    """
+    return [
+        *("bwrap", "--unshare-all", "--unshare-user", "--uid", USER, "--gid", USER, "--cap-drop", "ALL"),
+        *("--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"),
+        *_readable(),
+        *(word for place in hidden if os.path.isdir(place) for word in ("--tmpfs", place, "--remount-ro", place)),
+        *("--size", str(FOLDER_BYTES), "--tmpfs", folder),
+        *(word for path in sorted(Path(folder).iterdir()) for word in ("--ro-bind", str(path), str(path))),
+        *_gpus(),
+        *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", folder, "--"),
+        *argv,
+    ]
+
+
+@functools.cache
+def refusal() -> str | None:
+    """Why there can be no jail here, and what to do, in a sentence; None where there can."""
+    if sys.platform != "linux":
+        return f"Student code is isolated on Linux only: grade there, {TRUST}."
+    if not shutil.which("bwrap"):
+        return f"bubblewrap, which isolates student code, is missing: apt-get install bubblewrap, {TRUST}."
+    try:
+        seccomp.program()
+        with tempfile.TemporaryDirectory() as folder:
+            tried = command(["true"], folder)
+            done = subprocess.run(tried, capture_output=True, text=True, errors="replace", timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"Student code cannot be isolated here ({error}): grade on another machine, {TRUST}."
+    if done.returncode == 0:
+        return None
+    said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+    return (
+        f"bubblewrap may not isolate student code here ({said}): allow it user namespaces (on Ubuntu by an AppArmor "
+        f"profile, in a container by its options), {TRUST}."
+    )
+
+
+def _readable() -> list[str]:
+    """Options that bring in what a worker has to read: system, interpreter, libraries and rooflab."""
+    options: list[str] = []
+    for top in TOP:
+        if os.path.islink(top):
+            options += ["--symlink", os.readlink(top), top]
+        elif os.path.isdir(top):
+            options += ["--ro-bind", top, top]
+    for path in SETTINGS:
+        options += ["--ro-bind-try", path, path]
+    prefixes = [f"{prefix}/{name}" for prefix in (sys.prefix, sys.base_prefix) for name in ("bin", "lib", "pyvenv.cfg")]
+    named = [path for name in LIBRARY_PATHS for path in os.environ.get(name, "").split(":") if path]
+    own = [os.path.dirname(sys.executable), os.path.dirname(__file__), *rooflab.__path__]
+    places = (*prefixes, *own, *named, *worker_command.libraries())
+    within = [*TOP]
+    for path in sorted({os.path.abspath(place) for place in places}, key=len):
+        if os.path.exists(path) and not any(Path(path).is_relative_to(place) for place in within):
+            options += ["--ro-bind", path, path]
+            within.append(path)
+    return options
+
+
+def _gpus() -> list[str]:
+    """Options that bring in the GPUs and what their driver reads."""
+    devices = sorted(str(path) for path in Path("/dev").glob("nvidia*"))
+    options = [word for path in devices for word in ("--dev-bind", path, path)]
+    return [*options, "--ro-bind", "/sys", "/sys"] if devices else []

@@ -1,0 +1,98 @@
+"""The system calls that student code may not make, as a filter for the kernel (seccomp, in classic BPF).
+
+The worker of one question starts no programs, so it may start threads and no processes. What else is refused reaches
+into other processes, into the kernel's keys and programs, makes namespaces and mounts, or goes around the filter
+(io_uring). A refused call fails with EPERM.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import struct
+
+# The numbers on x86-64 and on 64-bit Arm; -1 where there is no such call.
+REFUSED = {
+    "fork": (57, -1),
+    "vfork": (58, -1),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pidfd_open": (434, 434),
+    "pidfd_getfd": (438, 438),
+    "pidfd_send_signal": (424, 424),
+    "kcmp": (312, 272),
+    "process_madvise": (440, 440),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "mount_setattr": (442, 442),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    "personality": (135, 92),
+}
+CLONE, CLONE3 = (56, 220), (435, 435)
+MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column above, AUDIT_ARCH of linux/audit.h
+CLONE_THREAD = 0x00010000
+X32 = 0x40000000  # numbers from here on are calls of x86-64's other ABI
+
+# Operations of linux/bpf_common.h, places in struct seccomp_data, verdicts of linux/seccomp.h.
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
+
+
+def program(machine: str | None = None) -> bytes:
+    """The filter for this machine, or another ("x86_64", "aarch64"), as an array of `struct sock_filter`.
+
+    Raises
+    ------
+    OSError
+        For a processor whose system calls are not listed here.
+    """
+    machine = machine or platform.machine()
+    if machine not in MACHINES:
+        raise OSError(f"the system calls of {machine} are not known")
+    column, architecture = MACHINES[machine]
+    refused = [numbers[column] for numbers in REFUSED.values() if numbers[column] >= 0]
+    lines = [
+        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_IF_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER),
+        *_unless(_IF_AT_LEAST, X32, _FAIL | errno.EPERM),
+        *_unless(_IF_EQUAL, CLONE3[column], _FAIL | errno.ENOSYS),  # its flags lie in memory; libraries then use clone
+    ]
+    for number in refused:
+        lines += _unless(_IF_EQUAL, number, _FAIL | errno.EPERM)
+    lines += [
+        (_IF_EQUAL, 1, 0, CLONE[column]),
+        (_RETURN, 0, 0, _ALLOW),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_IF_ANY_BIT, 1, 0, CLONE_THREAD),
+        (_RETURN, 0, 0, _FAIL | errno.EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+    return b"".join(struct.pack("=HBBI", *line) for line in lines)
+
+
+def _unless(test: int, value: int, verdict: int) -> list[tuple[int, int, int, int]]:
+    """Goes on, or ends with this verdict where the test holds for the value."""
+    return [(test, 0, 1, value), (_RETURN, 0, 0, verdict)]

@@ -1,0 +1,321 @@
+"""The jail, without the guard inside the interpreter: what a program that does as it likes can see, write and call."""
+
+import ctypes
+import os
+import platform
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from grading.demo_lab import SOURCE, demo_lab, grade_one
+
+from rooflab.cli import main
+from rooflab.grading import jail, sandbox, seccomp
+from rooflab.grading.judge import Judge
+from rooflab.grading.lab import LabError, Limits
+
+jailed = pytest.mark.skipif(bool(jail.refusal()), reason=str(jail.refusal()))
+LABS = ["--labs", str(SOURCE.parent)]
+EPERM, ENOSYS = 1, 38
+
+
+def run(code, folder, hidden=()):
+    """The program `code` in the jail: what it prints, and its exit code. The folder is taken as it is outside."""
+    argv = [sys.executable, "-I", "-c", textwrap.dedent(code)]
+    command = sandbox.command(argv, Limits(seconds=20, memory_gb=0.5), str(folder), True, hidden)
+    environment = sandbox.environment(str(folder))
+    return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+def printed(code, folder, hidden=()):
+    done = run(code, folder, hidden)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@jailed
+def test_nothing_of_the_checkout_but_the_package_can_be_seen(tmp_path):
+    code = f"""
+    import os
+    labs, tests = {str(SOURCE)!r}, {str(Path(__file__).parent)!r}
+    for place in (labs, tests, "/home", "/root/.ssh", "/var", "/etc/shadow", "/tmp/x"):
+        print(os.path.exists(place), end=" ")
+    """
+    Path("/tmp/x").touch()
+    try:
+        assert set(printed(code, tmp_path).split()) == {"False"}
+    finally:
+        Path("/tmp/x").unlink()
+
+
+@jailed
+def test_a_folder_of_sources_among_the_libraries_is_empty(tmp_path, monkeypatch):
+    library = tmp_path / "site-packages"
+    (library / "notebooks").mkdir(parents=True)
+    (library / "notebooks" / "answers.py").touch()
+    (library / "module.py").touch()
+    monkeypatch.syspath_prepend(library)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    code = f"import os; print(os.listdir({str(library / 'notebooks')!r}), os.listdir({str(library)!r}))"
+    assert "answers.py" in printed(code, folder), "the folder is among the libraries, so there is something to hide"
+    seen = printed(code, folder, [str(library / "notebooks")])
+    assert "answers.py" not in seen and "module.py" in seen
+
+
+@jailed
+def test_files_are_written_in_the_folder_alone_and_are_gone_after(tmp_path):
+    (tmp_path / "given").write_text("from outside", encoding="utf-8")
+    code = f"""
+    import os
+    print(open("given").read())
+    open("mine", "w").write("x")
+    print(os.getcwd() == {str(tmp_path)!r})
+    library = os.path.dirname(os.__file__)
+    for place in ("/", "/usr", "/usr/lib", "/etc", "/dev", "/dev/shm", "/tmp", library, "/proc", "/sys"):
+        try:
+            open(os.path.join(place, "rooflab_was_here"), "w")
+            print("written:", place)
+        except OSError:
+            pass
+    try:
+        open("given", "a")
+        print("written: given")
+    except OSError:
+        pass
+    """
+    assert printed(code, tmp_path).split("\n") == ["from outside", "True"]
+    assert [path.name for path in tmp_path.iterdir()] == ["given"]
+
+
+@jailed
+def test_the_folder_has_a_size(tmp_path):
+    code = """
+    try:
+        for number in range(8):
+            open(str(number), "wb").write(bytes(2**26))
+    except OSError as error:
+        print(number, error.errno)
+    """
+    assert printed(code, tmp_path) == f"{jail.FOLDER_BYTES // 2**26} 28"
+
+
+@jailed
+def test_there_are_no_other_processes_no_network_and_no_privileges(tmp_path):
+    code = """
+    import os, socket
+    print(os.getuid(), os.getgid())
+    print(len([name for name in os.listdir("/proc") if name.isdigit()]) <= 2, os.getppid() <= 1)
+    print([name for _, name in socket.if_nameindex()])
+    print({line.split()[1] for line in open("/proc/self/status") if line.startswith("Cap")})
+    print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("NoNewPrivs", "Seccomp:"))])
+    """
+    assert printed(code, tmp_path).split("\n") == [
+        f"{jail.USER} {jail.USER}",
+        "True True",
+        "['lo']",
+        "{'0000000000000000'}",
+        "['1', '2']",
+    ]
+
+
+@jailed
+@pytest.mark.parametrize("machine", [platform.machine()])
+def test_system_calls_that_are_refused(tmp_path, machine):
+    column = seccomp.MACHINES[machine][0]
+    numbers = {name: both[column] for name, both in seccomp.REFUSED.items() if both[column] >= 0}
+    code = f"""
+    import ctypes
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    for name, number in {numbers!r}.items():
+        ctypes.set_errno(0)
+        assert syscall(number, 0, 0, 0, 0, 0) == -1
+        print(name, ctypes.get_errno())
+    for number in ({seccomp.CLONE[column]}, {seccomp.CLONE3[column]}):
+        ctypes.set_errno(0)
+        assert syscall(number, 17, 0, 0, 0, 0) == -1
+        print(ctypes.get_errno())
+    """
+    *calls, clone, clone3 = printed(code, tmp_path).split("\n")
+    assert dict(line.split() for line in calls) == dict.fromkeys(numbers, str(EPERM))
+    assert (clone, clone3) == (str(EPERM), str(ENOSYS))
+
+
+@jailed
+def test_no_program_can_be_started_and_threads_can(tmp_path):
+    code = """
+    import os, subprocess, threading
+    thread = threading.Thread(target=lambda: print("a thread"))
+    thread.start(), thread.join()
+    true = "/usr/bin/true"
+    for start, *arguments in ((os.fork,), (subprocess.run, [true]), (os.posix_spawn, true, [true], dict())):
+        try:
+            start(*arguments)
+            print("started")
+        except OSError as error:
+            print(error.errno)
+    """
+    assert printed(code, tmp_path).split("\n") == ["a thread", "1", "1", "1"]
+
+
+@jailed
+def test_the_limits_hold_inside(tmp_path):
+    assert "MemoryError" in run("bytearray(10**9)", tmp_path).stderr
+    raised = run("import resource as r; r.setrlimit(r.RLIMIT_DATA, (2**40, 2**40))", tmp_path)
+    assert "ValueError" in raised.stderr or "PermissionError" in raised.stderr
+
+
+@jailed
+def test_it_dies_with_the_judge(tmp_path):
+    argv = [sys.executable, "-I", "-c", "import time; print('up', flush=True); time.sleep(60)"]
+    command = sandbox.command(argv, Limits(), str(tmp_path), True)
+    judge = f"""
+import subprocess, sys
+inside = subprocess.Popen({command!r}, stdout=subprocess.PIPE)
+inside.stdout.readline()
+print(inside.pid, flush=True)
+sys.stdin.read()
+"""
+    parent = subprocess.Popen([sys.executable, "-c", judge], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    pid = int(parent.stdout.readline())
+    parent.kill()
+    parent.communicate()
+    for _ in range(500):
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text(encoding="utf-8").split(")")[1].split()[0] == "Z":
+            return
+        time.sleep(0.02)
+    pytest.fail("the jail runs on without its judge")
+
+
+@jailed
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="there are GPUs here")
+def test_devices_are_those_of_every_process(tmp_path):
+    devices = set(printed("import os; print(*os.listdir('/dev'))", tmp_path).split())
+    assert devices <= {"null", "zero", "full", "random", "urandom", "tty", "console", "core", "ptmx", "pts", "shm"} | {
+        *("fd", "stdin", "stdout", "stderr"),
+    }
+
+
+def interpreted(program, machine, number, argument):
+    """What the kernel would answer: a small interpreter of the filter's instructions."""
+    memory = {0: number, 4: seccomp.MACHINES[machine][1], 16: argument}
+    lines = [program[at : at + 8] for at in range(0, len(program), 8)]
+    place = loaded = 0
+    while True:
+        code, yes, no = int.from_bytes(lines[place][:2], "little"), lines[place][2], lines[place][3]
+        value = int.from_bytes(lines[place][4:], "little")
+        place += 1
+        if code == 0x06:
+            return value
+        if code == 0x20:
+            loaded = memory[value]
+        else:
+            holds = {0x15: loaded == value, 0x35: loaded >= value, 0x45: bool(loaded & value)}[code]
+            place += yes if holds else no
+
+
+@pytest.mark.parametrize("machine", seccomp.MACHINES)
+def test_the_filter_on_each_processor(machine):
+    program, column = seccomp.program(machine), seccomp.MACHINES[machine][0]
+    allowed, refused, absent = 0x7FFF0000, 0x50000 + EPERM, 0x50000 + ENOSYS
+    listed = {both[column] for both in seccomp.REFUSED.values()} - {-1}
+    special = {seccomp.CLONE[column], seccomp.CLONE3[column]}
+    for number in range(600):
+        if number not in special:
+            assert interpreted(program, machine, number, 0) == (refused if number in listed else allowed), number
+    assert interpreted(program, machine, seccomp.CLONE[column], 0x3D0F00) == allowed, "a thread, as libc starts it"
+    assert interpreted(program, machine, seccomp.CLONE[column], 17) == refused, "a process, as libc forks it"
+    assert interpreted(program, machine, seccomp.CLONE3[column], 0) == absent
+    assert interpreted(program, machine, 0x40000000, 0) == refused, "the other ABI of x86-64"
+
+
+def test_numbers_of_calls_agree_as_far_as_they_can():
+    assert {name for name, both in seccomp.REFUSED.items() if -1 in both} == {"fork", "vfork"}, "Arm has but clone"
+    since_5_1 = [both for both in seccomp.REFUSED.values() if max(both) >= 403]
+    assert len(since_5_1) > 12 and all(x86 == arm for x86, arm in since_5_1), "one number everywhere since Linux 5.1"
+
+
+def test_another_processors_program_is_killed():
+    program = bytearray(seccomp.program("x86_64"))
+    wrong = program[12:16]
+    assert int.from_bytes(wrong, "little") == 0xC000003E
+    program[12:16] = (0xC00000B7).to_bytes(4, "little")
+    assert interpreted(bytes(program), "x86_64", 0, 0) == 0x80000000
+
+
+def test_an_unknown_processor():
+    with pytest.raises(OSError, match="the system calls of riscv64 are not known"):
+        seccomp.program("riscv64")
+
+
+# Where it cannot be had
+
+
+@pytest.fixture
+def without(monkeypatch, tmp_path):
+    """Makes bwrap a program that says this and fails, or lets there be none."""
+
+    def change(said):
+        if said:
+            (tmp_path / "bwrap").write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n", encoding="utf-8")
+            (tmp_path / "bwrap").chmod(0o700)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        jail.refusal.cache_clear()
+
+    yield change
+    monkeypatch.undo()
+    jail.refusal.cache_clear()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another reason comes first")
+@pytest.mark.parametrize(
+    "said, why",
+    [
+        ("", "bubblewrap, which isolates student code, is missing: apt-get install bubblewrap"),
+        ("bwrap: No permissions to create a new namespace", "here (bwrap: No permissions to create a new namespace)"),
+    ],
+)
+def test_nothing_is_graded_without_it(without, capsys, tmp_path, said, why):
+    without(said)
+    with pytest.raises(LabError) as error:
+        Judge(demo_lab())
+    assert why in str(error.value) and "--trusted" in str(error.value)
+    assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
+    student = str(tmp_path / "lab9_demo.ipynb")
+    capsys.readouterr()
+    assert main(["lab", "grade", "lab9", student, *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 2
+    said_then = capsys.readouterr()
+    assert why in said_then.err and said_then.err.count("\n") == 1 and " of 12 points" not in said_then.out
+    assert not (tmp_path / "g").exists()
+
+
+def test_trusted_code_is_graded_without_it_and_the_grade_says_so(without, capsys, tmp_path):
+    without("")
+    assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
+    student, result = str(tmp_path / "lab9_demo.ipynb"), tmp_path / "g"
+    command = ["lab", "grade", "lab9", student, *LABS, "--output", str(tmp_path), "--json", str(result), "--trusted"]
+    assert main(command) == 0
+    assert "not isolated" in capsys.readouterr().out
+    assert '"isolated": false' in result.read_text(encoding="utf-8")
+    assert "not isolated" in (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
+
+
+@jailed
+def test_a_grade_in_the_jail_says_so(capsys, tmp_path):
+    assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
+    student, result = str(tmp_path / "lab9_demo.ipynb"), tmp_path / "g"
+    assert main(["lab", "grade", "lab9", student, *LABS, "--output", str(tmp_path), "--json", str(result)]) == 0
+    assert "not isolated" not in capsys.readouterr().out
+    assert '"isolated": true' in result.read_text(encoding="utf-8")
+
+
+@jailed
+def test_an_answer_is_graded_in_the_jail():
+    """Asked by what only the jail changes: the number of the user."""
+    result = grade_one("q2_1", f"import os\ncorner = 50.39 if os.getuid() == {jail.USER} else 0")
+    assert result.earned == 3, result.tests[0].message
+    assert ctypes.CDLL(None).getuid() != int(jail.USER) or os.getuid() == int(jail.USER)
