@@ -112,6 +112,36 @@ def test_a_helper_in_a_cell_of_the_students_own(lab, cells):
     assert grade(lab, cells, "q1")[0] == [5]
 
 
+def test_an_answer_that_lost_its_marks_is_found_by_what_it_defines(lab, cells):
+    answer = cells[at(cells, "b2_2")]
+    answer.metadata, answer.id = {}, "new"
+    earned, said = grade(lab, cells, "b2_2", "q1")
+    assert earned == [3, 5] and "Answer b2_2 was found in another cell." in said
+
+
+def test_two_answers_in_one_cell_count_for_both_questions(lab, cells):
+    second = cells.pop(at(cells, "b2_2"))
+    cells[at(cells, "q1")].source += "\n\n" + second.source
+    earned, said = grade(lab, cells, "q1", "b2_2")
+    assert earned == [5, 3] and "Answer b2_2 was found in another cell." in said
+
+
+def test_an_answer_in_two_cells_is_one(lab, cells):
+    from nbformat.v4 import new_code_cell
+
+    where = at(cells, "q1")
+    _, body = cells[where].source.split("\n", 1)
+    cells[where].source = "def product(a, b):\n" + body
+    cells.insert(where + 1, new_code_cell("gemm = product"))
+    assert grade(lab, cells, "q1", "q2_2")[0] == [5, 4]
+
+
+def test_an_answer_that_is_nowhere_is_missing(lab, cells):
+    cells.pop(at(cells, "b2_2"))
+    earned, said = grade(lab, cells, "b2_2")
+    assert earned == [0] and "b2_2 is missing: not answered" in said
+
+
 @pytest.mark.parametrize(
     "metadata",
     [{"nbgrader": 3}, {"nbgrader": {"grade_id": [1]}}, {"nbgrader": {"grade_id": "q1", "points": {}}}, {"tags": 3}, {}],

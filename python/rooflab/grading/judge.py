@@ -17,6 +17,7 @@ from types import CodeType
 from typing import Any
 
 from rooflab.grading import jail, kernel, measure
+from rooflab.grading.cells import as_python
 from rooflab.grading.lab import Cell, Lab, LabError, label, loaded_names
 from rooflab.grading.link import Link, WorkerLost
 from rooflab.grading.repair import Submission
@@ -149,7 +150,7 @@ class Judge:
             for cell in submission.cells:
                 if cell.role in ("solution", "extra") and cell.question in wanted:
                     try:
-                        link.ask("run", cell.key, cell.source)
+                        link.ask("run", cell.key, as_python(cell.source))
                     except Exception as error:
                         trouble = trouble or f"(Cell {cell.key} had stopped: {error})"
         except WorkerLost:

@@ -22,6 +22,7 @@ HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 STUB = 'raise NotImplementedError("Question {}: write your code here")'
 MARGIN_STUB = "# your code here"
 SOURCES = "notebooks/source"
+MAX_NOTEBOOK_BYTES = 2**26
 PACKAGED = Path(__file__).parent.parent / "labs" / "notebooks"
 
 
@@ -177,11 +178,15 @@ def read_notebook(path: Path) -> Any:
     import nbformat
 
     try:
-        notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+        if path.stat().st_size > MAX_NOTEBOOK_BYTES:
+            raise LabError(f"{path.name} is larger than {MAX_NOTEBOOK_BYTES // 2**20} MiB.")
+        notebook = nbformat.reads(path.read_text(encoding="utf-8-sig"), as_version=4)
         cells = notebook["cells"]
         if not all(isinstance(cell, dict) and isinstance(cell.get("source"), str) for cell in cells):
             raise ValueError("it has a cell without a source")
         return notebook
+    except LabError:
+        raise
     except FileNotFoundError:
         raise LabError(f"There is no file {path.name}.") from None
     except OSError as error:

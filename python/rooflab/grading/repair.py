@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rooflab.grading.lab import Cell, Lab, label, marks, read_notebook
+from rooflab.grading.cells import as_python
+from rooflab.grading.lab import Cell, Lab, bound_names, label, marks, read_notebook
 from rooflab.grading.release import metadata
 
 
@@ -63,6 +64,11 @@ def repair(lab: Lab, submitted: list[Any]) -> Submission:
             order.append(key)
         found.setdefault(key, []).append(raw)
 
+    for key, cell in master.items():
+        if cell.role == "solution" and key not in found and (raw := _elsewhere(cell, master, found, extras)):
+            found[key] = [raw]
+            repairs.append(f"{_what(cell)} {key} was found in another cell.")
+
     positions = {key: index for index, key in enumerate(master)}
     if [positions[key] for key in order] != sorted(positions[key] for key in order):
         repairs.append("Cells were out of order; the order was restored.")
@@ -108,6 +114,18 @@ def _choose(cell: Cell, candidates: list[Any], repairs: list[str]) -> Any:
         stated = f" (points {str(points)[:20]} instead of {cell.points})" if points != cell.points else ""
         repairs.append(f"{name} has metadata that differ from this release's{stated}; this release's count.")
     return raw
+
+
+def _elsewhere(cell: Cell, master: dict[str, Cell], found: dict[str, list], extras: dict[str, list]) -> Any:
+    """A cell of the student's that defines what this answer has to: one that lost its marks, or another answer."""
+    names = bound_names(cell.public)
+    for cells in extras.values():
+        for raw in cells:
+            if names and raw.get("cell_type") == "code" and names <= bound_names(as_python(raw["source"])):
+                cells.remove(raw)
+                return raw
+    answers = (one for key, cells in found.items() if master[key].role == "solution" for one in cells)
+    return next((raw for raw in answers if names and names <= bound_names(as_python(raw["source"]))), None)
 
 
 def _append_extras(extras: list[Any], question: str, cells: list[Cell], raws: list[Any]) -> None:

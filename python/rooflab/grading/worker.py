@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from rooflab.grading import clock, codec, kernel, measure
+from rooflab.grading import cells, clock, codec, kernel, measure
 from rooflab.grading.guard import Guard, Seal
 
 THREAD_GRACE_S = 0.5
@@ -42,7 +42,7 @@ class Worker:
     def __init__(self, requests: int, replies: int) -> None:
         self.requests, self.replies = requests, replies
         self.names: dict[str, Any] = {"__name__": "__main__"}
-        exec("def display(*args, **kwargs): pass", self.names)  # here, so that its globals are none of the worker's
+        exec(cells.GIVEN, self.names)
         self.guard = Guard(self.stop, os.getcwd())
         self.seal: Seal | None = None
         self.threads = 0
@@ -121,11 +121,7 @@ class Worker:
         """A cell of the student."""
         if self.seal is None:
             self.arm()
-        try:
-            code = compile(source, f"<{label}>", "exec", dont_inherit=True)
-        except SyntaxError:
-            code = compile(without_magics(source), f"<{label}>", "exec", dont_inherit=True)
-        exec(code, self.names)
+        cells.run(source, label, self.names)
 
     def do_get(self, name: str) -> tuple:
         if name not in self.names:
@@ -163,17 +159,6 @@ def describe(error: BaseException) -> tuple[str, str]:
     if isinstance(error, SystemExit):
         text = "the code called exit"
     return kinds[0] if kinds else "RuntimeError", f"{type(error).__name__}: {text}{where}"
-
-
-def without_magics(source: str) -> str:
-    """The cell without IPython's magics and shell lines, which mean nothing to a plain interpreter."""
-    if source.lstrip().startswith("%%"):
-        return ""
-    lines = source.split("\n")
-    return "\n".join(
-        line[: len(line) - len(line.lstrip())] + "pass" if line.lstrip().startswith(("%", "!")) else line
-        for line in lines
-    )
 
 
 def main(requests: int, replies: int) -> NoReturn:

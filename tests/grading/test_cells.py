@@ -1,0 +1,88 @@
+"""Cells that IPython runs and plain Python does not: what of them counts for a grade."""
+
+import json
+
+import pytest
+from grading.demo_lab import demo_lab, grade_one
+
+from rooflab.grading import lab as labs
+from rooflab.grading.cells import as_python
+from rooflab.grading.lab import LabError, read_notebook
+from rooflab.grading.repair import reference
+
+QUOTED = """
+text = '''
+%%time
+!ls
+'''
+corner = 50.39 if text.split() == ["%%time", "!ls"] else 0
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "%%time\ncorner = 50.39",
+        "%%capture shown\n\n%matplotlib inline\ncorner = 50.39",
+        "%%time\n%%time\n!ls\ncorner = 50.39",
+        "%time corner = 50.39",
+        "%time corner = (50.39)\nfiles = !ls\ncorner += len(files)",
+        "%matplotlib inline\n%config InlineBackend.figure_format = 'svg'\ncorner = 50.39",
+        "files = !ls -l\ncorner = 50.39 + len(files)",
+        "!pip install numpy\nif True:\n    !ls\n    corner = 50.39",
+        "corner = 50.39\ncorner?",
+        "get_ipython().run_line_magic('matplotlib', 'inline')\ncorner = 50.39",
+        "display('a corner', raw=True)\ncorner = 50.39",
+        "import asyncio\nasync def find():\n    await asyncio.sleep(0)\n    return 50.39\ncorner = await find()",
+        "import asyncio\n%time corner = 50.39\nawait asyncio.sleep(0)",
+        QUOTED,
+    ],
+)
+def test_what_a_notebook_runs_is_graded(code):
+    result = grade_one("q2_1", code)
+    assert result.earned == 3, result.tests[0].message
+
+
+@pytest.mark.parametrize(
+    "code, why",
+    [
+        ("%%bash\ncorner = 50.39", "corner is not defined"),
+        ("%%timeit\ncorner = 50.39", "corner is not defined"),
+        ("%%writefile x.py\ncorner = 50.39", "corner is not defined"),
+        ("corner = (50.39", "SyntaxError"),
+        ("corner = %%", "SyntaxError"),
+    ],
+)
+def test_and_no_more(code, why):
+    result = grade_one("q2_1", code)
+    assert result.earned == 0 and why in result.tests[0].message, result.tests[0].message
+
+
+def test_an_error_names_the_students_line():
+    assert "line 3" in grade_one("q2_1", "%%time\n!ls\ncorner = 1 / 0").tests[0].message
+
+
+@pytest.mark.parametrize("source", ["\x00", "(" * 500, "%%", "?", "!", "%", "\\", "'''", "a = !", "\ud800"])
+def test_any_text_comes_back_as_text(source):
+    assert isinstance(as_python(source), str)
+
+
+def test_plain_python_is_left_alone():
+    for cell in reference(demo_lab()).cells:
+        if cell.role == "solution":
+            assert as_python(cell.source) == cell.source
+
+
+def test_a_notebook_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "my.ipynb"
+    whole = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(whole), encoding="utf-8-sig")
+    assert read_notebook(path)["cells"] == []
+
+
+def test_a_notebook_that_is_too_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(labs, "MAX_NOTEBOOK_BYTES", 2**20)
+    path = tmp_path / "my.ipynb"
+    path.write_text(" " * (2**20 + 1), encoding="utf-8")
+    with pytest.raises(LabError, match=r"^my.ipynb is larger than 1 MiB\.$"):
+        read_notebook(path)
