@@ -1,0 +1,90 @@
+"""`rooflab grade`: the notebooks of a class, graded one by one or several at a time."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rooflab.cli.progress import working_on
+from rooflab.grading import lab as labs
+from rooflab.grading.lab import LabError
+
+EXIT_CODES = "Exit codes: 0 all are graded; 1 some could not be; 2 none could, and one sentence says why; 130 Ctrl-C."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `rooflab grade`."""
+    parser.epilog = "What has a grade already is left alone, so an interrupted run goes on. " + EXIT_CODES
+    parser.add_argument("lab", help="for example lab1")
+    parser.add_argument("submissions", type=Path, help="a folder or a zip of notebooks")
+    parser.add_argument("--output", type=Path, metavar="DIR", default=Path("grades"), help="default: grades")
+    parser.add_argument("-j", "--jobs", type=_positive, default=1, metavar="N", help="how many at a time (default: 1)")
+    parser.add_argument("--labs", type=Path, metavar="DIR", help="folder of lab sources (default: the checkout's)")
+    parser.add_argument("--regrade", action="store_true", help="grade again what has a grade already")
+    parser.add_argument("--trusted", action="store_true", help="run the students' code without isolation, and say so")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Grade them; an error of the user's is one sentence and exit code 2."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="rooflab-class-") as unpacked:
+            return _grade(arguments, Path(unpacked))
+    except LabError as error:
+        print(error, file=sys.stderr)
+    except OSError as error:
+        print(f"rooflab grade: {error.strerror}: {error.filename}.", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("Stopped. The same command goes on from here.", file=sys.stderr)
+        return 130
+    return 2
+
+
+def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
+    from rooflab.grading import jail, submissions
+    from rooflab.grading.batch import Batch
+
+    found = labs.find_sources(arguments.labs)
+    lab = labs.from_source(labs.pick(found, arguments.lab, "here: give the folder of lab sources with --labs"))
+    if not arguments.trusted and (refusal := jail.refusal()):
+        raise LabError(refusal)
+    place = arguments.submissions
+    if not place.exists():
+        raise LabError(f"There is no {place.name}.")
+    handed = submissions.collect(place if place.is_dir() else submissions.unpacked(place, unpacked), lab)
+    if not handed:
+        raise LabError(f"{place.name} holds no notebook of {lab.name}.")
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    batch = Batch(lab, arguments.output, arguments.trusted)
+    known = [] if arguments.regrade else [result for one in handed if (result := batch.known(one))]
+    have = {result["student"] for result in known}
+    todo = [one for one in handed if one.student not in have]
+    if known:
+        print(f"{len(known)} of {len(handed)} are graded already.")
+    results = list(known)
+    grading = batch.grade(todo, arguments.jobs)
+    with contextlib.closing(grading):
+        while len(results) < len(handed):
+            with working_on(f"[{len(results) + 1}/{len(handed)}]"):
+                results.append(next(grading))
+            print(f"[{len(results)}/{len(handed)}] {results[-1]['student']}: {_said(results[-1])}", flush=True)
+    table = batch.write_table(results)
+    failed = sum(result["status"] == "failed" for result in results)
+    print(f"{len(results) - failed} graded, {failed} could not be: {table}")
+    return 1 if failed else 0
+
+
+def _said(result: dict[str, Any]) -> str:
+    if result["status"] == "failed":
+        return "not graded. " + "".join(c if c.isprintable() else "?" for c in result["why"])
+    pending = f", {result['pending']} pending" if result["pending"] else ""
+    return f"{result['points']} of {result['out_of']} points" + pending
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, got {text!r}")
+    return int(text)

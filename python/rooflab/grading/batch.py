@@ -1,0 +1,143 @@
+"""A class graded: each notebook by a command of its own, with a limit on its time, and a file of results a student.
+
+A notebook that cannot be graded costs no other one its grade. A student's file says which notebook, which lab and which
+rooflab it is from, so that a second run grades only what is new or has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import rooflab
+from rooflab.files import replacing
+from rooflab.grading.judge import SLACK_S
+from rooflab.grading.lab import Lab
+from rooflab.grading.submissions import Handed
+
+START_S = 120.0  # for imports and the report, on a slow machine
+COLUMNS = ("student", "notebook", "status", "points", "out_of", "bonus", "bonus_out_of", "pending", "isolated", "why")
+
+
+class Batch:
+    """Grades what a class handed in for one lab; results go to `folder`, a JSON and an HTML file a student."""
+
+    def __init__(self, lab: Lab, folder: Path, trusted: bool) -> None:
+        assert lab.folder
+        self.lab, self.source, self.folder, self.trusted = lab, lab.folder, folder, trusted
+        self.limit_s = START_S + sum(lab.limits(question).seconds + SLACK_S for question in lab.questions)
+        self.running: set[subprocess.Popen] = set()
+        self.stopping = False
+        self.lock = threading.Lock()
+        text = "\0".join(f"{cell.key}\0{cell.source}\0{cell.options}" for cell in lab.cells)
+        self.graded_by = {"rooflab": rooflab.__version__, "lab": hashlib.sha256(text.encode()).hexdigest()}
+
+    def known(self, one: Handed) -> dict[str, Any] | None:
+        """The result of an earlier run, if it is of this very notebook, lab and rooflab, and as isolated as now."""
+        try:
+            result = json.loads(self._file(one, "json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        same = result == result | {"status": "done", "isolated": not self.trusted, **self._origin(one)}
+        return result if one.path and same else None
+
+    def grade(self, handed: list[Handed], jobs: int) -> Iterator[dict[str, Any]]:
+        """Results as they come, `jobs` at a time. Closing the iterator ends what is running."""
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                for done in as_completed([pool.submit(self._one, one) for one in handed]):
+                    yield done.result()
+            finally:
+                with self.lock:
+                    self.stopping = True
+                    for process in self.running:
+                        _end(process)
+                pool.shutdown(cancel_futures=True)
+
+    def write_table(self, results: list[dict[str, Any]]) -> Path:
+        """All results as `grades.csv`."""
+        path = self.folder / "grades.csv"
+        with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.DictWriter(file, COLUMNS, restval="", extrasaction="ignore")
+            rows.writeheader()
+            rows.writerows(sorted(results, key=lambda result: result["student"]))
+        return path
+
+    def _one(self, one: Handed) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(prefix="rooflab-grade-") as folder:
+            made = self._graded(one, Path(folder)) if one.path else {"why": one.problem}
+            if self.stopping:  # what was ended has no result
+                return {}
+            if "why" in made:
+                made = {"lab": self.lab.name, "status": "failed", "isolated": not self.trusted, "why": made["why"]}
+            result = made | self._origin(one)
+            with contextlib.suppress(FileNotFoundError), replacing(self._file(one, "html")) as page:
+                shutil.copy(Path(folder) / f"{one.student}.html", page)
+            with replacing(self._file(one, "json")) as unfinished:
+                unfinished.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            return result
+
+    def _graded(self, one: Handed, folder: Path) -> dict[str, Any]:
+        """What `rooflab lab grade` says of a copy, or {"why": why it gave no grade}."""
+        assert one.path
+        notebook, result = folder / f"{one.student}.ipynb", folder / "grade.json"
+        shutil.copy(one.path, notebook)
+        command = [sys.executable, "-m", "rooflab", "lab", "grade", self.lab.name, str(notebook)]
+        command += ["--labs", str(self.source.parent), "--output", str(folder), "--json", str(result)]
+        with self.lock:
+            if self.stopping:
+                return {}
+            process = subprocess.Popen(
+                command + ["--trusted"] * self.trusted,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+            self.running.add(process)
+        try:
+            said = process.communicate(timeout=self.limit_s)[1]
+        except subprocess.TimeoutExpired:
+            _end(process)
+            process.communicate()
+            return {"why": f"It took longer than {self.limit_s:g} s in all."}
+        finally:
+            with self.lock:
+                self.running.discard(process)
+        try:
+            made = json.loads(result.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            made = {}
+        if made.get("status") != "done":
+            lines = said.strip().splitlines() or [f"The command ended with exit code {process.returncode}."]
+            return {"why": lines[-1][:300]}
+        return made
+
+    def _origin(self, one: Handed) -> dict[str, Any]:
+        content = one.path.read_bytes() if one.path else b""
+        name = one.path.name if one.path else ""
+        digest = hashlib.sha256(content).hexdigest()
+        return {"student": one.student, "notebook": name, "sha256": digest, "graded_by": self.graded_by}
+
+    def _file(self, one: Handed, kind: str) -> Path:
+        return self.folder / f"{one.student}.{kind}"
+
+
+def _end(process: subprocess.Popen) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

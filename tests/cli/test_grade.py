@@ -1,0 +1,154 @@
+"""`rooflab grade`: a class of notebooks, some of which are broken, slow or graded already."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from grading.demo_lab import GRADE, SOURCE, TRUSTED, demo_lab
+
+from rooflab.cli import main
+from rooflab.grading import batch
+from rooflab.grading.batch import Batch
+from rooflab.grading.submissions import collect
+
+COMMAND = ["grade", "lab9", "handed", "--labs", str(SOURCE.parent), *GRADE[2:]]
+
+
+@pytest.fixture
+def handed(tmp_path, capsys, monkeypatch):
+    """Notebooks of a class in the folder `handed` of the working directory: ada's has one answer, bob's is broken."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["lab", "build", "--labs", str(SOURCE.parent), "--output", "handed"]) == 0
+    folder = tmp_path / "handed"
+    text = (folder / "lab9_demo.ipynb").read_text(encoding="utf-8")
+    (folder / "lab9_demo.ipynb").rename(folder / "eve.ipynb")
+    (folder / "ada.ipynb").write_text(text.replace("corner = None  # your number", "corner = 50.39"), encoding="utf-8")
+    (folder / "bob.ipynb").write_text("{", encoding="utf-8")
+    capsys.readouterr()
+    return folder
+
+
+def table(folder):
+    with (folder / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
+    assert main([*COMMAND, "-j", "2"]) == 1
+    said = capsys.readouterr().out
+    assert "ada: 3 of 12 points" in said and "eve: 0 of 12 points" in said
+    assert "bob: not graded. bob.ipynb is not a notebook: it is not JSON." in said
+    assert said.endswith("2 graded, 1 could not be: grades/grades.csv\n")
+    rows = table(tmp_path)
+    assert list(rows) == ["ada", "bob", "eve"]
+    assert rows["ada"]["points"] == "3" and rows["ada"]["isolated"] == str(not TRUSTED)
+    assert rows["bob"]["points"] == "" and rows["bob"]["status"] == "failed"
+    result = json.loads((tmp_path / "grades" / "ada.json").read_text(encoding="utf-8"))
+    assert result["student"] == "ada" and result["points"] == 3 and len(result["questions"]) == 4
+    names = {path.name for path in (tmp_path / "grades").iterdir()}
+    assert names == {"ada.json", "ada.html", "bob.json", "eve.json", "eve.html", "grades.csv"}
+
+
+@pytest.fixture
+def graded(handed, tmp_path):
+    """As if a run had given everybody 7 points: the batch, and what was handed in by name."""
+    (tmp_path / "grades").mkdir()
+    batch = Batch(demo_lab(), tmp_path / "grades", TRUSTED)
+    found = {one.student: one for one in collect(handed, batch.lab)}
+    for one in found.values():
+        points = {"points": 7, "out_of": 12, "pending": 0}
+        result = {"status": "done", "isolated": not TRUSTED} | points | batch._origin(one)
+        batch._file(one, "json").write_text(json.dumps(result), encoding="utf-8")
+    return batch, found
+
+
+def test_what_has_a_grade_is_left_alone(graded, handed, tmp_path, capsys):
+    (handed / "bob.ipynb").write_text((handed / "ada.ipynb").read_text(encoding="utf-8"), encoding="utf-8")
+    assert main(COMMAND) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("2 of 3 are graded already.\n[3/3] bob: 3 of 12 points\n")
+    assert [row["points"] for row in table(tmp_path).values()] == ["7", "3", "7"]
+    (handed / "eve.ipynb").unlink()
+    assert main([*COMMAND, "--regrade"]) == 0
+    assert [row["points"] for row in table(tmp_path).values()] == ["3", "3"]
+
+
+@pytest.mark.parametrize("change", ["lab", "rooflab", "isolated", "status", "no JSON", "no file"])
+def test_an_older_grade_does_not_count(graded, change):
+    batch, found = graded
+    path = batch._file(found["ada"], "json")
+    result = json.loads(path.read_text(encoding="utf-8"))
+    assert batch.known(found["ada"]) == result and batch.known(found["bob"]) is None, "bob's notebook cannot be read"
+    if change in result["graded_by"]:
+        result["graded_by"][change] = "another"
+    elif change in result:
+        result[change] = TRUSTED if change == "isolated" else "running"
+    path.write_text("{" if change == "no JSON" else json.dumps(result), encoding="utf-8")
+    if change == "no file":
+        path.unlink()
+    assert batch.known(found["ada"]) is None
+
+
+def test_one_that_takes_too_long_is_ended(handed, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(batch, "START_S", -1000.0)
+    assert main(COMMAND) == 1
+    assert "ada: not graded. It took longer than" in capsys.readouterr().out
+
+
+def test_a_command_that_dies_costs_only_its_own_grade(handed, tmp_path, capsys, monkeypatch):
+    dies = tmp_path / "python"
+    dies.write_text(
+        f'#!/bin/sh\ncase "$*" in *eve.ipynb*) kill -9 $$;; *) exec {sys.executable} "$@";; esac\n', encoding="utf-8"
+    )
+    dies.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(dies))
+    assert main(COMMAND) == 1
+    said = capsys.readouterr().out
+    assert "ada: 3 of 12 points" in said and "eve: not graded. The command ended with exit code -9." in said
+
+
+def test_an_interrupted_run_goes_on(handed, tmp_path):
+    text = (handed / "ada.ipynb").read_text(encoding="utf-8")
+    (handed / "bob.ipynb").write_text(text, encoding="utf-8")
+    slow = text.replace("corner = 50.39", "import time; time.sleep(50)")
+    (handed / "eve.ipynb").write_text(slow, encoding="utf-8")
+    command = [sys.executable, "-m", "rooflab", *COMMAND]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for _ in range(2):
+        assert "3 of 12 points" in run.stdout.readline()
+    time.sleep(0.5)
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=30)
+    assert run.returncode == 130 and said == "Stopped. The same command goes on from here.\n"
+    assert {path.name for path in (tmp_path / "grades").iterdir()} == {"ada.json", "ada.html", "bob.json", "bob.html"}
+    (handed / "eve.ipynb").write_text(text, encoding="utf-8")
+    assert main(COMMAND) == 0
+    assert [row["points"] for row in table(tmp_path).values()] == ["3", "3", "3"]
+
+
+@pytest.mark.parametrize(
+    "arguments, why",
+    [
+        (["lab9", "nowhere"], "There is no nowhere."),
+        (["lab8", "handed"], "There is no lab8 here: give the folder of lab sources with --labs"),
+        (["lab9", "empty"], "empty holds no notebook of lab9."),
+        (["lab9", "handed/eve.ipynb"], "eve.ipynb cannot be unpacked"),
+        (["lab9", "handed", "--output", "handed/eve.ipynb"], "rooflab grade: File exists: handed/eve.ipynb."),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(handed, tmp_path, capsys, arguments, why):
+    (tmp_path / "empty").mkdir()
+    assert main(["grade", *arguments, "--labs", str(SOURCE.parent), *GRADE[2:]]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(why) and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "two", "1.5"])
+def test_a_number_of_jobs(capsys, jobs):
+    with pytest.raises(SystemExit):
+        main([*COMMAND, f"--jobs={jobs}"])
+    assert "expected a whole number from 1 on" in capsys.readouterr().err
