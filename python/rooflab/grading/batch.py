@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class Batch:
         same = result == result | {"status": "done", "isolated": not self.trusted, **self._origin(one)}
         return result if one.path and same else None
 
-    def grade(self, handed: list[Handed], jobs: int) -> Iterator[dict[str, Any]]:
+    def grade(self, handed: list[Handed], jobs: int) -> Generator[dict[str, Any]]:
         """Results as they come, `jobs` at a time. Closing the iterator ends what is running."""
         with ThreadPoolExecutor(jobs) as pool:
             try:
