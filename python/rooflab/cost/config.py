@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..nn import Gemma3Config
-from .checks import check_whole
+from .checks import check_choice, check_whole
 from .model_spec import ModelSpec, of_gemma3, of_gpt2
 
 _ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "silu": "silu", "swish": "silu"}
@@ -46,10 +46,7 @@ class _Fields:
 
     def activation(self, name: str, default: str) -> str:
         """The family of an activation function."""
-        value = self.get(name, default)
-        if value not in _ACTIVATIONS:
-            raise self.error(f"{name}: expected one of {', '.join(_ACTIVATIONS)}; got {value!r}")
-        return _ACTIVATIONS[value]
+        return _ACTIVATIONS[check_choice(f"{self.source}: {name}", self.get(name, default), _ACTIVATIONS)]
 
 
 def from_config(config: str | os.PathLike | Mapping[str, Any] | Gemma3Config) -> ModelSpec:
@@ -91,9 +88,7 @@ def from_config(config: str | os.PathLike | Mapping[str, Any] | Gemma3Config) ->
         raise ValueError(f"[cost] {source}: expected a JSON object, got {type(data).__name__}")
     if isinstance(data.get("text_config"), Mapping):
         data = data["text_config"]
-    family = data.get("model_type")
-    if not isinstance(family, str) or family not in _FAMILIES:
-        raise ValueError(f"[cost] {source}: model_type: expected one of {', '.join(_FAMILIES)}; got {family!r}")
+    family = check_choice(f"{source}: model_type", data.get("model_type"), _FAMILIES)
     return _FAMILIES[family](_Fields(data, source), _name_of(data, family))
 
 

@@ -65,11 +65,11 @@ class _Pass:
         """The counters have 64 bits."""
         spec, scores = self.spec, self.batch * self.spec.heads * self.queries * self.length
         wide = (spec.heads + 2 * spec.kv_heads) * spec.head_size
-        widest = max(wide, spec.d_model, 2 * spec.d_ff, spec.vocabulary, spec.learned_positions, spec.experts)
+        widest = max(wide, spec.d_model, 2 * spec.d_ff, spec.vocabulary, spec.experts)
         rows = self.rows * max(1, spec.experts_per_token)
         cache = 2 * self.batch * self.length * spec.kv_heads * spec.head_size
-        products, elements = max(4 * rows, 64) * spec.d_model * widest, 512 * rows * widest
-        if max(products, elements, 16 * scores * (spec.head_size + 4), 8 * cache) >= 2**63:
+        products, weights = 4 * rows * spec.d_model * widest, 64 * spec.d_model * (widest + spec.learned_positions)
+        if max(products, weights, 512 * rows * widest, 16 * scores * (spec.head_size + 4), 8 * cache) >= 2**63:
             raise ValueError(
                 f"[cost] {spec.name}, batch={self.batch}, length={self.length}: an op would count more than 2^63"
             )
