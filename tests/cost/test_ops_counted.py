@@ -120,6 +120,21 @@ def test_a_mixture_reads_the_experts_that_its_tokens_need(mode):
     assert few.bytes_read < EXPERTS.layers * 4 * 3 * D * FF * 4
 
 
+@pytest.mark.parametrize("attention", ["fused", "composed"])
+@pytest.mark.parametrize("spec", [LLAMA, GPT2, SLIDING, EXPERTS], ids=lambda spec: spec.name)
+def test_the_way_back_of_a_product_is_two(spec, attention):
+    """Fused attention takes five products for its two: it computes the scores anew."""
+    parts = rl.cost.model(spec, batch=B, length=L, mode="training", dtype="float32", attention=attention).parts
+    forward = rl.cost.model(spec, batch=B, length=L, dtype="float32", attention=attention)
+    assert any(part.work.macs for part in parts)
+    for part in parts:
+        if part.name == "head":  # of every token, and not of the last
+            assert part.work.macs == 3 * B * L * V * D
+        elif part.name != "loss":
+            factor = 3.5 if part.name == "attention" and attention == "fused" else 3
+            assert part.work.macs == factor * forward[part.name].work.macs, part.name
+
+
 def test_what_a_convention_takes_for_the_runtimes_is_the_ops():
     """The default convention changes nothing, so its numbers must be those of the ops."""
     runtime, n = Convention.RUNTIME, 1000

@@ -200,10 +200,9 @@ class ModelCost:
         )
 
     def _notes(self) -> Iterator[str]:
-        yield (
-            f"{self.parameters:,} parameters, {human(self.weight_bytes, 'B')}; "
-            f"KV cache: {self.kv_bytes_per_token:,} B a token, {human(self.cache_bytes, 'B')} for the batch"
-        )
+        cache = f"; KV cache: {self.kv_bytes_per_token:,} B a token, {human(self.cache_bytes, 'B')} for the batch"
+        kept = "" if self.mode == "training" else cache
+        yield f"{self.parameters:,} parameters, {human(self.weight_bytes, 'B')}{kept}"
         total = self.total
         if self.machine and total.seconds:
             peak, bandwidth = self.machine.peak_tflop_s[self.dtype], self.machine.bandwidth_tb_s
@@ -309,8 +308,8 @@ def model(
     In the runtime's convention the numbers are those that `rl.count` shows when the pass runs: each op is called on
     tensors without memory. Norms and residual sums run in one kernel where the runtime has one; on a GPU that runs a
     whole decoder layer in one kernel fewer bytes move. Of a mixture of experts the tokens are spread over the experts
-    as evenly as they can be, so as many experts are read as that needs. Copies that only change a layout are left out,
-    and so is the optimiser's step.
+    as evenly as they can be, so as many experts are read as that needs. The way back of training is the runtime's in
+    every convention. Copies that only change a layout are left out, and so is the optimiser's step.
 
     Parameters
     ----------
@@ -346,7 +345,7 @@ def model(
     --------
     >>> cost = model("gpt2-xl", length=1024, mode="decode", hardware="T4")
     >>> cost["KV cache"].work.bytes, cost.total.bound
-    (1229201, 'memory')
+    (614800, 'memory')
     """
     spec = find_model(model)
     batch, length = check_whole("batch", batch), check_whole("length", length)

@@ -277,10 +277,10 @@ class _Pass:
         self.run("routing", "softmax", _core.softmax, self.x(self.rows, spec.experts))
         self.run("routing", "choice", _core.topk, self.x(self.rows, spec.experts), spec.experts_per_token)
         self.run("routing", "dispatch", _core.index_select, self.x(self.rows, size), 0, self.x(chosen, dtype="int64"))
-        awake = min(spec.experts, chosen)
-        fewer, busier = divmod(chosen, awake)
-        for experts, rows in ((busier, fewer + 1), (awake - busier, fewer)):
-            if experts:
+        self.gradients_meet("routing", 1, self.rows, size)
+        fewer, busier = divmod(chosen, spec.experts)
+        for experts, rows in ((busier, fewer + 1), (spec.experts - busier, fewer)):
+            if experts and rows:
                 with self.times(experts):
                     self.mlp(rows)
         self.run("routing", "weights", _core.mul, self.x(chosen, size), self.x(chosen, 1))
