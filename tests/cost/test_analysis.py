@@ -259,6 +259,15 @@ def test_the_paper_beside_the_runtime():
     assert causal.work.arithmetic_intensity == pytest.approx(4116, rel=1e-3)
 
 
+@pytest.mark.parametrize("mode", BOTH)
+def test_fusing_saves_bytes_and_no_arithmetic(mode):
+    """The step of a decode has no mask, fused or not."""
+    composed, fused = (cost(XL, 3, 100, mode, attention=how)["attention"].work for how in ("composed", "fused"))
+    assert (composed.macs, composed.flops) == (fused.macs, fused.flops)
+    queries = 1 if mode == "decode" else 100
+    assert fused.bytes == 48 * 2 * 3 * 1600 * (2 * queries + 2 * 100) < composed.bytes
+
+
 # --- slips of the original, each with what it changes ---
 
 SLIPPED = replace(ANALYSIS, name="original", scale="free", softmax_passes=0)

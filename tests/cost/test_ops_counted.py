@@ -144,4 +144,4 @@ def test_what_a_convention_takes_for_the_runtimes_is_the_ops():
     mask = rl.empty(10, 100, dtype="bool", device="meta")
     assert runtime.mask_flops == rl.cost.where(mask, (10, 100), 0.0).flops == 0
     attention = rl.cost.attention((1, 1, 10, 4), (1, 1, 100, 4), (1, 1, 100, 4))
-    assert runtime.fused_score_flops * n == attention.flops - 2 * attention.macs
+    assert runtime.fused_score_flops(True) * n == attention.flops - 2 * attention.macs

@@ -97,10 +97,9 @@ class Convention:
         """Whether a part of a model is counted."""
         return part not in self.left_out
 
-    @property
-    def fused_score_flops(self) -> int:
+    def fused_score_flops(self, masked: bool) -> int:
         """FLOPs a score of fused attention beside its products; a scale of its own is none of its."""
-        return self.softmax_flops + self.mask_flops + (self.scale == "fused")
+        return self.softmax_flops + self.mask_flops * masked + (self.scale == "fused")
 
 
 Convention.RUNTIME = Convention()

@@ -227,7 +227,8 @@ class _Pass:
         if convention.causality_saves and not self.decoding:
             shown = {"is_causal": True, "window": window or None}
         scores = self.run("attention", "fused", _core.attention, q, k, v, **shown).macs // (2 * spec.head_size)
-        differs = convention.fused_score_flops - Convention.RUNTIME.fused_score_flops
+        masked = not self.decoding
+        differs = convention.fused_score_flops(masked) - Convention.RUNTIME.fused_score_flops(masked)
         self.add("attention", "fused", Work(flops=differs * scores))
 
     def attend_composed(self, window: int) -> None:
