@@ -39,17 +39,17 @@ def human(value: float, unit: str, digits: int = 3) -> str:
     """
     scale, base = _SCALED.get(unit, (1.0, unit))
     number = value * scale
-    if base not in ("FLOP/s", "B/s", "B", "s", "FLOP"):
+    if base not in ("FLOP/s", "B/s", "B", "s", "FLOP", "MAC"):
         return f"{number:.{digits}g} {base}"
     if number == 0 or not math.isfinite(number):
         return f"{number:g} {base}"
     top = 0 if base == "s" else 15
-    bottom = 0 if base in ("B", "FLOP") else -9
+    bottom = 0 if base in ("B", "FLOP", "MAC") else -9
     # Rounding first, so that 999.9 becomes 1 k and not 1000.
     rounded = abs(float(f"{number:.{digits - 1}e}"))
     power = min(top, max(bottom, 3 * math.floor(math.log10(rounded) / 3 + 1e-12)))
     shown = number / 10.0**power
     text = f"{shown:.{digits}g}"
     if "e" in text:
-        text = f"{shown:.0f}" if abs(shown) >= 1 else f"{shown:.{digits + 2}f}".rstrip("0")
+        text = f"{shown:.0f}" if abs(shown) >= 1 else f"{shown:.{digits + 2}f}".rstrip("0").rstrip(".")
     return f"{text} {_PREFIXES[power]}{base}"

@@ -1,4 +1,4 @@
-"""The command `rooflab`: labs and their grades, this machine's ceilings, benchmarks."""
+"""The command `rooflab`: labs and their grades, this machine's ceilings, benchmarks, costs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import sys
 from collections.abc import Sequence
 
 import rooflab
-from rooflab.cli import bench, grade, lab, machine
+from rooflab.cli import bench, cost, grade, lab, machine
 
 _COMMANDS = (
     ("lab", lab, "List, build, check, run and grade the labs."),
     ("grade", grade, "Grade the notebooks of a class."),
     ("machine", machine, "Measure and show the ceilings of this machine."),
     ("bench", bench, "Benchmark an op against its ladder and its peers."),
+    ("cost", cost, "What a pass through a model costs, and how fast a machine can be at most."),
 )
 
 

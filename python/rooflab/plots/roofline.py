@@ -26,7 +26,7 @@ _DASHES = (0, (5, 2.5))
 _MACHINE_COLORS = (COLORS[0], COLORS[6], COLORS[5], COLORS[3])
 
 
-class _Roof:
+class Roof:
     """One roof: a machine, a dtype, the colour, and the figures of its legend line."""
 
     def __init__(self, machine: Machine, dtype: str, color: str, with_cache: bool) -> None:
@@ -93,7 +93,7 @@ def _family(machine: Any) -> str:
     return machine.name.split(",")[0]
 
 
-def _roofs(machines: Sequence[Machine], dtypes: Sequence[str]) -> list[_Roof]:
+def _roofs(machines: Sequence[Machine], dtypes: Sequence[str]) -> list[Roof]:
     families = list(dict.fromkeys(_family(machine) for machine in machines))
     roofs = []
     for machine in machines:
@@ -101,7 +101,7 @@ def _roofs(machines: Sequence[Machine], dtypes: Sequence[str]) -> list[_Roof]:
         having = [dtype for dtype in dtypes if dtype in machine.peak_tflop_s]
         if not having:
             peak(machine, dtypes[0])  # raises, naming what the machine has
-        roofs += [_Roof(machine, dtype, color, with_cache=dtype == having[0]) for dtype in having]
+        roofs += [Roof(machine, dtype, color, with_cache=dtype == having[0]) for dtype in having]
     return roofs
 
 
@@ -154,24 +154,13 @@ def plot_roofline(
     x0, x1 = min(0.25, *spread) / 2, max(spread) * 5
     with figure(8.4, 5.6) as made:
         axes = made.add_subplot()
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        _shade(axes, first[0], x0, x1)
-        _draw_roofs(axes, roofs, x0, x1)
+        draw_roofs(axes, roofs, first[0], (x0, x1))
         series = list(dict.fromkeys(point.series for point in work))
         speeds = _draw_points(axes, work, first, series)
-        axes.set_xlim(x0, x1)
         axes.set_ylim(
             min([roof.at(x0) for roof in roofs] + speeds) / 2.2,
             max([roof.high[1] for roof in roofs] + speeds) * 2.6,
         )
-        axes.set_xlabel("arithmetic intensity (FLOP/byte)")
-        axes.set_ylabel("performance")
-        axes.xaxis.set_major_locator(LogLocator(10, numticks=12))
-        axes.yaxis.set_major_locator(LogLocator(10, numticks=12))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, "FLOP/s")))
-        axes.tick_params(which="minor", left=False, bottom=False)
         if title:
             axes.set_title(title)
         handles, texts = _legend(roofs, work, series)
@@ -183,7 +172,7 @@ def plot_roofline(
     return made
 
 
-def _shade(axes: Any, roof: _Roof, x0: float, x1: float) -> None:
+def _shade(axes: Any, roof: Roof, x0: float, x1: float) -> None:
     axes.axvspan(x0, roof.ridge, color=COLORS[5], alpha=0.10, lw=0, zorder=0)
     axes.axvspan(roof.ridge, x1, color=COLORS[4], alpha=0.10, lw=0, zorder=0)
     for text, edge, side in (("memory-bound", -5, "right"), ("compute-bound", 5, "left")):
@@ -191,7 +180,20 @@ def _shade(axes: Any, roof: _Roof, x0: float, x1: float) -> None:
                       textcoords="offset points", color=GREY, fontsize=8.5, style="italic")  # fmt: skip
 
 
-def _draw_roofs(axes: Any, roofs: Sequence[_Roof], x0: float, x1: float) -> None:
+def draw_roofs(axes: Any, roofs: Sequence[Roof], shaded: Roof, limits: tuple[float, float]) -> None:
+    """Logarithmic axes with roofs between two intensities, and the two sides of one roof's ridge."""
+    x0, x1 = limits
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(x0, x1)
+    axes.set_xlabel("arithmetic intensity (FLOP/byte)")
+    axes.set_ylabel("performance")
+    axes.xaxis.set_major_locator(LogLocator(10, numticks=12))
+    axes.yaxis.set_major_locator(LogLocator(10, numticks=12))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, "FLOP/s")))
+    axes.tick_params(which="minor", left=False, bottom=False)
+    _shade(axes, shaded, x0, x1)
     for roof in roofs:
         corners = [x0, roof.ridge, x1]
         axes.plot(corners, roof.at(corners), color=roof.color, ls="-" if roof.measured else _DASHES, zorder=3)
@@ -209,7 +211,7 @@ def _look(point: Point, series: Sequence[str]) -> tuple[str, str]:
     return _SERIES_COLORS[index % len(_SERIES_COLORS)], MARKERS[index % len(MARKERS)]
 
 
-def _draw_points(axes: Any, work: Sequence[Point], roofs: Sequence[_Roof], series: Sequence[str]) -> list[float]:
+def _draw_points(axes: Any, work: Sequence[Point], roofs: Sequence[Roof], series: Sequence[str]) -> list[float]:
     """Draws the points; returns every speed drawn, FLOP/s."""
     speeds: list[float] = []
     for point in work:
@@ -228,7 +230,7 @@ def _draw_points(axes: Any, work: Sequence[Point], roofs: Sequence[_Roof], serie
     return speeds
 
 
-def _legend(roofs: Sequence[_Roof], work: Sequence[Point], series: Sequence[str]) -> tuple[list[Any], list[str]]:
+def _legend(roofs: Sequence[Roof], work: Sequence[Point], series: Sequence[str]) -> tuple[list[Any], list[str]]:
     handles: list[Any] = []
     texts: list[str] = []
     for roof in roofs:
@@ -250,8 +252,8 @@ def _legend(roofs: Sequence[_Roof], work: Sequence[Point], series: Sequence[str]
 def _write_labels(
     axes: Any,
     renderer: Any,
-    roofs: Sequence[_Roof],
-    first: Sequence[_Roof],
+    roofs: Sequence[Roof],
+    first: Sequence[Roof],
     work: Sequence[Point],
     series: Sequence[str],
     limits: tuple[float, float],
@@ -294,7 +296,7 @@ def _write_labels(
     place_labels(axes, renderer, labels, marks, lines)
 
 
-def _name_dtypes(axes: Any, renderer: Any, roofs: Sequence[_Roof], x1: float) -> list[Bbox]:
+def _name_dtypes(axes: Any, renderer: Any, roofs: Sequence[Roof], x1: float) -> list[Bbox]:
     """Writes the dtype at the right end of each roof that has room for it; returns where, in pixels."""
     taken: list[Bbox] = []
     for roof in sorted(roofs, key=lambda roof: -roof.peak):

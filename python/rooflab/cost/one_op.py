@@ -1,28 +1,14 @@
-"""What an op has to do: MACs, FLOPs (2 a MAC) and compulsory bytes, without doing it.
-
-`rl.cost.matmul((M, K), (K, N))` and so on for every op of `rooflab.specs`; a shape stands for a tensor of that shape.
-The op is called on tensors without memory and its counters are read, so costs and counters cannot disagree, and what
-the op refuses has no cost. Tests compare both with the formulas of `rooflab.specs`.
-
-Conventions: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none), fused gelu 8,
-softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction or running sum 1 per
-input element, scatter_add 1 per element added; what is only moved, chosen or sorted: none.
-Each distinct input element is read once and each output element written once; Python numbers are free. Of a table that
-an index chooses from, as much is read as the result holds, at most all of it.
-"""
+"""The cost of one op, read from its counters."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
-from . import _core, specs
-from ._core import Cost, Tensor
-from .autograd import no_grad
-
-__all__ = ["Cost", "of"]
+from .. import _core, specs
+from .._core import Cost, Tensor
+from ..autograd import no_grad
 
 
 def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
@@ -90,9 +76,3 @@ def _stand_in(spec: specs.OpSpec, place: int, operand: tuple[int, ...] | Tensor,
     given = example[place] if place < len(example) else None
     own = str(given.dtype) if isinstance(given, np.ndarray) else "float64"  # of masks and indices
     return _core.empty(*operand, dtype=dtype if own == "float64" else own, device="meta")
-
-
-def __getattr__(name: str):
-    if name in specs.all_specs():
-        return functools.partial(of, name)
-    raise AttributeError(f"module 'rooflab.cost' has no attribute {name!r}")

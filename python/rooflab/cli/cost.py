@@ -1,0 +1,72 @@
+"""`rooflab cost --model NAME`: what a pass through a model costs, and the least time on a machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from html import escape
+from pathlib import Path
+
+from rooflab.cost import MODELS, Convention, ModelCost, from_config, model
+from rooflab.cost.model_cost import ATTENTION, MODES
+from rooflab.cost.model_spec import DTYPES
+from rooflab.files import replacing
+
+_CONVENTIONS = {one.name: one for one in (Convention.RUNTIME, Convention.ANALYSIS)}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rooflab cost`."""
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--model", metavar="NAME", help=", ".join(MODELS))
+    which.add_argument("--config", type=Path, metavar="FILE", help="a config.json of Hugging Face's")
+    parser.add_argument("--gpu", metavar="NAME", help="a machine of rl.roofline.SPECS, such as H100; no times without")
+    parser.add_argument("--batch", type=int, default=1, metavar="B", help="texts (default 1)")
+    parser.add_argument("--length", type=int, required=True, metavar="L", help="tokens of a text")
+    parser.add_argument("--mode", choices=MODES, default="prefill", help="default: prefill")
+    parser.add_argument("--dtype", choices=DTYPES, default="float16", help="default: float16")
+    parser.add_argument("--attention", choices=ATTENTION, default="fused", help="default: fused")
+    parser.add_argument("--convention", choices=_CONVENTIONS, default="runtime", help="what is counted")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a line a part as CSV")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the table as a page")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw times and roofline into an image file")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print the table and write what was asked for; exit code 2 and a sentence when something does not fit."""
+    try:
+        cost = model(
+            from_config(arguments.config) if arguments.config else arguments.model,
+            batch=arguments.batch,
+            length=arguments.length,
+            mode=arguments.mode,
+            dtype=arguments.dtype,
+            attention=arguments.attention,
+            hardware=arguments.gpu,
+            convention=_CONVENTIONS[arguments.convention],
+        )
+        if arguments.plot and arguments.gpu is None:
+            raise ValueError("--plot needs a machine: give --gpu")
+        print(cost)
+        for path, text in (
+            (arguments.json, lambda: json.dumps(cost.to_dict(), indent=2) + "\n"),
+            (arguments.csv, cost.to_csv),
+            (arguments.html, lambda: _page(cost)),
+        ):
+            if path:
+                with replacing(path) as unfinished:
+                    unfinished.write_text(text(), encoding="utf-8")
+        if arguments.plot:
+            cost.plot().savefig(arguments.plot)
+    except (ValueError, OSError) as error:
+        print(f"rooflab cost: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _page(cost: ModelCost) -> str:
+    style = "body{font-family:sans-serif;margin:2em}td,th{padding:.2em .8em}caption{font-weight:bold;padding:.6em}"
+    head = f'<meta charset="utf-8"><title>{escape(cost.title)}</title><style>{style}</style>'
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{cost._repr_html_()}</body></html>\n'

@@ -1,0 +1,38 @@
+"""What an op or a model has to do: MACs, FLOPs (2 a MAC) and compulsory bytes, without doing it.
+
+`rl.cost.matmul((M, K), (K, N))` and so on for every op of `rooflab.specs`; a shape stands for a tensor of that shape.
+`rl.cost.model("llama3-8b", batch=1, length=4096, mode="decode", hardware="H100")` for a model, part by part.
+Ops are called on tensors without memory and their counters are read, so costs and counters cannot disagree, and what
+an op refuses has no cost. Tests compare both with the formulas of `rooflab.specs`.
+
+What counts: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none), fused gelu 8,
+softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction or running sum 1 per
+input element, scatter_add 1 per element added; what is only moved, chosen or sorted: none.
+Each distinct input element is read once and each output element written once; Python numbers are free. Of a table that
+an index chooses from, as much is read as the result holds, at most all of it.
+Courses and papers count otherwise: a `Convention` names what they choose, and `rl.cost.model` takes one.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from .. import specs
+from .._core import Cost
+from .config import from_config
+from .convention import Convention
+from .model_cost import ModelCost, Part, model
+from .model_spec import MODELS, ModelSpec, ModelTable, kv_bytes_per_token
+from .one_op import of
+from .work import Step, Work
+
+__all__ = [
+    "MODELS", "Convention", "Cost", "ModelCost", "ModelSpec", "ModelTable", "Part", "Step", "Work", "from_config",
+    "kv_bytes_per_token", "model", "of",
+]  # fmt: skip
+
+
+def __getattr__(name: str):
+    if name in specs.all_specs():
+        return functools.partial(of, name)
+    raise AttributeError(f"module 'rooflab.cost' has no attribute {name!r}")

@@ -1,0 +1,47 @@
+"""One sentence for an argument that does not fit."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection
+from typing import Any
+
+_LIMIT = 2**63
+
+
+def check_whole(what: str, value: Any, least: int = 1) -> int:
+    """`value` as Python's int.
+
+    Raises
+    ------
+    ValueError
+        If it is no whole number, below `least`, or 2^63 and more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_whole("batch", np.int32(3))
+    3
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise ValueError(f"[cost] {what}: expected a whole number, got {value!r}")
+    if not least <= number < _LIMIT:
+        raise ValueError(f"[cost] {what}: expected a whole number from {least} to 2^63 - 1, got {number}")
+    return number
+
+
+def check_choice(what: str, value: Any, choices: Collection[str]) -> str:
+    """`value`, which is one of `choices`.
+
+    Raises
+    ------
+    ValueError
+        If it is none of them.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"[cost] {what}: expected one of {', '.join(choices)}; got {value!r}")
+    return value

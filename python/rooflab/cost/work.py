@@ -1,0 +1,66 @@
+"""Amounts of work, exact however large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Work:
+    """MACs, FLOPs and bytes as Python's integers; `rl.Cost` is the same of one op, in 64 bits.
+
+    Attributes
+    ----------
+    macs, flops : int
+        Products with a sum, and all floating-point operations, 2 of them a MAC.
+    bytes_read, bytes_written : int
+        Compulsory bytes of each op.
+
+    Examples
+    --------
+    >>> (Work(flops=6, bytes_read=2) * 3 + Work(bytes_written=3)).arithmetic_intensity
+    2.0
+    """
+
+    macs: int = 0
+    flops: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.macs + other.macs,
+            self.flops + other.flops,
+            self.bytes_read + other.bytes_read,
+            self.bytes_written + other.bytes_written,
+        )
+
+    def __mul__(self, times: int) -> Work:
+        return Work(self.macs * times, self.flops * times, self.bytes_read * times, self.bytes_written * times)
+
+    @property
+    def bytes(self) -> int:
+        """Read and written."""
+        return self.bytes_read + self.bytes_written
+
+    @property
+    def arithmetic_intensity(self) -> float:
+        """FLOPs a byte; 0 where nothing moves."""
+        return self.flops / self.bytes if self.bytes else 0.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One op of a model in all its layers.
+
+    Attributes
+    ----------
+    part, name : str
+        Of which part of the model it is, and what it does there.
+    work : Work
+        Of all layers.
+    """
+
+    part: str
+    name: str
+    work: Work
