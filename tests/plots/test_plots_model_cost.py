@@ -78,3 +78,13 @@ def test_it_says_what_was_asked_and_by_which_roof():
 def test_what_has_no_times_is_refused():
     with pytest.raises(ValueError, match=r"^\[plots\] cost: it has no machine; give rl.cost.model a hardware$"):
         plot_model_cost(cost("gpt2", length=5))
+
+
+def test_what_only_moves_data_does_not_stretch_the_roofline():
+    cost = rl.cost.model("gpt2-xl", batch=64, length=1024, hardware="T4")
+    cache = next(part for part in cost.parts if part.name == "KV cache")
+    assert 0 < cache.work.arithmetic_intensity < 1e-6, "it moves its tensors and adds to a position"
+    bars, roofline = plot_model_cost(cost).axes
+    assert "KV cache" in [text.get_text() for text in bars.get_yticklabels()]
+    assert not any("KV cache" in text.get_text() for text in roofline.texts)
+    assert roofline.get_xlim()[0] > 1e-2

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 _BOUND_COLORS = {"memory": COLORS[0], "compute": COLORS[1]}
 _ROWS = 8  # for which there is room at least, so that a few bars are not thick
 _LEAST_SHARE = 0.005  # of the time; what takes less is named in no label of the roofline
+_LEAST_INTENSITY = 1e-3  # FLOP/byte; what has less only moves data, and would stretch the roofline by many decades
 
 
 def plot_model_cost(cost: ModelCost, title: str | None = None) -> Figure:
     """The parts of a model: the least time of each on the left, on the right their places under the roof.
 
-    A marker's area is the part's share of the time. The diamond is the whole pass.
+    A marker's area is the part's share of the time. The diamond is the whole pass. Parts that only move data have no
+    marker.
 
     Parameters
     ----------
@@ -55,8 +57,8 @@ def plot_model_cost(cost: ModelCost, title: str | None = None) -> Figure:
         bars, roofline = made.subplots(1, 2, width_ratios=(0.82, 1))
         _draw_times(bars, cost)
         roof = Roof(cost.machine, cost.dtype, GREY, with_cache=False)
-        parts = sorted((part for part in cost.parts if part.work.flops), key=lambda part: -(part.seconds or 0))
-        shown = [part for part in parts if _share(part, cost) >= _LEAST_SHARE]
+        parts = sorted(cost.parts, key=lambda part: -(part.seconds or 0))
+        shown = [part for part in parts if _share(part, cost) >= _LEAST_SHARE and _computes(part)]
         _draw_places(roofline, cost, roof, shown)
         bound = {part.bound for part in cost.parts}
         handles: list[Any] = [Patch(color=color) for name, color in _BOUND_COLORS.items() if name in bound]
@@ -67,6 +69,10 @@ def plot_model_cost(cost: ModelCost, title: str | None = None) -> Figure:
         made.legend(handles, texts, loc="outside lower left", ncols=len(texts))
         _write_names(roofline, freeze_layout(made), cost, roof, shown)
     return made
+
+
+def _computes(part: Part) -> bool:
+    return part.work.flops > 0 and part.work.arithmetic_intensity >= _LEAST_INTENSITY
 
 
 def _share(part: Part, cost: ModelCost) -> float:
