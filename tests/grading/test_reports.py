@@ -155,3 +155,26 @@ def test_a_pending_test_counts_neither_way(monkeypatch):
     assert (grade.as_dict()["out_of"], grade.as_dict()["pending"]) == (0, 3) and grade.full
     lost = grade_one("q2_1", "corner = 0", lab)
     assert (lost.earned, lost.points, lost.pending) == (0, 3, 0), "what fails is lost, and not pending"
+
+
+def test_a_grade_for_gradescope(tmp_path):
+    path = student(
+        tmp_path,
+        q2_1="corner = 51.5",
+        b2_2="def refuse(x):\n    if x < 0:\n        raise ValueError('negative')\n    return x",
+    )
+    out = tmp_path / "results.json"
+    assert main([*GRADE, "lab9", str(path), *LABS, "--output", str(tmp_path), "--gradescope", str(out)]) == 0
+    found = json.loads(out.read_text(encoding="utf-8"))
+    tests = {test["name"]: test for test in found["tests"]}
+    assert found["score"] == 3 and len(tests) == 4
+    lost, bonus = tests["Question 2.1"], tests["Question b2.2"]
+    assert (lost["score"], lost["max_score"], lost["status"]) == (0, 3, "failed") and "wrong corner" in lost["output"]
+    assert (bonus["score"], bonus["max_score"], bonus["status"], bonus["output"]) == (3, 0, "passed", "")
+
+
+def test_a_grade_for_gradescope_that_cannot_be_written(tmp_path, capsys):
+    path = student(tmp_path)
+    command = [*GRADE, "lab9", str(path), *LABS, "--output", str(tmp_path), "--gradescope", "/dev/null/g"]
+    assert main(command) == 3
+    assert capsys.readouterr().err == "The grade stands, but g was not written: Not a directory: /dev/null/g.\n"

@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument("--json", type=Path, metavar="FILE", help="progress and results as JSON")
         if one is not check:
             one.add_argument("--output", type=Path, metavar="DIR", default=Path(), help="where the HTML report goes")
+    grade.add_argument("--gradescope", type=Path, metavar="FILE", help="results as Gradescope's autograder reads them")
     grade.add_argument("--trusted", action="store_true", help="run the student's code without isolation, and say so")
 
 
@@ -181,6 +182,9 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
     def make(page: Path) -> None:
         report.write_html(grade, repair.as_notebook(submission), page, trusted=False)
 
+    if arguments.gradescope:
+        place = arguments.gradescope
+        saved &= _done(lambda: grade.write_gradescope(place), f"{place.name} was not written")
     return 0 if _reported(make, arguments, arguments.notebook.stem) and saved else INCOMPLETE
 
 

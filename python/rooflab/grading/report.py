@@ -75,6 +75,22 @@ class Grade:
         with replacing(path) as unfinished:
             unfinished.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
 
+    def write_gradescope(self, path: Path) -> None:
+        """Write the grade as Gradescope's autograder reads it (results.json): bonus questions are out of 0 points."""
+        tests = [
+            {
+                "name": f"Question {result.label}",
+                "score": result.earned,
+                "max_score": 0 if result.question.startswith("b") else result.points,
+                "output": "\n".join(_said(result)),
+                "status": "passed" if result.earned == result.points else "failed",
+            }
+            for result in self.results
+        ]
+        whole = {"score": sum(result.earned for result in self.results), "output": summary(self), "tests": tests}
+        with replacing(path) as unfinished:
+            unfinished.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
 
 def table(grade: Grade) -> str:
     """The grade for a terminal: a line a question, and under it why points were lost."""
