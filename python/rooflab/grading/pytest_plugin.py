@@ -1,7 +1,8 @@
 """Notebooks graded by pytest: `pytest --lab lab1 my.ipynb`, one test a question.
 
-The tests are those of the lab's sources, hidden ones too, where the sources are (`--lab-sources DIR`, or the checkout's), and
-otherwise the public ones that the notebook holds. A question passes with all its points; `--junitxml` has the points.
+The tests are those of the lab's sources, hidden ones too, where the sources are (`--lab-sources DIR`, or the
+checkout's), and otherwise the public ones that the notebook holds. A question passes with all its points; `--junitxml`
+has the points.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options `--lab`, `--lab-sources` and `--lab-trusted`."""
     group = parser.getgroup("rooflab", "labs of rooflab")
     group.addoption("--lab", metavar="NAME", help="grade notebooks for this lab, for example lab1")
     group.addoption("--lab-sources", metavar="DIR", type=Path, help="folder of lab sources (default: the checkout's)")
@@ -21,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Notebooks are tests where `--lab` asks for it."""
     if file_path.suffix == ".ipynb" and parent.config.getoption("--lab"):
         return Notebook.from_parent(parent, path=file_path)
     return None
