@@ -1,0 +1,71 @@
+"""What Lab 4 gives its students: whole numbers compared exactly, at given sizes and at drawn ones.
+
+Letters: B sequences, L tokens, D model, H heads, n bytes a number.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rooflab.testing import is_count
+
+__all__ = ["assert_counts", "sample_sizes"]
+
+_PRIMES = [p for p in range(2, 200) if all(p % q for q in range(2, p))]
+_BYTES = (1, 2, 4, 8)
+
+
+def sample_sizes(letters: str, seed: int, count: int = 30) -> list[tuple[int, ...]]:
+    """Sizes at which two different formulas are most unlikely to agree: primes, and each size 1 once.
+
+    Parameters
+    ----------
+    letters : str
+        Names of the sizes with spaces between them. ``n`` is 1, 2, 4 or 8, and ``D`` is a prime times ``H`` if there
+        is an ``H``.
+    seed : int
+        Another seed gives other sizes; the same seed gives the same ones.
+    count : int
+        How many. The first ones have one size that is 1, each of `letters` in its turn.
+
+    Returns
+    -------
+    list of tuple of int
+        In the order of `letters`.
+
+    Examples
+    --------
+    >>> sizes = sample_sizes("B L D H", seed=0)
+    >>> len(sizes), sizes[0][0], sizes[1][1], all(D % H == 0 for B, L, D, H in sizes)
+    (30, 1, 1, True)
+    """
+    names, draw = letters.split(), random.Random(seed)
+    found = []
+    for index in range(count):
+        sizes = {name: draw.choice(_BYTES if name == "n" else _PRIMES) for name in names}
+        if index < len(names):
+            sizes[names[index]] = 1
+        if "D" in names and "H" in names:
+            sizes["D"] *= sizes["H"]
+        found.append(tuple(sizes.values()))
+    return found
+
+
+def assert_counts(function: Callable[..., Any], expected: Mapping[tuple[int, ...], int], hint: str) -> None:
+    """Assert that ``function(*sizes)`` is the whole number `expected[sizes]`, for all sizes; NumPy's integers count.
+
+    Raises
+    ------
+    AssertionError
+        The call, what it gave, and `hint`. It never says what is right.
+
+    Examples
+    --------
+    >>> assert_counts(lambda B, L: B * L, {(2, 8): 16}, "one for each token")
+    """
+    for sizes, right in expected.items():
+        call, got = f"{function.__name__}({', '.join(map(str, sizes))})", function(*sizes)
+        assert is_count(got), f"{call} has to return a whole number, an int, and not {got!r}"
+        assert got == right, f"{call} gave {got}: {hint}"
