@@ -56,3 +56,47 @@ Table(("rows M", "FLOPs", "bytes", "FLOP/byte"), rows, title="(M, 1600) x (1600,
 # So the **arithmetic intensity** (AI), FLOPs over bytes, starts out equal to the number of rows. A model that handles
 # one token at a time does one FLOP for each byte that it reads. Keep this table in mind: most of this lab follows from
 # it.
+
+# %% [markdown]
+# ## 1.2 Queries, keys and values ({points q1_2})
+#
+# Attention begins with three products. Each token, D numbers, is multiplied by three (D, D) matrices of weights:
+#
+# $$Q = X W_Q, \qquad K = X W_K, \qquad V = X W_V.$$
+#
+# `X` is (B, L, D). A product treats it as a matrix with BL rows.
+#
+# - `projection_flops(B, L, D)` and `projection_bytes(B, L, D, n)`: all three products together. They are three
+#   operations, so each of them reads X.
+
+
+# %% nbgrader={"grade_id": "q1_2", "solution": true}
+def projection_flops(B, L, D):
+    """FLOPs of the three projections of X (B, L, D): an int."""
+    ### BEGIN SOLUTION
+    return 3 * matmul_flops(B * L, D, D)
+    ### END SOLUTION
+
+
+def projection_bytes(B, L, D, n):
+    """Bytes that the three projections read and write, n bytes a number: an int."""
+    ### BEGIN SOLUTION
+    return 3 * matmul_bytes(B * L, D, D, n)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1"]}
+flops_hint = "each of the three is a product of BL rows with a (D, D) matrix"
+assert_counts(projection_flops, {(2, 8, 16): 24576, (1, 1, 1): 6, (3, 2, 5): 900}, flops_hint)
+### BEGIN HIDDEN TESTS
+sizes = [*sample_sizes("B L D", seed=1201), (3, 1000003, 500009), (1, 1, 900000011)]
+assert_counts(projection_flops, {(B, L, D): 6 * B * L * D**2 for B, L, D in sizes}, flops_hint)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_2_bytes_test", "grade": true, "points": 2}
+bytes_hint = "each of the three reads X and its own weights, once for all sequences, and writes its result"
+assert_counts(projection_bytes, {(2, 8, 16, 2): 4608, (1, 1, 1, 2): 18, (3, 2, 5, 4): 1020}, bytes_hint)
+### BEGIN HIDDEN TESTS
+sizes = [*sample_sizes("B L D n", seed=1202), (7, 3000017, 90000049, 2), (1, 1, 900000011, 1)]
+assert_counts(projection_bytes, {(B, L, D, n): n * D * (6 * B * L + 3 * D) for B, L, D, n in sizes}, bytes_hint)
+### END HIDDEN TESTS
