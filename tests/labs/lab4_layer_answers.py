@@ -121,3 +121,4 @@ WRONG = {
         "each result once": {"moved": "n * (4 * B * L * D + 3 * B * L**2)"},
     }),
 }  # fmt: skip
+ONLY_HIDDEN: dict[str, str] = {}

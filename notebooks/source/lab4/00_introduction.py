@@ -44,8 +44,9 @@
 import numpy as np
 
 import rooflab as rl
-from rooflab.labs.lab4 import assert_counts, sample_sizes
+from rooflab.labs.lab4 import A100, T4, assert_counts, sample_sizes
 from rooflab.labs.table import Table
+from rooflab.testing import assert_choice, is_count, is_near, is_number
 
 # %% [markdown]
 # **Letters.** The functions of this lab take sizes and return whole numbers.

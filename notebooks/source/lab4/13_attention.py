@@ -106,7 +106,7 @@ def softmax_bytes(B, L, n):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_3_3_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "q1_3_3_test", "grade": true, "points": 1} rooflab={"needs": ["q1_3_2"]}
 flops_hint = "3 FLOPs for each score; this lab's softmax takes no maximum"
 assert_counts(softmax_flops, {(2, 8): 384, (1, 1): 3, (3, 2): 36}, flops_hint)
 ### BEGIN HIDDEN TESTS
@@ -143,7 +143,7 @@ def values_bytes(B, L, D, n):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_3_4_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
+# %% nbgrader={"grade_id": "q1_3_4_test", "grade": true, "points": 1} rooflab={"needs": ["q1_3_1"]}
 flops_hint = "each sequence has a product (L, L) x (L, D)"
 assert_counts(values_flops, {(2, 8, 16): 4096, (1, 1, 1): 2, (3, 2, 5): 120}, flops_hint)
 ### BEGIN HIDDEN TESTS

@@ -7,14 +7,53 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from rooflab.roofline import MachineSpec
 from rooflab.testing import is_count
 
-__all__ = ["assert_counts", "sample_sizes"]
+__all__ = ["A100", "T4", "Gpu", "assert_counts", "sample_sizes"]
 
 _PRIMES = [p for p in range(2, 200) if all(p % q for q in range(2, p))]
 _BYTES = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """Two figures of a GPU that a budget is compared with.
+
+    Attributes
+    ----------
+    name : str
+        What to call it.
+    flop_s : float
+        FLOP/s of dense fp16 products.
+    byte_s : float
+        Bytes/s that its memory moves.
+
+    Examples
+    --------
+    >>> round(A100.flop_s / A100.byte_s, 2)
+    153.02
+    """
+
+    name: str
+    flop_s: float
+    byte_s: float
+
+    @property
+    def machine(self) -> MachineSpec:
+        """The same for `rooflab.plots.plot_roofline`, with ``dtype="float16"``."""
+        source = {"bandwidth": "Lab 4", "float16": "Lab 4"}
+        return MachineSpec(self.name, "gpu", self.byte_s / 1e12, {"float16": self.flop_s / 1e12}, None, None, source)
+
+
+A100 = Gpu("A100-80GB SXM", 312e12, 2.039e12)
+"""By its datasheet: 312 TFLOP/s in dense fp16, 2039 GB/s."""
+
+T4 = Gpu("T4", 65e12, 300e9)
+"""65 TFLOP/s in fp16, and 300 GB/s. Its datasheet says 320 GB/s, which changes no verdict of Lab 4."""
 
 
 def sample_sizes(letters: str, seed: int, count: int = 30) -> list[tuple[int, ...]]:

@@ -51,7 +51,7 @@ def plot_lines(
     if not series or not all(series.values()):
         raise ValueError("[plots] series: expected at least one, with at least one size each")
     sizes = sorted({size for values in series.values() for size in values})
-    drawn = [(f"size in {name!r}", size) for name, values in series.items() for size in values]
+    drawn: list[tuple[str, float]] = [(f"size in {name!r}", size) for name, values in series.items() for size in values]
     drawn += [(f"{name!r} at {size}", value) for name, values in series.items() for size, value in values.items()]
     for what, number in [*drawn, *((f"level {name!r}", level) for name, level in (levels or {}).items())]:
         if not 0 < number < math.inf:
@@ -76,7 +76,7 @@ def plot_lines(
         axes.set_ylabel(ylabel)
         if title:
             axes.set_title(title)
-        made.legend(loc="outside right upper")
+        made.legend(loc="outside lower center", ncols=3)
     return made
 
 
