@@ -13,7 +13,7 @@ from typing import Any
 from rooflab.roofline import MachineSpec
 from rooflab.testing import is_count
 
-__all__ = ["A100", "T4", "Gpu", "assert_counts", "sample_sizes"]
+__all__ = ["A100", "GPT2_XL", "T4", "Gpu", "assert_counts", "assert_terms", "sample_sizes", "value_of"]
 
 _PRIMES = [p for p in range(2, 200) if all(p % q for q in range(2, p))]
 _BYTES = (1, 2, 4, 8)
@@ -54,6 +54,10 @@ A100 = Gpu("A100-80GB SXM", 312e12, 2.039e12)
 
 T4 = Gpu("T4", 65e12, 300e9)
 """65 TFLOP/s in fp16, and 300 GB/s. Its datasheet says 320 GB/s, which changes no verdict of Lab 4."""
+
+
+GPT2_XL = {"layers": 48, "D": 1600, "H": 25, "I": 6400, "V": 50257, "n": 2}
+"""GPT-2 XL in fp16: layers, width, heads, width of the MLP, vocabulary, and bytes a number."""
 
 
 def sample_sizes(letters: str, seed: int, count: int = 30) -> list[tuple[int, ...]]:
@@ -108,3 +112,41 @@ def assert_counts(function: Callable[..., Any], expected: Mapping[tuple[int, ...
         call, got = f"{function.__name__}({', '.join(map(str, sizes))})", function(*sizes)
         assert is_count(got), f"{call} has to return a whole number, an int, and not {got!r}"
         assert got == right, f"{call} gave {got}: {hint}"
+
+
+def value_of(terms: Mapping[str, int], B: int, L: int) -> int:
+    """What terms like ``{"1": 7, "B": 5, "BL": 3, "BL^2": 2}`` add up to: 7 + 5 B + 3 B L + 2 B L^2.
+
+    Raises
+    ------
+    KeyError
+        For a term that is none of these four.
+
+    Examples
+    --------
+    >>> value_of({"1": 7, "BL": 3}, B=2, L=10)
+    67
+    """
+    powers = {"1": 1, "B": B, "BL": B * L, "BL^2": B * L**2}
+    return sum(number * powers[term] for term, number in terms.items())
+
+
+def assert_terms(name: str, terms: Any, keys: tuple[str, ...], counted: Mapping[tuple[int, int], int]) -> None:
+    """Assert that `terms` are whole numbers under `keys` that add up to `counted`, by (B, L).
+
+    Raises
+    ------
+    AssertionError
+        What to look at: the keys, the kind of a number, or the sizes at which `name` and the function differ.
+
+    Examples
+    --------
+    >>> assert_terms("my_terms", {"1": 7, "BL": 3}, ("1", "BL"), {(2, 10): 67, (1, 1): 10})
+    """
+    listed = ", ".join(f'"{key}"' for key in keys)
+    assert isinstance(terms, dict) and set(terms) == set(keys), f"{name} is a dict with the keys {listed}"
+    for key, number in terms.items():
+        assert is_count(number), f'{name}["{key}"] is a whole number, an int, and not {number!r}'
+    for (B, L), count in counted.items():
+        at = f"at B = {B}, L = {L}"
+        assert value_of(terms, B, L) == count, f"{name} {at} do not add up to what your function gives for GPT-2 XL"
