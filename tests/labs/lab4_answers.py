@@ -4,11 +4,12 @@ Keys are grade ids of solution cells; each entry is (what it is, the code that r
 wrong choices and wrong numbers, which a public test would have to give away.
 """
 
+from labs import lab4_cache_answers as cache
 from labs import lab4_gpt2_answers as gpt2
 from labs import lab4_heads_answers as heads
 from labs import lab4_layer_answers as layer
 
-PARTS = (layer, heads, gpt2)
+PARTS = (layer, heads, gpt2, cache)
 RIGHT = {grade_id: answers for part in PARTS for grade_id, answers in part.RIGHT.items()}
 WRONG = {grade_id: answers for part in PARTS for grade_id, answers in part.WRONG.items()}
 ONLY_HIDDEN = {grade_id: labels for part in PARTS for grade_id, labels in part.ONLY_HIDDEN.items()}
