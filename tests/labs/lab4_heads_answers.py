@@ -8,12 +8,8 @@ MHA_BYTES = "def mha_bytes(B, L, D, H, n):\n    return {}\n"
 MLP_FLOPS = "def mlp_flops(B, L, D):\n    return {}\n"
 MLP_BYTES = "def mlp_bytes(B, L, D, n):\n    return {}\n"
 
-GROWTH = """
-flops_exponent, bytes_exponent = {exponents}
-
-def first_quadratic_length(D, H):
-    return {length}
-"""
+GROWTH = "flops_exponent, bytes_exponent = {}\n"
+LENGTH = "def first_quadratic_length(D, H):\n    return {}\n"
 
 BY_SEARCH = """
 def first_quadratic_length(D, H):
@@ -44,10 +40,6 @@ def each(template, cases):
     return [(label, template.format(code)) for label, code in cases.items()]
 
 
-def growth(exponents="2, 2", length="2 * D // (3 * H) + 1"):
-    return GROWTH.format(exponents=exponents, length=length)
-
-
 def on_a100(**changes):
     given = {"intensity": "84.866", "ridge": "312e12 / 2.039e12", "bound": '"memory"', "head": "458"}
     return ON_A100.format(**{**given, "limit": "(4 * D / H + 5) / (6 * n)", **changes})
@@ -69,12 +61,14 @@ RIGHT = {
         "NumPy integers": "np.int64(n * (4 * B * L * D + 6 * H * B * L**2))",
         "a loop over heads": "sum(sdpa_bytes(B, L, D // H, n) for head in range(H))",
     }),
-    "q1_4_3": [
-        ("slopes measured at large L", growth(
-            "[np.log2(f(1, 2**30, 4096, 16, *n) / f(1, 2**29, 4096, 16, *n))"
-            " for f, n in ((mha_flops, ()), (mha_bytes, (2,)))]"
-        )),
-        ("by search", growth("2.0, 2.0") + BY_SEARCH),
+    "q1_4_3": each(GROWTH, {
+        "slopes measured at large L": "[np.log2(f(1, 2**30, 4096, 16, *n) / f(1, 2**29, 4096, 16, *n))"
+        " for f, n in ((mha_flops, ()), (mha_bytes, (2,)))]",
+        "floats": "2.0, 2.0",
+    }),
+    "q1_4_4": [
+        ("by search", BY_SEARCH),
+        *each(LENGTH, {"head size first": "2 * (D // H) // 3 + 1", "NumPy integers": "np.int64(2 * D // (3 * H)) + 1"}),
     ],
     "q1_4_5": [
         ("by times", on_a100(
@@ -122,19 +116,21 @@ WRONG = {
         "scores stay on the chip": "n * 4 * B * L * D",
         "always fp16": "2 * (4 * B * L * D + 6 * H * B * L**2)",
     }),
-    "q1_4_3": [
-        ("linear bytes", growth("2, 1")),
-        ("cubic", growth("3, 2")),
-        ("slope at a small L", growth("2, 1.1")),
-        ("a factor, not a power", growth("4, 4")),
-        ("no exponents", growth("None, None")),
-        ("heads forgotten", growth(length="2 * D // 3 + 1")),
-        ("rounded down", growth(length="2 * D // (3 * H)")),
-        ("rounded up", growth(length="-(-2 * D // (3 * H))")),
-        ("a float", growth(length="2 * D / (3 * H)")),
-        ("n in one of them", growth(length="4 * D // (3 * H) + 1")),
-        ("upside down", growth(length="3 * H // (2 * D) + 1")),
-    ],
+    "q1_4_3": each(GROWTH, {
+        "linear bytes": "2, 1",
+        "cubic": "3, 2",
+        "slope at a small L": "2, 1.1",
+        "a factor, not a power": "4, 4",
+        "no exponents": "None, None",
+    }),
+    "q1_4_4": each(LENGTH, {
+        "heads forgotten": "2 * D // 3 + 1",
+        "rounded down": "2 * D // (3 * H)",
+        "rounded up": "-(-2 * D // (3 * H))",
+        "a float": "2 * D / (3 * H)",
+        "n in one of them": "4 * D // (3 * H) + 1",
+        "upside down": "3 * H // (2 * D) + 1",
+    }),
     "q1_4_5": [
         ("one byte a number", on_a100(intensity="169.73", bound='"compute"')),
         ("one head", on_a100(intensity="1170.6", bound='"compute"')),

@@ -28,6 +28,8 @@
 # | 1 | count attention and the MLP, operation by operation |
 # | 2 | add up GPT-2 XL, and place it on the roofline of a GPU |
 # | 3 | keep the keys and values of earlier tokens, and see what that gains and what it costs |
+# | 4 | make several tokens for the bytes of one, by speculative decoding |
+# | 5 | hold paper against a runtime that counts what really runs |
 #
 # **How to work**
 #
@@ -37,8 +39,8 @@
 # 3. When your notebook is graded, more tests run, at other sizes. They check the same properties as the tests that you
 #    see.
 #
-# Each question is graded in a new process. It runs the set-up cell and the answers of the questions that it builds on.
-# Everything here is counted, so your machine's speed does not matter.
+# Each question is graded in a new process. It runs the set-up cells and the answers of the questions that it builds on.
+# Your grade depends on values and counts. It never depends on how fast your machine is.
 
 # %% tags=["setup"]
 import numpy as np
@@ -77,11 +79,12 @@ from rooflab.testing import assert_choice, is_count, is_near, is_number
 # | softmax | 3 a score: exponential, sum, division | reads and writes the scores, in one pass |
 # | bias | 1 a number of the output | the bias is one more input of the product that adds it |
 #
+# - A *score* belongs to one query and one key. Each head has L x L of them for each sequence. The mask saves no work: all
+#   of them are computed.
 # - An input of three operations is read three times. Nothing stays on the chip from one operation to the next.
-# - The mask saves no work: all L x L scores are computed.
-# - Embeddings, norms, residual additions and the output head are left out, and so is the activation function of the
-#   MLP. They are small beside the rest.
 # - Projections have no bias. The two products of the MLP have one each.
+# - To keep the formulas short, embeddings, norms, residual additions and the output head are left out, and so is the
+#   activation function of the MLP.
 #
 # Lab 1 took 5 FLOPs a score for softmax. Rules differ from paper to paper, so a library that counts lets you choose
 # them. `rl.cost` tells you which rules it follows.

@@ -64,29 +64,20 @@ Table(("heads", "head size", "GFLOP", "MB", "FLOP/byte"), rows, title=f"B = {B},
 #
 # ### 1.4.3 How it grows ({points q1_4_3})
 #
-# Attention is called quadratic in the length of the text. Is it, in FLOPs and in bytes, and from which length on? Here
-# are your formulas for 16 heads of size 256:
+# Attention is called quadratic in the length of the text. Is it, in FLOPs and in bytes? Here are your formulas for 16
+# heads of size 256. The table says by which factor they grow when L doubles:
 
 # %%
-B, D, H = 1, 4096, 16
-lengths = [2**power for power in range(1, 19)]
+D, H = 4096, 16
 rows = []
-for L in lengths:
-    flops, flops_twice = mha_flops(B, L, D, H), mha_flops(B, 2 * L, D, H)
-    moved, moved_twice = mha_bytes(B, L, D, H, 2), mha_bytes(B, 2 * L, D, H, 2)
-    rows.append((L, f"{flops:,}", f"{flops_twice / flops:.2f}", f"{moved:,}", f"{moved_twice / moved:.2f}"))
-Table(("L", "FLOPs", "times, for 2L", "bytes", "times, for 2L"), rows, title=f"Attention, D = {D}, H = {H}, fp16")
-
-# %%
-rl.plots.plot_lines(
-    {"bytes": {L: mha_bytes(B, L, D, H, 2) for L in lengths}}, "B", "bytes", title=f"Attention, D = {D}, H = {H}, fp16"
-)
+for L in [4**power for power in range(1, 10)]:
+    flops, moved = mha_flops(1, L, D, H), mha_bytes(1, L, D, H, 2)
+    more_flops, more_moved = mha_flops(1, 2 * L, D, H) / flops, mha_bytes(1, 2 * L, D, H, 2) / moved
+    rows.append((L, f"{flops:,}", f"x {more_flops:.2f}", f"{moved:,}", f"x {more_moved:.2f}"))
+Table(("L", "FLOPs", "FLOPs at 2L", "bytes", "bytes at 2L"), rows, title=f"Attention, D = {D}, H = {H}, fp16")
 
 # %% [markdown]
-# - `flops_exponent` and `bytes_exponent`: the power of L with which FLOPs and bytes grow when L is *very large*. In a
-#   plot with two logarithmic axes it is the slope of the curve at its far end.
-# - `first_quadratic_length(D, H)`: the smallest L at which the part of the bytes that grows as L² is *larger* than the
-#   part that grows as L. It depends neither on B nor on n.
+# - `flops_exponent` and `bytes_exponent`: the power of L with which FLOPs and bytes grow when L is *very large*
 
 # %% nbgrader={"grade_id": "q1_4_3", "solution": true}
 flops_exponent = None
@@ -96,14 +87,6 @@ flops_exponent = 2
 bytes_exponent = 2
 ### END SOLUTION
 
-
-def first_quadratic_length(D, H):
-    """Smallest L at which the quadratic part of mha_bytes is the larger one: an int."""
-    ### BEGIN SOLUTION
-    return 2 * D // (3 * H) + 1  # 6 H L^2 > 4 L D
-    ### END SOLUTION
-
-
 # %% nbgrader={"grade_id": "q1_4_3_test", "grade": true, "points": 1} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
 for exponent in (flops_exponent, bytes_exponent):
     assert is_number(exponent) and 0 < exponent < 4, "flops_exponent and bytes_exponent are numbers: powers of L"
@@ -112,7 +95,34 @@ assert is_near(flops_exponent, 2, 0.02), "flops_exponent: by which factor do the
 assert is_near(bytes_exponent, 2, 0.02), "bytes_exponent: by which factor do the bytes grow when a large L doubles?"
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q1_4_3_length_test", "grade": true, "points": 2}
+# %% [markdown]
+# ### 1.4.4 From which length on ({points q1_4_4})
+#
+# The bytes behave differently in short texts. With both axes logarithmic, a power of L is a straight line, and its
+# exponent is the slope. The same width in fewer and in more heads:
+
+# %%
+curves = {
+    f"{H} heads of size {D // H}": {2**power: mha_bytes(1, 2**power, D, H, 2) for power in range(15)} for H in (16, 64)
+}
+rl.plots.plot_lines(curves, "B", "bytes", title=f"Attention, D = {D}, fp16")
+
+# %% [markdown]
+# A part of the bytes grows as L, and another part as L².
+#
+# - `first_quadratic_length(D, H)`: the smallest L at which the part that grows as L² is *larger* than the part that
+#   grows as L. It depends neither on B nor on n.
+
+
+# %% nbgrader={"grade_id": "q1_4_4", "solution": true}
+def first_quadratic_length(D, H):
+    """Smallest L at which the quadratic part of mha_bytes is the larger one: an int."""
+    ### BEGIN SOLUTION
+    return 2 * D // (3 * H) + 1  # 6 H L^2 > 4 L D
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_4_4_test", "grade": true, "points": 2} rooflab={"needs": ["q1_4_2"]}
 length_hint = "write down which bytes of 1.4.2 grow as L and which as L², and compare the two"
 assert_counts(first_quadratic_length, {(4096, 16): 171, (12, 3): 3, (3, 1): 3, (1, 1): 1}, length_hint)
 ### BEGIN HIDDEN TESTS
@@ -121,8 +131,14 @@ assert_counts(first_quadratic_length, {(D, H): 2 * D // (3 * H) + 1 for D, H in 
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# With heads of size 64, the scores take over at 43 tokens. A page of text has ten times as many.
-#
+# A page of text has several hundred tokens. Where does it lie, for the head sizes of real models?
+
+# %%
+pairs = {"16 heads of 256": (4096, 16), "32 heads of 128": (4096, 32), "25 heads of 64, as in GPT-2 XL": (1600, 25)}
+rows = [(name, first_quadratic_length(*sizes)) for name, sizes in pairs.items()]
+Table(("attention", "the scores move more than Q, K, V and the result from L ="), rows)
+
+# %% [markdown]
 # ### 1.4.5 On an A100 ({points q1_4_5})
 #
 # Is this a problem? It depends on the machine. An A100-80GB (SXM) computes at most 312 · 10¹² FLOP/s in fp16, and its
@@ -197,11 +213,10 @@ assert smallest_compute_bound_head == 458, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Heads of real models have a size of 64 to 256, and 458 would not be reached by a longer text, a larger batch or more
-# heads: B and L have dropped out of the limit. As long as the scores go through memory, attention stays memory-bound on
-# this machine.
+# B and L have dropped out of the limit. So neither a longer text nor a larger batch changes the verdict, and only the
+# head size does. Heads of real models have a size of 64 to 256:
 
 # %%
 title = "Attention for long texts on an A100, fp16"
-heads = {f"head size {size}": mha_intensity_limit(size, 1, 2) for size in (64, 128, 256, 458)}
+heads = {f"head size {size}": mha_intensity_limit(size, 1, 2) for size in (64, 128, 256, smallest_compute_bound_head)}
 rl.plots.plot_roofline(A100.machine, heads, dtype="float16", title=title)

@@ -244,5 +244,5 @@ assert decode_bytes_terms == {"1": 2949888000, "B": 3072000, "BL": 316800}, said
 # %% [markdown]
 # Compare with Part 2. What grew as BL² is gone: a token that is added to a text of a thousand costs hardly more than
 # the first one. The number before B in the FLOPs is the one that stood before BL. And the weights are still there, all
-# of them, for a single token. The term with BL in the bytes is the cache, 307,200 bytes a token, and a little for the
-# scores.
+# of them, for a single token. The number before BL in the bytes is what the cache holds for a token, and a little for
+# the scores.

@@ -113,9 +113,9 @@ for (B, L), before in without_cache.items():
 Table(("B", "L", "FLOPs fall by", "bytes fall by", "speed-up", "bound"), rows, title="What the cache gains")
 
 # %% [markdown]
-# For one user and a short text the cache saves 97 % of the arithmetic, and the token comes 4 % sooner. That was the
-# wrong thing to save: the step waited for the weights before, and it waits for the same weights now. Here are all eight
-# cases on one roof:
+# For one user and a short text the cache saves nearly all of the arithmetic, and the token comes hardly sooner. That was
+# the wrong thing to save: the step waited for the weights before, and it waits for the same weights now. Here are all
+# eight cases on one roof:
 
 # %%
 points = [
@@ -187,7 +187,6 @@ keys = isinstance(first_compute_bound_batch, dict) and set(first_compute_bound_b
 assert keys, "first_compute_bound_batch is a dict with the keys 32 and 64"
 for L, batch in first_compute_bound_batch.items():
     assert batch is None or is_count(batch), f"first_compute_bound_batch[{L}] is a whole number or None"
-assert any(map(is_count, first_compute_bound_batch.values())), "one of the two limits lies above the ridge of the T4"
 ### BEGIN HIDDEN TESTS
 said = "first_compute_bound_batch: compare batch_limits with the ridge of the T4, 65e12 over 300e9"
 assert first_compute_bound_batch[64] is None, said

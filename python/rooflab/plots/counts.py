@@ -76,7 +76,8 @@ def plot_lines(
         axes.set_ylabel(ylabel)
         if title:
             axes.set_title(title)
-        made.legend(loc="outside lower center", ncols=3)
+        if len(series) + len(levels or {}) > 1:
+            made.legend(loc="outside lower center", ncols=3)
     return made
 
 
