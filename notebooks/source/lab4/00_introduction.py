@@ -79,8 +79,8 @@ from rooflab.testing import assert_choice, is_count, is_near, is_number
 # | softmax | 3 a score: exponential, sum, division | reads and writes the scores, in one pass |
 # | bias | 1 a number of the output | the bias is one more input of the product that adds it |
 #
-# - A *score* belongs to one query and one key. Each head has L x L of them for each sequence. The mask saves no work: all
-#   of them are computed.
+# - A *score* belongs to one query and one key. Each head has L x L of them for each sequence. The mask saves no work:
+#   all of them are computed.
 # - An input of three operations is read three times. Nothing stays on the chip from one operation to the next.
 # - Projections have no bias. The two products of the MLP have one each.
 # - To keep the formulas short, embeddings, norms, residual additions and the output head are left out, and so is the

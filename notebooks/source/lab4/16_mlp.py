@@ -144,5 +144,5 @@ rl.plots.plot_roofline(A100.machine, intensities, dtype="float16", title="Two ha
 
 # %% [markdown]
 # Both do about the same amount of arithmetic. The MLP does it on a few large matrices, where each number that is read
-# is used thousands of times. Attention sends its scores through memory again and again. If they stayed on the chip, it
-# would move 4nBLD bytes and nothing else. You will count such a kernel in Part 5.
+# is used thousands of times. Attention sends its scores through memory again and again. In Part 5 you will count a
+# kernel that keeps them on the chip.

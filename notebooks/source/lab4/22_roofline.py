@@ -14,7 +14,7 @@
 #
 # Write `budget(flops, moved, flop_s, byte_s)`. It returns a dict:
 #
-# - `"compute_s"`, `"memory_s"` and `"time_s"`: T_compute, T_memory and T in seconds
+# - `"compute_s"`, `"memory_s"` and `"time_s"`: $T_\mathrm{compute}$, $T_\mathrm{memory}$ and $T$, in seconds
 # - `"intensity"`: FLOPs over bytes
 # - `"bound"`: `"memory"` if the bytes take longer, and otherwise `"compute"`
 
@@ -110,7 +110,7 @@ times = {
 for case, (compute_s, memory_s, bound) in times.items():
     row, said = without_cache[case], f"without_cache[{case}]: divide by the figures of the T4 for fp16, in seconds"
     assert is_near(row["compute_s"], compute_s, 0.01) and is_near(row["memory_s"], memory_s, 0.01), said
-    assert is_near(row["intensity"], without_cache[case]["flops"] / without_cache[case]["bytes"], 1e-4), said
+    assert is_near(row["intensity"], row["flops"] / row["bytes"], 1e-4), said
     assert row["bound"] == bound, f"without_cache[{case}]: which of the two times is longer?"
 ### END HIDDEN TESTS
 

@@ -113,14 +113,14 @@ for (B, L), before in without_cache.items():
 Table(("B", "L", "FLOPs fall by", "bytes fall by", "speed-up", "bound"), rows, title="What the cache gains")
 
 # %% [markdown]
-# For one user and a short text the cache saves nearly all of the arithmetic, and the token comes hardly sooner. That was
-# the wrong thing to save: the step waited for the weights before, and it waits for the same weights now. Here are all
-# eight cases on one roof:
+# For one user and a short text the cache saves nearly all of the arithmetic, and the token comes hardly sooner. That
+# was the wrong thing to save: the step waited for the weights before, and it waits for the same weights now. Here are
+# all eight cases on one roof:
 
 # %%
 points = [
-    rl.roofline.Point(f"{B}, {L}", row["intensity"], series=series)
-    for series, table in {"B, L without a cache": without_cache, "B, L with a cache": with_cache}.items()
+    rl.roofline.Point(f"({B}, {L})", row["intensity"], series=series)
+    for series, table in {"(B, L) without a cache": without_cache, "(B, L) with a cache": with_cache}.items()
     for (B, L), row in table.items()
 ]
 rl.plots.plot_roofline(T4.machine, points, dtype="float16", title="GPT-2 XL on a T4, one new token for each sequence")

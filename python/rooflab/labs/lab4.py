@@ -45,8 +45,7 @@ class Gpu:
     @property
     def machine(self) -> MachineSpec:
         """The same for `rooflab.plots.plot_roofline`, with ``dtype="float16"``."""
-        source = {"bandwidth": "Lab 4", "float16": "Lab 4"}
-        return MachineSpec(self.name, "gpu", self.byte_s / 1e12, {"float16": self.flop_s / 1e12}, None, None, source)
+        return MachineSpec(self.name, "gpu", self.byte_s / 1e12, {"float16": self.flop_s / 1e12}, None, None, {})
 
 
 A100 = Gpu("A100-80GB SXM", 312e12, 2.039e12)
