@@ -171,6 +171,44 @@ def test_fused_attention_in_the_setting_of_1_4_5(given):
     assert given["fused_intensity"] == 8232
 
 
+# The stack that is timed
+
+
+@pytest.fixture
+def stack(given):
+    """What the cell of the stack defines, on the CPU."""
+    cells = lab(next(path for path in SOURCES if path.name == "lab4")).cells
+    (source,) = (cell.source for cell in cells if "def make_stack" in cell.source)
+    defined = {**given, "device": "cpu"}
+    exec(source, defined)
+    return defined
+
+
+def test_a_step_with_a_cache_is_the_last_token_of_a_whole_pass(stack):
+    rl.manual_seed(0)
+    (weights, *_), x = stack["make_stack"]("cpu"), rl.randn(2, 7, stack["D"])
+    whole = stack["layer"](x, weights, None, rl.attention_mask(7, 7)).numpy()
+    keys = [rl.linear(x, weights[name]).reshape(2, 7, stack["H"], -1).transpose(1, 2) for name in "kv"]
+    cache = [rl.cat([one[:, :, :6], rl.zeros(2, stack["H"], 1, one.shape[-1])], 2) for one in keys]
+    step = stack["layer"](x[:, 6:], weights, cache, None).numpy()
+    np.testing.assert_allclose(step, whole[:, 6:], atol=1e-5)
+
+
+@pytest.mark.parametrize("B, L", [(1, 32), (64, 1024)])
+def test_gpt2_xl_as_it_runs_is_close_to_paper(given, stack, B, L):
+    stack |= {"D": 1600, "H": 25, "layers": 48, "dtype": "float16"}
+    layers = stack["make_stack"]("meta")
+    assert sum(weight.nbytes for layer in layers for weight in layer.values()) == 2949888000
+    for has_cache, paper in ((False, "model"), (True, "decode_model")):
+        run, cache_bytes = stack["make_case"](layers, B, L, has_cache, "meta")
+        with rl.count() as c:
+            run()
+        assert c.flops == pytest.approx(given[f"{paper}_flops"](B, L, 1600, 25, 48), rel=1e-3)
+        ratio = (c.bytes_read + c.bytes_written) / given[f"{paper}_bytes"](B, L, 1600, 25, 48, 2)
+        assert 1 < ratio < (1.1 if has_cache else 1.5)
+        assert cache_bytes == has_cache * given["kv_cache_bytes"](B, L, 1600, 48, 2)
+
+
 # b5.2
 
 

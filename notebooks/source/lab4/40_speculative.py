@@ -242,10 +242,10 @@ assert tokens_to_compute_bound == 217, said
 
 # %%
 curves = {
-    f"alpha = {alpha}": {gamma: speculative_speedup(gamma, alpha, 0.05) for gamma in range(1, 17)}
+    f"α = {alpha}": {gamma: speculative_speedup(gamma, alpha, 0.05) for gamma in range(1, 17)}
     for alpha in (0.9, 0.8, 0.6, 0.3)
 }
-plot_speedup(curves, title="Speculative decoding with a draft model of c = 0.05")
+plot_speedup(curves, title="Speculative decoding, c = 0.05")
 
 # %% [markdown]
 # A draft model that is often right is worth many drafts, and one that is often wrong is worth few: each draft costs

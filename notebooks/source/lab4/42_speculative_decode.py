@@ -52,10 +52,10 @@ print(runs[4].texts[0], "\n")
 table
 
 # %% [markdown]
-# The text is the same, and the weights are read far less often for it. Your formula predicts the passes well, although
-# real drafts are not accepted with the same probability everywhere: the end of a word is easy, and the first letter of
-# the next one is not. The bytes are a little less good than predicted. Keys, values and activations are read as well,
-# and the prediction knows weights only.
+# The text is the same, and the target's weights are read far less often for it. Your formula predicts the characters a
+# pass well, although real drafts are not accepted with the same probability everywhere: the end of a word is easy, and
+# the first letter of the next one is not. The bytes shrink a little less than predicted, because keys, values and
+# activations are read too, and the prediction knows weights only.
 #
 # ## b4.3 The step that samples ({points b4_3}, bonus)
 #
