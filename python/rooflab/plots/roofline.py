@@ -116,9 +116,9 @@ def plot_roofline(
     """The roofline of one or several machines, with work on and under it.
 
     Measured roofs are solid with a p20..p80 band, and dotted for work that stays in the last-level cache;
-    datasheet roofs, and those of figures without a source, are dashed. A point with no measured speed is an open marker on every machine's roof; a
-    measured one is filled, with its p20..p80 bar. Shading tells the memory-bound from the compute-bound
-    side of the first machine's ridge.
+    datasheet roofs, and those of figures without a source, are dashed. A point with no measured speed is an
+    open marker on every machine's roof; a measured one is filled, with its p20..p80 bar. Shading tells the
+    memory-bound from the compute-bound side of the first machine's ridge.
 
     Parameters
     ----------
