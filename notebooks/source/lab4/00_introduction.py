@@ -86,5 +86,5 @@ from rooflab.testing import assert_choice, is_count, is_near, is_number
 # - To keep the formulas short, embeddings, norms, residual additions and the output head are left out, and so is the
 #   activation function of the MLP.
 #
-# Lab 1 took 5 FLOPs a score for softmax. Rules differ from paper to paper, so a library that counts lets you choose
-# them. `rl.cost` tells you which rules it follows.
+# Rules differ from paper to paper. The runtime of rooflab counts 5 FLOPs a score for a softmax, for example, because it
+# finds the largest score of a row and subtracts it. The documentation of `rl.cost` says which rules it follows.

@@ -73,8 +73,8 @@ rows = []
 for L in [4**power for power in range(1, 10)]:
     flops, moved = mha_flops(1, L, D, H), mha_bytes(1, L, D, H, 2)
     more_flops, more_moved = mha_flops(1, 2 * L, D, H) / flops, mha_bytes(1, 2 * L, D, H, 2) / moved
-    rows.append((L, f"{flops:,}", f"x {more_flops:.2f}", f"{moved:,}", f"x {more_moved:.2f}"))
-Table(("L", "FLOPs", "FLOPs at 2L", "bytes", "bytes at 2L"), rows, title=f"Attention, D = {D}, H = {H}, fp16")
+    rows.append((L, f"{flops:,}", f"{more_flops:.2f}", f"{moved:,}", f"{more_moved:.2f}"))
+Table(("L", "FLOPs", "factor for 2L", "bytes", "factor for 2L"), rows, title=f"Attention, D = {D}, H = {H}, fp16")
 
 # %% [markdown]
 # - `flops_exponent` and `bytes_exponent`: the power of L with which FLOPs and bytes grow when L is *very large*
@@ -134,9 +134,8 @@ assert_counts(first_quadratic_length, {(D, H): 2 * D // (3 * H) + 1 for D, H in 
 # A page of text has several hundred tokens. Where does it lie, for the head sizes of real models?
 
 # %%
-pairs = {"16 heads of 256": (4096, 16), "32 heads of 128": (4096, 32), "25 heads of 64, as in GPT-2 XL": (1600, 25)}
-rows = [(name, first_quadratic_length(*sizes)) for name, sizes in pairs.items()]
-Table(("attention", "the scores move more than Q, K, V and the result from L ="), rows)
+rows = [(D // H, D, H, first_quadratic_length(D, H)) for D, H in [(4096, 16), (4096, 32), (1600, 25)]]
+Table(("head size", "D", "H", "first quadratic L"), rows, title="Where most of the bytes are scores")
 
 # %% [markdown]
 # ### 1.4.5 On an A100 ({points q1_4_5})

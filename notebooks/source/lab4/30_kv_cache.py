@@ -67,8 +67,8 @@ Table(head, rows, title="GPT-2 XL with its KV cache")
 # - The three projections handle B tokens. They write the new keys and values, which go into the cache.
 # - Each head compares its query with L keys: B H L scores. They are scaled as before, by the product that makes them.
 # - There is no mask. The new token may see every token of the text.
-# - Softmax and the product with the values, for B H L scores. The keys and the values of all L tokens are read from the
-#   cache, those of the new token too.
+# - Softmax works on these B H L scores, and the product with the values follows.
+# - The keys and the values of all L tokens are read from the cache, those of the new token too.
 # - The output projection handles B tokens.
 #
 # Write `decode_attention_flops(B, L, D, H)` and `decode_attention_bytes(B, L, D, H, n)`, and find the terms for GPT-2
