@@ -8,11 +8,11 @@ from rooflab.labs.lab4_tiny_lm import story, train
 # %% [markdown]
 # ## 4.1 What a decode step waits for ({points q4_1})
 #
-# With a cache all four cases of Part 3 are memory-bound: the step waits for bytes. But for which ones? If you know, you
-# know what is worth changing.
+# Part 3 gave each case one verdict. Look closer: which part of a step takes how long? If you know, you know what is
+# worth changing.
 #
-# Take one decode step of GPT-2 XL for one user: B = 1, fp16, 48 layers, D = 1600, H = 25. The T4 moves `T4.byte_s`
-# bytes a second and does `T4.flop_s` FLOPs a second. Write `decode_times(L)`, which returns a dict of four times in
+# Take one decode step of GPT-2 XL (`GPT2_XL` has its sizes) for one user: B = 1. The T4 moves `T4.byte_s` bytes a
+# second and does `T4.flop_s` FLOPs a second. Write `decode_times(L)`, which returns a dict of four times in
 # **milliseconds**. As in Part 3, L counts the new token too.
 #
 # | key | what is timed |
@@ -29,12 +29,8 @@ from rooflab.labs.lab4_tiny_lm import story, train
 def decode_times(L):
     """{"weights", "cache", "other", "compute"}: ms of each in a decode step of GPT-2 XL on a T4, B = 1."""
     ### BEGIN SOLUTION
-    D, H, layers, n = 1600, 25, 48, 2
-    moved = {
-        "weights": 12 * D**2 + 5 * D,
-        "cache": 2 * L * D,
-        "other": 20 * D + 4 * H * L,
-    }
+    D, H, layers, n = (GPT2_XL[size] for size in ("D", "H", "layers", "n"))
+    moved = {"weights": 12 * D**2 + 5 * D, "cache": 2 * L * D, "other": 20 * D + 4 * H * L}
     times = {name: 1e3 * layers * n * numbers / T4.byte_s for name, numbers in moved.items()}
     flops = layers * (24 * D**2 + 4 * L * D + 4 * H * L + 5 * D)
     return {**times, "compute": 1e3 * flops / T4.flop_s}
@@ -124,30 +120,32 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Nine tenths of a step are spent on reading weights, and each weight is used for a single token. A second user would
-# share them, and that is what a batch does. But what if there is only one user?
+# Whatever is read in this step serves a single token. A second user would share the weights, and that is what a batch
+# does. But what if there is only one user?
 #
 # ## 4.2 Speculative decoding ({points q4_2})
 #
-# The target, our large model, can check several tokens in one pass for the price of one, because it reads its weights
-# once for all of them. Only somebody has to *propose* those tokens. In speculative decoding a small draft model does
+# Then several tokens of *one* text have to share them. The large model, the target, cannot write them together, but it
+# can *check* them together: one pass over several tokens reads each weight once. Only somebody has to propose those
+# tokens. In speculative decoding a small draft model does
 # ([Leviathan et al., 2022](https://arxiv.org/abs/2211.17192), [Chen et al., 2023](https://arxiv.org/abs/2302.01318)):
 #
-# 1. The draft model proposes γ tokens, one after the other.
+# 1. The draft model proposes `gamma` tokens, one after the other.
 # 2. The target reads all of them in **one pass**, and gets its own probabilities at each place.
 # 3. The first tokens are accepted up to the first one that the target rejects. What follows that one is dropped.
 # 4. The pass gives **one more token**, by the target itself: it replaces the rejected one, or it follows the last one
 #    if all of them were accepted.
 #
-# Suppose that the target accepts each token that it looks at with the same probability α, whatever happened before. A
-# pass of the target takes the time 1, however many tokens are in it. A pass of the draft model takes the time c. So γ
-# drafts and a check take 1 + γc, and plain decoding takes 1 for each token.
+# Suppose that the target accepts each token that it looks at with the same probability `alpha`, whatever happened
+# before. A pass of the target takes the time 1, however many tokens are in it. A pass of the draft model takes the time
+# c. So the drafts and the check take 1 + `gamma` c together, and plain decoding takes 1 for each token.
 #
-# - `tokens_per_pass(gamma, alpha)`: how many tokens a pass of the target gives on average, for 0 ≤ α ≤ 1
+# - `tokens_per_pass(gamma, alpha)`: how many tokens a pass of the target gives on average; `alpha` may be 0 and 1 too
 # - `speculative_speedup(gamma, alpha, c)`: how many times faster than plain decoding this is
 # - `best_gamma(alpha, c)`: the number of drafts from 1 to 32 with the highest speed-up, an `int`
-# - `tokens_to_compute_bound`: "the price of one" ends where a pass becomes compute-bound. The smallest number of tokens
-#   in a pass for which GPT-2 XL is compute-bound on a T4. Count weights only: each is 2 bytes, and 2 FLOPs a token.
+# - `tokens_to_compute_bound`: a pass stays at the time 1 only as long as it waits for memory. What is the smallest
+#   number of tokens in a pass for which GPT-2 XL is compute-bound on a T4? Count weights only: each is 2 bytes, and 2
+#   FLOPs a token
 
 
 # %% nbgrader={"grade_id": "q4_2", "solution": true}
@@ -203,7 +201,7 @@ for gamma, alpha in [(4, 0.8), (7, 0.31), (32, 0.95), (1, 0.0), (32, 1), (5, 0.0
 
 # %% nbgrader={"grade_id": "q4_2_speedup_test", "grade": true, "points": 1}
 def check_speedup(gamma, alpha, c, expected):
-    hint = "tokens_per_pass against one token for each pass of plain decoding; gamma drafts and a check take 1 + gamma c"
+    hint = "tokens_per_pass in the time of gamma drafts and a check, against one token in the time 1"
     got = speculative_speedup(gamma, alpha, c)
     check_number(f"speculative_speedup({gamma}, {alpha}, {c})", got, expected, 0.01, hint)
 
@@ -242,12 +240,12 @@ assert tokens_to_compute_bound == 217, said
 
 # %%
 curves = {
-    f"α = {alpha}": {gamma: speculative_speedup(gamma, alpha, 0.05) for gamma in range(1, 17)}
+    f"alpha = {alpha}": {gamma: speculative_speedup(gamma, alpha, 0.05) for gamma in range(1, 17)}
     for alpha in (0.9, 0.8, 0.6, 0.3)
 }
 plot_speedup(curves, title="Speculative decoding, c = 0.05")
 
 # %% [markdown]
 # A draft model that is often right is worth many drafts, and one that is often wrong is worth few: each draft costs
-# time, and most of them are dropped. With α = 0 decoding gets *slower*. And nowhere do the curves come close to 217
-# tokens. So the arithmetic that a decode step leaves unused is more than enough for all of these checks.
+# time, and most of them are dropped. Below the dashed line decoding has become slower. Compare the numbers of drafts
+# with your `tokens_to_compute_bound`. How much of the arithmetic that a decode step leaves unused do these checks take?

@@ -20,10 +20,10 @@ Table(("model", "weights", "kB of weights", "loss at first", "loss at last"), ro
 # most likely ones, and those that agree are accepted. So the text must be the one that the target writes alone,
 # character by character. The first check of the next cell is that.
 #
-# α is measured: accepted drafts over those that the target looked at. It goes into your formulas of 4.2, and c is the
-# size of the draft model over that of the target. What speculative decoding gains is *counted*: bytes that the target's
-# weights cost a character, and all bytes that both models read, keys, values and activations included. For a model that
-# waits for memory, bytes are time.
+# `alpha` is measured: accepted drafts over those that the target looked at. It goes into your formulas of 4.2, and c is
+# the size of the draft model over that of the target. What speculative decoding gains is *counted*: bytes that the
+# target's weights cost a character, and all bytes that both models read, keys, values and activations included. For a
+# model that waits for memory, bytes are time.
 
 # %%
 prompts = ["the old fox ", "the quiet king ", "the happy baker ", "the small owl "]
@@ -71,10 +71,10 @@ table
 #
 # - `expected_acceptance(p, q)`: the probability that a draft is accepted, for two arrays of V probabilities. Here x is
 #   drawn from q;
-# - `speculative_step(p, q, drafts, uniforms)`: the tokens of a step, as a list of ints. `p` is (γ + 1, V): the target's
-#   probabilities at the place of each draft, and after the last one. `q` is (γ, V), `drafts` are the γ tokens, and
-#   `uniforms` γ + 1 random numbers in [0, 1). Number i decides about draft i, and the last one is for the token that is
-#   drawn.
+# - `speculative_step(p, q, drafts, uniforms)`: the tokens of a step, as a list of ints. For G drafts, `p` is an array
+#   (G + 1, V): the target's probabilities at the place of each draft, and after the last one. `q` is (G, V), and
+#   `drafts` is a list of G tokens. `uniforms` holds G + 1 random numbers in [0, 1). Number i decides about draft i, and
+#   the last one is for the token that is drawn.
 #
 # <details><summary>Hint 1: accept with a given probability</summary>
 #
@@ -183,7 +183,7 @@ check_step(lambda known: rows[(1 + len(known) + sum(known)) % 2], lambda known: 
 
 # %% [markdown]
 # With your step the two models draw their characters. `expected_acceptance` of all the probabilities that met says how
-# often a draft should have been accepted. That is the α of theory beside the α of your run.
+# often a draft should have been accepted. That is the `alpha` of theory beside that of your run.
 
 # %%
 runs, table = compare_gammas(speculative_step, temperature=1)

@@ -10,7 +10,7 @@
 
 # %%
 if device == "cuda":
-    D, H, layers, dtype, n = 1600, 25, 48, "float16", 2
+    D, H, layers, dtype, n = GPT2_XL["D"], GPT2_XL["H"], GPT2_XL["layers"], "float16", 2
 else:
     D, H, layers, dtype, n = 160, 5, 4, "float32", 4
 

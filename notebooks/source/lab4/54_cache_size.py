@@ -31,12 +31,12 @@ CONFIGS = {
 }
 
 # %% [markdown]
-# - `kv_bytes_per_token(config)`: the bytes that a cache of 16-bit numbers holds for one token, in all layers. In Gemma 3
-#   most layers forget a token that is more than 512 tokens old; count one that all of them still know
-# - `grouped_gain`: how many times larger the cache of Llama 3 8B would be if every query head had keys and values of its
-#   own
-# - `llama_batch`: Llama 3 8B has 8 030 261 248 weights of 2 bytes. The smallest number of users with texts of 8192
-#   tokens each whose caches together are *larger* than the weights
+# - `kv_bytes_per_token(config)`: the bytes that a cache of 16-bit numbers holds for one token, in all layers. (In Gemma
+#   3 most layers forget a token that is more than 512 tokens old. Count one that all of them still know.)
+# - `grouped_gain`: how many times larger the cache of Llama 3 8B would be if every query head had keys and values of
+#   its own
+# - `llama_batch`: Llama 3 8B has 8 030 261 248 weights of 2 bytes. How many users with texts of 8192 tokens each does
+#   it take until their caches together are *larger* than the weights?
 
 
 # %% nbgrader={"grade_id": "b5_2", "solution": true}
