@@ -203,6 +203,7 @@ WRONG = {
         ("microseconds", "flops / 65e12, moved / 300e9", "1e6 * flops / 65e12, 1e6 * moved / 300e9"),
         ("MACs", "flops / 65e12,", "flops / 2 / 65e12,"),
         ("times added up", "max(compute_s, memory_s)", "compute_s + memory_s"),
+        ("intensity upside down", '"intensity": flops / moved', '"intensity": moved / flops'),
         ("one batch", "for B in (1, 64)", "for B in (1,)"),
         ("slips of the counts", '"bytes": moved', '"bytes": moved - 48 * 2 * 2 * B * 25 * L'),
     ),

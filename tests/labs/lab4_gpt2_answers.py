@@ -182,6 +182,7 @@ WRONG = {
         ("320 GB/s", "300e9", "320e9"),
         ("times added up", "max(compute_s, memory_s)", "compute_s + memory_s"),
         ("milliseconds", "flops / 65e12, moved / 300e9", "1e3 * flops / 65e12, 1e3 * moved / 300e9"),
+        ("rounded intensity", '"intensity": flops / moved', '"intensity": round(flops / moved)'),
         ("three cases", "(B, L): row(B, L) for B in (1, 64)", "(B, L): row(B, L) for B in (1,)"),
         ("keys as text", "{(B, L): row", "{f'{B}, {L}': row"),
         ("counts as floats", '"flops": flops', '"flops": float(flops)'),

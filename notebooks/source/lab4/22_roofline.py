@@ -42,7 +42,7 @@ def check_budget(flops, moved, flop_s, byte_s, compute_s, memory_s, bound):
     keys = {*expected, "intensity", "bound"}
     assert isinstance(got, dict) and set(got) == keys, f"{case}: return a dict with the keys {', '.join(sorted(keys))}"
     for key, value in expected.items():
-        assert is_near(got[key], value, 1e-4), f"{case}: {key} is {got[key]!r}; look at its formula, and at the unit"
+        assert is_near(got[key], value, 0.01), f"{case}: {key} is {got[key]!r}; look at its formula, and at the unit"
     assert is_near(got["intensity"], flops / moved, 1e-4), f"{case}: the intensity is FLOPs over bytes"
     assert got["bound"] == bound, f"{case}: it is not bound by {got['bound']!r}; which of the two takes longer?"
 
@@ -98,7 +98,9 @@ for case, row in without_cache.items():
     figures = all(is_number(row[key]) and row[key] > 0 for key in ("compute_s", "memory_s", "time_s", "intensity"))
     assert figures, f"without_cache[{case}]: times and intensity are positive numbers"
     said = f"without_cache[{case}]: T is the larger of the two times"
-    assert is_near(row["time_s"], max(row["compute_s"], row["memory_s"]), 1e-4), said
+    assert is_near(row["time_s"], max(row["compute_s"], row["memory_s"]), 0.01), said
+    said = f"without_cache[{case}]: the intensity is FLOPs over bytes, not rounded"
+    assert is_near(row["intensity"], row["flops"] / row["bytes"], 1e-4), said
     assert row["bound"] in ("memory", "compute"), f'without_cache[{case}]: the bound is "memory" or "compute"'
 ### BEGIN HIDDEN TESTS
 times = {
@@ -110,7 +112,6 @@ times = {
 for case, (compute_s, memory_s, bound) in times.items():
     row, said = without_cache[case], f"without_cache[{case}]: divide by the figures of the T4 for fp16, in seconds"
     assert is_near(row["compute_s"], compute_s, 0.01) and is_near(row["memory_s"], memory_s, 0.01), said
-    assert is_near(row["intensity"], row["flops"] / row["bytes"], 1e-4), said
     assert row["bound"] == bound, f"without_cache[{case}]: which of the two times is longer?"
 ### END HIDDEN TESTS
 

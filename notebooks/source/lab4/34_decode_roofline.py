@@ -39,7 +39,9 @@ for case, row in with_cache.items():
     figures = all(is_number(row[key]) and row[key] > 0 for key in ("compute_s", "memory_s", "time_s", "intensity"))
     assert figures, f"with_cache[{case}]: times and intensity are positive numbers"
     said = f"with_cache[{case}]: T is the larger of the two times"
-    assert is_near(row["time_s"], max(row["compute_s"], row["memory_s"]), 1e-4), said
+    assert is_near(row["time_s"], max(row["compute_s"], row["memory_s"]), 0.01), said
+    said = f"with_cache[{case}]: the intensity is FLOPs over bytes, not rounded"
+    assert is_near(row["intensity"], row["flops"] / row["bytes"], 1e-4), said
     assert row["bound"] in ("memory", "compute"), f'with_cache[{case}]: the bound is "memory" or "compute"'
 ### BEGIN HIDDEN TESTS
 times = {
@@ -51,7 +53,6 @@ times = {
 for case, (compute_s, memory_s) in times.items():
     row, said = with_cache[case], f"with_cache[{case}]: divide by the figures of the T4 for fp16, in seconds"
     assert is_near(row["compute_s"], compute_s, 0.01) and is_near(row["memory_s"], memory_s, 0.01), said
-    assert is_near(row["intensity"], row["flops"] / row["bytes"], 1e-4), said
     assert row["bound"] == "memory", f"with_cache[{case}]: which of the two times is longer?"
 ### END HIDDEN TESTS
 
