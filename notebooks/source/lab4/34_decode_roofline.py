@@ -35,6 +35,7 @@ for case, (flops, moved) in counts.items():
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_5_bound_test", "grade": true, "points": 2}
+assert with_cache, "with_cache is empty"
 for case, row in with_cache.items():
     figures = all(is_number(row[key]) and row[key] > 0 for key in ("compute_s", "memory_s", "time_s", "intensity"))
     assert figures, f"with_cache[{case}]: times and intensity are positive numbers"
@@ -145,7 +146,7 @@ rl.plots.plot_roofline(T4.machine, points, dtype="float16", title="GPT-2 XL on a
 # %% nbgrader={"grade_id": "q3_6", "solution": true}
 why_intensity_falls = None  # "a", "b", "c" or "d"
 batch_limits = {32: None, 64: None}  # FLOP/byte
-first_compute_bound_batch = {32: None, 64: None}
+first_compute_bound_batch = {}  # 32: ..., 64: ...
 ### BEGIN SOLUTION
 why_intensity_falls = "b"
 batch_limits = {
