@@ -69,5 +69,6 @@ def test_impossible_tolerances(rtol, atol):
 def test_numbers_and_counts():
     assert is_number(1) and is_number(np.float32(0.5)) and not any(map(is_number, (True, NAN, INF, "1", None, [1])))
     assert is_count(3) and is_count(np.int64(3)) and not is_count(3.0) and not is_count(True)
+    assert is_count(2**80) and is_near(2**80, 2.0**80) and not is_near(2**80 + 2**79, 2.0**80)
     assert is_near(1.0005, 1, relative=1e-3) and not is_near(1.002, 1, relative=1e-3) and not is_near("1", 1)
     assert is_near(-100.05, -100, relative=1e-3) and not is_near(100, -100)

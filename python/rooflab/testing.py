@@ -75,8 +75,9 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
 
 def is_number(value: Any) -> bool:
     """Whether `value` is a finite real number (not a bool, not text)."""
-    kinds = (int, float, np.integer, np.floating)
-    return isinstance(value, kinds) and not isinstance(value, bool) and bool(np.isfinite(value))
+    if isinstance(value, (int, np.integer)):
+        return not isinstance(value, bool)  # NumPy cannot ask whether an int beyond 64 bits is finite
+    return isinstance(value, (float, np.floating)) and bool(np.isfinite(value))
 
 
 def is_count(value: Any) -> bool:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from plots.figures import texts, timing
 
 from rooflab.plots import plot_bars, plot_latency_vs_size, plot_roofline, plot_timeline
-from rooflab.roofline import Point
+from rooflab.roofline import MachineSpec, Point
 
 
 def band(figure: Figure, place: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -56,6 +56,11 @@ def test_measured_roofs_are_solid_and_have_a_band_and_datasheets_are_dashed():
     top = ours.peak["float32"]
     right = corners[corners[:, 0] == corners[:, 0].max(), 1]
     assert (right.min(), right.max()) == pytest.approx((top.p20 * 1e12, top.p80 * 1e12))
+
+
+def test_figures_without_a_source_are_no_datasheet():
+    figure = plot_roofline(MachineSpec("a GPU", "gpu", 0.3, {"float16": 65.0}, None, None, {}), dtype="float16")
+    assert "a GPU, as given: 300 GB/s, 65 TFLOP/s float16" in texts(figure)
 
 
 def test_measured_points_have_bars_from_p20_to_p80():

@@ -6,6 +6,7 @@ percentiles.
 
 from .attention import plot_flash_attention_improvement, plot_length_sweep
 from .bars import plot_bars
+from .counts import plot_lines, plot_shares
 from .decoder import plot_decoder_layer
 from .diagrams import plot_attention_tiles, plot_memory_hierarchy, plot_online_softmax
 from .latency import plot_latency_vs_size, plot_samples
@@ -16,7 +17,8 @@ from .timeline import plot_timeline, plot_timelines
 
 __all__ = [
     "plot_attention_tiles", "plot_bars", "plot_decoder_layer", "plot_flash_attention_improvement",
-    "plot_latency_vs_size", "plot_length_sweep", "plot_memory_hierarchy", "plot_memory_timeline",
-    "plot_memory_timelines", "plot_model_cost", "plot_online_softmax", "plot_roofline", "plot_samples", "plot_timeline",
+    "plot_latency_vs_size", "plot_length_sweep", "plot_lines", "plot_memory_hierarchy", "plot_memory_timeline",
+    "plot_memory_timelines", "plot_model_cost", "plot_online_softmax", "plot_roofline", "plot_samples", "plot_shares",
+    "plot_timeline",
     "plot_timelines",
 ]  # fmt: skip

@@ -57,6 +57,8 @@ class Roof:
     @property
     def label(self) -> str:
         kind = "measured" if self.measured else "datasheet, dense"
+        if not self.measured and not getattr(self.machine, "sources", None):
+            kind = "as given"
         cache = f" (cache, dotted: {human(self.cache, 'B/s')})" if self.cache else ""
         name = re.sub(r"\((R|TM)\)|( CPU)? @.*| \d+-Core Processor", "", self.machine.name)
         return f"{name}, {kind}: {human(self.bandwidth, 'B/s')}{cache}, {human(self.peak, 'FLOP/s')} {self.dtype}"
@@ -114,9 +116,9 @@ def plot_roofline(
     """The roofline of one or several machines, with work on and under it.
 
     Measured roofs are solid with a p20..p80 band, and dotted for work that stays in the last-level cache;
-    datasheet roofs are dashed. A point with no measured speed is an open marker on every machine's roof; a
-    measured one is filled, with its p20..p80 bar. Shading tells the memory-bound from the compute-bound
-    side of the first machine's ridge.
+    datasheet roofs, and those of figures without a source, are dashed. A point with no measured speed is an
+    open marker on every machine's roof; a measured one is filled, with its p20..p80 bar. Shading tells the
+    memory-bound from the compute-bound side of the first machine's ridge.
 
     Parameters
     ----------

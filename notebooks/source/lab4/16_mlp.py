@@ -1,0 +1,148 @@
+# %% [markdown]
+# ## 1.5 The output projection ({points q1_5})
+#
+# The heads' results lie side by side, (B, L, D). One more product with a (D, D) matrix of weights mixes them.
+#
+# - `output_flops(B, L, D)` and `output_bytes(B, L, D, n)`
+
+
+# %% nbgrader={"grade_id": "q1_5", "solution": true}
+def output_flops(B, L, D):
+    """FLOPs of the output projection of (B, L, D): an int."""
+    ### BEGIN SOLUTION
+    return matmul_flops(B * L, D, D)
+    ### END SOLUTION
+
+
+def output_bytes(B, L, D, n):
+    """Bytes that it reads and writes: an int."""
+    ### BEGIN SOLUTION
+    return matmul_bytes(B * L, D, D, n)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_5_test", "grade": true, "points": 1} rooflab={"needs": ["q1_2"]}
+flops_hint = "one product of BL rows with a (D, D) matrix"
+assert_counts(output_flops, {(2, 8, 16): 8192, (1, 1, 1): 2, (3, 2, 5): 300}, flops_hint)
+### BEGIN HIDDEN TESTS
+sizes = [*sample_sizes("B L D", seed=1501), (3, 1000003, 500009), (1, 1, 900000011)]
+assert_counts(output_flops, {(B, L, D): 2 * B * L * D**2 for B, L, D in sizes}, flops_hint)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_5_bytes_test", "grade": true, "points": 1}
+bytes_hint = "its input and the weights are read, the weights once for all sequences, and its result is written"
+assert_counts(output_bytes, {(2, 8, 16, 2): 1536, (1, 1, 1, 2): 6, (3, 2, 5, 4): 340}, bytes_hint)
+### BEGIN HIDDEN TESTS
+sizes = [*sample_sizes("B L D n", seed=1502), (7, 3000017, 90000049, 2), (1, 1, 900000011, 1)]
+assert_counts(output_bytes, {(B, L, D, n): n * D * (2 * B * L + D) for B, L, D, n in sizes}, bytes_hint)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 1.6 The MLP
+#
+# The second half of a layer works on each token alone. One product with its bias makes 4D numbers of D, and a second
+# one makes D of them again:
+#
+# $$Y = (X W_1 + b_1)\, W_2 + b_2, \qquad W_1: (D, 4D), \quad W_2: (4D, D).$$
+#
+# The activation function between the two is left out, as the introduction says. Each of the two operations adds its own
+# bias. Nothing is *fused* beyond that: the first one writes its 4D numbers a token, and the second one reads them.
+#
+# ### 1.6.1 FLOPs ({points q1_6_1})
+#
+# - `mlp_flops(B, L, D)`
+
+
+# %% nbgrader={"grade_id": "q1_6_1", "solution": true}
+def mlp_flops(B, L, D):
+    """FLOPs of the MLP of X (B, L, D), biases included: an int."""
+    ### BEGIN SOLUTION
+    products = matmul_flops(B * L, D, 4 * D) + matmul_flops(B * L, 4 * D, D)
+    return products + 5 * B * L * D
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_6_1_test", "grade": true, "points": 2} rooflab={"needs": ["q1_5"]}
+flops_hint = "two products, and 1 FLOP for each number that a bias is added to"
+assert_counts(mlp_flops, {(2, 8, 16): 66816, (1, 1, 1): 21, (3, 2, 5): 2550}, flops_hint)
+### BEGIN HIDDEN TESTS
+sizes = [*sample_sizes("B L D", seed=1611), (3, 1000003, 200003), (1, 1, 600000001)]
+assert_counts(mlp_flops, {(B, L, D): B * L * D * (16 * D + 5) for B, L, D in sizes}, flops_hint)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### 1.6.2 Bytes ({points q1_6_2})
+#
+# - `mlp_bytes(B, L, D, n)`
+
+
+# %% nbgrader={"grade_id": "q1_6_2", "solution": true}
+def mlp_bytes(B, L, D, n):
+    """Bytes that the MLP's two operations read and write: an int."""
+    ### BEGIN SOLUTION
+    products = matmul_bytes(B * L, D, 4 * D, n) + matmul_bytes(B * L, 4 * D, D, n)
+    return products + n * 5 * D
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_6_2_test", "grade": true, "points": 2} rooflab={"needs": ["q1_5"]}
+bytes_hint = "for each of the two products: its input, its weights, its bias, each once for all tokens, and its result"
+assert_counts(mlp_bytes, {(2, 8, 16, 2): 9376, (1, 1, 1, 2): 46, (3, 2, 5, 4): 2100}, bytes_hint)
+### BEGIN HIDDEN TESTS
+sizes = [*sample_sizes("B L D n", seed=1621), (7, 3000017, 30000001, 2), (1, 1, 600000001, 1)]
+assert_counts(mlp_bytes, {(B, L, D, n): n * D * (10 * B * L + 8 * D + 5) for B, L, D, n in sizes}, bytes_hint)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### 1.6.3 The MLP on an A100 ({points q1_6_3})
+#
+# Take the sizes of 1.4.5: B = 16, L = 16384, D = 4096, fp16, on an A100.
+#
+# - `mlp_intensity`: its arithmetic intensity, in FLOP/byte
+# - `mlp_bound`: `"memory"` or `"compute"`
+
+
+# %% nbgrader={"grade_id": "q1_6_3", "solution": true}
+mlp_intensity = None  # FLOP/byte
+mlp_bound = None  # "memory" or "compute"
+### BEGIN SOLUTION
+mlp_intensity = mlp_flops(16, 16384, 4096) / mlp_bytes(16, 16384, 4096, 2)
+mlp_bound = "compute"
+### END SOLUTION
+
+# %% nbgrader={"grade_id": "q1_6_3_test", "grade": true, "points": 2} rooflab={"needs": ["q1_6_1", "q1_6_2"]}
+assert is_number(mlp_intensity) and mlp_intensity > 1, "mlp_intensity is a number, in FLOP/byte"
+### BEGIN HIDDEN TESTS
+assert is_near(mlp_intensity, 3236.586, 1e-4), "mlp_intensity: mlp_flops over mlp_bytes, with 2 bytes a number"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_6_3_bound_test", "grade": true, "points": 1}
+assert mlp_bound in ("memory", "compute"), 'mlp_bound: "memory" or "compute"'
+### BEGIN HIDDEN TESTS
+assert mlp_bound == "compute", "mlp_bound: compare mlp_intensity with the ridge of 1.4.5"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The two halves of a layer side by side, each of them alone on the machine:
+
+# %%
+B, L, D, H = 16, 16384, 4096, 16
+halves = {
+    "attention": (mha_flops(B, L, D, H), mha_bytes(B, L, D, H, 2)),
+    "MLP": (mlp_flops(B, L, D), mlp_bytes(B, L, D, 2)),
+}
+rows = []
+for half, (flops, moved) in halves.items():
+    compute_ms, memory_ms = 1e3 * flops / A100.flop_s, 1e3 * moved / A100.byte_s
+    rows.append((half, f"{flops / 1e12:.1f}", f"{moved / 1e9:.1f}", f"{compute_ms:.0f}", f"{memory_ms:.0f}"))
+head = ("half", "TFLOP", "GB", "ms to compute", "ms to move bytes")
+Table(head, rows, title=f"B = {B}, L = {L}, D = {D}, H = {H} in fp16 on an A100")
+
+# %%
+intensities = {half: flops / moved for half, (flops, moved) in halves.items()}
+rl.plots.plot_roofline(A100.machine, intensities, dtype="float16", title="Two halves of a layer")
+
+# %% [markdown]
+# Both do about the same amount of arithmetic. The MLP does it on a few large matrices, where each number that is read
+# is used thousands of times. Attention sends its scores through memory again and again. In Part 5 you will count a
+# kernel that keeps them on the chip.

@@ -1,0 +1,195 @@
+# %% [markdown]
+# ### Two real models (not graded)
+#
+# Does it work? Train two language models, a target and a draft model 30 times smaller. Both read characters and learn a
+# text of simple sentences. It takes some seconds.
+
+# %%
+text = story(800)
+target, target_losses = train(text, width=128, layers=2, heads=4, steps=200)
+draft, draft_losses = train(text, width=32, layers=1, heads=1, steps=300)
+print(text[:200], "...\n")
+rows = [
+    (name, f"{model.num_parameters():,}", f"{model.weight_bytes / 1e3:,.0f}", f"{losses[0]:.2f}", f"{losses[-1]:.2f}")
+    for name, model, losses in (("target", target, target_losses), ("draft", draft, draft_losses))
+]
+Table(("model", "weights", "kB of weights", "loss at first", "loss at last"), rows)
+
+# %% [markdown]
+# Now let them write. At first *greedily*: the target wants its most likely character, the draft model proposes its own
+# most likely ones, and those that agree are accepted. So the text must be the one that the target writes alone,
+# character by character. The first check of the next cell is that.
+#
+# `alpha` is measured: accepted drafts over those that the target looked at. It goes into your formulas of 4.2, and c is
+# the size of the draft model over that of the target. What speculative decoding gains is *counted*: bytes that the
+# target's weights cost a character, and all bytes that both models read, keys, values and activations included. For a
+# model that waits for memory, bytes are time.
+
+# %%
+prompts = ["the old fox ", "the quiet king ", "the happy baker ", "the small owl "]
+c = draft.weight_bytes / target.weight_bytes
+
+
+def compare_gammas(step, temperature):
+    """{gamma: what it took}, and a table of all against plain decoding."""
+    runs = {g: speculate(target, draft, prompts, 96, g, step, temperature=temperature) for g in (0, 1, 2, 4, 8)}
+    plain, rows = runs[0].bytes_per_token, []
+    for gamma, run in runs.items():
+        alpha = run.acceptance if gamma else 0
+        given = [f"{run.tokens_per_pass:.2f}", f"{tokens_per_pass(gamma, alpha):.2f}"]
+        weights = target.weight_bytes * run.passes / run.written / 1e3
+        fewer = [f"{plain / run.bytes_per_token:.2f}", f"{speculative_speedup(gamma, alpha, c):.2f}"]
+        rows.append((gamma, f"{alpha:.2f}" if gamma else "", run.passes, *given, f"{weights:,.0f}", *fewer))
+    head = ("drafts", "acceptance", "passes", "characters a pass", "by 4.2", "kB of the target's weights a character")
+    return runs, Table((*head, "times fewer bytes", "by 4.2"), rows, f"{runs[0].written} characters")
+
+
+runs, table = compare_gammas(greedy_step, temperature=0)
+for run in runs.values():
+    pairs = zip(run.texts, runs[0].texts, prompts, strict=True)
+    assert all(one[: len(start) + 96] == plain[: len(start) + 96] for one, plain, start in pairs), "not the same text"
+print(runs[4].texts[0], "\n")
+table
+
+# %% [markdown]
+# The text is the same, and the target's weights are read far less often for it. Your formula predicts the characters a
+# pass well, although real drafts are not accepted with the same probability everywhere: the end of a word is easy, and
+# the first letter of the next one is not. The bytes shrink a little less than predicted, because keys, values and
+# activations are read too, and the prediction knows weights only.
+#
+# ## b4.3 The step that samples ({points b4_3}, bonus)
+#
+# Most language models do not take the most likely token. They *draw* the next one from their probabilities p. Can the
+# text still be distributed exactly as if the target had drawn each token itself, no matter how bad the draft model is?
+# It can, if the step is done right. Let q be the probabilities of the draft model, from which it drew the token x:
+#
+# - accept x with the probability min(1, p(x)/q(x));
+# - otherwise drop it, and draw a token in its place from the *rest*, max(p - q, 0), scaled so that it adds up to 1;
+# - if all are accepted, draw one more from the target's p after the last draft.
+#
+# Write
+#
+# - `expected_acceptance(p, q)`: the probability that a draft is accepted, for two arrays of V probabilities. Here x is
+#   drawn from q;
+# - `speculative_step(p, q, drafts, uniforms)`: the tokens of a step, as a list of ints. For G drafts, `p` is an array
+#   (G + 1, V): the target's probabilities at the place of each draft, and after the last one. `q` is (G, V), and
+#   `drafts` is a list of G tokens. `uniforms` holds G + 1 random numbers in [0, 1). Number i decides about draft i, and
+#   the last one is for the token that is drawn.
+#
+# <details><summary>Hint 1: accept with a given probability</summary>
+#
+# A uniform number u is below a threshold t with the probability t.
+# </details>
+# <details><summary>Hint 2: draw with one uniform number</summary>
+#
+# `np.cumsum` of the probabilities divides the interval from 0 to 1 into one part for each token. Take the token whose
+# part u falls into.
+# </details>
+
+
+# %% nbgrader={"grade_id": "b4_3", "solution": true}
+def expected_acceptance(p, q):
+    """Probability that a token drawn from q (V,) is accepted by a target with p (V,)."""
+    ### BEGIN SOLUTION
+    return float(np.minimum(p, q).sum())
+    ### END SOLUTION
+
+
+def speculative_step(p, q, drafts, uniforms):
+    """1 to gamma + 1 tokens, a list of ints: accepted drafts, and one token more."""
+    ### BEGIN SOLUTION
+    accepted, weights = 0, p[-1]
+    for place, token in enumerate(drafts):
+        if uniforms[place] * q[place, token] >= p[place, token]:
+            weights = np.maximum(p[place] - q[place], 0)
+            break
+        accepted += 1
+    ends = np.cumsum(weights)
+    drawn = int(np.searchsorted(ends, uniforms[-1] * ends[-1], side="right"))
+    return [*drafts[:accepted], drawn]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "b4_3_test", "grade": true, "points": 1}
+def check_acceptance(p, q, expected):
+    got = expected_acceptance(np.array(p), np.array(q))
+    case = f"expected_acceptance({np.round(p, 3).tolist()}, {np.round(q, 3).tolist()})"
+    assert is_number(got), f"{case} has to return a number, and not {got!r}"
+    hint = "a token is drawn with q(x) and then accepted with min(1, p(x)/q(x)); add up over all tokens"
+    assert is_near(got, expected, 1e-6), f"{case} gave {got:.6g}: {hint}"
+
+
+check_acceptance([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], 0.7)
+check_acceptance([0.5, 0.5], [0.25, 0.75], 0.75)
+### BEGIN HIDDEN TESTS
+check_acceptance([1.0, 0.0, 0.0], [0.125, 0.5, 0.375], 0.125)
+check_acceptance([0.2, 0.8], [0.2, 0.8], 1.0)
+rng = np.random.default_rng(43)
+for size in (2, 5, 40):
+    p, q = rng.dirichlet(np.ones(size), 2)
+    check_acceptance(p, q, 1 - np.abs(p - q).sum() / 2)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "b4_3_step_test", "grade": true, "points": 2}
+from itertools import product
+
+
+def check_step(target, draft, gamma, parts):
+    """Every draft and every number of a fine grid, in place of chance.
+
+    target(known) and draft(known) are the probabilities after the tokens `known`, as whole `parts`.
+    """
+    middles = [(part + 0.5) / parts for part in range(parts)]
+    found = {}  # how probable it is that a step begins with these tokens
+    for drafts in product(range(len(draft(()))), repeat=gamma):
+        q = np.array([draft(drafts[:place]) for place in range(gamma)]) / parts
+        p = np.array([target(drafts[:place]) for place in range(gamma + 1)]) / parts
+        share = np.prod([q[place, token] for place, token in enumerate(drafts)]) / parts ** (gamma + 1)
+        for uniforms in product(middles, repeat=gamma + 1) if share else ():
+            tokens = speculative_step(p, q, list(drafts), np.array(uniforms))
+            is_list = isinstance(tokens, (list, tuple)) and all(is_count(token) for token in tokens)
+            assert is_list and 1 <= len(tokens) <= gamma + 1, f"return a list of 1 to {gamma + 1} ints, not {tokens!r}"
+            for length in range(1, len(tokens) + 1):
+                begin = tuple(int(token) for token in tokens[:length])
+                found[begin] = found.get(begin, 0) + share
+    for length in range(gamma + 1):
+        for known in product(range(len(draft(()))), repeat=length):
+            p, reached = np.array(target(known)) / parts, sum(v for one, v in found.items() if one[:-1] == known)
+            got = np.array([found.get((*known, token), 0) for token in range(len(p))])
+            said = f"after {list(known)} the tokens come with {got / reached if reached else got}, p is {p}"
+            assert np.allclose(got, reached * p), f"{gamma} drafts: {said}; look at acceptance, the rest, and the last"
+            if known:
+                before = tuple(known[:-1])
+                came = sum(v for one, v in found.items() if one[:-1] == before)
+                ours, theirs = (np.array(of(before)) / parts for of in (target, draft))
+                most = came * np.minimum(ours, theirs)[known[-1]]
+                assert np.allclose(reached, most), f"{gamma} drafts: {list(known)} is accepted too often, or too seldom"
+
+
+ONE_TARGET = {(): (3, 3, 2), (0,): (4, 1, 3), (1,): (0, 8, 0), (2,): (1, 2, 5)}
+check_step(ONE_TARGET.get, lambda known: (2, 2, 4), gamma=1, parts=8)
+check_step(ONE_TARGET.get, lambda known: (3, 3, 2), gamma=1, parts=8)
+### BEGIN HIDDEN TESTS
+check_step({(): (4, 3, 1), (0,): (1, 1, 6), (1,): (2, 4, 2), (2,): (7, 1, 0)}.get, lambda known: (8, 0, 0), 1, 8)
+check_step({(): (0, 5, 3), (0,): (2, 2, 4), (1,): (1, 1, 6), (2,): (3, 4, 1)}.get, lambda known: (4, 1, 3), 1, 8)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "b4_3_drafts_test", "grade": true, "points": 2}
+rows = [(2, 1, 1), (1, 1, 2), (0, 0, 4)]
+check_step(lambda known: rows[sum(known) % 2], lambda known: rows[1], gamma=2, parts=4)
+### BEGIN HIDDEN TESTS
+check_step(lambda known: rows[(1 + len(known) + sum(known)) % 2], lambda known: rows[1 if known else 2], 2, 4)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# With your step the two models draw their characters. `expected_acceptance` of all the probabilities that met says how
+# often a draft should have been accepted. That is the `alpha` of theory beside that of your run.
+
+# %%
+runs, table = compare_gammas(speculative_step, temperature=1)
+for gamma, run in runs.items():
+    if gamma:
+        theory = np.mean([expected_acceptance(p, q) for p, q in run.tested])
+        print(f"{gamma} drafts: {run.acceptance:.2f} of {len(run.tested)} accepted, {theory:.2f} expected")
+print("\n" + runs[4].texts[0], "\n")
+table

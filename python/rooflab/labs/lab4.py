@@ -1,0 +1,151 @@
+"""What Lab 4 gives its students: whole numbers compared exactly, at given sizes and at drawn ones.
+
+Letters: B sequences, L tokens, D model, H heads, n bytes a number.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rooflab.roofline import MachineSpec
+from rooflab.testing import is_count
+
+__all__ = ["A100", "GPT2_XL", "T4", "Gpu", "assert_counts", "assert_terms", "sample_sizes", "value_of"]
+
+_PRIMES = [p for p in range(2, 200) if all(p % q for q in range(2, p))]
+_BYTES = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """Two figures of a GPU that a budget is compared with.
+
+    Attributes
+    ----------
+    name : str
+        What to call it.
+    flop_s : float
+        FLOP/s of dense fp16 products.
+    byte_s : float
+        Bytes/s that its memory moves.
+
+    Examples
+    --------
+    >>> round(A100.flop_s / A100.byte_s, 2)
+    153.02
+    """
+
+    name: str
+    flop_s: float
+    byte_s: float
+
+    @property
+    def machine(self) -> MachineSpec:
+        """The same for `rooflab.plots.plot_roofline`, with ``dtype="float16"``."""
+        return MachineSpec(self.name, "gpu", self.byte_s / 1e12, {"float16": self.flop_s / 1e12}, None, None, {})
+
+
+A100 = Gpu("A100-80GB SXM", 312e12, 2.039e12)
+"""By its datasheet: 312 TFLOP/s in dense fp16, 2039 GB/s."""
+
+T4 = Gpu("T4", 65e12, 300e9)
+"""65 TFLOP/s in fp16, and 300 GB/s. Its datasheet says 320 GB/s, which changes no verdict of Lab 4."""
+
+
+GPT2_XL = {"layers": 48, "D": 1600, "H": 25, "I": 6400, "V": 50257, "n": 2}
+"""GPT-2 XL in fp16: layers, width, heads, width of the MLP, vocabulary, and bytes a number."""
+
+
+def sample_sizes(letters: str, seed: int, count: int = 30) -> list[tuple[int, ...]]:
+    """Sizes at which two different formulas are most unlikely to agree: primes, and each size 1 once.
+
+    Parameters
+    ----------
+    letters : str
+        Names of the sizes with spaces between them. ``n`` is 1, 2, 4 or 8, and ``D`` is a prime times ``H`` if there
+        is an ``H``.
+    seed : int
+        Another seed gives other sizes; the same seed gives the same ones.
+    count : int
+        How many. The first ones have one size that is 1, each of `letters` in its turn.
+
+    Returns
+    -------
+    list of tuple of int
+        In the order of `letters`.
+
+    Examples
+    --------
+    >>> sizes = sample_sizes("B L D H", seed=0)
+    >>> len(sizes), sizes[0][0], sizes[1][1], all(D % H == 0 for B, L, D, H in sizes)
+    (30, 1, 1, True)
+    """
+    names, draw = letters.split(), random.Random(seed)
+    found = []
+    for index in range(count):
+        sizes = {name: draw.choice(_BYTES if name == "n" else _PRIMES) for name in names}
+        if index < len(names):
+            sizes[names[index]] = 1
+        if "D" in names and "H" in names:
+            sizes["D"] *= sizes["H"]
+        found.append(tuple(sizes.values()))
+    return found
+
+
+def assert_counts(function: Callable[..., Any], expected: Mapping[tuple[int, ...], int], hint: str) -> None:
+    """Assert that ``function(*sizes)`` is the whole number `expected[sizes]`, for all sizes; NumPy's integers count.
+
+    Raises
+    ------
+    AssertionError
+        The call, what it gave, and `hint`. It never says what is right.
+
+    Examples
+    --------
+    >>> assert_counts(lambda B, L: B * L, {(2, 8): 16}, "one for each token")
+    """
+    for sizes, right in expected.items():
+        call, got = f"{function.__name__}({', '.join(map(str, sizes))})", function(*sizes)
+        assert is_count(got), f"{call} has to return a whole number, an int, and not {got!r}"
+        assert got == right, f"{call} gave {got}: {hint}"
+
+
+def value_of(terms: Mapping[str, int], B: int, L: int) -> int:
+    """What terms like ``{"1": 7, "B": 5, "BL": 3, "BL^2": 2}`` add up to: 7 + 5 B + 3 B L + 2 B L^2.
+
+    Raises
+    ------
+    KeyError
+        For a term that is none of these four.
+
+    Examples
+    --------
+    >>> value_of({"1": 7, "BL": 3}, B=2, L=10)
+    67
+    """
+    powers = {"1": 1, "B": B, "BL": B * L, "BL^2": B * L**2}
+    return sum(number * powers[term] for term, number in terms.items())
+
+
+def assert_terms(name: str, terms: Any, keys: tuple[str, ...], counted: Mapping[tuple[int, int], int]) -> None:
+    """Assert that `terms` are whole numbers under `keys` that add up to `counted`, by (B, L).
+
+    Raises
+    ------
+    AssertionError
+        What to look at: the keys, the kind of a number, or the sizes at which `name` and the function differ.
+
+    Examples
+    --------
+    >>> assert_terms("my_terms", {"1": 7, "BL": 3}, ("1", "BL"), {(2, 10): 67, (1, 1): 10})
+    """
+    listed = ", ".join(f'"{key}"' for key in keys)
+    assert isinstance(terms, dict) and set(terms) == set(keys), f"{name} is a dict with the keys {listed}"
+    for key, number in terms.items():
+        assert is_count(number), f'{name}["{key}"] is a whole number, an int, and not {number!r}'
+    for (B, L), count in counted.items():
+        at = f"at B = {B}, L = {L}"
+        assert value_of(terms, B, L) == count, f"{name} {at} do not add up to what your function gives for GPT-2 XL"
