@@ -7,6 +7,7 @@ import pytest
 from labs.sources import SOURCES, lab
 
 import rooflab as rl
+from rooflab.cost import Convention
 from rooflab.grading.repair import reference
 from rooflab.labs import lab4
 from rooflab.roofline import SPECS
@@ -35,6 +36,16 @@ def test_it_has_a_hundred_points_and_ten_more():
     assert (whole.points, whole.bonus) == (100, 10)
     parts = [sum(c.points for c in whole.cells if c.question.startswith(part)) for part in ("q1", "q2", "q3")]
     assert parts == [41, 17, 26]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 64])
+@pytest.mark.parametrize("length", [1, 32, 1024])
+def test_the_formulas_are_those_of_the_explorer(given, batch, length):
+    paper = {"attention": "composed", "convention": Convention.ANALYSIS, "batch": batch, "length": length}
+    for mode, name in (("prefill", "model"), ("decode", "decode_model")):
+        found = rl.cost.model("gpt2-xl", mode=mode, **paper).total.work
+        sizes = batch, length, 1600, 25, 48
+        assert (found.flops, found.bytes) == (given[f"{name}_flops"](*sizes), given[f"{name}_bytes"](*sizes, 2))
 
 
 # The formulas against what runs

@@ -87,4 +87,5 @@ from rooflab.testing import assert_choice, is_count, is_near, is_number
 #   activation function of the MLP.
 #
 # Rules differ from paper to paper. The runtime of rooflab counts 5 FLOPs a score for a softmax, for example, because it
-# finds the largest score of a row and subtracts it. The documentation of `rl.cost` says which rules it follows.
+# finds the largest score of a row and subtracts it. A `Convention` of `rl.cost` names such rules: those of this lab are
+# `Convention.ANALYSIS`, and those of the runtime `Convention.RUNTIME`.

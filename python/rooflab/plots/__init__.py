@@ -19,6 +19,5 @@ __all__ = [
     "plot_attention_tiles", "plot_bars", "plot_decoder_layer", "plot_flash_attention_improvement",
     "plot_latency_vs_size", "plot_length_sweep", "plot_lines", "plot_memory_hierarchy", "plot_memory_timeline",
     "plot_memory_timelines", "plot_model_cost", "plot_online_softmax", "plot_roofline", "plot_samples", "plot_shares",
-    "plot_timeline",
-    "plot_timelines",
+    "plot_timeline", "plot_timelines",
 ]  # fmt: skip
