@@ -1,4 +1,4 @@
-"""The command `rooflab`: labs, this machine's ceilings, benchmarks."""
+"""The command `rooflab`: labs, this machine's ceilings, benchmarks, training."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import sys
 from collections.abc import Sequence
 
 import rooflab
-from rooflab.cli import bench, lab, machine
+from rooflab.cli import bench, lab, machine, train
 
 _COMMANDS = (
     ("lab", lab, "List, build, check, run and grade the labs."),
     ("machine", machine, "Measure and show the ceilings of this machine."),
     ("bench", bench, "Benchmark an op against its ladder and its peers."),
+    ("train", train, "Train the small models of the labs."),
 )
 
 
