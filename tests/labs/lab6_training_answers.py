@@ -161,7 +161,7 @@ WRONG = {
     ],
     "b3_2": mutants(
         VARIANT,
-        ("always with the mask", "        if mask:\n    ", "    "),
+        ("always with the mask", "        if mask:\n    ", ""),
         ("positions stay on", "positions=positions", "positions=True"),
         ("never with the mask", "if mask:", "if False:"),
     ),

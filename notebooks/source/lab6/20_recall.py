@@ -81,7 +81,7 @@ def check_even(counts, what):
 
 
 def check_drawn(seed):
-    first, again, other = (drawn_rows(s, 4000)[0] for s in (seed, seed, seed + 1))
+    first, again, other = (drawn_rows(s, 8000)[0] for s in (seed, seed, seed + 1))
     assert (first == again).all(), "the same state of rng gives the same rows"
     assert (first != other).any(), "another state of rng gives other rows"
     key, value, query = first[:, 0:16:2], first[:, 1:16:2] - 16, first[:, 16:]

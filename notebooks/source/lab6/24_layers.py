@@ -68,6 +68,7 @@ def check_report(layers, seed, steps, every):
 
 
 check_report(1, 3, 40, 5)
+check_report(1, 6, 2, 1)
 check_report(2, 4, 30, 10)
 ### BEGIN HIDDEN TESTS
 check_report(1, 11, 60, 6)
@@ -140,8 +141,8 @@ assert fewest_layers == 2, "fewest_layers: which models in your figure reach 90 
 
 # %% [markdown]
 # Look at the loss of one layer. It falls to ln 8 and stays there: the model has become the second player of 2.2. The
-# other models reach the same value, rest on it for a while, and then fall to 0 within some twenty steps. They find the
-# missing piece all at once.
+# others come down to the same value, and then fall to 0 within some thirty steps. They find the missing piece all at
+# once.
 #
 # ## 2.5 Why one layer fails ({points q2_5})
 #
@@ -174,8 +175,8 @@ picture({"one layer, mean of the heads": one_layer[0].mean(0)}, tokens[0], {"one
 # Each query spreads its attention over all the values alike. Find two answers:
 #
 # - `mass_on_each_value`: the weight that a query gives to one of the 8 values that it sees, as a mean over rows,
-#   queries, values and heads. `one_layer[:, :, 16:, 1:16:2]` holds these weights. Give the number: the cells without a
-#   name do not run when your notebook is graded.
+#   queries, values and heads. `one_layer[:, :, 16:, 1:16:2]` holds these weights. Write the number itself: `one_layer`
+#   does not exist when your notebook is graded.
 # - `why_one_layer_fails`:
 #     - `"a"`: It has too few parameters for 256 possible pairs.
 #     - `"b"`: It would need many times more than 400 steps.

@@ -285,8 +285,15 @@ for layers in (1, 2, 3, 4):
 Table(("layers", "million MACs a step", "launches", "ms a step", "µs a launch", "TFLOP/s"), rows)
 
 # %% [markdown]
-# Compare the last two columns with what your machine can do (`rooflab machine`). A launch has too little to do, and on
-# a GPU the host that starts them is the limit. Labs 1 and 3 have the remedies: fused kernels, a compiler, and graphs.
-#
+# Compare the last column with what your machine can do (`rooflab machine`). Each launch has very little to do. On a GPU
+# it ends before the host has started the next one, so the host is the limit. Labs 1 and 3 have the remedies: fused
+# kernels, a compiler, and graphs. Which kernels take the time of a step with four layers?
+
+# %%
+with rl.profile() as prof:
+    next(steps)
+print(prof.key_averages().table(row_limit=8))
+
+# %% [markdown]
 # `rooflab train recall --num-layers 2 --pairs 16` trains larger tasks from the command line, with the library's own
 # attention.
