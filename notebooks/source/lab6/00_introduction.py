@@ -38,7 +38,7 @@
 # - [Elhage et al., 2021](https://transformer-circuits.pub/2021/framework/index.html): attention layers as circuits;
 # - [Olsson et al., 2022](https://arxiv.org/abs/2209.11895): the same circuit in large models;
 # - [Arora et al., 2023](https://arxiv.org/abs/2312.04927): associative recall, and which models are good at it;
-# - [Sanford et al., 2024](https://arxiv.org/abs/2408.14332): a proof that one layer is not enough.
+# - [Sanford et al., 2024](https://arxiv.org/abs/2408.14332): a proof of how many layers this takes.
 #
 # **How to work**
 #

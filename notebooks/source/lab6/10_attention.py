@@ -11,7 +11,7 @@
 #   weight is exactly 0 where `visible` is False. A score that is not visible must have no effect at all, however large
 #   it is.
 #
-# Then choose what the mask is for. `mask_is_needed`:
+# Then choose where such a mask is needed, `mask_is_needed`:
 #
 # - `"a"`: only in training, where it hides the tokens to predict
 # - `"b"`: where many positions are computed at once
@@ -128,8 +128,8 @@ Table(("hidden score", "masked ... the softmax", "weight 1", "weight 2", "weight
 # \text{head}_h = \text{softmax}\!\left(\frac{Q_h K_h^T}{\sqrt{D_h}} + \text{mask}\right) V_h, \qquad
 # y = [\text{head}_1, \dots, \text{head}_H]\, W_o.$$
 #
-# Head h owns the columns h D_h to (h + 1) D_h of Q, K and V. Each head attends by itself, so a model with two heads can
-# look at two places at once.
+# Head 1 owns the first D_h columns of Q, K and V, head 2 the next ones, and so on. Each head attends by itself, so a
+# model with two heads can look at two places at once.
 #
 # Use `rl` operations and your functions of 1.1. Do not use `rl.attention`. rooflab records what you call and finds the
 # gradient, and your function will train the models of Part 2.

@@ -181,7 +181,7 @@ assert abs(accuracy_shown - right) < 2e-3, "accuracy_shown: how many values are 
 #
 # There are no biases and no MLP. D is 64, with 2 heads of 32. `attention` is any function like your
 # `causal_attention`. The weights start as normal values with a standard deviation of 0.1. This is part of the task:
-# with the usual 0.02 two layers have learned nothing when the training ends.
+# with the usual 0.02 no model of this lab has learned anything when the training ends.
 #
 # Write `recall_parameters(layers, D, V, L)`, the number of parameters of such a model.
 

@@ -14,7 +14,7 @@
 #    most likely of all 32 tokens. You may stop early, as soon as this accuracy is above 99 %.
 # 4. Return a dict:
 #     - `"losses"`: the loss of each step, a list;
-#     - `"accuracies"`: the accuracy after each step at which you measured, `{50: 0.12, 100: 0.97, ...}`;
+#     - `"accuracies"`: the accuracy after each step at which you measured, `{50: 0.08, 100: 0.09, ...}`;
 #     - `"accuracy"`: the *last* of them. The best of many measurements is no fair measure;
 #     - `"weights"`: `model.state_dict()` at the end.
 #
@@ -41,9 +41,8 @@ def train_recall(layers, seed, steps=400, every=50):
 
 
 # %% nbgrader={"grade_id": "q2_4_test", "grade": true, "points": 2} rooflab={"needs": ["q1_2", "q2_1"], "seconds": 600}
-def scored(weights, tokens, targets):
+def scored(layers, weights, tokens, targets):
     """The accuracy of a model of these weights, with the library's attention."""
-    layers = len({name.split(".")[1] for name in weights if name.startswith("layers.")})
     model = RecallModel(layers, fused_attention, device=device)
     model.load_state_dict(weights)
     return recall_accuracy(model, tokens, targets)
@@ -63,7 +62,7 @@ def check_report(layers, seed, steps, every):
     assert run["accuracy"] == run["accuracies"][steps], f"{what}: accuracy is not that of the last measurement"
     rows = recall_batch(np.random.default_rng(1000 + seed), 1000)
     right = f"is not what the weights give on recall_batch(np.random.default_rng({1000 + seed}), 1000)"
-    same = abs(run["accuracy"] - scored(run["weights"], *rows)) <= 1e-3
+    same = abs(run["accuracy"] - scored(layers, run["weights"], *rows)) <= 1e-3
     assert same, f"{what}: accuracy {run['accuracy']:.4f} {right}"
 
 
@@ -77,20 +76,17 @@ check_report(2, 12, 24, 4)
 
 
 # %% nbgrader={"grade_id": "q2_4_trained_test", "grade": true, "points": 4}
-def check_trained(layers, seed):
+def check_trained(layers, seed, least=0.9, most=1.0):
     run = train_recall(layers, seed)
-    accuracy = scored(run["weights"], *recall_rows(np.random.default_rng(10**6 + seed), 1000))
-    what = f"{layers} layers, seed {seed}: {accuracy:.1%} on fresh rows"
-    if layers == 1:
-        assert accuracy <= 0.2, f"{what}. One layer cannot do that: do the rows give the answer away?"
-    else:
-        assert accuracy >= 0.9, f"{what}. Two layers and more can do better: test your attention and your rows again"
+    accuracy = scored(layers, run["weights"], *recall_rows(np.random.default_rng(10**6 + seed), 1000))
+    what = f"{accuracy:.1%} on fresh rows with {layers} layers, seed {seed}"
+    assert least <= accuracy <= most, f"{what}: not what so many layers can do. Test your attention and your rows again"
 
 
-check_trained(2, seed=0)
+check_trained(3, seed=0)
 ### BEGIN HIDDEN TESTS
-check_trained(1, seed=21)
-check_trained(3, seed=23)
+check_trained(1, seed=21, least=0, most=0.2)
+check_trained(2, seed=22)
 check_trained(4, seed=24)
 ### END HIDDEN TESTS
 
