@@ -40,7 +40,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Train, score and write; exit code 2 when the device or a file cannot be used, 130 when stopped."""
     try:
         return _recall(arguments)
-    except (ValueError, rl.CudaError, rl.OutOfMemoryError, OSError) as error:
+    except (ValueError, rl.CudaError, MemoryError, OSError) as error:
         print(f"rooflab train recall: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -50,8 +50,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _recall(arguments: argparse.Namespace) -> int:
     for path in (arguments.output, arguments.json):
-        if path and not path.parent.is_dir():  # known before the training, not after it
-            raise FileNotFoundError(f"there is no folder {path.parent}")
+        if path and (path.is_dir() or not path.parent.is_dir()):  # said before the training, not after it
+            raise OSError(f"no file can be written at {path}")
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
     task = {"pairs": arguments.pairs, "keys": 2 * arguments.pairs, "values": 2 * arguments.pairs}
     model = lab6.RecallModel(arguments.num_layers, lab6.fused_attention, seed=arguments.seed, device=device, **task)
