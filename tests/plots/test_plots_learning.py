@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from plots.figures import saved, texts
 
-from rooflab.plots import plot_accuracy_by_layers, plot_attention_maps, plot_learning
+from rooflab.plots import plot_accuracy_by_layers, plot_accuracy_grid, plot_attention_maps, plot_learning
 
 LOSSES = {"1 layer": np.linspace(4, 2, 60), "2 layers": [3.0, 1.0]}
 ACCURACIES = {"1 layer": {60: 0.13, 30: 0.1}, "2 layers": {2: 0.99}}
@@ -57,6 +57,24 @@ def test_accuracy_by_layers_has_a_mark_a_seed_and_the_mean_in_words(tmp_path):
 def test_what_is_no_accuracy_is_refused(accuracies):
     with pytest.raises(ValueError, match=r"\[plots\] accurac"):
         plot_accuracy_by_layers(accuracies)
+
+
+def test_a_grid_says_each_accuracy_at_its_layers_and_pairs(tmp_path):
+    figure = plot_accuracy_grid({(2, 16): 0.995, (1, 8): 0.125, (1, 16): 0.06}, title="Accuracy", note="a note")
+    axes = figure.axes[0]
+    written = {(text.get_position(), text.get_text(), text.get_color()) for text in axes.texts}
+    assert written == {((0, 0), "12.5%", "black"), ((1, 0), "6.0%", "black"), ((1, 1), "99.5%", "white")}
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["8", "16"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["1", "2"]
+    assert axes.get_images()[0].get_array().mask.tolist() == [[False, False], [True, False]]
+    assert {"Accuracy", "a note"} <= set(texts(figure))
+    saved(figure, tmp_path)
+
+
+@pytest.mark.parametrize("accuracies", [{}, {(1, 8): 1.5}, {(1, 8): float("nan")}])
+def test_a_grid_of_what_is_no_accuracy_is_refused(accuracies):
+    with pytest.raises(ValueError, match=r"\[plots\] accurac"):
+        plot_accuracy_grid(accuracies)
 
 
 LABELS, KINDS = ["A", "3", "B", "5", "B", "A"], ["key", "value", "key", "value", "query", "query"]

@@ -268,6 +268,29 @@ for positions in (True, False):
 Table(("positions", "mask", "accuracy"), rows)
 
 # %% [markdown]
+# ## Longer rows
+#
+# Does a row with more pairs need more layers? The steps below grow with the number of pairs, and training stops at
+# 99 %. A GPU takes more pairs and more layers.
+
+
+# %%
+def accuracy_of(layers, pairs):
+    task = {"pairs": pairs, "keys": 2 * pairs, "values": 2 * pairs}
+    batch = partial(recall_batch, **task)
+    model = RecallModel(layers, causal_attention, device=device, **task)
+    tokens, targets = batch(np.random.default_rng(1000), 500)
+    for step, _ in training(model, batch, steps=50 * pairs):
+        if step % 50 == 0 and recall_accuracy(model, tokens, targets) > 0.99:
+            break
+    return recall_accuracy(model, tokens, targets)
+
+
+grid = ((1, 2, 3, 4), (8, 16, 32, 64)) if device == "cuda" else ((1, 2), (4, 8, 16))
+found = {(layers, pairs): accuracy_of(layers, pairs) for layers in grid[0] for pairs in grid[1]}
+rl.plots.plot_accuracy_grid(found, title="Accuracy", note="guessing among the values shown: 1 / pairs")
+
+# %% [markdown]
 # ## What a training step costs
 #
 # These models are tiny. Does a step take long because of its arithmetic? Count the launches, and divide.

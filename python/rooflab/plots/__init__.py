@@ -9,14 +9,14 @@ from .bars import plot_bars
 from .decoder import plot_decoder_layer
 from .diagrams import plot_attention_tiles, plot_memory_hierarchy, plot_online_softmax
 from .latency import plot_latency_vs_size, plot_samples
-from .learning import plot_accuracy_by_layers, plot_attention_maps, plot_learning
+from .learning import plot_accuracy_by_layers, plot_accuracy_grid, plot_attention_maps, plot_learning
 from .memory import plot_memory_timeline, plot_memory_timelines
 from .roofline import plot_roofline
 from .timeline import plot_timeline, plot_timelines
 
 __all__ = [
-    "plot_accuracy_by_layers", "plot_attention_maps", "plot_attention_tiles", "plot_bars", "plot_decoder_layer",
-    "plot_flash_attention_improvement", "plot_latency_vs_size", "plot_learning", "plot_length_sweep",
-    "plot_memory_hierarchy", "plot_memory_timeline", "plot_memory_timelines", "plot_online_softmax", "plot_roofline",
-    "plot_samples", "plot_timeline", "plot_timelines",
+    "plot_accuracy_by_layers", "plot_accuracy_grid", "plot_attention_maps", "plot_attention_tiles", "plot_bars",
+    "plot_decoder_layer", "plot_flash_attention_improvement", "plot_latency_vs_size", "plot_learning",
+    "plot_length_sweep", "plot_memory_hierarchy", "plot_memory_timeline", "plot_memory_timelines",
+    "plot_online_softmax", "plot_roofline", "plot_samples", "plot_timeline", "plot_timelines",
 ]  # fmt: skip

@@ -124,6 +124,52 @@ def plot_accuracy_by_layers(
     return made
 
 
+def plot_accuracy_grid(
+    accuracies: Mapping[tuple[int, int], float], title: str | None = None, note: str | None = None
+) -> Figure:
+    """Accuracy by layers and by pairs to recall, as a heat map with the numbers in it.
+
+    Parameters
+    ----------
+    accuracies : mapping of (int, int) to float
+        (layers, pairs) -> accuracy (0 to 1); a cell that is not there stays empty.
+    title, note : str, optional
+        Above and below the plot.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw, or an accuracy is not between 0 and 1.
+
+    Examples
+    --------
+    >>> figure = plot_accuracy_grid({(1, 8): 0.125, (2, 8): 1.0})
+    """
+    if not accuracies:
+        raise ValueError("[plots] accuracies: expected at least one, got none")
+    layers, pairs = (sorted({place[axis] for place in accuracies}) for axis in (0, 1))
+    array = np.full((len(layers), len(pairs)), np.nan)
+    for (row, column), value in accuracies.items():
+        if not 0 <= value <= 1:
+            raise ValueError(f"[plots] accuracy with {row} layers, {column} pairs: expected 0 to 1, got {value}")
+        array[layers.index(row), pairs.index(column)] = value
+    with figure(2.4 + 1.0 * len(pairs), 1.7 + 0.55 * len(layers)) as made:
+        axes = made.add_subplot()
+        image = axes.imshow(array, cmap="Blues", vmin=0, vmax=1, origin="lower", aspect="auto")
+        axes.grid(visible=False)
+        for row, column in np.argwhere(np.isfinite(array)):
+            value = array[row, column]
+            axes.text(column, row, f"{value:.1%}", ha="center", va="center", color="white" if value > 0.5 else "black")
+        axes.set_xticks(range(len(pairs)), [str(number) for number in pairs])
+        axes.set_yticks(range(len(layers)), [str(number) for number in layers])
+        axes.tick_params(length=0)
+        axes.set_xlabel("pairs in a row")
+        axes.set_ylabel("layers of attention")
+        made.colorbar(image, ax=axes, format=PercentFormatter(1.0, decimals=0))
+        _head_and_foot(made, axes, title, note)
+    return made
+
+
 def plot_attention_maps(
     maps: Mapping[str, Any], labels: Sequence[str], kinds: Sequence[str],
     marks: Mapping[str, Sequence[tuple[int, int]]] | None = None, title: str | None = None, note: str | None = None,
