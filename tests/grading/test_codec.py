@@ -105,6 +105,9 @@ class Named(dict):
         "\ud800",
         range(3),
         bytearray(b"x"),
+        np.random.Generator(np.random.MT19937(0)),
+        np.random.RandomState(0),
+        np.random.PCG64(0),
     ],
     ids=lambda v: type(v).__name__,
 )
@@ -142,6 +145,9 @@ MALFORMED = {
     "huge empty array": b"a\x05int64\x02" + struct.pack("<2Q", 2**62, 0),
     "missing data": b"a\x05int64\x01" + struct.pack("<Q", 3) + b"\0" * 8,
     "bool of 2": b"a\x04bool\x01" + struct.pack("<Q", 1) + b"\x02",
+    "short generator": encode(np.random.default_rng(0))[:-1],
+    "even increment": b"r" + bytes(40),
+    "generator with a full buffer": encode(np.random.default_rng(0))[:-1] + b"\xff",
     "scalar with sizes": b"g\x05int64\x01" + struct.pack("<Q", 1) + b"\0" * 8,
 }
 
@@ -152,9 +158,26 @@ def test_malformed_bytes_are_refused(body):
         decode(body)
 
 
+@pytest.mark.parametrize("drawn", [0, 1, 2, 3])
+def test_generators_go_on_where_they_were(drawn):
+    """A draw of 32 bits leaves 32 bits for the next one."""
+    rng = np.random.default_rng(7)
+    for _ in range(drawn):
+        rng.integers(2**20, dtype=np.uint32)
+    back = decode(encode([rng]))[0]
+    assert back is not rng and back.bit_generator.state == rng.bit_generator.state
+    for draw in (lambda r: r.integers(100, size=5, dtype=np.uint32), lambda r: r.random(3), lambda r: r.permutation(9)):
+        assert draw(back).tolist() == draw(rng).tolist()
+
+
 def test_random_damage_is_refused_or_harmless():
     rng = random.Random(0)
-    values = [*PLAIN, np.arange(6.0).reshape(2, 3), {"x": [np.float32(2), np.zeros((0, 2), bool)]}]
+    values = [
+        *PLAIN,
+        np.random.default_rng(1),
+        np.arange(6.0).reshape(2, 3),
+        {"x": [np.float32(2), np.zeros((0, 2), bool)]},
+    ]
     for _ in range(20000):
         body = bytearray(encode(rng.choice(values)))
         for _ in range(rng.randint(1, 4)):

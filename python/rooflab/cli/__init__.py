@@ -1,4 +1,4 @@
-"""The command `rooflab`: labs and their grades, this machine's ceilings, benchmarks, costs."""
+"""The command `rooflab`: labs and their grades, this machine's ceilings, benchmarks, costs, training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 import rooflab
-from rooflab.cli import bench, cost, grade, lab, machine
+from rooflab.cli import bench, cost, grade, lab, machine, train
 
 _COMMANDS = (
     ("lab", lab, "List, build, check, run and grade the labs."),
@@ -15,6 +15,7 @@ _COMMANDS = (
     ("machine", machine, "Measure and show the ceilings of this machine."),
     ("bench", bench, "Benchmark an op against its ladder and its peers."),
     ("cost", cost, "What a pass through a model costs, and how fast a machine can be at most."),
+    ("train", train, "Train the small models of the labs."),
 )
 
 

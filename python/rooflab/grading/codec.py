@@ -10,6 +10,7 @@ A value is one tag byte and its body; integers are little-endian:
     l t d  u32 n, items   list, tuple, dict (n key/value pairs)
     a  array              numpy.ndarray       g  array           numpy scalar
     x  str device, array  rooflab.Tensor
+    r  u128 state, u128 increment, u64 buffer   numpy.random.Generator of PCG64, as numpy.random.default_rng makes it
     array := u8 n, dtype name; u8 ndim; ndim x u64 sizes; raw bytes in C order
 
 A message is the magic `RLv1`, a u64 length and one value. The reader trusts nothing: a size is checked
@@ -30,7 +31,7 @@ from typing import Any
 import numpy as np
 
 MAGIC = b"RLv1"
-PROTOCOL = 1
+PROTOCOL = 2
 MAX_BYTES = 512 * 2**20
 MAX_ITEMS = 2_000_000
 MAX_DEPTH = 32
@@ -121,6 +122,8 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
         out += [b"g", *_array(array)]
     elif (tensor := _tensor_type()) is not None and kind is tensor:
         out += [b"x", _text(str(value.device)), *_array(value.detach().cpu().numpy())]
+    elif kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
+        out += [b"r", _generator(value.bit_generator.state)]
     else:
         raise CodecError(
             f"a value of type {_name(kind)} may not cross: give plain numbers, text, lists, dicts or arrays"
@@ -144,6 +147,13 @@ def _array(array: np.ndarray) -> list[bytes]:
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     head = struct.pack("<B", len(name)) + name.encode() + struct.pack(f"<B{array.ndim}Q", array.ndim, *array.shape)
     return [head, array.tobytes()]
+
+
+def _generator(state: dict) -> bytes:
+    """State, increment, and the 32 bits that were drawn and not used yet, with a bit above them if there are any."""
+    numbers = (state["state"]["state"], state["state"]["inc"])
+    buffer = state["uinteger"] | state["has_uint32"] << 32
+    return b"".join(number.to_bytes(16, "little") for number in numbers) + struct.pack("<Q", buffer)
 
 
 def _name(kind: type) -> str:
@@ -226,6 +236,8 @@ class _Reader:
                 return array[()]
             case b"x":
                 return self.tensor()
+            case b"r":
+                return self.generator()
         raise CodecError("an unknown tag")
 
     def mapping(self, depth: int) -> dict:
@@ -257,6 +269,20 @@ class _Reader:
         if dtype.kind == "b" and data.size and data.max() > 1:
             raise CodecError("a bool array holds something else")
         return data.view(dtype).reshape(shape)
+
+    def generator(self) -> np.random.Generator:
+        state, increment = (int.from_bytes(self.take(16), "little") for _ in range(2))
+        (buffer,) = self.unpack("<Q")
+        if increment % 2 == 0 or buffer >> 33:
+            raise CodecError("a generator has a bad state")
+        bits = np.random.PCG64(0)
+        bits.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": state, "inc": increment},
+            "has_uint32": buffer >> 32,
+            "uinteger": buffer & 0xFFFFFFFF,
+        }
+        return np.random.Generator(bits)
 
     def tensor(self) -> Any:
         if _tensor_type() is None:

@@ -1,5 +1,6 @@
 """Modules under PyTorch's names, and the models that the labs measure."""
 
+from . import utils
 from .gemma3 import Gemma3Attention, Gemma3DecoderLayer, Gemma3MLP
 from .gemma3_config import GEMMA3_270M, GEMMA3_PSEUDO, Gemma3Config
 from .gemma3_model import DecodeGraph, Gemma3ForCausalLM, Gemma3Model
@@ -28,4 +29,5 @@ __all__ = [
     "RotaryEmbedding",
     "generate",
     "sample",
+    "utils",
 ]

@@ -1,0 +1,104 @@
+"""`rooflab train recall`: train the models of Lab 6 from the command line, one curve a run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import rooflab as rl
+from rooflab.cli.progress import Progress
+from rooflab.files import replacing
+from rooflab.labs import lab6
+
+BAR = 0.9
+SCORED_ROWS = 1000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rooflab train`."""
+    tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
+    text = "Associative recall: attention layers alone learn to answer a key by its value (Lab 6)."
+    recall = tasks.add_parser("recall", help=text, description=text)
+    recall.add_argument("--num-layers", type=_count, required=True, metavar="N", help="layers of attention")
+    recall.add_argument("--pairs", type=_count, default=8, metavar="N", help="pairs a row (default 8); twice as many "
+                        "keys and values")  # fmt: skip
+    recall.add_argument("--steps", type=_count, default=lab6.STEPS, metavar="N", help="training steps (default 400)")
+    recall.add_argument("--every", type=_count, default=50, metavar="N", help="steps between scores (default 50)")
+    recall.add_argument("--seed", type=_seed, default=0, help="of weights and rows (default 0)")
+    recall.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
+    recall.add_argument("--output", type=Path, metavar="FILE", help="write the weights (safetensors)")
+    recall.add_argument("--json", type=Path, metavar="FILE", help="write settings, losses and accuracies as JSON")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Train, score and write; exit code 2 when the device or a file cannot be used, 130 when stopped."""
+    try:
+        return _recall(arguments)
+    except (ValueError, rl.CudaError, MemoryError, OSError) as error:
+        print(f"rooflab train recall: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+
+
+def _recall(arguments: argparse.Namespace) -> int:
+    for path in (arguments.output, arguments.json):
+        if path and (path.is_dir() or not path.parent.is_dir()):  # said before the training, not after it
+            raise OSError(f"no file can be written at {path}")
+    device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
+    task = {"pairs": arguments.pairs, "keys": 2 * arguments.pairs, "values": 2 * arguments.pairs}
+    model = lab6.RecallModel(arguments.num_layers, lab6.fused_attention, seed=arguments.seed, device=device, **task)
+    batch = partial(lab6.recall_rows, **task)
+    layers = f"{arguments.num_layers} layer" + "s" * (arguments.num_layers > 1)
+    print(f"{layers} of attention, {model.num_parameters():,} parameters, {arguments.pairs} pairs, on {device}; "
+          f"guessing among the values shown: {1 / arguments.pairs:.1%}")  # fmt: skip
+    run: dict[str, Any] = {"losses": [], "accuracies": {}}
+    with Progress(layers) as progress:
+        _train(model, batch, arguments, run, progress)
+    if arguments.output:
+        settings = {name: str(value) for name, value in _settings(arguments, device).items()}
+        rl.save(model.state_dict(), arguments.output, settings)
+    if arguments.json:
+        with replacing(arguments.json) as unfinished:
+            text = json.dumps(_settings(arguments, device) | run, indent=2)
+            unfinished.write_text(text + "\n", encoding="utf-8")
+    first = next((step for step, accuracy in run["accuracies"].items() if accuracy >= BAR), None)
+    print(f"90 % reached at step {first}" if first else f"90 % not reached in {arguments.steps} steps")
+    return 0
+
+
+def _train(model: Any, batch: Any, arguments: argparse.Namespace, run: dict[str, Any], progress: Progress) -> None:
+    """Fill `run` with losses and accuracies, and print each score as soon as it is known."""
+    rows = batch(np.random.default_rng((arguments.seed, 2)), SCORED_ROWS)
+    for step, loss in lab6.training(model, batch, seed=arguments.seed, steps=arguments.steps):
+        run["losses"].append(loss)
+        progress(f"step {step} of {arguments.steps}, loss {loss:.3f}")
+        if step % arguments.every == 0 or step == arguments.steps:
+            run["accuracies"][step] = accuracy = lab6.recall_accuracy(model, *rows)
+            progress.clear()
+            print(f"step {step:5}   loss {loss:6.3f}   accuracy {accuracy:6.1%}", flush=True)
+
+
+def _settings(arguments: argparse.Namespace, device: str) -> dict[str, Any]:
+    names = ("num_layers", "pairs", "steps", "seed")
+    return {name: getattr(arguments, name) for name in names} | {"device": device, "rooflab": rl.__version__}
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, got {text!r}")
+    return number
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, got {text!r}")
+    return int(text)

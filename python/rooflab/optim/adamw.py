@@ -1,0 +1,211 @@
+"""AdamW: Adam with decoupled weight decay (Loshchilov and Hutter, 2017, arxiv.org/abs/1711.05101)."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .._core import Tensor, sqrt, zeros_like
+from ..autograd import no_grad
+
+__all__ = ["AdamW"]
+
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+class AdamW:
+    """Adam whose weight decay acts on the parameters themselves, in PyTorch's order: decay, moments, update.
+
+    Step t, with the gradient g of a parameter p::
+
+        p = p - lr weight_decay p
+        m = beta1 m + (1 - beta1) g
+        v = beta2 v + (1 - beta2) g^2
+        p = p - lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)
+
+    Parameters
+    ----------
+    params : iterable of Tensor, or of dict
+        The tensors to update. A dict is a group: its tensors under ``"params"``, and the options that differ for them.
+    lr : float
+        Learning rate. Write ``optimizer.param_groups[0]["lr"]`` to change it between steps.
+    betas : (float, float)
+        How much of each moment a step keeps.
+    eps : float
+        Added to the root of the second moment.
+    weight_decay : float
+        Shrinks the parameters by ``lr * weight_decay`` at each step.
+
+    Attributes
+    ----------
+    param_groups : list of dict
+        ``"params"`` and the options of each group.
+    state : dict
+        For each tensor that was updated: ``"step"``, ``"exp_avg"`` (m), ``"exp_avg_sq"`` (v). The moments have the
+        tensor's shape, dtype and device.
+
+    Raises
+    ------
+    ValueError
+        No tensors, one of them twice, one that is no leaf or not floating, none that requires grad, or an option out
+        of its range.
+    TypeError
+        Something that is no tensor.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> w = rl.ones(2, requires_grad=True)
+    >>> optimizer = AdamW([w], lr=0.1, weight_decay=0.0)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> [round(number, 4) for number in w.tolist()]
+    [0.9, 0.9]
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Tensor] | Iterable[Mapping[str, Any]],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        if isinstance(params, (Tensor, Mapping)):
+            raise TypeError(f"[AdamW] params: expected a list of tensors, got one {type(params).__name__}")
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        given: list[Any] = list(params)
+        groups = given if given and isinstance(given[0], Mapping) else [{"params": given}]
+        self.param_groups = [_group(group, options) for group in groups]
+        self.state: dict[Tensor, dict[str, Any]] = {}
+        _check_tensors([tensor for group in self.param_groups for tensor in group["params"]])
+
+    @no_grad
+    def step(self) -> None:
+        """Update every tensor that has a gradient; the others stay as they are."""
+        for group in self.param_groups:
+            _check_options(group)
+            for param in group["params"]:
+                if param.grad is not None:
+                    self._update(param, param.grad, group)
+
+    def _update(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
+        if param not in self.state:
+            self.state[param] = {"step": 0} | {name: zeros_like(param) for name in _MOMENTS}
+        state, lr, (beta1, beta2) = self.state[param], group["lr"], group["betas"]
+        state["step"] += 1
+        mean, square = (state[name] for name in _MOMENTS)
+        if group["weight_decay"]:
+            param.mul_(1 - lr * group["weight_decay"])
+        mean.add_((grad - mean) * (1 - beta1))
+        square.mul_(beta2).add_(grad * grad * (1 - beta2))
+        root = sqrt(square).div_(math.sqrt(1 - beta2 ** state["step"])).add_(group["eps"])
+        param.sub_((mean / root).mul_(lr / (1 - beta1 ** state["step"])))
+
+    def zero_grad(self) -> None:
+        """Drop the gradients of all tensors."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                param.grad = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a later run needs to go on, as PyTorch lays it out; tensors are named by their place, from 0.
+
+        The moments share the optimiser's memory: clone them to keep them as they are.
+        """
+        places = {param: place for place, param in enumerate(self._tensors())}
+        groups = [group | {"params": [places[param] for param in group["params"]]} for group in self.param_groups]
+        state = {places[param]: dict(entry) for param, entry in self.state.items()}
+        return {"state": state, "param_groups": copy.deepcopy(groups)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave: options, steps and moments, which are copied.
+
+        Raises
+        ------
+        ValueError
+            It belongs to other tensors, or an option is out of its range; nothing changes then.
+        """
+        theirs, ours = state_dict["param_groups"], self.param_groups
+        if [len(group["params"]) for group in theirs] != [len(group["params"]) for group in ours]:
+            raise ValueError(f"[load_state_dict] expected groups of {_sizes(ours)} tensors, got {_sizes(theirs)}")
+        for group in theirs:
+            _check_options(group)
+        tensors = self._tensors()
+        saved_places = [place for group in theirs for place in group["params"]]
+        state = {}
+        for place, param in zip(saved_places, tensors, strict=True):
+            if place in state_dict["state"]:
+                state[param] = _copied(place, state_dict["state"][place], param)
+        self.state = state
+        self.param_groups = [
+            {name: copy.copy(value) for name, value in group.items()} | {"params": own["params"]}
+            for group, own in zip(theirs, ours, strict=True)
+        ]
+
+    def _tensors(self) -> list[Tensor]:
+        return [param for group in self.param_groups for param in group["params"]]
+
+    def __repr__(self) -> str:
+        lines = [
+            ", ".join([f"{len(group['params'])} tensors", *(f"{k}={v}" for k, v in group.items() if k != "params")])
+            for group in self.param_groups
+        ]
+        return f"AdamW({'; '.join(lines)})"
+
+
+def _group(given: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(given, Mapping) or "params" not in given:
+        raise TypeError("[AdamW] params: expected tensors, or groups that are dicts with their tensors in 'params'")
+    tensors = given["params"]
+    group = {**options, **given, "params": [tensors] if isinstance(tensors, Tensor) else list(tensors)}
+    if unknown := group.keys() - options.keys() - {"params"}:
+        raise ValueError(f"[AdamW] params: expected options {', '.join(options)}, got {min(unknown)!r}")
+    _check_options(group)
+    return group
+
+
+def _check_options(group: Mapping[str, Any]) -> None:
+    beta1, beta2 = group["betas"]
+    for name, value, below in (
+        ("lr", group["lr"], math.inf),
+        ("betas[0]", beta1, 1),
+        ("betas[1]", beta2, 1),
+        ("eps", group["eps"], math.inf),
+        ("weight_decay", group["weight_decay"], math.inf),
+    ):
+        if not 0 <= value < below:
+            limit = "finite and not negative" if below == math.inf else "at least 0 and below 1"
+            raise ValueError(f"[AdamW] {name}: expected a number that is {limit}, got {value}")
+
+
+def _check_tensors(tensors: list[Any]) -> None:
+    if not tensors:
+        raise ValueError("[AdamW] params: expected at least one tensor, got none")
+    seen: set[Tensor] = set()
+    for place, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"[AdamW] params[{place}]: expected a tensor, got {type(tensor).__name__}")
+        if not tensor.dtype.is_floating_point:
+            raise ValueError(f"[AdamW] params[{place}]: expected a floating dtype, got {tensor.dtype}")
+        if not tensor.is_leaf:
+            raise ValueError(f"[AdamW] params[{place}]: expected a leaf, got the result of an op; detach it first")
+        if tensor in seen:
+            raise ValueError(f"[AdamW] params[{place}]: this tensor is there twice")
+        seen.add(tensor)
+    if not any(tensor.requires_grad for tensor in tensors):
+        raise ValueError("[AdamW] params: expected tensors that require grad, got none; call requires_grad_()")
+
+
+def _copied(place: Any, entry: Mapping[str, Any], param: Tensor) -> dict[str, Any]:
+    """The state of one tensor, in memory of its own and in the dtype and on the device of `param`."""
+    for name in _MOMENTS:
+        if entry[name].shape != param.shape:
+            raise ValueError(f"[load_state_dict] {name} of {place}: expected {param.shape}, got {entry[name].shape}")
+    return {"step": int(entry["step"])} | {name: zeros_like(param).copy_(entry[name]) for name in _MOMENTS}
+
+
+def _sizes(groups: Iterable[Mapping[str, Any]]) -> str:
+    return ", ".join(str(len(group["params"])) for group in groups)

@@ -1,0 +1,105 @@
+"""Answers to Part 1 of Lab 6, the mask and attention with heads, right and wrong."""
+
+from labs.mutants import changed, mutants
+
+MASK = """
+def causal_mask(L_q, L_kv):
+    return rl.ones(L_q, L_kv, dtype="bool", device=device).tril(L_kv - L_q)
+
+
+def masked_softmax(scores, visible):
+    hidden = rl.where(visible, rl.zeros_like(scores), float("-inf"))
+    s = scores.masked_fill(~visible, 0.0) + hidden
+    e = rl.exp(s - s.amax(-1, keepdim=True))
+    return e / e.sum(-1, keepdim=True)
+"""
+
+LOWEST = """
+def causal_mask(L_q, L_kv):
+    rows, columns = np.arange(L_q)[:, None] + L_kv - L_q, np.arange(L_kv)
+    return rl.tensor(columns <= rows, device=device)
+
+
+def masked_softmax(scores, visible):
+    return rl.softmax(rl.where(visible, scores, -3.4e38), dim=-1)
+"""
+
+HEADS = """
+def causal_attention(x, Wq, Wk, Wv, Wo, heads):
+    D_h = Wq.shape[1] // heads
+    mask, y = causal_mask(x.shape[1], x.shape[1]), 0
+    for h in range(heads):
+        own = slice(h * D_h, (h + 1) * D_h)
+        q, k, v = x @ Wq[:, own], x @ Wk[:, own], x @ Wv[:, own]
+        scores = q @ k.transpose(1, 2) / D_h**0.5
+        y = y + masked_softmax(scores, mask) @ v @ Wo[own]
+    return y
+"""
+
+ONE_PRODUCT = """
+def causal_attention(x, Wq, Wk, Wv, Wo, heads):
+    B, L, D = x.shape
+    all_three = (x @ rl.cat([Wq, Wk, Wv], dim=1)).reshape(B, L, 3, heads, -1).permute(2, 0, 3, 1, 4)
+    q, k, v = all_three[0], all_three[1], all_three[2]
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = masked_softmax(scores, causal_mask(L, L))
+    return rl.cat([(weights[:, h] @ v[:, h]) for h in range(heads)], dim=2) @ Wo
+"""
+
+LIBRARY = """
+def causal_attention(x, Wq, Wk, Wv, Wo, heads):
+    return fused_attention(x, Wq, Wk, Wv, Wo, heads)
+"""
+
+NUMPY = """
+def causal_attention(x, Wq, Wk, Wv, Wo, heads):
+    return rl.tensor(causal_attention_float64(x, Wq, Wk, Wv, Wo, heads), dtype="float32", device=device)
+"""
+
+RIGHT = {
+    "q1_1": [("added to the scores", MASK), ("the lowest number", LOWEST)],
+    "q1_2": [("a loop over the heads", HEADS), ("one product for Q, K and V", ONE_PRODUCT)],
+}
+
+WRONG = {
+    "q1_1": mutants(
+        LOWEST,
+        ("transposed", "columns <= rows", "(columns >= rows)"),
+        ("a token does not see itself", "columns <= rows", "columns < rows"),
+        ("the first query beside the first key", " + L_kv - L_q", ""),
+        ("numbers for booleans", "(columns <= rows,", "((columns <= rows) * 1.0,"),
+        ("hidden by -10", "-3.4e38", "-10.0"),
+        ("zeroed after the softmax", "rl.where(visible, scores, -3.4e38), dim=-1)",
+         "scores, dim=-1) * visible.to(scores.dtype)"),
+        ("zeroed and divided again", "    return rl.softmax(rl.where(visible, scores, -3.4e38), dim=-1)",
+         "    w = rl.softmax(scores, dim=-1) * visible.to(scores.dtype)\n    return w / w.sum(-1, keepdim=True)"),
+        ("softmax over the queries", "dim=-1", "dim=-2"),
+    ),
+    "q1_1_choice": [(f"needed by {letter}", f"mask_is_needed = {letter!r}") for letter in "acd"],
+    "q1_2": [
+        ("the library's attention", LIBRARY),
+        ("in NumPy", NUMPY),
+        *mutants(
+            HEADS,
+            ("scale of D", "D_h**0.5", "x.shape[-1]**0.5"),
+            ("no scale", " / D_h**0.5", ""),
+            ("softmax over the queries", "masked_softmax(scores, mask)",
+             "rl.softmax(rl.where(mask, scores, float('-inf')), -2)"),
+            ("no mask", "masked_softmax(scores, mask)", "rl.softmax(scores, -1)"),
+            ("a token does not see itself", "masked_softmax(scores, mask)",
+             "masked_softmax(scores, causal_mask(x.shape[1] + 1, x.shape[1])[:-1])"),
+            ("the same head again", "own = slice(h * D_h, (h + 1) * D_h)", "own = slice(0, D_h)"),
+            ("keys for values", "x @ Wv", "x @ Wk"),
+            ("no gradient through the weights", "masked_softmax(scores, mask) @",
+             "masked_softmax(scores, mask).detach() @"),
+        ),
+        *mutants(
+            changed(ONE_PRODUCT, "rl.cat([(weights[:, h] @ v[:, h]) for h in range(heads)], dim=2)",
+                    "(weights @ v).transpose(1, 2).reshape(B, L, -1)"),
+            ("heads split without transpose", "reshape(B, L, 3, heads, -1).permute(2, 0, 3, 1, 4)",
+             "reshape(B, L, 3, -1).permute(2, 0, 1, 3).reshape(3, B, heads, L, -1)"),
+            ("no Wo", " @ Wo", ""),
+            ("heads joined without transpose", ".transpose(1, 2).reshape(B, L, -1)", ".reshape(B, L, -1)"),
+        ),
+    ],
+}  # fmt: skip
