@@ -12,6 +12,7 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.nn import Embedding, Linear, Module, ModuleList, RMSNorm, RotaryEmbedding
+from rooflab.optim import AdamW, warmup_cosine
 
 __all__ = ["ALPHABET", "CONTEXT", "TinyCache", "TinyLM", "encode", "story", "train"]
 
@@ -159,21 +160,15 @@ def train(
     """
     rl.manual_seed(seed)
     model, draw, tokens = TinyLM(width, layers, heads), np.random.default_rng(seed), np.array(encode(text))
-    weights = list(model.parameters())
-    moments = [(rl.zeros_like(weight), rl.zeros_like(weight)) for weight in weights]
-    losses = []
+    optimizer, losses = AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.0), []
     for t in range(1, steps + 1):
         starts = draw.integers(0, len(tokens) - CONTEXT, batch)
         known, following = (np.stack([tokens[start + shift :][:CONTEXT] for start in starts]) for shift in (0, 1))
         loss = rl.cross_entropy(model(rl.tensor(known)).flatten(0, 1), rl.tensor(following.reshape(-1)))
         loss.backward()
         losses.append(loss.item())
-        rate = 3e-3 * min(1, t / 20) * (1 - t / (steps + 1))
-        with rl.no_grad():
-            for weight, (mean, square) in zip(weights, moments, strict=True):
-                mean.mul_(0.9).add_(weight.grad * 0.1)
-                square.mul_(0.99).add_(weight.grad * weight.grad * 0.01)
-                step = mean / (1 - 0.9**t) / (rl.sqrt(square / (1 - 0.99**t)) + 1e-8)
-                weight.sub_(step * rate)
-        model.zero_grad()
+        rate = warmup_cosine(t, high=3e-3, low=0.0, warmup=min(20, steps), end=steps + 1)
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.step()
+        optimizer.zero_grad()
     return model, losses
