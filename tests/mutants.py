@@ -18,13 +18,16 @@ The exit code is 0 when all were noticed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import queue
 import random
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,33 +108,60 @@ def outcome(tests: tuple[str, ...], tree: Path) -> str:
     return "passed" if done.returncode == 0 else f"no answer, pytest's exit code is {done.returncode}"
 
 
-def survivors(chosen: list[Fault], build: str | None) -> list[str]:
-    """Applies one fault after the other; what was not noticed, in words."""
-    missed = []
-    with tempfile.TemporaryDirectory(prefix="rooflab-mutants-") as folder:
-        tree = Path(folder)
-        copy_tree(tree)
-        if build:
-            subprocess.run(build.replace("{}", folder), shell=True, check=True, capture_output=True)
-        broken = {tests for tests in {fault.tests for fault in chosen} if outcome(tests, tree) != "passed"}
-        if broken:
-            return [f"does not pass without a fault: {' '.join(tests)}" for tests in sorted(broken)]
-        for number, fault in enumerate(chosen, start=1):
-            path = tree / fault.file
-            right = path.read_text(encoding="utf-8")
-            try:
-                path.write_text(fault.applied(tree), encoding="utf-8")
-                if build:
-                    subprocess.run(build.replace("{}", folder), shell=True, check=True, capture_output=True)
-                verdict = outcome(fault.tests, tree)
-            except (ValueError, subprocess.CalledProcessError) as error:
-                verdict = str(error)
+class Trees:
+    """Copies of the tree, each for one fault at a time."""
+
+    def __init__(self, places: list[Path], build: str | None) -> None:
+        self.build, self.free = build, queue.SimpleQueue[Path]()
+        for place in places:
+            copy_tree(place)
+            self.make(place)
+            self.free.put(place)
+
+    def make(self, place: Path) -> None:
+        if self.build:
+            subprocess.run(self.build.replace("{}", str(place)), shell=True, check=True, capture_output=True)
+
+    def outcome(self, tests: tuple[str, ...]) -> str:
+        """Of tests without a fault."""
+        place = self.free.get()
+        try:
+            return outcome(tests, place)
+        finally:
+            self.free.put(place)
+
+    def verdict(self, fault: Fault) -> str:
+        """ "noticed", "survived", or why nobody knows."""
+        place = self.free.get()
+        path = place / fault.file
+        right = path.read_text(encoding="utf-8")
+        try:
+            path.write_text(fault.applied(place), encoding="utf-8")
+            self.make(place)
+            found = outcome(fault.tests, place)
+        except (ValueError, subprocess.CalledProcessError) as error:
+            found = str(error)
+        finally:
             path.write_text(right, encoding="utf-8")
-            verdict = {"failed": "noticed", "passed": "survived"}.get(verdict, verdict)
+            self.free.put(place)
+        return {"failed": "noticed", "passed": "survived"}.get(found, found)
+
+
+def survivors(chosen: list[Fault], build: str | None, jobs: int) -> list[str]:
+    """Applies the faults, `jobs` at a time; what was not noticed, in words."""
+    with contextlib.ExitStack() as folders, ThreadPoolExecutor(jobs) as pool:
+        made = [folders.enter_context(tempfile.TemporaryDirectory(prefix="rooflab-mutants-")) for _ in range(jobs)]
+        trees = Trees([Path(folder) for folder in made], build)
+        tests = sorted({fault.tests for fault in chosen})
+        broken = [one for one, found in zip(tests, pool.map(trees.outcome, tests), strict=True) if found != "passed"]
+        if broken:
+            return [f"does not pass without a fault: {' '.join(tests)}" for tests in broken]
+        missed = []
+        for number, (fault, verdict) in enumerate(zip(chosen, pool.map(trees.verdict, chosen), strict=True), start=1):
             print(f"[{number}/{len(chosen)}] {verdict}: {fault}", flush=True)
             if verdict != "noticed":
                 missed.append(f"{verdict}: {fault} | {' '.join(fault.tests)}")
-    return missed
+        return missed
 
 
 def main() -> int:
@@ -139,6 +169,7 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="only faults that have one of these words")
     parser.add_argument("--sample", type=int, help="that many, chosen by the seed")
     parser.add_argument("--seed", default="0")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default: 1)")
     parser.add_argument("--build", help="faults in C++: the command that builds a copy at {}")
     options = parser.parse_args()
     chosen = [fault for fault in faults() if fault.needs_build == bool(options.build)]
@@ -149,7 +180,7 @@ def main() -> int:
         print(f"Faults in CUDA kernels are left out: {rooflab.cuda.unavailable_reason()}")
     if options.sample:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
-    missed = survivors(chosen, options.build)
+    missed = survivors(chosen, options.build, options.jobs)
     print(f"{len(chosen)} faults, {len(missed)} not noticed", *missed, sep="\n")
     return bool(missed) or not chosen
 

@@ -31,4 +31,19 @@ def test_faults_are_many_and_differ():
 def test_tests_must_pass_without_the_fault_and_fail_with_it(monkeypatch, outcomes, says):
     monkeypatch.setattr(mutants, "copy_tree", lambda tree: (tree / "x.py").write_text("1", encoding="utf-8"))
     monkeypatch.setattr(mutants, "outcome", lambda tests, tree: outcomes.pop(0))
-    assert mutants.survivors([mutants.Fault("x.py", ("tests/test_x.py",), "1", "2")], None) == says
+    assert mutants.survivors([mutants.Fault("x.py", ("tests/test_x.py",), "1", "2")], None, 1) == says
+
+
+def test_faults_side_by_side_do_not_meet(monkeypatch):
+    """Each of two trees has one fault at a time, and none is left in it."""
+
+    def found(tests, tree):
+        text = (tree / "x.py").read_text(encoding="utf-8")
+        assert text in ("abcdef", "a", "b", "c", "d", "e", "f")
+        return "failed" if text in "abc" else "passed"
+
+    monkeypatch.setattr(mutants, "copy_tree", lambda tree: (tree / "x.py").write_text("abcdef", encoding="utf-8"))
+    monkeypatch.setattr(mutants, "outcome", found)
+    faults = [mutants.Fault("x.py", ("tests/test_x.py",), "abcdef", letter) for letter in "abcdef"]
+    missed = mutants.survivors(faults, None, 2)
+    assert missed == [f"survived: {fault} | tests/test_x.py" for fault in faults[3:]]

@@ -122,7 +122,7 @@ void run_member(const Call& call) {
   const ElementwiseOp op = static_cast<const Member*>(call.op)->op;
   const Tensor& out = call.outputs[0];
   const bool moves_bits = op == ElementwiseOp::kWhere || op == ElementwiseOp::kCopy;
-  ElementwiseArgs args;
+  ElementwiseArgs args{};  // the reference also reads strides of inputs that are not there
   args.op = op;
   args.dtype = out.dtype();
   args.out_dtype = out.dtype();
