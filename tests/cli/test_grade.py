@@ -117,7 +117,13 @@ def test_an_interrupted_run_goes_on(handed, tmp_path):
     slow = text.replace("corner = 50.39", "import time; time.sleep(50)")
     (handed / "eve.ipynb").write_text(slow, encoding="utf-8")
     command = [sys.executable, "-m", "rooflab", *COMMAND]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what a shell runs behind it ignores Ctrl-C
+    )
     for _ in range(2):
         assert "3 of 12 points" in run.stdout.readline()
     time.sleep(0.5)
