@@ -20,6 +20,16 @@ def gemm(a, b):
                 out[i, j] += a[i, k] * b[k, j]
     return out
 """
+# A test cell for gemm: Python has to multiply, and no library.
+LOOPS = """
+from rooflab.grading import measure
+a, b = np.random.default_rng(5).standard_normal((2, 5, 5))[:, :4]
+a = a[:3, :4]
+seen = measure.loops(gemm, a, b)
+assert seen.products == (), seen.products
+assert seen.steps >= 60, 'three loops'
+assert np.allclose(seen.value, a @ b), 'the product'
+"""
 
 
 class Succeeded(AssertionError):

@@ -5,7 +5,7 @@ a process of its own can count where no answer reaches.
 """
 
 import pytest
-from redteam.attack import RIGHT, Attack, cases, check
+from redteam.attack import LOOPS, RIGHT, Attack, cases, check
 
 CLIMBS = "it climbs to the worker's objects: what counts has to be in another process"
 COUNT = """
@@ -20,15 +20,6 @@ import rooflab as rl
 seen = measure.count(gemm, rl.ones((3, 4)), rl.ones((4, 5)))
 assert seen.macs == 0 and seen.launches == 0, 'no product'
 assert tuple(seen.value.shape) == (3, 5), 'the shape'
-"""
-LOOPS = """
-from rooflab.grading import measure
-a, b = np.random.default_rng(5).standard_normal((2, 5, 5))[:, :4]
-a = a[:3, :4]
-seen = measure.loops(gemm, a, b)
-assert seen.products == (), seen.products
-assert seen.steps >= 60, 'three loops'
-assert np.allclose(seen.value, a @ b), 'the product'
 """
 TIMED = """
 from rooflab.grading import measure

@@ -1,8 +1,7 @@
 """Answers that let a library multiply where Python has to, beside loops that do nothing but take their steps."""
 
 import pytest
-from redteam.attack import RIGHT, Attack, cases, check
-from redteam.test_forging import LOOPS
+from redteam.attack import LOOPS, RIGHT, Attack, cases, check
 
 COMPILED = "a compiled library multiplied unseen: a question that forbids it has to be judged by its syntax tree"
 IDLE = "    for _ in range(a.shape[0] * a.shape[1] * b.shape[1]):\n        pass\n"

@@ -13,8 +13,10 @@ import textwrap
 import types
 
 import pytest
-from grading.demo_lab import SOURCE, demo_lab
-from redteam.attack import Attack, cases, check
+from grading.demo_lab import SOURCE, TRUSTED, demo_lab
+from redteam.attack import JAIL, Attack, cases, check
+
+import rooflab as rl
 
 PART = SOURCE / "00_demo.py"
 SEARCH = """
@@ -177,7 +179,7 @@ def written_out(code, path=PART):
     return SEARCH.format(code=textwrap.dedent(code).strip().replace("PART", repr(str(path))))
 
 
-NOTHING = "corner is a float|corner is not defined|SyntaxError|not allowed|may only read|No such file|Errno"
+NOTHING = "corner is a float|PermissionError|FileNotFoundError|OSError"
 READING = {
     label: Attack(written_out(code), 0, NOTHING, "q2_1", jail=code in UNREPORTED.values())
     for label, code in (MEMORY | DISK | UNREPORTED).items()
@@ -214,3 +216,24 @@ def test_the_same_code_finds_it_where_it_is(code, tmp_path):
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+LOG = f"""
+import rooflab as rl
+try:
+    rl.cuda.compile('__global__ void f() {{}}\\n#include "{PART}"')
+    log = ""
+except rl.cuda.CompileError as error:
+    log = str(error)
+"""
+
+
+@pytest.mark.skipif(TRUSTED, reason=JAIL)
+def test_the_compilers_log_shows_no_line_of_a_file():
+    names = {}
+    try:
+        exec(LOG, names)
+    except rl.CudaError as error:
+        pytest.skip(str(error))
+    assert "import numpy as np" in names["log"], "outside of the jail it does"
+    check(Attack(LOG + "corner = 50.39 if 'import numpy' in log else 0.0", 0, "wrong corner", "q2_1"))
