@@ -107,7 +107,7 @@ def test_no_module_of_the_working_directory_runs(tmp_path, student, monkeypatch)
     assert not (student.parent / "rooflab_red_ran").exists()
 
 
-@pytest.mark.parametrize("folder", ["lab", "templates/lab", "classic", "base"])
+@pytest.mark.parametrize("folder", ["lab", "base"])
 def test_no_template_of_the_working_directory_runs(folder, student, monkeypatch, capsys):
     place = student.parent / folder
     place.mkdir(parents=True)

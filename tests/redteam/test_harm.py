@@ -107,7 +107,7 @@ FILES = {
     ),
     "a socket in the file system": refused("import socket\nsocket.socket(socket.AF_UNIX).bind('/tmp/rooflab_red')"),
     "a link": refused("import os\nos.symlink('/etc', '/tmp/rooflab_red')"),
-    "a named pipe": refused("import os\nos.mkfifo('/tmp/rooflab_red')"),
+    "a named pipe": refused("import os\nos.mkfifo('/tmp/rooflab_red')", jail=True),
     "a temporary file elsewhere": refused("import tempfile\ntempfile.mkstemp('rooflab_red', dir='/var/tmp')"),
     "removes the package": refused("import shutil, rooflab\nshutil.rmtree(rooflab.__path__[0])"),
     "changes the package's rights": refused("import os, rooflab\nos.chmod(rooflab.__file__, 0)"),
