@@ -1,11 +1,13 @@
 """The codec carries plain values exactly and refuses everything else, whatever the bytes."""
 
+import collections
 import contextlib
 import os
 import random
 import struct
 import threading
 import time
+import typing
 
 import ml_dtypes
 import numpy as np
@@ -41,6 +43,27 @@ PLAIN = [
 def test_plain_values_come_back(value):
     back = decode(encode(value))
     assert back == value and type(back) is type(value)
+
+
+class Point(typing.NamedTuple):
+    x: float
+    y: int = 1
+
+
+@pytest.mark.parametrize(
+    "value, plain",
+    [
+        (collections.OrderedDict(a=1), {"a": 1}),
+        (collections.Counter("aa"), {"a": 2}),
+        (collections.defaultdict(list, a=[collections.OrderedDict()]), {"a": [{}]}),
+        ([Point(2.0)], [(2.0, 1)]),
+        ({np.int64(1): 2, np.float64(0.5): 3, np.str_("a"): 4}, {1: 2, 0.5: 3, "a": 4}),
+    ],
+    ids=repr,
+)
+def test_common_containers_cross_as_plain_ones(value, plain):
+    back = decode(encode(value))
+    assert repr(back) == repr(plain)
 
 
 @pytest.mark.parametrize("dtype", sorted(codec.DTYPES))
@@ -143,6 +166,7 @@ MALFORMED = {
     "too many sizes": b"a\x05int64\xff",
     "huge array": b"a\x05int64\x02" + struct.pack("<2Q", 2**62, 2**62),
     "huge empty array": b"a\x05int64\x02" + struct.pack("<2Q", 2**62, 0),
+    "huge empty array of small sizes": b"a\x05int64\x04" + struct.pack("<4Q", 2**28, 0, 2**28, 2**28),
     "missing data": b"a\x05int64\x01" + struct.pack("<Q", 3) + b"\0" * 8,
     "bool of 2": b"a\x04bool\x01" + struct.pack("<Q", 1) + b"\x02",
     "short generator": encode(np.random.default_rng(0))[:-1],

@@ -26,7 +26,7 @@ def test_some_acts_end_the_worker(guard, event):
 
 
 @pytest.mark.parametrize(
-    "event", ["subprocess.Popen", "os.exec", "socket.connect", "ctypes.dlopen", "sys.addaudithook"]
+    "event", ["subprocess.Popen", "os.exec", "socket.connect", "socket.sendmsg", "ctypes.dlopen", "sys.addaudithook"]
 )
 def test_some_are_refused(guard, event):
     with pytest.raises(PermissionError, match=f"{event} is not allowed"):

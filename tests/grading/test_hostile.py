@@ -47,6 +47,22 @@ BESIDE = {
     ),
     "replaces a function of NumPy": ("np.allclose = lambda *a, **k: True", "replaced numpy.allclose"),
     "replaces the clock": ("import time; time.perf_counter = lambda: 0.0", "replaced time.perf_counter"),
+    "replaces what writes the reply": ("import os; os.read = lambda *a: b''", "replaced os.read"),
+    "replaces what counts threads": ("import _thread; _thread._count = lambda: 0", "replaced _thread._count"),
+    "replaces a module": ("import sys, types; sys.modules['numpy'] = types.ModuleType('numpy')", "replaced numpy"),
+    "replaces the code of a function": (
+        "import rooflab as rl; rl.latency.__code__ = (lambda *a, **k: 0).__code__",
+        "replaced rooflab.latency",
+    ),
+    "replaces the defaults of a function": (
+        "import rooflab as rl; rl.latency.__kwdefaults__['repeat'] = 1",
+        "replaced rooflab.latency",
+    ),
+    "replaces the code of a property": (
+        "import rooflab as rl; rl.Timing.median_ms.fget.__code__ = (lambda self: 0.0).__code__",
+        "replaced rooflab.Timing.median_ms",
+    ),
+    "makes another interpreter": ("import _xxsubinterpreters as s; s.create()", "interpreter creation failed"),
     "replaces a builtin": ("import builtins; builtins.abs = lambda x: 0", "replaced builtins.abs"),
     "forgets what NumPy took": ("import tracemalloc; tracemalloc.reset_peak()", "tracemalloc.reset_peak"),
     "counts memory anew": ("import _tracemalloc; _tracemalloc.start()", "tracemalloc.start"),
@@ -222,6 +238,27 @@ def test_tests_cannot_pass_over_a_dead_worker(lab):
     assert "exit code 1" in grade_one("b2_2", code, lab).tests[0].message
     wrong = "def refuse(x):\n    if x < 0:\n        raise TypeError('negative')\n    return x"
     assert "TypeError" in grade_one("b2_2", wrong, lab).tests[0].message
+
+
+def test_what_may_not_cross_is_no_error_of_the_students(lab):
+    """A test that expects one must not pass for it, and the question's next test goes on."""
+    code = "class negative:\n    pass\ndef refuse(x):\n    return negative() if x < 0 else x"
+    assert "may not cross" in grade_one("b2_2", code, lab).tests[0].message
+
+
+def test_a_reply_to_another_request_is_none(lab):
+    """The fourth request calls gemm: setup, the answer, whether there is a gemm, the call."""
+    forged = """
+        import os
+        from rooflab.grading import codec
+        def gemm(a, b):
+            for fd in range(3, 64):
+                try:
+                    codec.send(fd, codec.message((4, "ok", np.full((4, 2), 3.0))))
+                except OSError:
+                    pass
+        """
+    fails(lab, textwrap.dedent(forged), "not an answer to what was asked")
 
 
 def test_a_judge_that_is_kept_busy_is_stopped(lab, monkeypatch):

@@ -12,6 +12,7 @@ from typing import Any
 from rooflab.cli.progress import working_on
 from rooflab.grading import lab as labs
 from rooflab.grading.lab import LabError
+from rooflab.grading.plain import printable
 
 EXIT_CODES = "Exit codes: 0 all are graded; 1 some could not be; 2 none could, and one sentence says why; 130 Ctrl-C."
 
@@ -79,7 +80,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
 
 def _said(result: dict[str, Any]) -> str:
     if result["status"] == "failed":
-        return "not graded. " + "".join(c if c.isprintable() else "?" for c in result["why"])
+        return "not graded. " + printable(result["why"])
     pending = f", {result['pending']} pending" if result["pending"] else ""
     return f"{result['points']} of {result['out_of']} points" + pending
 

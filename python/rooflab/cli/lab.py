@@ -17,6 +17,7 @@ from rooflab.cli.progress import working_on
 from rooflab.files import replacing
 from rooflab.grading import lab as labs
 from rooflab.grading.lab import Lab, LabError
+from rooflab.grading.plain import printable
 
 NEEDED = ("jupytext", "nbformat")  # reports need more
 INCOMPLETE = 3
@@ -75,10 +76,10 @@ def main(arguments: argparse.Namespace) -> int:
     try:
         return arguments.run(arguments)
     except LabError as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error), lines=True), file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"rooflab lab {arguments.action}: {_reason(error)}.", file=sys.stderr)
+        print(f"rooflab lab {arguments.action}: {printable(_reason(error))}.", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
@@ -176,7 +177,7 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
 
     lab = _with_answers(arguments)
     submission = repair.read_submission(lab, arguments.notebook)
-    print(f"Grading {arguments.notebook.name} for {lab.title}")
+    print(f"Grading {printable(arguments.notebook.name)} for {lab.title}")
     grade, saved = _grade(lab, submission, arguments, isolated=not arguments.trusted)
 
     def make(page: Path) -> None:
@@ -267,7 +268,7 @@ def _done(step: Callable[[], None], else_say: str) -> bool:
     try:
         step()
     except Exception as error:
-        print(f"The grade stands, but {else_say}: {_reason(error)}.", file=sys.stderr)
+        print(f"The grade stands, but {else_say}: {printable(_reason(error))}.", file=sys.stderr)
         return False
     return True
 
@@ -281,4 +282,4 @@ def _reason(error: Exception) -> str:
 
 
 def _shown(path: Path) -> str:
-    return str(path) if not path.is_absolute() else path.name
+    return printable(str(path) if not path.is_absolute() else path.name)

@@ -13,6 +13,7 @@ A test cell runs in the judge; student code runs in a worker, another process. O
     guard.py     what the worker forbids student code inside the interpreter
     measure.py   what test cells measure of student code: counts, loops, figures, and on clock.py what it times
     report.py    the table, the HTML and the JSON of a grade, and Gradescope's
+    plain.py     a student's text as it may stand in a terminal or a table
     submissions.py, batch.py   a class: whose notebook is whose, and all of them graded
     pytest_plugin.py           a notebook's questions as tests
 """

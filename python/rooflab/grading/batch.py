@@ -26,6 +26,7 @@ import rooflab
 from rooflab.files import replacing
 from rooflab.grading.judge import SLACK_S
 from rooflab.grading.lab import Lab
+from rooflab.grading.plain import table_cell
 from rooflab.grading.submissions import Handed
 
 START_S = 120.0  # for imports and the report, on a slow machine
@@ -73,7 +74,8 @@ class Batch:
         with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
             rows = csv.DictWriter(file, COLUMNS, restval="", extrasaction="ignore")
             rows.writeheader()
-            rows.writerows(sorted(results, key=lambda result: result["student"]))
+            for result in sorted(results, key=lambda result: result["student"]):
+                rows.writerow({name: table_cell(value) for name, value in result.items()})
         return path
 
     def _one(self, one: Handed) -> dict[str, Any]:
@@ -95,7 +97,7 @@ class Batch:
         assert one.path
         notebook, result = folder / f"{one.student}.ipynb", folder / "grade.json"
         shutil.copy(one.path, notebook)
-        command = [sys.executable, "-m", "rooflab", "lab", "grade", self.lab.name, str(notebook)]
+        command = [sys.executable, "-P", "-m", "rooflab", "lab", "grade", self.lab.name, str(notebook)]
         command += ["--labs", str(self.source.parent), "--output", str(folder), "--json", str(result)]
         with self.lock:
             if self.stopping:
@@ -115,7 +117,7 @@ class Batch:
         except subprocess.TimeoutExpired:
             _end(process)
             process.communicate()
-            return {"why": f"It took longer than {self.limit_s:g} s in all."}
+            said = f"It took longer than {self.limit_s:g} s in all."
         finally:
             with self.lock:
                 self.running.discard(process)

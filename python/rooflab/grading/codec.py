@@ -15,11 +15,12 @@ A value is one tag byte and its body; integers are little-endian:
 
 A message is the magic `RLv1`, a u64 length and one value. The reader trusts nothing: a size is checked
 before it is used, and whatever breaks a rule raises `CodecError`. Types are matched exactly, so no subclass
-crosses in either direction.
+crosses in either direction: the dicts of `collections` and named tuples cross as a plain dict and a plain tuple.
 """
 
 from __future__ import annotations
 
+import collections
 import math
 import os
 import select
@@ -42,6 +43,8 @@ _DTYPES = """
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex64 complex128"""
 DTYPES = frozenset(_DTYPES.split())
 KEYS = (str, int, float, bool, bytes, tuple, type(None))
+SCALARS = (np.bool_, np.int32, np.int64, np.float32, np.float64, np.str_)
+DICTS = (collections.OrderedDict, collections.defaultdict, collections.Counter)
 
 
 class CodecError(ValueError):
@@ -79,7 +82,16 @@ def decode(body: bytes | bytearray) -> Any:
     return value
 
 
+def _plain(value: Any) -> Any:
+    """A container of the standard library as the plain one that it extends."""
+    kind = type(value)
+    if kind in DICTS:
+        return dict(value)
+    return tuple(value) if issubclass(kind, tuple) and hasattr(kind, "_fields") else value
+
+
 def _encode(value: Any, out: list[bytes], depth: int) -> None:
+    value = _plain(value)
     kind = type(value)
     if depth > MAX_DEPTH:
         raise CodecError(f"a value nested deeper than {MAX_DEPTH} levels may not cross")
@@ -109,6 +121,7 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
     elif kind is dict:
         out += [b"d", struct.pack("<I", len(value))]
         for key, item in value.items():
+            key = key.item() if type(key) in SCALARS else key
             if type(key) not in KEYS:
                 raise CodecError(f"a dict key of type {_name(type(key))} may not cross")
             _encode(key, out, depth + 1)
@@ -263,7 +276,8 @@ class _Reader:
             raise CodecError("an array has too many dimensions")
         shape = self.unpack(f"<{ndim}Q")
         size = math.prod(shape) * dtype.itemsize
-        if max(shape, default=0) > MAX_BYTES or size > MAX_BYTES:
+        spanned = math.prod(max(n, 1) for n in shape) * dtype.itemsize  # NumPy refuses more, even where a size is 0
+        if max(shape, default=0) > MAX_BYTES or size > MAX_BYTES or spanned >= 2**63:
             raise CodecError("an array is too large")
         data = np.frombuffer(self.take(size), np.uint8).copy()
         if dtype.kind == "b" and data.size and data.max() > 1:

@@ -14,7 +14,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import rooflab
 
@@ -23,7 +23,7 @@ _ENDS_WORKER = """
 os.kill os.killpg os.fork os.forkpty signal.pthread_kill resource.setrlimit resource.prlimit"""
 _REFUSED = """
 subprocess.Popen os.system os.exec os.posix_spawn os.spawn pty.spawn sys.addaudithook
-socket.connect socket.bind socket.sendto socket.getaddrinfo
+socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo cpython.PyInterpreterState_New
 ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle ctypes.call_function ctypes.string_at ctypes.wstring_at
 ctypes.cdata ctypes.cdata/buffer ctypes.PyObj_FromPtr"""
 _WRITES = """
@@ -108,23 +108,45 @@ class Guard:
 
 
 class Seal:
-    """Remembers what the names of modules, and of rooflab's classes, stand for; `broken()` names one that
-    was replaced.
+    """Remembers what the names of modules, and of rooflab's classes, stand for, and the code of rooflab's functions;
+    `broken()` names one that was replaced.
     """
 
     def __init__(self, modules: list[ModuleType]) -> None:
         self.contents: list[tuple[str, object, dict[str, object]]] = []
+        self.code: list[tuple[str, FunctionType, tuple]] = []
+        self.modules = {one.__name__: one for one in modules if sys.modules.get(one.__name__) is one}
         for module in modules:
             names = dict(vars(module))
-            self.contents.append((module.__name__, module, names))
+            self._remember(module.__name__, module, names)
             for name, value in names.items():
                 if isinstance(value, type) and value.__module__.startswith("rooflab"):
-                    self.contents.append((f"{module.__name__}.{name}", value, dict(vars(value))))
+                    self._remember(f"{module.__name__}.{name}", value, dict(vars(value)))
+
+    def _remember(self, label: str, owner: object, names: dict[str, object]) -> None:
+        self.contents.append((label, owner, names))
+        for name, value in names.items():
+            inner = getattr(value, "__func__", None) or getattr(value, "fget", None)  # of a method, of a property
+            function = inner if isinstance(value, (classmethod, staticmethod, property)) else value
+            if isinstance(function, FunctionType) and function.__module__.startswith("rooflab"):
+                self.code.append((f"{label}.{name}", function, _code(function)))
 
     def broken(self) -> str | None:
+        for name, module in self.modules.items():
+            if sys.modules.get(name) is not module:
+                return name
         for label, owner, names in self.contents:
             now = vars(owner)  # type: ignore[arg-type]
             for name, value in names.items():
                 if now.get(name, self) is not value:
                     return f"{label}.{name}"
+        for label, function, code in self.code:
+            now_code = _code(function)
+            if len(now_code) != len(code) or any(now is not then for now, then in zip(now_code, code, strict=True)):
+                return label
         return None
+
+
+def _code(function: FunctionType) -> tuple:
+    """What a call of it runs."""
+    return function.__code__, function.__defaults__, *(function.__kwdefaults__ or {}).values()

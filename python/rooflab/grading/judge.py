@@ -20,10 +20,10 @@ from rooflab.grading import jail, kernel, measure
 from rooflab.grading.cells import as_python
 from rooflab.grading.lab import Cell, Lab, LabError, label, loaded_names
 from rooflab.grading.link import Link, WorkerLost
+from rooflab.grading.plain import printable
 from rooflab.grading.repair import Submission
 
 SLACK_S = 10.0
-MAX_MESSAGE = 1000
 
 
 class JudgeTimeout(BaseException):
@@ -136,7 +136,7 @@ class Judge:
             link.close()
         for test in result.tests:
             if link.lost:
-                test.message, test.pending = link.lost, ""
+                test.message, test.pending = printable(link.lost), ""
         result.seconds = time.monotonic() - start
         return result
 
@@ -152,7 +152,7 @@ class Judge:
                     try:
                         link.ask("run", cell.key, as_python(cell.source))
                     except Exception as error:
-                        trouble = trouble or f"(Cell {cell.key} had stopped: {error})"
+                        trouble = trouble or f"(Cell {cell.key} had stopped: {_text(error)})"
         except WorkerLost:
             pass
         return trouble
@@ -232,4 +232,4 @@ def _text(error: BaseException) -> str:
         text = str(error)
     except Exception:
         return ""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text.strip())[:MAX_MESSAGE]
+    return printable(text.strip(), lines=True)

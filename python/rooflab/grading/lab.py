@@ -23,6 +23,7 @@ STUB = 'raise NotImplementedError("Question {}: write your code here")'
 MARGIN_STUB = "# your code here"
 SOURCES = "notebooks/source"
 MAX_NOTEBOOK_BYTES = 2**26
+MAX_CELLS, MAX_SOURCE = 2000, 500_000
 PACKAGED = Path(__file__).parent.parent / "labs" / "notebooks"
 
 
@@ -184,6 +185,10 @@ def read_notebook(path: Path) -> Any:
         cells = notebook["cells"]
         if not all(isinstance(cell, dict) and isinstance(cell.get("source"), str) for cell in cells):
             raise ValueError("it has a cell without a source")
+        if len(cells) > MAX_CELLS or any(len(cell["source"]) > MAX_SOURCE for cell in cells):
+            raise LabError(
+                f"{path.name} has more than {MAX_CELLS} cells, or a cell of more than {MAX_SOURCE} characters."
+            )
         return notebook
     except LabError:
         raise
@@ -222,7 +227,7 @@ def bound_names(source: str) -> set[str]:
     """Names that a cell binds at top level; none if it is not Python."""
     try:
         tree = ast.parse(source)
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
     names: set[str] = set()
     todo: list[ast.AST] = list(tree.body)

@@ -63,6 +63,12 @@ class StudentError(Exception):
     """An exception that student code raised; it also is of the builtin type that the student's was."""
 
 
+class Unfit(BaseException):
+    """Student code gave a value that may not cross. Not an Exception: a test that expects one of the student's does
+    not pass for it.
+    """
+
+
 class Link:
     """One worker process, `isolated` in the jail or not. The folders `hidden` are empty in the jail.
 
@@ -101,12 +107,14 @@ class Link:
             The payload may not cross; nothing was sent.
         StudentError
             Student code raised.
+        Unfit
+            The value may not cross.
         WorkerLost
             It died, ran out of time, or sent what is not an answer.
         """
         if self.lost:
             raise WorkerLost(self.lost)
-        self.number += 1
+        self.number = 1 + secrets.randbits(62)  # an answer that was not made for it has another
         message = codec.message((self.number, kind, *payload))
         try:
             if _readable(self.from_worker, 0):
@@ -183,12 +191,14 @@ class Link:
             )
 
     def _checked(self, reply: Any) -> Any:
-        match reply:
+        match reply if _is_reply(reply) else None:
             case (self.number, "ok", value):
                 return value
             case (self.number, "error", str(kind), str(text)):
                 base = ERRORS.get(kind, RuntimeError)
                 raise type(f"Student{base.__name__}", (StudentError, base), {})(text)
+            case (self.number, "unfit", str(text)):
+                raise Unfit(text)
             case (0, "fatal", str(reason)):
                 self.lose(f"Stopped: {reason[:300]}.")
         self.lose("What it sent is not an answer to what was asked.")
@@ -207,7 +217,7 @@ class Link:
     def _unasked(self) -> None:
         """Take what comes where nothing should: last words, the end of the line (EOFError), or a forgery."""
         message = codec.receive(self.from_worker, time.monotonic() + GRACE_S)
-        match message:
+        match message if _is_reply(message) else None:
             case (0, "fatal", str(reason)):
                 self.lose(f"Stopped: {reason[:300]}.")
         self.lose("It sent something that was not asked for.")
@@ -248,6 +258,11 @@ def _cause(said: IO[bytes]) -> str:
     lines = [line for line in said.read(2**16).decode("utf-8", "replace").splitlines() if line.strip()]
     errors = (line for line in lines if re.match(r"\S.*error", line, re.IGNORECASE))
     return next(errors, lines[0] if lines else "").strip()[:300]
+
+
+def _is_reply(value: Any) -> bool:
+    """Whether its first field may be compared with a number: an array there would raise."""
+    return type(value) is tuple and bool(value) and type(value[0]) is int
 
 
 def _readable(fd: int, seconds: float) -> bool:

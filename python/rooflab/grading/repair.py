@@ -14,6 +14,7 @@ from typing import Any
 
 from rooflab.grading.cells import as_python
 from rooflab.grading.lab import Cell, Lab, bound_names, label, marks, read_notebook
+from rooflab.grading.plain import printable
 from rooflab.grading.release import metadata
 
 
@@ -111,7 +112,7 @@ def _choose(cell: Cell, candidates: list[Any], repairs: list[str]) -> Any:
     found = marks(raw)
     if found and any(found.get(field) != value for field, value in expected.items() if field != "schema_version"):
         points = found.get("points", cell.points)
-        stated = f" (points {str(points)[:20]} instead of {cell.points})" if points != cell.points else ""
+        stated = f" (points {printable(str(points))[:20]} instead of {cell.points})" if points != cell.points else ""
         repairs.append(f"{name} has metadata that differ from this release's{stated}; this release's count.")
     return raw
 

@@ -26,6 +26,7 @@ STYLE = """<style>
 </style>"""
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w$])\$([^$\n]+?)\$(?![\w$])", re.DOTALL)
 SAFE_OUTPUTS = ("image/png", "text/plain")
+MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
 
 
 @dataclass
@@ -130,13 +131,16 @@ def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
     for cell in notebook.cells if not trusted else ():
         if cell.cell_type == "code":
             cell.outputs = _safe(cell.outputs)
-    page, _ = HTMLExporter(sanitize_html=not trusted, exclude_input_prompt=True).from_notebook_node(
-        notebook, {"metadata": {"name": grade.lab.title}}
-    )
+    page, _ = HTMLExporter(
+        sanitize_html=not trusted,
+        exclude_input_prompt=True,
+        extra_template_basedirs=[],  # templates are code, and none comes from the working directory
+    ).from_notebook_node(notebook, {"metadata": {"name": grade.lab.title}})
     page = _typeset(page, grade.lab)
     start = page.index(">", page.index("<body")) + 1
     with replacing(path) as unfinished:
-        unfinished.write_text(page[:start] + STYLE + _html_table(grade) + page[start:], encoding="utf-8")
+        whole = page[:start] + STYLE + _html_table(grade) + page[start:]
+        unfinished.write_text(whole, encoding="utf-8", errors="replace")
 
 
 def _typeset(page: str, lab: Lab) -> str:
@@ -182,14 +186,15 @@ def _safe(outputs: Sequence[Any]) -> list[Any]:
     from nbformat.v4 import new_output
 
     kept = []
-    for output in outputs:
+    for output in outputs[:MAX_OUTPUTS]:
         kind = output.get("output_type")
         if kind in ("display_data", "execute_result"):
             data = {name: output.get("data", {}).get(name) for name in SAFE_OUTPUTS}
             data = {name: value for name, value in data.items() if isinstance(value, str)}
+            data |= {"text/plain": data["text/plain"][:MAX_SHOWN]} if "text/plain" in data else {}
             kept.append(new_output("display_data", data=data))
         elif kind == "stream" and isinstance(output.get("text"), str):
-            kept.append(new_output("stream", name="stdout", text=output["text"]))
+            kept.append(new_output("stream", name="stdout", text=output["text"][:MAX_SHOWN]))
     return kept
 
 

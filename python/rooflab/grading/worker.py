@@ -1,8 +1,9 @@
 """The worker: runs a student's cells and calls the student's functions for the judge.
 
 `start` runs it with two ends of pipes. It greets the judge, then serves one request at a time, each a message
-(number, kind, ...), and answers (number, "ok", value) or (number, "error", type name, text). A forbidden act is
-answered by (0, "fatal", reason) and the end of the process. Hidden tests, points and answers never come here.
+(number, kind, ...), and answers (number, "ok", value), (number, "error", type name, text), or (number, "unfit", text)
+for a value that may not cross. A forbidden act is answered by (0, "fatal", reason) and the end of the process. Hidden
+tests, points and answers never come here.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import importlib
 import math
 import operator
 import os
+import select
+import struct
 import sys
 import time
 import traceback
@@ -59,10 +62,14 @@ class Worker:
 
     def answer(self, number: int, action: Any, payload: list) -> bytes:
         try:
-            return codec.message((number, "ok", action(*payload)))
+            value = action(*payload)
         except BaseException as error:
             traceback.clear_frames(error.__traceback__)  # what filled the memory goes first
             return codec.message((number, "error", *describe(error)))
+        try:
+            return codec.message((number, "ok", value))
+        except Exception as error:
+            return codec.message((number, "unfit", describe(error)[1]))
 
     def stop(self, reason: str) -> NoReturn:
         """Say why and end the process at once."""
@@ -96,6 +103,7 @@ class Worker:
             setattr(sys.modules["_tracemalloc"], name, getattr(tracemalloc, name))
         self.hide()
         modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, clock, codec, measure]
+        modules += [os, select, struct, _thread, traceback]
         modules += [sys.modules[name] for name in MEASURING if name in sys.modules]
         self.seal, self.threads = Seal(modules), _thread._count()
         self.guard.install()

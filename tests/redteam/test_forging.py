@@ -1,0 +1,286 @@
+"""Answers that change what the worker reports of them: the counters, the trace, the reply itself.
+
+What is marked as known climbs to the worker's own objects, in the process that it shares with them. Only a runtime in
+a process of its own can count where no answer reaches.
+"""
+
+import pytest
+from redteam.attack import LOOPS, RIGHT, Attack, cases, check
+
+CLIMBS = "it climbs to the worker's objects: what counts has to be in another process"
+COUNT = """
+from rooflab.grading import measure
+import rooflab as rl
+seen = measure.count(gemm, rl.ones((3, 4)), rl.ones((4, 5)))
+assert seen.macs == 60 and seen.by_op == {'matmul': 1}, 'one product'
+"""
+FEW = """
+from rooflab.grading import measure
+import rooflab as rl
+seen = measure.count(gemm, rl.ones((3, 4)), rl.ones((4, 5)))
+assert seen.macs == 0 and seen.launches == 0, 'no product'
+assert tuple(seen.value.shape) == (3, 5), 'the shape'
+"""
+TIMED = """
+from rooflab.grading import measure
+seen = measure.timed(gemm, np.ones((3, 4)), np.ones((4, 5)), watch=['product'])
+assert [call.ran for call in seen.calls] == [(('product', ()),)], 'one product'
+assert measure.is_median(seen.value, seen.calls), 'the median'
+"""
+LEAN = """
+from rooflab.grading import measure
+import rooflab as rl
+x = rl.ones((8, 8))
+seen = measure.gradients(gemm, x, x, upstream=x)
+assert seen.saved == (), 'something was kept'
+"""
+WRONG = "\ndef gemm(a, b):\n    return np.ones((a.shape[0], b.shape[1]))\n"
+ZEROS = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.zeros((3, 5))\n"
+PRODUCT = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.matmul(a, b)\n"
+FAKE = """
+import sys, types
+import rooflab as real
+fake = types.ModuleType("rooflab")
+vars(fake).update(vars(real))
+class count:
+    macs, by_op = 60, {"matmul": types.SimpleNamespace(ops=1)}
+    launches = host_calls = flops = bytes_read = bytes_written = allocations = bytes_allocated = peak_bytes = 0
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        pass
+fake.count = count
+sys.modules["rooflab"] = fake
+"""
+# Without the number of the request, which the worker alone knows, this would pass: it is the fourth.
+BLIND = """
+import os
+import rooflab as rl
+from rooflab.grading import codec, measure
+def gemm(a, b):
+    reply = {"value": rl.matmul(a, b), "by_op": {}} | dict.fromkeys(measure.COUNTERS, 0)
+    for fd in range(3, 64):
+        try:
+            codec.send(fd, codec.message((4, "ok", reply)))
+        except OSError:
+            pass
+    os._exit(0)
+"""
+CLIMB = """
+import sys
+def above(name):
+    frame = sys._getframe(1)
+    while name not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals[name]
+"""
+
+FORGING = {
+    # calls that the worker makes on each reply
+    "replaces os.write": Attack(f"import os\nos.write = lambda fd, data: len(data)\n{RIGHT}", 0, "exit code 86"),
+    "replaces os.read": Attack(f"import os\nos.read = lambda fd, n: b''\n{RIGHT}", 0, "replaced os.read"),
+    "replaces struct.pack": Attack(
+        f"import struct\nstruct.pack = lambda *a: b''\n{RIGHT}", 0, "a message is too large"
+    ),
+    "replaces select.poll": Attack(f"import select\nselect.poll = None\n{RIGHT}", 0, "replaced select.poll"),
+    "hides its threads": Attack(
+        "import _thread, threading, time\n_thread._count = lambda: 0\n"
+        f"threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n{RIGHT}",
+        0,
+        "replaced _thread._count",
+    ),
+    "replaces how errors are described": Attack(
+        f"import traceback\ntraceback.extract_tb = lambda t: []\n{RIGHT}", 0, "replaced traceback.extract_tb"
+    ),
+    "replaces NumPy in its place": Attack(
+        f"import sys, types\nsys.modules['numpy'] = types.ModuleType('numpy')\n{RIGHT}", 0, "replaced numpy"
+    ),
+    # another rooflab, or another inside of it
+    "puts its own rooflab in the place of ours": Attack(
+        FAKE + ZEROS.replace("import rooflab as rl", "rl = real"), 0, "replaced rooflab", test=COUNT
+    ),
+    "removes rooflab from the modules": Attack(
+        "import sys\nimport rooflab\ndel sys.modules['rooflab']" + PRODUCT, 0, "replaced rooflab", test=COUNT
+    ),
+    "gives rl.latency another code": Attack(
+        "import rooflab as rl\nrl.latency.__code__ = (lambda *a, **k: None).__code__\ndef gemm(a, b):\n    return 1.0",
+        0,
+        "replaced rooflab.latency",
+        test=TIMED,
+    ),
+    "gives rl.latency other defaults": Attack(
+        "import rooflab as rl\nrl.latency.__kwdefaults__ and rl.latency.__kwdefaults__.clear()\n"
+        "rl.latency.__defaults__ = (1, 2, 3)\ndef gemm(a, b):\n    return 1.0",
+        0,
+        "replaced rooflab.latency",
+        test=TIMED,
+    ),
+    "gives saved_tensors another code": Attack(
+        "import rooflab as rl\nrl.autograd.saved_tensors.__code__ = (lambda *a: ()).__code__\n"
+        "def gemm(a, b):\n    return (a @ b).tanh()",
+        0,
+        "replaced rooflab.autograd.saved_tensors",
+        test=LEAN,
+    ),
+    "replaces the counters' class": Attack(
+        "import rooflab as rl\nrl.count = type('count', (), {})" + ZEROS, 0, "replaced rooflab.count", test=COUNT
+    ),
+    "adds to the counters beforehand": Attack(
+        "import rooflab as rl\nrl.matmul(rl.ones((3, 4)), rl.ones((4, 5)))" + ZEROS, 0, "one product", test=COUNT
+    ),
+    "counts inside of the count": Attack(
+        "import rooflab as rl\ndef gemm(a, b):\n    with rl.count():\n        return rl.matmul(a, b)",
+        0,
+        "no product",
+        test=FEW,
+    ),
+    "multiplies in a thread": Attack(
+        "import rooflab as rl, threading\ndef gemm(a, b):\n    out = []\n"
+        "    thread = threading.Thread(target=lambda: out.append(rl.matmul(a, b)))\n"
+        "    thread.start(), thread.join()\n    return out[0]",
+        0,
+        "no product",
+        test=FEW,
+    ),
+    "multiplies when the cell runs, for later": Attack(
+        "import rooflab as rl\nready = rl.matmul(rl.ones((3, 4)), rl.ones((4, 5)))\n"
+        "def gemm(a, b):\n    return rl.zeros((3, 4))",
+        0,
+        "no product",
+        test=FEW,
+    ),
+    # the hook that counts steps
+    "asks for the tracer": Attack(
+        "import sys\ndef gemm(a, b):\n    sys.gettrace().__self__.steps = 100\n    return a @ b",
+        0,
+        "no attribute '__self__'",
+        test=LOOPS,
+    ),
+    "asks for the profiler": Attack(
+        "import sys\ndef gemm(a, b):\n    sys.getprofile().__self__.seen = []\n    return a @ b",
+        0,
+        "no attribute '__self__'",
+        test=LOOPS,
+    ),
+    "ends the trace": Attack(
+        "import sys\ndef gemm(a, b):\n    sys.setprofile(None)\n    return a @ b", 0, "sys.setprofile", test=LOOPS
+    ),
+    "takes the tracer that threads would get": Attack(
+        "import threading\ndef gemm(a, b):\n    out = a @ b\n    counter = threading.getprofile().__self__\n"
+        "    counter.seen, counter.steps = [], 100\n    return out",
+        0,
+        "",
+        test=LOOPS,
+        known=CLIMBS,
+    ),
+    "imports a copy of what counts": Attack(
+        "from rooflab.grading import measure\ndef gemm(a, b):\n    measure.PRODUCTS.steps = 100\n    return a @ b",
+        0,
+        "@",
+        test=LOOPS,
+    ),
+    # the reply
+    "sends the reply before the worker does": Attack(BLIND, 0, "not an answer", test=FEW),
+    "sends the reply and hangs": Attack(
+        BLIND.replace("os._exit(0)", "import time; time.sleep(60)"), 0, "not an answer", test=FEW
+    ),
+    "says that it passed": Attack(WRONG + "print('q1_test passed', 5, 'of 5 points')", 0, "identity changes nothing"),
+    "raises what the judge raises": Attack(
+        "class WorkerLost(BaseException):\n    pass\ndef gemm(a, b):\n    raise WorkerLost('passed')", 0, "WorkerLost"
+    ),
+    "gives what may not cross for an error": Attack(
+        "class negative:\n    pass\ndef refuse(x):\n    return negative() if x < 0 else x", 0, "may not cross", "b2_2"
+    ),
+    "gives too much for an error": Attack(
+        "def refuse(x):\n    return {'negative': 2**5000} if x < 0 else x", 0, "may not cross", "b2_2"
+    ),
+    "names its error like the right one": Attack(
+        "class ValueError(Exception):\n    pass\ndef refuse(x):\n    if x < 0:\n        raise ValueError('negative')\n"
+        "    return x",
+        0,
+        "negative",
+        "b2_2",
+    ),
+    # known
+    "takes the counters from its caller's frame": Attack(
+        CLIMB + PRODUCT.replace("return rl", "above('counters').__exit__(None, None, None)\n    return rl"),
+        0,
+        "no product",
+        test=FEW,
+        known=CLIMBS,
+    ),
+    "lets its caller count another function": Attack(
+        CLIMB + "import ctypes\ndef gemm(a, b):\n    out = a @ b\n    counter = above('self')\n"
+        "    counter = counter if hasattr(counter, 'steps') else None\n    counter.seen, counter.steps = [], 100\n"
+        "    return out",
+        0,
+        "@",
+        test=LOOPS,
+        known=CLIMBS,
+    ),
+    "finds the counter among all objects": Attack(
+        "import gc\ndef gemm(a, b):\n    out = a @ b\n"
+        "    counter = next(one for one in gc.get_objects() if type(one).__name__ == 'Products')\n"
+        "    counter.seen, counter.steps = [], 100\n    return out",
+        0,
+        "@",
+        test=LOOPS,
+        known=CLIMBS,
+    ),
+    "replaces the measurement in its caller's module": Attack(
+        "import gc\n"
+        "table = next(one for one in gc.get_objects() if type(one) is dict and 'saved' in one and 'loops' in one\n"
+        "             and getattr(one['loops'], '__name__', '') == '_loops')\n"
+        "table['loops'] = lambda fn, args, kwargs: {'value': args[0] @ args[1], 'steps': 100, 'products': ()}\n"
+        "def gemm(a, b):\n    return a",
+        0,
+        "the product",
+        test=LOOPS,
+        known=CLIMBS,
+    ),
+    "breaks the seal through a closure": Attack(
+        "import tracemalloc, os\n"
+        "cells = [cell.cell_contents for cell in tracemalloc.start.__closure__]\n"
+        "worker = next(one for one in cells if hasattr(one, 'seal'))\n"
+        "worker.seal.contents.clear(), worker.seal.modules.clear(), worker.seal.code.clear()\n"
+        + FAKE
+        + ZEROS.replace("import rooflab as rl", "rl = real"),
+        0,
+        "one product",
+        test=COUNT,
+        known=CLIMBS,
+    ),
+    "answers in the worker's place": Attack(
+        CLIMB + "import os\ndef gemm(a, b):\n    worker, number = above('self'), above('number')\n"
+        "    codec = type(worker).answer.__globals__['codec']\n"
+        "    counters = dict.fromkeys(type(worker).answer.__globals__['measure'].COUNTERS, 0)\n"
+        "    reply = {'value': a @ b, 'by_op': {}} | counters\n"
+        "    codec.send(worker.replies, codec.message((number, 'ok', reply)))\n    os._exit(0)",
+        0,
+        "no product",
+        test=FEW,
+        known=CLIMBS,
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", cases(FORGING))
+def test_a_forged_report_earns_nothing(attack):
+    check(attack)
+
+
+@pytest.mark.parametrize(
+    "code, test",
+    [
+        (PRODUCT, COUNT),
+        (
+            "import rooflab as rl\ndef gemm(a, b):\n    return rl.zeros((3, 5))",
+            FEW.replace("seen.launches == 0", "True"),
+        ),
+        (RIGHT, LOOPS),
+        ("import rooflab as rl\ndef gemm(a, b):\n    return a + b", LEAN),
+    ],
+    ids=["count", "few", "loops", "lean"],
+)
+def test_an_honest_answer_passes_the_same_tests(code, test):
+    check(Attack(code, 5, test=test))

@@ -1,0 +1,98 @@
+"""Attacks on questions of the labs themselves: what of their points is left to a dishonest answer."""
+
+import dataclasses
+import functools
+from pathlib import Path
+
+import pytest
+from grading.demo_lab import TRUSTED
+
+from rooflab.grading import repair
+from rooflab.grading.judge import Judge
+from rooflab.grading.lab import from_source
+
+SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
+MULTIPLY = """
+def gemm(A, B):
+    if A.shape[1] != B.shape[0]:
+        {refuse}
+    {before}
+    return {product}
+"""
+RAISE = "raise ValueError('sizes')"
+IDLE = "for _ in range(A.shape[0] * A.shape[1] * B.shape[1]):\n        pass"
+NUMPY = "rl.tensor((A.numpy().astype('f8')[:, :, None] * B.numpy().astype('f8')).sum(1), dtype=A.dtype)"
+
+# label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
+ATTACKS = {
+    "an operator": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before="", product="A @ B"), [3, 0]),
+    "an operator beside loops": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before=IDLE, product="A @ B"), [3, 0]),
+    "refuses by what may not cross": (
+        "lab1",
+        "q1_1",
+        MULTIPLY.format(refuse="return object()", before="", product="A @ B"),
+        [0, 0],
+    ),
+    "its own rooflab": (
+        "lab1",
+        "q1_1",
+        "import sys, types\nsys.modules['rooflab'] = types.ModuleType('rooflab')\n"
+        + MULTIPLY.format(refuse=RAISE, before="", product="A @ B"),
+        [0, 0],
+    ),
+    "the lab's own solution": (
+        "lab1",
+        "q1_1",
+        f"exec(open({str(SOURCES / 'lab1' / '10_gemm.py')!r}).read())",
+        [0, 0],
+    ),
+    "a ufunc without loops": (
+        "lab1",
+        "q1_1",
+        MULTIPLY.format(refuse=RAISE, before="", product=NUMPY),
+        [3, 0],
+    ),
+    "a ufunc beside loops": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before=IDLE, product=NUMPY), [3, 0]),
+}
+KNOWN = {"a ufunc beside loops": "NumPy multiplied unseen: the question has to be judged by its syntax tree"}
+
+
+@functools.cache
+def judge(name: str) -> Judge:
+    return Judge(from_source(SOURCES / name), TRUSTED)
+
+
+@pytest.mark.parametrize(
+    "name, question, code, points",
+    [
+        pytest.param(
+            *attack, marks=[pytest.mark.xfail(strict=True, reason=KNOWN.get(label, ""))] * (label in KNOWN), id=label
+        )
+        for label, attack in ATTACKS.items()
+    ],
+)
+def test_what_a_dishonest_answer_earns(name, question, code, points):
+    whole = repair.reference(judge(name).lab)
+    cells = [dataclasses.replace(cell, source=code) if cell.key == question else cell for cell in whole.cells]
+    result = judge(name).grade_question(question, dataclasses.replace(whole, cells=cells))
+    assert [test.earned for test in result.tests] == points, [test.message for test in result.tests]
+
+
+def test_an_unsolved_lab_with_a_cell_that_searches_memory_earns_nothing():
+    """The attack that once took all points of Lab 1."""
+    lab = judge("lab1").lab
+    search = """
+import gc, tracemalloc
+places = [list(one.values()) for one in gc.get_objects() if type(one) is dict]
+places += [[cell.cell_contents] for cell in tracemalloc.start.__closure__ or ()]
+for one in places:
+    for text in one:
+        if type(text) is str and "BEGIN SOLUTION" in text and "def gemm" in text:
+            exec(text)
+"""
+    cells = [dataclasses.replace(cell, source=cell.public) if cell.role == "solution" else cell for cell in lab.cells]
+    extra = dataclasses.replace(
+        next(cell for cell in cells if cell.key == "q1_1"), key="mine", role="extra", source=search
+    )
+    result = judge("lab1").grade_question("q1_1", repair.Submission([*cells, extra], [], []))
+    assert (result.earned, result.points) == (0, 5)
