@@ -12,6 +12,7 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)] if rl.cuda.is_ava
 
 def pytest_addoption(parser):
     parser.addoption("--fuzz-minutes", type=float, default=0, help="how long each test of test_fuzz.py draws new calls")
+    parser.addoption("--all-tests", action="store_true", help="run the slow tests too: all answers to all labs")
     parser.addoption("--rewrite-golden", action="store_true", help="take what is found as what tests/golden shall say")
 
 
@@ -20,7 +21,11 @@ def pytest_report_header():
     return f"GPUs: {gpus}" if gpus else f"devices: the CPU alone ({rl.cuda.unavailable_reason()})"
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--all-tests"):
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="slow: runs with --all-tests"))
     if rl.cuda.is_available():
         return
     skip = pytest.mark.skip(reason=rl.cuda.unavailable_reason())

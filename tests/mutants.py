@@ -94,7 +94,7 @@ def outcome(tests: tuple[str, ...], tree: Path) -> str:
     """ "passed", "failed", or why nobody knows."""
     # The copy must win over an installed package, in programs that tests start as well.
     environment = os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--all-tests", "-p", "no:cacheprovider", *tests]
     try:
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:

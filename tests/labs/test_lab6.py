@@ -168,6 +168,7 @@ def test_accuracy_is_over_all_tokens():
 # What training finds. Each of these takes seconds: one seed a number of layers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layers", "seed", "until"), [(2, 100, 150), (3, 101, 250), (4, 102, 300)])
 def test_two_layers_and_more_recall(layers, seed, until):
     assert lab6.recall_accuracy(trained(layers, seed, until=until), *rows_of(seed)) >= 0.9
@@ -205,6 +206,7 @@ def test_two_layers_are_a_circuit():
     assert found["without_layer_1"] <= 0.2 and found["without_layer_2"] <= 0.2
 
 
+@pytest.mark.slow
 def test_small_first_weights_learn_nothing(monkeypatch):
     monkeypatch.setattr(lab6, "STD", 0.02)
     model = trained(2, 0)

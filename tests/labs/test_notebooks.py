@@ -27,12 +27,17 @@ def answers_of(path: Path) -> ModuleType:
 
 
 def answers(kind: str, labels: bool = False):
-    """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters; perhaps with their labels."""
+    """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters; perhaps with their labels.
+
+    Of each question the first is quick; the others, and those that train for long, run with --all-tests.
+    """
     for path in SOURCES:
         for grade_id, entries in getattr(answers_of(path), kind).items():
-            for label, code in entries:
+            for number, (label, code) in enumerate(entries):
                 more = (label,) if labels else ()
-                yield pytest.param(path, grade_id, code, *more, id=f"{path.name}-{grade_id}-{label}")
+                long = number > 0 or grade_id in getattr(answers_of(path), "TRAINING", ())
+                marks = [pytest.mark.slow] if long else []
+                yield pytest.param(path, grade_id, code, *more, id=f"{path.name}-{grade_id}-{label}", marks=marks)
 
 
 def grade(path: Path, grade_id: str, code: str, by=judge):

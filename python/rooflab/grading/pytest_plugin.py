@@ -1,4 +1,4 @@
-"""Notebooks graded by pytest: `pytest --lab lab1 my.ipynb`, one test a question.
+"""Notebooks graded by pytest, one test a question: `pytest -p rooflab.grading.pytest_plugin --lab lab1 my.ipynb`.
 
 The tests are those of the lab's sources, hidden ones too, where the sources are (`--lab-sources DIR`, or the
 checkout's), and otherwise the public ones that the notebook holds. A question passes with all its points; `--junitxml`
