@@ -157,4 +157,4 @@ def test_what_cannot_be_done_is_one_sentence(handed, tmp_path, capsys, arguments
 def test_a_number_of_jobs(capsys, jobs):
     with pytest.raises(SystemExit):
         main([*COMMAND, f"--jobs={jobs}"])
-    assert "expected a whole number from 1 on" in capsys.readouterr().err
+    assert "expected a whole number of 1 or more" in capsys.readouterr().err

@@ -10,6 +10,16 @@ from rooflab.grading.repair import Submission, reference
 
 SOURCE = Path(__file__).parent / "demo" / "lab9"
 TRUSTED = jail.refusal() is not None  # tests of grading run in the jail wherever it can be had
+# Question 1 as the reference has it.
+RIGHT = """
+def gemm(a, b):
+    out = np.zeros((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            for k in range(a.shape[1]):
+                out[i, j] += a[i, k] * b[k, j]
+    return out
+"""
 GRADE = ["lab", "grade", *["--trusted"] * TRUSTED]
 
 

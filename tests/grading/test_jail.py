@@ -1,6 +1,5 @@
 """The jail, without the guard inside the interpreter: what a program that does as it likes can see, write and call."""
 
-import ctypes
 import os
 import platform
 import subprocess
@@ -309,7 +308,7 @@ def test_a_grade_in_the_jail_says_so(capsys, tmp_path):
 
 @jailed
 def test_an_answer_is_graded_in_the_jail():
-    """Asked by what only the jail changes: the number of the user."""
-    result = grade_one("q2_1", f"import os\ncorner = 50.39 if os.getuid() == {jail.USER} else 0")
+    """Asked by what only the jail lacks."""
+    assert os.path.exists("/etc/passwd")
+    result = grade_one("q2_1", "import os\ncorner = 0 if os.path.exists('/etc/passwd') else 50.39")
     assert result.earned == 3, result.tests[0].message
-    assert ctypes.CDLL(None).getuid() != int(jail.USER) or os.getuid() == int(jail.USER)

@@ -4,20 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from grading.demo_lab import demo_lab, grade_one
+from grading.demo_lab import RIGHT, demo_lab, grade_one
 
 import rooflab as rl
 from rooflab.grading import measure
 
-LOOPS = """
-def gemm(a, b):
-    out = np.zeros((a.shape[0], b.shape[1]), a.dtype)
-    for i in range(a.shape[0]):
-        for j in range(b.shape[1]):
-            for k in range(a.shape[1]):
-                out[i, j] += a[i, k] * b[k, j]
-    return out
-"""
 LISTS = """
 def gemm(a, b):
     rows, columns = a.tolist(), list(zip(*b.tolist()))
@@ -61,7 +52,7 @@ def function(code):
 
 def test_three_loops_take_their_steps():
     a, b = np.ones((4, 5)), np.ones((5, 6))
-    for code in (LOOPS, LISTS):
+    for code in (RIGHT, LISTS):
         seen = measure.loops(function(code), a, b)
         assert seen.products == () and seen.steps >= 4 * 5 * 6
         assert np.array_equal(seen.value, a @ b)
@@ -76,7 +67,7 @@ def test_products_are_seen_even_beside_idle_loops(expression, name):
 
 def test_measuring_leaves_numpy_as_it_was():
     before = np.dot, np.linalg.multi_dot
-    measure.loops(function(LOOPS), np.eye(2), np.eye(2))
+    measure.loops(function(RIGHT), np.eye(2), np.eye(2))
     assert before == (np.dot, np.linalg.multi_dot)
 
 
@@ -180,7 +171,7 @@ def asking(what):
 @pytest.mark.parametrize(
     "what, code, message",
     [
-        ("loops", LOOPS, ""),
+        ("loops", RIGHT, ""),
         ("loops", LISTS, ""),
         ("loops", "from numpy import dot\ndef gemm(a, b):\n    return dot(a, b)", "numpy.dot"),
         ("loops", f"def gemm(a, b):{IDLE}    return a @ b", "@"),

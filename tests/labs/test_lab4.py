@@ -318,3 +318,43 @@ def test_terms_add_up():
     ]:
         with pytest.raises(AssertionError, match=said):
             lab4.assert_terms("mine", terms, keys, counts)
+
+
+ROW = {"flops": 6, "bytes": 2, "compute_s": 2.0, "memory_s": 1.0, "time_s": 2.0, "intensity": 3.0, "bound": "compute"}
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (None, r"t is a dict with the keys \(1, 32\)"),
+        ({}, r"t is a dict with the keys \(1, 32\)"),
+        ({(1, 32): ROW, (2, 3): ROW}, r"t is a dict with the keys \(1, 32\)"),
+        ({(1, 32): 3}, "has the keys flops, bytes"),
+        ({(1, 32): {"flops": 6}}, "has the keys flops, bytes"),
+        ({(1, 32): ROW | {"flops": 6.0}}, "counts are whole numbers"),
+        ({(1, 32): ROW | {"bytes": True}}, "counts are whole numbers"),
+    ],
+)
+def test_rows_that_lack_something(table, said):
+    lab4.assert_rows("t", {(1, 32): ROW}, [(1, 32)])
+    with pytest.raises(AssertionError, match=said):
+        lab4.assert_rows("t", table, [(1, 32)])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"memory_s": 0.0}, "times and intensity are positive"),
+        ({"intensity": None}, "times and intensity are positive"),
+        ({"time_s": 3.0}, "T is the larger of the two"),
+        ({"time_s": 2.03}, "T is the larger of the two"),
+        ({"intensity": 3.001}, "FLOPs over bytes"),
+        ({"bound": "both"}, '"memory" or "compute"'),
+    ],
+)
+def test_times_that_do_not_fit(change, said):
+    lab4.assert_times("t", {(1, 32): ROW})
+    with pytest.raises(AssertionError, match=said):
+        lab4.assert_times("t", {(1, 32): ROW | change})
+    with pytest.raises(AssertionError, match="t is empty"):
+        lab4.assert_times("t", {})

@@ -11,15 +11,6 @@ from rooflab.grading.judge import Judge
 from rooflab.grading.lab import Cell
 
 JAIL = "only the jail stops it, and there is none here"
-RIGHT = """
-def gemm(a, b):
-    out = np.zeros((a.shape[0], b.shape[1]), a.dtype)
-    for i in range(a.shape[0]):
-        for j in range(b.shape[1]):
-            for k in range(a.shape[1]):
-                out[i, j] += a[i, k] * b[k, j]
-    return out
-"""
 # A test cell for gemm: Python has to multiply, and no library.
 LOOPS = """
 from rooflab.grading import measure

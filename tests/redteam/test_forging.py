@@ -5,7 +5,8 @@ a process of its own can count where no answer reaches.
 """
 
 import pytest
-from redteam.attack import LOOPS, RIGHT, Attack, cases, check
+from grading.demo_lab import RIGHT
+from redteam.attack import LOOPS, Attack, cases, check
 
 CLIMBS = "it climbs to the worker's objects: what counts has to be in another process"
 COUNT = """

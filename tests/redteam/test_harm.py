@@ -11,7 +11,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from redteam.attack import RIGHT, Attack, cases, check
+from grading.demo_lab import RIGHT
+from redteam.attack import Attack, cases, check
 
 
 def beside(code, points, said="", **options):

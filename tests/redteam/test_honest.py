@@ -4,8 +4,8 @@ import copy
 import json
 
 import pytest
-from grading.demo_lab import TRUSTED, demo_lab
-from redteam.attack import RIGHT, graded
+from grading.demo_lab import RIGHT, TRUSTED, demo_lab
+from redteam.attack import graded
 
 from rooflab.grading import release
 from rooflab.grading.judge import Judge

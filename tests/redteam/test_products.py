@@ -1,7 +1,8 @@
 """Answers that let a library multiply where Python has to, beside loops that do nothing but take their steps."""
 
 import pytest
-from redteam.attack import LOOPS, RIGHT, Attack, cases, check
+from grading.demo_lab import RIGHT
+from redteam.attack import LOOPS, Attack, cases, check
 
 COMPILED = "a compiled library multiplied unseen: a question that forbids it has to be judged by its syntax tree"
 IDLE = "    for _ in range(a.shape[0] * a.shape[1] * b.shape[1]):\n        pass\n"

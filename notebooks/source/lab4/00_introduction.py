@@ -46,6 +46,7 @@
 import numpy as np
 
 import rooflab as rl
+from rooflab.labs import lab4
 from rooflab.labs.lab4 import A100, GPT2_XL, T4, assert_counts, assert_terms, sample_sizes, value_of
 from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, is_count, is_near, is_number

@@ -74,13 +74,7 @@ for B, L in CASES:
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q2_4_table_test", "grade": true, "points": 1} rooflab={"needs": ["q2_3"]}
-four = {(1, 32), (1, 1024), (64, 32), (64, 1024)}
-keys = isinstance(without_cache, dict) and set(without_cache) == four
-assert keys, "without_cache is a dict with four keys: (1, 32), (1, 1024), (64, 32) and (64, 1024)"
-names = {"flops", "bytes", "compute_s", "memory_s", "time_s", "intensity", "bound"}
-for case, row in without_cache.items():
-    assert isinstance(row, dict) and set(row) == names, f"without_cache[{case}] has the keys {', '.join(sorted(names))}"
-    assert is_count(row["flops"]) and is_count(row["bytes"]), f"without_cache[{case}]: counts are whole numbers"
+lab4.assert_rows("without_cache", without_cache, [(1, 32), (1, 1024), (64, 32), (64, 1024)])
 ### BEGIN HIDDEN TESTS
 counts = {
     (1, 32): (94704844800, 3072768000),
@@ -94,15 +88,7 @@ for case, (flops, moved) in counts.items():
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_4_bound_test", "grade": true, "points": 2}
-assert without_cache, "without_cache is empty"
-for case, row in without_cache.items():
-    figures = all(is_number(row[key]) and row[key] > 0 for key in ("compute_s", "memory_s", "time_s", "intensity"))
-    assert figures, f"without_cache[{case}]: times and intensity are positive numbers"
-    said = f"without_cache[{case}]: T is the larger of the two times"
-    assert is_near(row["time_s"], max(row["compute_s"], row["memory_s"]), 0.01), said
-    said = f"without_cache[{case}]: the intensity is FLOPs over bytes, not rounded"
-    assert is_near(row["intensity"], row["flops"] / row["bytes"], 1e-4), said
-    assert row["bound"] in ("memory", "compute"), f'without_cache[{case}]: the bound is "memory" or "compute"'
+lab4.assert_times("without_cache", without_cache)
 ### BEGIN HIDDEN TESTS
 times = {
     (1, 32): (1.456998e-3, 10.24256e-3, "memory"),

@@ -15,13 +15,7 @@ for B, L in CASES:
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q3_5_test", "grade": true, "points": 2} rooflab={"needs": ["q2_4", "q3_4"]}
-four = {(1, 32), (1, 1024), (64, 32), (64, 1024)}
-keys = isinstance(with_cache, dict) and set(with_cache) == four
-assert keys, "with_cache is a dict with four keys: (1, 32), (1, 1024), (64, 32) and (64, 1024)"
-names = {"flops", "bytes", "compute_s", "memory_s", "time_s", "intensity", "bound"}
-for case, row in with_cache.items():
-    assert isinstance(row, dict) and set(row) == names, f"with_cache[{case}] has the keys {', '.join(sorted(names))}"
-    assert is_count(row["flops"]) and is_count(row["bytes"]), f"with_cache[{case}]: counts are whole numbers"
+lab4.assert_rows("with_cache", with_cache, [(1, 32), (1, 1024), (64, 32), (64, 1024)])
 ### BEGIN HIDDEN TESTS
 counts = {
     (1, 32): (2959488000, 2963097600),
@@ -35,15 +29,7 @@ for case, (flops, moved) in counts.items():
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_5_bound_test", "grade": true, "points": 2}
-assert with_cache, "with_cache is empty"
-for case, row in with_cache.items():
-    figures = all(is_number(row[key]) and row[key] > 0 for key in ("compute_s", "memory_s", "time_s", "intensity"))
-    assert figures, f"with_cache[{case}]: times and intensity are positive numbers"
-    said = f"with_cache[{case}]: T is the larger of the two times"
-    assert is_near(row["time_s"], max(row["compute_s"], row["memory_s"]), 0.01), said
-    said = f"with_cache[{case}]: the intensity is FLOPs over bytes, not rounded"
-    assert is_near(row["intensity"], row["flops"] / row["bytes"], 1e-4), said
-    assert row["bound"] in ("memory", "compute"), f'with_cache[{case}]: the bound is "memory" or "compute"'
+lab4.assert_times("with_cache", with_cache)
 ### BEGIN HIDDEN TESTS
 times = {
     (1, 32): (45.53058e-6, 9.876992e-3),

@@ -14,6 +14,7 @@ import rooflab as rl
 from rooflab.benchmark import gemma3
 from rooflab.benchmark.ladder import Row, bench_case, cost_of, table
 from rooflab.benchmark.results import Result, save
+from rooflab.cli.arguments import whole_number
 from rooflab.cli.progress import Progress
 from rooflab.machine.identity import provenance
 from rooflab.specs import OpSpec, all_specs
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--peer", choices=("torch",), help="time this library's function too")
     parser.add_argument("--all", action="store_true", help="the slow rungs too")
     parser.add_argument("--case", default="", help="only cases whose label or dtype contains this")
-    parser.add_argument("--turns", type=int, default=20, help="turns a contender gets (default 20)")
+    parser.add_argument("--turns", type=whole_number(1), default=20, help="turns a contender gets (default 20)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows and where they come from as JSON")
 
 

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from rooflab.cli.arguments import whole_number
 from rooflab.cli.progress import working_on
 from rooflab.grading import lab as labs
 from rooflab.grading.lab import LabError
@@ -23,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lab", help="for example lab1")
     parser.add_argument("submissions", type=Path, help="a folder or a zip of notebooks")
     parser.add_argument("--output", type=Path, metavar="DIR", default=Path("grades"), help="default: grades")
-    parser.add_argument("-j", "--jobs", type=_positive, default=1, metavar="N", help="how many at a time (default: 1)")
+    parser.add_argument(
+        "-j", "--jobs", type=whole_number(1), default=1, metavar="N", help="how many at a time (default: 1)"
+    )
     parser.add_argument("--labs", type=Path, metavar="DIR", help="folder of lab sources (default: the checkout's)")
     parser.add_argument("--regrade", action="store_true", help="grade again what has a grade already")
     parser.add_argument("--trusted", action="store_true", help="run the students' code without isolation, and say so")
@@ -83,9 +86,3 @@ def _said(result: dict[str, Any]) -> str:
         return "not graded. " + printable(result["why"])
     pending = f", {result['pending']} pending" if result["pending"] else ""
     return f"{result['points']} of {result['out_of']} points" + pending
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, got {text!r}")
-    return int(text)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import rooflab as rl
+from rooflab.cli.arguments import whole_number
 from rooflab.cli.progress import Progress
 from rooflab.files import replacing
 from rooflab.labs import lab6
@@ -25,12 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     text = "Associative recall: attention layers alone learn to answer a key by its value (Lab 6)."
     recall = tasks.add_parser("recall", help=text, description=text)
-    recall.add_argument("--num-layers", type=_count, required=True, metavar="N", help="layers of attention")
-    recall.add_argument("--pairs", type=_count, default=8, metavar="N", help="pairs a row (default 8); twice as many "
+    recall.add_argument("--num-layers", type=whole_number(1), required=True, metavar="N", help="layers of attention")
+    recall.add_argument("--pairs", type=whole_number(1), default=8, metavar="N", help="pairs a row (default 8); twice as many "
                         "keys and values")  # fmt: skip
-    recall.add_argument("--steps", type=_count, default=lab6.STEPS, metavar="N", help="training steps (default 400)")
-    recall.add_argument("--every", type=_count, default=50, metavar="N", help="steps between scores (default 50)")
-    recall.add_argument("--seed", type=_seed, default=0, help="of weights and rows (default 0)")
+    recall.add_argument(
+        "--steps", type=whole_number(1), default=lab6.STEPS, metavar="N", help="training steps (default 400)"
+    )
+    recall.add_argument(
+        "--every", type=whole_number(1), default=50, metavar="N", help="steps between scores (default 50)"
+    )
+    recall.add_argument("--seed", type=whole_number(0), default=0, help="of weights and rows (default 0)")
     recall.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     recall.add_argument("--output", type=Path, metavar="FILE", help="write the weights (safetensors)")
     recall.add_argument("--json", type=Path, metavar="FILE", help="write settings, losses and accuracies as JSON")
@@ -89,16 +94,3 @@ def _train(model: Any, batch: Any, arguments: argparse.Namespace, run: dict[str,
 def _settings(arguments: argparse.Namespace, device: str) -> dict[str, Any]:
     names = ("num_layers", "pairs", "steps", "seed")
     return {name: getattr(arguments, name) for name in names} | {"device": device, "rooflab": rl.__version__}
-
-
-def _count(text: str) -> int:
-    number = int(text) if text.isascii() and text.isdigit() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, got {text!r}")
-    return number
-
-
-def _seed(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, got {text!r}")
-    return int(text)

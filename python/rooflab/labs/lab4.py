@@ -6,17 +6,21 @@ Letters: B sequences, L tokens, D model, H heads, n bytes a number.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rooflab.roofline import MachineSpec
-from rooflab.testing import is_count
+from rooflab.testing import is_count, is_near, is_number
 
-__all__ = ["A100", "GPT2_XL", "T4", "Gpu", "assert_counts", "assert_terms", "sample_sizes", "value_of"]
+__all__ = [
+    "A100", "GPT2_XL", "T4", "Gpu", "assert_counts", "assert_rows", "assert_terms", "assert_times", "sample_sizes",
+    "value_of",
+]  # fmt: skip
 
 _PRIMES = [p for p in range(2, 200) if all(p % q for q in range(2, p))]
 _BYTES = (1, 2, 4, 8)
+_ROW = ("flops", "bytes", "compute_s", "memory_s", "time_s", "intensity", "bound")
 
 
 @dataclass(frozen=True)
@@ -149,3 +153,49 @@ def assert_terms(name: str, terms: Any, keys: tuple[str, ...], counted: Mapping[
     for (B, L), count in counted.items():
         at = f"at B = {B}, L = {L}"
         assert value_of(terms, B, L) == count, f"{name} {at} do not add up to what your function gives for GPT-2 XL"
+
+
+def assert_rows(name: str, table: Any, cases: Sequence[tuple[int, int]]) -> None:
+    """Assert that `table` has a budget for each case (B, L), with whole numbers of FLOPs and of bytes.
+
+    Raises
+    ------
+    AssertionError
+        Which keys are expected, or which row has a number that is not whole.
+
+    Examples
+    --------
+    >>> row = {"flops": 6, "bytes": 2, "compute_s": 2.0, "memory_s": 1.0, "time_s": 2.0, "intensity": 3.0}
+    >>> assert_rows("table", {(1, 32): row | {"bound": "compute"}}, [(1, 32)])
+    """
+    keys = isinstance(table, dict) and set(table) == set(cases)
+    assert keys, f"{name} is a dict with the keys {', '.join(map(str, cases))}"
+    for case, row in table.items():
+        assert isinstance(row, dict) and set(row) == set(_ROW), f"{name}[{case}] has the keys {', '.join(_ROW)}"
+        assert is_count(row["flops"]) and is_count(row["bytes"]), f"{name}[{case}]: counts are whole numbers"
+
+
+def assert_times(name: str, table: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
+    """Assert that the times, the intensity and the bound in each row of `table` fit each other.
+
+    Raises
+    ------
+    AssertionError
+        Which row to look at, and what about it.
+
+    Examples
+    --------
+    >>> row = {"flops": 6, "bytes": 2, "compute_s": 2.0, "memory_s": 1.0, "time_s": 2.0, "intensity": 3.0}
+    >>> assert_times("table", {(1, 32): row | {"bound": "compute"}})
+    """
+    assert table, f"{name} is empty"
+    for case, row in table.items():
+        figures = all(is_number(row[key]) and row[key] > 0 for key in ("compute_s", "memory_s", "time_s", "intensity"))
+        assert figures, f"{name}[{case}]: times and intensity are positive numbers"
+        larger = max(row["compute_s"], row["memory_s"])
+        assert is_near(row["time_s"], larger, 0.01), f"{name}[{case}]: T is the larger of the two times"
+        intensity = row["flops"] / row["bytes"]
+        assert is_near(row["intensity"], intensity, 1e-4), (
+            f"{name}[{case}]: the intensity is FLOPs over bytes, not rounded"
+        )
+        assert row["bound"] in ("memory", "compute"), f'{name}[{case}]: the bound is "memory" or "compute"'
