@@ -27,8 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "Associative recall: attention layers alone learn to answer a key by its value (Lab 6)."
     recall = tasks.add_parser("recall", help=text, description=text)
     recall.add_argument("--num-layers", type=whole_number(1), required=True, metavar="N", help="layers of attention")
-    recall.add_argument("--pairs", type=whole_number(1), default=8, metavar="N", help="pairs a row (default 8); twice as many "
-                        "keys and values")  # fmt: skip
+    recall.add_argument(
+        "--pairs", type=whole_number(1), default=8, metavar="N",
+        help="pairs a row (default 8); twice as many keys and values",
+    )  # fmt: skip
     recall.add_argument(
         "--steps", type=whole_number(1), default=lab6.STEPS, metavar="N", help="training steps (default 400)"
     )
