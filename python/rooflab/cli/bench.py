@@ -50,8 +50,8 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"rooflab bench: {error}", file=sys.stderr)
         return 2
     models = [op for op in arguments.ops if op in _MODELS]
-    if models and arguments.peer:
-        print(f"rooflab bench: --peer is for ops, not for {' and '.join(models)}", file=sys.stderr)
+    if "model" in models and arguments.peer:
+        print("rooflab bench: --peer is for ops and for layer, not for model", file=sys.stderr)
         return 2
     peer = arguments.peer and f"{arguments.peer} {importlib.metadata.version(arguments.peer)}"
     today = datetime.date.today().isoformat()
@@ -84,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.case not in f"{model.label} {model.dtype}":
             continue
         progress.subject = f"{model.op} {model.label} {model.dtype}"
-        found, cost = gemma3.bench(model, device, turns=arguments.turns, progress=progress)
+        found, cost = gemma3.bench(model, device, peer=arguments.peer, turns=arguments.turns, progress=progress)
         progress.clear()
         rate = f"{model.tokens / found[0].median_ms * 1000:,.0f} tokens/s"
         a_token = human(cost.bytes / model.tokens, "B")
