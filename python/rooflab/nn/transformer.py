@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from ..autograd import checkpoint
 from .layers import Embedding, Linear, RMSNorm, truncated_normal
 from .module import Module, ModuleList
 from .rotary import RotaryEmbedding
@@ -226,7 +227,7 @@ class TransformerLM(Module):
         shared = self._shared(tokens.shape[1])
         for i, block in enumerate(self.layers):
             with _core.range(f"block_{i}"):
-                x = block(x, shared)
+                x = checkpoint(block, x, shared) if self.config.recompute else block(x, shared)
         with _core.range("head"):
             return self.lm_head(self.ln_final(x))
 
