@@ -50,8 +50,8 @@ def test_losses_are_every_step_and_the_mean_of_ten(tmp_path):
     assert every[:, 0].tolist() == list(range(1, 61)) and every[0, 1] == 4
     assert len(mean) == 51 and mean[0] == pytest.approx([5.5, every[:10, 1].mean()])
     assert short.tolist() == same.tolist() == [[1, 3], [2, 1]]
-    assert levels(axes) == [5.545]
-    assert {"guessing, 5.54", "3 parameters", "1 layer", "2 layers", "loss (nats a token)"} <= set(texts(figure))
+    assert levels(axes) == [5.545] and axes.get_ylabel() == "loss (nats a token)"
+    assert {"guessing, 5.54", "3 parameters", "1 layer", "2 layers"} <= set(texts(figure))
     saved(figure, tmp_path)
     assert levels(plot_losses(LOSSES).axes[0]) == []
     for losses in ({}, {"a": []}, {"a": [1.0, float("inf")]}):
