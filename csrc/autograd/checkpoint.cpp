@@ -39,9 +39,9 @@ Checkpoint::Scope::~Scope() {
   is_again = outer_is_again_;
 }
 
-void Checkpoint::enter(Node& node) {
+void Checkpoint::enter(Node& node, std::span<const Ref> saved) {
   if (!current) return;
-  is_again ? current->collect(node) : current->hide(node);
+  is_again ? current->collect(saved) : current->hide(node, saved);
 }
 
 const Checkpoint* Checkpoint::of(const Node& node) {
@@ -49,30 +49,29 @@ const Checkpoint* Checkpoint::of(const Node& node) {
   return rule ? rule->checkpoint.get() : nullptr;
 }
 
-// Weights, constants and the inputs are in memory anyway.
-bool Checkpoint::can_make(const Saved& item) const {
-  return item.tensor.defined() && !item.is_outside &&
-         std::none_of(inputs_.begin(), inputs_.end(),
-                      [&](const Saved& input) { return input.tensor.storage() == item.tensor.storage(); });
+// Leaves, views of them and the inputs are in memory anyway. Constants may have been made inside, such as a mask.
+bool Checkpoint::can_make(const Ref& given) const {
+  if (!given.tensor || (given.tensor->meta() && given.tensor->meta()->is_outside)) return false;
+  return std::none_of(inputs_.begin(), inputs_.end(),
+                      [&](const Saved& input) { return input.tensor.storage() == given.tensor->storage(); });
 }
 
-void Checkpoint::hide(Node& node) {
+void Checkpoint::hide(Node& node, std::span<const Ref> saved) {
   Rule rule{shared_from_this(), {}, {}};
   for (size_t slot = 0; slot < node.saved.size(); ++slot) {
-    Saved& item = node.saved[slot];
-    if (!can_make(item)) continue;
+    if (!can_make(saved[slot])) continue;
     rule.places.emplace_back(slot, hidden_.size());
-    hidden_.push_back({item.tensor.shape(), item.tensor.dtype()});
-    item = {};
+    hidden_.push_back({saved[slot].tensor->shape(), saved[slot].tensor->dtype()});
+    node.saved[slot] = {};
   }
   if (rule.places.empty()) return;
   rule.rule = std::move(node.rule);
   node.rule = std::move(rule);
 }
 
-void Checkpoint::collect(Node& node) {
-  for (Saved& item : node.saved)
-    if (can_make(item)) made_.push_back(std::exchange(item, {}).tensor);
+void Checkpoint::collect(std::span<const Ref> saved) {
+  for (const Ref& given : saved)
+    if (can_make(given)) made_.push_back(given.tensor->detach());
 }
 
 Tensor Checkpoint::take(size_t place) {

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "autograd/tape.h"
@@ -35,7 +36,8 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   };
 
   // Takes from a node that was just recorded what the checkpoint of this thread, if there is one, can make again.
-  static void enter(Node& node);
+  // `saved` are the tensors as they were given, with their places in the graph.
+  static void enter(Node& node, std::span<const Ref> saved);
 
   // The checkpoint that a node belongs to; null where there is none.
   static const Checkpoint* of(const Node& node);
@@ -48,9 +50,9 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
     DType dtype;
   };
 
-  bool can_make(const Saved& item) const;
-  void hide(Node& node);
-  void collect(Node& node);
+  bool can_make(const Ref& given) const;
+  void hide(Node& node, std::span<const Ref> saved);
+  void collect(std::span<const Ref> saved);
   Tensor take(size_t place);
   void run_again();
 

@@ -14,10 +14,14 @@ MIB = 2**20
 
 
 def saved_bytes(config, batch, length, device):
-    """Of results that the graph holds, without tokens, weights and tables."""
+    """Of results that the graph holds, without tokens, weights and tables; all that a forward leaves but the logits."""
     model = TransformerLM(config, device=device)
     tokens = rl.empty(batch, length, dtype="int64", device=device)
-    return sum(s.bytes for s in rl.autograd.saved_tensors(model(tokens)) if not s.is_input)
+    before = rl.memory.allocated(device)
+    logits = model(tokens)
+    listed = sum(s.bytes for s in rl.autograd.saved_tensors(logits) if not s.is_input)
+    assert rl.memory.allocated(device) - before == listed + logits.nbytes
+    return listed
 
 
 def per_layer(config, B, L):
