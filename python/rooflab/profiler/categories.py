@@ -11,10 +11,13 @@ CATEGORIES = ("gemm", "elementwise", "softmax", "layernorm", "memory", "other")
 _BY_OP = {
     "matmul": "gemm",
     "softmax": "softmax",
+    "softmax_backward": "softmax",
     "rms_norm": "layernorm",
     "rms_norm_add": "layernorm",
     "rms_norm_rope": "layernorm",
     "layer_norm": "layernorm",
+    "rms_norm_backward": "layernorm",
+    "layer_norm_backward": "layernorm",
     "rope": "elementwise",
     "kv_append": "memory",
     "gelu": "elementwise",
