@@ -1,0 +1,81 @@
+"""Many cases of `rooflab.benchmark.lm` in a row, of which a file keeps what is finished."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import lm, lm_results
+from .lm import Case, Result
+
+
+def cases(
+    model_sizes: Iterable[str], context_lengths: Iterable[int], modes: Iterable[str], **common: Any
+) -> list[Case]:
+    """Every size at every length in every mode, in the order in which tables show them.
+
+    Parameters
+    ----------
+    model_sizes, context_lengths, modes : iterable
+        What varies; the modes change fastest.
+    **common
+        Fields that all cases share.
+
+    Examples
+    --------
+    >>> [case.label for case in cases(["small"], [128, 256], ["forward"])]
+    ['small B4 L128 forward, composed', 'small B4 L256 forward, composed']
+    """
+    product = itertools.product(model_sizes, context_lengths, modes)
+    return [Case(model_size=size, context_length=length, mode=mode, **common) for size, length, mode in product]
+
+
+def run(
+    wanted: Sequence[Case],
+    *,
+    file: Path | None = None,
+    origin: lm_results.Origin | None = None,
+    measure: Callable[[Case], list[Result]] | None = None,
+    found: Callable[[list[Result]], None] = lambda results: None,
+) -> list[Result]:
+    """Measure the cases that are not finished yet.
+
+    Parameters
+    ----------
+    wanted : sequence of Case
+        What to measure, in this order.
+    file : Path, optional
+        Results as JSON. What it holds is not measured again; it is written after each case, so that a run that is cut
+        short loses one at most.
+    origin : Origin, optional
+        Of this run; that of the first case's device when not given.
+    measure : callable
+        Gives the results of a case, one a contender; `lm.benchmark` when not given.
+    found : callable
+        Called with the results of each case as soon as they are there, those of the file included.
+
+    Returns
+    -------
+    list of Result
+        Of all cases, in their order.
+
+    Raises
+    ------
+    ValueError
+        If the file is something else, or of another machine or version.
+    """
+    measure = measure or (lambda case: [lm.benchmark(case)])
+    origin = origin or lm_results.Origin.of(wanted[0].device)
+    kept = lm_results.finished(file, origin) if file else []
+    of_case: dict[Case, list[Result]] = {}
+    for result in kept:
+        of_case.setdefault(result.case, []).append(result)
+    for case in wanted:
+        if case not in of_case:
+            of_case[case] = measure(case)
+            if file:
+                lm_results.save(file, itertools.chain.from_iterable(of_case.values()), origin)
+        found(of_case[case])
+    return [result for case in wanted for result in of_case[case]]
