@@ -16,7 +16,7 @@ import dataclasses
 import gc
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -25,6 +25,7 @@ import rooflab as rl
 
 from ..machine.known import known
 from ..units import human
+from .lm_profile import Pass, passes
 
 if TYPE_CHECKING:
     from ..nn import TransformerConfig
@@ -116,6 +117,11 @@ class Result:
         The most that was held during the measured steps, all that the device holds included.
     peak_tflop_s : float or None
         What the machine can do at most in the dtype of the products, by `peak_source`; None where it is not known.
+    profile : tuple of Pass
+        Where the time of one more step goes, where that was asked for. That step took `profiled_ms`, the profile's own
+        cost included.
+    memory : dict of str to dict
+        Bytes by class at the highest point of each phase, where that was asked for.
     """
 
     case: Case
@@ -133,6 +139,9 @@ class Result:
     peak_bytes: int = 0
     peak_tflop_s: float | None = None
     peak_source: str = ""
+    profile: tuple[Pass, ...] = ()
+    profiled_ms: float = 0.0
+    memory: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
     def mean_ms(self) -> float:
@@ -272,8 +281,17 @@ def time_steps(
     return found
 
 
+def count_step(work: Work) -> Any:
+    """The counts of one step; what is not timed is outside of them."""
+    prepared = work.prepare()
+    with rl.count() as counted:
+        result = work.timed(prepared)
+    del result, prepared
+    return counted
+
+
 def profile_step(work: Work) -> tuple[Profile, Any]:
-    """A profile and the counts of one step; what is not timed is outside of both.
+    """A profile and the counts of one step.
 
     Returns
     -------
@@ -292,7 +310,11 @@ def profile_step(work: Work) -> tuple[Profile, Any]:
 
 
 def benchmark(
-    case: Case, *, config: TransformerConfig | None = None, progress: Callable[[str], None] = lambda text: None
+    case: Case,
+    *,
+    config: TransformerConfig | None = None,
+    profile: bool = False,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Result:
     """Time the steps of a case, and count one.
 
@@ -302,6 +324,8 @@ def benchmark(
         What to time.
     config : TransformerConfig, optional
         Sizes of the model in place of those that ``case.model_size`` names.
+    profile : bool
+        Whether to profile one more step.
     progress : callable
         Called with a few words before each step.
 
@@ -325,7 +349,7 @@ def benchmark(
     """
     try:
         with machine_memory(case.device):
-            return _benchmark(case, config, progress)
+            return _benchmark(case, config, profile, progress)
     except rl.OutOfMemoryError as error:
         reason = str(error).partition("\n")[0]
     gc.collect()  # the tensors of the frames that the error came through
@@ -334,9 +358,12 @@ def benchmark(
     return Result(case, status=OUT_OF_MEMORY, reason=reason)
 
 
-def _benchmark(case: Case, config: TransformerConfig | None, progress: Callable[[str], None]) -> Result:
+def _benchmark(
+    case: Case, config: TransformerConfig | None, is_profiled: bool, progress: Callable[[str], None]
+) -> Result:
     progress("making the model")
     work = Step(case, config)
+    profile: Profile | None = None
     if case.is_model:
         if work.optimizer:  # whose first step makes its state
             work.timed(work.prepare())
@@ -348,10 +375,10 @@ def _benchmark(case: Case, config: TransformerConfig | None, progress: Callable[
     else:
         warmup, samples = time_steps({"rooflab": work}, case, progress)["rooflab"]
         peak_bytes = rl.memory.peak(case.device)
-        prepared = work.prepare()
-        with rl.count() as counted:
-            result = work.timed(prepared)
-        del result, prepared
+        if is_profiled:
+            profile, counted = profile_step(work)
+        else:
+            counted = count_step(work)
     peak, source = peak_of(case.device, "float32")
     return Result(
         case,
@@ -366,6 +393,8 @@ def _benchmark(case: Case, config: TransformerConfig | None, progress: Callable[
         peak_bytes=peak_bytes,
         peak_tflop_s=peak,
         peak_source=source,
+        profile=passes(profile) if profile and is_profiled else (),
+        profiled_ms=profile.steps[-1].duration_us / 1e3 if profile and is_profiled else 0.0,
     )
 
 

@@ -24,6 +24,7 @@ from ..files import replacing
 from ..machine.identity import provenance, version
 from ..units import human
 from .lm import Case, Result
+from .lm_profile import Pass
 
 _CASE = [field.name for field in dataclasses.fields(Case)]
 _TUPLES = ("samples_ms", "warmup_ms")
@@ -112,6 +113,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 def _result(row: dict[str, Any]) -> Result:
     case = Case(**{name: row.pop(name) for name in _CASE})
+    row["profile"] = tuple(Pass(**one) for one in row["profile"])
     values: dict[str, Any] = {name: tuple(value) if name in _TUPLES else value for name, value in row.items()}
     return Result(case, **values)
 

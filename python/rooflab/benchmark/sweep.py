@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import lm, lm_results
+from . import lm, lm_memory, lm_results
 from .lm import Case, Result
 
 
@@ -32,12 +33,25 @@ def cases(
     return [Case(model_size=size, context_length=length, mode=mode, **common) for size, length, mode in product]
 
 
+def measure(
+    case: Case, *, profile: bool = False, memory: bool = False, progress: Callable[[str], None] = lambda text: None
+) -> tuple[Result, lm_memory.Memory | None]:
+    """`lm.benchmark`, and then the memory of a step block by block, where that is wanted and suffices."""
+    result = lm.benchmark(case, profile=profile, progress=progress)
+    if not memory or result.status != "ok":
+        return result, None
+    progress("counting memory")
+    counted = lm_memory.measure(case)
+    return dataclasses.replace(result, memory={phase.name: phase.classes for phase in counted.phases}), counted
+
+
 def run(
     wanted: Sequence[Case],
     *,
     file: Path | None = None,
     origin: lm_results.Origin | None = None,
-    measure: Callable[[Case], list[Result]] | None = None,
+    measure: Callable[[Case], list[Result]] = lambda case: [lm.benchmark(case)],
+    is_finished: Callable[[Result], bool] = lambda result: True,
     found: Callable[[list[Result]], None] = lambda results: None,
 ) -> list[Result]:
     """Measure the cases that are not finished yet.
@@ -52,7 +66,9 @@ def run(
     origin : Origin, optional
         Of this run; that of the first case's device when not given.
     measure : callable
-        Gives the results of a case, one a contender; `lm.benchmark` when not given.
+        Gives the results of a case, one a contender.
+    is_finished : callable
+        Whether a result of the file has all that is wanted now; if not, its case is measured again.
     found : callable
         Called with the results of each case as soon as they are there, those of the file included.
 
@@ -66,12 +82,11 @@ def run(
     ValueError
         If the file is something else, or of another machine or version.
     """
-    measure = measure or (lambda case: [lm.benchmark(case)])
     origin = origin or lm_results.Origin.of(wanted[0].device)
-    kept = lm_results.finished(file, origin) if file else []
     of_case: dict[Case, list[Result]] = {}
-    for result in kept:
-        of_case.setdefault(result.case, []).append(result)
+    for result in lm_results.finished(file, origin) if file else []:
+        if is_finished(result):
+            of_case.setdefault(result.case, []).append(result)
     for case in wanted:
         if case not in of_case:
             of_case[case] = measure(case)

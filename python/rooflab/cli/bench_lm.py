@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import rooflab as rl
 from rooflab.benchmark import lm, lm_results, sweep
+from rooflab.benchmark.lm_memory import Memory
 from rooflab.cli.arguments import whole_number
 from rooflab.cli.progress import Progress
 
@@ -58,11 +60,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--attention", choices=lm.ATTENTION, default="composed", help="default composed")
     add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps that do not count (default 5)")
     add("--measure-steps", type=whole_number(1), default=10, metavar="N", help="steps that do (default 10)")
+    add("--profile", action="store_true", help="where the time of one more step goes, pass by pass")
+    add("--memory", action="store_true", help="where the memory of a step goes, phase by phase, beside a formula")
     add("--device", help="cpu, cuda, cuda:N, or meta:H200 and the like, whose times are a model's and not measured; "
         "default: cuda where there is a GPU")  # fmt: skip
     add("--json", type=Path, metavar="FILE", help="keep the rows as JSON; those that FILE holds are not measured again")
     add("--csv", type=Path, metavar="FILE", help="write the rows as CSV")
     add("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
+
+
+def details(result: lm.Result, memory: Memory | None) -> Iterator[str]:
+    """What stands under a row: the passes of its profile, and its memory when it was counted now."""
+    for one in result.profile:
+        yield textwrap.indent(str(one), "  ") + "\n"
+    if result.profile and not result.case.is_model:
+        cost = result.profiled_ms / result.median_ms - 1
+        yield f"  the profiled step took {result.profiled_ms:.4g} ms, {cost:+.1%} beside the median of the others\n"
+    if memory:
+        yield textwrap.indent(str(memory), "  ") + "\n"
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -87,19 +102,28 @@ def _main(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
     print(origin)
     results: list[lm.Result] = []
+    memories: dict[lm.Case, Memory] = {}
     with Progress() as progress:
 
         def measure(case: lm.Case) -> list[lm.Result]:
             progress.subject = f"Case {len(results) + 1} of {len(cases)}, {case.label}"
-            return [lm.benchmark(case, progress=progress)]
+            result, memory = sweep.measure(case, profile=arguments.profile, memory=arguments.memory, progress=progress)
+            if memory:
+                memories[case] = memory
+            return [result]
+
+        def is_finished(result: lm.Result) -> bool:
+            has_profile, has_memory = bool(result.profile), bool(result.memory)
+            return result.status != "ok" or (has_profile >= arguments.profile and has_memory >= arguments.memory)
 
         def show(found: list[lm.Result]) -> None:
             progress.clear()
             results.extend(found)
             for result in found:
                 print(result, flush=True)
+                print(*details(result, memories.pop(result.case, None)), sep="", end="", flush=True)
 
-        sweep.run(cases, file=arguments.json, origin=origin, measure=measure, found=show)
+        sweep.run(cases, file=arguments.json, origin=origin, measure=measure, is_finished=is_finished, found=show)
     if len(results) > 1:
         print("", lm_results.to_text(results), sep="\n")
     if arguments.csv:
