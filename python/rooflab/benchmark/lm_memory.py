@@ -139,7 +139,7 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
     Examples
     --------
     >>> predicted(Case("2.7B", 512, mode="train"))["saved activations"] / 32 / 2**20  # MiB a layer, and the two ends
-    528.625
+    529.25
     """
     config = config_of(case, config)
     B, L, D = case.batch_size, case.context_length, config.d_model
@@ -180,7 +180,7 @@ def measure(case: Case, *, config: TransformerConfig | None = None) -> Memory:
     --------
     >>> memory = measure(Case("2.7B", 1024, mode="train", device=rl.meta("H200")))
     >>> memory.peak_phase, memory.counted == memory.predicted
-    ('optimizer', True)
+    ('backward', True)
     """
     with record(case.device) as timeline:
         timeline.mark("parameters")
