@@ -127,8 +127,8 @@ def test_nothing_is_held_afterwards():
 
 
 def test_a_row_holds_its_memory():
-    result, memory = sweep.measure(case(), memory=True)
+    (result,), memory = sweep.measure(case(), memory=True)
     assert result.memory == {phase.name: phase.classes for phase in memory.phases}
     assert sweep.measure(case(), memory=False)[1] is None
-    full, none = sweep.measure(case("xl", 1024, device=rl.meta("A100 SXM 40GB")), memory=True)
+    (full,), none = sweep.measure(case("xl", 1024, device=rl.meta("A100 SXM 40GB")), memory=True)
     assert full.status == lm.OUT_OF_MEMORY and none is None and full.memory == {}

@@ -134,7 +134,8 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
     """What a step keeps in float32, by formula, for N parameters and the model's dimensions.
 
     parameters 4N, gradients 4N, AdamW's state 8N; saved activations 4(n (8BLD + 3BLI + S) + 2BLD) with S = BHL^2 for
-    composed attention, which keeps its weights, and BHL for flash attention; logits 4BLV.
+    composed attention, which keeps its weights, and BHL for flash attention; of blocks that are recomputed
+    4(n BLD + 2BLD); logits 4BLV.
 
     Examples
     --------
@@ -145,12 +146,13 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
     B, L, D = case.batch_size, case.context_length, config.d_model
     n, H, N = config.num_layers, config.num_heads, config.num_parameters
     scores = B * H * L * (L if case.attention == "composed" else 1)
+    layer = B * L * D if case.recompute else 8 * B * L * D + 3 * B * L * config.d_ff + scores
     has_backward, has_graph = case.mode in ("backward", "both", "train"), case.mode != "inference"
     return {
         "parameters": 4 * N,
         "gradients": 4 * N * has_backward,
         "optimizer state": 8 * N * (case.mode == "train"),
-        "saved activations": 4 * (n * (8 * B * L * D + 3 * B * L * config.d_ff + scores) + 2 * B * L * D) * has_graph,
+        "saved activations": 4 * (n * layer + 2 * B * L * D) * has_graph,
         "logits": 4 * B * L * config.vocab_size,
     }
 

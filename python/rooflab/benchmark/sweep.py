@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -34,15 +35,45 @@ def cases(
 
 
 def measure(
-    case: Case, *, profile: bool = False, memory: bool = False, progress: Callable[[str], None] = lambda text: None
-) -> tuple[Result, lm_memory.Memory | None]:
-    """`lm.benchmark`, and then the memory of a step block by block, where that is wanted and suffices."""
-    result = lm.benchmark(case, profile=profile, progress=progress)
-    if not memory or result.status != "ok":
-        return result, None
+    case: Case,
+    *,
+    profile: bool = False,
+    memory: bool = False,
+    peer: str | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> tuple[list[Result], lm_memory.Memory | None]:
+    """A case with all that is wanted of it.
+
+    Parameters
+    ----------
+    case : Case
+        What to time.
+    profile : bool
+        Whether to profile one more step; not beside a peer.
+    memory : bool
+        Whether to count the memory of a step block by block, where it suffices.
+    peer : str, optional
+        "torch": what is timed beside rooflab.
+    progress : callable
+        As in `lm.benchmark`.
+
+    Returns
+    -------
+    list of Result
+        One a contender, rooflab's first.
+    Memory or None
+        Where it was counted.
+    """
+    if peer:
+        results = importlib.import_module(".lm_peer", __package__).benchmark(case, progress=progress)
+    else:
+        results = [lm.benchmark(case, profile=profile, progress=progress)]
+    if not memory or results[0].status != "ok":
+        return results, None
     progress("counting memory")
     counted = lm_memory.measure(case)
-    return dataclasses.replace(result, memory={phase.name: phase.classes for phase in counted.phases}), counted
+    held = {phase.name: phase.classes for phase in counted.phases}
+    return [dataclasses.replace(results[0], memory=held), *results[1:]], counted
 
 
 def run(
