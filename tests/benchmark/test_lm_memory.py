@@ -24,6 +24,14 @@ def test_the_formula_is_right_to_the_byte(size, attention):
         assert memory.counted == memory.predicted, length
 
 
+@pytest.mark.parametrize("attention", ["composed", "flash"])
+def test_blocks_that_are_recomputed_keep_their_input(attention):
+    memory = lm_memory.measure(case("small", 256, attention=attention, recompute=True))
+    assert memory.counted == memory.predicted
+    assert memory.counted["saved activations"] == (12 + 2) * 4 * 4 * 256 * 768
+    assert memory.peak_bytes < lm_memory.measure(case("small", 256, attention=attention)).peak_bytes
+
+
 @pytest.mark.parametrize("device", ["cpu", H200])
 @pytest.mark.parametrize("mode", lm.MODES)
 def test_and_so_it_is_in_every_mode_and_on_every_device(mode, device):
