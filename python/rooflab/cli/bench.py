@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "ops", nargs="+", choices=["all", *_MODELS, *benched], metavar="OP",
         help=f"{', '.join(benched)}; all: every ladder and rung, in the cases of the kernel headers' tables; "
-        "layer, model: Gemma-3 270M, prefill and decode",
+        "layer, model: Gemma-3 270M, prefill and decode. `rooflab bench lm --help`: a language model's training step",
     )  # fmt: skip
     parser.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     parser.add_argument("--peer", choices=("torch",), help="time this library's function too")
