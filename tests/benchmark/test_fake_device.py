@@ -105,6 +105,18 @@ def test_latency_measures_the_work():
     assert not hasattr(run, "__closure__") and not hasattr(run, "__self__")
 
 
+def test_ranges_are_noted_and_opened():
+    device = FakeDevice()
+    with device.clocks(), rl.count() as counted:
+        with rl.range("step"):
+            device.launch(3.0, host_ms=1.0)
+            rl.ones(4)
+        rl.synchronize()
+    assert kinds(device) == ["open", "launch", "close", "synchronize"]
+    assert device.log[2].at_ms < device.log[1].end_ms and device.log[2].label == "step"
+    assert list(counted.by_range) == ["step"]
+
+
 def test_sleep_and_a_loop_that_waits_end():
     device = FakeDevice()
     with device.clocks():

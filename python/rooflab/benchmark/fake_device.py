@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .stand_ins import event_class, sealed, waiting
+from .stand_ins import event_class, range_class, sealed, waiting
 
 __all__ = ["Entry", "FakeDevice"]
 
@@ -29,7 +29,8 @@ class Entry(NamedTuple):
     Attributes
     ----------
     kind : str
-        ``"launch"``, ``"synchronize"``, ``"clock"``, ``"event"``, ``"sleep"``, or what `FakeDevice.note` was given.
+        ``"launch"``, ``"synchronize"``, ``"clock"``, ``"event"``, ``"sleep"``, ``"open"`` and ``"close"`` of a range,
+        or what `FakeDevice.note` was given.
     at_ms : float
         When the host did it.
     end_ms : float
@@ -37,7 +38,7 @@ class Entry(NamedTuple):
     work_ms : float
         Of a launch: how long its work takes.
     label : str
-        Of a launch: what is launched.
+        Of a launch: what is launched. Of a range: its name.
     """
 
     kind: str
@@ -87,9 +88,9 @@ class FakeDevice:
         """Let the host wait until the queue is empty."""
         self._wait_until(self._free_ms)
 
-    def note(self, kind: str) -> None:
+    def note(self, kind: str, label: str = "") -> None:
         """Write a line of your own into the log."""
-        self.log.append(Entry(kind, self._now_ms, self._now_ms))
+        self.log.append(Entry(kind, self._now_ms, self._now_ms, label=label))
 
     def read_ms(self) -> float:
         """What the clock shows; to read it takes a moment."""
@@ -123,7 +124,7 @@ class FakeDevice:
         """Inside, whatever a program may time with obeys this device.
 
         These are the clocks of `time` and `timeit`, `time.sleep`, `rl.synchronize`, `rl.cuda.synchronize`,
-        `rl.cuda.Event` and `rl.latency`. Nothing else changes: other code runs as fast as it does.
+        `rl.cuda.Event` and `rl.latency`; ranges are noted in the log. Nothing else changes: other code runs as fast as it does.
 
         Parameters
         ----------
@@ -172,6 +173,7 @@ class FakeDevice:
             ("timeit", "default_timer"): seconds,
             ("rooflab.cuda", "Event"): event_class(sealed(self._mark, 0), sealed(self._wait_until, 1)),
             ("rooflab.cuda", "is_available"): sealed(lambda: True, 0),
+            ("rooflab", "range"): range_class(sealed(self.note, 2), sys.modules["rooflab"].range),
             ("timing", "stand_in"): sealed(self._latency, 3),
         }
         found |= {("time", name): seconds for name in ("perf_counter", "monotonic", "time")}

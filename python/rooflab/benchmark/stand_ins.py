@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["event_class", "sealed", "waiting"]
+__all__ = ["event_class", "range_class", "sealed", "waiting"]
 
 
 def sealed(function: Callable, arguments: int) -> Callable:
@@ -70,3 +70,33 @@ def event_class(mark: Callable, reach: Callable) -> type:
             return later._at_ms - self._at_ms
 
     return Event
+
+
+def range_class(note: Callable, inner: Callable[[str], Any]) -> type:
+    """What stands in for `rl.range`, which is `inner`: `note` is told when a range is opened and closed.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> Range = range_class(lambda kind, name: print(kind, name), lambda name: contextlib.nullcontext())
+    >>> with Range("mlp"):
+    ...     pass
+    open mlp
+    close mlp
+    """
+
+    class Range:
+        """A range that the fake device notes."""
+
+        def __init__(self, name: str) -> None:
+            self._name, self._inner = name, inner(name)
+
+        def __enter__(self) -> Any:
+            note("open", self._name)
+            return self._inner.__enter__()
+
+        def __exit__(self, *exception: Any) -> Any:
+            note("close", self._name)
+            return self._inner.__exit__(*exception)
+
+    return Range

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from tracemalloc import get_traced_memory
 from tracemalloc import start as start_tracing
 from tracemalloc import stop as stop_tracing
@@ -222,6 +223,13 @@ def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Fa
     return Faked(reply["value"], tuple(Entry(*line) for line in reply["log"]))
 
 
+def observed(fn: Callable, observer: str, *args: Any, **kwargs: Any) -> Any:
+    """What a function of a lab sees of the student's: `observer` is "module.function" of `rooflab.labs`, is given `fn`
+    and the arguments, and returns plain values. So a student's function may return a model, which cannot cross.
+    """
+    return _ask("observed", fn, args, kwargs, {"observer": observer})["value"]
+
+
 def is_median(ms: Any, calls: Sequence[TimedCall]) -> bool:
     """Whether `ms` is the median that the virtual clock gave for one of these calls."""
     return isinstance(ms, float) and any(abs(ms - call.median_ms) <= 1e-9 * abs(ms) for call in calls)
@@ -383,6 +391,13 @@ def _faked(fn: Callable, args: tuple, kwargs: dict, device: dict) -> dict:
     return reply
 
 
+def _observed(fn: Callable, args: tuple, kwargs: dict, observer: str) -> dict:
+    module, _, name = observer.rpartition(".")
+    value = getattr(import_module(f"rooflab.labs.{module}"), name)(fn, *args, **kwargs)
+    _inspect()
+    return {"value": value}
+
+
 LOCAL: dict[str, Callable[..., dict]] = {
     "call": _call,
     "count": _count,
@@ -391,6 +406,7 @@ LOCAL: dict[str, Callable[..., dict]] = {
     "gradients": _gradients,
     "launched": _launched,
     "loops": _loops,
+    "observed": _observed,
     "saved": _saved,
     "timed": _timed,
 }

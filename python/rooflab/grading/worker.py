@@ -106,6 +106,7 @@ class Worker:
         modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, clock, codec, fake_run, measure]
         modules += [os, select, struct, _thread, traceback]
         modules += [sys.modules[name] for name in MEASURING if name in sys.modules]
+        modules += [module for name, module in sys.modules.items() if name.startswith("rooflab.labs.")]
         self.seal, self.threads = Seal(modules), _thread._count()
         self.guard.install()
 
