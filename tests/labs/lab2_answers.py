@@ -6,8 +6,9 @@ wrong choices and wrong numbers, which a public test would have to give away.
 
 from labs import lab2_benchmark_answers as benchmark
 from labs import lab2_models_answers as models
+from labs import lab2_profile_answers as profile
 
-PARTS = (models, benchmark)
+PARTS = (models, benchmark, profile)
 RIGHT = {grade_id: answers for part in PARTS for grade_id, answers in part.RIGHT.items()}
 WRONG = {grade_id: answers for part in PARTS for grade_id, answers in part.WRONG.items()}
 ONLY_HIDDEN = {grade_id: labels for part in PARTS for grade_id, labels in part.ONLY_HIDDEN.items()}

@@ -302,8 +302,7 @@ Table(head, rows, title="W, A100-SXM4-40GB, L = 128, B = 4, fp32")
 #   width. There the device waits for the host to launch its kernels.
 # - `w_says`: W writes that time grows as n D². Which number of the table speaks against it? Choose a letter.
 #     - `"a"`: A layer of xl has 4.3 times the weights of one of small, and takes the same time.
-#     - `"b"`: The backward pass of the small model takes as long as its forward pass, and should take three times as
-#       long.
+#     - `"b"`: The backward pass of the small model takes as long as its forward pass, and it has to take longer.
 #     - `"c"`: The share of the peak is 81 per cent for the largest model, and no kernel can come that near to it.
 #     - `"d"`: From small to medium the number of layers doubles, and the time doubles as well.
 

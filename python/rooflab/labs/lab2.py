@@ -9,12 +9,13 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from rooflab.testing import is_count, is_near, is_number
 
 __all__ = [
-    "SIZES", "W_TIMES", "W_WARMUP", "assert_keys", "assert_near", "assert_study_row", "assert_summary", "assert_timed",
+    "LABELS", "R_ATTENTION", "SIZES", "W_TIMES", "W_WARMUP", "added_up", "assert_keys", "assert_near", "assert_ranges", "assert_study_row", "assert_summary", "assert_timed",
     "assert_whole", "by_process", "draw_configs",
 ]  # fmt: skip
 
@@ -41,7 +42,9 @@ R_ATTENTION = {
 SIZES = ("small", "medium", "large", "xl", "2.7B")
 """Names of the models, the smallest first."""
 
-_LABELS = {"forward": ("forward",), "backward": ("backward",), "both": ("forward", "backward")}
+LABELS = {"forward": ("forward",), "backward": ("backward",), "both": ("forward", "backward")}
+"""What the fake device launches in the time of a step, by mode."""
+
 _TOLERANCE = 0.01
 
 
@@ -149,7 +152,7 @@ def assert_timed(seen: Any, mode: str, warmup_steps: int, measure_steps: int) ->
     if mode != "forward":
         assert len(backwards) == count, f"{case}: {len(backwards)} backward passes ran, not {count}"
     steps = np.zeros(count)
-    for label in _LABELS[mode]:
+    for label in LABELS[mode]:
         steps += [entry.work_ms for entry in seen.launches(label)]
     _assert_samples(seen.value, steps[warmup_steps:], case)
 
@@ -260,3 +263,19 @@ def assert_ranges(log: Iterable[Any], warmup_steps: int, measure_steps: int) -> 
         for step in range(measure_steps):
             path = f"measurement/step_{step}/{phase}"
             assert paths.count(path) == 1, f"there is no one range {path}"
+
+
+def added_up(value: float, steps: int, total_dtype: str, term_dtype: str, start: float = 0.0) -> float:
+    """`value` in one dtype, added `steps` times to a sum in another, which is rounded each time.
+
+    Examples
+    --------
+    >>> added_up(0.01, 1000, "float16", "float16"), added_up(0.01, 1000, "bfloat16", "bfloat16")
+    (9.953125, 4.0)
+    """
+    total_type, term_type = (np.dtype(getattr(ml_dtypes, name, name)) for name in (total_dtype, term_dtype))
+    term = np.array(value).astype(term_type).astype(total_type)
+    total = np.array(start).astype(total_type)
+    for _ in range(steps):
+        total = (total + term).astype(total_type)
+    return float(total)

@@ -14,8 +14,9 @@ import rooflab as rl
 from rooflab.labs.lab2 import SIZES
 
 __all__ = [
-    "attention_float64", "class_of", "forward_launches", "ladder", "look_at_attention", "look_at_model",
-    "ranges_of_steps", "reference_model", "row_of", "small_model", "step_launches",
+    "attention_float64", "class_of", "forward_launches", "ladder", "look_at_attention", "look_at_model", "look_at_toy",
+    "ranges_of_steps", "reference_model", "row_of", "small_model", "step_launches", "toy_float64", "toy_policy",
+    "weight_casts",
 ]  # fmt: skip
 
 
@@ -227,3 +228,60 @@ def attention_float64(B: int, H: int, L: int, D_h: int, masked: bool) -> np.ndar
     scores = q.astype(np.float64) @ k.swapaxes(-1, -2) / np.sqrt(D_h) + (0 if mask is None else mask)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True) @ v.astype(np.float64)
+
+
+def _toy_numbers(in_features: int, out_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """x, and the weights of fc1 and fc2."""
+    rng = np.random.default_rng(in_features)
+    shapes = (4, in_features), (10, in_features), (out_features, 10)
+    x, first, second = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    return x, first, second
+
+
+def look_at_toy(toy_model: Callable[[int, int], Any], in_features: int, out_features: int) -> dict[str, Any]:
+    """The tensors on the way through a toy model with given weights."""
+    x, first, second = _toy_numbers(in_features, out_features)
+    model = toy_model(in_features, out_features)
+    with rl.no_grad():
+        for parameter in model.parameters():
+            for weight in (first, second):
+                if tuple(parameter.shape) == weight.shape:
+                    parameter.copy_(rl.tensor(weight))
+        return dict(model(rl.tensor(x)))
+
+
+def toy_float64(in_features: int, out_features: int) -> dict[str, np.ndarray]:
+    """What `look_at_toy` should see.
+
+    Examples
+    --------
+    >>> toy_float64(20, 5)["logits"].shape
+    (4, 5)
+    """
+    x, first, second = (array.astype(np.float64) for array in _toy_numbers(in_features, out_features))
+    fc1 = x @ first.T
+    relu = np.maximum(fc1, 0)
+    ln = (relu - relu.mean(-1, keepdims=True)) / np.sqrt(relu.var(-1, keepdims=True) + 1e-5)
+    return {"input": x, "fc1": fc1, "relu": relu, "ln": ln, "logits": ln @ second.T}
+
+
+def toy_policy(low: str) -> dict[str, str]:
+    """dtypes in a toy model under ``rl.autocast(low)``.
+
+    Examples
+    --------
+    >>> toy_policy("float16")["ln"]
+    'float32'
+    """
+    in_low = dict.fromkeys(("fc1", "relu", "logits"), low)
+    return in_low | dict.fromkeys(("parameters", "ln", "loss", "gradients"), "float32")
+
+
+def weight_casts(config: dict[str, int], V: int, B: int, L: int) -> tuple[int, int]:
+    """Weights that a forward pass copies to 16 bits under autocast, and the bytes that this moves: counted."""
+    sizes = rl.nn.TransformerConfig(**config, vocab_size=V, context_length=L)
+    model = rl.nn.TransformerLM(sizes, device="meta")
+    with rl.autocast("bfloat16"), rl.count() as counted:
+        model(_ids(B, L))
+    casts = [part for path, part in counted.by_range.items() if path.rpartition("/")[2] == "autocast_weights"]
+    return sum(int(one.launches) for one in casts), sum(int(one.bytes_read + one.bytes_written) for one in casts)
