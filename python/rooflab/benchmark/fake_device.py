@@ -124,7 +124,7 @@ class FakeDevice:
         """Inside, whatever a program may time with obeys this device.
 
         These are the clocks of `time` and `timeit`, `time.sleep`, `rl.synchronize`, `rl.cuda.synchronize`,
-        `rl.cuda.Event` and `rl.latency`; ranges are noted in the log. Nothing else changes: other code runs as fast as it does.
+        `rl.cuda.Event` and `rl.latency`. Ranges are noted in the log. Other code runs as fast as it does.
 
         Parameters
         ----------
