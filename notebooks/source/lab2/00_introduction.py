@@ -59,7 +59,7 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.grading import measure
-from rooflab.labs import lab2
+from rooflab.labs import lab2, lab2_written
 from rooflab.labs import lab2_looks as looks
 from rooflab.labs import lab2_memory as memory
 from rooflab.labs.lab2 import assert_keys, assert_near, assert_timed, assert_whole, draw_configs

@@ -14,9 +14,9 @@ import rooflab as rl
 from rooflab.labs.lab2 import SIZES
 
 __all__ = [
-    "attention_float64", "class_of", "forward_launches", "ladder", "look_at_attention", "look_at_model", "look_at_toy",
-    "ranges_of_steps", "reference_model", "row_of", "small_model", "step_launches", "toy_float64", "toy_policy",
-    "weight_casts",
+    "attention_float64", "attention_of", "class_of", "forward_launches", "ladder", "look_at_attention",
+    "look_at_model", "look_at_toy", "ranges_of_steps", "reference_model", "row_of", "small_model", "step_launches",
+    "toy_float64", "toy_policy", "weight_casts",
 ]  # fmt: skip
 
 
@@ -228,6 +228,20 @@ def attention_float64(B: int, H: int, L: int, D_h: int, masked: bool) -> np.ndar
     scores = q.astype(np.float64) @ k.swapaxes(-1, -2) / np.sqrt(D_h) + (0 if mask is None else mask)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True) @ v.astype(np.float64)
+
+
+def attention_of(q: rl.Tensor, k: rl.Tensor, v: rl.Tensor, mask: rl.Tensor) -> np.ndarray:
+    """Attention of tensors (B, L, d) under a mask that is added, in float64.
+
+    Examples
+    --------
+    >>> attention_of(rl.ones(1, 2, 4), rl.ones(1, 2, 4), rl.ones(1, 2, 4), rl.zeros(2, 2)).shape
+    (1, 2, 4)
+    """
+    q, k, v, mask = (one.numpy().astype(np.float64) for one in (q, k, v, mask))
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + mask
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
 
 
 def _toy_numbers(in_features: int, out_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

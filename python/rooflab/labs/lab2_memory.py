@@ -13,7 +13,8 @@ import rooflab as rl
 from rooflab.testing import is_count, is_near
 
 __all__ = [
-    "assert_peak", "largest_blocks", "look_at_phase", "look_at_timeline", "peak_bytes", "reference_phase", "reference_timeline",
+    "assert_peak", "largest_blocks", "look_at_phase", "look_at_timeline", "peak_bytes", "reference_phase",
+    "reference_timeline",
 ]  # fmt: skip
 
 
