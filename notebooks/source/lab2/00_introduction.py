@@ -53,13 +53,14 @@
 # %% tags=["setup"]
 import argparse
 import contextlib
+import tempfile
 import time
 
 import numpy as np
 
 import rooflab as rl
 from rooflab.grading import measure
-from rooflab.labs import lab2, lab2_written
+from rooflab.labs import lab2, lab2_report, lab2_written
 from rooflab.labs import lab2_looks as looks
 from rooflab.labs import lab2_memory as memory
 from rooflab.labs.lab2 import assert_keys, assert_near, assert_timed, assert_whole, draw_configs

@@ -15,9 +15,9 @@ import numpy as np
 from rooflab.testing import is_count, is_near, is_number
 
 __all__ = [
-    "LABELS", "ORIGINAL_PEAKS", "R_ATTENTION", "R_PEAKS", "SIZES", "W_TIMES", "W_WARMUP", "added_up", "assert_keys",
-    "assert_near", "assert_ranges", "assert_study_row", "assert_summary", "assert_timed", "assert_whole",
-    "by_process", "draw_configs",
+    "LABELS", "ORIGINAL_PEAKS", "R_ATTENTION", "R_PEAKS", "SIZES", "W_TIMES", "W_WARMUP", "adamw_float64",
+    "added_up", "assert_keys", "assert_near", "assert_ranges", "assert_report", "assert_study_row",
+    "assert_summary", "assert_timed", "assert_whole", "by_process", "draw_configs",
 ]  # fmt: skip
 
 W_TIMES = {
@@ -289,3 +289,51 @@ def added_up(value: float, steps: int, total_dtype: str, term_dtype: str, start:
     for _ in range(steps):
         total = (total + term).astype(total_type)
     return float(total)
+
+
+def adamw_float64(
+    p: Any,
+    g: Any,
+    m: Any,
+    v: Any,
+    t: int,
+    lr: float,
+    betas: Sequence[float],
+    eps: float,
+    weight_decay: float,
+    decay: str = "before",
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(p, m, v) after step t of AdamW, in float64; its weight decay comes before the update or after it.
+
+    Examples
+    --------
+    >>> p, m, v = adamw_float64([1.0], [2.0], [0.0], [0.0], 1, 0.1, (0.9, 0.999), 1e-8, 0.0)
+    >>> round(float(p[0]), 6), round(float(m[0]), 6)
+    (0.9, 0.2)
+    """  # fmt: skip
+    p, g, m, v = (np.asarray(array, np.float64) for array in (p, g, m, v))
+    m, v = betas[0] * m + (1 - betas[0]) * g, betas[1] * v + (1 - betas[1]) * g**2
+    update = lr * m / (1 - betas[0] ** t) / (np.sqrt(v / (1 - betas[1] ** t)) + eps)
+    kept = 1 - lr * weight_decay
+    return (p * kept - update if decay == "before" else (p - update) * kept), m, v
+
+
+def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, dtype: str, ddof: int) -> None:
+    """Assert that a table of a report has all rows of a benchmark, its times, and a caption that tells their origin.
+
+    Raises
+    ------
+    AssertionError
+        What is missing.
+    """
+    head, shown, caption = found["head"], found["rows"], found["caption"]
+    assert sum("ms" in name for name in head) >= 2, "the head names the unit of both times, ms"
+    for word in (machine, dtype, "ms", "ddof", str(ddof)):
+        assert word in caption, f"the caption names the machine, the dtype, the ddof and the unit: {word} is missing"
+    assert len(shown) == len(rows), f"the table has {len(shown)} rows, and {len(rows)} were measured"
+    for row, cells in zip(rows, shown, strict=True):
+        words = [str(row[name]) for name in ("size", "length", "warmup", "mode", "status")]
+        words += [f"{row[name]:.2f}" for name in ("mean_ms", "std_ms") if row[name] is not None]
+        missing = [word for word in words if word not in cells]
+        assert not missing, f"the row of {row['size']}, L = {row['length']}, {row['mode']} lacks {', '.join(missing)}"
+        assert row["status"] == "ok" or not any("." in cell for cell in cells[-2:]), "out of memory is no time"

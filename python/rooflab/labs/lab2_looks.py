@@ -14,7 +14,7 @@ import rooflab as rl
 from rooflab.labs.lab2 import SIZES
 
 __all__ = [
-    "attention_float64", "attention_of", "class_of", "forward_launches", "ladder", "look_at_attention",
+    "attention_float64", "attention_of", "class_of", "dry_model", "forward_launches", "ladder", "look_at_attention",
     "look_at_model", "look_at_toy", "ranges_of_steps", "reference_model", "row_of", "small_model", "step_launches",
     "toy_float64", "toy_policy", "weight_casts",
 ]  # fmt: skip

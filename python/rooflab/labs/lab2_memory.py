@@ -13,8 +13,8 @@ import rooflab as rl
 from rooflab.testing import is_count, is_near
 
 __all__ = [
-    "assert_peak", "largest_blocks", "look_at_phase", "look_at_timeline", "peak_bytes", "reference_phase",
-    "reference_timeline",
+    "assert_peak", "largest_blocks", "look_at_blocks", "look_at_phase", "look_at_timeline", "loop_peak_bytes",
+    "peak_bytes", "reference_phase", "reference_timeline",
 ]  # fmt: skip
 
 
@@ -141,3 +141,53 @@ def largest_blocks(config: Mapping[str, int], V: int, B: int, L: int) -> list[tu
     timeline = reference_timeline(_model(config, V, L), _ids(B, L), "forward", 0)
     taken = [one for one in timeline.allocations if one.start_us is not None and not one.is_scratch]
     return sorted(((int(one.bytes), one.op, one.range) for one in taken), key=lambda one: -one[0])
+
+
+def loop_peak_bytes(config: Mapping[str, int], V: int, B: int, L: int, freed: bool) -> int:
+    """The most that is held in the second round of a loop of forward passes, whose last output is freed before or not.
+
+    Examples
+    --------
+    >>> sizes = {"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    >>> loop_peak_bytes(sizes, 10, 2, 4, freed=False) > loop_peak_bytes(sizes, 10, 2, 4, freed=True)
+    True
+    """
+    model, ids = _model(config, V, L), _ids(B, L)
+    output = model(ids)
+    if freed:
+        del output
+    with rl.memory.record("meta") as timeline:
+        output = model(ids)
+    del output
+    return int(timeline.resident_bytes + timeline.peak_bytes)
+
+
+class _Block(rl.nn.Module):
+    """x + w2(gelu(w1(norm(x))))."""
+
+    def __init__(self, D: int) -> None:
+        self.gain = rl.ones(D, requires_grad=True)
+        self.w1, self.w2 = rl.nn.Linear(D, 4 * D, bias=False), rl.nn.Linear(4 * D, D, bias=False)
+
+    def forward(self, x: rl.Tensor) -> rl.Tensor:
+        return x + self.w2(rl.gelu(self.w1(rl.rms_norm(x, self.gain))))
+
+
+def look_at_blocks(run: Callable[[Any, rl.Tensor], rl.Tensor], n: int, B: int, L: int, D: int) -> dict[str, Any]:
+    """n blocks one after the other, each by ``run(block, x)``: result, gradients, saved bytes, and MACs of both passes.
+
+    Examples
+    --------
+    >>> look_at_blocks(lambda block, x: block(x), 2, 1, 3, 8)["macs"]
+    9216
+    """
+    rl.manual_seed(n)
+    blocks = [_Block(D) for _ in range(n)]
+    x = first = rl.randn(B, L, D).requires_grad_()
+    with rl.count() as counted:
+        for block in blocks:
+            x = run(block, x)
+        saved = sum(one.bytes for one in rl.autograd.saved_tensors(x))
+        (x * x).sum().backward()
+    gradients = [first.grad, *(parameter.grad for block in blocks for parameter in block.parameters())]
+    return {"value": x.detach(), "gradients": gradients, "saved_bytes": int(saved), "macs": int(counted.macs)}

@@ -11,8 +11,8 @@ from typing import Any
 import rooflab as rl
 
 __all__ = [
-    "WrittenOutLM", "compare", "count_passes", "look_at_comparison", "look_at_passes", "plain_attention",
-    "score_tensors",
+    "WrittenOutLM", "compare", "count_passes", "look_at_comparison", "look_at_passes", "look_at_report",
+    "plain_attention", "score_tensors",
 ]  # fmt: skip
 
 
@@ -167,3 +167,14 @@ def score_tensors(attention: Callable[..., Any], B: int, L: int, d: int) -> int:
     del out
     taken = (one for one in timeline.allocations if one.start_us is not None and not one.is_scratch)
     return sum(one.bytes >= 4 * B * L * L for one in taken)
+
+
+def look_at_report(timing_report: Callable[..., Any], rows: list[dict[str, Any]], *about: Any) -> dict[str, Any]:
+    """The table that `timing_report` adds to a report: head, rows and caption as text, and the page's HTML."""
+    from rooflab.labs.lab2_report import Report
+
+    report = timing_report(Report("a report"), rows, *about)
+    lines = [line for line in report.markdown().split("\n") if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    caption = next((line for line in report.markdown().split("\n") if line.startswith("*")), "")
+    return {"head": cells[0] if cells else [], "rows": cells[1:], "caption": caption, "html": report.html()}
