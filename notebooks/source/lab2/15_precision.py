@@ -396,8 +396,8 @@ assert_choice(
 # %%
 low_rows = []
 for size, config in looks.ladder(device).items():
-    sizes = rl.nn.TransformerConfig(**config, vocab_size=1000, context_length=128)
-    model, batch = rl.nn.TransformerLM(sizes, device=device), rl.randint(0, 1000, (2, 128), device=device)
+    sizes = rl.nn.TransformerConfig(**config, vocab_size=1000, context_length=64)
+    model, batch = rl.nn.TransformerLM(sizes, device=device), rl.randint(0, 1000, (2, 64), device=device)
     for mode in ("forward", "both"):
         row = precision_row(model, batch, mode, rl.autocast("bfloat16"))
         low_rows.append((size, mode, *(f"{row[name]:.2f}" for name in row)))

@@ -69,10 +69,10 @@ def ladder(device: str) -> dict[str, dict[str, int]]:
     Examples
     --------
     >>> list(ladder("cpu"))
-    ['D 128', 'D 256', 'D 384']
+    ['D 64', 'D 128', 'D 256']
     """
     if device == "cpu":
-        return {f"D {D}": {"d_model": D, "d_ff": 4 * D, "num_layers": 4, "num_heads": D // 64} for D in (128, 256, 384)}
+        return {f"D {D}": {"d_model": D, "d_ff": 4 * D, "num_layers": 4, "num_heads": D // 64} for D in (64, 128, 256)}
     names = ("d_model", "d_ff", "num_layers", "num_heads")
     free = rl.memory.available(device)
     sizes = {size: rl.nn.TransformerConfig.of(size) for size in SIZES}
