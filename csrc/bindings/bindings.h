@@ -48,6 +48,8 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor);
 void register_indexing(py::module_& m, py::class_<Tensor>& tensor);
 void register_order(py::module_& m, py::class_<Tensor>& tensor);
 void register_nn(py::module_& m, py::class_<Tensor>& tensor);
+void register_training(py::module_& m);
+void register_autocast(py::module_& m);
 void register_statistics(py::module_& m, py::class_<Tensor>& tensor);
 void register_factories(py::module_& m);
 void register_attention(py::module_& m);

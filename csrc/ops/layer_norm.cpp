@@ -4,6 +4,7 @@
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
@@ -60,6 +61,8 @@ const Op kOp("layer_norm", run);
 
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,
                   std::string_view variant) {
+  if (const auto dtype = autocast::wanted("layer_norm", {&x, autocast::operand(weight), autocast::operand(bias)}))
+    return layer_norm(autocast::in(*dtype, x), autocast::in(*dtype, weight), autocast::in(*dtype, bias), eps, variant);
   const OpScope scope("layer_norm");
   check_floating("layer_norm", "x", x);
   RL_CHECK(x.ndim() > 0, "layer_norm", "x: expected (..., D), got ()");

@@ -4,6 +4,7 @@
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
@@ -56,6 +57,8 @@ const Op kOp("rms_norm", run);
 
 Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, bool zero_centered,
                 std::string_view variant) {
+  if (const auto dtype = autocast::wanted("rms_norm", {&x, autocast::operand(weight)}))
+    return rms_norm(autocast::in(*dtype, x), autocast::in(*dtype, weight), eps, zero_centered, variant);
   const OpScope scope("rms_norm");
   check_floating("rms_norm", "x", x);
   RL_CHECK(x.ndim() > 0, "rms_norm", "x: expected (..., D), got ()");

@@ -4,6 +4,7 @@
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
@@ -40,6 +41,7 @@ const Op kOp("softmax", run);
 }  // namespace
 
 Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant) {
+  if (const auto dtype = autocast::wanted("softmax", {&x})) return softmax(autocast::in(*dtype, x), dim, variant);
   const OpScope scope("softmax");
   check_floating("softmax", "x", x);
   const int64_t along = normalize_dim(dim, x.ndim(), "softmax");

@@ -36,7 +36,8 @@ class _Compiled:
             return self._function(*args, **kwargs)
         tensors: list[Tensor] = []
         try:
-            key = (flatten((args, kwargs), tensors), _core._compiler.layouts(tensors), _core.is_grad_enabled())
+            modes = (_core.is_grad_enabled(), str(_core._autocast.low_dtype()))
+            key = (flatten((args, kwargs), tensors), _core._compiler.layouts(tensors), modes)
         except Unhashable as reason:
             return self._fall_back(reason, None, args, kwargs)
         with self._lock:

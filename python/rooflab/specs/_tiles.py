@@ -6,7 +6,7 @@ A test compares them with the constants of the same names in `csrc/kernels`.
 ELEMENTWISE = "elementwise/staged.h"
 LINES = "common/line_simd.h"
 SOFTMAX = "softmax/softmax.h"
-SOFTMAX_SIMD = "softmax/softmax_cpu_simd.cpp"
+SOFTMAX_SIMD = "common/max_sum_simd.h"
 REDUCE = "reduce/reduce_cpu_simd.cpp"
 PACKED = "matmul/matmul_packed.h"
 PACKED_SIMD = "matmul/matmul_cpu_packed_simd.cpp"
