@@ -48,7 +48,9 @@ BEGIN = HOST.index("def benchmark")
 END = HOST.index("def parse_arguments")
 STEP = HOST.index("def step")
 
-EVENTS = HOST[:STEP] + '''
+EVENTS = (
+    HOST[:STEP]
+    + """
 def benchmark(model, input_ids, mode, warmup_steps, measure_steps, amp_context=None):
     amp = amp_context or contextlib.nullcontext()
     samples = []
@@ -68,9 +70,13 @@ def benchmark(model, input_ids, mode, warmup_steps, measure_steps, amp_context=N
         model.zero_grad()
     return samples
 
-''' + HOST[END:]
+"""
+    + HOST[END:]
+)
 
-LATENCY = HOST[:STEP] + '''
+LATENCY = (
+    HOST[:STEP]
+    + """
 def benchmark(model, input_ids, mode, warmup_steps, measure_steps, amp_context=None):
     amp = amp_context or contextlib.nullcontext()
 
@@ -93,7 +99,9 @@ def benchmark(model, input_ids, mode, warmup_steps, measure_steps, amp_context=N
     run = forward if mode == "forward" else both
     return (rl.latency(run, warmup=warmup_steps, repeat=measure_steps).samples_ms / 1e3).tolist()
 
-''' + HOST[END:]
+"""
+    + HOST[END:]
+)
 
 ROW = """
 def timing_row(model, input_ids, mode, warmup_steps, measure_steps):
@@ -174,7 +182,8 @@ WRONG = {
         ("the mean again and again", "return samples", "return [sum(samples) / len(samples)] * measure_steps"),
         ("w + m samples over m", "samples.append(time.perf_counter() - (start if mode == \"backward\" else before))",
          "samples.append((time.perf_counter() - before) * (warmup_steps + measure_steps) / measure_steps)"),
-        ("all steps at once", "        before = time.perf_counter()\n", "        before = samples[0] if 0 else 4.096\n"),
+        ("all steps at once", "        before = time.perf_counter()\n",
+         "        before = samples[0] if 0 else 4.096\n"),
         ("backward equals both", '(start if mode == "backward" else before)', "before"),
         ("forward equals both", 'if mode != "forward":', "if True:"),
         ("no low precision", "with amp:", "with contextlib.nullcontext():"),

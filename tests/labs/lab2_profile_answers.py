@@ -67,7 +67,8 @@ def classify(kernel):
     op, name = kernel["op"].replace("_backward", ""), kernel["name"].lower()
     if op:
         for one, ops in {"gemm": ("matmul", "linear"), "softmax": ("softmax",), "norm": ("rms_norm", "layer_norm"),
-                         "embedding": ("embedding",), "copy": ("copy", "cat", "fill"), "optimizer": ("adamw",)}.items():
+                         "embedding": ("embedding",), "copy": ("copy", "cat", "fill"),
+                          "optimizer": ("adamw",)}.items():
             if op in ops:
                 return one
         return "elementwise"
@@ -154,7 +155,8 @@ WRONG = {
         ("no range of the optimizer", 'rl.range("optimizer")', "contextlib.nullcontext()"),
         ("the optimizer does not run", "                optimizer.step()\n", ""),
         ("no warm-up", "for _ in range(warmup_steps)", "for _ in range(0)"),
-        ("one phase for both", 'with rl.range("backward"):\n            loss', 'with rl.range("forward"):\n            loss'),
+        ("one phase for both", 'with rl.range("backward"):\n            loss',
+         'with rl.range("forward"):\n            loss'),
         ("busy for span", '"busy_us": busy', '"busy_us": span'),
         ("no gaps", '"gap_us": span - busy', '"gap_us": 0.0'),
         ("a span from zero", ' - min(kernel["start_us"] for kernel in kernels)', ""),
@@ -214,7 +216,9 @@ WRONG = {
         ("the mask is dropped", "if mask is not None:", "if False:"),
         ("the softmax of columns", "rl.softmax(scores)", "rl.softmax(scores.transpose(-2, -1)).transpose(-2, -1)"),
         ("the softmax among the products", 'rl.range("attention_softmax")', 'rl.range("attention_matmul_QK")'),
-        ("one kernel for all", "        scores = (Q * Q.shape[-1] ** -0.5) @ K.transpose(-2, -1)\n        if mask is not None:\n            scores = scores + mask\n",
+        ("one kernel for all",
+         "        scores = (Q * Q.shape[-1] ** -0.5) @ K.transpose(-2, -1)\n        if mask is not None:\n"
+         "            scores = scores + mask\n",
          "        scores = rl.attention(Q, K, V, is_causal=mask is not None)\n", "rl.softmax(scores)", "scores",
          "weights @ V", "weights"),
         ("no ranges", 'rl.range("attention_matmul_V")', "contextlib.nullcontext()"),

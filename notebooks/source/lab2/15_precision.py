@@ -104,7 +104,7 @@ Table(("sum in", "terms in", "1000 x 0.01"), accumulation_rows)
 
 # %%
 sums = {
-    f"{dtype} + {dtype}": {n: accumulate(0.01, n, dtype, dtype) for n in range(1, 1001, 9)}
+    f"{dtype} + {dtype}": {n: accumulate(0.01, n, dtype, dtype) for n in range(100, 1001, 10)}
     for dtype in ("float32", "float16", "bfloat16")
 }
 rl.plots.plot_lines(sums, "", "sum", "additions", title="0.01, added up")

@@ -208,7 +208,7 @@ Table(head, peak_rows, title="2.7B, B = 4, fp32: the most that is held", note=no
 # - `weight_copy_bytes(config, vocab_size)`: what autocast's copies of the weights take in 16 bits, a whole number
 # - `does_it_save`: the original's forward pass of the 2.7B model needs 4.37 GiB more, 2.19 GiB more and 2.92 GiB less
 #   under autocast at L = 128, 256 and 512. Why? Choose a letter.
-#     - `"a"`: Copies of the weights are added, and activations shrink with L.
+#     - `"a"`: Copies of the weights are added, and what becomes half as large grows with L.
 #     - `"b"`: Activations in 16 bits need padding, whose share falls with the length of the text.
 #     - `"c"`: Softmax and norms stay in fp32, so nothing can be saved where texts are short.
 #     - `"d"`: Gradients in 16 bits are scaled, and for that a second copy in fp32 has to be kept.
@@ -264,8 +264,11 @@ note = f"The copies of the weights take {copies:.2f} GiB."
 Table(("L", "mode", "fp32 GiB", "bf16 GiB", "change GiB", "change"), low_peak_rows, "2.7B under autocast, B = 4", note)
 
 # %% [markdown]
-# So mixed precision is no way to save memory for a short text. It is one for long ones, where activations are what
-# counts.
+# So mixed precision is no way to save memory for a short text: the copies of the weights weigh more than what shrinks.
+# And for a long one? The original keeps many tensors of a layer, and most of them become half as large. Our model keeps
+# few. Its softmax stays in fp32, and the product with V wants the same numbers in 16 bits, so both are kept: 6 bytes
+# for each score instead of 4. Ask what is kept before you expect a saving. A training step shows hardly any change for
+# a short text, since the copies are gone before its worst moment.
 #
 # ## 1.1.6d The residual ({points q1_1_6d})
 #

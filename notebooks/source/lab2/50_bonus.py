@@ -101,8 +101,8 @@ Table(head, loop_rows, title="A loop of forward passes, B = 4, fp32")
 
 # %% [markdown]
 # Python binds the new output after the model has returned. Until then the old one is alive, and with it all that its
-# graph holds. In training the backward pass gives the graph back, so mode `both` never holds two. All rows of W that
-# are out of memory are explained by this.
+# graph holds. In training the backward pass gives the graph back, so mode `both` never holds two. The original's graphs
+# are larger than ours, and with two of them every row of W that is out of memory is explained.
 #
 # ## b2 AdamW in one kernel ({points b2})
 #
