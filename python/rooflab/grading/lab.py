@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*)(?:_[a-z]\w*)?")
+GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*[a-z]?)(?:_[a-z]\w*)?")
 POINTS = re.compile(r"\{points ([qb]\w+(?: [qb]\w+)*)\}")
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
@@ -118,7 +118,7 @@ class Lab:
 
 
 def label(question: str) -> str:
-    """`q1_3` -> `1.3`, `b3_1` -> `b3.1`."""
+    """`q1_3` -> `1.3`, `q1_1_3a` -> `1.1.3a`, `b3_1` -> `b3.1`."""
     return question.removeprefix("q").replace("_", ".")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from tracemalloc import get_traced_memory
 from tracemalloc import start as start_tracing
 from tracemalloc import stop as stop_tracing
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from rooflab.grading.clock import virtual_clock
+from rooflab.grading.fake_run import Entry, Faked
+from rooflab.grading.fake_run import faked as run_on_fake
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.products import Products
 
@@ -209,6 +212,24 @@ def timed(
     return Timed(reply["value"], tuple(TimedCall(**one) for one in reply["calls"]))
 
 
+def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Faked:
+    """Call `fn` once on a fake device: every clock shows its time, and its log tells what was timed, and how.
+
+    Among the arguments ``"<run>"`` stands for a function that launches work, ``"<model>"`` for a `FakeModel`,
+    ``"<fresh model>"`` for a function that makes one in a new process, and ``"<low precision>"`` for a context in which
+    passes are shorter. `device` holds `fake_run.Settings`.
+    """
+    reply = _ask("faked", fn, args, kwargs, {"device": device})
+    return Faked(reply["value"], tuple(Entry(*line) for line in reply["log"]))
+
+
+def observed(fn: Callable, observer: str, *args: Any, **kwargs: Any) -> Any:
+    """What a function of a lab sees of the student's: `observer` is "module.function" of `rooflab.labs`, is given `fn`
+    and the arguments, and returns plain values. So a student's function may return a model, which cannot cross.
+    """
+    return _ask("observed", fn, args, kwargs, {"observer": observer})["value"]
+
+
 def is_median(ms: Any, calls: Sequence[TimedCall]) -> bool:
     """Whether `ms` is the median that the virtual clock gave for one of these calls."""
     return isinstance(ms, float) and any(abs(ms - call.median_ms) <= 1e-9 * abs(ms) for call in calls)
@@ -364,13 +385,28 @@ def _timed(fn: Callable, args: tuple, kwargs: dict, watch: tuple, beside_bytes: 
     return {"value": value, "calls": tuple(calls)}
 
 
+def _faked(fn: Callable, args: tuple, kwargs: dict, device: dict) -> dict:
+    reply = run_on_fake(fn, args, kwargs, device)
+    _inspect()
+    return reply
+
+
+def _observed(fn: Callable, args: tuple, kwargs: dict, observer: str) -> dict:
+    module, _, name = observer.rpartition(".")
+    value = getattr(import_module(f"rooflab.labs.{module}"), name)(fn, *args, **kwargs)
+    _inspect()
+    return {"value": value}
+
+
 LOCAL: dict[str, Callable[..., dict]] = {
     "call": _call,
     "count": _count,
     "drawn": _drawn,
+    "faked": _faked,
     "gradients": _gradients,
     "launched": _launched,
     "loops": _loops,
+    "observed": _observed,
     "saved": _saved,
     "timed": _timed,
 }
