@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rooflab.grading.accesses import GlobalArray
 from rooflab.grading.clock import virtual_clock
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.products import Products
@@ -102,6 +103,18 @@ class Called:
 
 
 @dataclass(frozen=True)
+class Accessed:
+    """One call on arrays in global memory: what they hold afterwards, and how often each of their elements was read and
+    written, an entry an argument (None for an argument that is no array).
+    """
+
+    value: Any
+    arrays: tuple
+    reads: tuple
+    writes: tuple
+
+
+@dataclass(frozen=True)
 class Drawn:
     """A figure: its markers as (x, y) in the units of its axes, and the scales of each pair of axes."""
 
@@ -178,6 +191,11 @@ def loops(fn: Callable, *args: Any, **kwargs: Any) -> Loops:
 def call(fn: Callable, *args: Any) -> Called:
     """Call `fn` once and see which arguments it wrote into."""
     return Called(**_ask("call", fn, args, {}, {}))
+
+
+def accesses(fn: Callable, *args: Any) -> Accessed:
+    """Call `fn` once with its NumPy arrays as arrays of global memory, which count their accesses."""
+    return Accessed(**_ask("accesses", fn, args, {}, {}))
 
 
 def launched(fn: Callable, *args: Any) -> tuple[str, ...]:
@@ -325,6 +343,19 @@ def _contents(arg: Any) -> Any:
     return array.tobytes() if isinstance(array, np.ndarray) else repr(arg)
 
 
+def _accesses(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    given = [GlobalArray(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    value = fn(*given, **kwargs)
+    counted = [arg if isinstance(arg, GlobalArray) else None for arg in given]
+    _inspect()
+    return {
+        "value": value,
+        "arrays": tuple(one.contents() if one else None for one in counted),
+        "reads": tuple(one.read_counts if one else None for one in counted),
+        "writes": tuple(one.write_counts if one else None for one in counted),
+    }
+
+
 def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
     import rooflab as rl
 
@@ -365,6 +396,7 @@ def _timed(fn: Callable, args: tuple, kwargs: dict, watch: tuple, beside_bytes: 
 
 
 LOCAL: dict[str, Callable[..., dict]] = {
+    "accesses": _accesses,
     "call": _call,
     "count": _count,
     "drawn": _drawn,
