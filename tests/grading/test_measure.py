@@ -96,6 +96,37 @@ assert seen.macs == 60 and seen.by_op == {'matmul': 1}, 'one product'
 assert type(seen.value) is rl.Tensor and tuple(seen.value.shape) == (3, 5)
 """,
 }
+TESTS["faked"] = """
+seen = measure.faked(gemm, "<run>", 4, device={"work_ms": 5.0, "host_ms": 1.0, "slow_ms": [90.0]})
+assert abs(seen.value - 0.005) < 1e-6, f'the time {seen.value}'
+assert [one.work_ms for one in seen.launches()] == [90.0, 5.0, 5.0, 5.0], 'the log'
+"""
+SKILL = """
+import time
+from time import perf_counter
+import rooflab as rl
+def gemm(run, calls):
+    for _ in range(calls - 1):
+        run()
+    rl.synchronize()
+    start = perf_counter()
+    run()
+    rl.synchronize()
+    return time.perf_counter() - start
+"""
+KNOWN = """
+from rooflab.benchmark import fake_device
+seen = []
+fake_device.FakeDevice.launch = lambda self, *args: seen.append(self)
+def gemm(run, calls):
+    run()
+    return seen[0].log[0].work_ms / 1000
+"""
+ASKED = """
+import rooflab as rl
+def gemm(run, calls):
+    return {where}.log
+"""
 TIMING = """
 def product(a, b):
     return a @ b
@@ -187,6 +218,14 @@ def asking(what):
         ("timed", FORGED_CALL.format(calls="timing.stand_in.__self__.calls"), "no attribute '__self__'"),
         ("timed", FORGED_CALL.format(calls="timing.stand_in.__closure__[0].cell_contents"), "no attribute"),
         ("timed", FORGED_CALL.format(calls="timing.stand_in.__globals__['calls']"), "no attribute"),
+        ("faked", SKILL, ""),
+        ("faked", SKILL.replace("    rl.synchronize()\n    return", "    return"), "the time"),
+        ("faked", SKILL.replace("range(calls - 1)", "range(calls - 2)"), "the log"),
+        ("faked", "import time\ntime.perf_counter = lambda: 0.005\n" + SKILL, "replaced time.perf_counter"),
+        ("faked", KNOWN, "IndexError"),
+        ("faked", ASKED.format(where="run.__self__"), "no attribute '__self__'"),
+        ("faked", ASKED.format(where="rl.synchronize.__globals__['FakeDevice']"), "KeyError"),
+        ("faked", ASKED.format(where="rl.cuda.Event.record.__globals__['FakeDevice']"), "KeyError"),
         ("count", PRODUCT, ""),
         ("count", "import rooflab as rl\ndef gemm(a, b):\n    return rl.zeros((3, 5))", "one product"),
         ("count", "import rooflab\nrooflab.count = None\n" + PRODUCT, "replaced rooflab.count"),
@@ -256,6 +295,30 @@ def test_a_virtual_clock_tells_what_was_timed():
     assert first.moved_bytes == 400
     assert measure.is_median(seen.value[0], [first]) and not measure.is_median(seen.value[0], [second])
     assert not measure.is_median(1, seen.calls) and not measure.is_median(seen.value[0] * 1000, seen.calls)
+
+
+def test_a_fake_device_gives_models_and_processes():
+    ids = rl.zeros(2, 3, dtype="int64")
+
+    def step(model, fresh, low):
+        model(ids).sum().backward()
+        for _ in range(2):
+            own = fresh()
+            with low:
+                own(ids)
+            own(ids)
+        return type(low).__name__
+
+    times = {"work_ms": 10.0, "slow_ms": [40.0], "low_factor": 0.5}
+    seen = measure.faked(step, "<model>", "<fresh model>", low="<low precision>", device=times)
+    kinds = [(entry.kind, entry.label, entry.work_ms) for entry in seen.log]
+    fresh = [("process", "", 0.0), ("launch", "forward", 20.0), ("launch", "forward", 10.0)]
+    assert kinds == [("launch", "forward", 40.0), ("launch", "backward", 20.0), *fresh, *fresh]
+    assert seen.launches("backward") == [seen.log[1]] and seen.value == "LowPrecision"
+    with pytest.raises(rl.OutOfMemoryError):
+        measure.faked(lambda model: model(ids), "<model>", device={"out_of_memory": True})
+    with pytest.raises(TypeError):
+        measure.faked(step, device={"word_ms": 1.0})
 
 
 def test_its_samples_are_new_each_time_and_the_machines_clock_comes_back():

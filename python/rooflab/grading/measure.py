@@ -17,6 +17,8 @@ import numpy as np
 
 from rooflab.grading.accesses import GlobalArray
 from rooflab.grading.clock import virtual_clock
+from rooflab.grading.fake_run import Entry, Faked
+from rooflab.grading.fake_run import faked as run_on_fake
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.products import Products
 
@@ -227,6 +229,17 @@ def timed(
     return Timed(reply["value"], tuple(TimedCall(**one) for one in reply["calls"]))
 
 
+def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Faked:
+    """Call `fn` once on a fake device: every clock shows its time, and its log tells what was timed, and how.
+
+    Among the arguments ``"<run>"`` stands for a function that launches work, ``"<model>"`` for a `FakeModel`,
+    ``"<fresh model>"`` for a function that makes one in a new process, and ``"<low precision>"`` for a context in which
+    passes are shorter. `device` holds `fake_run.Settings`.
+    """
+    reply = _ask("faked", fn, args, kwargs, {"device": device})
+    return Faked(reply["value"], tuple(Entry(*line) for line in reply["log"]))
+
+
 def is_median(ms: Any, calls: Sequence[TimedCall]) -> bool:
     """Whether `ms` is the median that the virtual clock gave for one of these calls."""
     return isinstance(ms, float) and any(abs(ms - call.median_ms) <= 1e-9 * abs(ms) for call in calls)
@@ -395,11 +408,18 @@ def _timed(fn: Callable, args: tuple, kwargs: dict, watch: tuple, beside_bytes: 
     return {"value": value, "calls": tuple(calls)}
 
 
+def _faked(fn: Callable, args: tuple, kwargs: dict, device: dict) -> dict:
+    reply = run_on_fake(fn, args, kwargs, device)
+    _inspect()
+    return reply
+
+
 LOCAL: dict[str, Callable[..., dict]] = {
     "accesses": _accesses,
     "call": _call,
     "count": _count,
     "drawn": _drawn,
+    "faked": _faked,
     "gradients": _gradients,
     "launched": _launched,
     "loops": _loops,
