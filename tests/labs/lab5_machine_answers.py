@@ -21,7 +21,7 @@ def tensor_gain(name):
 def ridge_16bit(name):
     return SPECS[name].peak_tflop_s["float16"] * 1e12 / (SPECS[name].bandwidth_tb_s * 1e12)
 
-more_than_ten = {name for name in ("A100", "H100", "T4", "A6000", "RTX 4090") if tensor_gain(name) > 10}
+more_than_ten = tuple(name for name in ("A100", "H100", "T4", "A6000", "RTX 4090") if tensor_gain(name) > 10)
 gain_of_ten_years = np.prod(list(lab5.SILICON_GAINS.values()))
 """
 

@@ -261,7 +261,10 @@ Table(("three sigmoids", "forward", "backward"), rows, title="Accesses an elemen
 eager_accesses = None
 recompute_gain = None
 ### BEGIN SOLUTION
-eager_accesses = 6 + 24
+x, upstream = rl.ones(100, requires_grad=True), rl.ones(100)
+with rl.count() as c:
+    rl.sigmoid(rl.sigmoid(rl.sigmoid(x))).backward(upstream)
+eager_accesses = (c.bytes_read + c.bytes_written) // 400
 recompute_gain = 8 / 5
 ### END SOLUTION
 

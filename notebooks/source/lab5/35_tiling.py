@@ -114,11 +114,11 @@ def check_tiles(N, T):
     case = f"tiled_matmul of {N} x {N} in tiles of {T} x {T}"
     assert_close(seen.value, A @ B, rtol=0, atol=1e-9, name=case)
     each = -(-N // T)
-    for name, counts in zip("AB", seen.reads[:2], strict=True):
+    for name, counts, most in zip("AB", seen.reads[:2], seen.most_at_once[:2], strict=True):
         low, high = int(counts.min()), int(counts.max())
-        assert low == high == each, (
-            f"{case}: elements of {name} were read {low} to {high} times, each of them is wanted {each} times"
-        )
+        said = f"{case}: elements of {name} were read {low} to {high} times, and each is wanted {each} times"
+        assert low == high == each, said
+        assert most <= T * T, f"{case}: {most} elements of {name} were read at once, more than a tile has"
 
 
 check_tiles(8, 4)

@@ -27,6 +27,8 @@ class GlobalArray:
         As of the array.
     read_counts, write_counts : array of int
         How often each element was read and written, in that shape.
+    most_at_once : int
+        The most elements that one read brought.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class GlobalArray:
         self._values = np.array(values)
         self.read_counts = np.zeros(self._values.shape, np.int64)
         self.write_counts = np.zeros(self._values.shape, np.int64)
+        self.most_at_once = 0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -74,7 +77,9 @@ class GlobalArray:
     def __getitem__(self, index: Any) -> Any:
         self._check(index)
         np.add.at(self.read_counts, index, 1)
-        return np.array(self._values[index])[()]
+        found = np.array(self._values[index])
+        self.most_at_once = max(self.most_at_once, found.size)
+        return found[()]
 
     def __setitem__(self, index: Any, values: Any) -> None:
         self._check(index)

@@ -106,14 +106,15 @@ class Called:
 
 @dataclass(frozen=True)
 class Accessed:
-    """One call on arrays in global memory: what they hold afterwards, and how often each of their elements was read and
-    written, an entry an argument (None for an argument that is no array).
+    """One call on arrays in global memory: what they hold afterwards, how often each of their elements was read and
+    written, and the most elements of one read. An entry an argument, None for an argument that is no array.
     """
 
     value: Any
     arrays: tuple
     reads: tuple
     writes: tuple
+    most_at_once: tuple
 
 
 @dataclass(frozen=True)
@@ -366,6 +367,7 @@ def _accesses(fn: Callable, args: tuple, kwargs: dict) -> dict:
         "arrays": tuple(one.contents() if one else None for one in counted),
         "reads": tuple(one.read_counts if one else None for one in counted),
         "writes": tuple(one.write_counts if one else None for one in counted),
+        "most_at_once": tuple(one.most_at_once if one else None for one in counted),
     }
 
 

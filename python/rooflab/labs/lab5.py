@@ -27,7 +27,12 @@ FORMATS = {
 }  # fmt: skip
 """Bits of the exponent and of the mantissa. ``e4m3`` is the one of machine learning: it has no infinity."""
 
-SILICON_GAINS = {"shorter numbers": 16.0, "instructions that do more": 12.5, "smaller transistors": 2.5, "sparsity": 2.0}
+SILICON_GAINS = {
+    "shorter numbers": 16.0,
+    "instructions that do more": 12.5,
+    "smaller transistors": 2.5,
+    "sparsity": 2.0,
+}
 """Where ten years of a GPU's gains came from, as a factor each (B. Dally, Hot Chips 2023)."""
 
 PUBLISHED_MATMUL = {1024: (0.22, 9.80), 2048: (1.28, 13.40), 4096: (9.32, 14.74), 8192: (59.71, 18.41),

@@ -1,4 +1,4 @@
-"""One training step of a small model in Lab 5, and the bytes that are held in it."""
+"""Two small networks of Lab 5: what a training step holds, and what launches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 import rooflab as rl
 
-__all__ = ["Held", "training_step"]
+__all__ = ["Held", "mlp_counts", "mlp_run", "training_step"]
 
 VOCABULARY = 50
 
@@ -77,3 +77,44 @@ def training_step(width: int, layers: int, B: int, L: int) -> Held:
     end, peak = (read("cpu") - before for read in (rl.memory.allocated, rl.memory.peak))
     parameters = sum(weight.numel() for weight in weights)
     return Held(parameters, positions.numel(), start, activations, peak, end)
+
+
+def _mlp(x: rl.Tensor, weights: list[rl.Tensor], steps: int) -> None:
+    for _ in range(steps):
+        h = x
+        for weight in weights:
+            h = rl.gelu(h @ weight)
+        h.mean().backward()
+        for weight in weights:
+            weight.grad = None
+
+
+def mlp_run(dim: int, layers: int, batch: int, steps: int, device: str) -> None:
+    """`steps` times forward and backward through `layers` of x W and GeLU, with random weights (dim, dim).
+
+    The loss is the mean of the result, and the data needs no gradient.
+
+    Examples
+    --------
+    >>> with rl.count() as c:
+    ...     mlp_run(4, 2, 3, 1, "cpu")
+    >>> c.macs == 3 * 4 * 4 * (3 * 2 - 1)
+    True
+    """
+    weights = [rl.randn(dim, dim, device=device).requires_grad_() for _ in range(layers)]
+    _mlp(rl.randn(batch, dim, device=device), weights, steps)
+
+
+def mlp_counts(dim: int, layers: int, batch: int, steps: int) -> rl.count:
+    """The counters of that network, without those of making its weights; it runs on tensors without memory.
+
+    Examples
+    --------
+    >>> mlp_counts(8, 2, 3, 2).launches == 2 * mlp_counts(8, 2, 3, 1).launches
+    True
+    """
+    x = rl.empty(batch, dim, device="meta")
+    weights = [rl.empty(dim, dim, device="meta").requires_grad_() for _ in range(layers)]
+    with rl.count() as counters:
+        _mlp(x, weights, steps)
+    return counters
