@@ -79,7 +79,17 @@ def sigmoid_accesses(k, keep):
     return np.int64(reads + writes)
 """
 
-EAGER = "eager_accesses, recompute_gain = 30, 1.6\n"
+EAGER = """
+counts = []
+for part in ("forward", "backward"):
+    x, upstream = rl.ones(7, requires_grad=True), rl.ones(7)
+    if part == "backward":
+        y = rl.sigmoid(rl.sigmoid(rl.sigmoid(x)))
+    with rl.count() as c:
+        y.backward(upstream) if part == "backward" else rl.sigmoid(rl.sigmoid(rl.sigmoid(x)))
+    counts.append((c.bytes_read + c.bytes_written) // 28)
+eager_accesses, recompute_gain = sum(counts), 1.6
+"""
 EAGER_COUNTED = """
 x, upstream = rl.ones(50, requires_grad=True), rl.ones(50)
 with rl.count() as c:
@@ -265,7 +275,8 @@ WRONG = {
              "    return rl.compile(lambda x: rl.cos(x) ** 2 + rl.sin(x) ** 2)(x)"),
             ("a launch for each access", ", 5, 1,", ", 11, 2,"),
         ),
-        ("NumPy", changed(CHAIN, "return rl.cos(x) ** 2 + rl.sin(x) ** 2", "return rl.tensor(np.cos(x.numpy())**2 + np.sin(x.numpy())**2)")),
+        ("NumPy", changed(CHAIN, "return rl.cos(x) ** 2 + rl.sin(x) ** 2",
+                          "return rl.tensor(np.cos(x.numpy())**2 + np.sin(x.numpy())**2)")),
     ],
     "q3_3": mutants(
         GRADIENT,
@@ -285,9 +296,9 @@ WRONG = {
     ),
     "q3_3_eager": mutants(
         EAGER,
-        ("the forward pass", "30", "6"),
-        ("the backward pass", "30", "24"),
-        ("the fused kernels", "30", "8"),
+        ("the forward pass", "sum(counts)", "counts[0]"),
+        ("the backward pass", "sum(counts)", "counts[1]"),
+        ("the fused kernels", "sum(counts)", "8"),
         ("5/8", "1.6", "5 / 8"),
         ("the gain over eager", "1.6", "6"),
     ),
@@ -321,7 +332,8 @@ WRONG = {
         ("one tile in shared memory", "return 8 * T**2", "return 4 * T**2"),
         ("three tiles", "8 * 4**power", "12 * 4**power"),
         ("less than the limit", "<= limit", "< limit"),
-        ("not a power of two", "max(2**power for power in range(40) if 8 * 4**power <= limit)", "int((limit / 8)**0.5)"),
+        ("not a power of two", "max(2**power for power in range(40) if 8 * 4**power <= limit)",
+         "int((limit / 8)**0.5)"),
         ("bytes of one matrix", "0.25 * T", "0.5 * T"),
         ("MACs", "0.25 * T", "0.125 * T"),
         ("elements", "0.25 * T", "1.0 * T"),

@@ -67,7 +67,8 @@ RIGHT = {
 WRONG = {
     "q4_1": mutants(
         COUNT,
-        ("rounded down", "((M + tile_m - 1) // tile_m) * ((N + tile_n - 1) // tile_n)", "(M // tile_m) * (N // tile_n)"),
+        ("rounded down", "((M + tile_m - 1) // tile_m) * ((N + tile_n - 1) // tile_n)",
+         "(M // tile_m) * (N // tile_n)"),
         ("a ratio of areas", "((M + tile_m - 1) // tile_m) * ((N + tile_n - 1) // tile_n)",
          "-(-M * N // (tile_m * tile_n))"),
         ("one side rounded", "((M + tile_m - 1) // tile_m)", "(M // tile_m)"),
@@ -92,7 +93,8 @@ WRONG = {
         ("time without the inner dimension", "(waves(size, tile, sms) * size)", "waves(size, tile, sms)"),
         ("the N before", "found.append(N)", "found.append(N - 1)"),
         ("the last one left out", "last + 1)", "last)"),
-        ("the first one as well", "range(first + 1", "range(first", "before = [], waves(first,", "before = [], waves(first - 1,"),
+        ("the first one as well", "range(first + 1", "range(first",
+         "before = [], waves(first,", "before = [], waves(first - 1,"),
         ("every change of tiles", "now = waves(N, tile, sms)", "now = -(-N // tile[0]) * -(-N // tile[1])",
          "[], waves(first, tile, sms)", "[], -(-first // tile[0]) * -(-first // tile[1])"),
     ),
