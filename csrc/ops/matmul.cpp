@@ -82,7 +82,10 @@ Tensors gradients(const Gradients& d, const Tensor& a_in, const Tensor& b_in, co
       a = reshape(a, {rows, a.size(-1)});
       dc = reshape(dc, {rows, dc.size(-1)});
     }
-    const Tensor db_batch = matmul(a.transpose(-2, -1), dc);
+    // The gradient of a transposed B is laid out as B is, so what goes on to the weight needs no copy.
+    const bool is_transposed = b_in.ndim() > 1 && b_in.stride(-2) == 1 && b_in.stride(-1) != 1;
+    const Tensor db_batch =
+        is_transposed ? matmul(dc.transpose(-2, -1), a).transpose(-2, -1) : matmul(a.transpose(-2, -1), dc);
     db = is_column ? sum_to(db_batch, {b_shape[0], 1}).view(b_shape) : sum_to(db_batch, b_shape);
   }
   return {da, db};

@@ -11,7 +11,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'gelu', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -2411,6 +2411,10 @@ def gelu(x: Tensor, variant: str = '') -> Tensor:
     """
     0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.
     """
+def get_rng_state() -> tuple[int, int]:
+    """
+    Where the random sequence stands, for `set_rng_state`: the seed, and how many calls have drawn since.
+    """
 @typing.overload
 def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -3235,6 +3239,10 @@ def set_cpu_isa(isa: str) -> None:
     """
 def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
     ...
+def set_rng_state(state: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]) -> None:
+    """
+    Goes on with the random sequence where `get_rng_state` was called.
+    """
 def sigmoid(x: Tensor, variant: str = '') -> Tensor:
     """
     1 / (1 + exp(-x)), elementwise. One launch.

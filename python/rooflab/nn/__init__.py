@@ -9,10 +9,14 @@ from .kv_cache import KVCache
 from .layers import Embedding, Linear, RMSNorm
 from .module import Module, ModuleList
 from .rotary import RotaryEmbedding
+from .transformer import CausalSelfAttention, SwiGLU, TransformerBlock, TransformerLM, half_pairs
+from .transformer_config import TRANSFORMER_SIZES, TransformerConfig
 
 __all__ = [
     "GEMMA3_270M",
     "GEMMA3_PSEUDO",
+    "TRANSFORMER_SIZES",
+    "CausalSelfAttention",
     "DecodeGraph",
     "Embedding",
     "Gemma3Attention",
@@ -27,7 +31,12 @@ __all__ = [
     "ModuleList",
     "RMSNorm",
     "RotaryEmbedding",
+    "SwiGLU",
+    "TransformerBlock",
+    "TransformerConfig",
+    "TransformerLM",
     "generate",
+    "half_pairs",
     "sample",
     "utils",
 ]

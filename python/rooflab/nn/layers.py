@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .. import _core
 from .._core import Tensor
 from .module import Module
@@ -11,10 +13,17 @@ __all__ = ["Embedding", "Linear", "RMSNorm"]
 _STD = 0.02  # of random weights, as in GPT-2 and Gemma
 
 
-def _random(*shape: int, dtype: str, device: str) -> Tensor:
-    weight = _core.randn(*shape, dtype=dtype, device=device) * _STD
-    weight.requires_grad = True
-    return weight
+def _normal(*shape: int, dtype: str, device: str) -> Tensor:
+    return _core.randn(*shape, dtype=dtype, device=device) * _STD
+
+
+def truncated_normal(*shape: int, std: float, dtype: str, device: str) -> Tensor:
+    """Random numbers with a standard deviation of `std`, none beyond three of them.
+
+    What lies beyond is drawn once more, and clipped if it lies beyond again, as one number in 140,000 does.
+    """
+    first, again = (_core.randn(*shape, dtype=dtype, device=device) for _ in range(2))
+    return _core.where(_core.abs(first) > 3, again, first).clamp(-3, 3) * std
 
 
 class Linear(Module):
@@ -26,11 +35,13 @@ class Linear(Module):
         Sizes of the last dimension of x and of the result.
     bias : bool
         Whether there is a bias.
+    init : callable, optional
+        ``init(*shape, dtype=, device=)`` makes the weight.
 
     Attributes
     ----------
     weight : Tensor
-        (out_features, in_features), normal with a standard deviation of 0.02.
+        (out_features, in_features), normal with a standard deviation of 0.02 unless `init` says otherwise.
     bias : Tensor or None
         (out_features,), zeros.
 
@@ -42,9 +53,16 @@ class Linear(Module):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, *, bias: bool = True, dtype: str = "float32", device: str = "cpu"
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        bias: bool = True,
+        init: Callable[..., Tensor] = _normal,
+        dtype: str = "float32",
+        device: str = "cpu",
     ) -> None:
-        self.weight = _random(out_features, in_features, dtype=dtype, device=device)
+        self.weight = init(out_features, in_features, dtype=dtype, device=device).requires_grad_()
         self.bias = _core.zeros(out_features, dtype=dtype, device=device, requires_grad=True) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
@@ -68,7 +86,7 @@ class Embedding(Module):
     Attributes
     ----------
     weight : Tensor
-        (V, D), normal with a standard deviation of 0.02.
+        (V, D), normal with a standard deviation of 0.02 unless `init` says otherwise, as in `Linear`.
 
     Examples
     --------
@@ -77,8 +95,16 @@ class Embedding(Module):
     (1, 3, 8)
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, *, dtype: str = "float32", device: str = "cpu") -> None:
-        self.weight = _random(num_embeddings, embedding_dim, dtype=dtype, device=device)
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        *,
+        init: Callable[..., Tensor] = _normal,
+        dtype: str = "float32",
+        device: str = "cpu",
+    ) -> None:
+        self.weight = init(num_embeddings, embedding_dim, dtype=dtype, device=device).requires_grad_()
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens (...) to (..., D)."""

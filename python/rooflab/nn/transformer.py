@@ -1,0 +1,248 @@
+"""The transformer language model of Stanford's CS336, made of ops: what Lab 2 times, profiles and fits into memory.
+
+Tokens (B, L) -> embedding -> n blocks -> RMSNorm -> head -> logits (B, L, V), with, in a block,
+
+x = x + output_proj(attention(q_proj(ln1(x)), k_proj(ln1(x)), v_proj(ln1(x))))
+x = x + w2(silu(w1(ln2(x))) * w3(ln2(x)))
+
+Names of parameters are those of the course. All of it is ops that the tape records, so each line can be profiled.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from ..autograd import checkpoint
+from .layers import Embedding, Linear, RMSNorm, truncated_normal
+from .module import Module, ModuleList
+from .rotary import RotaryEmbedding
+from .transformer_config import TransformerConfig
+
+__all__ = ["CausalSelfAttention", "SwiGLU", "TransformerBlock", "TransformerLM", "half_pairs"]
+
+
+def _linear(in_features: int, out_features: int, **where: Any) -> Linear:
+    std = (2 / (in_features + out_features)) ** 0.5
+    return Linear(in_features, out_features, bias=False, init=partial(truncated_normal, std=std), **where)
+
+
+def half_pairs(weight: Tensor, num_heads: int) -> Tensor:
+    """Rows of a projection of queries or keys in the order that `rl.rope` wants.
+
+    The rotary embedding turns pairs of a head's elements. CS336 pairs neighbours, 0 with 1 and so on; `rl.rope` pairs
+    element i with i + D_h / 2. With their rows in the order 0, 2, 4 ... 1, 3, 5 ... weights of the former give the
+    latter the same scores.
+
+    Parameters
+    ----------
+    weight : Tensor
+        (H D_h, D).
+    num_heads : int
+        H.
+
+    Returns
+    -------
+    Tensor
+        A copy, with the even rows of each head before its odd ones.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> half_pairs(rl.arange(8).reshape(8, 1), num_heads=2).reshape(-1).tolist()
+    [0, 2, 1, 3, 4, 6, 5, 7]
+    """
+    rows, columns = weight.shape
+    if num_heads < 1 or rows % (2 * num_heads):
+        raise ValueError(f"[half_pairs] weight: expected {num_heads} heads of the same even size, got {weight.shape}")
+    pairs = weight.reshape(num_heads, rows // (2 * num_heads), 2, columns)
+    return pairs.transpose(1, 2).reshape(rows, columns)
+
+
+class _Shared:
+    """What all layers of a pass read: angles of the positions, and the mask of the composed attention.
+
+    Under autocast queries, keys and scores have another dtype than the model; each dtype is cast once a pass.
+    """
+
+    def __init__(self, cos: Tensor, sin: Tensor, mask: Tensor | None) -> None:
+        self._of = {cos.dtype: (cos, sin, mask)}
+
+    def of(self, dtype: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+        """cos and sin (L, D_h), and the mask (L, L): 0 where a key may be seen, -inf elsewhere."""
+        if dtype not in self._of:
+            cos, sin, mask = next(iter(self._of.values()))
+            self._of[dtype] = (cos.to(dtype), sin.to(dtype), mask.to(dtype) if mask is not None else None)
+        return self._of[dtype]
+
+
+class CausalSelfAttention(Module):
+    """Attention over the tokens so far, with rotary positions; q, k and v are products of their own."""
+
+    def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
+        d, where = config.d_model, {"dtype": dtype, "device": device}
+        self.q_proj = _linear(d, d, **where)
+        self.k_proj = _linear(d, d, **where)
+        self.v_proj = _linear(d, d, **where)
+        self.output_proj = _linear(d, d, **where)
+        self.config = config
+
+    def forward(self, x: Tensor, shared: _Shared) -> Tensor:
+        """x (B, L, D) to (B, L, D)."""
+        B, L, D = x.shape
+        q, k, v = (self._heads(projection(x)) for projection in (self.q_proj, self.k_proj, self.v_proj))
+        out = (self._flash if self.config.attention == "flash" else self._composed)(q, k, v, shared)
+        del q, k, v  # those that backward does not need are gone before the next product
+        return self.output_proj(out.transpose(1, 2).reshape(B, L, D))
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:2], self.config.num_heads, self.config.head_dim).transpose(1, 2)
+
+    def _flash(self, q: Tensor, k: Tensor, v: Tensor, shared: _Shared) -> Tensor:
+        cos, sin, _ = shared.of(q.dtype)
+        q, k = _core.rope(q, cos, sin), _core.rope(k, cos, sin)
+        with _core.range("attention"):
+            return _core.attention(q, k, v, is_causal=True)
+
+    def _composed(self, q: Tensor, k: Tensor, v: Tensor, shared: _Shared) -> Tensor:
+        # Heads become adjacent once here, not in each of the products that read them, forward and backward.
+        q, k, v = (x.contiguous() for x in (q, k, v))
+        cos, sin, mask = shared.of(q.dtype)
+        q, k = _core.rope(q, cos, sin), _core.rope(k, cos, sin)
+        with _core.range("attention_matmul_QK"):
+            # D_h numbers a query are scaled, not L scores. An addition saves nothing for backward; `where` would.
+            scores = (q * self.config.head_dim**-0.5) @ k.transpose(-2, -1) + mask
+        with _core.range("attention_softmax"):
+            weights = _core.softmax(scores)
+        del scores
+        with _core.range("attention_matmul_V"):
+            return weights @ v
+
+
+class SwiGLU(Module):
+    """``w2(silu(w1(x)) * w3(x))``, with w1 and w3 from D to I and w2 back."""
+
+    def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
+        where: dict[str, Any] = {"dtype": dtype, "device": device}
+        self.w1 = _linear(config.d_model, config.d_ff, **where)
+        self.w2 = _linear(config.d_ff, config.d_model, **where)
+        self.w3 = _linear(config.d_model, config.d_ff, **where)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, L, D) to (B, L, D)."""
+        return self.w2(_core.swiglu(self.w1(x), self.w3(x)))
+
+
+class TransformerBlock(Module):
+    """Attention and SwiGLU, each after a norm and beside a residual."""
+
+    def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
+        where: dict[str, Any] = {"dtype": dtype, "device": device}
+        self.ln1 = RMSNorm(config.d_model, config.eps, **where)
+        self.attn = CausalSelfAttention(config, **where)
+        self.ln2 = RMSNorm(config.d_model, config.eps, **where)
+        self.ffn = SwiGLU(config, **where)
+
+    def forward(self, x: Tensor, shared: _Shared) -> Tensor:
+        """x (B, L, D) to (B, L, D)."""
+        with _core.range("self_attention"):
+            x = x + self.attn(self.ln1(x), shared)
+        with _core.range("ffn"):
+            return x + self.ffn(self.ln2(x))
+
+
+class TransformerLM(Module):
+    """CS336's language model: pre-norm, RoPE, SwiGLU, an output head of its own, no biases.
+
+    Weights of products are normal with a variance of 2 / (in + out), those of the embedding with one of 1, both cut off
+    at three standard deviations; gains are 1. `rl.manual_seed` decides which they are. The rotary embedding turns
+    elements i and i + D_h / 2 of a head; `half_pairs` brings weights of the course there, which turns neighbours.
+
+    With n layers a forward launches 9 n + 1 products and a backward 18 n + 2 (composed attention). Ranges, for counts
+    and profiles: ``embedding``, ``block_i`` with ``self_attention`` (in it ``attention_matmul_QK``,
+    ``attention_softmax`` and ``attention_matmul_V``, or ``attention``) and ``ffn``, ``head``.
+
+    Parameters
+    ----------
+    config : TransformerConfig
+        The sizes, and which attention.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> model = TransformerLM(TransformerConfig.of("xl"), device=rl.meta("H200"))
+    >>> model.num_parameters(), model(rl.empty(4, 128, dtype="int64", device=model.device)).shape
+    (1998235200, (4, 128, 10000))
+    """
+
+    def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
+        where: dict[str, Any] = {"dtype": dtype, "device": device}
+        V, D = config.vocab_size, config.d_model
+        self.token_embeddings = Embedding(V, D, init=partial(truncated_normal, std=1.0), **where)
+        self.layers = ModuleList(TransformerBlock(config, **where) for _ in range(config.num_layers))
+        self.ln_final = RMSNorm(D, config.eps, **where)
+        self.lm_head = _linear(D, V, **where)
+        self.config = config
+        # Made now and not in the first pass, which may be captured into a graph.
+        self._rotary = RotaryEmbedding(config.rope_theta, config.head_dim, **where)
+        self._rotary.tables(config.context_length)
+        square = (config.context_length, config.context_length)
+        is_composed = config.attention == "composed"
+        self._mask = _core.triu(_core.full(square, float("-inf"), **where), 1) if is_composed else None
+
+    @property
+    def device(self) -> str:
+        """Where the parameters are."""
+        return self.ln_final.weight.device
+
+    @property
+    def dtype(self):
+        """Of the parameters."""
+        return self.ln_final.weight.dtype
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Scores of the next token after each.
+
+        Parameters
+        ----------
+        tokens : Tensor
+            (B, L), int64 or int32, with L up to the context length.
+
+        Returns
+        -------
+        Tensor
+            Logits (B, L, V).
+
+        Raises
+        ------
+        ValueError
+            For an empty batch or text, a text longer than the context, tokens of another shape or dtype and, on the
+            CPU, a token out of the vocabulary.
+        """
+        self._check(tokens)
+        with _core.range("embedding"):
+            x = self.token_embeddings(tokens)
+        shared = self._shared(tokens.shape[1])
+        for i, block in enumerate(self.layers):
+            with _core.range(f"block_{i}"):
+                x = checkpoint(block, x, shared) if self.config.recompute else block(x, shared)
+        with _core.range("head"):
+            return self.lm_head(self.ln_final(x))
+
+    def _shared(self, length: int) -> _Shared:
+        mask = self._mask[:length, :length] if self._mask is not None else None
+        return _Shared(*self._rotary(0, length), mask)
+
+    def _check(self, tokens: Tensor) -> None:
+        if not isinstance(tokens, Tensor) or tokens.ndim != 2:
+            got = tokens.shape if isinstance(tokens, Tensor) else type(tokens).__name__
+            raise ValueError(f"[TransformerLM] tokens: expected a tensor (B, L), got {got}")
+        if 0 in tokens.shape:
+            raise ValueError(f"[TransformerLM] tokens: expected at least one text and one token, got {tokens.shape}")
+        if tokens.shape[1] > self.config.context_length:
+            raise ValueError(
+                f"[TransformerLM] tokens: expected texts of up to context_length={self.config.context_length} tokens, "
+                f"got {tokens.shape[1]}"
+            )

@@ -1,0 +1,115 @@
+"""Sizes of the transformer language model that Lab 2 measures."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["TRANSFORMER_SIZES", "TransformerConfig"]
+
+ATTENTION = ("composed", "flash")
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Sizes and constants of a `TransformerLM`; the defaults are those of the small one.
+
+    Attributes
+    ----------
+    d_model, d_ff : int
+        D and I.
+    num_layers, num_heads : int
+        Layers n, and heads H of size D_h = D / H, which is even.
+    vocab_size, context_length : int
+        V, and how long a text may be.
+    rope_theta, eps : float
+        Base of the rotary embedding; what keeps the norms away from a root of zero.
+    attention : str
+        ``"composed"``: scores, mask, softmax and weighted sum are ops of their own. ``"flash"``: `rl.attention`, one op
+        that keeps no scores.
+    recompute : bool
+        Whether backward runs each block again, of which only the input is kept: see `rl.autograd.checkpoint`.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, a D that the heads do not share evenly, an odd D_h, or an attention that is not known.
+
+    Examples
+    --------
+    >>> config = TransformerConfig.of("2.7B", context_length=512)
+    >>> config.head_dim, config.num_parameters, config.forward_flops(batch_size=4, length=512)
+    (80, 3406809600, 14192350330880)
+    """
+
+    d_model: int = 768
+    d_ff: int = 3072
+    num_layers: int = 12
+    num_heads: int = 12
+    vocab_size: int = 10000
+    context_length: int = 1024
+    rope_theta: float = 1e4
+    eps: float = 1e-5
+    attention: str = "composed"
+    recompute: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("d_model", "d_ff", "num_layers", "num_heads", "vocab_size", "context_length"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"[TransformerConfig] {name}: expected a whole number of at least 1, got {value!r}")
+        if self.d_model % (2 * self.num_heads):
+            raise ValueError(
+                f"[TransformerConfig] d_model: expected {self.num_heads} heads of one even size, got {self.d_model}"
+            )
+        if self.attention not in ATTENTION:
+            raise ValueError(
+                f"[TransformerConfig] attention: expected one of {', '.join(ATTENTION)}, got {self.attention!r}"
+            )
+
+    @classmethod
+    def of(cls, size: str, **options: Any) -> TransformerConfig:
+        """The sizes of a name in `TRANSFORMER_SIZES`; `options` are fields that differ.
+
+        Raises
+        ------
+        ValueError
+            For a name that is not there.
+        """
+        if size not in TRANSFORMER_SIZES:
+            raise ValueError(f"[TransformerConfig] size: expected one of {', '.join(TRANSFORMER_SIZES)}, got {size!r}")
+        return dataclasses.replace(TRANSFORMER_SIZES[size], **options)
+
+    @property
+    def head_dim(self) -> int:
+        """D_h."""
+        return self.d_model // self.num_heads
+
+    @property
+    def num_parameters(self) -> int:
+        """N = 2 V D + n (4 D^2 + 3 D I + 2 D) + D."""
+        each = 4 * self.d_model**2 + 3 * self.d_model * self.d_ff + 2 * self.d_model
+        return 2 * self.vocab_size * self.d_model + self.num_layers * each + self.d_model
+
+    def forward_flops(self, batch_size: int, length: int) -> int:
+        """FLOPs of the products of one forward: 2 B L (n (4 D^2 + 3 D I) + V D) + 4 n B L^2 D.
+
+        Attention counts in full: a mask saves nothing. A backward takes twice as many, but 2.5 times the attention's
+        part with ``"flash"``, which computes the scores anew.
+        """
+        weights = (
+            self.num_layers * (4 * self.d_model**2 + 3 * self.d_model * self.d_ff) + self.vocab_size * self.d_model
+        )
+        scores = 4 * self.num_layers * batch_size * length**2 * self.d_model
+        return 2 * batch_size * length * weights + scores
+
+
+TRANSFORMER_SIZES = {
+    "small": TransformerConfig(),
+    "medium": TransformerConfig(1024, 4096, num_layers=24, num_heads=16),
+    "large": TransformerConfig(1280, 5120, num_layers=36, num_heads=20),
+    "xl": TransformerConfig(1600, 6400, num_layers=48, num_heads=25),
+    "2.7B": TransformerConfig(2560, 10240, num_layers=32, num_heads=32),
+}
+"""The sizes of Lab 2 by name."""
