@@ -18,7 +18,7 @@ def gelu_written_out(x):
 
 with rl.count() as c:
     gelu_written_out(rl.empty(100, device="meta"))
-gelu_launches, gelu_accesses = c.launches, (c.bytes_read + c.bytes_written) // 400
+gelu_launches, gelu_accesses = c.launches, (c.bytes_read + c.bytes_written) // 400 + 1  # x * x reads once
 gelu_gain = gelu_accesses / 2
 """
 

@@ -55,7 +55,7 @@ from rooflab.benchmark import latency
 from rooflab.grading import measure
 from rooflab.labs import lab5
 from rooflab.labs.lab5 import GlobalArray, assert_counts, assert_values, draws, load, rounded, store
-from rooflab.labs.lab5_training import mlp_counts, mlp_run, training_step
+from rooflab.labs.lab5_training import mlp_counts, mlp_run, noisy_block, training_step
 from rooflab.labs.table import Table
 from rooflab.roofline import SPECS
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64

@@ -13,7 +13,7 @@
 # - `gelu_written_out(x)`: the formula exactly as it stands, with `*`, `+` and `rl.tanh` on an `rl` tensor. Write
 #   $x\, x\, x$ as products, not as a power
 # - `gelu_launches` and `gelu_accesses`: how many launches that makes, and how many accesses for each element. A product
-#   with a constant reads one array, a product of two arrays reads two
+#   with a constant reads one array, a product of two arrays reads two. Take the products from left to right
 # - `gelu_gain`: how many times faster is one kernel that does it all, if only bytes cost time?
 
 # %% nbgrader={"grade_id": "q6_1", "solution": true}
@@ -42,7 +42,8 @@ def check_written_out(shape, scale):
     said = f"it makes {made}, {seen.launches} launches in all"
     assert seen.launches == sum(kinds.values()) == 9, f"{said}: write out every product and sum of the formula"
     accesses = (seen.bytes_read + seen.bytes_written) / (4 * x.size)
-    assert accesses == 22, f"{said}, and {accesses:g} accesses an element: keep the order of the formula"
+    # A product x * x, which another order has, reads one array.
+    assert accesses in (21, 22), f"{said}, and {accesses:g} accesses an element: keep the order of the formula"
 
 
 check_written_out((1000,), 1)

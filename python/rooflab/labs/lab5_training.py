@@ -1,4 +1,4 @@
-"""Two small networks of Lab 5: what a training step holds, and what launches."""
+"""Small networks of Lab 5: what a training step holds, what launches, and a block to recompute."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 import rooflab as rl
 
-__all__ = ["Held", "mlp_counts", "mlp_run", "training_step"]
+__all__ = ["Held", "mlp_counts", "mlp_run", "noisy_block", "training_step"]
 
 VOCABULARY = 50
 
@@ -118,3 +118,17 @@ def mlp_counts(dim: int, layers: int, batch: int, steps: int) -> rl.count:
     with rl.count() as counters:
         _mlp(x, weights, steps)
     return counters
+
+
+def noisy_block(x: rl.Tensor, W1: rl.Tensor, W2: rl.Tensor) -> rl.Tensor:
+    """x + relu(x W1 + noise) W2 of x (B, D), W1 (D, I) and W2 (I, D).
+
+    The noise, between 0 and 1, is drawn anew in each call, from the generator that `rl.manual_seed` sets.
+
+    Examples
+    --------
+    >>> noisy_block(rl.ones(3, 4), rl.ones(4, 8), rl.ones(8, 4)).shape
+    (3, 4)
+    """
+    before = x @ W1
+    return x + rl.relu(before + rl.rand(*before.shape, device=before.device)) @ W2
