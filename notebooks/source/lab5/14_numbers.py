@@ -96,7 +96,7 @@ for name, (exponent, mantissa, largest, normal, smallest) in others.items():
 rows = []
 for name in lab5.FORMATS:
     facts = dtype_facts(name)
-    rows.append((name, *(f"{facts[key]:.4g}" for key in facts)))
+    rows.append((name, *(f"{facts[key]:.5g}" for key in facts)))
 Table(("", *dtype_facts("fp16")), rows, title="What each format can hold")
 
 # %% [markdown]
@@ -136,9 +136,7 @@ rows = [
     (
         name,
         *(f"{running_sum(*case, name):g}" for case in ((1e-4, 10000), (1.0, 5000))),
-        rounded(1.001, name),
-        rounded(65520.0, name),
-        rounded(1e-8, name),
+        *(f"{rounded(x, name):.7g}" for x in (1.001, 65520.0, 1e-8)),
     )
     for name in ("fp32", "fp16", "bf16")
 ]

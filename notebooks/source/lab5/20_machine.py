@@ -19,7 +19,7 @@
 
 # %%
 rows = [
-    (name, spec.sm_count, spec.peak_tflop_s["float32"], spec.peak_tflop_s["float16"], spec.bandwidth_tb_s)
+    (name, spec.sm_count or "", spec.peak_tflop_s["float32"], spec.peak_tflop_s["float16"], spec.bandwidth_tb_s)
     for name, spec in SPECS.items()
     if spec.kind == "gpu"
 ]
@@ -159,14 +159,14 @@ assert is_near(shared_gain, 290 / 23, 2e-3), 'shared_gain: divide the cycles of 
 ### END HIDDEN TESTS
 
 # %%
-under_way = [128 * 2**power for power in range(9)]
+under_way = [round(128 * 2 ** (step / 8)) for step in range(65)]
 delivered = {
     f"latency of {memory}, {cycles} cycles": {
         size: min(1.555e12, 108 * size / (latency_ns(cycles, 1.41) * 1e-9)) for size in under_way
     }
     for memory, cycles in (("global memory", 290), ("L2", 200))
 }
-title = "What an A100 delivers: one load at a time is a hundred times too slow"
+title = "What an A100 delivers for the bytes that each of its SMs has under way"
 rl.plots.plot_lines(delivered, "B/s", "bandwidth", xlabel="bytes under way in each SM", title=title)
 
 # %% [markdown]
@@ -230,12 +230,8 @@ assert_values(diverged_share, {(p,): 1 - p**32 - (1 - p) ** 32 for p in (0.001, 
 ### END HIDDEN TESTS
 
 # %%
-rows = [(f"{p:.0%}", f"{p:.0%}", f"{diverged_share(p):.1%}") for p in (0.01, 0.05, 0.1, 0.5)]
-Table(
-    ("probability of a lane", "of one lane alone", "warps that run both"),
-    rows,
-    title="A rare branch is not rare for 32",
-)
+rows = [(f"{p:.0%}", f"{diverged_share(p):.1%}") for p in (0.01, 0.05, 0.1, 0.5)]
+Table(("lanes in the first branch", "warps that run both"), rows, title="What is rare for one is not rare for 32")
 
 # %% [markdown]
 # A branch that one lane in twenty takes is run by four warps in five. So what is rare for a thread is common for a

@@ -149,8 +149,9 @@ rows = [
 Table(("", "launches", "accesses an element", "bytes an element", "ms here"), rows, title="A million elements in fp32")
 
 # %% [markdown]
-# The gain of bytes is 5.5, and that is what a GPU comes close to. On a processor the sines cost more than the bytes,
-# and a million elements fit in its cache, so it gains less.
+# The gain of bytes is 5.5, and a GPU comes close to it. On a processor the sines cost more than the bytes, and a
+# million elements fit in its cache, so it gains little or nothing. A trick helps where what it saves is what is waited
+# for.
 #
 # ## 3.3 Recomputation ({points q3_3})
 #

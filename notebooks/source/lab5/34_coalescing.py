@@ -132,7 +132,7 @@ assert coalesced == "column", "coalesced: compare walk_bursts of the two, for a 
 
 # %%
 def walk_ms(owns, N=1024):
-    """One pass over N x N numbers: on a GPU by threads that own a column or a row, on a CPU by strided copies."""
+    """A copy of N x N numbers that reads them side by side, or N numbers apart."""
     matrix = rl.randn(N, N, device=device)
     view = matrix if owns == "column" else matrix.T
     return latency(lambda: view * 1.0 if owns == "column" else view.contiguous(), repeat=20).median_ms

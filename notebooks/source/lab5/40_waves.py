@@ -149,26 +149,24 @@ for name in ("T4", "A6000", "A100", "RTX 4090", "H100", "H200"):
 Table(("GPU", "SMs", "first cliff N", "efficiency before", "after", "throughput"), rows, title="Tiles of 256 x 128")
 
 # %% [markdown]
-# And this machine? The next cell measures products around a cliff. On a GPU it is the first cliff of *that* GPU. On a
-# processor, tiles are shared out to its threads, so it has teeth as well, but smaller ones: its tiles are small.
+# And this machine? The next cell measures products around a cliff. On a GPU it is the first cliff of *that* GPU. The
+# tiles of a processor's kernel are so small that its teeth are too fine to see. What you see there are its caches, and
+# whatever else it does.
 
 # %%
 if device == "cuda":
-    sms, tile = rl.cuda.properties().sm_count, (256, 128)
+    sms, tile, dtype = rl.cuda.properties().sm_count, (256, 128), "float16"
     cliff = cliffs(tile, sms, 1, 8192)[0]
-    swept, dtype = range(cliff - 257, cliff + 512, 64), "float16"
+    swept = range(cliff - 257, cliff + 512, 64)
+    every = range(swept[0], swept[-1] + 1)
+    predicted = {"predicted": {N: wave_efficiency(N, tile, sms) * tile_share(N, N, *tile) for N in every}}
 else:
-    sms, tile, dtype = rl.num_threads(), (64, 64), "float32"
-    swept = range(64, 513, 32)
+    swept, dtype, cliff, predicted = range(64, 513, 32), "float32", None, {}
 measured = {}
 for N in swept:
     a, b = (rl.randn(N, N, device=device).to(dtype) for _ in range(2))
     measured[N] = 2 * N**3 / latency(rl.matmul, a, b, warmup=2, repeat=10).median_ms / 1e9
 best = max(measured.values())
-predicted = {N: wave_efficiency(N, tile, sms) * tile_share(N, N, *tile) for N in range(swept[0], swept[-1] + 1)}
-title = f"This machine, {best:.2f} TFLOP/s at best; predicted for {sms} places and tiles of {tile[0]} x {tile[1]}"
-rl.plots.plot_waves(
-    {"predicted": predicted},
-    {"measured, over the best": {N: speed / best for N, speed in measured.items()}},
-    title=title,
-)
+shares = {"measured, over the best": {N: speed / best for N, speed in measured.items()}}
+title = f"Products on this machine ({device}), {best:.2f} TFLOP/s at best"
+rl.plots.plot_waves(predicted, shares, cliffs=[cliff] if cliff else [], title=title)

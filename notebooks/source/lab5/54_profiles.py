@@ -105,7 +105,7 @@ assert_values(backward_over_forward, {(4,): 1.75, (3,): 1.666667, (100,): 1.99},
 # %%
 rows = []
 for (what, kernel, kernel_us, host_us), amount, unit in zip(
-    lab5.PUBLISHED_PROFILE, (12 * 2048**2, 2 * 2048**3), ("byte/s", "FLOP/s"), strict=True
+    lab5.PUBLISHED_PROFILE, (12 * 2048**2, 2 * 2048**3), ("B/s", "FLOP/s"), strict=True
 ):
     rate = f"{per_second(amount, kernel_us) / 1e12:.2f} T{unit}"
     rows.append((what, kernel, f"{kernel_us:.1f}", rate, f"{host_us:.0f}", f"{host_us / kernel_us:.1f}"))
