@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rooflab.grading.accesses import GlobalArray
 from rooflab.grading.clock import virtual_clock
 from rooflab.grading.fake_run import Entry, Faked
 from rooflab.grading.fake_run import faked as run_on_fake
@@ -105,6 +106,19 @@ class Called:
 
 
 @dataclass(frozen=True)
+class Accessed:
+    """One call on arrays in global memory: what they hold afterwards, how often each of their elements was read and
+    written, and the most elements of one read. An entry an argument, None for an argument that is no array.
+    """
+
+    value: Any
+    arrays: tuple
+    reads: tuple
+    writes: tuple
+    most_at_once: tuple
+
+
+@dataclass(frozen=True)
 class Drawn:
     """A figure: its markers as (x, y) in the units of its axes, and the scales of each pair of axes."""
 
@@ -181,6 +195,11 @@ def loops(fn: Callable, *args: Any, **kwargs: Any) -> Loops:
 def call(fn: Callable, *args: Any) -> Called:
     """Call `fn` once and see which arguments it wrote into."""
     return Called(**_ask("call", fn, args, {}, {}))
+
+
+def accesses(fn: Callable, *args: Any) -> Accessed:
+    """Call `fn` once with its NumPy arrays as arrays of global memory, which count their accesses."""
+    return Accessed(**_ask("accesses", fn, args, {}, {}))
 
 
 def launched(fn: Callable, *args: Any) -> tuple[str, ...]:
@@ -346,6 +365,20 @@ def _contents(arg: Any) -> Any:
     return array.tobytes() if isinstance(array, np.ndarray) else repr(arg)
 
 
+def _accesses(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    given = [GlobalArray(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    value = fn(*given, **kwargs)
+    counted = [arg if isinstance(arg, GlobalArray) else None for arg in given]
+    _inspect()
+    return {
+        "value": value,
+        "arrays": tuple(one.contents() if one else None for one in counted),
+        "reads": tuple(one.read_counts if one else None for one in counted),
+        "writes": tuple(one.write_counts if one else None for one in counted),
+        "most_at_once": tuple(one.most_at_once if one else None for one in counted),
+    }
+
+
 def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
     import rooflab as rl
 
@@ -399,6 +432,7 @@ def _observed(fn: Callable, args: tuple, kwargs: dict, observer: str) -> dict:
 
 
 LOCAL: dict[str, Callable[..., dict]] = {
+    "accesses": _accesses,
     "call": _call,
     "count": _count,
     "drawn": _drawn,
