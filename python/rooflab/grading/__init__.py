@@ -11,7 +11,8 @@ A test cell runs in the judge; student code runs in a worker, another process. O
     sandbox.py   how a worker starts: enter.py sets limits, jail.py and seccomp.py isolate it, start.py finds rooflab
     cells.py     magics, shell lines and await in a student's cells
     guard.py     what the worker forbids student code inside the interpreter
-    measure.py   what test cells measure of student code: counts, loops, figures, and on clock.py what it times
+    measure.py   what test cells measure of student code: counts, figures, and on clock.py what it times
+    follow.py    a function followed from its text, for questions that ask for loops; allowed.py is what it may use
     report.py    the table, the HTML and the JSON of a grade, and Gradescope's
     plain.py     a student's text as it may stand in a terminal or a table
     submissions.py, batch.py   a class: whose notebook is whose, and all of them graded
