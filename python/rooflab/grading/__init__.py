@@ -5,6 +5,7 @@ A test cell runs in the judge; student code runs in a worker, another process. O
 
     lab.py       a lab read from its parts, or from its student notebook
     release.py   source of a lab -> student notebook, with a leak check
+    verify.py    a lab's own answers graded: right ones, wrong ones, and none
     handout.py   what students get: notebooks, instructions, the package without answers
     repair.py    student notebook -> the master with the student's answers in their places
     judge.py     runs the test cells; link.py is its end of the line to worker.py
