@@ -252,6 +252,7 @@ def _with_answers(arguments: argparse.Namespace) -> Lab:
 
 def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: bool | None) -> tuple[Any, bool]:
     """Grade with a line of progress a question, then print the table; also whether the JSON could be saved."""
+    from rooflab.grading import cgroup
     from rooflab.grading.judge import Judge
     from rooflab.grading.report import Grade, table
 
@@ -259,6 +260,7 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
     if "notebook" in arguments and arguments.json and arguments.json.resolve() == arguments.notebook.resolve():
         raise LabError(f"--json would overwrite {name}: name another file.")
     grade = Grade(lab, name, submission.repairs, findings=submission.findings, isolated=isolated)
+    grade.limited = cgroup.note() if isolated else ""
     results = Judge(lab, trusted=not isolated).grade(submission)
     try:
         for number, question in enumerate(lab.questions, 1):

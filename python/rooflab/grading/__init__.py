@@ -9,7 +9,8 @@ A test cell runs in the judge; student code runs in a worker, another process. O
     handout.py   what students get: notebooks, instructions, the package without answers
     repair.py    student notebook -> the master with the student's answers in their places
     judge.py     runs the test cells; link.py is its end of the line to worker.py
-    sandbox.py   how a worker starts: enter.py sets limits, jail.py and seccomp.py isolate it, start.py finds rooflab
+    sandbox.py   how a worker starts: enter.py and cgroup.py limit it, jail.py and seccomp.py isolate it, start.py finds
+                 rooflab
     cells.py     magics, shell lines and await in a student's cells
     guard.py     what the worker forbids student code inside the interpreter
     measure.py   what test cells measure of student code: counts, figures, and on clock.py what it times

@@ -24,6 +24,7 @@ from typing import Any
 
 import rooflab
 from rooflab.files import replacing
+from rooflab.grading import cgroup
 from rooflab.grading.judge import SLACK_S
 from rooflab.grading.lab import Lab
 from rooflab.grading.plain import table_cell
@@ -57,6 +58,7 @@ class Batch:
 
     def grade(self, handed: list[Handed], jobs: int) -> Generator[dict[str, Any]]:
         """Results as they come, `jobs` at a time. Closing the iterator ends what is running."""
+        cgroup.parent()  # here, so that the commands find it prepared
         with ThreadPoolExecutor(jobs) as pool:
             try:
                 for done in as_completed([pool.submit(self._one, one) for one in handed]):
