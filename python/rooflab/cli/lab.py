@@ -30,7 +30,7 @@ EXIT_CODES = {
     INCOMPLETE: "the grade stands, but its report or its JSON was not written",
     130: "stopped by Ctrl-C",
 }
-NO_SOURCES = "here: run in a checkout of rooflab, or give the folder of its sources with --labs"
+NO_SOURCES = "here: name the folder of lab sources with --labs; in a checkout it is notebooks/source"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one = actions.add_parser(name, help=text, description=text, epilog=codes)
         one.set_defaults(run=run)
         if sources:
-            one.add_argument("--labs", type=Path, metavar="DIR", help="folder of lab sources (default: the checkout's)")
+            one.add_argument(
+                "--labs",
+                type=Path,
+                metavar="DIR",
+                help="folder of lab sources (default: those beside the package)",
+            )
         return one
 
     action("list", list_labs, "List the labs.")

@@ -19,19 +19,23 @@ import tempfile
 import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import rooflab
 from rooflab.files import replacing
-from rooflab.grading import cgroup
+from rooflab.grading import cgroup, marking
 from rooflab.grading.judge import SLACK_S
 from rooflab.grading.lab import Lab
+from rooflab.grading.marking import Manual
 from rooflab.grading.plain import table_cell
 from rooflab.grading.submissions import Handed
 
 START_S = 120.0  # for imports and the report, on a slow machine
-COLUMNS = ("student", "notebook", "status", "points", "out_of", "bonus", "bonus_out_of", "pending", "isolated", "why")
+_COLUMNS = """
+student notebook status points out_of bonus bonus_out_of pending manual_points total handed_in late isolated why"""
+COLUMNS = _COLUMNS.split()
 
 
 class Batch:
@@ -55,6 +59,16 @@ class Batch:
             return None
         same = result == result | {"status": "done", "isolated": not self.trusted, **self._origin(one)}
         return result if one.path and same else None
+
+    def complete(self, result: dict[str, Any], one: Handed, due: datetime | None, manual: Manual) -> dict[str, Any]:
+        """A result with what does not come from grading, also in its file: when it was handed in, points by hand."""
+        more = {"handed_in": marking.handed_in(one.path).isoformat() if one.path else "", "late": None}
+        if due and one.path:
+            more["late"] = marking.is_late(one.path, due)
+        whole = marking.merged(result | more, manual)
+        if whole != result:
+            self._write(one, whole)
+        return whole
 
     def grade(self, handed: list[Handed], jobs: int) -> Generator[dict[str, Any]]:
         """Results as they come, `jobs` at a time. Closing the iterator ends what is running."""
@@ -90,9 +104,12 @@ class Batch:
             result = made | self._origin(one)
             with contextlib.suppress(FileNotFoundError), replacing(self._file(one, "html")) as page:
                 shutil.copy(Path(folder) / f"{one.student}.html", page)
-            with replacing(self._file(one, "json")) as unfinished:
-                unfinished.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            self._write(one, result)
             return result
+
+    def _write(self, one: Handed, result: dict[str, Any]) -> None:
+        with replacing(self._file(one, "json")) as unfinished:
+            unfinished.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
     def _graded(self, one: Handed, folder: Path) -> dict[str, Any]:
         """What `rooflab lab grade` says of a copy, or {"why": why it gave no grade}."""

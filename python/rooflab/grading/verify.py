@@ -11,7 +11,7 @@ import multiprocessing
 import runpy
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -88,7 +88,7 @@ def cases(lab: Lab, answers: Path | None) -> list[Case]:
     return sorted(found, key=lambda case: lab.questions.index(case.question))
 
 
-def verify(lab: Lab, todo: Sequence[Case], trusted: bool, jobs: int) -> Iterator[Outcome]:
+def verify(lab: Lab, todo: Sequence[Case], trusted: bool, jobs: int) -> Generator[Outcome]:
     """Grade the cases as a student's notebooks are graded, `jobs` at a time."""
     assert lab.folder
     judge, unsolved = _prepared(lab, trusted)
