@@ -42,8 +42,8 @@ def due_time(text: str) -> datetime:
 
     Examples
     --------
-    >>> due_time("2026-01-31T23:59:00+01:00").isoformat()
-    '2026-01-31T23:59:00+01:00'
+    >>> due_time("2026-01-31T23:59:00+01:00").timestamp()
+    1769900340.0
     """
     return datetime.fromisoformat(text).astimezone() if "T" in text or " " in text else _end_of(text)
 
