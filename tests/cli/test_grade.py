@@ -1,6 +1,5 @@
 """`rooflab grade`: a class of notebooks, some of which are broken, slow or graded already."""
 
-import csv
 import json
 import os
 import signal
@@ -10,33 +9,13 @@ import time
 from datetime import datetime
 
 import pytest
+from cli.three_students import COMMAND, table
 from grading.demo_lab import GRADE, SOURCE, TRUSTED, demo_lab
 
 from rooflab.cli import main
 from rooflab.grading import batch
 from rooflab.grading.batch import Batch
 from rooflab.grading.submissions import collect
-
-COMMAND = ["grade", "lab9", "handed", "--labs", str(SOURCE.parent), *GRADE[2:]]
-
-
-@pytest.fixture
-def handed(tmp_path, capsys, monkeypatch):
-    """Notebooks of a class in the folder `handed` of the working directory: ada's has one answer, bob's is broken."""
-    monkeypatch.chdir(tmp_path)
-    assert main(["lab", "build", "--labs", str(SOURCE.parent), "--output", "handed"]) == 0
-    folder = tmp_path / "handed"
-    text = (folder / "lab9_demo.ipynb").read_text(encoding="utf-8")
-    (folder / "lab9_demo.ipynb").rename(folder / "eve.ipynb")
-    (folder / "ada.ipynb").write_text(text.replace("corner = None  # your number", "corner = 50.39"), encoding="utf-8")
-    (folder / "bob.ipynb").write_text("{", encoding="utf-8")
-    capsys.readouterr()
-    return folder
-
-
-def table(folder):
-    with (folder / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:
-        return {row["student"]: row for row in csv.DictReader(file)}
 
 
 def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):

@@ -44,6 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--manual", type=Path, metavar="FILE", help="a CSV file with points by hand: student, question, points"
     )
+    parser.add_argument(
+        "--slurm",
+        nargs="?",
+        const="",
+        metavar="OPTIONS",
+        help="grade by a job array of Slurm, with these options",
+    )
+    parser.add_argument(
+        "--chunk", type=whole_number(1), default=10, metavar="N", help="notebooks a task of Slurm (default: 10)"
+    )
     parser.add_argument("--trusted", action="store_true", help="run the students' code without isolation, and say so")
 
 
@@ -72,12 +82,15 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
-    from rooflab.grading import jail, marking, submissions
+    from rooflab.grading import jail, marking, slurm, submissions
     from rooflab.grading.batch import Batch
 
     found = labs.find_sources(arguments.labs)
     lab = labs.from_source(labs.pick(found, arguments.lab, "here: name the folder of lab sources with --labs"))
-    if not arguments.trusted and (refusal := jail.refusal()):
+    if arguments.slurm is not None:  # nodes isolate, and have to see what is unpacked
+        unpacked = arguments.output / slurm.FOLDER / "handed"
+        unpacked.mkdir(parents=True, exist_ok=True)
+    elif not arguments.trusted and (refusal := jail.refusal()):
         raise LabError(refusal)
     place = arguments.submissions
     if not place.exists():
@@ -96,7 +109,10 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     if known:
         print(f"{len(known)} of {len(handed)} are graded already.")
     results = list(known)
-    grading = batch.grade(todo, arguments.jobs)
+    if arguments.slurm is None or not todo:
+        grading = batch.grade(todo, arguments.jobs)
+    else:
+        grading = slurm.grade(batch, todo, arguments.jobs, arguments.chunk, arguments.slurm)
     with contextlib.closing(grading):
         while len(results) < len(handed):
             with working_on(f"[{len(results) + 1}/{len(handed)}]"):

@@ -18,6 +18,7 @@ A test cell runs in the judge; student code runs in a worker, another process. O
     report.py    the table, the HTML and the JSON of a grade, and Gradescope's
     plain.py     a student's text as it may stand in a terminal or a table
     submissions.py, batch.py   a class: whose notebook is whose, and all of them graded
+    slurm.py                   the same on a cluster
     marking.py                 what an instructor adds: points by hand, and who was late
     pytest_plugin.py           a notebook's questions as tests
 """

@@ -53,12 +53,28 @@ class Batch:
 
     def known(self, one: Handed) -> dict[str, Any] | None:
         """The result of an earlier run, if it is of this very notebook, lab and rooflab, and as isolated as now."""
+        result = self.stored(one)
+        return result if one.path and result and result["status"] == "done" else None
+
+    def stored(self, one: Handed) -> dict[str, Any] | None:
+        """The result in a student's file, a failure too, if it is of this very notebook, lab and rooflab."""
         try:
             result = json.loads(self._file(one, "json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        same = result == result | {"status": "done", "isolated": not self.trusted, **self._origin(one)}
-        return result if one.path and same else None
+        ours = {"isolated": not self.trusted, **self._origin(one)}
+        return result if result == result | ours and result.get("status") in ("done", "failed") else None
+
+    def forget(self, one: Handed) -> None:
+        """Remove a student's result, so that the next one is seen to be new."""
+        self._file(one, "json").unlink(missing_ok=True)
+
+    def lost(self, one: Handed, why: str) -> dict[str, Any]:
+        """The result of a student whose grading came to no end."""
+        made = {"lab": self.lab.name, "status": "failed", "isolated": not self.trusted, "why": why}
+        result = made | self._origin(one)
+        self._write(one, result)
+        return result
 
     def complete(self, result: dict[str, Any], one: Handed, due: datetime | None, manual: Manual) -> dict[str, Any]:
         """A result with what does not come from grading, also in its file: when it was handed in, points by hand."""
@@ -100,7 +116,7 @@ class Batch:
             if self.stopping:  # what was ended has no result
                 return {}
             if "why" in made:
-                made = {"lab": self.lab.name, "status": "failed", "isolated": not self.trusted, "why": made["why"]}
+                return self.lost(one, made["why"])
             result = made | self._origin(one)
             with contextlib.suppress(FileNotFoundError), replacing(self._file(one, "html")) as page:
                 shutil.copy(Path(folder) / f"{one.student}.html", page)
