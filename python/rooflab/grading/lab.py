@@ -203,9 +203,12 @@ def read_notebook(path: Path) -> Any:
 
 
 def find_sources(folder: Path | None) -> list[Path]:
-    """Sources of all labs: in `folder`, else in the checkout around the working directory or the package."""
-    places = [folder] if folder else [Path.cwd() / SOURCES, Path(__file__).parents[3] / SOURCES]
-    return next((found for place in places if (found := [p for p in sorted(place.glob("lab[0-9]*")) if _parts(p)])), [])
+    """Sources of all labs: in `folder`, else in the checkout that this package is run from.
+
+    The working directory is not searched: where students' files lie, so may a lab of theirs.
+    """
+    place = folder or Path(__file__).parents[3] / SOURCES
+    return [path for path in sorted(place.glob("lab[0-9]*")) if _parts(path)]
 
 
 def find_notebooks() -> list[Path]:
