@@ -1,4 +1,4 @@
-// What is made of ops: layers, losses, shapes and einsum. Statistics are in bind_statistics.cpp.
+// What is made of ops: layers, shapes and einsum. Statistics are in bind_statistics.cpp.
 #include "bindings/bindings.h"
 #include "nn/nn.h"
 
@@ -59,39 +59,6 @@ Examples
 --------
 >>> rl.log_softmax(rl.zeros(4)).exp().tolist()
 [0.25, 0.25, 0.25, 0.25])doc";
-
-constexpr const char* kCrossEntropyDoc =
-    R"doc(The loss of a classifier: -log softmax(logits)[target], per example or reduced.
-
-Computed as log(sum(exp(logits))) - logits[target] with the maximum taken out of both, in float32 for 16 bits. Made of
-amax, sub, exp, sum, log, gather and where; the gradient, (softmax - one hot) / N, of sub, exp, mul and scatter_add.
-Counted as these. The graph keeps the logits, which are there anyway, and a few numbers an example.
-
-Parameters
-----------
-logits : Tensor
-    (N, V), N examples and V classes; or (V,), or (N, V, ...).
-target : Tensor
-    (N,), or the shape of the logits without V: the right class, int64 or int32.
-ignore_index : int
-    Examples with this target have no loss and no gradient, and do not count in the mean.
-reduction : str
-    "mean" over the examples that count, "sum" or "none".
-
-Returns
--------
-Tensor
-    Of the dtype of the logits: one number; of the shape of `target` for "none". The mean of no example is NaN.
-
-Raises
-------
-ValueError
-    When shapes, dtypes or devices do not fit; for a target out of range, on the CPU. A GPU gives NaN for it.
-
-Examples
---------
->>> rl.cross_entropy(rl.tensor([[0.0, 0.0], [9.0, 0.0]]), rl.tensor([1, -100])).item()
-0.693...)doc";
 
 constexpr const char* kStackDoc = R"doc(Tensors of one shape side by side along a new dimension.
 
@@ -301,13 +268,6 @@ Examples
 >>> rl.unsqueeze(rl.zeros(2, 3), 1).shape
 (2, 1, 3))doc";
 
-nn::Reduction to_reduction(std::string_view name) {
-  if (name == "mean") return nn::Reduction::kMean;
-  if (name == "sum") return nn::Reduction::kSum;
-  RL_CHECK(name == "none", "cross_entropy", "reduction: expected \"mean\", \"sum\" or \"none\", got \"", name, "\"");
-  return nn::Reduction::kNone;
-}
-
 py::tuple to_tuple(const Tensors& tensors) {
   py::tuple made(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) made[i] = py::cast(tensors[i]);
@@ -333,13 +293,6 @@ py::typing::Tuple<Tensor, py::ellipsis> chunk(const Tensor& x, int64_t chunks, i
 void register_nn(py::module_& m, py::class_<Tensor>& tensor) {
   const py::arg_v first = py::arg("dim") = 0, last = py::arg("dim") = -1;
   m.def("linear", &nn::linear, py::arg("x"), py::arg("weight"), py::arg("bias") = py::none(), WithoutGil(), kLinearDoc);
-  m.def(
-      "cross_entropy",
-      [](const Tensor& logits, const Tensor& target, int64_t ignore_index, std::string_view reduction) {
-        return nn::cross_entropy(logits, target, ignore_index, to_reduction(reduction));
-      },
-      py::arg("logits"), py::arg("target"), py::arg("ignore_index") = -100, py::arg("reduction") = "mean", WithoutGil(),
-      kCrossEntropyDoc);
   define(m, tensor, "log_softmax", &nn::log_softmax, last, WithoutGil(), kLogSoftmaxDoc);
   m.def("flatten", &flatten, py::arg("x"), py::arg("start_dim") = 0, py::arg("end_dim") = -1, WithoutGil(),
         kFlattenDoc);

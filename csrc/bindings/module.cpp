@@ -21,9 +21,12 @@ PYBIND11_MODULE(_core, m) {
   register_indexing(m, tensor);
   register_order(m, tensor);
   register_nn(m, tensor);
+  register_training(m);
+  register_autocast(m);
   register_statistics(m, tensor);
   register_factories(m);
   register_attention(m);
+  register_backward(m);
   register_gemma3(m);
   register_counters(m);
   register_graph(m);

@@ -9,11 +9,9 @@
 
 namespace rooflab::nn {
 
-// Layers and losses. linear is x weight^T + bias.
+// linear is x weight^T + bias.
 Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias);
 Tensor log_softmax(const Tensor& x, int64_t dim);
-enum class Reduction { kNone, kMean, kSum };
-Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction);
 
 // Statistics over `dims`, or over all dimensions when `dims` is empty. var divides by n - correction.
 Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim);

@@ -6,6 +6,7 @@
 #include "core/range.h"
 #include "ops/arithmetic.h"
 #include "ops/attention_operands.h"
+#include "ops/autocast.h"
 #include "ops/variant.h"
 
 namespace rooflab {
@@ -114,6 +115,9 @@ AttentionResult empty_attention(const AttentionOperands& operands, bool return_l
 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask,
                           const AttentionOptions& options, bool return_lse, std::string_view variant) {
+  if (const auto dtype = autocast::wanted("attention", {&q, &k, &v, autocast::operand(mask)}))
+    return attention(autocast::in(*dtype, q), autocast::in(*dtype, k), autocast::in(*dtype, v),
+                     autocast::in(*dtype, mask), options, return_lse, variant);
   const OpScope scope("attention");
   const AttentionOperands operands = attention_operands("attention", q, k, v, mask, options);
   const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;

@@ -2,6 +2,7 @@
 #include "autograd/engine.h"
 #include "core/range.h"
 #include "ops/arithmetic.h"
+#include "ops/autocast.h"
 
 namespace rooflab {
 namespace {
@@ -29,10 +30,12 @@ Tensors with_ones(const Tensors& outputs, Tensors gradients) {
 }  // namespace
 
 void backward(const Tensors& outputs, Tensors gradients, bool retain_graph) {
+  const autocast::Off off;  // rules compute in the dtypes that the forward pass has chosen
   autograd::backward(outputs, with_ones(outputs, std::move(gradients)), retain_graph, kArithmetic);
 }
 
 Tensors grad(const Tensors& outputs, Tensors gradients, const Tensors& inputs, bool retain_graph) {
+  const autocast::Off off;
   return autograd::grad(outputs, with_ones(outputs, std::move(gradients)), inputs, retain_graph, kArithmetic);
 }
 

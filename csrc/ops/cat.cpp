@@ -1,6 +1,7 @@
 // cat: each tensor is copied to its place in the result, one launch a tensor.
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/autocast.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -22,6 +23,13 @@ const Op kOp("cat", run);
 }  // namespace
 
 Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant) {
+  std::vector<const Tensor*> operands;
+  for (const Tensor& x : tensors) operands.push_back(&x);
+  if (const auto dtype = autocast::wanted("cat", operands)) {
+    Tensors alike;
+    for (const Tensor& x : tensors) alike.push_back(autocast::in(*dtype, x));
+    return cat(alike, dim, variant);
+  }
   const OpScope scope("cat");
   RL_CHECK(!tensors.empty(), "cat", "tensors: expected at least one, got none");
   const Tensor& first = tensors[0];

@@ -2,6 +2,7 @@
 #include "kernels/cumsum/cumsum.h"
 
 #include "core/range.h"
+#include "ops/autocast.h"
 #include "ops/axis.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
@@ -53,6 +54,7 @@ Tensor running_sum(const Tensor& x, int64_t dim, bool from_the_end, std::string_
 }  // namespace
 
 Tensor cumsum(const Tensor& x, int64_t dim, std::string_view variant) {
+  if (const auto dtype = autocast::wanted("cumsum", {&x})) return cumsum(autocast::in(*dtype, x), dim, variant);
   return running_sum(x, normalize_dim(dim, x.ndim(), "cumsum"), false, variant);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/autocast.h"
 #include "ops/elementwise.h"
 #include "ops/elementwise_gradients.h"
 #include "ops/ops.h"
@@ -256,6 +257,7 @@ double rounded(double number, DType dtype) {
 
 Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant) {
   const ElementwiseInfo& info = kernels::info(op);
+  if (const auto dtype = autocast::wanted(info.name, {&x})) return elementwise(op, autocast::in(*dtype, x), variant);
   const OpScope scope(info.name);
   check_domain(info, x.dtype());
   return map(op, x, x.dtype(), variant);
@@ -263,6 +265,8 @@ Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant) 
 
 Tensor elementwise(ElementwiseOp op, const Tensor& a_in, const Tensor& b_in, std::string_view variant) {
   const char* name = kernels::info(op).name;
+  if (const auto dtype = autocast::wanted(name, {&a_in, &b_in}))
+    return elementwise(op, autocast::in(*dtype, a_in), autocast::in(*dtype, b_in), variant);
   const OpScope scope(name);
   check_same_device(name, a_in, b_in);
   check_same_dtype(name, a_in, b_in);
@@ -272,18 +276,24 @@ Tensor elementwise(ElementwiseOp op, const Tensor& a_in, const Tensor& b_in, std
 }
 
 Tensor elementwise(ElementwiseOp op, const Tensor& a, Scalar b, std::string_view variant) {
-  const OpScope scope(kernels::info(op).name);
+  const char* name = kernels::info(op).name;
+  if (const auto dtype = autocast::wanted(name, {&a})) return elementwise(op, autocast::in(*dtype, a), b, variant);
+  const OpScope scope(name);
   const Tensor x = operand_of(op, a);
   return binary(op, x, b, x, x.shape(), variant);
 }
 
 Tensor elementwise(ElementwiseOp op, Scalar a, const Tensor& b, std::string_view variant) {
-  const OpScope scope(kernels::info(op).name);
+  const char* name = kernels::info(op).name;
+  if (const auto dtype = autocast::wanted(name, {&b})) return elementwise(op, a, autocast::in(*dtype, b), variant);
+  const OpScope scope(name);
   const Tensor x = operand_of(op, b);
   return binary(op, a, x, x, x.shape(), variant);
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::string_view variant) {
+  if (const auto dtype = autocast::wanted("where", {&a, &b}))
+    return where(condition, autocast::in(*dtype, a), autocast::in(*dtype, b), variant);
   const OpScope scope("where");
   check_same_device("where", a, b);
   check_same_dtype("where", a, b);

@@ -1,6 +1,7 @@
 // Writes into memory that is there already: x += y and its kin, copies into a tensor, fills.
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "ops/autocast.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -85,6 +86,7 @@ void copy_into(const Tensor& destination, const Tensor& source) {
 
 std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, const Tensor& y) {
   const char* name = kernels::info(op).name;
+  if (autocast::wanted("copy", {&x, &y})) return write(op, x, autocast::in(x.dtype(), y));
   const OpScope scope(name);
   check_same_device(name, x, y);
   check_same_dtype(name, x, y);

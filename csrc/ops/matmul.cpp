@@ -6,6 +6,7 @@
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
 
@@ -137,6 +138,8 @@ const Op kOp("matmul", run);
 void set_cpu_blas_loader(void (*loader)()) { blas_loader = loader; }
 
 Tensor matmul(const Tensor& a_in, const Tensor& b_in, std::string_view variant) {
+  if (const auto dtype = autocast::wanted("matmul", {&a_in, &b_in}))
+    return matmul(autocast::in(*dtype, a_in), autocast::in(*dtype, b_in), variant);
   const OpScope scope("matmul");
   check_same_device("matmul", a_in, b_in);
   check_same_dtype("matmul", a_in, b_in);

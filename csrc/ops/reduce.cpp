@@ -6,6 +6,7 @@
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
 
@@ -136,6 +137,7 @@ Tensor extreme(const Op& op, const Tensor& x, const Shape& dims, bool keepdim, s
 }  // namespace
 
 Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+  if (const auto dtype = autocast::wanted("sum", {&x})) return sum(autocast::in(*dtype, x), dims, keepdim, variant);
   const OpScope scope("sum");
   const Call call = plan(kSumOp, is_floating(x.dtype()) ? x.dtype() : DType::kInt64, x, dims, keepdim, variant);
   return submit(call, autograd::saving(),
@@ -143,6 +145,7 @@ Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view va
 }
 
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+  if (const auto dtype = autocast::wanted("mean", {&x})) return mean(autocast::in(*dtype, x), dims, keepdim, variant);
   const OpScope scope("mean");
   check_floating("mean", "x", x);
   const Call call = plan(kMeanOp, x.dtype(), x, dims, keepdim, variant);

@@ -5,6 +5,7 @@
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
+#include "ops/autocast.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
 
@@ -42,6 +43,9 @@ const Op kOp("rms_norm_add", run);
 RmsNormAddResult rms_norm_add(const Tensor& x, const Tensor& residual, const Tensor& weight,
                               const std::optional<Tensor>& next_weight, double eps, bool zero_centered,
                               std::string_view variant) {
+  if (const auto dtype = autocast::wanted("rms_norm_add", {&x, &residual, &weight, autocast::operand(next_weight)}))
+    return rms_norm_add(autocast::in(*dtype, x), autocast::in(*dtype, residual), autocast::in(*dtype, weight),
+                        autocast::in(*dtype, next_weight), eps, zero_centered, variant);
   const OpScope scope("rms_norm_add");
   check_floating("rms_norm_add", "x", x);
   RL_CHECK(x.ndim() > 0, "rms_norm_add", "x: expected (..., D), got ()");

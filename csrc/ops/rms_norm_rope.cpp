@@ -3,6 +3,7 @@
 #include "kernels/rms_norm_rope/rms_norm_rope.h"
 
 #include "core/range.h"
+#include "ops/autocast.h"
 #include "ops/rope_operands.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
@@ -38,6 +39,9 @@ const Op kOp("rms_norm_rope", run);
 
 Tensor rms_norm_rope(const Tensor& x, const Tensor& weight, const Tensor& cos, const Tensor& sin, double eps,
                      bool zero_centered, std::string_view variant) {
+  if (const auto dtype = autocast::wanted("rms_norm_rope", {&x, &weight, &cos, &sin}))
+    return rms_norm_rope(autocast::in(*dtype, x), autocast::in(*dtype, weight), autocast::in(*dtype, cos),
+                         autocast::in(*dtype, sin), eps, zero_centered, variant);
   const OpScope scope("rms_norm_rope");
   check_rope("rms_norm_rope", x, cos, sin);
   check_parameter("rms_norm_rope", "weight", x, weight);

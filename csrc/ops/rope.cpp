@@ -3,6 +3,7 @@
 
 #include "core/range.h"
 #include "ops/arithmetic.h"
+#include "ops/autocast.h"
 #include "ops/rope_operands.h"
 #include "ops/variant.h"
 
@@ -67,6 +68,8 @@ Tensors gradients(const Gradients& dy, const Tensor& x, const Tensor& cos, const
 }  // namespace
 
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, std::string_view variant) {
+  if (const auto dtype = autocast::wanted("rope", {&x, &cos, &sin}))
+    return rope(autocast::in(*dtype, x), autocast::in(*dtype, cos), autocast::in(*dtype, sin), variant);
   const OpScope scope("rope");
   check_rope("rope", x, cos, sin);
   const bool learns_angles = autograd::recording(cos, sin);

@@ -15,6 +15,7 @@ from pathlib import Path as _Path
 from . import _check_interpreter, _core
 from ._core import *  # noqa: F403
 from ._core import CudaError, OutOfMemoryError, Tensor
+from .autocast import autocast
 from .autograd import enable_grad, no_grad, set_grad_enabled
 from .benchmark import Timing, latency, latency_one_time, synchronize
 from .compiler import compile

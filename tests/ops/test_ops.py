@@ -36,7 +36,7 @@ def test_cost_is_counted_exactly(name, dtype, device):
 
 
 def test_every_ladder_is_described():
-    assert set(rl.ops()) <= set(SPECS) | {"random", "attention_mask", "kv_append", "gemma3_decode"}
+    assert set(rl.ops()) <= set(SPECS) | {"random", "attention_mask", "kv_append", "gemma3_decode", "adamw"}
 
 
 @pytest.mark.parametrize("op", rl.ops())

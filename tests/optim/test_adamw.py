@@ -10,14 +10,17 @@ from rooflab.testing import assert_close
 SHAPES = [(3, 5), (), (7,), (2, 3, 4)]
 
 
-def reference(x, gradients, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2):
+def reference(x, gradients, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, decay="before"):
     """The parameter after each gradient, as PyTorch's documentation of AdamW writes the algorithm."""
     m, v, found = np.zeros_like(x), np.zeros_like(x), []
     for t, g in enumerate(gradients, start=1):
-        x = x - lr * weight_decay * x
+        if decay == "before":
+            x = x - lr * weight_decay * x
         m = betas[0] * m + (1 - betas[0]) * g
         v = betas[1] * v + (1 - betas[1]) * g**2
         x = x - lr * (m / (1 - betas[0] ** t)) / (np.sqrt(v / (1 - betas[1] ** t)) + eps)
+        if decay == "after":
+            x = x - lr * weight_decay * x
         found.append(x)
     return found
 
@@ -51,9 +54,10 @@ OPTIONS = [
     {"lr": 0.03, "betas": (0.5, 0.8), "eps": 1e-2, "weight_decay": 0.5},
     {"lr": 0.01, "betas": (0.0, 0.0), "weight_decay": 0.1},
 ]
+AFTER = {"lr": 0.1, "weight_decay": 0.5, "decay": "after"}
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", [*OPTIONS, AFTER], ids=str)
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 2e-6)])
 def test_it_is_the_reference(options, dtype, tolerance, device):
     arrays, gradients, params = drawn(1, 6, device, dtype)
@@ -74,6 +78,28 @@ def test_half_precision_keeps_its_dtype(dtype):
     take(optimizer, [w], [[1.0, -1.0, 2.0]])
     assert w.dtype == dtype and optimizer.state[w]["exp_avg"].dtype == dtype
     assert_close(w, [0.875, -1.875, 3.875], rtol=0.01, name="w")
+
+
+def test_a_step_is_one_launch_for_what_is_alike():
+    """All float32 tensors of one age together; a tensor that had no gradient before, and other dtypes, on their own."""
+    _, gradients, params = drawn(9, 2, dtype="float32")
+    late, other = rl.ones(2, requires_grad=True), rl.ones(2, dtype="float64", requires_grad=True)
+    optimizer = AdamW([*params, late, other])
+    for launches in (2, 3):
+        optimizer.zero_grad()
+        for param, gradient in zip(params, gradients[0], strict=True):
+            param.grad = rl.tensor(gradient, dtype="float32")
+        other.grad = rl.ones(2, dtype="float64")
+        late.grad = None if launches == 2 else rl.ones(2)
+        if launches == 2:  # the moments, filled with zeros
+            for param in (*params, other):
+                optimizer._state_of(param)
+        elif launches == 3:
+            optimizer._state_of(late)
+        with rl.count() as c:
+            optimizer.step()
+        assert c.launches == c.ops == launches and list(c.by_op) == ["adamw"]
+    assert optimizer.state[late]["step"] == 1 and optimizer.state[other]["step"] == 2
 
 
 def test_the_learning_rate_may_change_between_steps():
@@ -178,6 +204,15 @@ def test_a_state_that_was_loaded_shares_no_memory():
     assert first.param_groups[0]["lr"] == state["param_groups"][0]["lr"] == 1e-3
 
 
+def test_a_state_without_an_option_leaves_it_as_it_is():
+    """PyTorch's AdamW has no `decay`."""
+    optimizer = AdamW([rl.ones(2, requires_grad=True)], decay="after")
+    state = optimizer.state_dict()
+    del state["param_groups"][0]["decay"]
+    optimizer.load_state_dict(state)
+    assert optimizer.param_groups[0]["decay"] == "after"
+
+
 def test_a_state_of_other_tensors_is_refused_whole():
     _, gradients, params = drawn(7, 1)
     optimizer = AdamW(params, lr=0.25)
@@ -212,6 +247,7 @@ BAD = {
     "negative beta": ([W], {"betas": (-0.1, 0.9)}, r"betas\[0\]"),
     "negative eps": ([W], {"eps": -1e-8}, "eps"),
     "negative decay": ([W], {"weight_decay": -0.1}, "weight_decay"),
+    "another decay": ([W], {"decay": "never"}, r"\[AdamW\] decay: expected 'before' or 'after', got 'never'"),
     "another option": ([{"params": [W], "momentum": 0.9}], {}, "got 'momentum'"),
 }
 

@@ -1,5 +1,6 @@
 // The CUDA rungs of softmax: see softmax.h for what they compute and what was measured.
 #include "core/dispatch.h"
+#include "kernels/common/max_sum.cuh"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/softmax/softmax.h"
 
@@ -17,63 +18,28 @@ __global__ void softmax_cuda_v0_reference_kernel(const T* x, T* y, int64_t n, in
   }
 }
 
-// The maximum of some elements, and the sum of their exponentials relative to it.
-template <class A>
-struct MaxSum {
-  A maximum, sum;
-};
-
-// What to subtract before exp: elements that are all -inf shall sum to 0, not to NaN.
-template <class A>
-__device__ __forceinline__ A finite_shift(A maximum) {
-  return maximum == -static_cast<A>(INFINITY) ? A{0} : maximum;
-}
-
-struct MergeMaxSum {
-  template <class A>
-  __device__ __forceinline__ MaxSum<A> operator()(MaxSum<A> a, MaxSum<A> b) const {
-    const A maximum = fmax(a.maximum, b.maximum), shift = finite_shift(maximum);
-    return {maximum, a.sum * exp(a.maximum - shift) + b.sum * exp(b.maximum - shift)};
-  }
-};
-
 template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(512)
     softmax_cuda_v1_online_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
   __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
   BlockReduction<MaxSum<A>> block(scratch);
   constexpr int kUnroll = 4;
-  const MaxSum<A> nothing{-static_cast<A>(INFINITY), A{0}};
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T* in = x + row * x_row_stride;
-    MaxSum<A> own = nothing;
+    MaxSum<A> own = nothing<A>();
     for (int64_t i = threadIdx.x; i < d; i += int64_t{kUnroll} * blockDim.x) {
-      A values[kUnroll], maximum = own.maximum;
+      A values[kUnroll];
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) {
         const int64_t at = i + int64_t{u} * blockDim.x;
-        values[u] = at < d ? static_cast<A>(to_float(in[at])) : nothing.maximum;
+        values[u] = at < d ? static_cast<A>(to_float(in[at])) : -static_cast<A>(INFINITY);
       }
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) maximum = fmax(maximum, values[u]);
-      const A shift = finite_shift(maximum);
-      own = {maximum, own.sum * exp(own.maximum - shift)};
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) own.sum += exp(values[u] - shift);
+      own = with_elements<A>(own, values);
     }
-    const MaxSum<A> all = block.reduce(own, nothing, MergeMaxSum{});
+    const MaxSum<A> all = block.reduce(own, nothing<A>(), MergeMaxSum{});
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
       y[row * d + i] = round_to<T>(exp(static_cast<A>(to_float(in[i])) - all.maximum) / all.sum);
   }
-}
-
-// exp to the precision of T: 16-bit types are content with the hardware's base-2 exponential.
-template <class T>
-__device__ __forceinline__ float exp_as(float x) {
-  if constexpr (sizeof(T) == 4) return expf(x);
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
-  return power;
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
@@ -110,7 +76,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     float scale = 1.0f / sum;
     if constexpr (kBlockPerRow) {  // each warp's exponentials are relative to its own maximum: one exchange brings them
                                    // together
-      const MaxSum<float> all = block.across_warps({maximum, sum}, {-INFINITY, 0.0f}, MergeMaxSum{});
+      const MaxSum<float> all = block.across_warps({maximum, sum}, nothing<float>(), MergeMaxSum{});
       scale = expf(maximum - all.maximum) / all.sum;
     }
     if (row < n)

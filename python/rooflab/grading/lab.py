@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*)(?:_[a-z]\w*)?")
+GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*[a-z]?)(?:_[a-z]\w*)?")
 POINTS = re.compile(r"\{points ([qb]\w+(?: [qb]\w+)*)\}")
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
@@ -118,7 +118,7 @@ class Lab:
 
 
 def label(question: str) -> str:
-    """`q1_3` -> `1.3`, `b3_1` -> `b3.1`."""
+    """`q1_3` -> `1.3`, `q1_1_3a` -> `1.1.3a`, `b3_1` -> `b3.1`."""
     return question.removeprefix("q").replace("_", ".")
 
 
@@ -203,9 +203,12 @@ def read_notebook(path: Path) -> Any:
 
 
 def find_sources(folder: Path | None) -> list[Path]:
-    """Sources of all labs: in `folder`, else in the checkout around the working directory or the package."""
-    places = [folder] if folder else [Path.cwd() / SOURCES, Path(__file__).parents[3] / SOURCES]
-    return next((found for place in places if (found := [p for p in sorted(place.glob("lab[0-9]*")) if _parts(p)])), [])
+    """Sources of all labs: in `folder`, else in the checkout that this package is run from.
+
+    The working directory is not searched: where students' files lie, so may a lab of theirs.
+    """
+    place = folder or Path(__file__).parents[3] / SOURCES
+    return [path for path in sorted(place.glob("lab[0-9]*")) if _parts(path)]
 
 
 def find_notebooks() -> list[Path]:

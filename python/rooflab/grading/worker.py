@@ -26,14 +26,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from rooflab.grading import cells, clock, codec, kernel, measure
+from rooflab.grading import cells, clock, codec, fake_run, kernel, measure
 from rooflab.grading.guard import Guard, Seal
 
 THREAD_GRACE_S = 0.5
 _MEASURING = """
-rooflab rooflab._core rooflab._core.memory rooflab.autograd rooflab.benchmark.timing rooflab.memory
+rooflab rooflab._core rooflab._core.memory rooflab.autograd rooflab.benchmark.timing rooflab.cuda rooflab.memory
 rooflab.memory.timeline rooflab.memory.use"""
 MEASURING = _MEASURING.split()
+MEASURES = ("rooflab.grading", "rooflab.benchmark.fake_")
 TRACEMALLOC = ("start", "stop", "clear_traces", "reset_peak")
 HOOKS = ("gettrace", "getprofile")  # what they return leads to what was counted
 MAX_TEXT = 2000
@@ -92,9 +93,7 @@ class Worker:
 
     def arm(self) -> None:
         """Student code comes next: close the doors."""
-        measure.PRODUCTS.install()
-        measure.PRODUCTS.pause = self.guard.paused
-        measure.PRODUCTS.libraries += tuple(os.path.realpath(folder) + os.sep for folder in sys.path)
+        measure._pause = self.guard.paused
         measure._inspect = self.inspect
         for name in HOOKS:
             setattr(sys, name, _no_hook)
@@ -102,16 +101,18 @@ class Worker:
             setattr(tracemalloc, name, self.ending(f"tracemalloc.{name}"))
             setattr(sys.modules["_tracemalloc"], name, getattr(tracemalloc, name))
         self.hide()
-        modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, clock, codec, measure]
+        modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, clock, codec, fake_run, measure]
         modules += [os, select, struct, _thread, traceback]
         modules += [sys.modules[name] for name in MEASURING if name in sys.modules]
+        modules += [module for name, module in sys.modules.items() if name.startswith("rooflab.labs.")]
         self.seal, self.threads = Seal(modules), _thread._count()
         self.guard.install()
 
     def hide(self) -> None:
         """What measures cannot be reached by its name: a student who imports it gets a copy that measures nothing."""
-        own = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("rooflab.grading")}
-        vars(sys.modules["rooflab"]).pop("grading", None)
+        own = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(MEASURES)}
+        for name in own:
+            vars(sys.modules.get(name.rpartition(".")[0], sys)).pop(name.rpartition(".")[2], None)
         sys.modules["__main__"] = ModuleType("__main__")
         for name, value in self.names.items():
             if isinstance(value, ModuleType) and value.__name__ in own:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._core import Tensor, sqrt, zeros_like
+from .._core import Tensor, adamw, zeros_like
 from ..autograd import no_grad
 
 __all__ = ["AdamW"]
@@ -18,7 +18,8 @@ _MOMENTS = ("exp_avg", "exp_avg_sq")
 class AdamW:
     """Adam whose weight decay acts on the parameters themselves, in PyTorch's order: decay, moments, update.
 
-    Step t, with the gradient g of a parameter p::
+    One launch for 64 tensors, and 28 bytes of traffic a float32 parameter: see `rooflab.adamw`. Step t, with the
+    gradient g of a parameter p::
 
         p = p - lr weight_decay p
         m = beta1 m + (1 - beta1) g
@@ -37,6 +38,8 @@ class AdamW:
         Added to the root of the second moment.
     weight_decay : float
         Shrinks the parameters by ``lr * weight_decay`` at each step.
+    decay : str
+        When they shrink: "before" the update, as in PyTorch, or "after" it, as in textbooks.
 
     Attributes
     ----------
@@ -72,10 +75,11 @@ class AdamW:
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
+        decay: str = "before",
     ) -> None:
         if isinstance(params, (Tensor, Mapping)):
             raise TypeError(f"[AdamW] params: expected a list of tensors, got one {type(params).__name__}")
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "decay": decay}
         given: list[Any] = list(params)
         groups = given if given and isinstance(given[0], Mapping) else [{"params": given}]
         self.param_groups = [_group(group, options) for group in groups]
@@ -87,22 +91,38 @@ class AdamW:
         """Update every tensor that has a gradient; the others stay as they are."""
         for group in self.param_groups:
             _check_options(group)
+            alike: dict[Any, list[Tensor]] = {}  # what one call of the op takes
             for param in group["params"]:
                 if param.grad is not None:
-                    self._update(param, param.grad, group)
+                    steps = self._state_of(param)["step"] + 1
+                    alike.setdefault((steps, str(param.dtype), param.device), []).append(param)
+            for (steps, *_), params in alike.items():
+                self._update(params, steps, group)
 
-    def _update(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
+    def _state_of(self, param: Tensor) -> dict[str, Any]:
         if param not in self.state:
             self.state[param] = {"step": 0} | {name: zeros_like(param) for name in _MOMENTS}
-        state, lr, (beta1, beta2) = self.state[param], group["lr"], group["betas"]
-        state["step"] += 1
-        mean, square = (state[name] for name in _MOMENTS)
-        if group["weight_decay"]:
-            param.mul_(1 - lr * group["weight_decay"])
-        mean.add_((grad - mean) * (1 - beta1))
-        square.mul_(beta2).add_(grad * grad * (1 - beta2))
-        root = sqrt(square).div_(math.sqrt(1 - beta2 ** state["step"])).add_(group["eps"])
-        param.sub_((mean / root).mul_(lr / (1 - beta1 ** state["step"])))
+        return self.state[param]
+
+    def _update(self, params: list[Tensor], steps: int, group: dict[str, Any]) -> None:
+        means, squares = ([self.state[param][name] for param in params] for name in _MOMENTS)
+        grads = [grad for param in params if (grad := param.grad) is not None]
+        beta1, beta2 = group["betas"]
+        adamw(
+            params,
+            grads,
+            means,
+            squares,
+            step=steps,
+            lr=group["lr"],
+            beta1=beta1,
+            beta2=beta2,
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            decay=group["decay"],
+        )
+        for param in params:
+            self.state[param]["step"] = steps
 
     def zero_grad(self) -> None:
         """Drop the gradients of all tensors."""
@@ -131,8 +151,8 @@ class AdamW:
         theirs, ours = state_dict["param_groups"], self.param_groups
         if [len(group["params"]) for group in theirs] != [len(group["params"]) for group in ours]:
             raise ValueError(f"[load_state_dict] expected groups of {_sizes(ours)} tensors, got {_sizes(theirs)}")
-        for group in theirs:
-            _check_options(group)
+        for group, own in zip(theirs, ours, strict=True):
+            _check_options({**own, **group})
         tensors = self._tensors()
         saved_places = [place for group in theirs for place in group["params"]]
         state = {}
@@ -141,7 +161,7 @@ class AdamW:
                 state[param] = _copied(place, state_dict["state"][place], param)
         self.state = state
         self.param_groups = [
-            {name: copy.copy(value) for name, value in group.items()} | {"params": own["params"]}
+            {**own, **{name: copy.copy(value) for name, value in group.items()}, "params": own["params"]}
             for group, own in zip(theirs, ours, strict=True)
         ]
 
@@ -179,6 +199,8 @@ def _check_options(group: Mapping[str, Any]) -> None:
         if not 0 <= value < below:
             limit = "finite and not negative" if below == math.inf else "at least 0 and below 1"
             raise ValueError(f"[AdamW] {name}: expected a number that is {limit}, got {value}")
+    if group["decay"] not in ("before", "after"):
+        raise ValueError(f"[AdamW] decay: expected 'before' or 'after', got {group['decay']!r}")
 
 
 def _check_tensors(tensors: list[Any]) -> None:

@@ -5,8 +5,9 @@ A test compares them with the constants of the same names in `csrc/kernels`.
 
 ELEMENTWISE = "elementwise/staged.h"
 LINES = "common/line_simd.h"
+COLUMN_SUMS = "common/column_sums.h"
 SOFTMAX = "softmax/softmax.h"
-SOFTMAX_SIMD = "softmax/softmax_cpu_simd.cpp"
+SOFTMAX_SIMD = "common/max_sum_simd.h"
 REDUCE = "reduce/reduce_cpu_simd.cpp"
 PACKED = "matmul/matmul_packed.h"
 PACKED_SIMD = "matmul/matmul_cpu_packed_simd.cpp"
@@ -22,6 +23,7 @@ ATTENTION_BACKWARD = "attention/attention_backward_cpu_simd.cpp"
 TILES = {
     ELEMENTWISE: {"kBlock": 512, "kParallelGrain": 1 << 15},
     LINES: {"kWalks": 4, "kChunkLines": 16},
+    COLUMN_SUMS: {"kBlockRows": 8, "kMostBlocks": 256, "kWarpVectors": 3},
     SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10},
     SOFTMAX_SIMD: {"kBlock": 2048},
     REDUCE: {"kColumns": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},

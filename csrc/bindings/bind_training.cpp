@@ -1,0 +1,161 @@
+// What training takes beside a model: the loss and the optimiser.
+#include "bindings/bindings.h"
+#include "ops/adamw.h"
+#include "ops/cross_entropy.h"
+
+namespace rooflab {
+namespace {
+
+constexpr const char* kCrossEntropyDoc =
+    R"doc(The loss of a classifier: -log softmax(logits)[target], per example or reduced.
+
+Computed as log(sum(exp(logits))) - logits[target] with the maximum taken out of both, in float32 for 16 bits, in one
+pass over the logits. The graph keeps the logits, which are there anyway, and the log-sum-exp of each example; the
+gradient, (softmax - one hot) / N, computes the probabilities again (`cross_entropy_backward`).
+
+Parameters
+----------
+logits : Tensor
+    (N, V), N examples and V classes; or (V,), or (N, V, ...).
+target : Tensor
+    (N,), or the shape of the logits without V: the right class, int64 or int32.
+ignore_index : int
+    Examples with this target have no loss and no gradient, and do not count in the mean.
+reduction : str
+    "mean" over the examples that count, "sum" or "none".
+variant : str
+    A rung of rl.variants("cross_entropy"). "v0_composed" is the same out of other ops, in both directions.
+
+Returns
+-------
+Tensor
+    Of the dtype of the logits: one number; of the shape of `target` for "none". The mean of no example is NaN.
+    Cost: one launch, and on a GPU one more where losses are added up; 4 FLOPs a logit. The gradient is one launch.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit; for a target out of range, on the CPU. A GPU gives NaN for it.
+
+Examples
+--------
+>>> rl.cross_entropy(rl.tensor([[0.0, 0.0], [9.0, 0.0]]), rl.tensor([1, -100])).item()
+0.693...)doc";
+
+constexpr const char* kCrossEntropyBackwardDoc =
+    R"doc(The gradient of cross_entropy's logits, from the log-sum-exp of each example.
+
+(exp(logits - lse) - one hot) dloss / count: what `cross_entropy` records. The error of lse, |lse| 2^-24 in float32, is
+a relative one of the probabilities.
+
+Parameters
+----------
+dloss : Tensor
+    The gradient of the loss: () for all examples, or of the shape of `target`. Of the dtype of the logits.
+logits, target : Tensor
+    As `cross_entropy` took them.
+lse : Tensor
+    log(sum(exp(logits))), of the shape of `target`; float32, of float64 logits float64.
+count : Tensor, optional
+    (): what the loss was divided by, in the dtype of `lse`. The number of examples that count, for a mean.
+ignore_index : int
+    Examples with this target have no gradient.
+variant : str
+    A rung of rl.variants("cross_entropy_backward").
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of the logits. Cost: one launch, 3 FLOPs a logit.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit; for a target out of range, on the CPU. A GPU gives NaN for it.
+
+Examples
+--------
+>>> logits, lse = rl.zeros(1, 4), rl.tensor([4.0]).log()
+>>> rl.cross_entropy_backward(rl.tensor(1.0), logits, rl.tensor([1]), lse).tolist()
+[[0.25, -0.75, 0.25, 0.25]])doc";
+
+constexpr const char* kAdamwDoc = R"doc(One step of AdamW, in place: what `rl.optim.AdamW` calls.
+
+For a parameter p with the gradient g and the moments m and v, at step t::
+
+    p = p - lr weight_decay p                 after the update with decay="after"
+    m = m + (g - m) (1 - beta1)
+    v = v beta2 + g^2 (1 - beta2)
+    p = p - lr / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
+
+Parameters
+----------
+params, grads, exp_avgs, exp_avg_sqs : sequence of Tensor
+    p, g, m and v: those of a parameter have one shape. All have one floating dtype and device. p, m and v are written.
+step : int
+    t, from 1.
+lr, beta1, beta2, eps, weight_decay : float
+    Numbers of the host: a graph that is replayed repeats the ones it was captured with.
+decay : str
+    "before" the update, as PyTorch's AdamW, or "after" it, as textbooks write it.
+variant : str
+    A rung of rl.variants("adamw").
+
+Raises
+------
+ValueError
+    When tensors do not fit, for a number out of its range, and for a parameter that requires grad outside rl.no_grad().
+
+Notes
+-----
+Cost: one launch for 64 tensors; 28 bytes a float32 parameter, 14 FLOPs. "v0_composed" launches 14 times a tensor.
+Source: Loshchilov and Hutter, arXiv:1711.05101, algorithm 2.
+
+Examples
+--------
+>>> p, m, v = rl.ones(2), rl.zeros(2), rl.zeros(2)
+>>> rl.adamw([p], [rl.ones(2)], [m], [v], step=1, lr=0.5, weight_decay=0.0)
+>>> [round(number, 4) for number in p.tolist()]
+[0.5, 0.5])doc";
+
+bool to_decay_last(std::string_view decay) {
+  RL_CHECK(decay == "before" || decay == "after", "adamw", "decay: expected \"before\" or \"after\", got \"", decay,
+           "\"");
+  return decay == "after";
+}
+
+Reduction to_reduction(std::string_view name) {
+  if (name == "mean") return Reduction::kMean;
+  if (name == "sum") return Reduction::kSum;
+  RL_CHECK(name == "none", "cross_entropy", "reduction: expected \"mean\", \"sum\" or \"none\", got \"", name, "\"");
+  return Reduction::kNone;
+}
+
+}  // namespace
+
+void register_training(py::module_& m) {
+  m.def(
+      "cross_entropy",
+      [](const Tensor& logits, const Tensor& target, int64_t ignore_index, std::string_view reduction,
+         std::string_view variant) {
+        return cross_entropy(logits, target, ignore_index, to_reduction(reduction), variant);
+      },
+      py::arg("logits"), py::arg("target"), py::arg("ignore_index") = -100, py::arg("reduction") = "mean",
+      py::arg("variant") = "", WithoutGil(), kCrossEntropyDoc);
+  m.def("cross_entropy_backward", &cross_entropy_backward, py::arg("dloss"), py::arg("logits"), py::arg("target"),
+        py::arg("lse"), py::arg("count") = py::none(), py::arg("ignore_index") = -100, py::arg("variant") = "",
+        WithoutGil(), kCrossEntropyBackwardDoc);
+  m.def(
+      "adamw",
+      [](const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs, int64_t step,
+         double lr, double beta1, double beta2, double eps, double weight_decay, std::string_view decay,
+         std::string_view variant) {
+        adamw(params, grads, exp_avgs, exp_avg_sqs, {step, lr, beta1, beta2, eps, weight_decay, to_decay_last(decay)},
+              variant);
+      },
+      py::arg("params"), py::arg("grads"), py::arg("exp_avgs"), py::arg("exp_avg_sqs"), py::kw_only(), py::arg("step"),
+      py::arg("lr") = 1e-3, py::arg("beta1") = 0.9, py::arg("beta2") = 0.999, py::arg("eps") = 1e-8,
+      py::arg("weight_decay") = 1e-2, py::arg("decay") = "before", py::arg("variant") = "", WithoutGil(), kAdamwDoc);
+}
+
+}  // namespace rooflab

@@ -1,0 +1,98 @@
+// adamw: one step of AdamW (Loshchilov and Hutter, arXiv:1711.05101) in place, for parameters p with gradients g and
+// moments m and v:
+//
+//   p = p keep                            keep = 1 - lr weight_decay; after the update where decay comes last
+//   m = m + (g - m) (1 - beta1)
+//   v = v beta2 + g^2 (1 - beta2)
+//   p = p - m / (sqrt(v) / root + eps) rate    root = sqrt(1 - beta2^t), rate = lr / (1 - beta1^t)
+//
+// Ladder, CPU:
+//   v0_composed    each of the 14 operations as an op of its own, on all parameters
+//   v1_fused       SIMD, all threads: each element is read and written once
+// Ladder, CUDA:
+//   v0_composed    the same 14 operations
+//   v1_fused       a thread an element, a launch a tensor
+//   v2_many        16-byte accesses, and a launch for 64 tensors: a block finds its tensor in a table
+//
+// FLOPs: 14 an element, 13 without decay. Compulsory bytes: p, g, m and v read, p, m and v written: 28 a float32
+// parameter. Roof: memory bandwidth.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "core/dtype.h"
+#include "core/queue.h"
+#include "core/target.h"
+#include "kernels/common/alignment.h"
+#include "kernels/common/host_device.h"
+#include "kernels/common/per_isa.h"
+
+namespace rooflab::kernels {
+
+struct AdamwTensor {
+  void *p, *m, *v;  // (n) each, contiguous
+  const void* g;
+  int64_t n;
+};
+
+struct AdamwNumbers {
+  double keep;          // what decay leaves of a parameter
+  double beta1, beta2;  // how much of each moment stays
+  double rate, root, eps;
+  bool decay_last;
+};
+
+constexpr int kAdamwTensors = 64;  // in the parameters of one kernel, which may have 4096 bytes
+struct AdamwArgs {
+  AdamwNumbers numbers;
+  AdamwTensor tensors[kAdamwTensors];
+  int count;
+  bool contiguous;
+  DType dtype;
+};
+
+// One element. A: float, or double for double.
+template <class A>
+struct AdamwStep {
+  A keep, kept1, new1, kept2, new2, rate, root, eps;
+  bool decay_last;
+
+  ROOFLAB_HOST_DEVICE explicit AdamwStep(const AdamwNumbers& numbers)
+      : keep(static_cast<A>(numbers.keep)),
+        kept1(static_cast<A>(numbers.beta1)),
+        new1(static_cast<A>(1 - numbers.beta1)),
+        kept2(static_cast<A>(numbers.beta2)),
+        new2(static_cast<A>(1 - numbers.beta2)),
+        rate(static_cast<A>(numbers.rate)),
+        root(static_cast<A>(numbers.root)),
+        eps(static_cast<A>(numbers.eps)),
+        decay_last(numbers.decay_last) {}
+
+  // Value: A, or a vector of them.
+  template <class Value, class Sqrt>
+  ROOFLAB_HOST_DEVICE void operator()(Value& p, Value g, Value& m, Value& v, Sqrt sqrt) const {
+    if (!decay_last) p = p * keep;
+    m = m + (g - m) * new1;
+    v = v * kept2 + g * g * new2;
+    p = p - m / (sqrt(v) / root + eps) * rate;
+    if (decay_last) p = p * keep;
+  }
+};
+
+inline bool adamw_accepts(const AdamwArgs& args, const Target&) { return args.contiguous; }
+inline bool adamw_cuda_v2_accepts(const AdamwArgs& args, const Target&) {
+  for (int i = 0; i < args.count; ++i)
+    for (const void* x : {args.tensors[i].g, static_cast<const void*>(args.tensors[i].p),
+                          static_cast<const void*>(args.tensors[i].m), static_cast<const void*>(args.tensors[i].v)})
+      if (!is_aligned(x)) return false;
+  return args.contiguous;
+}
+
+ROOFLAB_PER_ISA(adamw_cpu_v1_fused, AdamwArgs)
+[[gnu::weak]] void adamw_cuda_v1_fused(const AdamwArgs&, Queue&);
+[[gnu::weak]] void adamw_cuda_v2_many(const AdamwArgs&, Queue&);
+
+inline Footprint adamw_cuda_v1_footprint(const AdamwArgs& args, const Target&) { return {.launches = args.count}; }
+
+}  // namespace rooflab::kernels

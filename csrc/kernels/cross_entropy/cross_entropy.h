@@ -1,0 +1,72 @@
+// cross_entropy: loss[n] = log(sum_v exp(x[n, v])) - x[n, target[n]] over logits (N, V), and the mean or the sum of the
+// losses. The log-sum-exp of each row is kept for the gradient; the probabilities, which are as large as the logits,
+// are not. A row whose target is ignore_index has no loss and does not count in the mean. A target outside [0, V) is
+// refused on the CPU. A GPU cannot refuse: there the row's loss is NaN.
+//
+// Ladder, CPU:
+//   v0_composed    amax, sub, exp, sum, log, gather and where as ops of their own
+//   v1_online      SIMD, all threads: a running sum is rescaled when the maximum grows, so each logit is read once
+// Ladder, CUDA:
+//   v0_composed    the same ops
+//   v1_online      one block a row, maximum and sum in one pass; one block adds the losses up
+//   v2_vectorised  the same with 16-byte loads, four of them in flight; the ends of a row that no vector holds, one by
+//                  one
+//
+// FLOPs: 4 a logit (maximum, subtract, exp, add), and 3 a row (log, two subtractions), 4 where losses are added up.
+// Compulsory bytes: logits and targets once; the loss, a number a row and, for a mean, the count.
+// Roof: memory bandwidth.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "core/queue.h"
+#include "core/target.h"
+#include "kernels/common/host_device.h"
+#include "kernels/common/per_isa.h"
+
+namespace rooflab::kernels {
+
+// The right class of each row.
+struct Classes {
+  const void* target;  // (N), contiguous, int64 or int32
+  DType dtype;
+  int64_t ignore_index, limit;  // limit: V
+};
+
+ROOFLAB_HOST_DEVICE int64_t class_of(const Classes& classes, int64_t row) {
+  return classes.dtype == DType::kInt64 ? static_cast<const int64_t*>(classes.target)[row]
+                                        : static_cast<const int32_t*>(classes.target)[row];
+}
+
+struct CrossEntropyArgs {
+  const void* logits;  // (N, V), elements of a row adjacent
+  Classes classes;
+  void* loss;   // (N), or one number when it is reduced; of dtype
+  void* lse;    // (N), float; double for double
+  void* count;  // the rows that are not ignored, one number of lse's type: for a mean, else null
+  bool reduces;
+  int64_t n, v;
+  int64_t row_stride;  // in elements
+  DType dtype;
+};
+
+// Throws ValueError when a target is neither a class nor ignore_index. On the CPU.
+void check_classes(const Classes& classes, int64_t rows);
+
+ROOFLAB_PER_ISA(cross_entropy_cpu_v1_online, CrossEntropyArgs)
+[[gnu::weak]] void cross_entropy_cuda_v1_online(const CrossEntropyArgs&, Queue&);
+[[gnu::weak]] void cross_entropy_cuda_v2_vectorised(const CrossEntropyArgs&, Queue&);
+
+// The losses of all rows wait in scratch for their sum.
+inline int64_t cross_entropy_scratch(const CrossEntropyArgs& args) {
+  return args.reduces ? args.n * (args.dtype == DType::kFloat64 ? 8 : 4) : 0;
+}
+inline Footprint cross_entropy_cpu_footprint(const CrossEntropyArgs& args, const Target&) {
+  return {.scratch_bytes = cross_entropy_scratch(args)};
+}
+inline Footprint cross_entropy_cuda_footprint(const CrossEntropyArgs& args, const Target&) {
+  return {.launches = (args.n > 0) + args.reduces, .scratch_bytes = cross_entropy_scratch(args)};
+}
+
+}  // namespace rooflab::kernels

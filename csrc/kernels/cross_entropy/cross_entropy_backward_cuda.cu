@@ -1,0 +1,102 @@
+// The CUDA rungs of cross_entropy_backward: see cross_entropy_backward.h for what they compute.
+#include "core/dispatch.h"
+#include "kernels/common/launch_size.h"
+#include "kernels/common/max_sum.cuh"
+#include "kernels/common/row_words.cuh"
+#include "kernels/cross_entropy/cross_entropy_backward.h"
+
+namespace rooflab::kernels {
+namespace {
+
+constexpr int kUnroll = 4;  // loads of a thread that are in flight
+
+// What the gradients of a row are made of.
+template <class T, class A = accumulator_t<T>>
+struct RowGradient {
+  int64_t target;
+  A lse, scale;  // scale: of the loss
+  bool ignored;
+
+  __device__ __forceinline__ RowGradient(const CrossEntropyBackwardArgs& args, int64_t row)
+      : target(class_of(args.classes, row)),
+        lse(static_cast<const A*>(args.lse)[row]),
+        scale(static_cast<A>(to_float(static_cast<const T*>(args.dloss)[row * args.dloss_stride]))),
+        ignored(target == args.classes.ignore_index) {
+    if (args.count) scale /= *static_cast<const A*>(args.count);
+    if (target < 0 || target >= args.v) scale = static_cast<A>(NAN);
+  }
+
+  __device__ __forceinline__ T operator()(T x, int64_t at) const {
+    const A p = exp_as<T>(static_cast<A>(to_float(x)) - lse);
+    return round_to<T>(ignored ? A{0} : (p - (at == target ? A{1} : A{0})) * scale);
+  }
+};
+
+// A block takes pieces of `span` words (or elements), of which a row has `pieces`, in turn.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    cross_entropy_backward_cuda_v1_recompute_kernel(const __grid_constant__ CrossEntropyBackwardArgs args,
+                                                    int64_t pieces) {
+  constexpr int kSpan = kThreads * kUnroll;
+  for (int64_t piece = blockIdx.x; piece < args.n * pieces; piece += gridDim.x) {
+    const int64_t row = piece / pieces, begin = piece % pieces * kSpan + threadIdx.x;
+    const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
+    T* dx = static_cast<T*>(args.dlogits) + row * args.v;
+    const RowGradient<T> gradient(args, row);
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const int64_t at = begin + u * kThreads;
+      if (at < args.v) dx[at] = gradient(x[at], at);
+    }
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    cross_entropy_backward_cuda_v2_vectorised_kernel(const __grid_constant__ CrossEntropyBackwardArgs args,
+                                                     int64_t pieces) {
+  constexpr int kSpan = kThreads * kUnroll, kWidth = kVectorWidth<T>;
+  for (int64_t piece = blockIdx.x; piece < args.n * pieces; piece += gridDim.x) {
+    const int64_t row = piece / pieces, begin = piece % pieces * kSpan + threadIdx.x;
+    const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
+    T* dx = static_cast<T*>(args.dlogits) + row * args.v;
+    const RowGradient<T> gradient(args, row);
+    const RowWords<T> words(x, args.v);
+    Vector<T, kWidth> values[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u)
+      if (begin + u * kThreads < words.count) values[u] = words.load(x, begin + u * kThreads, from_float<T>(0.0f));
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const int64_t word = begin + u * kThreads;
+      if (word >= words.count) break;
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) values[u][i] = gradient(values[u][i], words.begin(word) + i);
+      words.store(dx, word, values[u]);
+    }
+  }
+}
+
+// For rows of so many words or elements.
+int64_t pieces_of(int64_t steps) { return (steps + kThreads * kUnroll - 1) / (kThreads * kUnroll); }
+
+}  // namespace
+
+void cross_entropy_backward_cuda_v1_recompute(const CrossEntropyBackwardArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "cross_entropy_backward", [&]<class Element>() {
+    const int64_t pieces = pieces_of(args.v);
+    queue.launch(cross_entropy_backward_cuda_v1_recompute_kernel<cuda_type_t<Element>>,
+                 {std::min<int64_t>(args.n * pieces, INT32_MAX), kThreads}, args, pieces);
+  });
+}
+
+void cross_entropy_backward_cuda_v2_vectorised(const CrossEntropyBackwardArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "cross_entropy_backward", [&]<class Element>() {
+    using T = cuda_type_t<Element>;
+    const int64_t pieces = pieces_of(args.v / kVectorWidth<T> + 2);  // both ends may be parts of words
+    queue.launch(cross_entropy_backward_cuda_v2_vectorised_kernel<T>,
+                 {std::min<int64_t>(args.n * pieces, INT32_MAX), kThreads}, args, pieces);
+  });
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,92 @@
+// The SIMD rungs of cross_entropy and cross_entropy_backward on the CPU: see their headers for what they compute.
+#include "kernels/common/max_sum_simd.h"
+#include "kernels/cross_entropy/cross_entropy_backward.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+template <class T, class S>
+ROOFLAB_INLINE void store_one(void* to, S value) {
+  store<T>(static_cast<T*>(to), SimdOf<T>(value), 1);
+}
+
+template <class T>
+ROOFLAB_INLINE auto load_one(const void* from) {
+  typename ComputeOf<T>::type value;
+  store(&value, load<T>(static_cast<const T*>(from), 1), 1);
+  return value;
+}
+
+// The sum or the mean of the losses, in the order of the rows.
+template <class T, class S>
+ROOFLAB_INLINE void reduce_losses(const CrossEntropyArgs& args, const S* losses) {
+  S sum = 0;
+  int64_t count = 0;
+  for (int64_t row = 0; row < args.n; ++row) {
+    sum += losses[row];
+    count += class_of(args.classes, row) != args.classes.ignore_index;
+  }
+  if (args.count) {
+    *static_cast<S*>(args.count) = static_cast<S>(count);
+    sum /= static_cast<S>(count);
+  }
+  store_one<T>(args.loss, sum);
+}
+
+}  // namespace
+
+void cross_entropy_cpu_v1_online(const CrossEntropyArgs& args, Queue& queue) {
+  check_classes(args.classes, args.n);
+  with_floating(args.dtype, [&]<class T>() {
+    using S = typename ComputeOf<T>::type;
+    S* const losses = args.reduces ? queue.scratch<S>(args.n) : nullptr;
+    for_each_row(queue, args.n, args.v, [&](int64_t n) {
+      const T* x = static_cast<const T*>(args.logits) + n * args.row_stride;
+      const auto [maximum, sum] = max_sum_row(x, args.v);
+      const S rest = sizeof(S) == 4 ? S(__builtin_logf(sum)) : S(__builtin_log(sum));
+      static_cast<S*>(args.lse)[n] = maximum + rest;
+      const int64_t target = class_of(args.classes, n);
+      const S loss = target == args.classes.ignore_index ? S(0) : rest - (load_one<T>(x + target) - maximum);
+      if (args.reduces)
+        losses[n] = loss;
+      else
+        store_one<T>(static_cast<T*>(args.loss) + n, loss);
+    });
+    if (args.reduces) reduce_losses<T>(args, losses);
+  });
+}
+
+void cross_entropy_backward_cpu_v1_recompute(const CrossEntropyBackwardArgs& args, Queue& queue) {
+  check_classes(args.classes, args.n);
+  const bool streaming = queue.target().exceeds_cache(args.n * args.v * size_of(args.dtype));
+  with_floating(args.dtype, [&]<class T>() {
+    using S = typename ComputeOf<T>::type;
+    constexpr int64_t kLanes = SimdOf<T>::kLanes;
+    const S divisor = args.count ? *static_cast<const S*>(args.count) : S(1);
+    for_each_row(queue, args.n, args.v, [&](int64_t n) {
+      const T* x = static_cast<const T*>(args.logits) + n * args.row_stride;
+      T* dx = static_cast<T*>(args.dlogits) + n * args.v;
+      const int64_t target = class_of(args.classes, n);
+      if (target == args.classes.ignore_index) {
+        write_row(
+            dx, args.v, streaming, [](int64_t, int64_t) __attribute__((always_inline)) { return SimdOf<T>(S(0)); });
+        return;
+      }
+      const S lse = static_cast<const S*>(args.lse)[n];
+      const S gradient = load_one<T>(static_cast<const T*>(args.dloss) + n * args.dloss_stride) / divisor;
+      write_row(
+          dx, args.v, streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
+            SimdOf<T> p = exp(load_lanes(x + i, lanes) - lse);
+            if (target >= i && target < i + kLanes) {
+              S each[kLanes];
+              store<S>(each, p);
+              each[target - i] -= 1;
+              p = load<S>(each);
+            }
+            return p * gradient;
+          });
+    });
+  });
+}
+
+}  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -1,0 +1,139 @@
+// The CUDA rungs of cross_entropy: see cross_entropy.h for what they compute.
+#include "core/dispatch.h"
+#include "kernels/common/max_sum.cuh"
+#include "kernels/common/row_tile.cuh"
+#include "kernels/common/row_words.cuh"
+#include "kernels/cross_entropy/cross_entropy.h"
+
+namespace rooflab::kernels {
+namespace {
+
+constexpr int kMostThreads = 512;  // of a block that walks over a row
+constexpr int kUnroll = 4;         // loads of a thread that are in flight
+
+// What the first thread of a block knows once the row's sums are there. Out: T, or A where losses wait for their sum.
+template <class T, class Out, class A>
+__device__ __forceinline__ void write_loss(const CrossEntropyArgs& args, Out* losses, int64_t row, const T* x,
+                                           MaxSum<A> all) {
+  const A rest = log(all.sum);
+  static_cast<A*>(args.lse)[row] = all.maximum + rest;
+  const int64_t target = class_of(args.classes, row);
+  A loss = 0;
+  if (target != args.classes.ignore_index)
+    loss = target >= 0 && target < args.v ? rest - (static_cast<A>(to_float(x[target])) - all.maximum)
+                                          : static_cast<A>(NAN);
+  losses[row] = round_to<Out>(loss);
+}
+
+template <class T, class Out, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(kMostThreads)
+    cross_entropy_cuda_v1_online_kernel(const __grid_constant__ CrossEntropyArgs args, Out* losses) {
+  __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
+  BlockReduction<MaxSum<A>> block(scratch);
+  for (int64_t row = blockIdx.x; row < args.n; row += gridDim.x) {
+    const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
+    MaxSum<A> own = nothing<A>();
+    for (int64_t i = threadIdx.x; i < args.v; i += int64_t{kUnroll} * blockDim.x) {
+      A values[kUnroll];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        const int64_t at = i + int64_t{u} * blockDim.x;
+        values[u] = at < args.v ? static_cast<A>(to_float(x[at])) : -static_cast<A>(INFINITY);
+      }
+      own = with_elements<T>(own, values);
+    }
+    const MaxSum<A> all = block.reduce(own, nothing<A>(), MergeMaxSum{});
+    if (threadIdx.x == 0) write_loss(args, losses, row, x, all);
+  }
+}
+
+template <class T, class Out, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(kMostThreads)
+    cross_entropy_cuda_v2_vectorised_kernel(const __grid_constant__ CrossEntropyArgs args, Out* losses) {
+  constexpr int kWidth = kVectorWidth<T>;
+  __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
+  BlockReduction<MaxSum<A>> block(scratch);
+  for (int64_t row = blockIdx.x; row < args.n; row += gridDim.x) {
+    const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
+    const RowWords<T> words(x, args.v);
+    MaxSum<A> own = nothing<A>();
+    for (int64_t first = threadIdx.x; first < words.count; first += int64_t{kUnroll} * blockDim.x) {
+      Vector<T, kWidth> loaded[kUnroll];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u)
+        loaded[u] = words.load(x, first + int64_t{u} * blockDim.x, from_float<T>(-INFINITY));
+      A values[kUnroll * kWidth];
+#pragma unroll
+      for (int i = 0; i < kUnroll * kWidth; ++i) values[i] = static_cast<A>(to_float(loaded[i / kWidth][i % kWidth]));
+      own = with_elements<T>(own, values);
+    }
+    const MaxSum<A> all = block.reduce(own, nothing<A>(), MergeMaxSum{});
+    if (threadIdx.x == 0) write_loss(args, losses, row, x, all);
+  }
+}
+
+template <class A>
+struct LossSum {
+  A sum;
+  int64_t count;
+};
+
+struct AddLosses {
+  template <class A>
+  __device__ __forceinline__ LossSum<A> operator()(LossSum<A> a, LossSum<A> b) const {
+    return {a.sum + b.sum, a.count + b.count};
+  }
+};
+
+// One block; the order of the additions depends on N alone.
+template <class T, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(1024)
+    cross_entropy_cuda_sum_kernel(const __grid_constant__ CrossEntropyArgs args, const A* losses) {
+  __shared__ typename BlockReduction<LossSum<A>>::Scratch scratch;
+  BlockReduction<LossSum<A>> block(scratch);
+  LossSum<A> own{0, 0};
+  for (int64_t row = threadIdx.x; row < args.n; row += blockDim.x)
+    own = AddLosses{}(own, LossSum<A>{losses[row], class_of(args.classes, row) != args.classes.ignore_index});
+  LossSum<A> all = block.reduce(own, {0, 0}, AddLosses{});
+  if (threadIdx.x > 0) return;
+  if (args.count) {
+    *static_cast<A*>(args.count) = static_cast<A>(all.count);
+    all.sum /= static_cast<A>(all.count);
+  }
+  *static_cast<T*>(args.loss) = round_to<T>(all.sum);
+}
+
+// Threads for a row that is read in so many steps.
+int64_t threads_for(int64_t steps) {
+  return std::clamp<int64_t>((steps + kUnroll * kWarp - 1) / (kUnroll * kWarp) * kWarp, kWarp, kMostThreads);
+}
+
+// Calls rows.operator()<T, Out>(losses) for the kernel that writes a loss a row, then adds the losses up.
+template <class Rows>
+void run_rows(const CrossEntropyArgs& args, Queue& queue, Rows&& rows) {
+  dispatch_floating(args.dtype, "cross_entropy", [&]<class Element>() {
+    using T = cuda_type_t<Element>;
+    using A = accumulator_t<T>;
+    if (!args.reduces) return rows.template operator()<T, T>(static_cast<T*>(args.loss));
+    A* const losses = queue.scratch<A>(args.n);
+    if (args.n > 0) rows.template operator()<T, A>(losses);
+    queue.launch(cross_entropy_cuda_sum_kernel<T>, {1, 1024}, args, losses);
+  });
+}
+
+}  // namespace
+
+void cross_entropy_cuda_v1_online(const CrossEntropyArgs& args, Queue& queue) {
+  run_rows(args, queue, [&]<class T, class Out>(Out* losses) {
+    queue.launch(cross_entropy_cuda_v1_online_kernel<T, Out>, {grid_for(args.n), threads_for(args.v)}, args, losses);
+  });
+}
+
+void cross_entropy_cuda_v2_vectorised(const CrossEntropyArgs& args, Queue& queue) {
+  run_rows(args, queue, [&]<class T, class Out>(Out* losses) {
+    queue.launch(cross_entropy_cuda_v2_vectorised_kernel<T, Out>,
+                 {grid_for(args.n), threads_for(args.v / kVectorWidth<T> + 1)}, args, losses);
+  });
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,19 @@
+// AdamW, which updates parameters and moments in place.
+#pragma once
+
+#include "ops/ops.h"
+
+namespace rooflab {
+
+struct AdamwOptions {
+  int64_t step = 1;  // from 1
+  double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 1e-2;
+  bool decay_last = false;  // decay after the update, as textbooks write it; before, as PyTorch does
+};
+
+// One step for each parameter, with its gradient and its moments, which have its shape, dtype and device. All
+// parameters are of one dtype and on one device.
+void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
+           const AdamwOptions& options, std::string_view variant = {});
+
+}  // namespace rooflab

@@ -1,0 +1,116 @@
+#include "ops/autocast.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/range.h"
+#include "ops/graph.h"
+#include "ops/ops.h"
+#include "ops/trace.h"
+
+namespace rooflab::autocast {
+namespace {
+
+// A leaf in the low dtype, as long as the leaf stays what it was.
+struct KeptCast {
+  Tensor leaf, made;
+  int64_t version;
+};
+
+struct Thread {
+  std::optional<DType> low;
+  int depth = 0;  // of contexts
+  std::unordered_map<const autograd::Meta*, KeptCast> kept;
+};
+thread_local Thread state;
+
+Policy policy_of(std::string_view op) {
+  for (const auto& [name, policy] : policies())
+    if (op == name) return policy;
+  return Policy::kWidest;
+}
+
+// float16 and bfloat16 meet in float32.
+DType widest(DType a, DType b) {
+  if (a == b) return a;
+  return a == DType::kFloat64 || b == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+}
+
+bool is_leaf_to_train(const Tensor& x) { return autograd::requires_grad(x) && !x.meta()->node; }
+
+// The kept cast as a result of its own, recorded anew: a context may see several passes, some without gradients.
+Tensor in_kept(DType dtype, const Tensor& leaf) {
+  KeptCast& kept = state.kept[leaf.meta().get()];
+  const bool is_current = kept.made.defined() && kept.made.dtype() == dtype && kept.leaf.data() == leaf.data() &&
+                          kept.version == leaf.storage()->version();
+  if (!is_current) {
+    const autograd::GradMode off(false);
+    const RangeScope range("autocast_weights");
+    kept = {leaf, cast(leaf, dtype), leaf.storage()->version()};
+  }
+  Tensor y = kept.made.detach();
+  if (autograd::recording(leaf))
+    autograd::record("cast", y, {leaf}, [from = leaf.dtype()](const Tensor& dy) { return cast(dy, from); });
+  return y;
+}
+
+}  // namespace
+
+const std::vector<std::pair<const char*, Policy>>& policies() {
+  static const std::vector<std::pair<const char*, Policy>> table{
+      {"matmul", Policy::kLow},         {"linear", Policy::kLow},           {"attention", Policy::kLow},
+      {"softmax", Policy::kFloat32},    {"log_softmax", Policy::kFloat32},  {"cross_entropy", Policy::kFloat32},
+      {"rms_norm", Policy::kFloat32},   {"rms_norm_add", Policy::kFloat32}, {"rms_norm_rope", Policy::kFloat32},
+      {"layer_norm", Policy::kFloat32}, {"exp", Policy::kFloat32},          {"log", Policy::kFloat32},
+      {"pow", Policy::kFloat32},        {"rsqrt", Policy::kFloat32},        {"sum", Policy::kFloat32},
+      {"mean", Policy::kFloat32},       {"cumsum", Policy::kFloat32},
+  };
+  return table;
+}
+
+std::optional<DType> low_dtype() { return state.low; }
+
+std::optional<DType> begin(std::optional<DType> low) {
+  RL_CHECK(!low || *low == DType::kFloat16 || *low == DType::kBFloat16, "autocast",
+           "dtype: expected float16 or bfloat16, got ", name(*low));
+  ++state.depth;
+  return std::exchange(state.low, low);
+}
+
+void end(std::optional<DType> before) {
+  state.low = before;
+  if (--state.depth == 0) state.kept.clear();
+}
+
+std::optional<DType> wanted(std::string_view op, const std::vector<const Tensor*>& operands) {
+  if (!state.low || OpScope::current()) return std::nullopt;
+  std::optional<DType> common;
+  bool differ = false;
+  for (const Tensor* x : operands) {
+    if (!x || !is_floating(x->dtype())) continue;
+    differ |= common && x->dtype() != *common;
+    common = common ? widest(*common, x->dtype()) : x->dtype();
+  }
+  const Policy policy = policy_of(op);
+  if (!common || (*common == DType::kFloat64 && policy != Policy::kWidest)) return std::nullopt;
+  const DType dtype = policy == Policy::kLow ? *state.low : policy == Policy::kFloat32 ? DType::kFloat32 : *common;
+  return differ || dtype != *common ? std::optional(dtype) : std::nullopt;
+}
+
+std::optional<DType> wanted(std::string_view op, std::initializer_list<const Tensor*> operands) {
+  if (!state.low) return std::nullopt;  // before anything is allocated
+  return wanted(op, std::vector<const Tensor*>(operands));
+}
+
+Tensor in(DType dtype, const Tensor& x) {
+  if (!is_floating(x.dtype()) || x.dtype() == dtype) return x;
+  // What is captured or traced is run again, when the leaf may be another.
+  const bool keeps = size_of(dtype) == 2 && is_leaf_to_train(x) && !Graph::capturing() && !Trace::current();
+  return keeps ? in_kept(dtype, x) : cast(x, dtype);
+}
+
+std::optional<Tensor> in(DType dtype, const std::optional<Tensor>& x) {
+  return x ? std::optional(in(dtype, *x)) : std::nullopt;
+}
+
+}  // namespace rooflab::autocast

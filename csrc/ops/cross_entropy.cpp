@@ -1,0 +1,170 @@
+// cross_entropy: checks, cost and ladder; the version that is composed of other ops.
+#include "kernels/cross_entropy/cross_entropy.h"
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/arithmetic.h"
+#include "ops/autocast.h"
+#include "ops/class_rows.h"
+#include "ops/cross_entropy.h"
+#include "ops/rows.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::CrossEntropyArgs;
+using enum Device::Type;
+using enum ElementwiseOp;
+
+const Ladder<CrossEntropyArgs> kLadder(
+    "cross_entropy",
+    {
+        {"v2_vectorised", kCuda, "a block a row, maximum and sum in one pass of 16-byte loads", nullptr,
+         kernels::cross_entropy_cuda_v2_vectorised, kernels::cross_entropy_cuda_footprint},
+        {"v1_online", kCuda, "a block a row, maximum and sum in one pass", nullptr,
+         kernels::cross_entropy_cuda_v1_online, kernels::cross_entropy_cuda_footprint},
+        {"v0_composed", kCuda, "maximum, difference, exp, sum, log and the chosen logit as ops of their own", nullptr,
+         composed<CrossEntropyArgs>},
+        {"v1_online", kCpu, "maximum and sum in one pass, SIMD, all threads", nullptr,
+         kernels::cross_entropy_cpu_v1_online, kernels::cross_entropy_cpu_footprint},
+        {"v0_composed", kCpu, "maximum, difference, exp, sum, log and the chosen logit as ops of their own", nullptr,
+         composed<CrossEntropyArgs>},
+    });
+
+constexpr int64_t kLogitFlops = 4;  // maximum, subtract, exp, add
+constexpr int64_t kRowFlops = 3;    // log, two subtractions
+
+struct Losses {
+  Tensor loss, lse, count;  // count: of a mean
+};
+
+void run(const Call& call) {
+  const Rows rows = as_rows(with_classes_last(call.inputs[0]));
+  const Tensor target = contiguous(call.inputs[1].detach());
+  CrossEntropyArgs args{};
+  args.logits = rows.x.data();
+  args.classes = as_classes(target, call.get<int64_t>("ignore_index"), rows.d);
+  args.loss = call.outputs[0].data();
+  args.lse = call.outputs[1].data();
+  args.count = call.outputs.size() > 2 ? call.outputs[2].data() : nullptr;
+  args.reduces = call.get<bool>("reduces");
+  args.n = rows.n;
+  args.v = rows.d;
+  args.row_stride = rows.stride;
+  args.dtype = rows.x.dtype();
+  kLadder.run(call, args);
+}
+
+const Op kOp("cross_entropy", run);
+
+Losses fused_losses(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,
+                    std::string_view variant) {
+  const bool reduces = reduction != Reduction::kNone;
+  const DType wide = sum_dtype(logits.dtype());
+  Losses made;
+  made.loss = Tensor::empty(reduces ? Shape{} : target.shape(), logits.dtype(), logits.device());
+  made.lse = Tensor::empty(target.shape(), wide, logits.device());
+  Tensors outputs{made.loss, made.lse};
+  if (reduction == Reduction::kMean) {
+    made.count = Tensor::empty({}, wide, logits.device());
+    outputs.push_back(made.count);
+  }
+  Cost cost{0, kLogitFlops * logits.numel() + (kRowFlops + reduces) * target.numel(),
+            compulsory_bytes({logits, target}), 0};
+  for (const Tensor& output : outputs) cost.bytes_written += output.nbytes();
+  submit({&kOp,
+          {logits, target},
+          outputs,
+          {{"ignore_index", ignore_index}, {"reduces", reduces}},
+          cost,
+          std::string(variant)});
+  return made;
+}
+
+Losses composed_losses(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction) {
+  const int64_t dim = class_dim(logits);
+  const auto [counts, classes] = counted_targets(logits, target, ignore_index);
+  // The maximum is subtracted first: no exponential overflows, and the loss loses no digits to a large maximum.
+  const Tensor top = widen(amax(logits, {dim}, true));
+  const Tensor rest = elementwise(kLog, sum(elementwise(kExp, widen(logits) - top), {dim}, true));
+  const Tensor chosen = widen(gather(logits, dim, classes)) - top;
+  Losses made{where(counts, rest - chosen, Scalar{}).squeeze(dim), (top + rest).squeeze(dim), Tensor()};
+  if (reduction != Reduction::kNone) made.loss = sum(made.loss, {}, false);
+  if (reduction == Reduction::kMean) {
+    made.count = cast(sum(counts, {}, false), made.loss.dtype());
+    made.loss = made.loss / made.count;
+  }
+  made.loss = cast(made.loss, logits.dtype());
+  return made;
+}
+
+}  // namespace
+
+Tensor with_classes_last(const Tensor& logits) {
+  Shape order;
+  for (int d = 0; d < logits.ndim(); ++d)
+    if (d != class_dim(logits)) order.push_back(d);
+  order.push_back(class_dim(logits));
+  return logits.permute(order);
+}
+
+Tensor with_classes_second(const Tensor& rows) {
+  Shape order;
+  for (int d = 0; d + 1 < rows.ndim(); ++d) order.push_back(d);
+  order.insert(class_dim(rows), rows.ndim() - 1);
+  return rows.permute(order);
+}
+
+void check_class_rows(const char* op, const Tensor& logits, const Tensor& target) {
+  check_floating(op, "logits", logits);
+  RL_CHECK(logits.ndim() >= 1, op, "logits: expected (V,), (N, V) or (N, V, ...), got ()");
+  RL_CHECK(target.dtype() == DType::kInt64 || target.dtype() == DType::kInt32, op,
+           "target: expected int64 or int32, got ", name(target.dtype()));
+  check_same_device(op, logits, target);
+  const int dim = class_dim(logits);
+  Shape shape = logits.shape();
+  shape.erase(dim);
+  RL_CHECK(target.shape() == shape, op, "target: expected ", shape, " for logits ", logits.shape(), ", got ",
+           target.shape());
+  RL_CHECK(logits.size(dim) > 0, op, "logits: expected at least one class, got ", logits.shape());
+}
+
+CountedTargets counted_targets(const Tensor& logits, const Tensor& target, int64_t ignore_index) {
+  const Tensor each = target.unsqueeze(class_dim(logits));
+  const Tensor counts = elementwise(kNe, each, Scalar{static_cast<double>(ignore_index), ignore_index});
+  return {counts, where(counts, each, Scalar{})};
+}
+
+kernels::Classes as_classes(const Tensor& target, int64_t ignore_index, int64_t limit) {
+  return {target.data(), target.dtype(), ignore_index, limit};
+}
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,
+                     std::string_view variant) {
+  if (const auto dtype = autocast::wanted("cross_entropy", {&logits}))
+    return cross_entropy(autocast::in(*dtype, logits), target, ignore_index, reduction, variant);
+  const OpScope scope("cross_entropy");
+  check_class_rows("cross_entropy", logits, target);
+  CrossEntropyArgs args{};
+  args.dtype = logits.dtype();
+  const bool composes = kLadder.composes(logits.device(), args, variant), records = autograd::recording(logits);
+  auto [loss, lse, count] = [&] {
+    const autograd::GradMode off(false);
+    return composes ? composed_losses(logits, target, ignore_index, reduction)
+                    : fused_losses(logits, target, ignore_index, reduction, variant);
+  }();
+  if (composes) scope.done();  // its parts have counted their work
+  if (records)
+    autograd::record(
+        "cross_entropy", loss, {logits, target}, autograd::saving(logits, target, lse, count),
+        [ignore_index, variant = std::string(composes ? "v0_composed" : "")](const Gradients& d, const Tensor& logits,
+                                                                             const Tensor& target, const Tensor& lse,
+                                                                             const Tensor& count) -> Tensors {
+          const std::optional<Tensor> divisor = count.defined() ? std::optional(count) : std::nullopt;
+          return {cross_entropy_backward(d, logits, target, lse, divisor, ignore_index, variant), Tensor()};
+        });
+  return loss;
+}
+
+}  // namespace rooflab

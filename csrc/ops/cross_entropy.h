@@ -1,0 +1,19 @@
+// The loss of a classifier, and its gradient.
+#pragma once
+
+#include "ops/ops.h"
+
+namespace rooflab {
+
+// log(sum(exp(logits))) - logits[target] for each example: logits (V), (N, V) or (N, V, ...), target without V.
+// Examples whose target is `ignore_index` have no loss and no share in the mean.
+enum class Reduction { kNone, kMean, kSum };
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,
+                     std::string_view variant = {});
+
+// The gradient of the logits. dloss is one number or has the shape of target, and is divided by `count` when there is
+// one; lse has the shape of target.
+Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
+                              const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant = {});
+
+}  // namespace rooflab

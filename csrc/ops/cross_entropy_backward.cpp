@@ -1,0 +1,118 @@
+// cross_entropy_backward: checks, cost and ladder; the version that is composed of other ops.
+#include "kernels/cross_entropy/cross_entropy_backward.h"
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/arithmetic.h"
+#include "ops/class_rows.h"
+#include "ops/cross_entropy.h"
+#include "ops/rows.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::CrossEntropyBackwardArgs;
+using enum Device::Type;
+using enum ElementwiseOp;
+
+const Ladder<CrossEntropyBackwardArgs> kLadder(
+    "cross_entropy_backward",
+    {
+        {"v2_vectorised", kCuda, "16 bytes at a time; rows of logits and gradients equally far from 16 bytes",
+         kernels::cross_entropy_backward_cuda_v2_accepts, kernels::cross_entropy_backward_cuda_v2_vectorised},
+        {"v1_recompute", kCuda, "a thread an element, probabilities from the log-sum-exp", nullptr,
+         kernels::cross_entropy_backward_cuda_v1_recompute},
+        {"v0_composed", kCuda, "difference, exp, product and scatter_add as ops of their own", nullptr,
+         composed<CrossEntropyBackwardArgs>},
+        {"v1_recompute", kCpu, "probabilities from the log-sum-exp in one pass, SIMD, all threads", nullptr,
+         kernels::cross_entropy_backward_cpu_v1_recompute},
+        {"v0_composed", kCpu, "difference, exp, product and scatter_add as ops of their own", nullptr,
+         composed<CrossEntropyBackwardArgs>},
+    });
+
+constexpr int64_t kLogitFlops = 3;  // subtract, exp, multiply
+constexpr int64_t kRowFlops = 2;    // one hot, division by the count
+
+void run(const Call& call) {
+  const Rows rows = as_rows(with_classes_last(call.inputs[1]));
+  const Tensor dloss = contiguous(call.inputs[0].detach()), target = contiguous(call.inputs[2].detach()),
+               lse = contiguous(call.inputs[3].detach());
+  const Tensor& count = call.inputs[4];
+  CrossEntropyBackwardArgs args{};
+  args.dloss = dloss.data();
+  args.dloss_stride = dloss.numel() > 1;
+  args.logits = rows.x.data();
+  args.classes = as_classes(target, call.get<int64_t>("ignore_index"), rows.d);
+  args.lse = lse.data();
+  args.count = count.defined() ? count.data() : nullptr;
+  args.dlogits = call.outputs[0].data();
+  args.n = rows.n;
+  args.v = rows.d;
+  args.row_stride = rows.stride;
+  args.dtype = rows.x.dtype();
+  kLadder.run(call, args);
+}
+
+const Op kOp("cross_entropy_backward", run);
+
+// (softmax - one hot) * scale in float32 for 16 bits, where scale is the gradient of each loss.
+Tensor composed_gradient(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
+                         const std::optional<Tensor>& count, int64_t ignore_index) {
+  const int64_t dim = class_dim(logits);
+  const auto [counts, classes] = counted_targets(logits, target, ignore_index);
+  Tensor each = widen(dloss);
+  if (count) each = each / *count;
+  each = each.ndim() == target.ndim() ? each.unsqueeze(dim) : each.expand(counts.shape());
+  const Tensor scale = where(counts, each, Scalar{});
+  Tensor d = widen(logits) - lse.unsqueeze(dim);
+  d = elementwise(kExp, d);
+  d = d * scale;
+  d = scatter_add(d, dim, classes, -scale);
+  return cast(d, logits.dtype());
+}
+
+void check_number(const char* argument, const Tensor& x, DType dtype, const Tensor& logits) {
+  check_same_device("cross_entropy_backward", logits, x);
+  RL_CHECK(x.dtype() == dtype && x.ndim() == 0, "cross_entropy_backward", argument, ": expected ", name(dtype), " ",
+           Shape{}, ", got ", name(x.dtype()), " ", x.shape());
+}
+
+}  // namespace
+
+Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
+                              const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant) {
+  const OpScope scope("cross_entropy_backward");
+  check_class_rows("cross_entropy_backward", logits, target);
+  check_same_device("cross_entropy_backward", logits, dloss);
+  check_same_dtype("cross_entropy_backward", logits, dloss);
+  RL_CHECK(dloss.ndim() == 0 || dloss.shape() == target.shape(), "cross_entropy_backward",
+           "dloss: expected () or the shape of target ", target.shape(), ", got ", dloss.shape());
+  const DType wide = sum_dtype(logits.dtype());
+  check_same_device("cross_entropy_backward", logits, lse);
+  RL_CHECK(lse.dtype() == wide && lse.shape() == target.shape(), "cross_entropy_backward", "lse: expected ", name(wide),
+           " ", target.shape(), ", got ", name(lse.dtype()), " ", lse.shape());
+  if (count) check_number("count", *count, wide, logits);
+
+  CrossEntropyBackwardArgs args{};
+  args.dtype = logits.dtype();
+  if (kLadder.composes(logits.device(), args, variant)) {
+    const autograd::GradMode off(false);
+    const Tensor dlogits = composed_gradient(dloss, logits, target, lse, count, ignore_index);
+    scope.done();  // its parts have counted their work
+    return dlogits;
+  }
+  Shape rows = target.shape();
+  rows.push_back(logits.size(class_dim(logits)));
+  const Tensor dlogits = with_classes_second(Tensor::empty(rows, logits.dtype(), logits.device()));
+  const Tensors inputs{dloss, logits, target, lse, count ? *count : Tensor()};
+  submit({&kOp,
+          inputs,
+          {dlogits},
+          {{"ignore_index", ignore_index}},
+          {0, kLogitFlops * logits.numel() + kRowFlops * target.numel(), compulsory_bytes(inputs), dlogits.nbytes()},
+          std::string(variant)});
+  return dlogits;
+}
+
+}  // namespace rooflab

@@ -1,0 +1,193 @@
+# %% [markdown]
+# # 1.1 Benchmark and profile
+#
+# ## 1.1.2 The models ({points q1_1_2})
+#
+# The model is a decoder as in Llama. A layer is attention and a feed-forward part, each behind an RMSNorm and beside a
+# residual. Queries, keys and values are projected apart, positions are rotary, and the feed-forward part is SwiGLU,
+# which has **three** matrices: `w2(silu(w1(x)) * w3(x))`. There are no biases, and the head is a matrix of its own.
+#
+# | size | `d_model` D | `d_ff` I | `num_layers` n | `num_heads` H |
+# |---|---|---|---|---|
+# | `"small"` | 768 | 3072 | 12 | 12 |
+# | `"medium"` | 1024 | 4096 | 24 | 16 |
+# | `"large"` | 1280 | 5120 | 36 | 20 |
+# | `"xl"` | 1600 | 6400 | 48 | 25 |
+# | `"2.7B"` | 2560 | 10240 | 32 | 32 |
+#
+# - `MODEL_CONFIGS`: the table, as `{size: {"d_model": ..., "d_ff": ..., "num_layers": ..., "num_heads": ...}}`
+# - `create_model(model_size, vocab_size, context_length, device=device)`: the model, an `rl.nn.TransformerLM` made from
+#   an `rl.nn.TransformerConfig`, with weights in fp32
+#
+# Three functions take such a `config`, one entry of the table, and return whole numbers. Later questions use them for
+# sizes that do not fit on your machine.
+#
+# - `count_parameters(config, vocab_size)`: N
+# - `training_bytes(config, vocab_size)`: what training holds from step to step, in fp32, as
+#   `{"weights", "gradients", "optimizer"}`. AdamW keeps two numbers for each parameter.
+# - `forward_flops(config, vocab_size, batch_size, length)`: F. Count the products of a forward pass, and nothing else.
+#   Looking up a token in the embedding is no product. Attention computes all L² scores of a head; the mask saves
+#   nothing.
+
+
+# %% nbgrader={"grade_id": "q1_1_2", "solution": true}
+MODEL_CONFIGS = {}  # size: {"d_model": ..., "d_ff": ..., "num_layers": ..., "num_heads": ...}
+### BEGIN SOLUTION
+MODEL_CONFIGS = {
+    "small": {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12},
+    "medium": {"d_model": 1024, "d_ff": 4096, "num_layers": 24, "num_heads": 16},
+    "large": {"d_model": 1280, "d_ff": 5120, "num_layers": 36, "num_heads": 20},
+    "xl": {"d_model": 1600, "d_ff": 6400, "num_layers": 48, "num_heads": 25},
+    "2.7B": {"d_model": 2560, "d_ff": 10240, "num_layers": 32, "num_heads": 32},
+}
+### END SOLUTION
+
+
+def create_model(model_size, vocab_size, context_length, device=device):
+    """An rl.nn.TransformerLM of a size of MODEL_CONFIGS."""
+    ### BEGIN SOLUTION
+    sizes = {**MODEL_CONFIGS[model_size], "vocab_size": vocab_size, "context_length": context_length}
+    return rl.nn.TransformerLM(rl.nn.TransformerConfig(**sizes), device=device)
+    ### END SOLUTION
+
+
+def count_parameters(config, vocab_size):
+    """N: an int."""
+    ### BEGIN SOLUTION
+    D, I, n = config["d_model"], config["d_ff"], config["num_layers"]
+    return 2 * vocab_size * D + n * (4 * D**2 + 3 * D * I + 2 * D) + D
+    ### END SOLUTION
+
+
+def training_bytes(config, vocab_size):
+    """{"weights", "gradients", "optimizer"}: bytes in fp32, ints."""
+    ### BEGIN SOLUTION
+    N = count_parameters(config, vocab_size)
+    return {"weights": 4 * N, "gradients": 4 * N, "optimizer": 8 * N}
+    ### END SOLUTION
+
+
+def forward_flops(config, vocab_size, batch_size, length):
+    """F: an int."""
+    ### BEGIN SOLUTION
+    D, I, n = config["d_model"], config["d_ff"], config["num_layers"]
+    weights = n * (4 * D**2 + 3 * D * I) + vocab_size * D
+    return 2 * batch_size * length * weights + 4 * n * batch_size * length**2 * D
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_1_2_test", "grade": true, "points": 2}
+assert isinstance(MODEL_CONFIGS, dict), "MODEL_CONFIGS is a dict"
+assert_keys("MODEL_CONFIGS", MODEL_CONFIGS, ("small", "medium", "large", "xl", "2.7B"))
+for size, sizes in MODEL_CONFIGS.items():
+    assert_keys(f"MODEL_CONFIGS[{size!r}]", sizes, ("d_model", "d_ff", "num_layers", "num_heads"))
+
+
+def check_model(size, vocab_size, context_length):
+    seen = measure.observed(create_model, "lab2_looks.look_at_model", size, vocab_size, context_length)
+    right = looks.look_at_model(looks.reference_model, size, vocab_size, context_length)
+    for name, value in right.items():
+        what = f"create_model({size!r}, {vocab_size}, {context_length})"
+        assert seen[name] == value, f"{what}: {name} is {seen[name]}, not {value}"
+
+
+check_model("small", 10000, 128)
+check_model("2.7B", 777, 256)
+### BEGIN HIDDEN TESTS
+for size, vocab_size, length in [("medium", 10000, 512), ("large", 777, 1024), ("xl", 10000, 128), ("2.7B", 50257, 64)]:
+    check_model(size, vocab_size, length)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_1_2_count_test", "grade": true, "points": 2}
+SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
+LARGEST = {"d_model": 2560, "d_ff": 10240, "num_layers": 32, "num_heads": 32}
+hint = "embedding and head; in a layer four matrices of attention, three of SwiGLU and two gains; one gain at the end"
+assert_whole(count_parameters, [((SMALL, 10000), 128625408), ((LARGEST, 10000), 3406809600)], hint)
+work_hint = "2 FLOPs for each weight of a product and each token; in each layer 4 B L² D for scores and their use"
+assert_whole(
+    forward_flops, [((SMALL, 10000, 4, 128), 126244356096), ((LARGEST, 10000, 4, 1024), 29071895429120)], work_hint
+)
+held = training_bytes(SMALL, 10000)
+assert_keys("training_bytes", held, ("weights", "gradients", "optimizer"))
+assert held["weights"] == 514501632 and sum(held.values()) == 2058006528, "4 bytes for each of four numbers a parameter"
+### BEGIN HIDDEN TESTS
+for config, vocab_size, B, L in draw_configs(seed=112):
+    D, I, n = (config[name] for name in ("d_model", "d_ff", "num_layers"))
+    N = 2 * vocab_size * D + n * (4 * D**2 + 3 * D * I + 2 * D) + D
+    assert_whole(count_parameters, [((config, vocab_size), N)], hint)
+    F = 2 * B * L * (n * (4 * D**2 + 3 * D * I) + vocab_size * D) + 4 * n * B * L**2 * D
+    assert_whole(forward_flops, [((config, vocab_size, B, L), F)], work_hint)
+    held = {"weights": 4 * N, "gradients": 4 * N, "optimizer": 8 * N}
+    assert training_bytes(config, vocab_size) == held, f"training_bytes({config}, {vocab_size})"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Here is what each model needs before it has seen a single token, and what it does with one batch. With weights,
+# gradients and AdamW's state alone the largest one is beyond a GPU of 48 GB.
+
+# %%
+rows = []
+for size, config in MODEL_CONFIGS.items():
+    N, held = count_parameters(config, 10000), training_bytes(config, 10000)
+    tera = [f"{forward_flops(config, 10000, 4, L) / 1e12:.4f}" for L in (128, 256, 512, 1024)]
+    rows.append((size, f"{N:,}", f"{held['weights'] / 2**30:.2f}", f"{sum(held.values()) / 2**30:.2f}", *tera))
+head = ("size", "N", "weights GiB", "training GiB", *(f"F, L = {L}" for L in (128, 256, 512, 1024)))
+Table(head, rows, title="The five models, B = 4", note="F in TFLOP, 10¹² FLOPs.")
+
+# %% [markdown]
+# ### The rule of thumb ({points q1_1_2_thumb_test})
+#
+# Papers often say that a forward pass over T tokens takes 2 N T FLOPs, with T = BL here.
+#
+# - `rule_of_thumb(config, vocab_size, length)`: 2 N B L over F. The batch cancels.
+# - `why_too_small`: with L = 1024, the rule gives less than F for the medium model. Why? Choose a letter.
+#     - `"a"`: It counts a multiply-accumulate as one FLOP, and there are more of them in a long text.
+#     - `"b"`: Scores take FLOPs, but no parameters.
+#     - `"c"`: The embedding and the head are counted twice, and both grow with the length of the text.
+#     - `"d"`: It leaves out the backward pass, whose share grows with the length of the text.
+
+
+# %% nbgrader={"grade_id": "q1_1_2_thumb", "solution": true}
+def rule_of_thumb(config, vocab_size, length):
+    """2 N B L / F."""
+    ### BEGIN SOLUTION
+    return 2 * count_parameters(config, vocab_size) * length / forward_flops(config, vocab_size, 1, length)
+    ### END SOLUTION
+
+
+why_too_small = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+why_too_small = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade_id": "q1_1_2_thumb_test", "grade": true, "points": 1}
+assert_near("rule_of_thumb of small at 128", rule_of_thumb(SMALL, 10000, 128), 1.0433, 1e-3)
+assert why_too_small in tuple("abcd"), "why_too_small: choose a letter"
+### BEGIN HIDDEN TESTS
+MEDIUM = {"d_model": 1024, "d_ff": 4096, "num_layers": 24, "num_heads": 16}
+assert_near("rule_of_thumb of medium at 1024", rule_of_thumb(MEDIUM, 10000, 1024), 0.9136, 1e-3)
+for config, vocab_size, _, L in draw_configs(seed=1120, count=10):
+    D, I, n = (config[name] for name in ("d_model", "d_ff", "num_layers"))
+    N = 2 * vocab_size * D + n * (4 * D**2 + 3 * D * I + 2 * D) + D
+    F = 2 * L * (n * (4 * D**2 + 3 * D * I) + vocab_size * D) + 4 * n * L**2 * D
+    assert_near(
+        f"rule_of_thumb({config}, {vocab_size}, {L})", rule_of_thumb(config, vocab_size, L), 2 * N * L / F, 1e-6
+    )
+assert_choice(
+    why_too_small,
+    "b",
+    a="2 N T counts two FLOPs for each parameter and token.",
+    c="That would make the rule's number too large, and not too small.",
+    d="F is the work of the forward pass alone, too.",
+)
+### END HIDDEN TESTS
+
+# %%
+rows = []
+for size, config in MODEL_CONFIGS.items():
+    rows.append((size, *(f"{rule_of_thumb(config, 10000, L):.3f}" for L in (128, 256, 512, 1024))))
+Table(("size", *(f"L = {L}" for L in (128, 256, 512, 1024))), rows, title="2 N B L over F")
+
+# %% [markdown]
+# The rule is off in both directions. For a short text it counts the embedding, which no product uses. For a long one it
+# misses the scores. Within ten per cent it holds here, and that is what a rule of thumb is for.

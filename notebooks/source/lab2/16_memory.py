@@ -1,0 +1,378 @@
+# %% [markdown]
+# ## 1.1.6 What fills the memory?
+#
+# Time you can wait for. Memory is there, or it is not. What does a step hold at its worst moment, and which moment is
+# that? The runtime notes every allocation and every free, on tensors without memory too. So your laptop can run a step
+# of a model that needs 60 GiB, and tell.
+#
+# ## 1.1.6a A timeline ({points q1_1_6a})
+#
+# **`profile_memory(model, input_ids, mode, warmup_steps, amp_context=None, optimizer=None)`**: run `warmup_steps`
+# steps, then one more inside `with rl.memory.record(model.device) as timeline:`, and return the timeline. `mode` says
+# what a step is:
+#
+# - `"inference"`: a forward pass in `rl.no_grad()`
+# - `"forward"`: a forward pass that keeps what a backward pass would need
+# - `"step"`: forward, the mean of the logits, backward, and `optimizer.step()` if there is an optimizer
+#
+# Each phase is in a range: `forward`, `backward`, `optimizer`. The forward pass runs inside `amp_context`. Drop
+# gradients (`model.zero_grad()`) and outputs *before* the next step, so that a recorded step starts with the weights
+# and the optimizer's state alone. In the recorded step drop nothing: what is held at its end is still there.
+#
+# **`peak_phase(timeline)`**: the phase, so the first part of a range's name, of the moment at which the most is held.
+#
+# <details><summary>Hint</summary>
+#
+# `timeline.events` lists what was taken and given back, in order; each has `.live_bytes` and `.range`. Memory of
+# weights is held before the recording begins (`timeline.resident_bytes`); `timeline.peak_bytes` is what is added to it
+# at most. </details>
+
+
+# %% nbgrader={"grade_id": "q1_1_6a", "solution": true}
+def profile_memory(model, input_ids, mode, warmup_steps, amp_context=None, optimizer=None):
+    """The memory timeline of one step after the warm-up."""
+    ### BEGIN SOLUTION
+    amp = amp_context or contextlib.nullcontext()
+
+    def step():
+        with rl.range("forward"), amp:
+            if mode == "inference":
+                with rl.no_grad():
+                    return model(input_ids)
+            output = model(input_ids)
+            output = output.mean() if mode == "step" else output
+        if mode == "step":
+            with rl.range("backward"):
+                output.backward()
+            if optimizer is not None:
+                with rl.range("optimizer"):
+                    optimizer.step()
+        return output
+
+    for _ in range(warmup_steps):
+        step()
+        model.zero_grad()
+    with rl.memory.record(model.device) as timeline:
+        output = step()
+    del output
+    return timeline
+    ### END SOLUTION
+
+
+def peak_phase(timeline):
+    """ "forward", "backward" or "optimizer"."""
+    ### BEGIN SOLUTION
+    return max(timeline.events, key=lambda event: event.live_bytes).range.split("/")[0]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_1_6a_test", "grade": true, "points": 3}
+def check_timeline(mode, warmup_steps, optimizer=True, **sizes):
+    sizes = {"d_model": 64, "d_ff": 256, "num_layers": 3, "num_heads": 2, "length": 32, **sizes}
+    seen = measure.observed(profile_memory, "lab2_memory.look_at_timeline", mode, warmup_steps, optimizer, sizes)
+    right = memory.look_at_timeline(memory.reference_timeline, mode, warmup_steps, optimizer, sizes)
+    case = f"profile_memory, {mode}, {warmup_steps} steps before, optimizer: {optimizer}"
+    for name, value in right.items():
+        assert seen[name] == value, f"{case}: {name} is {seen[name]}, not {value}"
+
+
+check_timeline("step", 1)
+check_timeline("forward", 2)
+check_timeline("inference", 1)
+### BEGIN HIDDEN TESTS
+check_timeline("step", 0, optimizer=False)
+check_timeline("step", 2, d_model=32, length=128, num_layers=2)
+check_timeline("forward", 0, d_ff=50)
+check_timeline("inference", 0, num_layers=5)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q1_1_6a_phase_test", "grade": true, "points": 1}
+def check_phase(D, I, n, H, V, L):
+    got = measure.observed(peak_phase, "lab2_memory.look_at_phase", D, I, n, H, V, L)
+    right = memory.look_at_phase(memory.reference_phase, D, I, n, H, V, L)
+    assert got == right, f"D = {D}, L = {L}: the most is held in the phase {right}, not {got}"
+
+
+check_phase(512, 2048, 2, 8, 2000, 8)
+check_phase(32, 64, 4, 4, 100, 256)
+### BEGIN HIDDEN TESTS
+check_phase(256, 1024, 3, 4, 1000, 4)
+check_phase(64, 128, 6, 8, 200, 200)
+check_phase(2560, 10240, 32, 32, 10000, 128)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Two timelines of the 2.7B model, L = 256: a forward pass that keeps what backward needs, and a training step. Zero is
+# what was held before, so the weights and, in the step, AdamW's two moments.
+
+# %%
+dry_device = rl.meta("cpu")
+
+
+def dry_timeline(size, length, mode, amp_context=None):
+    config = rl.nn.TransformerConfig(**MODEL_CONFIGS[size], vocab_size=10000, context_length=length)
+    model = rl.nn.TransformerLM(config, device=dry_device)
+    optimizer = rl.optim.AdamW(model.parameters(), lr=1e-3) if mode == "step" else None
+    ids = rl.empty(4, length, dtype="int64", device=dry_device)
+    return profile_memory(model, ids, mode, 1, amp_context, optimizer)
+
+
+timelines = {"forward": dry_timeline("2.7B", 256, "forward"), "training step": dry_timeline("2.7B", 256, "step")}
+for name, one in timelines.items():
+    held = f"{one.resident_bytes / 2**30:.2f} GiB before, {one.peak_bytes / 2**30:.2f} GiB more at the peak"
+    print(f"{name}: {held}, in the phase {peak_phase(one)}")
+rl.plots.plot_memory_timelines(timelines, title="2.7B, B = 4, L = 256, fp32, on tensors without memory")
+
+# %% [markdown]
+# In the forward pass the memory climbs layer by layer: each one keeps something for the backward pass. The step goes
+# down again, as the backward pass gives it back, while gradients pile up.
+#
+# ## 1.1.6b The peak ({points q1_1_6b})
+#
+# **`peak_bytes(config, vocab_size, batch_size, length, mode, kept_gradients=False, low=None)`**: the most that a step
+# holds at a time, weights and optimizer's state included, in bytes: an `int`. The modes are those of 1.1.6a. A step has
+# `rl.optim.AdamW(parameters, lr=1e-3)`, and it is one that follows another step. With `kept_gradients` the gradients of
+# the step before stay where they are, and the new ones are added to them; else they are dropped before. With a dtype in
+# `low` the forward pass runs in `rl.autocast(low)`. Count on `device="meta"`.
+#
+# **`peak_rule(N, saved_bytes)`**: a rule of thumb for a step without kept gradients, from the number N of parameters
+# and the bytes that the forward pass keeps for the backward pass. There are two candidates for the worst moment: the
+# end of the forward pass, and the optimizer's step.
+
+
+# %% nbgrader={"grade_id": "q1_1_6b", "solution": true}
+def peak_bytes(config, vocab_size, batch_size, length, mode, kept_gradients=False, low=None):
+    """The most that is held at a time in a step: an int."""
+    ### BEGIN SOLUTION
+    sizes = rl.nn.TransformerConfig(**config, vocab_size=vocab_size, context_length=length)
+    model = rl.nn.TransformerLM(sizes, device="meta")
+    ids = rl.empty(batch_size, length, dtype="int64", device="meta")
+    optimizer = rl.optim.AdamW(model.parameters(), lr=1e-3) if mode == "step" else None
+    amp = rl.autocast(low) if low else None
+    timeline = profile_memory(model, ids, mode, 1, amp, optimizer)
+    if kept_gradients:
+        timeline = profile_memory(model, ids, mode, 0, amp, optimizer)
+    return timeline.resident_bytes + timeline.peak_bytes
+    ### END SOLUTION
+
+
+def peak_rule(N, saved_bytes):
+    """The larger of two moments: bytes."""
+    ### BEGIN SOLUTION
+    return max(12 * N + saved_bytes, 16 * N)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_1_6b_test", "grade": true, "points": 4} rooflab={"needs": ["q1_1_6a"]}
+for mode in ("inference", "forward", "step"):
+    assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, mode)
+assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, "step", kept_gradients=True)
+### BEGIN HIDDEN TESTS
+for mode in ("inference", "forward", "step"):
+    assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, 512, mode)
+    assert_peak(peak_bytes, 64, 128, 5, 4, 100, 3, 300, mode)
+assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, 128, "step", kept_gradients=True)
+assert_peak(peak_bytes, 320, 1000, 3, 5, 700, 2, 17, "step", kept_gradients=True)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_1_6b_rule_test", "grade": true, "points": 2}
+assert_near("peak_rule(100, 100)", peak_rule(100, 100), 1600, 1e-9)
+assert_near("peak_rule(100, 700)", peak_rule(100, 700), 1900, 1e-9)
+### BEGIN HIDDEN TESTS
+for N, saved in [(3406809600, 5.9e9), (3406809600, 12.3e9), (3406809600, 28.8e9), (10, 40), (10, 41)]:
+    assert_near(f"peak_rule({N}, {saved})", peak_rule(N, saved), max(12 * N + saved, 16 * N), 1e-9)
+### END HIDDEN TESTS
+
+# %%
+LARGEST = MODEL_CONFIGS["2.7B"]
+peak_rows = []
+for L in (128, 256, 512):
+    peaks = [peak_bytes(LARGEST, 10000, 4, L, mode) for mode in ("inference", "forward", "step")]
+    peaks.append(peak_bytes(LARGEST, 10000, 4, L, "step", kept_gradients=True))
+    original, r_says = lab2.ORIGINAL_PEAKS[L], lab2.R_PEAKS[L]
+    own = [f"{peak / 2**30:.2f}" for peak in peaks]
+    peak_rows.append((L, *[f"{a} ({b})" for a, b in zip(own, original, strict=True)], *r_says))
+names = ("inference", "forward", "step", "step, gradients kept")
+head = ("L", *(f"{name} GiB" for name in names), "R: forward GiB", "R: step GiB")
+note = "In brackets: the original's model and AdamW, counted in the same way. R writes GB and means GiB."
+Table(head, peak_rows, title="2.7B, B = 4, fp32: the most that is held", note=note)
+
+# %% [markdown]
+# Inference needs hardly more than the weights, 12.69 GiB. What R calls inference is a forward pass that keeps its
+# graph. And if you drop the gradients before the forward pass instead of zeroing them, a step of L = 512 needs about 13
+# GiB less. That decides whether it fits on a GPU of 80 GB.
+#
+# ## 1.1.6c Does mixed precision save memory? ({points q1_1_6c})
+#
+# - `weight_copy_bytes(config, vocab_size)`: what autocast's copies of the weights take in 16 bits, a whole number
+# - `does_it_save`: the original's forward pass of the 2.7B model needs 4.37 GiB more, 2.19 GiB more and 2.92 GiB less
+#   under autocast at L = 128, 256 and 512. Why? Choose a letter.
+#     - `"a"`: Copies of the weights are added, and what becomes half as large grows with L.
+#     - `"b"`: Activations in 16 bits need padding, whose share falls with the length of the text.
+#     - `"c"`: Softmax and norms stay in fp32, so nothing can be saved where texts are short.
+#     - `"d"`: Gradients in 16 bits are scaled, and for that a second copy in fp32 has to be kept.
+
+
+# %% nbgrader={"grade_id": "q1_1_6c", "solution": true}
+def weight_copy_bytes(config, vocab_size):
+    """Bytes of the 16-bit copies of all weights of products: an int."""
+    ### BEGIN SOLUTION
+    D, n = config["d_model"], config["num_layers"]
+    return 2 * (count_parameters(config, vocab_size) - vocab_size * D - (2 * n + 1) * D)
+    ### END SOLUTION
+
+
+does_it_save = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+does_it_save = "a"
+### END SOLUTION
+
+# %% nbgrader={"grade_id": "q1_1_6c_test", "grade": true, "points": 4} rooflab={"needs": ["q1_1_2", "q1_1_6b"]}
+SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
+assert_whole(weight_copy_bytes, [((SMALL, 10000), 241852416)], "2 bytes for each weight of a product")
+for mode in ("inference", "forward"):
+    assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, mode, low="bfloat16")
+### BEGIN HIDDEN TESTS
+assert_whole(weight_copy_bytes, [((MODEL_CONFIGS["2.7B"], 10000), 6762086400)], "2 bytes for each weight of a product")
+for L in (128, 512):
+    for mode in ("inference", "forward", "step"):
+        assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, L, mode, low="bfloat16")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_1_6c_choice_test", "grade": true, "points": 1}
+assert does_it_save in tuple("abcd"), "does_it_save: choose a letter"
+### BEGIN HIDDEN TESTS
+assert_choice(
+    does_it_save,
+    "a",
+    b="No tensor is padded. What is in memory under autocast that is not there in fp32?",
+    c="They would keep their size then, and not add 4 GiB.",
+    d="A forward pass has no gradients.",
+)
+### END HIDDEN TESTS
+
+# %%
+copies = weight_copy_bytes(LARGEST, 10000) / 2**30
+low_peak_rows = []
+for L in (128, 256, 512):
+    for mode in ("inference", "forward", "step"):
+        peaks = [peak_bytes(LARGEST, 10000, 4, L, mode, low=low) / 2**30 for low in (None, "bfloat16")]
+        change = f"{peaks[1] - peaks[0]:+.2f}", f"{peaks[1] / peaks[0] - 1:+.1%}"
+        low_peak_rows.append((L, mode, *(f"{peak:.2f}" for peak in peaks), *change))
+note = f"The copies of the weights take {copies:.2f} GiB."
+Table(("L", "mode", "fp32 GiB", "bf16 GiB", "change GiB", "change"), low_peak_rows, "2.7B under autocast, B = 4", note)
+
+# %% [markdown]
+# So mixed precision is no way to save memory for a short text: the copies of the weights weigh more than what shrinks.
+# And for a long one? The original keeps many tensors of a layer, and most of them become half as large. Our model keeps
+# few. Its softmax stays in fp32, and the product with V wants the same numbers in 16 bits, so both are kept: 6 bytes
+# for each score instead of 4. Ask what is kept before you expect a saving. A training step shows hardly any change for
+# a short text, since the copies are gone before its worst moment.
+#
+# ## 1.1.6d The residual ({points q1_1_6d})
+#
+# Between the parts of a layer one tensor is handed on, the *residual stream*. `residual_bytes(batch_size, length,
+# width)`: its bytes in fp32, with `width` the width of the model. A whole number.
+
+
+# %% nbgrader={"grade_id": "q1_1_6d", "solution": true}
+def residual_bytes(batch_size, length, width):
+    """Bytes of the residual stream in fp32: an int."""
+    ### BEGIN SOLUTION
+    return 4 * batch_size * length * width
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_1_6d_test", "grade": true, "points": 2}
+hint = "B texts of L tokens, each of D numbers, with 4 bytes a number"
+assert_whole(residual_bytes, [((4, 128, 2560), 5 * 2**20)], hint)
+### BEGIN HIDDEN TESTS
+for B, L, D in [(4, 1024, 2560), (1, 1, 1), (3, 77, 100), (16, 16384, 4096)]:
+    assert_whole(residual_bytes, [((B, L, D), 4 * B * L * D)], hint)
+### END HIDDEN TESTS
+
+# %%
+residual_rows = [(L, f"{residual_bytes(4, L, 2560) / 2**20:.0f}") for L in (128, 256, 512, 1024)]
+Table(("L", "MiB"), residual_rows, title="The residual stream of the 2.7B model, B = 4")
+
+# %% [markdown]
+# Five MiB at L = 128, and W guesses that this is the largest allocation there. Is it?
+#
+# ## 1.1.6e The largest allocations ({points q1_1_6e})
+#
+# - `largest_blocks(config, vocab_size, batch_size, length, count)`: the `count` largest blocks that a forward pass
+#   (mode `"forward"`) allocates, as a list of `{"bytes", "op", "range"}`, the largest first. `range` is the range in
+#   which it was allocated. Leave out what a kernel only works in (`is_scratch`).
+# - `scores_lead_from(config)`: from which L on is a matrix of scores, 4 B H L² bytes, at least as large as a tensor of
+#   the feed-forward part, 4 B L I? A number.
+
+
+# %% nbgrader={"grade_id": "q1_1_6e", "solution": true}
+def largest_blocks(config, vocab_size, batch_size, length, count):
+    """[{"bytes", "op", "range"}] of the largest allocations of a forward pass."""
+    ### BEGIN SOLUTION
+    sizes = rl.nn.TransformerConfig(**config, vocab_size=vocab_size, context_length=length)
+    model = rl.nn.TransformerLM(sizes, device="meta")
+    ids = rl.empty(batch_size, length, dtype="int64", device="meta")
+    blocks = profile_memory(model, ids, "forward", 0).allocations
+    taken = [one for one in blocks if one.start_us is not None and not one.is_scratch]
+    taken.sort(key=lambda one: -one.bytes)
+    return [{"bytes": one.bytes, "op": one.op, "range": one.range} for one in taken[:count]]
+    ### END SOLUTION
+
+
+def scores_lead_from(config):
+    """L from which scores are at least as large as the feed-forward part's tensors."""
+    ### BEGIN SOLUTION
+    return config["d_ff"] / config["num_heads"]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_1_6e_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_6a"]}
+def check_blocks(D, I, n, H, V, B, L, count):
+    config = {"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}
+    got, case = largest_blocks(config, V, B, L, count), f"D = {D}, I = {I}, L = {L}"
+    assert isinstance(got, list) and len(got) == count, f"{case}: a list of {count} blocks"
+    for one in got:
+        assert_keys("largest_blocks()[i]", one, ("bytes", "op", "range"))
+    right = memory.largest_blocks(config, V, B, L)
+    assert [one["bytes"] for one in got] == [one[0] for one in right[:count]], (
+        f"{case}: these are not the largest bytes"
+    )
+    known = {(size, op, path.partition("/")[2] if path.startswith("forward/") else path) for size, op, path in right}
+    for one in got:
+        path = one["range"].partition("/")[2] if one["range"].startswith("forward/") else one["range"]
+        assert (one["bytes"], one["op"], path) in known, (
+            f"{case}: no {one['op']} in {one['range']} takes {one['bytes']}"
+        )
+
+
+check_blocks(2560, 10240, 32, 32, 10000, 4, 128, 10)
+check_blocks(64, 128, 3, 8, 50, 2, 64, 5)
+### BEGIN HIDDEN TESTS
+check_blocks(2560, 10240, 32, 32, 10000, 4, 512, 10)
+check_blocks(768, 3072, 12, 12, 10000, 4, 128, 3)
+check_blocks(32, 400, 2, 2, 30, 1, 40, 4)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_1_6e_lead_test", "grade": true, "points": 2}
+assert_near("scores_lead_from of small", scores_lead_from({"d_model": 768, "d_ff": 3072, "num_heads": 12}), 256, 1e-6)
+### BEGIN HIDDEN TESTS
+for D, I, H in [(2560, 10240, 32), (512, 999, 4), (64, 96, 16)]:
+    right = I / H
+    assert_near(
+        f"scores_lead_from, I = {I}, H = {H}", scores_lead_from({"d_model": D, "d_ff": I, "num_heads": H}), right
+    )
+### END HIDDEN TESTS
+
+# %%
+block_rows = []
+for L in (128, 512):
+    for place, one in enumerate(largest_blocks(LARGEST, 10000, 4, L, 10), 1):
+        block_rows.append((L, place, f"{one['bytes'] / 2**20:.1f}", one["op"], one["range"]))
+Table(("L", "", "MiB", "op", "range"), block_rows, title="The largest allocations of a forward pass, 2.7B, B = 4")
+
+# %% [markdown]
+# At L = 128 the largest blocks are those of the feed-forward part, 20 MiB and four times the residual. From L = 320 on
+# the scores lead, and they grow with L². An "8 GiB score matrix" would need L = 4096 here.

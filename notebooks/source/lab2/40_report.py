@@ -1,0 +1,105 @@
+# %% [markdown]
+# # 2 The report ({points q2})
+#
+# Numbers that nobody can trace are worth little. So a report says on which machine they were taken, in which dtype, at
+# which L, with which ddof, and it keeps the rows that failed.
+#
+# `timing_report(report, rows, machine, dtype, ddof)`: add one table with times to `report`, an
+# `rl.labs.lab2_report.Report`. `rows` is a list of dicts with the keys `"size"`, `"length"`, `"warmup"`, `"mode"`,
+# `"status"`, `"mean_ms"` and `"std_ms"`; the last two are `None` where the status is `"OOM"`.
+#
+# - Every row is there, with the size, the length, the warm-up, the mode and the status. Times have two decimals.
+# - The head names the unit of each time, `ms`. The caption names the machine, the dtype, the ddof, and the unit.
+#
+# Return the report. It knows `report.section(heading)`, `report.text(words)`, `report.table(head, rows, caption)`,
+# `report.figure(figure, caption)`, `report.html()` and `report.markdown()`.
+
+
+# %% nbgrader={"grade_id": "q2", "solution": true}
+def timing_report(report, rows, machine, dtype, ddof):
+    """The report, with a table of times."""
+    ### BEGIN SOLUTION
+    shown = []
+    for row in rows:
+        times = ["" if row[name] is None else f"{row[name]:.2f}" for name in ("mean_ms", "std_ms")]
+        shown.append((row["size"], row["length"], row["warmup"], row["mode"], row["status"], *times))
+    head = ("size", "L", "warm-up steps", "mode", "status", "mean ms", "std ms")
+    report.table(head, shown, f"{machine}, {dtype}, times in ms, standard deviation with ddof = {ddof}")
+    return report
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q2_test", "grade": true, "points": 2}
+def check_report(rows, machine, dtype, ddof):
+    rows = [
+        dict(zip(("size", "length", "warmup", "mode", "status", "mean_ms", "std_ms"), one, strict=True)) for one in rows
+    ]
+    found = measure.observed(timing_report, "lab2_written.look_at_report", rows, machine, dtype, ddof)
+    lab2.assert_report(found, rows, machine, dtype, ddof)
+
+
+rows = [("small", 128, 5, "forward", "ok", 38.3219, 0.3614), ("small", 128, 0, "both", "ok", 226.391, 441.172)]
+check_report([*rows, ("2.7B", 1024, 5, "forward", "OOM", None, None)], "A100-SXM4-40GB", "fp32", 0)
+### BEGIN HIDDEN TESTS
+check_report(
+    [("xl", 256, 1, "forward", "OOM", None, None), ("xl", 512, 1, "both", "OOM", None, None)], "RTX 5090", "bf16", 1
+)
+check_report(
+    [("large", 512, 3, "both", "ok", 7.0, 0.25), ("tiny", 9, 0, "forward", "ok", 0.5, 0.0)], "laptop", "fp32", 1
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Your own report: all that you found, in one page. `report.save(folder)` writes it as HTML and as Markdown, with the
+# figures.
+
+# %%
+machine = rl.cuda.properties().name if device == "cuda" else "CPU"
+report = lab2_report.Report("Lab 2: benchmark, profile and fit a transformer")
+report.section("Times")
+timing_rows = [
+    {
+        "size": row["size"],
+        "length": 128,
+        "warmup": 1,
+        "mode": mode,
+        **{key: row[mode][key] for key in ("status", "mean_ms", "std_ms")},
+    }
+    for row in own_rows
+    for mode in ("forward", "both")
+]
+timing_report(report, timing_rows, machine, "fp32", own_rows[0]["forward"]["ddof"])
+report.section("Precision")
+report.table(("sum in", "terms in", "1000 x 0.01"), accumulation_rows, "0.01 added up a thousand times")
+report.table(("tensor", "autocast float16", "autocast bfloat16"), dtype_rows, "dtypes in ToyModel(20, 5), B = 4")
+low_head = ("size", "mode", "fp32 ms", "bf16 ms", "speed-up")
+report.table(low_head, low_rows, f"{machine}, fp32 and autocast bf16, median of 10 steps, ms")
+report.section("Memory")
+peak_head = (
+    "L",
+    "inference GiB",
+    "forward GiB",
+    "step GiB",
+    "step, gradients kept GiB",
+    "R: forward GiB",
+    "R: step GiB",
+)
+report.table(peak_head, peak_rows, "2.7B, B = 4, fp32, counted without memory, GiB; the original's in brackets")
+low_peak_head = ("L", "mode", "fp32 GiB", "bf16 GiB", "change GiB", "change")
+report.table(low_peak_head, low_peak_rows, "2.7B, B = 4, autocast bf16 against fp32, GiB")
+report.table(("L", "MiB"), residual_rows, "the residual stream of 2.7B, B = 4, fp32, MiB")
+block_head = ("L", "place", "MiB", "op", "range")
+report.table(block_head, block_rows, "the largest allocations of a forward pass of 2.7B, B = 4, fp32, MiB")
+report.figure(
+    rl.plots.plot_memory_timelines(timelines),
+    "2.7B, B = 4, L = 256, fp32: what is held in a forward pass and in a step",
+)
+report.section("Compiler")
+compile_head = ("L", "d", "eager ms", "compiled ms", "speed-up")
+report.table(compile_head, compile_rows, f"{machine}, causal attention, B = 4, fp32, medians in ms")
+lm_head = ("", "launches, forward", "launches, backward", "products", "saved bytes")
+report.table(lm_head, lm_rows, "a model of 4 layers in single operations, fp32: launches, and bytes")
+with tempfile.TemporaryDirectory() as folder:
+    html, markdown = report.save(folder)
+    print(f"{html.name}: {html.stat().st_size / 1e3:.0f} kB, {markdown.name}: {markdown.stat().st_size / 1e3:.0f} kB")
+report

@@ -1,0 +1,266 @@
+# %% [markdown]
+# # Bonus
+#
+# ## b1 Why a forward pass runs out of memory where training fits ({points b1})
+#
+# Read W's table of profiled forward passes again: medium at L = 1024 and xl at L = 512 ran out of memory, on a GPU of
+# 40 GB, although one forward pass of the medium model needs 25 GiB. The loop was
+#
+# ```python
+# for _ in range(steps):
+#     output = model(input_ids)
+# ```
+#
+# - `loop_peak_bytes(config, vocab_size, batch_size, length, freed)`: the most that is held in the *second* round of
+#   this loop, weights included, in bytes. With `freed` the output of the round before is deleted before the model is
+#   called. Count on `device="meta"`.
+# - `graphs_alive`: how many graphs are alive at the worst moment of the loop as it stands?
+# - `two_graphs_rule(N, saved_bytes, logits_bytes)`: the same peak by rule, from the bytes that one forward pass saves
+#   for backward and those of its logits. Weights are in fp32.
+# - `what_helps`: which change makes W's forward pass of medium at L = 1024 fit? Choose a letter.
+#     - `"a"`: `rl.memory.empty_cache()` after each round, since the memory is in pieces that are too small.
+#     - `"b"`: `with rl.no_grad():` around the loop.
+#     - `"c"`: A larger batch in fewer rounds, because every round has a graph of its own to hold.
+#     - `"d"`: Weights in 16 bits, since half of what a forward pass holds are copies of the weights.
+
+
+# %% nbgrader={"grade_id": "b1", "solution": true}
+def loop_peak_bytes(config, vocab_size, batch_size, length, freed):
+    """The most that is held in the second round: an int."""
+    ### BEGIN SOLUTION
+    sizes = rl.nn.TransformerConfig(**config, vocab_size=vocab_size, context_length=length)
+    model = rl.nn.TransformerLM(sizes, device="meta")
+    ids = rl.empty(batch_size, length, dtype="int64", device="meta")
+    output = model(ids)
+    if freed:
+        del output
+    with rl.memory.record("meta") as timeline:
+        output = model(ids)
+    return timeline.resident_bytes + timeline.peak_bytes
+    ### END SOLUTION
+
+
+def two_graphs_rule(N, saved_bytes, logits_bytes):
+    """Bytes at the worst moment of the loop."""
+    ### BEGIN SOLUTION
+    return 4 * N + 2 * (saved_bytes + logits_bytes)
+    ### END SOLUTION
+
+
+graphs_alive = None
+what_helps = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+graphs_alive = 2
+what_helps = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade_id": "b1_test", "grade": true, "points": 3}
+
+
+def check_loop(D, I, n, H, V, B, L):
+    config = {"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}
+    for freed in (False, True):
+        got, right = loop_peak_bytes(config, V, B, L, freed), memory.loop_peak_bytes(config, V, B, L, freed)
+        case = f"D = {D}, n = {n}, L = {L}, freed = {freed}"
+        assert is_count(got), f"{case}: loop_peak_bytes is a whole number of bytes"
+        assert is_near(got, right, 0.01), f"{case}: the peak is {right / 2**20:.1f} MiB, not {got / 2**20:.1f}"
+
+
+check_loop(768, 3072, 12, 12, 10000, 4, 128)
+check_loop(64, 128, 3, 4, 500, 2, 200)
+assert_near("two_graphs_rule(100, 700, 30)", two_graphs_rule(100, 700, 30), 1860, 1e-9)
+### BEGIN HIDDEN TESTS
+check_loop(1024, 4096, 24, 16, 10000, 4, 1024)
+check_loop(1600, 6400, 48, 25, 10000, 4, 512)
+for N, saved, logits in [(423183360, 25059897344, 163840000), (10, 3, 1), (7, 0, 5)]:
+    right = 4 * N + 2 * (saved + logits)
+    assert_near(f"two_graphs_rule({N}, {saved}, {logits})", two_graphs_rule(N, saved, logits), right, 1e-9)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "b1_values_test", "grade": true, "points": 2}
+assert is_count(graphs_alive), "graphs_alive is a whole number"
+assert what_helps in tuple("abcd"), "what_helps: choose a letter"
+### BEGIN HIDDEN TESTS
+assert graphs_alive == 2, "graphs_alive: when is the old output given back, and what does it hold until then?"
+assert_choice(
+    what_helps,
+    "b",
+    a="Count what tensors hold. Nothing in it depends on pieces.",
+    c="A larger batch makes each graph larger.",
+    d="Compare the weights of the medium model, 1.6 GiB, with its peak.",
+)
+### END HIDDEN TESTS
+
+# %%
+loop_rows = []
+for size, L, original in (("medium", 1024, "48.6 (25.1)"), ("xl", 512, "61.7 (34.6)"), ("2.7B", 512, "")):
+    peaks = [loop_peak_bytes(MODEL_CONFIGS[size], 10000, 4, L, freed) / 2**30 for freed in (False, True)]
+    loop_rows.append((size, L, *(f"{peak:.1f}" for peak in peaks), original))
+head = ("size", "L", "as it stands GiB", "output freed GiB", "original's GiB: two graphs (one)")
+Table(head, loop_rows, title="A loop of forward passes, B = 4, fp32")
+
+# %% [markdown]
+# Python binds the new output after the model has returned. Until then the old one is alive, and with it all that its
+# graph holds. In training the backward pass gives the graph back, so mode `both` never holds two. The original's graphs
+# are larger than ours, and with two of them every row of W that is out of memory is explained.
+#
+# ## b2 AdamW in one kernel ({points b2})
+#
+# In 1.1.4d AdamW moved 140 bytes for each parameter, or 28. Write the one that moves less.
+#
+# `fused_adamw(p, g, m, v, t, lr, betas, eps, weight_decay)`: step t = 1, 2, ... of AdamW for one tensor p with the
+# gradient g, all in fp32. Return the new `(p, m, v)`.
+#
+# $$p \leftarrow p - \eta \lambda p, \qquad m \leftarrow \beta_1 m + (1 - \beta_1) g, \qquad
+# v \leftarrow \beta_2 v + (1 - \beta_2) g^2$$
+#
+# $$p \leftarrow p - \eta \, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}$$
+#
+# with η = `lr`, λ = `weight_decay` and β = `betas`. Once it is compiled, a step launches **one kernel** and moves 28
+# bytes for each number. The decay may also come last, of the new p.
+#
+# <details><summary>Hint</summary>
+#
+# A function that `rl.compile` records may return several tensors. Python numbers among its arguments are fine.
+# </details>
+
+
+# %% nbgrader={"grade_id": "b2", "solution": true}
+def fused_adamw(p, g, m, v, t, lr, betas, eps, weight_decay):
+    """The new (p, m, v) after step t, by one kernel."""
+    ### BEGIN SOLUTION
+    return _adamw(p, g, m, v, t, lr, *betas, eps, weight_decay)
+    ### END SOLUTION
+
+
+### BEGIN SOLUTION
+@rl.compile
+def _adamw(p, g, m, v, t, lr, beta1, beta2, eps, weight_decay):
+    p = p * (1 - lr * weight_decay)
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * (g * g)
+    return p - (lr / (1 - beta1**t)) * m / (rl.sqrt(v * (1 / (1 - beta2**t))) + eps), m, v
+
+
+### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "b2_test", "grade": true, "points": 5}
+def check_adamw(size, t, lr, betas, eps, weight_decay):
+    rng = np.random.default_rng(size)
+    arrays = [rng.standard_normal(size), rng.standard_normal(size), 0.1 * rng.standard_normal(size), rng.random(size)]
+    arrays = [array.astype(np.float32) for array in arrays]
+    if t == 1:
+        arrays[2:] = [np.zeros(size, np.float32)] * 2
+    options = (t, lr, betas, eps, weight_decay)
+    fused_adamw(*map(rl.tensor, arrays), *options)
+    seen = measure.count(fused_adamw, *map(rl.tensor, arrays), *options)
+    case = f"t = {t}, lr = {lr}, betas = {betas}, eps = {eps}, weight_decay = {weight_decay}"
+    assert isinstance(seen.value, (tuple, list)) and len(seen.value) == 3, "fused_adamw returns p, m and v"
+    first, last = (lab2.adamw_float64(*arrays, *options, decay=decay) for decay in ("before", "after"))
+    for name, got, right in zip("mv", seen.value[1:], first[1:], strict=True):
+        assert_close(got, right, rtol=1e-5, atol=1e-7, name=f"{name}, {case}")
+    off = min(float(np.abs(seen.value[0].numpy() - one[0]).max()) for one in (first, last))
+    assert off < 2e-6, f"p, {case}: the worst number is off by {off:.2g}"
+    assert seen.launches == 1, f"{case}: {seen.launches} launches, not one"
+    moved = seen.bytes_read + seen.bytes_written
+    assert moved <= 28 * size + 64, f"{case}: {moved / size:.1f} bytes for each number, not 28"
+
+
+check_adamw(1000, 1, 1e-2, (0.9, 0.999), 1e-8, 0.1)
+check_adamw(513, 7, 1e-3, (0.8, 0.95), 1e-6, 0.0)
+check_adamw(300, 3, 0.05, (0.9, 0.99), 0.01, 0.3)
+### BEGIN HIDDEN TESTS
+check_adamw(77, 2, 0.02, (0.5, 0.9), 1e-3, 0.5)
+check_adamw(4096, 1000, 0.01, (0.95, 0.999), 1e-8, 0.01)
+check_adamw(1, 1, 0.1, (0.9, 0.95), 1e-8, 0.2)
+### END HIDDEN TESTS
+
+# %%
+p, g, m, v = (rl.rand(10_000) for _ in range(4))
+stepped = (p, m, v)
+for t in (1, 2):
+    with rl.count() as counted:
+        stepped = fused_adamw(stepped[0], g, stepped[1], stepped[2], t, 1e-3, (0.9, 0.999), 1e-8, 0.01)
+moved = (counted.bytes_read + counted.bytes_written) / 10_000
+print(f"step 2: {counted.launches} launch, {moved:g} bytes a parameter")
+
+# %% [markdown]
+# ## b3 Compute it again ({points b3})
+#
+# What a forward pass saves for the backward pass is most of the memory of a long text. You need not save it: keep only
+# what goes *into* each block, and run the block again when its gradient is due. That costs a second forward pass of
+# each block, and saves nearly all the rest.
+#
+# `recomputed(block, x)`: gives `block(x)`. `block` is a callable with parameters of its own, such as an `rl.nn.Module`,
+# and x requires grad. The graph saves x and nothing else. In the backward pass `block` runs again, its parameters get
+# their gradients (added to what is there), and so does x.
+#
+# <details><summary>Hint</summary>
+#
+# Write an `rl.autograd.Function` whose `forward(ctx, block, x)` saves x. In its `backward`, `with rl.enable_grad():`
+# runs the block on `x.detach().requires_grad_()`, and the `backward` of that result does the rest. The gradient of
+# `block` is None. </details>
+
+
+# %% nbgrader={"grade_id": "b3", "solution": true}
+def recomputed(block, x):
+    """block(x), of which only x is saved."""
+    ### BEGIN SOLUTION
+    return _Recomputed.apply(block, x)
+    ### END SOLUTION
+
+
+### BEGIN SOLUTION
+class _Recomputed(rl.autograd.Function):
+    @staticmethod
+    def forward(ctx, block, x):
+        ctx.block = block
+        ctx.save_for_backward(x)
+        return block(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        x = x.detach().requires_grad_()
+        with rl.enable_grad():
+            y = ctx.block(x)
+        y.backward(gradient)
+        return None, x.grad
+
+
+### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "b3_test", "grade": true, "points": 5}
+def check_recomputed(n, B, L, D):
+    got = measure.observed(recomputed, "lab2_memory.look_at_blocks", n, B, L, D)
+    right = memory.look_at_blocks(lambda block, x: block(x), n, B, L, D)
+    case = f"{n} blocks, B = {B}, L = {L}, D = {D}"
+    assert_close(got["value"], right["value"], rtol=1e-4, atol=1e-5, name=f"the result of {case}")
+    for place, (own, expected) in enumerate(zip(got["gradients"], right["gradients"], strict=True)):
+        assert own is not None, f"{case}: gradient {place} did not arrive"
+        assert_close(own, expected, rtol=1e-3, atol=1e-4, name=f"gradient {place} of {case}")
+    limit = n * 4 * B * L * D
+    assert got["saved_bytes"] <= limit, f"{case}: {got['saved_bytes']} bytes are saved, and {limit} are enough"
+    assert got["macs"] * 3 == right["macs"] * 4, f"{case}: each block runs forward twice and backward once"
+
+
+check_recomputed(3, 2, 8, 16)
+check_recomputed(1, 1, 5, 8)
+### BEGIN HIDDEN TESTS
+check_recomputed(6, 1, 20, 32)
+check_recomputed(2, 3, 7, 24)
+### END HIDDEN TESTS
+
+# %%
+plain, again = (memory.look_at_blocks(run, 8, 4, 64, 64) for run in (lambda block, x: block(x), recomputed))
+rows = [
+    (name, f"{one['saved_bytes'] / 2**20:.2f}", f"{2 * one['macs'] / 1e9:.2f}")
+    for name, one in (("saved", plain), ("computed again", again))
+]
+Table(("", "saved MiB", "GFLOP of products"), rows, title="8 blocks, B = 4, L = 64, D = 64")
+
+# %% [markdown]
+# For n layers of the 2.7B model at L = 1024 that is n times 40 MiB, and one block while its gradient is made, in place
+# of 41 GiB. The price is a third more work.

@@ -1,0 +1,93 @@
+"""Mixed precision: `rl.autocast`, under which ops choose the dtype that they compute in."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from . import _core
+
+__all__ = ["autocast"]
+
+
+class autocast:
+    """Ops choose their dtype by one policy inside `with rl.autocast("bfloat16"):`, or in a function decorated with it.
+
+    ===============================================================  =============================================
+    op                                                               computes in, and gives
+    ===============================================================  =============================================
+    matmul, linear, attention                                        `dtype`
+    softmax, log_softmax, cross_entropy, rms_norm, rms_norm_add,     float32
+    rms_norm_rope, layer_norm, exp, log, pow, rsqrt, sum, mean,
+    cumsum
+    all others                                                       their operands' dtype; the widest of several
+    ===============================================================  =============================================
+
+    What is made of these follows from them: einsum from matmul, var from mean. float16 and bfloat16 meet in float32.
+    An op of the table leaves float64 alone. The policy is the same on every device; its casts are counted as `cast`.
+
+    Parameters and their gradients keep their dtype: the cast is recorded, so a gradient is cast back on its way.
+    Backward passes compute in the dtypes that the forward pass chose. The cast of a leaf that requires grad is made
+    once and kept until the outermost context ends, in memory beside the leaf; a leaf that was written to is cast anew,
+    and a captured graph and a compiled function cast at every use. Casts that are kept have the range
+    "autocast_weights".
+
+    Contexts nest, and belong to the thread that entered them.
+
+    Parameters
+    ----------
+    dtype : dtype or str
+        "float16" or "bfloat16". float16 has gradients below 6e-8 vanish: scale the loss.
+    enabled : bool
+        False turns autocast off, inside another context too.
+
+    Raises
+    ------
+    ValueError
+        For another dtype.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x, w = rl.ones(2, 3), rl.ones(4, 3, requires_grad=True)
+    >>> with rl.autocast("bfloat16"):
+    ...     y = rl.linear(x, w)
+    ...     p = y.softmax()
+    >>> print(y.dtype, p.dtype, w.dtype)
+    bfloat16 float32 float32
+    """
+
+    def __init__(self, dtype: Any = "bfloat16", enabled: bool = True):
+        if str(dtype) not in ("float16", "bfloat16"):
+            raise ValueError(f"[autocast] dtype: expected float16 or bfloat16, got {dtype}")
+        self.dtype = dtype
+        self.enabled = bool(enabled)
+        self._before: list[Any] = []
+
+    def __enter__(self) -> autocast:
+        self._before.append(_core._autocast.begin(self.dtype if self.enabled else None))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _core._autocast.end(self._before.pop())
+
+    def __call__(self, function: Callable) -> Callable:
+        # Generators and coroutines run when the context has been left again.
+        runs_later = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+        if not callable(function) or any(kind(function) for kind in runs_later):
+            raise TypeError(
+                f"[autocast] expected a function, and no generator or async function, got {function!r}; write "
+                "`with rl.autocast(dtype):` inside it"
+            )
+
+        @functools.wraps(function)
+        def in_context(*args: Any, **kwargs: Any) -> Any:
+            with autocast(self.dtype, self.enabled):
+                return function(*args, **kwargs)
+
+        return in_context
+
+    def __repr__(self) -> str:
+        return f"autocast({str(self.dtype)!r}, enabled={self.enabled})"

@@ -1,0 +1,339 @@
+"""What Lab 2 gives its students: checks of numbers and of measured times, and looks at models that they make.
+
+Letters: B texts, L tokens, D model, I feed-forward, n layers, H heads, V vocabulary, N parameters.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from rooflab.testing import is_count, is_near, is_number
+
+__all__ = [
+    "LABELS", "ORIGINAL_PEAKS", "R_ATTENTION", "R_PEAKS", "SIZES", "W_TIMES", "W_WARMUP", "adamw_float64",
+    "added_up", "assert_keys", "assert_near", "assert_ranges", "assert_report", "assert_study_row",
+    "assert_summary", "assert_timed", "assert_whole", "by_process", "draw_configs",
+]  # fmt: skip
+
+W_TIMES = {
+    "small": (38.32, 78.33), "medium": (76.59, 154.60), "large": (114.59, 273.11), "xl": (155.08, 457.88),
+    "2.7B": (219.24, 672.30),
+}  # fmt: skip
+"""Published by W at L = 128: mean ms of a forward pass, and of forward and backward together."""
+
+W_WARMUP = {
+    0: (226.39, 441.17, 1549.87, 84.33), 1: (77.61, 2.02, 78.77, 76.84), 2: (76.42, 2.58, 74.87, 75.54),
+    5: (76.29, 2.13, 75.38, 76.07),
+}  # fmt: skip
+"""Published by W for the small model by warm-up steps: mean, standard deviation, first and second step, in ms."""
+
+R_ATTENTION = {
+    ("small", 128): (0.70, 1.53), ("small", 256): (0.75, 1.41), ("small", 512): (1.20, 2.40),
+    ("small", 1024): (11.95, 8.69), ("medium", 128): (1.47, 3.07), ("medium", 256): (1.63, 3.20),
+    ("medium", 512): (4.65, 6.30), ("large", 128): (2.23, 3.60), ("large", 256): (2.42, 4.75),
+    ("xl", 128): (3.10, 5.81), ("2.7B", 128): (2.01, 3.67),
+}  # fmt: skip
+"""Published by R by size and L: ms in the softmax of a forward pass, and in both products of attention."""
+
+ORIGINAL_PEAKS = {
+    128: (12.77, 17.92, 51.27, 56.11), 256: (12.88, 24.15, 51.29, 62.37), 512: (13.31, 39.61, 65.40, 77.99),
+}  # fmt: skip
+"""Counted with the original assignment's model and AdamW for 2.7B by L, in GiB: inference, forward with its graph,
+step, step whose gradients are zeroed in place."""
+
+R_PEAKS = {128: (18.51, 57.18), 256: (25.34, 66.09), 512: (44.17, "did not fit")}
+"""Published by R for 2.7B by L, in GiB: forward, step."""
+
+SIZES = ("small", "medium", "large", "xl", "2.7B")
+"""Names of the models, the smallest first."""
+
+LABELS = {"forward": ("forward",), "backward": ("backward",), "both": ("forward", "backward")}
+"""What the fake device launches in the time of a step, by mode."""
+
+_TOLERANCE = 0.01
+
+
+def assert_keys(name: str, value: Any, keys: Sequence[str]) -> None:
+    """Assert that `value` is a dict with exactly these keys.
+
+    Raises
+    ------
+    AssertionError
+        Which keys are expected.
+
+    Examples
+    --------
+    >>> assert_keys("row", {"mean_ms": 1.0}, ["mean_ms"])
+    """
+    listed = ", ".join(map(str, keys))
+    assert isinstance(value, dict) and set(value) == set(keys), f"{name} is a dict with the keys {listed}"
+
+
+def assert_near(name: str, value: Any, right: float, relative: float = 1e-3) -> None:
+    """Assert that `value` is a number within `relative` of `right`.
+
+    Raises
+    ------
+    AssertionError
+        What it is; not what is right.
+
+    Examples
+    --------
+    >>> assert_near("ratio", 2.0004, 2.0)
+    """
+    assert is_number(value), f"{name} has to be a number, and not {value!r}"
+    assert is_near(value, right, relative), f"{name}: {value:.6g} is not right"
+
+
+def assert_whole(function: Callable[..., Any], cases: Iterable[tuple[tuple, int]], hint: str) -> None:
+    """Assert that ``function(*arguments)`` is the whole number of each case (arguments, number).
+
+    Raises
+    ------
+    AssertionError
+        The call, what it gave, and `hint`.
+
+    Examples
+    --------
+    >>> assert_whole(lambda config, B: B * config["n"], [(({"n": 3}, 2), 6)], "one for each layer")
+    """
+    for arguments, right in cases:
+        call = f"{getattr(function, '__name__', 'the function')}({', '.join(map(repr, arguments))})"
+        got = function(*arguments)
+        assert is_count(got), f"{call} has to return a whole number, an int, and not {got!r}"
+        assert got == right, f"{call} gave {got}: {hint}"
+
+
+def draw_configs(seed: int, count: int = 20) -> list[tuple[dict[str, int], int, int, int]]:
+    """(config, V, B, L) at which two different formulas are most unlikely to agree.
+
+    Parameters
+    ----------
+    seed : int
+        Another seed gives other sizes.
+    count : int
+        How many.
+
+    Examples
+    --------
+    >>> config, V, B, L = draw_configs(seed=1)[0]
+    >>> sorted(config), config["d_model"] % (2 * config["num_heads"])
+    (['d_ff', 'd_model', 'num_heads', 'num_layers'], 0)
+    """
+    draw, found = random.Random(seed), []
+    for _ in range(count):
+        heads = draw.choice((1, 2, 3, 5))
+        sizes = {
+            "d_model": 2 * heads * draw.randrange(3, 40),
+            "d_ff": draw.randrange(7, 400),
+            "num_layers": draw.randrange(1, 7),
+            "num_heads": heads,
+        }
+        found.append((sizes, draw.randrange(11, 900), draw.randrange(1, 6), draw.randrange(2, 90)))
+    return found
+
+
+def assert_timed(seen: Any, mode: str, warmup_steps: int, measure_steps: int) -> None:
+    """Assert that the samples, which a benchmark of a model on the fake device returned, are the times of its steps.
+
+    Parameters
+    ----------
+    seen : Faked
+        From `measure.faked`: the samples in seconds, and the log of the device.
+    mode : {"forward", "backward", "both"}
+        What was to be timed.
+    warmup_steps, measure_steps : int
+        Steps that were to be run, and to be measured.
+
+    Raises
+    ------
+    AssertionError
+        What went wrong, as far as the log tells: the steps, the unit, or where the host did not wait.
+    """
+    case = f"{mode}, {warmup_steps} + {measure_steps} steps"
+    forwards, backwards = seen.launches("forward"), seen.launches("backward")
+    count = warmup_steps + measure_steps
+    assert len(forwards) == count, f"{case}: the model was called {len(forwards)} times, not {count}"
+    if mode != "forward":
+        assert len(backwards) == count, f"{case}: {len(backwards)} backward passes ran, not {count}"
+    steps = np.zeros(count)
+    for label in LABELS[mode]:
+        steps += [entry.work_ms for entry in seen.launches(label)]
+    _assert_samples(seen.value, steps[warmup_steps:], case)
+
+
+def _assert_samples(samples: Any, right_ms: np.ndarray, case: str) -> None:
+    """Samples in s are the times of the steps in ms, one by one."""
+    assert isinstance(samples, (list, tuple, np.ndarray)), f"{case}: return a list of samples"
+    assert len(samples) == len(right_ms), f"{case}: return one sample for each measured step, so {len(right_ms)}"
+    assert all(map(is_number, samples)), f"{case}: each sample is a number"
+    got_ms = 1e3 * np.asarray(samples, dtype=np.float64)
+    off = np.abs(got_ms - right_ms) > _TOLERANCE * right_ms
+    if not off.any():
+        return
+    step = int(np.argmax(off))
+    told, worked = got_ms[step], right_ms[step]
+    where = f"{case}: measured step {step} kept the device busy for {worked:.4g} ms, and your sample says {told:.4g} ms"
+    assert not is_near(told / 1e3, worked, _TOLERANCE), f"{where}. Samples are in seconds"
+    assert told > worked, f"{where}. Wait for the device before you read the clock at the end"
+    assert step or off[1:].any(), f"{where}. Work from before was still running: wait before you read the clock first"
+    raise AssertionError(f"{where}. Time one step at a time, and nothing but that step")
+
+
+def assert_summary(name: str, row: Mapping[str, Any], samples_ms: np.ndarray) -> None:
+    """Assert that a row has the mean and the median of these samples, and their standard deviation by the ddof named.
+
+    Raises
+    ------
+    AssertionError
+        Which figure is not theirs.
+
+    Examples
+    --------
+    >>> assert_summary("row", {"mean_ms": 2.0, "median_ms": 2.0, "std_ms": 1.0, "ddof": 0}, np.array([1.0, 3.0]))
+    """
+    assert row["ddof"] in (0, 1), f"{name}: ddof is 0 (divide by m) or 1 (divide by m - 1)"
+    figures = {"mean_ms": np.mean(samples_ms), "median_ms": np.median(samples_ms)}
+    for key, right in figures.items():
+        assert is_near(row[key], float(right), _TOLERANCE), f"{name}: {key} is {right:.4g}, not {row[key]}"
+    right = float(np.std(samples_ms, ddof=row["ddof"]))
+    assert is_number(row["std_ms"]), f"{name}: std_ms is a number, in ms"
+    near = abs(row["std_ms"] - right) <= _TOLERANCE * right + 1e-3
+    assert near, f"{name}: std_ms of these samples is {right:.4g} with ddof = {row['ddof']}, not {row['std_ms']}"
+
+
+def by_process(log: Iterable[Any]) -> list[np.ndarray]:
+    """Of a fake device's log, how long each step took in each process: forward and backward in ms.
+
+    Examples
+    --------
+    >>> by_process([])
+    []
+    """
+    processes: list[list[float]] = []
+    for entry in log:
+        if entry.kind == "process":
+            processes.append([])
+        elif entry.kind == "launch" and entry.label == "forward":
+            processes[-1].append(entry.work_ms)
+        elif entry.kind == "launch" and entry.label == "backward":
+            processes[-1][-1] += entry.work_ms
+    return [np.array(steps) for steps in processes]
+
+
+def assert_study_row(name: str, row: Mapping[str, Any], steps_ms: np.ndarray) -> None:
+    """Assert that a row of the warm-up study describes these measured steps.
+
+    Raises
+    ------
+    AssertionError
+        Which figure does not.
+
+    Examples
+    --------
+    >>> row = {"mean_ms": 2.0, "std_ms": 1.0, "first_ms": 1.0, "second_ms": 3.0}
+    >>> assert_study_row("row", row, np.array([1.0, 3.0]))
+    """
+    right = {"mean_ms": steps_ms.mean(), "first_ms": steps_ms[0], "second_ms": steps_ms[1]}
+    for key, value in right.items():
+        assert is_near(row[key], float(value), _TOLERANCE), f"{name}: {key} is {value:.4g}, not {row[key]}"
+    assert_summary(name, {**row, "ddof": 0, "median_ms": float(np.median(steps_ms))}, steps_ms)
+
+
+def assert_ranges(log: Iterable[Any], warmup_steps: int, measure_steps: int) -> None:
+    """Assert that steps ran inside the ranges of 1.1.4a, and that no phase was left before its work was done.
+
+    Raises
+    ------
+    AssertionError
+        Which range is missing, or left too early.
+    """
+    paths, open_names = [], []
+    work_end_ms = 0.0
+    for entry in log:
+        if entry.kind == "open":
+            open_names.append(entry.label)
+            paths.append("/".join(open_names))
+        elif entry.kind == "launch":
+            where = "/".join(open_names)
+            assert open_names and open_names[-1] == entry.label, f"the {entry.label} pass was launched in {where!r}"
+            work_end_ms = entry.end_ms
+        elif entry.kind == "close":
+            name = open_names.pop()
+            early = work_end_ms - entry.at_ms
+            assert early <= 0, f"{name} was left {early:.3g} ms before its work was done: wait for the device"
+    for phase in ("forward", "backward"):
+        count = paths.count(f"warmup/{phase}")
+        assert count == warmup_steps, f"{count} ranges warmup/{phase}, and not {warmup_steps}"
+        for step in range(measure_steps):
+            path = f"measurement/step_{step}/{phase}"
+            assert paths.count(path) == 1, f"there is no one range {path}"
+
+
+def added_up(value: float, steps: int, total_dtype: str, term_dtype: str, start: float = 0.0) -> float:
+    """`value` in one dtype, added `steps` times to a sum in another, which is rounded each time.
+
+    Examples
+    --------
+    >>> added_up(0.01, 1000, "float16", "float16"), added_up(0.01, 1000, "bfloat16", "bfloat16")
+    (9.953125, 4.0)
+    """
+    total_type, term_type = (np.dtype(getattr(ml_dtypes, name, name)) for name in (total_dtype, term_dtype))
+    term = np.array(value).astype(term_type).astype(total_type)
+    total = np.array(start).astype(total_type)
+    for _ in range(steps):
+        total = (total + term).astype(total_type)
+    return float(total)
+
+
+def adamw_float64(
+    p: Any,
+    g: Any,
+    m: Any,
+    v: Any,
+    t: int,
+    lr: float,
+    betas: Sequence[float],
+    eps: float,
+    weight_decay: float,
+    decay: str = "before",
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(p, m, v) after step t of AdamW, in float64; its weight decay comes before the update or after it.
+
+    Examples
+    --------
+    >>> p, m, v = adamw_float64([1.0], [2.0], [0.0], [0.0], 1, 0.1, (0.9, 0.999), 1e-8, 0.0)
+    >>> round(float(p[0]), 6), round(float(m[0]), 6)
+    (0.9, 0.2)
+    """  # fmt: skip
+    p, g, m, v = (np.asarray(array, np.float64) for array in (p, g, m, v))
+    m, v = betas[0] * m + (1 - betas[0]) * g, betas[1] * v + (1 - betas[1]) * g**2
+    update = lr * m / (1 - betas[0] ** t) / (np.sqrt(v / (1 - betas[1] ** t)) + eps)
+    kept = 1 - lr * weight_decay
+    return (p * kept - update if decay == "before" else (p - update) * kept), m, v
+
+
+def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, dtype: str, ddof: int) -> None:
+    """Assert that a table of a report has all rows of a benchmark, its times, and a caption that tells their origin.
+
+    Raises
+    ------
+    AssertionError
+        What is missing.
+    """
+    head, shown, caption = found["head"], found["rows"], found["caption"]
+    assert sum("ms" in name for name in head) >= 2, "the head names the unit of both times, ms"
+    for word in (machine, dtype, "ms", "ddof", str(ddof)):
+        assert word in caption, f"the caption names the machine, the dtype, the ddof and the unit: {word} is missing"
+    assert len(shown) == len(rows), f"the table has {len(shown)} rows, and {len(rows)} were measured"
+    for row, cells in zip(rows, shown, strict=True):
+        words = [str(row[name]) for name in ("size", "length", "warmup", "mode", "status")]
+        words += [f"{row[name]:.2f}" for name in ("mean_ms", "std_ms") if row[name] is not None]
+        missing = [word for word in words if word not in cells]
+        assert not missing, f"the row of {row['size']}, L = {row['length']}, {row['mode']} lacks {', '.join(missing)}"
+        assert row["status"] == "ok" or not any("." in cell for cell in cells[-2:]), "out of memory is no time"

@@ -1,0 +1,193 @@
+"""Looks at memory for Lab 2: what a step holds, counted on tensors without memory.
+
+A look takes a student's function, runs it and gives plain values. Letters as in `lab2`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import rooflab as rl
+from rooflab.testing import is_count, is_near
+
+__all__ = [
+    "assert_peak", "largest_blocks", "look_at_blocks", "look_at_phase", "look_at_timeline", "loop_peak_bytes",
+    "peak_bytes", "reference_phase", "reference_timeline",
+]  # fmt: skip
+
+
+def _model(config: Mapping[str, int], V: int, L: int) -> rl.nn.TransformerLM:
+    sizes = ("d_model", "d_ff", "num_layers", "num_heads")
+    own = {name: config[name] for name in sizes}
+    return rl.nn.TransformerLM(rl.nn.TransformerConfig(**own, vocab_size=V, context_length=L), device="meta")
+
+
+def _ids(B: int, L: int) -> rl.Tensor:
+    return rl.empty(B, L, dtype="int64", device="meta")
+
+
+def reference_timeline(
+    model: Any, input_ids: Any, mode: str, warmup_steps: int, amp_context: Any = None, optimizer: Any = None
+) -> rl.memory.Timeline:
+    """The memory timeline of a step, its phases in ranges.
+
+    Examples
+    --------
+    >>> model = _model({"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}, 10, 4)
+    >>> reference_timeline(model, _ids(2, 4), "forward", 0).resident_bytes >= 4 * model.num_parameters()
+    True
+    """
+    for _ in range(warmup_steps):
+        _step(model, input_ids, mode, amp_context, optimizer)
+        model.zero_grad()
+    with rl.memory.record(model.device) as timeline:
+        output = _step(model, input_ids, mode, amp_context, optimizer)
+    del output
+    return timeline
+
+
+def _step(model: Any, input_ids: Any, mode: str, amp_context: Any, optimizer: Any) -> Any:
+    with rl.range("forward"), amp_context or contextlib.nullcontext():
+        with rl.no_grad() if mode == "inference" else contextlib.nullcontext():
+            output = model(input_ids)
+        output = output.mean() if mode == "step" else output
+    if mode == "step":
+        with rl.range("backward"):
+            output.backward()
+        if optimizer is not None:
+            with rl.range("optimizer"):
+                optimizer.step()
+    return output
+
+
+def look_at_timeline(
+    profile_memory: Callable[..., Any], mode: str, warmup_steps: int, optimizer: bool, sizes: Mapping[str, int]
+) -> dict[str, Any]:
+    """What is held in the step that `profile_memory` records, for a model on tensors without memory."""
+    model, ids = _model(sizes, 100, sizes["length"]), _ids(2, sizes["length"])
+    update = rl.optim.AdamW(model.parameters(), lr=1e-3) if optimizer and mode == "step" else None
+    timeline = profile_memory(model, ids, mode, warmup_steps, None, update)
+    if not isinstance(timeline, rl.memory.Timeline):
+        raise TypeError(f"expected the timeline that rl.memory.record gives, got {type(timeline).__name__}")
+    return {
+        "held before, in bytes": int(timeline.resident_bytes),
+        "the peak above that, in bytes": int(timeline.peak_bytes),
+        "the phases": tuple(sorted({event.range.split("/")[0] for event in timeline.events})),
+    }
+
+
+def reference_phase(timeline: Any) -> str:
+    """The phase at whose end the most is held."""
+    return max(timeline.events, key=lambda event: event.live_bytes).range.split("/")[0]
+
+
+def look_at_phase(peak_phase: Callable[[Any], Any], D: int, inner: int, n: int, H: int, V: int, L: int) -> Any:
+    """What `peak_phase` says of a training step."""
+    model = _model({"d_model": D, "d_ff": inner, "num_layers": n, "num_heads": H}, V, L)
+    optimizer = rl.optim.AdamW(model.parameters(), lr=1e-3)
+    return peak_phase(reference_timeline(model, _ids(4, L), "step", 1, None, optimizer))
+
+
+def peak_bytes(
+    config: Mapping[str, int], V: int, B: int, L: int, mode: str, kept_gradients: bool = False, low: str | None = None
+) -> int:
+    """The most that a step holds at a time.
+
+    Examples
+    --------
+    >>> peak_bytes({"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}, 10, 2, 4, "step") > 16 * 800
+    True
+    """
+    model = _model(config, V, L)
+    optimizer = rl.optim.AdamW(model.parameters(), lr=1e-3) if mode == "step" else None
+    amp = rl.autocast(low) if low else None
+    timeline = reference_timeline(model, _ids(B, L), mode, 1, amp, optimizer)
+    if kept_gradients:
+        timeline = reference_timeline(model, _ids(B, L), mode, 0, amp, optimizer)
+    return int(timeline.resident_bytes + timeline.peak_bytes)
+
+
+def assert_peak(
+    function: Callable[..., Any], D: int, inner: int, n: int, H: int, V: int, B: int, L: int, mode: str, **options: Any
+) -> None:
+    """Assert that a student's `peak_bytes` is within one per cent of what is counted here.
+
+    Raises
+    ------
+    AssertionError
+        What is held, and what the student's function said.
+
+    Examples
+    --------
+    >>> assert_peak(peak_bytes, 8, 16, 1, 2, 10, 2, 4, "forward")
+    """
+    config = {"d_model": D, "d_ff": inner, "num_layers": n, "num_heads": H}
+    got, right = function(config, V, B, L, mode, **options), peak_bytes(config, V, B, L, mode, **options)
+    case = f"{mode} of D = {D}, n = {n}, L = {L}, {options or 'fp32'}"
+    assert is_count(got), f"{case}: peak_bytes is a whole number of bytes"
+    assert is_near(got, right, 0.01), f"{case}: at its peak it holds {right / 2**20:.1f} MiB, not {got / 2**20:.1f}"
+
+
+def largest_blocks(config: Mapping[str, int], V: int, B: int, L: int) -> list[tuple[int, str, str]]:
+    """(bytes, op, range) of all blocks of a forward pass, the largest first.
+
+    Examples
+    --------
+    >>> largest_blocks({"d_model": 8, "d_ff": 64, "num_layers": 1, "num_heads": 2}, 10, 2, 4)[0][0]
+    2048
+    """
+    timeline = reference_timeline(_model(config, V, L), _ids(B, L), "forward", 0)
+    taken = [one for one in timeline.allocations if one.start_us is not None and not one.is_scratch]
+    return sorted(((int(one.bytes), one.op, one.range) for one in taken), key=lambda one: -one[0])
+
+
+def loop_peak_bytes(config: Mapping[str, int], V: int, B: int, L: int, freed: bool) -> int:
+    """The most that is held in the second round of a loop of forward passes, whose last output is freed before or not.
+
+    Examples
+    --------
+    >>> sizes = {"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    >>> loop_peak_bytes(sizes, 10, 2, 4, freed=False) > loop_peak_bytes(sizes, 10, 2, 4, freed=True)
+    True
+    """
+    model, ids = _model(config, V, L), _ids(B, L)
+    output = model(ids)
+    if freed:
+        del output
+    with rl.memory.record("meta") as timeline:
+        output = model(ids)
+    del output
+    return int(timeline.resident_bytes + timeline.peak_bytes)
+
+
+class _Block(rl.nn.Module):
+    """x + w2(gelu(w1(norm(x))))."""
+
+    def __init__(self, D: int) -> None:
+        self.gain = rl.ones(D, requires_grad=True)
+        self.w1, self.w2 = rl.nn.Linear(D, 4 * D, bias=False), rl.nn.Linear(4 * D, D, bias=False)
+
+    def forward(self, x: rl.Tensor) -> rl.Tensor:
+        return x + self.w2(rl.gelu(self.w1(rl.rms_norm(x, self.gain))))
+
+
+def look_at_blocks(run: Callable[[Any, rl.Tensor], rl.Tensor], n: int, B: int, L: int, D: int) -> dict[str, Any]:
+    """n blocks one after the other, each by ``run(block, x)``: result, gradients, saved bytes, and MACs of both passes.
+
+    Examples
+    --------
+    >>> look_at_blocks(lambda block, x: block(x), 2, 1, 3, 8)["macs"]
+    9216
+    """
+    rl.manual_seed(n)
+    blocks = [_Block(D) for _ in range(n)]
+    x = first = rl.randn(B, L, D).requires_grad_()
+    with rl.count() as counted:
+        for block in blocks:
+            x = run(block, x)
+        saved = sum(one.bytes for one in rl.autograd.saved_tensors(x))
+        (x * x).sum().backward()
+    gradients = [first.grad, *(parameter.grad for block in blocks for parameter in block.parameters())]
+    return {"value": x.detach(), "gradients": gradients, "saved_bytes": int(saved), "macs": int(counted.macs)}

@@ -1,0 +1,180 @@
+"""The language model of Lab 2 written out in single operations, as the original assignment has it, and what it costs.
+
+A function of tensors alone, so that `rl.compile` can record it. Letters as in `lab2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rooflab as rl
+
+__all__ = [
+    "WrittenOutLM", "compare", "count_passes", "look_at_comparison", "look_at_passes", "look_at_report",
+    "plain_attention", "score_tensors",
+]  # fmt: skip
+
+
+class WrittenOutLM:
+    """Norms, softmax and SwiGLU in single operations, composed attention, one head a D_h of 16; V = 100.
+
+    Parameters
+    ----------
+    num_layers : int
+        n.
+    length : int
+        L.
+
+    Attributes
+    ----------
+    tensors : list of Tensor
+        Mask, angles, and the weights, which require grad.
+
+    Examples
+    --------
+    >>> lm = WrittenOutLM(num_layers=1, length=4)
+    >>> lm(rl.zeros(2, 4, dtype="int64"), *lm.tensors).shape
+    (2, 4, 100)
+    """
+
+    def __init__(self, num_layers: int = 2, length: int = 16) -> None:
+        D, inner, V, self.heads, self.layers = 32, 64, 100, 2, num_layers
+        mask = rl.triu(rl.full((length, length), float("-inf")), 1)
+        angles = rl.nn.RotaryEmbedding(1e4, D // self.heads, dtype="float32")(0, length)
+        rl.manual_seed(0)
+        layer = [(D,), (D, D), (D, D), (D, D), (D, D), (D,), (inner, D), (inner, D), (D, inner)]
+        shapes: list[tuple[int, ...]] = [(V, D), *(layer * num_layers), (D,), (V, D)]
+        weights = [rl.ones(*s) if len(s) == 1 else rl.randn(*s) * s[-1] ** -0.5 for s in shapes]
+        self.weights = [weight.requires_grad_() for weight in weights]
+        self.tensors = [mask, *angles, *self.weights]
+
+    def __call__(self, ids: rl.Tensor, mask: rl.Tensor, cos: rl.Tensor, sin: rl.Tensor, *weights: rl.Tensor) -> Any:
+        """Logits (B, L, V) of ids (B, L)."""
+        x = rl.embedding(ids, weights[0])
+        for layer in range(self.layers):
+            x = self._block(x, mask, cos, sin, weights[1 + 9 * layer : 10 + 9 * layer])
+        return _rms_norm(x, weights[-2]) @ weights[-1].mT
+
+    def _block(
+        self, x: rl.Tensor, mask: rl.Tensor, cos: rl.Tensor, sin: rl.Tensor, weights: Sequence[Any]
+    ) -> rl.Tensor:
+        ln1, wq, wk, wv, wo, ln2, w1, w3, w2 = weights
+        B, L, D = x.shape
+        h = _rms_norm(x, ln1)
+        q, k, v = ((h @ w.mT).reshape(B, L, self.heads, D // self.heads).transpose(1, 2) for w in (wq, wk, wv))
+        out = plain_attention(rl.rope(q, cos, sin), rl.rope(k, cos, sin), v, mask)
+        x = x + out.transpose(1, 2).reshape(B, L, D) @ wo.mT
+        h = _rms_norm(x, ln2)
+        gate = h @ w1.mT
+        return x + (gate * rl.sigmoid(gate) * (h @ w3.mT)) @ w2.mT
+
+
+def _rms_norm(x: rl.Tensor, gain: rl.Tensor) -> rl.Tensor:
+    return x * rl.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5) * gain
+
+
+def plain_attention(q: rl.Tensor, k: rl.Tensor, v: rl.Tensor, mask: rl.Tensor) -> rl.Tensor:
+    """Attention in nine launches.
+
+    Examples
+    --------
+    >>> plain_attention(rl.ones(1, 2, 4), rl.ones(1, 2, 4), rl.ones(1, 2, 4), rl.zeros(2, 2)).shape
+    (1, 2, 4)
+    """
+    scores = (q @ k.mT) * q.shape[-1] ** -0.5 + mask
+    exponentials = rl.exp(scores - scores.amax(-1, keepdim=True))
+    return (exponentials / exponentials.sum(-1, keepdim=True)) @ v
+
+
+def count_passes(function: Callable[..., Any], lm: WrittenOutLM, ids: rl.Tensor) -> dict[str, int]:
+    """Launches, products and saved bytes of a forward pass and its backward pass, after a first call.
+
+    Examples
+    --------
+    >>> lm = WrittenOutLM(num_layers=1, length=4)
+    >>> count_passes(lm, lm, rl.zeros(2, 4, dtype="int64"))["products"]
+    30
+    """
+    function(ids, *lm.tensors)
+    with rl.count() as forward:
+        logits = function(ids, *lm.tensors)
+    saved = sum(one.bytes for one in rl.autograd.saved_tensors(logits))
+    with rl.count() as backward:
+        logits.mean().backward()
+    for weight in lm.weights:
+        weight.grad = None
+    products = [part.by_op["matmul"] for part in (forward, backward)]
+    return {
+        "forward": int(forward.launches),
+        "backward": int(backward.launches),
+        "products": sum(int(one.launches) for one in products),
+        "product_flops": sum(int(one.flops) for one in products),
+        "saved_bytes": int(saved),
+    }
+
+
+def look_at_passes(compile_lm: Callable[..., Any], num_layers: int, B: int, L: int) -> dict[str, Any]:
+    """What `compile_lm` makes of the written-out model: its counts, and how far its logits and gradients are off."""
+    lm, ids = WrittenOutLM(num_layers, L), rl.randint(0, 100, (B, L))
+    function = compile_lm(lm)
+    with rl.no_grad():
+        logits_off = float(abs(function(ids, *lm.tensors) - lm(ids, *lm.tensors)).max().item())
+    gradients = []
+    for one in (function, lm):
+        one(ids, *lm.tensors).sum().backward()
+        gradients.append([weight.grad for weight in lm.weights])
+        for weight in lm.weights:
+            weight.grad = None
+    pairs = zip(*gradients, strict=True)
+    off = max(float((abs(a - b).max() / (1 + abs(b).max())).item()) for a, b in pairs)
+    return count_passes(function, lm, ids) | {"logits_off": logits_off, "gradients_off": off}
+
+
+def compare(lm: WrittenOutLM, ids: rl.Tensor) -> dict[str, dict[str, int]]:
+    """Counts of the model as it is written, and compiled.
+
+    Examples
+    --------
+    >>> lm = WrittenOutLM(num_layers=1, length=4)
+    >>> sorted(compare(lm, rl.zeros(2, 4, dtype="int64")))
+    ['compiled', 'eager']
+    """
+    names = ("forward", "backward", "products", "saved_bytes")
+    rows = {"eager": count_passes(lm, lm, ids), "compiled": count_passes(rl.compile(lm.__call__), lm, ids)}
+    return {which: {name: row[name] for name in names} for which, row in rows.items()}
+
+
+def look_at_comparison(compare_lm: Callable[..., Any], num_layers: int, B: int, L: int) -> Any:
+    """What `compare_lm` says of a written-out model."""
+    return compare_lm(WrittenOutLM(num_layers, L), rl.zeros(B, L, dtype="int64"))
+
+
+def score_tensors(attention: Callable[..., Any], B: int, L: int, d: int) -> int:
+    """How many tensors of B L^2 numbers the second forward pass of `attention` allocates.
+
+    Examples
+    --------
+    >>> score_tensors(lambda q, k, v, mask: rl.softmax(q @ k.mT) @ v, 1, 32, 4)
+    2
+    """
+    rl.manual_seed(1)
+    q, k, v = (rl.randn(B, L, d) for _ in "qkv")
+    mask = rl.triu(rl.full((L, L), float("-inf")), 1)
+    attention(q, k, v, mask)
+    with rl.memory.record() as timeline:
+        out = attention(q, k, v, mask)
+    del out
+    taken = (one for one in timeline.allocations if one.start_us is not None and not one.is_scratch)
+    return sum(one.bytes >= 4 * B * L * L for one in taken)
+
+
+def look_at_report(timing_report: Callable[..., Any], rows: list[dict[str, Any]], *about: Any) -> dict[str, Any]:
+    """The table that `timing_report` adds to a report: head, rows and caption as text, and the page's HTML."""
+    from rooflab.labs.lab2_report import Report
+
+    report = timing_report(Report("a report"), rows, *about)
+    lines = [line for line in report.markdown().split("\n") if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    caption = next((line for line in report.markdown().split("\n") if line.startswith("*")), "")
+    return {"head": cells[0] if cells else [], "rows": cells[1:], "caption": caption, "html": report.html()}

@@ -1,0 +1,168 @@
+"""A device on a virtual clock: each time is known, and each clock of the program shows it."""
+
+import time
+import timeit
+from time import perf_counter as imported_clock
+
+import pytest
+
+import rooflab as rl
+from rooflab.benchmark.fake_device import FakeDevice
+from rooflab.benchmark.fake_model import FakeModel, LowPrecision
+
+IDS = rl.zeros(2, 3, dtype="int64")
+
+
+def kinds(device):
+    return [entry.kind for entry in device.log]
+
+
+def test_work_queues_up_and_the_host_goes_on():
+    device = FakeDevice()
+    for work_ms in (10.0, 30.0):
+        device.launch(work_ms, host_ms=2.0, label="a")
+    first, second = device.log
+    assert (second.at_ms - first.at_ms, first.end_ms - first.at_ms) == (2.0, 10.0)
+    assert second.end_ms - first.at_ms == 40.0 and (second.work_ms, second.label) == (30.0, "a")
+    device.synchronize()
+    assert device.log[-1].at_ms - first.at_ms == 4.0 and device.log[-1].end_ms == second.end_ms
+    device.launch(1.0)
+    assert device.log[-1].at_ms == second.end_ms, "the host waited"
+
+
+def test_work_of_a_slow_host_begins_when_it_is_launched():
+    device = FakeDevice()
+    for _ in range(2):
+        device.launch(1.0, host_ms=5.0)
+    device.synchronize()
+    first, second, wait = device.log
+    assert second.end_ms - first.at_ms == 6.0 and wait.at_ms == wait.end_ms == first.at_ms + 10.0
+
+
+@pytest.mark.parametrize(
+    ("clock", "to_ms"),
+    [
+        (lambda: time.perf_counter(), 1e3),
+        (lambda: time.perf_counter_ns(), 1e-6),
+        (lambda: time.monotonic(), 1e3),
+        (lambda: time.monotonic_ns(), 1e-6),
+        (lambda: time.time(), 1e3),
+        (lambda: time.time_ns(), 1e-6),
+        (lambda: timeit.default_timer(), 1e3),
+        (lambda: imported_clock(), 1e3),
+    ],
+    ids=["perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "time", "time_ns", "timeit", "by name"],
+)
+@pytest.mark.parametrize(
+    "wait", [lambda: rl.synchronize(), lambda: rl.synchronize("cuda"), lambda: rl.cuda.synchronize(0)]
+)
+def test_every_clock_obeys_it(clock, to_ms, wait):
+    device = FakeDevice()
+
+    def measure():
+        start = clock()
+        device.launch(76.0, host_ms=2.0)
+        wait()
+        return (clock() - start) * to_ms
+
+    with device.clocks(globals()):
+        assert measure() == pytest.approx(76.0, abs=1e-3)
+    assert kinds(device) == ["clock", "launch", "synchronize", "clock"]
+    assert imported_clock is time.perf_counter and abs(time.time() - time.time_ns() * 1e-9) < 60
+
+
+def test_the_machines_clocks_come_back_after_an_error_too():
+    before = time.perf_counter, time.sleep, timeit.default_timer, rl.synchronize, rl.cuda.Event, imported_clock
+    with pytest.raises(ZeroDivisionError), FakeDevice().clocks(globals()):
+        assert time.perf_counter is not before[0] and imported_clock is time.perf_counter
+        _ = 1 / 0
+    assert before == (
+        time.perf_counter, time.sleep, timeit.default_timer, rl.synchronize, rl.cuda.Event, imported_clock
+    )  # fmt: skip
+
+
+def test_events_stand_in_the_queue():
+    device = FakeDevice()
+    with device.clocks():
+        device.launch(50.0, host_ms=1.0)
+        start, end = rl.cuda.Event(), rl.cuda.Event()
+        start.record()
+        device.launch(7.0, host_ms=1.0)
+        end.record()
+        assert start.elapsed_ms(end) == 7.0, "work that was queued before is not in it"
+        assert device.read_ms() > device.log[0].at_ms + 57, "it waits for the later one"
+        with pytest.raises(RuntimeError, match="that were recorded"):
+            start.elapsed_ms(rl.cuda.Event())
+
+
+def test_latency_measures_the_work():
+    device = FakeDevice()
+    run = device.work(5.0, host_ms=1.0, slow_ms=[500.0, 50.0])
+    with device.clocks():
+        timing = rl.latency(run, warmup=1, repeat=3)
+    assert timing.samples_ms.tolist() == [50.0, 5.0, 5.0]
+    assert len([entry for entry in device.log if entry.kind == "launch"]) == 4
+    assert not hasattr(run, "__closure__") and not hasattr(run, "__self__")
+
+
+def test_ranges_are_noted_and_opened():
+    device = FakeDevice()
+    with device.clocks(), rl.count() as counted:
+        with rl.range("step"):
+            device.launch(3.0, host_ms=1.0)
+            rl.ones(4)
+        rl.synchronize()
+    assert kinds(device) == ["open", "launch", "close", "synchronize"]
+    assert device.log[2].at_ms < device.log[1].end_ms and device.log[2].label == "step"
+    assert list(counted.by_range) == ["step"]
+
+
+def test_sleep_and_a_loop_that_waits_end():
+    device = FakeDevice()
+    with device.clocks():
+        start = time.perf_counter()
+        time.sleep(100.0)
+        slept = time.perf_counter() - start
+        while time.perf_counter() < start + 100.001:
+            pass
+    assert slept == pytest.approx(100.0, abs=1e-6)
+
+
+def test_jitter_is_seeded():
+    def times(seed):
+        device = FakeDevice(jitter=0.01, seed=seed)
+        for _ in range(50):
+            device.launch(100.0)
+        return [entry.work_ms for entry in device.log]
+
+    assert times(1) == times(1) != times(2)
+    assert 95 < min(times(1)) < 100 < max(times(1)) < 105
+
+
+def test_a_model_launches_its_passes():
+    device = FakeDevice()
+    model = FakeModel(device, 10.0, 25.0, host_ms=1.0, slow_ms=[70.0], vocab_size=5)
+    logits = model(IDS)
+    assert tuple(logits.shape) == (2, 3, 5)
+    logits.mean().backward()
+    with rl.no_grad():
+        model(IDS)
+    passes = [(one.label, one.work_ms) for one in device.log]
+    assert passes == [("forward", 70.0), ("backward", 25.0), ("forward", 10.0)]
+    assert model.weight.grad.tolist() == pytest.approx([0.2] * 5)
+    with pytest.raises(ValueError, match=r"expected \(B, L\)"):
+        model(rl.zeros(3, dtype="int64"))
+
+
+def test_a_model_in_low_precision_and_one_without_memory():
+    device, low = FakeDevice(), LowPrecision(0.5)
+    model = FakeModel(device, 10.0, 20.0, low=low)
+    for _ in range(2):
+        with low:
+            logits = model(IDS)
+        logits.sum().backward()
+    model(IDS)
+    assert [one.work_ms for one in device.log] == [5.0, 10.0, 5.0, 10.0, 10.0]
+    with pytest.raises(rl.OutOfMemoryError):
+        FakeModel(device, 10.0, 20.0, out_of_memory=True)(IDS)
+    assert len(device.log) == 5

@@ -1,0 +1,126 @@
+"""Answers to questions 1.3 and 2 of Lab 2, the compiler and the report, right and wrong."""
+
+from labs.mutants import mutants
+
+ATTENTION = """
+def masked_attention(q, k, v, mask):
+    scores = q @ k.transpose(-2, -1) * (1 / np.sqrt(q.shape[-1]))
+    scores = scores + mask
+    shifted = rl.exp(scores - scores.amax(-1, keepdim=True))
+    return shifted / shifted.sum(-1, keepdim=True) @ v
+
+@rl.compile
+def compiled_attention(q, k, v, mask):
+    return masked_attention(q, k, v, mask)
+
+def time_attention(L, d, batch):
+    q, k, v = (rl.rand(batch, L, d, device=device) for _ in range(3))
+    mask = rl.triu(rl.full((L, L), float("-inf"), device=device), 1)
+    compiled_attention(q, k, v, mask)
+    eager = rl.latency(masked_attention, q, k, v, mask, warmup=1, repeat=7)
+    compiled = rl.latency(compiled_attention, q, k, v, mask, warmup=1, repeat=7)
+    return {"eager": eager.median_ms, "compiled": compiled.median_ms}
+
+scores_eager = lab2_written.score_tensors(masked_attention, 1, 32, 8)
+scores_compiled = lab2_written.score_tensors(compiled_attention, 1, 32, 8)
+"""
+
+MODEL = """
+def compile_lm(lm):
+    @rl.compile
+    def compiled(ids, *tensors):
+        return lm(ids, *tensors)
+    return compiled
+
+def row_of(function, lm, ids):
+    with rl.count() as first:
+        function(ids, *lm.tensors)
+    with rl.count() as forward:
+        logits = function(ids, *lm.tensors)
+    saved = rl.autograd.saved_tensors(logits)
+    loss = logits.mean()
+    with rl.count() as backward:
+        logits.mean().backward()
+    for weight in lm.weights:
+        weight.grad = None
+    products = sum(c.by_op["matmul"].launches for c in (forward, backward))
+    return {"forward": forward.launches, "backward": backward.launches, "products": products,
+            "saved_bytes": sum(one.bytes for one in saved)}
+
+def compare_lm(lm, ids):
+    return {"eager": row_of(lm, lm, ids), "compiled": row_of(compile_lm(lm), lm, ids)}
+
+unchanged = ["products"]
+"""
+
+REPORT = """
+def timing_report(report, rows, machine, dtype, ddof):
+    head = ["size", "L", "w", "mode", "status", "mean (ms)", "std (ms)"]
+    cells = []
+    for row in rows:
+        mean, std = ("-", "-") if row["status"] == "OOM" else (f"{row['mean_ms']:.2f}", f"{row['std_ms']:.2f}")
+        cells.append([row["size"], row["length"], row["warmup"], row["mode"], row["status"], mean, std])
+    report.section("Times")
+    report.table(head, cells, f"On {machine} in {dtype}: ms, ddof {ddof}")
+    return report
+"""
+
+RIGHT = {
+    "q1_3a": [("a decorator", ATTENTION)],
+    "q1_3b": [("a function inside", MODEL)],
+    "q2": [("a dash where there is no time", REPORT)],
+}
+
+WRONG = {
+    "q1_3a": mutants(
+        ATTENTION,
+        ("flash", "    return shifted / shifted.sum(-1, keepdim=True) @ v",
+         "    return rl.attention(q, k, v, is_causal=True)"),
+        ("the softmax of the library", "    shifted = rl.exp(scores - scores.amax(-1, keepdim=True))\n",
+         "    shifted = rl.softmax(scores)\n"),
+        ("the mask is dropped", "    scores = scores + mask\n", ""),
+        ("not compiled", "@rl.compile\n", ""),
+        ("the time to compile is in a sample", "    compiled_attention(q, k, v, mask)\n    eager", "    eager",
+         "compiled_attention, q, k, v, mask, warmup=1", "compiled_attention, q, k, v, mask, warmup=0"),
+        ("seconds", "compiled.median_ms", "compiled.median_ms / 1000"),
+        ("the eager one twice", "rl.latency(compiled_attention", "rl.latency(masked_attention"),
+        ("two sequences for one", "(batch, L, d, device", "(2 * batch, L, d, device"),
+        ("with a backward pass", "rl.latency(masked_attention, q",
+         "rl.latency(lambda q, *a: masked_attention(q.requires_grad_(), *a).sum().backward(), q"),
+        ("no scores are written", "scores_compiled = lab2_written.score_tensors(compiled_attention, 1, 32, 8)",
+         "scores_compiled = 0"),
+        ("launches", "scores_eager = lab2_written.score_tensors(masked_attention, 1, 32, 8)", "scores_eager = 9"),
+    ),
+    "q1_3b": mutants(
+        MODEL,
+        ("not compiled", "    @rl.compile\n", ""),
+        ("another loss", "return lm(ids, *tensors)", "return lm(ids, *tensors) * 1.01"),
+        ("the first call", "logits = function(ids, *lm.tensors)\n",
+         "logits = function(ids, *lm.tensors)\n    forward = first\n",
+         '"forward": forward.launches', '"forward": 0 * first.launches'),
+        ("forward alone", '"backward": backward.launches', '"backward": 0'),
+        ("products of the forward pass", "for c in (forward, backward)", "for c in (forward,)"),
+        ("nothing is saved", "sum(one.bytes for one in saved)", "len(saved)"),
+        ("launches stay", '["products"]', '["products", "forward"]'),
+        ("everything changes", '["products"]', "[]"),
+    ),
+    "q2": mutants(
+        REPORT,
+        ("rows without memory are dropped", "for row in rows:",
+         'for row in [row for row in rows if row["status"] == "ok"]:'),
+        ("out of memory takes no time", '("-", "-")', '("0.00", "0.00")'),
+        ("pasted numbers", "f\"{row['mean_ms']:.2f}\"", '"38.32"'),
+        ("no unit in the caption", "ms, ddof", "ddof"),
+        ("no ddof", ", ddof {ddof}", ""),
+        ("no machine", "On {machine} in", "In"),
+        ("no dtype", " in {dtype}", ""),
+        ("no unit in the head", '"mean (ms)", "std (ms)"', '"mean", "std"'),
+        ("no warm-up", 'row["warmup"]', '""'),
+        ("no table", "    report.table(", "    (lambda *a: None)("),
+    ),
+}  # fmt: skip
+
+ONLY_HIDDEN = {
+    "q1_3a": "no scores are written|launches",
+    "q1_3b": "launches stay|everything changes",
+}

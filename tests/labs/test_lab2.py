@@ -1,0 +1,231 @@
+"""Lab 2: the reference answers give the known numbers, and the checks say what is wrong."""
+
+import numpy as np
+import pytest
+from labs.sources import SOURCES, lab
+
+import rooflab as rl
+from rooflab.benchmark.fake_device import Entry
+from rooflab.grading.fake_run import Faked
+from rooflab.grading.repair import reference
+from rooflab.labs import lab2, lab2_looks, lab2_memory, lab2_report, lab2_written
+
+# size: N, F in TFLOP at 128, 256, 512, 1024, products of a forward pass
+KNOWN = {
+    "small": (128625408, (0.1262, 0.2573, 0.5340, 1.1452), 109),
+    "medium": (423183360, (0.4292, 0.8714, 1.7943, 3.7947), 217),
+    "large": (969411840, (0.9916, 2.0073, 4.1112, 8.6089), 325),
+    "xl": (1998235200, (2.0498, 4.1398, 8.4407, 17.5257), 433),
+    "2.7B": (3406809600, (3.4837, 7.0103, 14.1924, 29.0719), 289),
+}
+
+
+@pytest.fixture(scope="module")
+def given():
+    """What the set-up cell and the reference answers define."""
+    source, defined = next(path for path in SOURCES if path.name == "lab2"), {}
+    for cell in reference(lab(source)).cells:
+        if cell.role in ("setup", "solution"):
+            exec(cell.source, defined)
+    return defined
+
+
+def test_it_has_a_hundred_points_and_fifteen_more():
+    whole = lab(next(path for path in SOURCES if path.name == "lab2"))
+    assert (whole.points, whole.bonus) == (100, 15)
+    groups = {}
+    for cell in whole.cells:
+        if cell.points:
+            groups[cell.question] = groups.get(cell.question, 0) + cell.points
+    assert groups == {
+        "q1_1_2": 5, "q1_1_3a": 8, "q1_1_3b": 6, "q1_1_3c": 8, "q1_1_4a": 4, "q1_1_4b": 4, "q1_1_4c": 4, "q1_1_4d": 5,
+        "q1_1_4e": 6, "q1_1_5": 5, "q1_1_5a": 5, "q1_1_5b": 4, "q1_1_5c": 5, "q1_1_6a": 4, "q1_1_6b": 6, "q1_1_6c": 5,
+        "q1_1_6d": 2, "q1_1_6e": 4, "q1_3a": 4, "q1_3b": 4, "q2": 2, "b1": 5, "b2": 5, "b3": 5,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("size", KNOWN)
+def test_the_models(given, size):
+    N, flops, products = KNOWN[size]
+    config = given["MODEL_CONFIGS"][size]
+    assert given["count_parameters"](config, 10000) == N
+    for L, tera in zip((128, 256, 512, 1024), flops, strict=True):
+        F = given["forward_flops"](config, 10000, 4, L)
+        seen = lab2_looks.look_at_model(given["create_model"], size, 10000, L)
+        assert F == pytest.approx(tera * 1e12, abs=5e7) and 2 * seen["FLOPs of the products"] == F
+        assert seen["parameters"] == N and seen["tensors"] == 9 * config["num_layers"] + 3
+    assert given["launches_of_forward"](config, 4, 128)["products"] == products == 9 * config["num_layers"] + 1
+    assert given["launches_of_step"](config, 4, 128)["products"] == 27 * config["num_layers"] + 3
+
+
+def test_the_rule_of_thumb_and_the_shares(given):
+    configs = given["MODEL_CONFIGS"]
+    ratios = [given["rule_of_thumb"](configs[size], 10000, L) for size, L in (("small", 128), ("medium", 1024))]
+    assert ratios == pytest.approx([1.043, 0.914], abs=5e-4)
+    shares = [given["ffn_share"](configs[s], 10000, L) for s, L in (("small", 128), ("2.7B", 128), ("small", 1024))]
+    assert shares == pytest.approx([0.689, 0.740, 0.608], abs=5e-4)
+    bytes_ratios = [given["softmax_byte_ratio"](64, L) for L in (128, 256, 512, 1024)]
+    assert [*bytes_ratios, given["softmax_byte_ratio"](80, 128)] == pytest.approx(
+        [0.5, 0.67, 0.8, 0.89, 0.44], abs=5e-3
+    )
+    assert [given["softmax_flop_ratio"](D_h) for D_h in (64, 80)] == pytest.approx([0.0195, 0.0156], abs=5e-5)
+
+
+def test_what_a_mean_gives_away(given):
+    assert given["undo_outlier"](226.39, 441.17, 10, 0) == pytest.approx((1549.9, 79.3), abs=0.06)
+    assert given["undo_outlier"](66.8, 216.8, 15, 1)[1] == pytest.approx(10.8, abs=0.05)
+    assert given["undo_outlier"](66.8, 216.8, 10, 1)[1] < 0
+
+
+def test_w_is_read_as_the_sheet_says(given):
+    read = {}
+    for size, times in lab2.W_TIMES.items():
+        config = given["MODEL_CONFIGS"][size]
+        flops = given["forward_flops"](config, 10000, 4, 128)
+        read[size] = given["read_times"](*times, config["num_layers"], flops, 19.5)
+    assert [one["backward_over_forward"] for one in read.values()] == pytest.approx(
+        [1.04, 1.02, 1.38, 1.95, 2.07], abs=6e-3
+    )
+    assert [one["ms_per_layer"] for one in read.values()] == pytest.approx([3.19, 3.19, 3.18, 3.23, 6.85], abs=6e-3)
+    assert [one["share_of_peak"] for one in read.values()] == pytest.approx([0.17, 0.29, 0.44, 0.68, 0.81], abs=6e-3)
+
+
+def test_sixteen_bits(given):
+    kinds = [("float32", "float32"), ("float16", "float16"), ("float32", "float16"), ("bfloat16", "bfloat16")]
+    kinds.append(("float32", "bfloat16"))
+    sums = [given["accumulate"](0.01, 1000, *kind) for kind in kinds]
+    assert sums == pytest.approx([10.0001, 9.9531, 10.0021, 4.0, 10.0098], abs=6e-5)
+    for value, steps, kind in ((0.3, 777, kinds[1]), (0.07, 300, ("bfloat16", "float16"))):
+        assert given["accumulate"](value, steps, *kind) == lab2.added_up(value, steps, *kind)
+    stops = [n for n in (349, 350, 351) if lab2.added_up(0.01, n, *kinds[3]) == lab2.added_up(0.01, n + 1, *kinds[3])]
+    assert stops == [350, 351] and given["bf16_stops_after"] == 350
+    assert given["step_taken"](32.0, 0.01, "float16") == 0 < given["step_taken"](31.98, 0.01, "float16")
+    assert given["stored"](0.01, "float16") == 0.01000213623046875
+    config = given["MODEL_CONFIGS"]["2.7B"]
+    assert given["weight_cast_bytes"](config, 10000) / 1e9 == pytest.approx(20.3, abs=0.05)
+    assert given["weight_copy_bytes"](config, 10000) / 2**30 == pytest.approx(6.30, abs=5e-3)
+    adamw = [given["adamw_bytes"](3406809600, fused) / 1e9 for fused in (True, False)]
+    assert adamw == pytest.approx([95.4, 477.0], abs=0.05)
+
+
+def test_memory_of_the_largest_model(given):
+    config, N = given["MODEL_CONFIGS"]["2.7B"], 3406809600
+    for L in (128, 256, 512):
+        inference, forward, step = (
+            given["peak_bytes"](config, 10000, 4, L, mode) for mode in ("inference", "forward", "step")
+        )
+        original = lab2.ORIGINAL_PEAKS[L]
+        assert 4 * N < inference <= original[0] * 2**30 * 1.005 and forward < original[1] * 2**30
+        assert 16 * N <= step < original[2] * 2**30 and step < given["peak_rule"](N, forward - 4 * N) * 1.02
+    low = [given["peak_bytes"](config, 10000, 4, L, "inference", low="bfloat16") / 2**30 for L in (128, 256, 512)]
+    assert low == pytest.approx([19.01, 19.03, 19.27], abs=0.1)
+    largest = [given["largest_blocks"](config, 10000, 4, L, 1)[0]["bytes"] / 2**20 for L in (128, 256, 512)]
+    assert largest == [20, 40, 128]
+    assert given["scores_lead_from"](config) == 320 and given["residual_bytes"](4, 128, 2560) == 5 * 2**20
+
+
+def test_the_compiler_leaves_products_alone(given):
+    assert given["scores_eager"] == 6 > given["scores_compiled"] >= 2
+    rows = given["compare_lm"](lab2_written.WrittenOutLM(2, 16), rl.zeros(2, 16, dtype="int64"))
+    eager, compiled = rows["eager"], rows["compiled"]
+    assert eager["products"] == compiled["products"] == 27 * 2 + 3
+    assert all(compiled[name] < eager[name] for name in ("forward", "backward", "saved_bytes"))
+
+
+# What it gives its students
+
+
+def launched(*steps_ms):
+    """A log of forward passes."""
+    return tuple(Entry("launch", 0.0, ms, ms, "forward") for ms in steps_ms)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([0.010, 0.020], ""),
+        (np.array([0.010, 0.0201]), ""),
+        ([0.010], "one sample for each measured step"),
+        (0.01, "a list of samples"),
+        (["a", "b"], "each sample is a number"),
+        ([10.0, 20.0], "Samples are in seconds"),
+        ([0.010, 0.002], "Wait for the device before you read the clock at the end"),
+        ([0.090, 0.020], "Work from before was still running"),
+        ([0.010, 0.030], "nothing but that step"),
+    ],
+)
+def test_samples_are_compared_with_the_log(value, said):
+    seen = Faked(value, launched(500.0, 10.0, 20.0))
+    if not said:
+        return lab2.assert_timed(seen, "forward", 1, 2)
+    with pytest.raises(AssertionError, match=said):
+        lab2.assert_timed(seen, "forward", 1, 2)
+
+
+def test_steps_are_counted():
+    with pytest.raises(AssertionError, match="called 2 times, not 3"):
+        lab2.assert_timed(Faked([0.01, 0.02], launched(10.0, 20.0)), "forward", 1, 2)
+    with pytest.raises(AssertionError, match="0 backward passes ran, not 2"):
+        lab2.assert_timed(Faked([0.01, 0.02], launched(10.0, 20.0)), "both", 0, 2)
+
+
+def test_a_range_that_is_left_too_early():
+    def log(left_ms):
+        ranges = [Entry("open", 0.0, 0.0, label=name) for name in ("measurement", "step_0", "forward")]
+        forward = [Entry("launch", 0.0, 9.0, 9.0, "forward"), Entry("close", left_ms, left_ms, label="forward")]
+        backward = [Entry("open", left_ms, left_ms, label="backward"), Entry("launch", left_ms, 20.0, 5.0, "backward")]
+        return [*ranges, *forward, *backward, *(Entry("close", 30.0, 30.0) for _ in range(3))]
+
+    lab2.assert_ranges(log(9.0), 0, 1)
+    with pytest.raises(AssertionError, match=r"forward was left 7 ms before its work was done"):
+        lab2.assert_ranges(log(2.0), 0, 1)
+    with pytest.raises(AssertionError, match="warmup/forward"):
+        lab2.assert_ranges(log(9.0), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        (lambda: lab2.assert_keys("row", {"a": 1}, ["a", "b"]), "row is a dict with the keys a, b"),
+        (lambda: lab2.assert_near("ratio", True, 1.0), "has to be a number"),
+        (lambda: lab2.assert_near("ratio", 1.1, 1.0), "1.1 is not right"),
+        (lambda: lab2.assert_whole(lambda x: 2.0, [((1,), 2)], "look"), "has to return a whole number"),
+        (lambda: lab2.assert_whole(lambda x: 3, [((1,), 2)], "look"), "gave 3: look"),
+        (lambda: lab2_memory.assert_peak(lambda *a: 1, 8, 16, 1, 2, 10, 2, 4, "forward"), "at its peak it holds"),
+    ],
+)
+def test_checks_say_what_is_wrong(check, said):
+    with pytest.raises(AssertionError, match=said):
+        check()
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_row_has_the_spread_that_it_names(ddof):
+    ms = np.array([1.0, 2.0, 6.0])
+    row = {"mean_ms": 3.0, "median_ms": 2.0, "std_ms": float(ms.std(ddof=ddof)), "ddof": ddof}
+    lab2.assert_summary("row", row, ms)
+    for change in ({"ddof": 1 - ddof}, {"mean_ms": 2.0}, {"median_ms": 3.0}, {"std_ms": None}, {"ddof": 2}):
+        with pytest.raises(AssertionError):
+            lab2.assert_summary("row", row | change, ms)
+
+
+def test_a_report_keeps_all_that_it_is_given(tmp_path):
+    report = lab2_report.Report("a < b")
+    report.section("Times")
+    report.text("as measured & read")
+    report.table(("size", "ms"), [("small", 38.32), ("xl", "OOM")], "A100, fp32, ms")
+    report.figure(rl.plots.plot_lines({"F": {1: 1.0, 2: 3.0}}, "FLOP", "work"), "work")
+    page, text = (path.read_text(encoding="utf-8") for path in report.save(tmp_path))
+    for part in ("38.32", "OOM", "A100, fp32, ms", "Times"):
+        assert part in page and part in text
+    assert "a &lt; b" in page and "&amp; read" in page and "data:image/png;base64," in page
+    assert (tmp_path / "figure-3.png").stat().st_size > 1000 and "![work](figure-3.png)" in text
+    with pytest.raises(ValueError, match="caption"):
+        report.table(("a",), [(1,)], " ")
+
+
+def test_blocks_that_are_computed_again(given):
+    plain = lab2_memory.look_at_blocks(lambda block, x: block(x), 3, 2, 8, 16)
+    again = lab2_memory.look_at_blocks(given["recomputed"], 3, 2, 8, 16)
+    assert again["saved_bytes"] == 3 * 4 * 2 * 8 * 16 < plain["saved_bytes"] / 10
+    assert 3 * again["macs"] == 4 * plain["macs"]

@@ -1,0 +1,129 @@
+"""cross_entropy and its backward beyond their values: launches, memory, extremes, and both forms of the loss."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab.testing import assert_close
+
+
+def drawn(n, v, device="cpu", **options):
+    logits = rl.randn(n, v, device=device, **options)
+    return logits, rl.randint(0, v, (n,), device=device)
+
+
+@pytest.mark.parametrize(("reduction", "on_gpu"), [("none", 1), ("sum", 2), ("mean", 2)])
+def test_a_loss_is_one_pass_and_its_gradient_another(reduction, on_gpu):
+    for device in ("meta:cpu", "meta:H200"):
+        logits, target = drawn(64, 1000, device, requires_grad=True)
+        with rl.count() as forward:
+            loss = rl.cross_entropy(logits, target, reduction=reduction)
+        dloss = rl.ones(*loss.shape, device=device)
+        with rl.count() as backward:
+            loss.backward(dloss)
+        assert (forward.ops, forward.launches) == (1, on_gpu if "H200" in device else 1)
+        assert list(backward.by_op) == ["cross_entropy_backward"] and backward.launches == 1
+        assert forward.bytes_read == logits.nbytes + target.nbytes
+        assert backward.peak_bytes < logits.nbytes + 1024  # the gradient alone
+
+
+def test_the_graph_keeps_the_log_sum_exp_alone(device):
+    logits, target = drawn(64, 1000, device, dtype="bfloat16", requires_grad=True)
+    kept = [s for s in rl.autograd.saved_tensors(rl.cross_entropy(logits, target)) if not s.is_input]
+    assert [(s.shape, s.dtype) for s in kept] == [((64,), "float32"), ((), "float32")]
+
+
+def test_composed_is_composed_both_ways(device):
+    logits, target = drawn(9, 33, device, dtype="float64", requires_grad=True)
+    found = {}
+    for variant in ("v0_composed", ""):
+        logits.grad = None
+        with rl.count() as c:
+            loss = rl.cross_entropy(logits, target, variant=variant)
+            loss.backward()
+        found[variant] = loss.item(), logits.grad.cpu().numpy(), c
+    assert found["v0_composed"][0] == pytest.approx(found[""][0], rel=1e-14)
+    np.testing.assert_allclose(found["v0_composed"][1], found[""][1], atol=1e-16)
+    assert found["v0_composed"][2].launches > 15 > found[""][2].launches
+
+
+def test_the_last_classes_count(device):
+    """A row's end lies in no whole vector: each place of 35 is the target once, and each the largest once."""
+    logits = rl.eye(35, device=device) * 50
+    at_the_largest = rl.cross_entropy(logits, rl.arange(35, device=device), reduction="none")
+    assert_close(at_the_largest, np.zeros(35), atol=2.0**-23)
+    others = rl.cross_entropy(logits, (rl.arange(35, device=device) + 1) % 35, reduction="none")
+    assert_close(others, np.full(35, 50.0), rtol=2.0**-22)
+
+
+def test_rows_of_any_stride_and_address(device):
+    room = rl.randn(7, 50, device=device)
+    target = rl.randint(0, 33, (7,), device=device)
+    for begin in range(4):
+        x = room[:, begin : begin + 33].detach().requires_grad_()
+        own = x.detach().clone().requires_grad_()
+        losses = [rl.cross_entropy(logits, target) for logits in (x, own)]
+        assert losses[0].item() == losses[1].item()
+        for loss in losses:
+            loss.backward()
+        assert_close(x.grad, own.grad, rtol=0, atol=0)
+
+
+def test_rows_without_loss_stay_out_of_a_gradient_with_nan(device):
+    """Rows that are ignored have a gradient of zero, whatever their logits are."""
+    logits = rl.tensor([[1.0, 2.0], [np.nan, 0.0], [np.inf, 0.0]], device=device, requires_grad=True)
+    loss = rl.cross_entropy(logits, rl.tensor([1, -100, -100], device=device))
+    loss.backward()
+    assert loss.item() == pytest.approx(np.log1p(np.exp(-1)), rel=1e-6)
+    assert logits.grad[1:].tolist() == [[0, 0], [0, 0]] and np.isfinite(logits.grad[0].cpu().numpy()).all()
+
+
+@pytest.mark.parametrize("bad", [-1, 5, 2**40])
+def test_a_class_out_of_range_is_refused_on_the_cpu(bad):
+    logits = rl.zeros(3, 5)
+    target = rl.tensor([0, bad, 4])
+    message = rf"\[cross_entropy\] target: expected in \[0, V=5\), or ignore_index=-100, got {bad} in row 1"
+    with pytest.raises(ValueError, match=message):
+        rl.cross_entropy(logits, target)
+    with pytest.raises(ValueError, match=message):
+        rl.cross_entropy_backward(rl.tensor(1.0), logits, target, rl.zeros(3))
+    assert rl.cross_entropy(logits, rl.tensor([0, -100, 4])).item() == pytest.approx(np.log(5))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("bad", [-1, 5, 2**40])
+def test_a_class_out_of_range_is_nan_on_a_gpu(bad):
+    logits = rl.zeros(3, 5, device="cuda", requires_grad=True)
+    target = rl.tensor([0, bad, 4], device="cuda")
+    assert np.isnan(rl.cross_entropy(logits, target, reduction="none").cpu().numpy()).tolist() == [False, True, False]
+    loss = rl.cross_entropy(logits, target)
+    loss.backward()
+    assert np.isnan(loss.item()) and np.isnan(logits.grad[1].cpu().numpy()).all()
+
+
+LOGITS, TARGET, LSE = rl.zeros(3, 5), rl.tensor([0, 1, 2]), rl.zeros(3)
+
+
+@pytest.mark.parametrize(
+    ("dloss", "lse", "count", "says"),
+    [
+        (rl.zeros(2), LSE, None, r"dloss: expected \(\) or the shape of target \(3,\), got \(2,\)"),
+        (rl.zeros(3).double(), LSE, None, "operands are float32 and float64"),
+        (rl.zeros(3), rl.zeros(4), None, r"lse: expected float32 \(3,\), got float32 \(4,\)"),
+        (rl.zeros(3), LSE.double(), None, r"lse: expected float32 \(3,\), got float64"),
+        (rl.zeros(3), LSE, rl.zeros(1), r"count: expected float32 \(\), got float32 \(1,\)"),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(dloss, lse, count, says):
+    with pytest.raises(ValueError, match=r"\[cross_entropy_backward\] " + says):
+        rl.cross_entropy_backward(dloss, LOGITS, TARGET, lse, count)
+
+
+def test_a_replayed_graph_reads_new_logits(device):
+    logits, target = drawn(4, 10, device)
+    graph = rl.Graph(device=device)
+    with graph.capture():
+        loss = rl.cross_entropy(logits, target)
+    logits.copy_(rl.zeros(4, 10))
+    graph.replay()
+    assert loss.item() == pytest.approx(np.log(10), rel=1e-6)
