@@ -104,9 +104,12 @@ def test_random_numbers_are_drawn_again():
     rl.set_rng_state(state)
     assert rl.rand(3).tolist() == drawn
     y = checkpoint(dropped, x)
+    rl.rand(3)
     state = rl.get_rng_state()
     y.sum().backward()
     assert rl.get_rng_state() == state  # backward is no draw
+    rl.manual_seed(6)
+    assert rl.get_rng_state() == (6, 0)
 
 
 def test_a_graph_can_be_kept_and_run_twice():
