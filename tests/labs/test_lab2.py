@@ -52,7 +52,7 @@ def test_the_models(given, size):
     for L, tera in zip((128, 256, 512, 1024), flops, strict=True):
         F = given["forward_flops"](config, 10000, 4, L)
         seen = lab2_looks.look_at_model(given["create_model"], size, 10000, L)
-        assert F == pytest.approx(tera * 1e12, abs=5e7) and 2 * seen["FLOPs of the products"] == F
+        assert pytest.approx(tera * 1e12, abs=5e7) == F and 2 * seen["FLOPs of the products"] == F
         assert seen["parameters"] == N and seen["tensors"] == 9 * config["num_layers"] + 3
     assert given["launches_of_forward"](config, 4, 128)["products"] == products == 9 * config["num_layers"] + 1
     assert given["launches_of_step"](config, 4, 128)["products"] == 27 * config["num_layers"] + 3

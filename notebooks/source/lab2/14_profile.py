@@ -537,7 +537,7 @@ Table(head, rows, title="One training step, B = 4, L = 128")
 # - `what_r_measured`: R's softmax takes 0.46 to 1.38 times as long as both products together. What does that follow?
 #   Choose a letter.
 #     - `"a"`: The FLOPs.
-#     - `"b"`: The bytes, since each score is moved in both, and hardly anything is computed with it in the softmax.
+#     - `"b"`: The bytes, since each score is moved in both, and little is computed with it.
 #     - `"c"`: The launches, because a softmax is one kernel and the products of attention are two of them.
 #     - `"d"`: The number of heads, which decides how many rows of scores a softmax has to add up.
 

@@ -370,6 +370,7 @@ def check_precision(mode, low_factor, **times):
     steps = sum(np.array([one.work_ms for one in seen.launches(label)]) for label in lab2.LABELS[mode])
     assert len(steps) == 30, f"{mode}: {len(steps)} steps ran, and not 5 + 10 twice"
     fp32_ms, low_ms = float(np.median(steps[5:15])), float(np.median(steps[20:]))
+    assert abs(low_ms / fp32_ms / low_factor - 1) < 0.05, f"{mode}: the second benchmark runs in amp_context"
     for name, right in {"fp32_ms": fp32_ms, "low_ms": low_ms, "speed_up": fp32_ms / low_ms}.items():
         assert_near(f"precision_row, {mode}, {name}", row[name], right, 0.01)
 

@@ -200,7 +200,8 @@ print(f"step 2: {counted.launches} launch, {moved:g} bytes a parameter")
 #
 # Write an `rl.autograd.Function` whose `forward(ctx, block, x)` saves x. In its `backward`, `with rl.enable_grad():`
 # runs the block on `x.detach().requires_grad_()`, and the `backward` of that result does the rest. The gradient of
-# `block` is None. </details>
+# `block` is None.
+# </details>
 
 
 # %% nbgrader={"grade_id": "b3", "solution": true}

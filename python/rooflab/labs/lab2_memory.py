@@ -14,7 +14,7 @@ from rooflab.testing import is_count, is_near
 
 __all__ = [
     "assert_peak", "largest_blocks", "look_at_blocks", "look_at_phase", "look_at_timeline", "loop_peak_bytes",
-    "peak_bytes", "reference_phase", "reference_timeline",
+    "peak_bytes", "reference_timeline",
 ]  # fmt: skip
 
 
@@ -68,26 +68,35 @@ def look_at_timeline(
     """What is held in the step that `profile_memory` records, for a model on tensors without memory."""
     model, ids = _model(sizes, 100, sizes["length"]), _ids(2, sizes["length"])
     update = rl.optim.AdamW(model.parameters(), lr=1e-3) if optimizer and mode == "step" else None
-    timeline = profile_memory(model, ids, mode, warmup_steps, None, update)
+    with rl.count() as counted:
+        timeline = profile_memory(model, ids, mode, warmup_steps, None, update)
     if not isinstance(timeline, rl.memory.Timeline):
         raise TypeError(f"expected the timeline that rl.memory.record gives, got {type(timeline).__name__}")
     return {
         "held before, in bytes": int(timeline.resident_bytes),
         "the peak above that, in bytes": int(timeline.peak_bytes),
-        "the phases": tuple(sorted({event.range.split("/")[0] for event in timeline.events})),
+        "the phases": tuple(sorted({path.split("/")[0] for path in counted.by_range})),
     }
 
 
-def reference_phase(timeline: Any) -> str:
-    """The phase at whose end the most is held."""
-    return max(timeline.events, key=lambda event: event.live_bytes).range.split("/")[0]
+def look_at_phase(peak_phase: Callable[[Any], Any], moments: list[tuple[str, int]]) -> Any:
+    """What `peak_phase` says of a recording in which a block of so many numbers is taken in each phase, or, where the
+    number is below 0, the last block is given back.
 
-
-def look_at_phase(peak_phase: Callable[[Any], Any], D: int, inner: int, n: int, H: int, V: int, L: int) -> Any:
-    """What `peak_phase` says of a training step."""
-    model = _model({"d_model": D, "d_ff": inner, "num_layers": n, "num_heads": H}, V, L)
-    optimizer = rl.optim.AdamW(model.parameters(), lr=1e-3)
-    return peak_phase(reference_timeline(model, _ids(4, L), "step", 1, None, optimizer))
+    Examples
+    --------
+    >>> look_at_phase(lambda timeline: timeline.events[0].range, [("forward", 3)])
+    'forward/block_0'
+    """
+    held: list[rl.Tensor] = []
+    with rl.memory.record("meta") as timeline:
+        for phase, numbers in moments:
+            with rl.range(phase), rl.range("block_0"):
+                if numbers < 0:
+                    held.pop()
+                else:
+                    held.append(rl.empty(1000 * numbers, device="meta"))
+    return peak_phase(timeline)
 
 
 def peak_bytes(
