@@ -20,6 +20,7 @@ from rooflab.grading.clock import virtual_clock
 from rooflab.grading.fake_run import Entry, Faked
 from rooflab.grading.fake_run import faked as run_on_fake
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
+from rooflab.grading.kernel import emulated_kernel as emulated_kernel
 from rooflab.grading.products import Products
 
 _COUNTERS = """
