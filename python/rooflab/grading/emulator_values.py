@@ -90,6 +90,13 @@ def _divide(a: Any, b: Any) -> Any:
 
 
 def converter(kind: str, pointer: bool) -> Callable[[Any], Any]:
+    """What an assignment to a variable of this type makes of a value.
+
+    Examples
+    --------
+    >>> converter("int", False)(2.7), converter("float", False)(1) / 3
+    (2, np.float32(0.33333334))
+    """
     if pointer or kind == "auto":
         return lambda value: value
     if kind == "float":
@@ -100,6 +107,18 @@ def converter(kind: str, pointer: bool) -> Callable[[Any], Any]:
 
 
 def mathematics(name: str) -> Callable[..., Any]:
+    """The function of this name: of floats if it ends in f, else of doubles.
+
+    Raises
+    ------
+    Unsupported
+        There is none.
+
+    Examples
+    --------
+    >>> mathematics("sqrtf")(np.float32(2))
+    np.float32(1.4142135)
+    """
     if name in ("min", "max", "abs"):
         return {"min": min, "max": max, "abs": abs}[name]
     plain = name.lstrip("_")
@@ -114,18 +133,49 @@ def mathematics(name: str) -> Callable[..., Any]:
 
 
 def known(value: Any, name: str) -> Any:
+    """The value of the variable `name`, which must have one.
+
+    Raises
+    ------
+    EmulatedFault
+        Nothing was assigned to it.
+
+    Examples
+    --------
+    >>> known(3, "i")
+    3
+    """
     if value is None:
         raise EmulatedFault(f"uses {name} before it has a value")
     return value
 
 
 def pointer(value: Any) -> Pointer:
+    """The value, which must be a pointer.
+
+    Raises
+    ------
+    Unsupported
+        It is none.
+
+    Examples
+    --------
+    >>> pointer(Pointer("x", np.zeros(4)) + 3).offset
+    3
+    """
     if not isinstance(value, Pointer):
         raise Unsupported("an index of what is no array")
     return value
 
 
 def number(token: str) -> Any:
+    """The value of a number in the source.
+
+    Examples
+    --------
+    >>> number("0x1F"), number("10u"), number("0.5f"), number("1e3")
+    (31, 10, np.float32(0.5), np.float64(1000.0))
+    """
     if token[:2] in ("0x", "0X"):
         return int(token.rstrip("uUlL"), 16)
     digits = token.rstrip("fFuUlL")
@@ -135,6 +185,18 @@ def number(token: str) -> Any:
 
 
 def tokens(source: str) -> list[str]:
+    """The words of a source, without spaces and comments.
+
+    Raises
+    ------
+    Unsupported
+        It holds something that is no word of C++.
+
+    Examples
+    --------
+    >>> tokens("y[i] += 2; // twice")
+    ['y', '[', 'i', ']', '+=', '2', ';']
+    """
     found, at = [], 0
     while at < len(source):
         match = _TOKEN.match(source, at)
