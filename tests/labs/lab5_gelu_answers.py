@@ -51,20 +51,6 @@ def gelu_blocks(n):
     return math.ceil(n / 1024)
 '''
 
-# Wrong numbers, which only a run on a GPU can show.
-WRONG_VALUES = mutants(
-    KERNEL,
-    ("no store", "y[i] = 0.5f", "float yi = 0.5f"),
-    ("one element too many", "if (i >= n) return;", "if (i > n) return;"),
-    ("no bound", "if (i >= n) return;", ""),
-    ("one element too few", "if (i >= n) return;", "if (i >= n - 1) return;"),
-    ("the first block only", "blockIdx.x * blockDim.x + threadIdx.x", "threadIdx.x"),
-    ("blocks overlap", "blockIdx.x * blockDim.x", "blockIdx.x"),
-    ("x squared", "v * v * v", "v * v"),
-    ("no tanh", "tanhf(", "("),
-    ("into x", "y[i] =", "((float*)x)[i] ="),
-)
-
 PROGRAM = """
 def gelu_program(pid, x, y, n, block):
     places = np.arange(pid * block, (pid + 1) * block)
@@ -107,6 +93,15 @@ WRONG = {
         ("one more", "(n + 1023) // 1024", "n // 1024 + 1"),
         ("one for each element", "(n + 1023) // 1024", "n"),
         ("a float", "(n + 1023) // 1024", "(n + 1023) / 1024"),
+        ("no store", "y[i] = 0.5f", "float yi = 0.5f"),
+        ("one element too many", "if (i >= n) return;", "if (i > n) return;"),
+        ("no bound", "if (i >= n) return;", ""),
+        ("one element too few", "if (i >= n) return;", "if (i >= n - 1) return;"),
+        ("the first block only", "blockIdx.x * blockDim.x + threadIdx.x", "threadIdx.x"),
+        ("blocks overlap", "blockIdx.x * blockDim.x", "blockIdx.x"),
+        ("x squared", "v * v * v", "v * v"),
+        ("no tanh", "tanhf(", "("),
+        ("into x", "y[i] =", "((float*)x)[i] ="),
         ("a forgotten semicolon", "return;", "return"),
         ("an unknown name", "tanhf(", "tanh_f("),
         ("another name", "void gelu", "void my_gelu"),

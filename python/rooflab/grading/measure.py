@@ -26,6 +26,7 @@ from rooflab.grading.fake_run import Entry, Faked
 from rooflab.grading.fake_run import faked as run_on_fake
 from rooflab.grading.follow import Follower
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
+from rooflab.grading.kernel import emulated_kernel as emulated_kernel
 
 _COUNTERS = """
 launches host_calls macs flops bytes_read bytes_written allocations bytes_allocated peak_bytes"""
