@@ -292,7 +292,7 @@ def _cell(raw: Any, where: str, used: Collection[str]) -> Cell:
     fields, options = marks(raw), raw.metadata.get("rooflab", {})
     tags = tuple(raw.metadata.get("tags", ()))
     code = raw.cell_type == "code"
-    if fields.get("grade") and fields.get("solution"):
+    if fields.get("grade") and fields.get("solution") and code:
         raise LabError(f"{where}: a cell is a solution or a test, not both.")
     if fields.get("grade") or fields.get("solution"):
         key = fields["grade_id"]
@@ -302,7 +302,7 @@ def _cell(raw: Any, where: str, used: Collection[str]) -> Cell:
                 f"{where}: grade_id {key!r} is " + ("used twice." if found else "not like q1_3 or q1_3_test.")
             )
         question = found["question"]
-        role = "test" if fields.get("grade") else "solution" if code else "prose"
+        role = "prose" if not code else "test" if fields.get("grade") else "solution"
     else:
         digest = hashlib.sha256(raw.source.encode()).hexdigest()[:10]
         key = fields.get("grade_id") or f"cell-{digest}"
