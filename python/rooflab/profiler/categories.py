@@ -11,16 +11,17 @@ CATEGORIES = ("gemm", "elementwise", "softmax", "layernorm", "memory", "other")
 _BY_OP = {
     "matmul": "gemm",
     "softmax": "softmax",
-    "softmax_backward": "softmax",
     "rms_norm": "layernorm",
     "rms_norm_add": "layernorm",
     "rms_norm_rope": "layernorm",
     "layer_norm": "layernorm",
+    "softmax_backward": "softmax",
     "rms_norm_backward": "layernorm",
     "layer_norm_backward": "layernorm",
     "rope": "elementwise",
     "kv_append": "memory",
     "gelu": "elementwise",
+    **dict.fromkeys(("gelu_backward", "silu_backward", "geglu_backward", "swiglu_backward"), "elementwise"),
     "fused": "elementwise",
     **dict.fromkeys(
         ("copy", "cat", "gather", "index_select", "embedding", "tril", "triu", "fill", "memcpy", "memset"), "memory"

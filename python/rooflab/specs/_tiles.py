@@ -6,6 +6,7 @@ A test compares them with the constants of the same names in `csrc/kernels`.
 ELEMENTWISE = "elementwise/staged.h"
 LINES = "common/line_simd.h"
 COLUMN_SUMS = "common/column_sums.h"
+ACTIVATION_BACKWARD = "activation_backward/activation_backward_cpu_simd.cpp"
 SOFTMAX = "softmax/softmax.h"
 SOFTMAX_SIMD = "softmax/softmax_cpu_simd.cpp"
 REDUCE = "reduce/reduce_cpu_simd.cpp"
@@ -23,6 +24,7 @@ ATTENTION_BACKWARD = "attention/attention_backward_cpu_simd.cpp"
 TILES = {
     ELEMENTWISE: {"kBlock": 512, "kParallelGrain": 1 << 15},
     LINES: {"kWalks": 4, "kChunkLines": 16},
+    ACTIVATION_BACKWARD: {"kChunk": 2048},
     COLUMN_SUMS: {"kBlockRows": 8, "kMostBlocks": 256, "kWarpVectors": 3},
     SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10},
     SOFTMAX_SIMD: {"kBlock": 2048},
