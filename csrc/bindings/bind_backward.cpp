@@ -3,10 +3,13 @@
 #include <variant>
 
 #include "bindings/bindings.h"
+#include "ops/activation_backward.h"
 #include "ops/row_backward.h"
 
 namespace rooflab {
 namespace {
+
+using kernels::Activation;
 
 constexpr const char* kRmsNormDoc = R"doc(The gradients of rms_norm's operands.
 
@@ -111,6 +114,88 @@ Examples
 >>> rl.softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.5, 0.5])).tolist()
 [0.25, -0.25])doc";
 
+// gelu_backward and silu_backward.
+void register_activation(py::module_& m, const char* name, Activation activation, const char* forward, int flops) {
+  const std::string doc = message("The gradient of ", forward, "'s operand: dy times the slope of ", forward,
+                                  R"doc( at a. One launch.
+
+Parameters
+----------
+dy : Tensor
+    The gradient of the result, of the shape and dtype of `a`.
+a : Tensor
+    What )doc",
+                                  forward, R"doc( got.
+variant : str
+    A rung of rl.variants(")doc",
+                                  name, R"doc("); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `a`; )doc",
+                                  flops, R"doc( FLOPs an element.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit.
+
+Examples
+--------
+>>> rl.)doc",
+                                  name, R"doc((rl.ones(2), rl.zeros(2)).tolist()
+[0.5, 0.5])doc");
+  m.def(
+      name,
+      [activation](const Tensor& dy, const Tensor& a, std::string_view variant) {
+        return activation_backward(activation, dy, a, variant);
+      },
+      py::arg("dy"), py::arg("a"), py::arg("variant") = "", WithoutGil(), doc.c_str());
+}
+
+// geglu_backward and swiglu_backward.
+void register_gated(py::module_& m, const char* name, Activation activation, const char* forward, int flops) {
+  const std::string doc = message("The gradients of both operands of ", forward,
+                                  R"doc(, whose result is act(a) b: da = dy b act'(a) and db = dy act(a). One launch.
+
+Parameters
+----------
+dy : Tensor
+    The gradient of the result, of the shape and dtype of `a`.
+a, b : Tensor
+    The gate and what it multiplies, of one shape and dtype.
+variant : str
+    A rung of rl.variants(")doc",
+                                  name, R"doc("); the fastest that fits when empty.
+
+Returns
+-------
+(Tensor, Tensor)
+    da and db, of the shape and dtype of `a`; )doc",
+                                  flops, R"doc( FLOPs an element.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit.
+
+Examples
+--------
+>>> da, db = rl.)doc",
+                                  name, R"doc((rl.ones(2), rl.zeros(2), rl.ones(2))
+>>> da.tolist(), db.tolist()
+([0.5, 0.5], [0.0, 0.0]))doc");
+  m.def(
+      name,
+      [activation](const Tensor& dy, const Tensor& a, const Tensor& b, std::string_view variant) {
+        const NoGil no_gil;
+        const GatedGradients found = gated_backward(activation, dy, a, b, variant);
+        return std::make_tuple(found.da, found.db);
+      },
+      py::arg("dy"), py::arg("a"), py::arg("b"), py::arg("variant") = "", doc.c_str());
+}
+
 }  // namespace
 
 void register_backward(py::module_& m) {
@@ -143,6 +228,10 @@ void register_backward(py::module_& m) {
       py::arg("variant") = "", kLayerNormDoc);
   m.def("softmax_backward", &softmax_backward, py::arg("dy"), py::arg("y"), py::arg("dim") = -1,
         py::arg("variant") = "", WithoutGil(), kSoftmaxDoc);
+  register_activation(m, "gelu_backward", Activation::kGelu, "gelu", 13);
+  register_activation(m, "silu_backward", Activation::kSilu, "silu", 6);
+  register_gated(m, "geglu_backward", Activation::kGelu, "geglu", 16);
+  register_gated(m, "swiglu_backward", Activation::kSilu, "swiglu", 9);
 }
 
 }  // namespace rooflab

@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "ops/activation_backward.h"
 #include "ops/arithmetic.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -11,6 +13,9 @@ using autograd::record;
 using autograd::Ref;
 using autograd::saving;
 using enum ElementwiseOp;
+using kernels::Activation;
+
+Activation activation_of(ElementwiseOp gated) { return gated == kGeglu ? Activation::kGelu : Activation::kSilu; }
 
 // Operands that are numbers stay numbers.
 Tensor apply(ElementwiseOp op, const Operand& a, const Operand& b) {
@@ -41,10 +46,7 @@ Tensor unary_gradient(ElementwiseOp op, const Tensor& dy, const Tensor& kept) {
     case kSin: return dy * elementwise(kCos, x);
     case kCos: return -(dy * elementwise(kSin, x));
     case kSigmoid: return dy * (y * (1 - y));
-    case kSilu: {
-      const Tensor s = elementwise(kSigmoid, x);
-      return dy * (s * (1 + x * (1 - s)));
-    }
+    case kSilu: return activation_gradient(Activation::kSilu, dy, x);
     default: return dy;  // copy
   }
 }
@@ -71,8 +73,8 @@ Tensor chosen_gradient(ElementwiseOp op, const Tensor& dy, const Operand& x, con
 Tensor gradient_of_a(ElementwiseOp op, const Tensor& dy, const Operand& a, const Operand& b) {
   switch (op) {
     case kMul: return apply(kMul, dy, b);
-    case kGeglu: return gelu_gradient(apply(kMul, dy, b), *a.tensor);
-    case kSwiglu: return unary_gradient(kSilu, apply(kMul, dy, b), *a.tensor);
+    case kGeglu:
+    case kSwiglu: return activation_gradient(activation_of(op), apply(kMul, dy, b), *a.tensor);
     case kDiv: return apply(kDiv, dy, b);
     case kPow: return dy * power_slope(*a.tensor, b);
     case kMaximum:
@@ -125,6 +127,11 @@ void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand&
          [op, a_shape = shape_of(a), b_shape = shape_of(b), a_number = a.scalar, b_number = b.scalar](
              const Gradients& d, const Tensor& a_saved, const Tensor& b_saved, const Tensor& y) -> Tensors {
            const Operand a = operand(a_saved, a_number), b = operand(b_saved, b_number);
+           const bool is_gated = op == kGeglu || op == kSwiglu;
+           if (is_gated && a.tensor && b.tensor && a_shape == b_shape && !Trace::current()) {
+             const GatedGradients found = gated_backward(activation_of(op), d, *a.tensor, *b.tensor);
+             return {found.da, found.db};
+           }
            return {d.wanted(0) ? sum_to(gradient_of_a(op, d, a, b), a_shape) : Tensor(),
                    d.wanted(1) ? sum_to(gradient_of_b(op, d, a, b, y), b_shape) : Tensor()};
          });

@@ -12,6 +12,4 @@ void record_unary(ElementwiseOp op, Tensor& y, const Tensor& x);
 void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand& b);
 void record_where(Tensor& y, const Tensor& condition, const Operand& a, const Operand& b);
 
-Tensor gelu_gradient(const Tensor& dy, const Tensor& x);  // dy times the slope of gelu at x
-
 }  // namespace rooflab

@@ -5,8 +5,7 @@
 
 #include "core/range.h"
 #include "core/tensor_check.h"
-#include "ops/arithmetic.h"
-#include "ops/elementwise_gradients.h"
+#include "ops/activation_backward.h"
 #include "ops/ops.h"
 #include "ops/variant.h"
 
@@ -54,23 +53,14 @@ const Op kOp("gelu", run);
 
 }  // namespace
 
-// y = x s with s = sigmoid(u), u = 2 sqrt(2/pi) (x + 0.044715 x^3), so y' = s (1 + x (1 - s) u'). Beyond 10, s is 0 or
-// 1 in every dtype, and powers of x would overflow.
-Tensor gelu_gradient(const Tensor& dy, const Tensor& x_in) {
-  using enum ElementwiseOp;
-  constexpr double kSlope = 1.5957691216057308, kCube = 0.044715;
-  const Tensor x = elementwise(kMinimum, elementwise(kMaximum, widen(x_in), Scalar{-10}), Scalar{10});
-  const Tensor x2 = x * x;
-  const Tensor s = elementwise(kSigmoid, x * (kSlope + kSlope * kCube * x2));
-  return dy * cast(s * (1 + x * (1 - s) * (kSlope + 3 * kSlope * kCube * x2)), x_in.dtype());
-}
-
 Tensor gelu(const Tensor& x, std::string_view variant) {
   const OpScope scope("gelu");
   check_floating("gelu", "x", x);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   const Cost cost{0, kFlops * x.numel(), compulsory_bytes({x}), y.nbytes()};
-  return submit({&kOp, {x}, {y}, {}, cost, std::string(variant)}, autograd::saving(x), gelu_gradient);
+  return submit(
+      {&kOp, {x}, {y}, {}, cost, std::string(variant)}, autograd::saving(x),
+      [](const Tensor& dy, const Tensor& x) { return activation_gradient(kernels::Activation::kGelu, dy, x); });
 }
 
 }  // namespace rooflab

@@ -18,7 +18,7 @@ using enum Device::Type;
 const Ladder<RmsNormBackwardArgs> kLadder(
     "rms_norm_backward",
     {
-        {"v2_one_pass", kCuda, "rows and sums for dweight wait in registers; aligned rows of up to 16384 elements",
+        {"v2_one_pass", kCuda, "rows and sums for dweight wait in registers; aligned rows of up to 8192 elements",
          kernels::rms_norm_backward_cuda_v2_accepts, kernels::rms_norm_backward_cuda_v2_one_pass,
          kernels::rms_norm_backward_cuda_v2_footprint},
         {"v1_block_per_row", kCuda, "blocks walk over rows, sums for dweight in device memory; not float64",

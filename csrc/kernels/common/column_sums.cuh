@@ -8,6 +8,17 @@
 
 namespace rooflab::kernels {
 
+// Asks the L2 cache for the part of a row that this thread will load: few rows are in registers at a time, too few for
+// the memory to be busy.
+template <class T, int kVectors>
+__device__ __forceinline__ void prefetch_row(const T* row, int row_vectors) {
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+    const int at = threadIdx.x + v * blockDim.x;
+    if (at < row_vectors) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + at * kVectorWidth<T>));
+  }
+}
+
 // Two sums that are reduced together, in half the steps.
 struct SumPair {
   float a, b;
@@ -94,15 +105,17 @@ void launch_column_sums(Queue& queue, const float* partial, int64_t blocks, int6
                blocks, d, out0, out1);
 }
 
-// Calls launch.operator()<kVectors, kBlockPerRow>() for the plan; kBlockVectors: of a thread of a block with one row.
-template <int kBlockVectors, class Launch>
+// Calls launch.operator()<kVectors, kBlockPerRow>() for the plan of elements T.
+template <class T, class Launch>
 void dispatch_column_sums(const ColumnSumPlan& plan, Launch&& launch) {
-  if (plan.block_per_row) return launch.template operator()<kBlockVectors, true>();
-  static_assert(kWarpVectors == 3);
-  switch (plan.vectors) {
-    case 1: return launch.template operator()<1, false>();
-    case 2: return launch.template operator()<2, false>();
-    default: return launch.template operator()<3, false>();
+  constexpr int kMost = kColumnSumElements / kVectorWidth<T>;
+  static_assert(kMost == 2 || kMost == 4);
+  if (plan.block_per_row) return launch.template operator()<kMost, true>();
+  if (plan.vectors == 1) return launch.template operator()<1, false>();
+  if (plan.vectors == 2) return launch.template operator()<2, false>();
+  if constexpr (kMost == 4) {
+    if (plan.vectors == 3) return launch.template operator()<3, false>();
+    launch.template operator()<4, false>();
   }
 }
 

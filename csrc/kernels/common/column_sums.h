@@ -30,33 +30,29 @@ struct ColumnSumPlan {
   int64_t blocks;
 };
 
+inline constexpr int kColumnSumElements = 16;     // of a row, that a thread holds: with its sums, more would not fit
 inline constexpr int kColumnSumThreads = 256;     // of a block with several rows
 inline constexpr int kColumnSumRowThreads = 512;  // of a block with one row, at most
-inline constexpr int kResidentThreads = 512;      // of a multiprocessor with a block a row, at 128 registers each
-inline constexpr int kWarpVectors = 3;            // that a thread of a block with several rows holds at most
+inline constexpr int kResidentThreads = 512;      // of a multiprocessor, at 128 registers each
 inline constexpr int kFewestRows = 8;             // that are worth a row of partial sums
 
-// `block_vectors`: that a thread of a block with one row holds. `shared_resident`: blocks with several rows that the
-// registers of a multiprocessor hold.
-inline ColumnSumPlan plan_column_sums(DType dtype, int64_t n, int64_t d, int block_vectors, int shared_resident,
-                                      const Target& target) {
+inline ColumnSumPlan plan_column_sums(DType dtype, int64_t n, int64_t d, const Target& target) {
   constexpr int kLanes = 32;
-  const int row_vectors = static_cast<int>(d * size_of(dtype) / 16);
+  const int width = static_cast<int>(16 / size_of(dtype)), row_vectors = static_cast<int>(d / width);
   ColumnSumPlan plan{};
-  int64_t resident = shared_resident;
-  if (row_vectors <= kWarpVectors * kLanes) {
+  plan.vectors = kColumnSumElements / width;
+  plan.block_per_row = row_vectors > plan.vectors * kLanes;
+  if (plan.block_per_row) {
+    plan.group = (row_vectors + plan.vectors * kLanes - 1) / (plan.vectors * kLanes) * kLanes;
+    plan.rows_per_block = 1;
+  } else {
     plan.group = 1;
     while (plan.group < kLanes && plan.group < row_vectors) plan.group *= 2;
     plan.vectors = (row_vectors + plan.group - 1) / plan.group;
     plan.rows_per_block = kColumnSumThreads / plan.group;
-  } else {
-    plan.vectors = block_vectors;
-    plan.group = (row_vectors + block_vectors * kLanes - 1) / (block_vectors * kLanes) * kLanes;
-    plan.rows_per_block = 1;
-    plan.block_per_row = true;
-    resident = std::max(kResidentThreads / plan.group, 1);
   }
   const int64_t rows = std::max(plan.rows_per_block, kFewestRows);
+  const int resident = std::max(kResidentThreads / (plan.group * plan.rows_per_block), 1);
   plan.blocks = std::min<int64_t>((n + rows - 1) / rows, resident * std::max(target.sm_count, 1));
   return plan;
 }

@@ -59,14 +59,13 @@ inline Footprint layer_norm_backward_cpu_v1_footprint(const LayerNormBackwardArg
 [[gnu::weak]] void layer_norm_backward_cuda_v1_block_per_row(const LayerNormBackwardArgs&, Queue&);
 [[gnu::weak]] void layer_norm_backward_cuda_v2_one_pass(const LayerNormBackwardArgs&, Queue&);
 
-// A thread of a block with one row holds 16 elements of it: with the sums of two gradients, 32 would not fit.
 inline ColumnSumPlan layer_norm_backward_plan(const LayerNormBackwardArgs& args, const Target& target) {
-  return plan_column_sums(args.dtype, args.n, args.d, static_cast<int>(size_of(args.dtype)), 2, target);
+  return plan_column_sums(args.dtype, args.n, args.d, target);
 }
 inline bool layer_norm_backward_cuda_v2_accepts(const LayerNormBackwardArgs& args, const Target&) {
   return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.dx) &&
          rows_fit_tile(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx) && is_aligned(args.weight) &&
-         args.d <= 16 * kColumnSumRowThreads;
+         args.d <= kColumnSumElements * kColumnSumRowThreads;
 }
 inline Footprint layer_norm_backward_cuda_v1_footprint(const LayerNormBackwardArgs& args, const Target& target) {
   return column_sum_footprint(walking_blocks(args.n, target), args.d, args.sums());

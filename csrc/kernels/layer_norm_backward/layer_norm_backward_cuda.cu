@@ -60,6 +60,10 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
     Tile slopes, values;
     slopes.load(dy + row * dy_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
     values.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
+    if (const int64_t next = row + gridDim.x * int64_t{blockDim.y}; next < n) {
+      prefetch_row<T, kVectors>(dy + next * dy_row_stride, row_vectors);
+      prefetch_row<T, kVectors>(x + next * x_row_stride, row_vectors);
+    }
     const auto is_inside = [&](int v) { return static_cast<int>(threadIdx.x + v * blockDim.x) < row_vectors; };
     // dy times the gain of vector v; beyond the row's end dy is 0, and no gain is read.
     const auto gained = [&](int v) {
@@ -163,7 +167,7 @@ void layer_norm_backward_cuda_v2_one_pass(const LayerNormBackwardArgs& args, Que
   const Partials partials(args, plan.blocks, queue);
   dispatch_tile_type(args.dtype, [&]<class T>() {
     if (plan.blocks > 0)
-      dispatch_column_sums<16 / kVectorWidth<T>>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+      dispatch_column_sums<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
         queue.launch(layer_norm_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
                      {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.dy),
                      static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<T*>(args.dx),

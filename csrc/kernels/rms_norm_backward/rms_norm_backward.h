@@ -10,7 +10,7 @@
 //   v0_composed       as on the CPU
 //   v1_block_per_row  blocks walk over rows element by element, each with its own sums for dweight in device memory
 //   v2_one_pass       the row waits in registers, and so do a block's sums for dweight, over all rows that it works on;
-//                     16-byte accesses; rows of up to 16384 elements, aligned
+//                     16-byte accesses; rows of up to 8192 elements, aligned
 // The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
 //
 // FLOPs: 8 an element (square, add; product with n, add; two products and a difference for dx, its product with r), 1
@@ -55,14 +55,13 @@ inline Footprint rms_norm_backward_cpu_v1_footprint(const RmsNormBackwardArgs& a
 [[gnu::weak]] void rms_norm_backward_cuda_v1_block_per_row(const RmsNormBackwardArgs&, Queue&);
 [[gnu::weak]] void rms_norm_backward_cuda_v2_one_pass(const RmsNormBackwardArgs&, Queue&);
 
-// A thread of a block with one row holds 32 elements of it.
 inline ColumnSumPlan rms_norm_backward_plan(const RmsNormBackwardArgs& args, const Target& target) {
-  return plan_column_sums(args.dtype, args.n, args.d, 2 * static_cast<int>(size_of(args.dtype)), 3, target);
+  return plan_column_sums(args.dtype, args.n, args.d, target);
 }
 inline bool rms_norm_backward_cuda_v2_accepts(const RmsNormBackwardArgs& args, const Target&) {
   return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.dx) &&
          rows_fit_tile(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx) && is_aligned(args.weight) &&
-         args.d <= 32 * kColumnSumRowThreads;
+         args.d <= kColumnSumElements * kColumnSumRowThreads;
 }
 inline Footprint rms_norm_backward_cuda_v1_footprint(const RmsNormBackwardArgs& args, const Target& target) {
   return column_sum_footprint(walking_blocks(args.n, target), args.d, args.has_dweight);

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(512)
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 3)
+__global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
     rms_norm_backward_cuda_v2_one_pass_kernel(const T* dy, const T* x, const T* weight, T* dx, float* partial,
                                               int64_t n, int row_vectors, int64_t dy_row_stride, int64_t x_row_stride,
                                               float eps, float offset) {
@@ -75,6 +75,10 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
     Tile slopes, values;
     slopes.load(dy + row * dy_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
     values.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
+    if (const int64_t next = row + gridDim.x * int64_t{blockDim.y}; next < n) {
+      prefetch_row<T, kVectors>(dy + next * dy_row_stride, row_vectors);
+      prefetch_row<T, kVectors>(x + next * x_row_stride, row_vectors);
+    }
     // dy times the gain of vector v; beyond the row's end dy is 0, and no gain is read.
     const auto gained = [&](int v) {
       Vector<float, kWidth> out = to_float(slopes.vectors[v]);
@@ -146,7 +150,7 @@ void rms_norm_backward_cuda_v2_one_pass(const RmsNormBackwardArgs& args, Queue& 
   float* partial = partial_sums(args, plan.blocks, queue);
   dispatch_tile_type(args.dtype, [&]<class T>() {
     if (plan.blocks > 0)
-      dispatch_column_sums<32 / kVectorWidth<T>>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+      dispatch_column_sums<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
         queue.launch(rms_norm_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
                      {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.dy),
                      static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<T*>(args.dx),

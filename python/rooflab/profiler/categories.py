@@ -19,6 +19,7 @@ _BY_OP = {
     **dict.fromkeys(("rms_norm", "rms_norm_add", "rms_norm_rope", "rms_norm_backward"), "layernorm"),
     **dict.fromkeys(("layer_norm", "layer_norm_backward"), "layernorm"),
     **dict.fromkeys(("rope", "gelu", "fused"), "elementwise"),
+    **dict.fromkeys(("gelu_backward", "silu_backward", "geglu_backward", "swiglu_backward"), "elementwise"),
     "embedding": "embedding",
     "adamw": "optimizer",
     **dict.fromkeys(

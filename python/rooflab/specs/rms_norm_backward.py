@@ -24,11 +24,8 @@ def gradient_samples(rng):
 def gradient_tails(rng):
     """Rows around the blocks whose sums are kept apart, and lengths around vectors, warps and blocks of them."""
     rows = around(tile(COLUMN_SUMS, "kBlockRows"), tile(COLUMN_SUMS, "kBlockRows") * tile(COLUMN_SUMS, "kMostBlocks"))
-    warp = 32 * tile(COLUMN_SUMS, "kWarpVectors")
-    lengths = [
-        *around(16, 32),
-        *(vectors * width + step for vectors in (32, warp) for width in (4, 8) for step in (0, width)),
-    ]
+    warp = 32 * tile(COLUMN_SUMS, "kColumnSumElements")
+    lengths = [*around(16, 32), *(d + step for d in (warp // 4, warp // 2, warp) for step in (-8, 0, 8))]
     for shape in (*((n, 17) for n in rows), (4097, 8), *((11, d) for d in lengths)):
         weight = rng.standard_normal(shape[-1])
         yield Sample("x".join(map(str, shape)), (rng.standard_normal(shape), with_outliers(rng, *shape), weight))

@@ -1,0 +1,66 @@
+// gelu_backward, silu_backward: da = dy act'(a). geglu_backward, swiglu_backward, of a gated activation y = act(a) b:
+//   da = dy b act'(a)        db = dy act(a).
+// Both activations are a s with s = 1 / (1 + exp(-u)): silu has u = a, gelu in its tanh form
+// u = 2 sqrt(2/pi) (a + 0.044715 a^3). So act'(a) = s (1 + a (1 - s) u').
+//
+// Ladder, CPU:
+//   v0_composed    the formula, made of elementwise ops
+//   v1_simd        SIMD, all threads, one pass for both gradients; results go around the caches
+// Ladder, CUDA:
+//   v0_composed    as on the CPU
+//   v1_fused       one element a thread, one launch for both gradients
+//   v2_vectorised  16-byte accesses; aligned
+//
+// FLOPs: 6 an element for silu, 13 for gelu, 3 more where gated (dy b, act, dy act), the exponential and the division
+// of s as one. Compulsory bytes: dy, a and b read once, da and db written once. Roof: memory bandwidth everywhere.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "kernels/common/alignment.h"
+#include "kernels/common/per_isa.h"
+
+namespace rooflab::kernels {
+
+enum class Activation : uint8_t { kGelu, kSilu };
+
+// Beyond these, s is 0 or 1 to within what a float can tell, and powers of a could overflow.
+struct ActivationRange {
+  float low, high;
+};
+constexpr ActivationRange kGeluRange{-10, 10}, kSiluRange{-87, 87};
+
+struct ActivationBackwardArgs {
+  const void* dy;  // (N, D), elements of a row adjacent, as of a and b; N is 1 where all are contiguous
+  const void* a;   // (N, D)
+  const void* b;   // (N, D); null: not gated
+  void* da;        // (N, D), contiguous
+  void* db;        // (N, D), contiguous; null: not gated
+  int64_t n, d;
+  int64_t dy_row_stride, a_row_stride, b_row_stride;  // in elements
+  Activation activation;
+  DType dtype;
+};
+
+inline bool activation_backward_accepts(const ActivationBackwardArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64;
+}
+
+ROOFLAB_PER_ISA(activation_backward_cpu_v1_simd, ActivationBackwardArgs)
+
+[[gnu::weak]] void activation_backward_cuda_v1_fused(const ActivationBackwardArgs&, Queue&);
+[[gnu::weak]] void activation_backward_cuda_v2_vectorised(const ActivationBackwardArgs&, Queue&);
+
+inline bool activation_backward_cuda_v2_accepts(const ActivationBackwardArgs& args, const Target& target) {
+  const int64_t width = 16 / size_of(args.dtype);
+  const auto whole = [&](int64_t row_stride) {
+    return args.n == 1 || (args.d % width == 0 && row_stride % width == 0);
+  };
+  return activation_backward_accepts(args, target) && whole(args.dy_row_stride) && whole(args.a_row_stride) &&
+         whole(args.b_row_stride) && is_aligned(args.dy) && is_aligned(args.a) && is_aligned(args.b) &&
+         is_aligned(args.da) && is_aligned(args.db);
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,137 @@
+// gelu_backward, silu_backward, geglu_backward and swiglu_backward: checks, cost and ladder, one for all of them; the
+// rules composed of elementwise ops.
+#include "ops/activation_backward.h"
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/arithmetic.h"
+#include "ops/rows.h"
+#include "ops/trace.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::Activation;
+using kernels::ActivationBackwardArgs;
+using enum Device::Type;
+using enum ElementwiseOp;
+
+const Ladder<ActivationBackwardArgs> kLadder(
+    "activation_backward",
+    {
+        {"v2_vectorised", kCuda, "16-byte accesses; aligned, not float64", kernels::activation_backward_cuda_v2_accepts,
+         kernels::activation_backward_cuda_v2_vectorised},
+        {"v1_fused", kCuda, "one element a thread, in float; not float64", kernels::activation_backward_accepts,
+         kernels::activation_backward_cuda_v1_fused},
+        {"v0_composed", kCuda, "the formula, made of elementwise ops", nullptr, composed<ActivationBackwardArgs>},
+        {"v1_simd", kCpu, "SIMD, all threads, one pass; not float64", kernels::activation_backward_accepts,
+         kernels::activation_backward_cpu_v1_simd},
+        {"v0_composed", kCpu, "the formula, made of elementwise ops", nullptr, composed<ActivationBackwardArgs>},
+    },
+    {"gelu_backward", "silu_backward", "geglu_backward", "swiglu_backward"});
+
+constexpr int64_t kGeluFlops = 13, kSiluFlops = 6, kGatedFlops = 3;  // an element
+
+void run(const Call& call) {
+  const bool is_gated = call.inputs.size() > 2;
+  bool is_dense = true;
+  for (const Tensor& x : call.inputs) is_dense &= x.is_contiguous();
+  const auto rows_of = [&](const Tensor& x) {  // one row where that is how all lie in memory
+    return is_dense ? Rows{x, 1, x.numel(), x.numel()} : as_rows(x);
+  };
+  const Rows dy = rows_of(call.inputs[0]), a = rows_of(call.inputs[1]);
+  const Rows b = is_gated ? rows_of(call.inputs[2]) : Rows{Tensor(), a.n, a.d, a.d};
+  const auto activation = static_cast<Activation>(call.get<int64_t>("activation"));
+  kLadder.run(call,
+              {dy.x.data(), a.x.data(), b.x.data(), call.outputs[0].data(), is_gated ? call.outputs[1].data() : nullptr,
+               a.n, a.d, dy.stride, a.stride, b.stride, activation, a.x.dtype()});
+}
+
+const Op kGeluOp("gelu_backward", run), kSiluOp("silu_backward", run), kGegluOp("geglu_backward", run),
+    kSwigluOp("swiglu_backward", run);
+
+const Op& op_of(Activation activation, bool is_gated) {
+  if (activation == Activation::kGelu) return is_gated ? kGegluOp : kGeluOp;
+  return is_gated ? kSwigluOp : kSiluOp;
+}
+
+// Every rung but the composed one takes all dtypes but float64; which of them runs, the memory of the operands decides.
+bool composes(const Tensor& a, std::string_view variant) {
+  if (a.numel() == 0) return false;
+  return variant.empty() ? a.dtype() == DType::kFloat64 : variant == "v0_composed";
+}
+
+void check_like(const char* op, const char* argument, const Tensor& x, const Tensor& a) {
+  RL_CHECK(x.shape() == a.shape(), op, argument, ": expected the shape of a ", a.shape(), ", got ", x.shape());
+  check_same_device(op, a, x);
+  check_same_dtype(op, a, x);
+}
+
+Tensors submitted(const Op& op, Activation activation, const Tensors& inputs, std::string_view variant) {
+  const Tensor& a = inputs[1];
+  const bool is_gated = inputs.size() > 2;
+  Tensors outputs{Tensor::empty(a.shape(), a.dtype(), a.device())};
+  if (is_gated) outputs.push_back(Tensor::empty(a.shape(), a.dtype(), a.device()));
+  const int64_t flops = (activation == Activation::kGelu ? kGeluFlops : kSiluFlops) + (is_gated ? kGatedFlops : 0);
+  const int64_t written = static_cast<int64_t>(outputs.size()) * outputs[0].nbytes();
+  submit({&op,
+          inputs,
+          outputs,
+          {{"activation", static_cast<int64_t>(activation)}},
+          {0, flops * a.numel(), compulsory_bytes(inputs), written},
+          std::string(variant)});
+  return outputs;
+}
+
+// With s = sigmoid(u), the slope is s (1 + a (1 - s) u'). Beyond kGeluRange powers of a would overflow.
+Tensor composed_gradient(Activation activation, const Tensor& dy, const Tensor& a) {
+  Tensor x = widen(a);
+  if (activation == Activation::kSilu) {
+    const Tensor s = elementwise(kSigmoid, x);
+    return dy * cast(s * (1 + x * (1 - s)), a.dtype());
+  }
+  constexpr double kSlope = 1.5957691216057308, kCube = 0.044715;
+  x = elementwise(kMinimum, elementwise(kMaximum, x, Scalar{kernels::kGeluRange.low}),
+                  Scalar{kernels::kGeluRange.high});
+  const Tensor x2 = x * x;
+  const Tensor s = elementwise(kSigmoid, x * (kSlope + kSlope * kCube * x2));
+  return dy * cast(s * (1 + x * (1 - s) * (kSlope + 3 * kSlope * kCube * x2)), a.dtype());
+}
+
+}  // namespace
+
+Tensor activation_backward(Activation activation, const Tensor& dy, const Tensor& a, std::string_view variant) {
+  const Op& op = op_of(activation, false);
+  const OpScope scope(op.name);
+  check_floating(op.name, "a", a);
+  check_like(op.name, "dy", dy, a);
+  if (!composes(a, variant)) return submitted(op, activation, {dy, a}, variant)[0];
+  const Tensor da = composed_gradient(activation, dy, a);
+  scope.done();  // its parts have counted their work
+  return da;
+}
+
+GatedGradients gated_backward(Activation activation, const Tensor& dy, const Tensor& a, const Tensor& b,
+                              std::string_view variant) {
+  const Op& op = op_of(activation, true);
+  const OpScope scope(op.name);
+  check_floating(op.name, "a", a);
+  check_like(op.name, "dy", dy, a);
+  check_like(op.name, "b", b, a);
+  if (!composes(a, variant)) {
+    const Tensors gradients = submitted(op, activation, {dy, a, b}, variant);
+    return {gradients[0], gradients[1]};
+  }
+  const ElementwiseOp forward = activation == Activation::kGelu ? kGeglu : kSwiglu;
+  const GatedGradients gradients{composed_gradient(activation, dy * b, a), elementwise(forward, a, dy)};
+  scope.done();  // its parts have counted their work
+  return gradients;
+}
+
+Tensor activation_gradient(Activation activation, const Tensor& dy, const Tensor& a) {
+  const bool composes = Trace::current() || dy.shape() != a.shape();  // a was broadcast
+  return composes ? composed_gradient(activation, dy, a) : activation_backward(activation, dy, a);
+}
+
+}  // namespace rooflab
