@@ -159,6 +159,30 @@ def test_a_weight_is_cast_once_in_a_context(device):
     assert weight_casts(c) == 1
 
 
+def test_a_transformer_casts_seven_weights_a_layer_and_its_head():
+    """Lab 2's count: 7n + 1 casts, 6 bytes for each element; tables of embeddings and gains stay float32."""
+    d, i, n, vocabulary, device = 64, 128, 3, 100, "meta:H200"
+    made = lambda *shape: rl.empty(*shape, device=device, requires_grad=True)  # noqa: E731
+    layers = [[made(d, d) for _ in range(4)] + [made(i, d), made(i, d), made(d, i), made(d)] for _ in range(n)]
+    table, gain, head = made(vocabulary, d), made(d), made(vocabulary, d)
+    tokens = rl.zeros(2, 8, dtype="int64", device=device)
+    with rl.count() as c, rl.autocast("bfloat16"):
+        x = rl.embedding(tokens, table)
+        for *qkv, out, gate, up, down, norm in layers:
+            h = rl.rms_norm(x, norm)
+            q, k, v = (rl.linear(h, w).reshape(2, 8, 4, 16).transpose(1, 2) for w in qkv)
+            x = x + rl.linear(rl.attention(q, k, v, is_causal=True).transpose(1, 2).reshape(2, 8, d), out)
+            h = rl.rms_norm(x, norm)
+            x = x + rl.linear(rl.swiglu(rl.linear(h, gate), rl.linear(h, up)), down)
+        loss = rl.cross_entropy(rl.linear(rl.rms_norm(x, gain), head).flatten(0, 1), tokens.flatten())
+    casts = c.by_range["autocast_weights"]
+    elements = n * (4 * d * d + 3 * d * i) + vocabulary * d
+    assert (casts.launches, casts.bytes_read + casts.bytes_written) == (7 * n + 1, 6 * elements)
+    loss.backward()
+    grads = [p.grad for p in (table, gain, head, *(p for layer in layers for p in layer))]
+    assert x.dtype == loss.dtype == "float32" and all(grad.dtype == "float32" for grad in grads)
+
+
 def test_casts_are_kept_until_the_outermost_context_ends():
     w, x = rl.ones(4, 4, requires_grad=True), rl.ones(1, 4)
     with rl.count() as c, rl.autocast("bfloat16"):
