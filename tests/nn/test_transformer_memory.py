@@ -77,6 +77,30 @@ def test_recomputed_blocks_give_the_same_gradients_to_the_bit(attention, dtype, 
     assert with_blocks_again.flops == counted.flops + once
 
 
+@pytest.mark.parametrize("attention", ["composed", "flash"])
+def test_autocast_stays_near_float32_and_recomputes_to_the_bit(attention, device):
+    config = dataclasses.replace(SMALL, attention=attention)
+    models = [TransformerLM(c, device=device) for c in (config, dataclasses.replace(config, recompute=True))]
+    models[1].load_state_dict(models[0].state_dict())
+    tokens = rl.tensor(np.random.default_rng(0).integers(0, 101, (2, 18)), device=device)
+    exact = step(models[0], tokens)[1]
+    models[0].zero_grad()
+    found = []
+    for model in models:
+        with rl.autocast("bfloat16"):
+            logits = model(tokens[:, :-1])
+            loss = rl.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+        assert (logits.dtype, loss.dtype) == (rl.bfloat16, rl.float32)
+        loss.backward()  # outside of the context, as usual
+        assert all(p.grad.dtype == rl.float32 for p in model.parameters())
+        found.append({name: to_float64(p.grad).copy() for name, p in model.named_parameters()})
+    for name, gradient in found[0].items():
+        assert np.array_equal(gradient, found[1][name]), name
+        # Some twenty roundings by 2^-9 a layer, there and back, which add up like a random walk; twice for its spread.
+        error = np.linalg.norm(gradient - exact[name]) / np.linalg.norm(exact[name])
+        assert 0 < error < 2 * 2**-9 * (3 * 20) ** 0.5, name
+
+
 def test_flops_of_a_training_step_with_recomputed_blocks():
     """6 N D of a step become 8 N D, but for the head."""
     config = dataclasses.replace(TRANSFORMER_SIZES["2.7B"], recompute=True)
