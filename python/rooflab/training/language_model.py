@@ -73,8 +73,8 @@ class TrainingSettings:
 class LanguageModelTraining:
     """A `TransformerLM` that learns to continue a text, one step at a time.
 
-    The same text, sizes and settings give the same weights to the bit on the same machine, in one run or with
-    checkpoints in between.
+    On a CPU the same text, sizes and settings give the same weights to the bit, in one run or with checkpoints in
+    between. On a GPU some gradients are sums in whatever order they come.
 
     Parameters
     ----------
