@@ -18,6 +18,7 @@ import inspect
 
 from . import _core
 from ._core import Tensor
+from .autocast import autocast
 
 Node = _core._autograd.Node
 Saved = _core._autograd.Saved
@@ -184,8 +185,9 @@ def checkpoint(function, *args):
     """``function(*args)``, of which the graph keeps the arguments and no more; backward runs it again for the rest.
 
     What its ops would save is not kept, so a block of a model holds its input alone until backward comes to it.
-    Backward then costs one more forward. Random numbers are drawn again as they were, and the gradients are those
-    without a checkpoint. Weights and other tensors that the function reads without being given them get theirs too.
+    Backward then costs one more forward. Random numbers are drawn again as they were, autocast is what it was, and the
+    gradients are those without a checkpoint. Weights and other tensors that the function reads without being given
+    them get theirs too.
 
     Parameters
     ----------
@@ -214,14 +216,15 @@ def checkpoint(function, *args):
     """
     if not _core.is_grad_enabled():
         return function(*args)
-    state = _core.get_rng_state()
+    state, low = _core.get_rng_state(), _core._autocast.low_dtype()
     kept = [_leaf_of(a) if isinstance(a, Tensor) else a for a in args]
 
     def again():
         before = _core.get_rng_state()
         _core.set_rng_state(state)
         try:
-            function(*kept)
+            with autocast(low or "bfloat16", enabled=low is not None):
+                function(*kept)
         finally:
             _core.set_rng_state(before)
 

@@ -8,7 +8,7 @@ import pytest
 
 import rooflab as rl
 from rooflab.autograd import checkpoint, saved_tensors
-from rooflab.testing import assert_close
+from rooflab.testing import assert_close, to_float64
 
 
 def leaf(*shape, **options):
@@ -24,7 +24,7 @@ def gradients(function, x, w):
     y = function(rl.exp(x), w)
     loss = rl.sin(y).sum()
     loss.backward()
-    found = loss.detach().numpy(), x.grad.numpy(), w.grad.numpy()
+    found = [to_float64(t) for t in (loss, x.grad, w.grad)]
     x.grad = w.grad = None
     return found
 
@@ -110,6 +110,33 @@ def test_random_numbers_are_drawn_again():
     assert rl.get_rng_state() == state  # backward is no draw
     rl.manual_seed(6)
     assert rl.get_rng_state() == (6, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_autocast_is_what_it_was(dtype):
+    x, w = leaf(5, 7), leaf(7, 7)
+
+    def mixed(x, w):
+        with rl.autocast(dtype):
+            return block(x, w)
+
+    def hidden(x, w):
+        with rl.autocast(dtype):
+            return checkpoint(block, x, w)
+
+    def back_inside(function, x, w):
+        y = function(rl.exp(x), w).sum()
+        with rl.autocast(dtype):
+            y.backward()
+        found = x.grad.numpy()
+        x.grad = w.grad = None
+        return found
+
+    for other, expected in zip(gradients(hidden, x, w), gradients(mixed, x, w), strict=True):
+        assert np.array_equal(other, expected)
+    plain = back_inside(block, x, w)
+    assert np.array_equal(back_inside(lambda x, w: checkpoint(block, x, w), x, w), plain)
+    assert not np.array_equal(back_inside(mixed, x, w), plain)
 
 
 def test_a_graph_can_be_kept_and_run_twice():

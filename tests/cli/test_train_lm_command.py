@@ -85,6 +85,8 @@ def test_seeds_and_attention_count(text, tmp_path):
     assert losses() == first == losses("--recompute")
     assert losses("--seed", 1) != first
     assert losses("--attention", "composed") == pytest.approx(first, rel=1e-4)  # float32, in another order
+    mixed = losses("--mixed-precision")
+    assert mixed != first and mixed == pytest.approx(first, rel=0.02)  # a few roundings by 2^-9
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -12,7 +12,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'gelu', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'sigmoid', 'silu', 'sin', 'softmax', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'gelu', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -2494,6 +2494,10 @@ def gelu(x: Tensor, variant: str = '') -> Tensor:
     """
     0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.
     """
+def get_rng_state() -> tuple[int, int]:
+    """
+    Where the random sequence stands, for `set_rng_state`: the seed, and how many calls have drawn since.
+    """
 @typing.overload
 def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -2672,6 +2676,45 @@ def kv_append(k_cache: Tensor, v_cache: Tensor, k: Tensor, v: Tensor, position: 
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, variant: str = '') -> Tensor:
     """
     (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch; 5 FLOPs an element and 1 each for weight and bias.
+    """
+def layer_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, has_bias: bool = False, variant: str = '') -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Tensor]:
+    """
+    The gradients of layer_norm's operands.
+    
+    With r = 1 / sqrt(var + eps), n = (x - mean) r and dn = dy weight: dx = r (dn - mean(dn) - n mean(dn n)); over all rows,
+    dweight is the sum of dy n and dbias that of dy. On the CPU one launch; on a GPU one for dx and one that finishes the
+    sums, with the same bits on every run. 12 FLOPs an element, 3 more with a weight and 1 with a bias.
+    
+    Parameters
+    ----------
+    dy : Tensor
+        (..., D), the gradient of the result, of the shape and dtype of `x`.
+    x : Tensor
+        (..., D), what layer_norm got.
+    weight : Tensor, optional
+        (D,), of the dtype of `x`; ones when there is none.
+    eps : float
+        Added to the variance, as in layer_norm.
+    has_bias : bool
+        Whether the gradient of a bias is wanted too.
+    variant : str
+        A rung of rl.variants("layer_norm_backward"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor, or a tuple of two or three
+        dx, then dweight where there is a weight, then dbias where it is wanted. Of the shapes of `x`, `weight` and the bias.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit.
+    
+    Examples
+    --------
+    >>> dx, dbias = rl.layer_norm_backward(rl.ones(2, 4), rl.randn(2, 4), has_bias=True)
+    >>> dbias.tolist()
+    [2.0, 2.0, 2.0, 2.0]
     """
 @typing.overload
 def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -3195,6 +3238,44 @@ def rms_norm_add(x: Tensor, residual: Tensor, weight: Tensor, next_weight: Tenso
     >>> rl.rms_norm_add(rl.ones(2), rl.tensor([1.0, 3.0]), rl.ones(2), eps=0.0).tolist()
     [2.0, 4.0]
     """
+def rms_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor | tuple[Tensor, Tensor]:
+    """
+    The gradients of rms_norm's operands.
+    
+    With n = x / sqrt(mean(x^2) + eps) and dn = dy times the gain: dx = (dn - n mean(dn n)) / sqrt(mean(x^2) + eps), and
+    dweight is the sum of dy n over all rows. On the CPU one launch; on a GPU one for dx and one that finishes dweight, with
+    the same bits on every run. 8 FLOPs an element, 3 more with a weight and 4 with a zero-centered one.
+    
+    Parameters
+    ----------
+    dy : Tensor
+        (..., D), the gradient of the result, of the shape and dtype of `x`.
+    x : Tensor
+        (..., D), what rms_norm got.
+    weight : Tensor, optional
+        (D,), of the dtype of `x`; ones when there is none.
+    eps : float
+        Added to the mean square, as in rms_norm.
+    zero_centered : bool
+        Whether the gain is 1 + weight.
+    variant : str
+        A rung of rl.variants("rms_norm_backward"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor, or (Tensor, Tensor)
+        dx; with a weight (dx, dweight). Of the shapes of `x` and `weight`.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit.
+    
+    Examples
+    --------
+    >>> rl.rms_norm_backward(rl.tensor([1.0, 0.0]), rl.tensor([1.0, 1.0]), eps=3.0).tolist()
+    [0.4375, -0.0625]
+    """
 def rms_norm_rope(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor:
     """
     rms_norm over each head, then rope: what models do that normalise queries and keys.
@@ -3318,6 +3399,10 @@ def set_cpu_isa(isa: str) -> None:
     """
 def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
     ...
+def set_rng_state(state: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]) -> None:
+    """
+    Goes on with the random sequence where `get_rng_state` was called.
+    """
 def sigmoid(x: Tensor, variant: str = '') -> Tensor:
     """
     1 / (1 + exp(-x)), elementwise. One launch.
@@ -3339,6 +3424,38 @@ def sin(x: Tensor, variant: str = '') -> Tensor:
 def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
     exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs an element; one launch along the last dim, else a copy before it.
+    """
+def softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
+    """
+    The gradient of softmax's operand: y (dy - sum(dy y)) along `dim`.
+    
+    4 FLOPs an element; one launch along the last dim, else a copy before it.
+    
+    Parameters
+    ----------
+    dy : Tensor
+        The gradient of the result, of the shape and dtype of `y`.
+    y : Tensor
+        What softmax returned, of any shape with a dimension.
+    dim : int
+        Along which softmax was taken.
+    variant : str
+        A rung of rl.variants("softmax_backward"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `y`.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit, or `y` lacks the dimension.
+    
+    Examples
+    --------
+    >>> rl.softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.5, 0.5])).tolist()
+    [0.25, -0.25]
     """
 def sort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
     """

@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     steps.add_argument("--warmup", type=whole_number(0), metavar="N", help="steps of the rise (default: a tenth)")
     steps.add_argument("--weight-decay", type=_not_negative, default=0.1, metavar="X", help="default 0.1")
     steps.add_argument("--clip", type=positive, default=1.0, metavar="X", help="largest norm of gradients (default 1)")
+    steps.add_argument("--mixed-precision", action="store_true", help="forward and loss under autocast to bfloat16")
     steps.add_argument("--seed", type=whole_number(0), default=0, help="of weights and rows (default 0)")
     steps.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     files = parser.add_argument_group("files")
@@ -99,6 +100,7 @@ def _training(arguments: argparse.Namespace) -> LanguageModelTraining:
         warmup=arguments.steps // 10 if arguments.warmup is None else arguments.warmup,
         weight_decay=arguments.weight_decay,
         clip=arguments.clip,
+        mixed_precision="bfloat16" if arguments.mixed_precision else "",
         seed=arguments.seed,
     )
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
+from ..autocast import autocast
 from ..nn import TransformerConfig, TransformerLM
 from ..nn.utils import clip_grad_norm_
 from ..optim import AdamW, warmup_cosine
@@ -37,13 +38,15 @@ class TrainingSettings:
         Of AdamW.
     clip : float
         The largest norm of all gradients.
+    mixed_precision : str
+        "bfloat16": forward and loss run under `rl.autocast`; "": all is float32.
     seed : int
         Of the random weights and of the places in the text.
 
     Raises
     ------
     ValueError
-        For fewer than one step or text, or a warm-up longer than the training.
+        For fewer than one step or text, a warm-up longer than the training, or another precision.
     """
 
     steps: int = 200
@@ -53,6 +56,7 @@ class TrainingSettings:
     weight_decay: float = 0.1
     betas: tuple[float, float] = (0.9, 0.95)
     clip: float = 1.0
+    mixed_precision: str = ""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -62,13 +66,15 @@ class TrainingSettings:
             )
         if not 0 <= self.warmup <= self.steps:
             raise ValueError(f"[TrainingSettings] warmup: expected 0 to steps={self.steps}, got {self.warmup}")
+        if self.mixed_precision not in ("", "bfloat16"):
+            raise ValueError(f"[TrainingSettings] mixed_precision: expected bfloat16, got {self.mixed_precision!r}")
 
 
 class LanguageModelTraining:
     """A `TransformerLM` that learns to continue a text, one step at a time.
 
-    The same text, sizes and settings give the same weights to the bit on the same machine, in one run or with
-    checkpoints in between.
+    On a CPU the same text, sizes and settings give the same weights to the bit, in one run or with checkpoints in
+    between. On a GPU some gradients are sums in whatever order they come.
 
     Parameters
     ----------
@@ -131,7 +137,9 @@ class LanguageModelTraining:
         """
         step, settings = self.step + 1, self.settings
         tokens, targets = self.text.batch(settings.seed, step, settings.batch_size, self.model.device)
-        loss = _core.cross_entropy(self.model(tokens).flatten(0, 1), targets.flatten())
+        low = settings.mixed_precision
+        with autocast(low or "bfloat16", enabled=bool(low)):
+            loss = _core.cross_entropy(self.model(tokens).flatten(0, 1), targets.flatten())
         value = loss.item()
         if not math.isfinite(value):
             raise FloatingPointError(f"the loss is {value} at step {step}; try a lower learning rate")
