@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import rooflab as rl
 
 from ..machine.known import known
-from .lm_case import ATTENTION, MODES, OUT_OF_MEMORY, Case, Result
+from .lm_case import ATTENTION, MODES, OUT_OF_MEMORY, PRECISIONS, Case, Result
 from .lm_profile import passes
 
 __all__ = [
-    "ATTENTION", "MODES", "OUT_OF_MEMORY", "Case", "Result", "Step", "Work", "benchmark", "config_of", "count_step",
-    "machine_memory", "peak_of", "profile_step", "row", "time_step", "time_steps",
+    "ATTENTION", "MODES", "OUT_OF_MEMORY", "PRECISIONS", "Case", "Result", "Step", "Work", "benchmark", "config_of",
+    "count_step", "machine_memory", "peak_of", "profile_step", "row", "time_step", "time_steps",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -71,15 +71,19 @@ class Step:
 
     def forward(self) -> rl.Tensor:
         """Logits (B, L, V)."""
-        with rl.range("forward"):
+        with rl.range("forward"), self._precision():
             return self.model(self.tokens)
 
     def loss(self) -> rl.Tensor:
         """Mean cross-entropy of the logits."""
-        with rl.range("forward"):
+        with rl.range("forward"), self._precision():
             logits = self.model(self.tokens)
             with rl.range("loss"):
                 return rl.cross_entropy(logits.reshape(-1, self.config.vocab_size), self.targets.reshape(-1))
+
+    def _precision(self) -> contextlib.AbstractContextManager:
+        dtype = self.case.mixed_precision
+        return rl.autocast(dtype) if dtype else contextlib.nullcontext()
 
     def prepare(self) -> rl.Tensor | None:
         """Drop the gradients; in mode "backward" run the forward."""
@@ -244,7 +248,7 @@ def row(
     case: Case, counted: Any, parameters: int, warmup_ms: Iterable[float], samples_ms: Iterable[float], peak_bytes: int
 ) -> Result:
     """The result of a case from the counts and the times of its steps."""
-    peak, source = peak_of(case.device, "float32")
+    peak, source = peak_of(case.device, case.product_dtype)
     return Result(
         case,
         samples_ms=tuple(samples_ms),
