@@ -244,3 +244,32 @@ def test_mixed_precision_is_autocast_of_forward_and_loss():
 def test_a_measured_step_runs_in_mixed_precision_too():
     result = lm.benchmark(tiny("train", mixed_precision="bfloat16"), config=TINY)
     assert result.status == "ok" and result.macs == lm.benchmark(tiny("train"), config=TINY).macs
+
+
+@pytest.mark.parametrize("precision", ["", "bfloat16"])
+def test_a_graph_computes_what_a_step_computes_and_trains(precision, device):
+    options = {"mixed_precision": precision, "device": device}
+    steps = []
+    for kind in (lm.Step, lm.GraphStep):
+        rl.manual_seed(0)
+        case = tiny("train", graph=kind is lm.GraphStep, **options)
+        work = kind(case, TINY)
+        for _ in range(3 if kind is lm.GraphStep else 4):  # capturing has run one step
+            work.timed(work.prepare())
+        steps.append([parameter.detach().to("cpu").numpy() for parameter in work.model.parameters()])
+    for eager, replayed in zip(*steps, strict=True):
+        assert np.array_equal(eager, replayed)
+
+
+def test_a_graph_is_one_host_call_and_counts_what_it_does():
+    eager, graph = (lm.benchmark(tiny("both", graph=is_graph), config=TINY) for is_graph in (False, True))
+    assert (graph.macs, graph.launches) == (eager.macs, eager.launches) and graph.host_calls == 1
+    assert graph.peak_bytes >= eager.peak_bytes and "graph" in str(graph)
+    trained = lm.benchmark(tiny("train", graph=True), config=TINY)
+    assert 1 < trained.host_calls < 10 and trained.macs == eager.macs
+
+
+@pytest.mark.parametrize("options", [{"device": rl.meta("H200")}, {"mode": "backward"}])
+def test_what_cannot_be_a_graph_is_refused(options):
+    with pytest.raises(ValueError, match="graph: expected a device with memory and a mode that is one piece"):
+        lm.Case(graph=True, **options)

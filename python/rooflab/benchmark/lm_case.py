@@ -36,6 +36,9 @@ class Case:
         Whether the backward runs each block again, of which the forward keeps the input alone.
     mixed_precision : str
         "bfloat16" or "float16": forward and loss run under `rooflab.autocast`; "": everything in float32.
+    graph : bool
+        Whether forward and backward are captured once and replayed by one host call (`rooflab.Graph`). AdamW's step is
+        not: its number changes.
     device : str
         "cpu", "cuda:0", or "meta:H200", where the times are a model's and not measured.
     warmup_steps, measure_steps : int
@@ -54,6 +57,7 @@ class Case:
     attention: str = "composed"
     recompute: bool = False
     mixed_precision: str = ""
+    graph: bool = False
     device: str = "cpu"
     vocab_size: int = 10000
     warmup_steps: int = 5
@@ -71,6 +75,10 @@ class Case:
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ValueError(f"[bench] {name}: expected a whole number of {least} or more, got {value!r}")
 
+        if self.graph and (self.is_model or self.mode == "backward"):
+            where = "a meta device" if self.is_model else "mode backward, whose forward runs anew"
+            raise ValueError(f"[bench] graph: expected a device with memory and a mode that is one piece, got {where}")
+
     @property
     def label(self) -> str:
         """Such as "small B4 L128 forward, composed"."""
@@ -78,8 +86,9 @@ class Case:
 
     @property
     def options(self) -> str:
-        """Such as "flash, bfloat16, recomputed"."""
-        words = (self.attention, self.mixed_precision, "recomputed" if self.recompute else "")
+        """Such as "flash, bfloat16, graph"."""
+        flags = {"recomputed": self.recompute, "graph": self.graph}
+        words = (self.attention, self.mixed_precision, *(word for word, is_set in flags.items() if is_set))
         return ", ".join(filter(None, words))
 
     @property
