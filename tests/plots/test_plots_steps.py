@@ -9,7 +9,7 @@ import rooflab as rl
 from rooflab.benchmark.lm import OUT_OF_MEMORY, Case, Result
 from rooflab.benchmark.lm_memory import CLASSES
 from rooflab.benchmark.lm_profile import Pass
-from rooflab.plots import plot_memory_phases, plot_step_times, plot_time_shares
+from rooflab.plots import plot_memory_phases, plot_memory_timeline, plot_step_times, plot_time_shares
 from rooflab.plots.steps import _CLASS_COLORS
 from rooflab.plots.timeline import CATEGORY_COLORS
 from rooflab.profiler import CATEGORIES
@@ -135,3 +135,26 @@ def test_shares_of_time_have_the_colours_of_timelines(tmp_path):
     saved(figure, tmp_path)
     with pytest.raises(ValueError, match="at least one that is profiled"):
         plot_time_shares(ROWS)
+
+
+def test_phases_of_a_recording_are_marked_where_they_begin(tmp_path):
+    with rl.memory.record() as timeline:
+        timeline.mark("first")
+        x = rl.ones(100)
+        y = rl.exp(x)
+        timeline.mark("second")
+        z = rl.exp(y)
+        del x, z
+        timeline.mark("none")
+    figure = plot_memory_timeline(timeline, over="events")
+    axes = figure.axes[0]
+    assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [1, 3, 6]
+    names = {text.get_text(): text.get_position()[0] for text in axes.texts}
+    assert (names["first"], names["second"]) == (2, 4.5) and "none" not in names
+    assert axes.get_xlabel() == "allocations and frees, in their order" and axes.get_xlim() == (0, 6)
+    over_time = plot_memory_timeline(timeline).axes[0]
+    starts = [line.get_xdata()[0] for line in over_time.lines if line.get_linestyle() == ":"]
+    assert starts == [phase.start_us for phase in timeline.phases]
+    saved(figure, tmp_path)
+    with pytest.raises(ValueError, match="over: expected 'time' or 'events'"):
+        plot_memory_timeline(timeline, over="op")
