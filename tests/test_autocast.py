@@ -171,13 +171,15 @@ def test_casts_are_kept_until_the_outermost_context_ends():
 
 
 def test_a_backward_in_the_context_does_not_end_it_or_its_casts():
-    w, x = rl.ones(4, 4, requires_grad=True), rl.ones(1, 4)
+    """Its rules compute in the dtypes of the forward pass: a bias's gradient is a sum of bfloat16."""
+    w, b, x = rl.ones(4, 4, requires_grad=True), rl.zeros(4, requires_grad=True), rl.ones(3, 4)
     with rl.count() as c, rl.autocast("bfloat16"):
         for passes in (1, 2):
-            y = rl.linear(x, w)
+            y = rl.linear(x, w, b)
             y.sum().backward()
-            assert w.grad.tolist() == [[passes] * 4] * 4 and y.dtype == "bfloat16"
-    assert weight_casts(c) == 1
+            assert w.grad.tolist() == [[3 * passes] * 4] * 4 and b.grad.tolist() == [3 * passes] * 4
+            assert y.dtype == "bfloat16"
+    assert weight_casts(c) == 2
 
 
 def test_without_gradients_first():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab.serialization import load_metadata
 
 DTYPES = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"]
 
@@ -23,6 +24,17 @@ def test_what_is_saved_is_loaded(tmp_path, device):
         assert loaded[name].device.startswith(device)
         assert loaded[name].tolist() == tensor.tolist()
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_texts_beside_the_tensors_are_read(tmp_path):
+    path = tmp_path / "model.safetensors"
+    rl.save({"a": rl.ones(2)}, path, {"step": "12", "ü": "\n"})
+    assert load_metadata(path) == {"step": "12", "ü": "\n"}
+    rl.save({"a": rl.ones(2)}, path)
+    assert load_metadata(path) == {}
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="expected data within the file"):
+        load_metadata(path)
 
 
 def test_the_file_is_laid_out_as_the_format_says(tmp_path):

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "autograd/checkpoint.h"
 #include "core/range.h"
 
 namespace rooflab::autograd {
@@ -22,6 +23,18 @@ std::vector<Node*> nodes_under(const Tensors& outputs) {
     for (const std::shared_ptr<Meta>& input : nodes[i]->inputs) visit(input);
   std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->sequence > b->sequence; });
   return nodes;
+}
+
+// Whether no other tensor sees the memory, all of which the tensor fills.
+bool is_own(const Tensor& x) {
+  return x.storage().use_count() == 1 && x.is_contiguous() && x.storage()->bytes() == x.nbytes();
+}
+
+// Whether an element has a place of its own, so that one can be added to it.
+bool is_expanded(const Tensor& x) {
+  for (int i = 0; i < x.ndim(); ++i)
+    if (x.strides()[i] == 0 && x.shape()[i] > 1) return true;
+  return false;
 }
 
 // One way back through a graph.
@@ -45,7 +58,12 @@ class Sweep {
 
   void deliver(const std::shared_ptr<Meta>& meta, Tensor gradient) {
     Tensor& sum = place_of(meta);
-    sum = sum.defined() ? arithmetic_.add(sum, gradient) : std::move(gradient);
+    if (!sum.defined())
+      sum = std::move(gradient);
+    else if (is_own(sum))
+      arithmetic_.add_into(sum, gradient);
+    else
+      sum = arithmetic_.add(sum, gradient);
   }
 
   void run(bool retain_graph) {
@@ -136,14 +154,14 @@ void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, cons
   Sweep sweep(outputs, {}, arithmetic);
   start(sweep, outputs, std::move(gradients), retain_graph);
   for (auto& [leaf, gradient] : sweep.leaves()) {
-    // A leaf's grad is its own: nobody else's view of the same memory.
-    const bool is_own = gradient.storage().use_count() == 1 && gradient.is_contiguous() &&
-                        gradient.storage()->bytes() == gradient.nbytes();
+    const bool owns = is_own(gradient);
     std::lock_guard lock(grad_mutex());
-    if (leaf->grad.defined())
+    if (!leaf->grad.defined())  // a leaf's grad is its own: nobody else's view of the same memory
+      leaf->grad = owns ? gradient : arithmetic.copy(gradient);
+    else if (is_expanded(leaf->grad))
       leaf->grad = arithmetic.add(leaf->grad, gradient);
     else
-      leaf->grad = is_own ? gradient : arithmetic.copy(gradient);
+      arithmetic.add_into(leaf->grad, gradient);  // its memory stays where it is, as graphs and students expect
     gradient = {};
   }
 }
@@ -164,12 +182,16 @@ std::vector<SavedTensor> saved_tensors(const Tensor& y) {
   std::vector<SavedTensor> found;
   std::unordered_set<const Storage*> seen;
   const std::vector<Node*> nodes = nodes_under({y});
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
-    for (const auto& [x, version, is_outside] : (*node)->saved) {
+  auto list = [&](const std::string& op, const std::vector<Saved>& saved) {
+    for (const auto& [x, version, is_outside] : saved) {
       if (!x.defined() || !seen.insert(x.storage().get()).second) continue;
       const int64_t bytes = x.storage()->bytes() ? x.storage()->bytes() : x.nbytes();  // foreign memory: 0
-      found.push_back({(*node)->op, x.shape(), x.dtype(), bytes, is_outside});
+      found.push_back({op, x.shape(), x.dtype(), bytes, is_outside});
     }
+  };
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    if (const Checkpoint* checkpoint = Checkpoint::of(**node)) list("checkpoint", checkpoint->inputs());
+    list((*node)->op, (*node)->saved);
   }
   return found;
 }

@@ -8,6 +8,7 @@ namespace rooflab::autograd {
 // What the engine needs of the ops, which are above it.
 struct Arithmetic {
   Tensor (*add)(const Tensor&, const Tensor&);
+  void (*add_into)(const Tensor& sum, const Tensor&);
   Tensor (*copy)(const Tensor&);
 };
 

@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "autograd/checkpoint.h"
+
 namespace rooflab::autograd {
 namespace {
 
@@ -90,6 +92,7 @@ void attach(std::string op, std::span<Tensor* const> results, std::span<const Re
   for (const Ref& x : saved)
     node->saved.push_back(x.tensor ? Saved{x.tensor->detach(), x.tensor->storage()->version(), from_outside(*x.tensor)}
                                    : Saved{});
+  Checkpoint::enter(*node, saved);
   for (size_t i = 0; i < results.size(); ++i) {
     auto meta = std::make_shared<Meta>(*results[i]);
     meta->requires_grad = true;

@@ -1,3 +1,4 @@
+#include "autograd/checkpoint.h"
 #include "autograd/engine.h"
 #include "bindings/bindings.h"
 
@@ -46,19 +47,32 @@ struct PythonRule {
   }
 };
 
+// Graphs end and run backward without the GIL, which a Python function wants for both.
+std::shared_ptr<py::function> held(const py::function& function) {
+  return {new py::function(function), [](py::function* function) {
+            const py::gil_scoped_acquire gil;
+            delete function;
+          }};
+}
+
+// What rooflab.autograd.checkpoint stands on: the result of run(), which again() repeats on the way back.
+py::object checkpoint(const Tensors& inputs, const py::function& run, const py::function& again) {
+  auto repeat = [again = held(again)] {
+    const py::gil_scoped_acquire gil;
+    (*again)();
+  };
+  const autograd::Checkpoint::Scope scope(std::make_shared<autograd::Checkpoint>(inputs, std::move(repeat)));
+  return run();
+}
+
 // What rooflab.autograd.Function records: rule(gradients, saved, wanted) gives a gradient or None for each input.
 Tensors record_function(const std::string& op, Tensors results, const std::vector<std::optional<Tensor>>& inputs,
                         const std::vector<std::optional<Tensor>>& saved, const py::function& rule) {
   std::vector<Tensor*> places;
   for (Tensor& y : results) places.push_back(&(y = y.detach()));
-  // Graphs end and run backward without the GIL, which a Python function wants for both.
-  std::shared_ptr<py::function> held(new py::function(rule), [](py::function* function) {
-    const py::gil_scoped_acquire gil;
-    delete function;
-  });
   autograd::attach(op, places, std::vector<autograd::Ref>(inputs.begin(), inputs.end()),
                    std::vector<autograd::Ref>(saved.begin(), saved.end()),
-                   PythonRule{std::move(held), places.size(), inputs.size()});
+                   PythonRule{held(rule), places.size(), inputs.size()});
   return results;
 }
 
@@ -159,6 +173,8 @@ void register_autograd(py::module_& m, py::class_<Tensor>& tensor) {
   add_properties(tensor);
   m.def("is_grad_enabled", &autograd::is_enabled, "Whether ops are recorded now: False inside no_grad.");
   autograd.def("set_grad_enabled", &autograd::set_enabled, py::arg("enabled"), "Returns what it was before.");
+  autograd.def("checkpoint", &checkpoint, py::arg("inputs"), py::arg("run"), py::arg("again"),
+               "run(), of which the graph keeps the inputs alone; again() repeats it on the way back.");
   autograd.def("record_function", &record_function, py::arg("op"), py::arg("results"), py::arg("inputs"),
                py::arg("saved"), py::arg("rule"), "The results as those of a new node.");
   autograd.def(

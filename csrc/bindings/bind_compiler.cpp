@@ -31,6 +31,8 @@ void register_compiler(py::module_& m) {
   compiler.attr("MAX_OPERANDS") = kernels::kMaxFusedOperands;
   compiler.attr("MAX_INSTRUCTIONS") = kernels::kMaxFusedInstructions;
   compiler.attr("MAX_RESULTS") = kernels::kMaxFusedResults;
+  compiler.attr("MAX_REDUCTIONS") = kernels::kMaxFusedReductions;
+  compiler.attr("MAX_ROW_INSTRUCTIONS") = kernels::kMaxFusedRowInstructions;
 
   py::class_<View>(compiler, "View", "A tensor of a trace: which storage it shows, and how.")
       .def_readonly("storage", &View::storage, "The number of its storage, which is written once.")
@@ -58,6 +60,9 @@ void register_compiler(py::module_& m) {
       .def_property_readonly(
           "is_constant", [](const CallView& self) { return is_constant(self.traced); },
           "Whether it fills a tensor with a number, which a chain takes in place of the tensor.")
+      .def_property_readonly(
+          "reduced_dims", [](const CallView& self) { return reduced_dims(self.traced); },
+          "How many of the last dimensions of its operand it reduces; 0 when it is no reduction that can end a chain.")
       .def_property_readonly(
           "instructions", [](const CallView& self) { return chain_instructions(self.traced); },
           "How many it has in a chain; 0 when it cannot be part of one.");

@@ -2,6 +2,7 @@
 // eye, random numbers.
 #include "bindings/bindings.h"
 #include "core/target.h"
+#include "ops/random.h"
 
 namespace rooflab {
 namespace {
@@ -252,6 +253,19 @@ void register_factories(py::module_& m) {
       "work and memory. A vendor's library, which runs products on a GPU, counts as one launch without workspace. "
       "Returns the device's name, \"meta:H200\". ValueError lists the names.");
   m.def("manual_seed", &manual_seed, py::arg("seed"), "Restarts the random sequence.");
+  m.def(
+      "get_rng_state",
+      [] {
+        const RandomState state = random_state();
+        return std::pair(state.seed, state.next_stream);
+      },
+      "Where the random sequence stands, for `set_rng_state`: the seed, and how many calls have drawn since.");
+  m.def(
+      "set_rng_state",
+      [](const std::pair<uint64_t, uint64_t>& state) {
+        set_random_state({state.first, state.second});
+      },
+      py::arg("state"), "Goes on with the random sequence where `get_rng_state` was called.");
   m.def("empty_like", like(&Tensor::empty), x, named, no_dtype, no_device, grad,
         like_doc("empty_like", "whose elements are not set", "(rl.ones(2, 3)).shape\n(2, 3)").c_str());
   m.def("zeros_like", like(filled_with({})), x, named, no_dtype, no_device, grad,

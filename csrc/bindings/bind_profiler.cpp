@@ -15,7 +15,8 @@ py::dict to_dict(const KernelRecord& kernel) {
                   "device"_a = to_string(kernel.device), "stream"_a = kernel.stream, "id"_a = kernel.id,
                   "step"_a = kernel.step, "start_ns"_a = kernel.start_ns, "duration_ns"_a = kernel.duration_ns,
                   "grid"_a = py::tuple(py::cast(kernel.grid)), "block"_a = py::tuple(py::cast(kernel.block)),
-                  "shared_bytes"_a = kernel.shared_bytes, "registers"_a = kernel.registers, "cost"_a = kernel.cost);
+                  "shared_bytes"_a = kernel.shared_bytes, "registers"_a = kernel.registers, "cost"_a = kernel.cost,
+                  "dtype"_a = name(kernel.dtype));
 }
 
 py::dict to_dict(const RangeRecord& range) {

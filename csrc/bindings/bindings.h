@@ -53,6 +53,7 @@ void register_autocast(py::module_& m);
 void register_statistics(py::module_& m, py::class_<Tensor>& tensor);
 void register_factories(py::module_& m);
 void register_attention(py::module_& m);
+void register_backward(py::module_& m);
 void register_gemma3(py::module_& m);
 void register_counters(py::module_& m);
 void register_graph(py::module_& m);

@@ -26,6 +26,7 @@ PYBIND11_MODULE(_core, m) {
   register_statistics(m, tensor);
   register_factories(m);
   register_attention(m);
+  register_backward(m);
   register_gemma3(m);
   register_counters(m);
   register_graph(m);

@@ -65,6 +65,7 @@ struct LaunchRecord {
   Stream stream;
   int kernels;         // that run: 1, more where a vendor's library starts several; 0 for fills and copies
   Cost cost;           // of the whole call that this belongs to
+  DType dtype;         // that the call computes in
   int64_t call;        // number of that call in this process
   std::string range;   // current_range() at the submission
   int64_t id;          // number of the submission in this process, from 1

@@ -130,7 +130,7 @@ void Kernel::launch(const LaunchShape& shape, void** arguments, int device, cons
   if (!loaded) loaded = &loaded_.emplace_back(module_->load(symbol_, device));
   const Stream stream = current_stream(device);
   OpScope call("custom");
-  call.begin(cost);
+  call.begin(cost, DType::kFloat32);
   observe(LaunchRecord::kKernel, name_.c_str(), {Device::Type::kCuda, static_cast<int8_t>(device)}, stream, 1,
           [&] { launch_kernel(*loaded, name_.c_str(), shape, arguments, stream); });
   call.done();

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/cost.h"
+#include "core/dtype.h"
 
 namespace rooflab {
 
@@ -22,13 +23,14 @@ class OpScope {
   OpScope(const OpScope&) = delete;
   OpScope& operator=(const OpScope&) = delete;
 
-  // What is submitted from here on is for this work.
-  void begin(const Cost& work) { work_ = work; }
+  // What is submitted from here on is for this work, which is computed in `dtype`.
+  void begin(const Cost& work, DType dtype) { work_ = work, dtype_ = dtype; }
   // Counts the op and its work. A call that throws never gets here.
   void done() const;
 
   const char* op() const { return op_; }
   const Cost& work() const { return work_; }
+  DType dtype() const { return dtype_; }
   int64_t id() const { return id_; }  // number of the call in this process, from 1
   bool counts_as_op() const;          // it is an op, and no op encloses it
   static OpScope* current();          // the innermost one; null outside every op
@@ -39,6 +41,7 @@ class OpScope {
   int64_t id_;
   OpScope* outer_;
   Cost work_;
+  DType dtype_ = DType::kFloat32;
 };
 
 const char* current_op();  // of the innermost scope; "" outside every op

@@ -8,6 +8,7 @@ namespace rooflab {
 namespace {
 
 const autograd::Arithmetic kArithmetic{[](const Tensor& a, const Tensor& b) { return a + b; },
+                                       [](const Tensor& sum, const Tensor& x) { write(ElementwiseOp::kAdd, sum, x); },
                                        [](const Tensor& x) { return copy(x); }};
 
 // Gradients not given are 1, for outputs of one element.

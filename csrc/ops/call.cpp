@@ -68,6 +68,14 @@ int64_t new_bytes(const Footing& x, const std::vector<Footing>& earlier) {
   return bytes + end - at;
 }
 
+// The dtype whose peak bounds the call: that of its first floating operand.
+DType computed_in(const Call& call) {
+  for (const Tensors* tensors : {&call.inputs, &call.outputs})
+    for (const Tensor& x : *tensors)
+      if (x.defined() && is_floating(x.dtype())) return x.dtype();
+  return call.outputs[0].dtype();
+}
+
 }  // namespace
 
 void submit(const Call& call) {
@@ -78,7 +86,7 @@ void submit(const Call& call) {
       graph->add(call.op->name, call.inputs);
       graph->add(call.op->name, call.outputs);
     }
-    scope.begin(call.cost);
+    scope.begin(call.cost, computed_in(call));
     call.op->run(call);
   }
   scope.done();

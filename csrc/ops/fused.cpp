@@ -23,48 +23,60 @@ const Ladder<FusedArgs> kLadder(
         {"v0_reference", kCpu, "one thread, an element at a time, in double", nullptr, kernels::fused_cpu_v0_reference},
     });
 
-// Lays the dimensions of the results and of the operands, broadcast to them, into `launch`; neighbours that are evenly
-// spaced in all of them become one.
-void set_layout(FusedLaunch& launch, const Shape& shape, const Tensors& operands) {
-  const int count = static_cast<int>(operands.size());
-  int ndim = 0;
+// Lays the dimensions of the elements and of the operands, broadcast to them, into `launch`; neighbours that are evenly
+// spaced in all of them become one. The last `reduced_dims` make up a row.
+void set_layout(FusedLaunch& launch, const Shape& shape, int reduced_dims, const Tensors& operands) {
+  const int count = static_cast<int>(operands.size()), first_reduced = shape.size() - reduced_dims;
+  launch.columns = 1;
+  launch.row_ndim = launch.ndim = 0;
+  const auto add_dimension = [&](int64_t stride) {
+    for (int k = 0; k < count; ++k) launch.operands[k].strides[launch.ndim] = stride;
+    launch.sizes[launch.ndim++] = 1;
+  };
+  const auto end_rows = [&] {
+    if (launch.ndim == 0) add_dimension(0);  // one row
+    launch.row_ndim = launch.ndim;
+  };
   for (int d = 0; d < shape.size(); ++d) {
     const int64_t size = shape[d];
+    if (d == first_reduced) end_rows();
+    if (d >= first_reduced) launch.columns *= size;
     if (size == 1) continue;
     int64_t steps[kernels::kMaxFusedOperands];
-    bool merges = ndim > 0;
+    bool merges = launch.ndim > launch.row_ndim;
     for (int k = 0; k < count; ++k) {
       const Tensor& x = operands[k];
       const int at = d - (shape.size() - x.ndim());
       steps[k] = at >= 0 && x.shape()[at] != 1 ? x.strides()[at] : 0;
-      merges = merges && launch.operands[k].strides[ndim - 1] == steps[k] * size;
+      merges = merges && launch.operands[k].strides[launch.ndim - 1] == steps[k] * size;
     }
-    if (!merges) launch.sizes[ndim++] = 1;
-    launch.sizes[ndim - 1] *= size;
-    for (int k = 0; k < count; ++k) launch.operands[k].strides[ndim - 1] = steps[k];
+    if (!merges) add_dimension(0);
+    launch.sizes[launch.ndim - 1] *= size;
+    for (int k = 0; k < count; ++k) launch.operands[k].strides[launch.ndim - 1] = steps[k];
   }
-  if (ndim == 0) {  // one element
-    launch.sizes[ndim++] = 1;
-    for (int k = 0; k < count; ++k) launch.operands[k].strides[0] = 1;
-  }
-  launch.ndim = ndim;
+  if (launch.ndim == 0) add_dimension(1);                // one element
+  if (launch.ndim == launch.row_ndim) add_dimension(1);  // one element a row
 }
 
 void run(const Call& call) {
   const auto& op = static_cast<const FusedOp&>(*call.op);
   FusedArgs args{op.program, {}};
   FusedLaunch& launch = args.launch;
-  launch.count = call.outputs[0].numel();
+  launch.count = numel(op.shape);
   for (size_t k = 0; k < call.inputs.size(); ++k) launch.operands[k].data = call.inputs[k].data();
   for (size_t k = 0; k < call.outputs.size(); ++k) launch.results[k] = call.outputs[k].data();
   std::copy(op.numbers.begin(), op.numbers.end(), launch.numbers);
-  set_layout(launch, call.outputs[0].shape(), call.inputs);
+  set_layout(launch, op.shape, op.reduced_dims, call.inputs);
   kLadder.run(call, args);
 }
 
 }  // namespace
 
-FusedOp::FusedOp(const kernels::FusedProgram& program, std::vector<Scalar> numbers)
-    : Op("fused", rooflab::run), program(program), numbers(std::move(numbers)) {}
+FusedOp::FusedOp(const kernels::FusedProgram& program, std::vector<Scalar> numbers, Shape shape, int reduced_dims)
+    : Op("fused", rooflab::run),
+      program(program),
+      numbers(std::move(numbers)),
+      shape(std::move(shape)),
+      reduced_dims(reduced_dims) {}
 
 }  // namespace rooflab

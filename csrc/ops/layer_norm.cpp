@@ -6,6 +6,7 @@
 #include "ops/arithmetic.h"
 #include "ops/autocast.h"
 #include "ops/ops.h"
+#include "ops/row_backward.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
 
@@ -29,22 +30,9 @@ const Ladder<LayerNormArgs> kLadder(
 
 constexpr int64_t kFlops = 5, kWeightFlops = 1, kBiasFlops = 1;  // an element
 
-// y = n w + b with n = c r, c = x - mean(x), r = 1 / sqrt(mean(c^2) + eps):
-// dx = r (dn - mean(dn) - n mean(dn n)) with dn = dy w.
-Tensors gradients(const Gradients& d, const Tensor& x_in, const Tensor& weight, double eps) {
-  const Tensor x = widen(x_in), dy = widen(d[0]);
-  Tensor dx, dweight, dbias;
-  if (d.wanted(0) || d.wanted(1)) {
-    const Tensor c = x - mean(x, {-1}, true);
-    const Tensor r = elementwise(ElementwiseOp::kRsqrt, mean(c * c, {-1}, true) + eps);
-    const Tensor n = c * r;
-    if (d.wanted(0)) {
-      const Tensor dn = weight.defined() ? dy * widen(weight) : dy;
-      dx = cast(r * (dn - mean(dn, {-1}, true) - n * mean(dn * n, {-1}, true)), x_in.dtype());
-    }
-    if (d.wanted(1)) dweight = cast(sum_to(dy * n, weight.shape()), x_in.dtype());
-  }
-  if (d.wanted(2)) dbias = sum_to(d[0], {x.shape().back()});
+Tensors gradients(const Gradients& dy, const Tensor& x, const Tensor& weight, double eps) {
+  if (!dy.wanted(0) && !dy.wanted(1)) return {Tensor(), Tensor(), sum_to(dy, {x.shape().back()})};
+  const auto [dx, dweight, dbias] = layer_norm_backward(dy, x, weight, eps, dy.wanted(1), dy.wanted(2));
   return {dx, dweight, dbias};
 }
 

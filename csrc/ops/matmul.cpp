@@ -28,8 +28,14 @@ const Ladder<MatmulArgs> kLadder(
          kernels::matmul_cuda_v5_accepts, kernels::matmul_cuda_v5_hopper},
         {"v4_tensor_core", kCuda, "mma.sync from a cp.async pipeline; float16 and bfloat16, sm_80 and newer",
          kernels::matmul_cuda_v4_accepts, kernels::matmul_cuda_v4_tensor_core},
-        {"v3_register_tile", kCuda, "an 8 x 16 tile of sums a thread, 16-byte loads", kernels::matmul_cuda_v3_accepts,
-         kernels::matmul_cuda_v3_register_tile},
+        {"v3_register_tile", kCuda, "an 8 x 16 tile of sums a thread, 16-byte loads, two buffers",
+         kernels::matmul_cuda_v3_accepts, kernels::matmul_cuda_v3_register_tile},
+        {"v2c_vector_loads", kCuda, "an 8 x 8 tile of sums a thread, 16-byte loads; aligned row-major float32",
+         kernels::matmul_cuda_v2c_accepts, kernels::matmul_cuda_v2c_vector_loads},
+        {"v2b_thread_tile", kCuda, "an 8 x 8 tile of sums a thread; float32", kernels::matmul_cuda_v3_accepts,
+         kernels::matmul_cuda_v2b_thread_tile},
+        {"v2a_thread_column", kCuda, "a column of 8 sums a thread; float32", kernels::matmul_cuda_v3_accepts,
+         kernels::matmul_cuda_v2a_thread_column},
         {"v2_shared_tile", kCuda, "tiles of A and B shared by a block", nullptr, kernels::matmul_cuda_v2_shared_tile},
         {"v1_coalesced", kCuda, "neighbouring threads take neighbouring columns", nullptr,
          kernels::matmul_cuda_v1_coalesced},
@@ -83,7 +89,10 @@ Tensors gradients(const Gradients& d, const Tensor& a_in, const Tensor& b_in, co
       a = reshape(a, {rows, a.size(-1)});
       dc = reshape(dc, {rows, dc.size(-1)});
     }
-    const Tensor db_batch = matmul(a.transpose(-2, -1), dc);
+    // The gradient of a transposed B is laid out as B is, so what goes on to the weight needs no copy.
+    const bool is_transposed = b_in.ndim() > 1 && b_in.stride(-2) == 1 && b_in.stride(-1) != 1;
+    const Tensor db_batch =
+        is_transposed ? matmul(dc.transpose(-2, -1), a).transpose(-2, -1) : matmul(a.transpose(-2, -1), dc);
     db = is_column ? sum_to(db_batch, {b_shape[0], 1}).view(b_shape) : sum_to(db_batch, b_shape);
   }
   return {da, db};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "core/range.h"
@@ -18,6 +19,13 @@ using enum ElementwiseOp;
 
 bool is_gelu(const Call& call) { return std::string_view(call.op->name) == "gelu"; }
 
+std::optional<kernels::ReduceOp> reduction_of(const Call& call) {
+  using enum kernels::ReduceOp;
+  for (const auto& [op, name] : {std::pair{kSum, "sum"}, {kMean, "mean"}, {kMax, "amax"}, {kMin, "amin"}})
+    if (std::string_view(call.op->name) == name) return op;
+  return std::nullopt;
+}
+
 // A number as an element of the dtype.
 Scalar element_of(Scalar number, DType dtype) { return {rounded(number.real, dtype), number.integer}; }
 
@@ -28,13 +36,19 @@ Scalar constant_of(const TracedCall& traced) {
 // Writes the program of a chain, call by call.
 class ChainWriter {
  public:
-  // `numbers`: storages that hold one number everywhere.
-  explicit ChainWriter(const std::map<int, Scalar>& numbers) : constants_(numbers) {}
+  // `numbers`: storages that hold one number everywhere. `shape`: of the elements, whose last `reduced_dims` are
+  // reduced.
+  ChainWriter(const std::map<int, Scalar>& numbers, const Shape& shape, int reduced_dims)
+      : constants_(numbers), shape_(shape), reduced_dims_(reduced_dims) {}
 
   void add(const TracedCall& traced) {
     const Call& call = traced.call;
     const View& out = traced.outputs[0];
-    made_[out.storage] = is_gelu(call) ? add_gelu(traced) : add_elementwise(traced);
+    missing_dims_ = shape_.size() - out.shape.size();
+    of_rows_ = out.shape != shape_;
+    made_[out.storage] = rooflab::reduced_dims(traced) ? add_reduction(traced)
+                         : is_gelu(call)               ? add_gelu(traced)
+                                                       : add_elementwise(traced);
   }
 
   void add_result(int storage) {
@@ -47,22 +61,32 @@ class ChainWriter {
   std::unique_ptr<FusedOp> finish() {
     for (int i = 0; i < program_.instructions; ++i)
       for (int16_t& value : program_.instruction[i].inputs) value = placed(value);
+    for (int r = 0; r < program_.reductions; ++r) program_.reduction[r].input = placed(program_.reduction[r].input);
+    for (int i = 0; i < program_.row_instructions; ++i)
+      for (int16_t& value : program_.row_instruction[i].inputs) value = placed(value);
     for (int k = 0; k < program_.results; ++k) program_.result_values[k] = placed(program_.result_values[k]);
-    return std::make_unique<FusedOp>(program_, numbers_);
+    return std::make_unique<FusedOp>(program_, numbers_, shape_, reduced_dims_);
   }
 
  private:
-  static constexpr int16_t kNumbers = 1000, kMade = 2000;  // where their provisional numbers begin
+  // Where their provisional numbers begin.
+  static constexpr int16_t kNumbers = 1000, kMade = 2000, kReduced = 3000, kRowMade = 4000;
 
   int16_t placed(int16_t value) const {
+    if (value >= kRowMade) return static_cast<int16_t>(value - kRowMade + program_.first_row_made());
+    if (value >= kReduced) return static_cast<int16_t>(value - kReduced + program_.first_of_row());
     if (value >= kMade) return static_cast<int16_t>(value - kMade + program_.first_made());
     return static_cast<int16_t>(value >= kNumbers ? value - kNumbers + program_.operands : value);
   }
 
-  int16_t operand(const View& view) {
+  int16_t operand(View view) {
     if (const auto found = made_.find(view.storage); found != made_.end()) return found->second;
     if (const auto found = constants_.find(view.storage); found != constants_.end())
       return number(found->second, view.dtype);
+    for (int d = 0; d < missing_dims_; ++d) {  // of rows whose reduced dimensions did not stay
+      view.shape.push_back(1);
+      view.strides.push_back(0);
+    }
     const auto known = std::find(operands_.begin(), operands_.end(), view);
     if (known != operands_.end()) return static_cast<int16_t>(known - operands_.begin());
     RL_CHECK(program_.operands < kernels::kMaxFusedOperands, "fused", "too many operands for one chain");
@@ -85,6 +109,12 @@ class ChainWriter {
   int16_t number(double value, DType dtype) { return number(Scalar{value, 0}, dtype); }
 
   int16_t instruction(ElementwiseOp op, DType dtype, DType out_dtype, int16_t a, int16_t b = 0, int16_t c = 0) {
+    if (of_rows_) {
+      RL_CHECK(program_.row_instructions < kernels::kMaxFusedRowInstructions, "fused", "too many calls on rows");
+      program_.row_instruction[program_.row_instructions] = {op, dtype, out_dtype, {a, b, c}};
+      return static_cast<int16_t>(kRowMade + program_.row_instructions++);
+    }
+    RL_CHECK(std::max({a, b, c}) < kReduced, "fused", "elements cannot be made of what is reduced over them");
     RL_CHECK(program_.instructions < kernels::kMaxFusedInstructions, "fused", "too many calls for one chain");
     program_.instruction[program_.instructions] = {op, dtype, out_dtype, {a, b, c}};
     return static_cast<int16_t>(kMade + program_.instructions++);
@@ -112,6 +142,14 @@ class ChainWriter {
     return instruction(op, dtype, out_dtype, inputs[0], inputs[1], inputs[2]);
   }
 
+  int16_t add_reduction(const TracedCall& traced) {
+    RL_CHECK(program_.reductions < kernels::kMaxFusedReductions, "fused", "too many reductions for one chain");
+    missing_dims_ = 0;
+    const DType dtype = traced.outputs[0].dtype;
+    program_.reduction[program_.reductions] = {*reduction_of(traced.call), dtype, operand(traced.inputs[0])};
+    return static_cast<int16_t>(kReduced + program_.reductions++);
+  }
+
   // x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), which is gelu(x).
   int16_t add_gelu(const TracedCall& traced) {
     const DType dtype = traced.outputs[0].dtype;
@@ -124,11 +162,22 @@ class ChainWriter {
   }
 
   const std::map<int, Scalar>& constants_;
+  const Shape shape_;
+  const int reduced_dims_;
+  bool of_rows_ = false;  // what is being added
+  int missing_dims_ = 0;
   FusedProgram program_{};
   std::vector<View> operands_;
   std::vector<Scalar> numbers_;
   std::map<int, int16_t> made_;  // the value of each storage that the chain makes
 };
+
+// How many rows elements of a shape make up.
+int64_t rows_of(const Shape& shape, int reduced_dims) {
+  int64_t rows = 1;
+  for (int d = 0; d < shape.size() - reduced_dims; ++d) rows *= shape[d];
+  return rows;
+}
 
 bool has_strides(const Tensor& x, const Shape& strides) {
   for (int d = 0; d < x.ndim(); ++d)
@@ -143,6 +192,20 @@ int chain_instructions(const TracedCall& traced) {
   if (traced.continues >= 0) return 0;
   if (is_gelu(traced.call)) return 6;
   return elementwise_op(*traced.call.op) ? 1 : 0;
+}
+
+int reduced_dims(const TracedCall& traced) {
+  if (!traced.call.variant.empty() || traced.continues >= 0 || !reduction_of(traced.call)) return 0;
+  const View& x = traced.inputs[0];
+  if (!is_floating(x.dtype)) return 0;
+  const Shape dims = traced.call.get<Shape>("dims");
+  int count = dims.empty() ? x.shape.size() : 0, last = x.shape.size();
+  for (const int64_t dim : dims) {
+    const int d = static_cast<int>(dim < 0 ? dim + x.shape.size() : dim);
+    last = std::min(last, d);
+    ++count;
+  }
+  return dims.empty() || last == x.shape.size() - count ? count : 0;
 }
 
 bool is_constant(const TracedCall& traced) {
@@ -174,14 +237,19 @@ Program::Program(const Trace& trace, std::vector<View> inputs, const std::vector
 
 void Program::add_chain(const Trace& trace, const Step& step, const std::map<int, Scalar>& constants,
                         const std::string& variant) {
-  ChainWriter writer(constants);
+  const Shape& shape = trace.calls()[step.calls[0]].outputs[0].shape;
+  int reduced = 0;
+  for (int at : step.calls) reduced = std::max(reduced, reduced_dims(trace.calls()[at]));
+  ChainWriter writer(constants, shape, reduced);
   Planned planned{{}, nullptr, {}};
   Call& call = planned.traced.call;
   for (int at : step.calls) {
     const TracedCall& traced = trace.calls()[at];
-    RL_CHECK(chain_instructions(traced) > 0, traced.call.op->name, "cannot be part of a chain");
-    RL_CHECK(traced.outputs[0].shape == trace.calls()[step.calls[0]].outputs[0].shape, traced.call.op->name,
-             "a chain has one shape, got ", traced.outputs[0].shape);
+    const int dims = reduced_dims(traced);
+    RL_CHECK(chain_instructions(traced) > 0 || dims > 0, traced.call.op->name, "cannot be part of a chain");
+    RL_CHECK(dims ? dims == reduced && traced.inputs[0].shape == shape
+                  : traced.outputs[0].shape == shape || numel(traced.outputs[0].shape) == rows_of(shape, reduced),
+             traced.call.op->name, "a chain has one shape, got ", traced.outputs[0].shape);
     writer.add(traced);
     call.cost.flops += traced.call.cost.flops;
     const auto is_read = std::find(step.results.begin(), step.results.end(), traced.outputs[0].storage);

@@ -1,5 +1,5 @@
-// The calls of a trace as something to run again: chains of elementwise calls as one `fused`, the rest as it was
-// recorded. Which calls form a chain is the caller's choice (rooflab/compiler/plan.py).
+// The calls of a trace as something to run again: chains of elementwise calls, with reductions at their end, as one
+// `fused`, the rest as it was recorded. Which calls form a chain is the caller's choice (rooflab/compiler/plan.py).
 #pragma once
 
 #include <map>
@@ -15,7 +15,8 @@ namespace rooflab {
 class Program {
  public:
   // Calls of the trace, by their numbers. More than one, or one that `results` are named for, is a chain: its calls are
-  // elementwise and of one shape, and `results` are the storages that others read.
+  // elementwise and of one shape; then come reductions of that shape's last dimensions, and elementwise calls on what
+  // these make. `results` are the storages that others read.
   struct Step {
     std::vector<int> calls;
     std::vector<int> results;
@@ -51,6 +52,8 @@ class Program {
 
 // How many instructions a traced call has in a chain; 0 when it cannot be part of one.
 int chain_instructions(const TracedCall& traced);
+// How many of the last dimensions a traced call reduces, as a chain may; 0 when it is no such reduction.
+int reduced_dims(const TracedCall& traced);
 // Whether it fills a tensor with a number, which a chain then takes in place of the tensor.
 bool is_constant(const TracedCall& traced);
 

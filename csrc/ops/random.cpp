@@ -7,6 +7,7 @@
 #include "core/range.h"
 #include "ops/graph.h"
 #include "ops/ops.h"
+#include "ops/random.h"
 #include "ops/trace.h"
 #include "ops/variant.h"
 
@@ -77,6 +78,13 @@ Tensor draw_floating(const Op& op, const Shape& shape, DType dtype, Device devic
 void manual_seed(uint64_t value) {
   seed = value;
   next_stream = 0;
+}
+
+RandomState random_state() { return {seed, next_stream}; }
+
+void set_random_state(const RandomState& state) {
+  seed = state.seed;
+  next_stream = state.next_stream;
 }
 
 Tensor randn(const Shape& shape, DType dtype, Device device) { return draw_floating(kRandn, shape, dtype, device); }

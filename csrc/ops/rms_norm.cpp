@@ -3,9 +3,9 @@
 
 #include "core/range.h"
 #include "core/tensor_check.h"
-#include "ops/arithmetic.h"
 #include "ops/autocast.h"
 #include "ops/ops.h"
+#include "ops/row_backward.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
 
@@ -28,21 +28,6 @@ const Ladder<RmsNormArgs> kLadder(
     });
 
 constexpr int64_t kFlops = 3, kWeightFlops = 1, kOffsetFlops = 1;  // an element
-
-// y = n w with n = x r, r = 1 / sqrt(mean(x^2) + eps): dx = r (dn - n mean(dn n)) with dn = dy w.
-Tensors gradients(const Gradients& d, const Tensor& x_in, const Tensor& weight, double eps, bool zero_centered) {
-  const Tensor x = widen(x_in), dy = widen(d[0]);
-  const Tensor r = elementwise(ElementwiseOp::kRsqrt, mean(x * x, {-1}, true) + eps);
-  const Tensor n = x * r;
-  Tensor dx, dweight;
-  if (d.wanted(0)) {
-    Tensor dn = dy;
-    if (weight.defined()) dn = dy * (zero_centered ? widen(weight) + 1.0 : widen(weight));
-    dx = cast(r * (dn - n * mean(dn * n, {-1}, true)), x_in.dtype());
-  }
-  if (d.wanted(1)) dweight = cast(sum_to(dy * n, weight.shape()), weight.dtype());
-  return {dx, dweight};
-}
 
 void run(const Call& call) {
   const Rows rows = as_rows(call.inputs[0]);
@@ -69,8 +54,9 @@ Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps
   const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs), y.nbytes()};
   return submit({&kOp, inputs, {y}, {{"eps", eps}, {"zero_centered", zero_centered}}, cost, std::string(variant)},
                 autograd::saving(x, weight),
-                [eps, zero_centered](const Gradients& d, const Tensor& x, const Tensor& weight) {
-                  return gradients(d, x, weight, eps, zero_centered);
+                [eps, zero_centered](const Gradients& dy, const Tensor& x, const Tensor& weight) -> Tensors {
+                  const auto [dx, dweight, _] = rms_norm_backward(dy, x, weight, eps, zero_centered, dy.wanted(1));
+                  return {dx, dweight};
                 });
 }
 

@@ -29,6 +29,15 @@ inline void check_parameter(const char* op, const char* argument, const Tensor& 
   check_same_dtype(op, x, *parameter);
 }
 
+// An operand (..., D), of the name, and a gradient of its shape.
+inline void check_gradient_of_rows(const char* op, const char* argument, const Tensor& dy, const Tensor& x) {
+  check_floating(op, argument, x);
+  RL_CHECK(x.ndim() > 0, op, argument, ": expected (..., D), got ()");
+  RL_CHECK(dy.shape() == x.shape(), op, "dy: expected the shape of ", argument, " ", x.shape(), ", got ", dy.shape());
+  check_same_device(op, x, dy);
+  check_same_dtype(op, x, dy);
+}
+
 // It as kernels take it: contiguous; its data() is null where there is none.
 inline Tensor as_parameter(const Tensor& parameter) {
   return parameter.defined() ? contiguous(parameter.detach()) : Tensor();

@@ -3,9 +3,9 @@
 
 #include "core/range.h"
 #include "core/tensor_check.h"
-#include "ops/arithmetic.h"
 #include "ops/autocast.h"
 #include "ops/ops.h"
+#include "ops/row_backward.h"
 #include "ops/rows.h"
 #include "ops/variant.h"
 
@@ -50,7 +50,7 @@ Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant) {
   Tensor y = Tensor::empty(moved, x.dtype(), x.device()).transpose(along, -1);
   const Cost cost{0, kFlops * x.numel(), compulsory_bytes({x}), y.nbytes()};
   return submit({&kOp, {x}, {y}, {{"dim", along}}, cost, std::string(variant)}, autograd::saving(y),
-                [along](const Tensor& dy, const Tensor& y) { return y * (dy - sum(dy * y, {along}, true)); });
+                [along](const Tensor& dy, const Tensor& y) { return softmax_backward(dy, y, along); });
 }
 
 }  // namespace rooflab

@@ -97,7 +97,7 @@ Tensor to_device(const Tensor& x, Device device) {
                        : device.is_cpu()   ? "memcpy_device_to_host"
                                            : "memcpy_device_to_device";
   RL_CHECK(!capture_log(), "to", "a copy between devices waits for its end, so a graph cannot capture it");
-  scope.begin({0, 0, x.nbytes(), x.nbytes()});
+  scope.begin({0, 0, x.nbytes(), x.nbytes()}, x.dtype());
   observe(LaunchRecord::kCopy, kernel, gpu, gpu.is_cuda() ? cuda::current_stream(gpu.index) : Stream{}, 0, [&] {
     if (gpu.is_cuda()) cuda::copy(out.data(), source.data(), x.nbytes(), gpu.index);
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "core/cuda_runtime.h"
 #include "core/error.h"
@@ -34,8 +35,10 @@ Session::~Session() {
 }
 
 void Session::choose_source() {
-  RL_CHECK(wanted_ == "auto" || wanted_ == "cupti" || wanted_ == "cuda events" || wanted_ == "cpu clock", "profile",
-           "source: expected auto, cupti, cuda events or cpu clock, got \"", wanted_, "\"");
+  RL_CHECK(wanted_ == "auto" || wanted_ == "cupti" || wanted_ == "cuda events" || wanted_ == "cpu clock" ||
+               wanted_ == "model",
+           "profile", "source: expected auto, cupti, cuda events, cpu clock or model, got \"", wanted_, "\"");
+  if (wanted_ == "model") return;
   const bool any = wanted_ == "auto";
   if (!cuda::is_available() || wanted_ == "cpu clock") {
     if (!any && wanted_ != "cpu clock") throw CudaError(message("[profile] ", cuda::unavailable()));
@@ -59,12 +62,13 @@ void Session::choose_source() {
 void Session::start() {
   if (running_session) throw std::runtime_error("[profile] a profile is running already: profiles do not nest");
   choose_source();
-  kernels_.clear(), ranges_.clear(), steps_.clear(), submitted_.clear(), open_ranges_.clear(), devices_.clear();
-  dropped_ = 0;
+  kernels_.clear(), ranges_.clear(), steps_.clear(), submitted_.clear(), devices_.clear();
+  open_ranges_.clear(), closed_ranges_.clear(), timed_steps_.clear();
+  dropped_ = heard_ = 0;
   step_ = kNoStep;
   const std::string& path = current_range();
   for (size_t end = path.find('/'); !path.empty(); end = path.find('/', end + 1)) {
-    open_ranges_.push_back({path.substr(0, end), now_ns()});
+    open_ranges_.push_back({path.substr(0, end), kNoStep, now(), {}});
     if (end == path.npos) break;
   }
   if (timer_) devices_.insert(0);
@@ -80,9 +84,18 @@ void Session::stop() {
   remove_listener(this);
   const std::unique_ptr<DeviceTimer> timer = std::move(timer_);
   if (step_ != kNoStep) end_step();
-  collect_cpu();
+  const bool is_model =
+      wanted_ == "model" || (wanted_ == "auto" && std::any_of(submitted_.begin(), submitted_.end(),
+                                                              [](const auto& s) { return s.launch.device.is_meta(); }));
+  collect_spans(is_model ? &Moment::place : &Moment::ns);
   synchronize();
-  collect_devices(timer ? timer->stop() : DeviceTrace{});
+  const DeviceTrace trace = timer ? timer->stop() : DeviceTrace{};
+  if (is_model) {
+    collect_meta();
+  } else {
+    collect_cpu();
+    collect_devices(trace);
+  }
   std::stable_sort(kernels_.begin(), kernels_.end(),
                    [](const KernelRecord& a, const KernelRecord& b) { return a.start_ns < b.start_ns; });
   std::stable_sort(ranges_.begin(), ranges_.end(),
@@ -98,35 +111,45 @@ void Session::begin_step(int number) {
   std::lock_guard lock(mutex_);
   step_ = number;
   if (timer_) timer_->enter_step(number);
-  const int64_t now = now_ns();
-  for (OpenRange& range : open_ranges_) range.start_ns = now;
-  steps_.push_back({number, now, 0});
+  const Moment start = now();
+  for (Span& range : open_ranges_) range.start = start;
+  timed_steps_.push_back({"", number, start, {}});
 }
 
 void Session::end_step() {
   if (step_ == kNoStep) return;
   synchronize();
   std::lock_guard lock(mutex_);
-  const int64_t now = now_ns();
-  steps_.back().duration_ns = now - steps_.back().start_ns;
-  for (const OpenRange& range : open_ranges_) close_range(range, now);
+  const Moment end = now();
+  timed_steps_.back().end = end;
+  for (const Span& range : open_ranges_) close_range(range, end);
   step_ = kNoStep;
   if (timer_) timer_->enter_step(kNoStep);
 }
 
-void Session::close_range(const OpenRange& range, int64_t end_ns) {
-  if (step_ != kNoStep) ranges_.push_back({range.path, step_, range.start_ns, end_ns - range.start_ns});
+void Session::close_range(Span range, Moment end) {
+  if (step_ == kNoStep) return;
+  range.step = step_;
+  range.end = end;
+  closed_ranges_.push_back(std::move(range));
+}
+
+void Session::collect_spans(int64_t Moment::*clock) {
+  for (const Span& step : timed_steps_)
+    steps_.push_back({step.step, step.start.*clock, step.end.*clock - step.start.*clock});
+  for (const Span& range : closed_ranges_)
+    ranges_.push_back({range.path, range.step, range.start.*clock, range.end.*clock - range.start.*clock});
 }
 
 void Session::range(bool opened, const std::string& path) {
   std::lock_guard lock(mutex_);
   if (opened) {
-    open_ranges_.push_back({path, now_ns()});
+    open_ranges_.push_back({path, kNoStep, now(), {}});
     return;
   }
   for (size_t i = open_ranges_.size(); i-- > 0;) {
     if (open_ranges_[i].path != path) continue;
-    close_range(open_ranges_[i], now_ns());
+    close_range(open_ranges_[i], now());
     open_ranges_.erase(open_ranges_.begin() + static_cast<int64_t>(i));
     return;
   }
@@ -135,7 +158,7 @@ void Session::range(bool opened, const std::string& path) {
 void Session::before(const LaunchRecord& launch) {
   std::lock_guard lock(mutex_);
   if (step_ == kNoStep) return;
-  submitted_.push_back({launch, step_, 0, 0});
+  submitted_.push_back({launch, step_, {}, {}});
   if (launch.device.is_cuda() && timer_) {
     devices_.insert(launch.device.index);
     try {
@@ -143,16 +166,16 @@ void Session::before(const LaunchRecord& launch) {
     } catch (const CudaError&) {  // counted as dropped: it will have no record
     }
   }
-  submitted_.back().start_ns = now_ns();
+  submitted_.back().start = now();
 }
 
 void Session::after(const LaunchRecord& launch, bool done) {
-  const int64_t now = now_ns();
+  const int64_t end_ns = now_ns();
   std::lock_guard lock(mutex_);
   auto submitted = submitted_.rbegin();  // other threads may have submitted since
   while (submitted != submitted_.rend() && submitted->launch.id != launch.id) ++submitted;
   if (submitted == submitted_.rend()) return;
-  submitted->end_ns = now;
+  submitted->end = {end_ns, ++heard_};
   if (launch.device.is_cuda() && timer_) {
     try {
       timer_->after(launch);
@@ -162,21 +185,55 @@ void Session::after(const LaunchRecord& launch, bool done) {
   if (!done) submitted_.erase(std::next(submitted).base());
 }
 
+KernelRecord& Session::add_own(const Submitted& submitted) {
+  const LaunchRecord& launch = submitted.launch;
+  KernelRecord& kernel = kernels_.emplace_back();
+  kernel.name = kernel.kernel = launch.kernel;
+  kernel.op = launch.op;
+  kernel.range = launch.range;
+  kernel.device = launch.device;
+  kernel.id = launch.id;
+  kernel.step = submitted.step;
+  kernel.cost = launch.cost;
+  kernel.dtype = launch.dtype;
+  return kernel;
+}
+
 void Session::collect_cpu() {
   for (const Submitted& submitted : submitted_) {
-    const LaunchRecord& launch = submitted.launch;
-    if (!launch.device.is_cpu() || submitted.end_ns == 0) continue;  // 0: another thread is still at it
-    KernelRecord& kernel = kernels_.emplace_back();
-    kernel.name = kernel.kernel = launch.kernel;
-    kernel.op = launch.op;
-    kernel.range = launch.range;
-    kernel.device = launch.device;
-    kernel.id = launch.id;
-    kernel.step = submitted.step;
-    kernel.start_ns = submitted.start_ns;
-    kernel.duration_ns = submitted.end_ns - submitted.start_ns;
-    kernel.cost = launch.cost;
+    if (!submitted.launch.device.is_cpu() || submitted.end.place == 0) continue;  // 0: another thread is still at it
+    KernelRecord& kernel = add_own(submitted);
+    kernel.start_ns = submitted.start.ns;
+    kernel.duration_ns = submitted.end.ns - submitted.start.ns;
   }
+}
+
+void Session::collect_meta() {
+  source_ = "model";
+  reason_ = "nothing runs on a device without memory";
+  int64_t left_out = 0;
+  std::unordered_map<int64_t, std::pair<size_t, bool>> bearers;  // of each call's cost; whether it is a kernel
+  for (const Submitted& submitted : submitted_) {
+    const LaunchRecord& launch = submitted.launch;
+    if (!launch.device.is_meta()) {
+      ++left_out;
+      continue;
+    }
+    KernelRecord& kernel = add_own(submitted);
+    kernel.start_ns = submitted.start.place;
+    if (launch.kind == LaunchRecord::kFill) kernel.name = "memset";
+    if (launch.kind == LaunchRecord::kCopy) kernel.name = "memcpy";
+    const bool is_kernel = launch.kind == LaunchRecord::kKernel;
+    auto& [bearer, bears_as_kernel] = bearers.try_emplace(launch.call, kernels_.size() - 1, is_kernel).first->second;
+    if (bearer == kernels_.size() - 1) continue;
+    if (is_kernel && !bears_as_kernel) {  // a fill came first
+      kernels_[bearer].cost = Cost{};
+      bearer = kernels_.size() - 1, bears_as_kernel = true;
+    } else {
+      kernel.cost = Cost{};
+    }
+  }
+  if (left_out) reason_ += message("; ", left_out, " launches on other devices are left out");
 }
 
 int Session::step_at(int64_t time_ns) const {
@@ -215,6 +272,7 @@ void Session::collect_devices(const DeviceTrace& trace) {
       kernel.kernel = launch->kernel;
       kernel.range = launch->range;
       kernel.id = submission.id;
+      kernel.dtype = launch->dtype;
     } else {
       kernel.cost.bytes_read = record.bytes_read;
       kernel.cost.bytes_written = record.bytes_written;

@@ -1,8 +1,9 @@
 // Records every kernel that runs in the steps of a session, with the op and range that launched it.
 //
 // Kernels on the CPU are timed by a monotonic clock around each launch. Those on a GPU come from CUPTI, kernels of
-// other libraries included; where CUPTI is missing or refused, CUDA events time rooflab's own launches. source() says
-// which.
+// other libraries included; where CUPTI is missing or refused, CUDA events time rooflab's own launches. Nothing runs on
+// a device without memory: what was launched there is recorded by its place, and who reads it lays it out in time.
+// source() says which.
 #pragma once
 
 #include <map>
@@ -17,7 +18,8 @@
 
 namespace rooflab::profiler {
 
-// One kernel as it ran. Of several kernels of one launch the longest bears the launch's cost, the others none.
+// One kernel as it ran. Of several kernels of one launch the longest bears the launch's cost, the others none. Where
+// source() is "model", the first bears it, and the times of all records are places in the order of what happened.
 struct KernelRecord {
   std::string name;    // the symbol of a GPU kernel, the rung of a CPU kernel
   std::string op;      // "softmax"; "" when another library launched it
@@ -33,6 +35,7 @@ struct KernelRecord {
   int64_t shared_bytes = 0;
   int32_t registers = 0;
   Cost cost;
+  DType dtype = DType::kFloat32;  // that the launch computes in
 };
 
 struct RangeRecord {
@@ -50,7 +53,7 @@ struct StepRecord {
 
 class Session final : public LaunchListener {
  public:
-  // source: "auto", or one of "cupti", "cuda events", "cpu clock" that must serve.
+  // source: "auto", or one of "cupti", "cuda events", "cpu clock", "model" that must serve.
   explicit Session(std::string source = "auto") : wanted_(std::move(source)) {}
   ~Session() override;
   Session(const Session&) = delete;
@@ -75,21 +78,29 @@ class Session final : public LaunchListener {
   void range(bool opened, const std::string& path) override;
 
  private:
+  struct Moment {
+    int64_t ns = 0;
+    int64_t place = 0;  // in the order of what the session heard; 0: not yet
+  };
   struct Submitted {
     LaunchRecord launch;
     int step;
-    int64_t start_ns;
-    int64_t end_ns;
+    Moment start, end;
   };
-  struct OpenRange {
+  struct Span {  // of a range or, without a path, of a step
     std::string path;
-    int64_t start_ns;
+    int step = kNoStep;
+    Moment start, end;
   };
 
+  Moment now() { return {now_ns(), ++heard_}; }
   void choose_source();
   void synchronize();
-  void close_range(const OpenRange& range, int64_t end_ns);
+  void close_range(Span range, Moment end);
+  void collect_spans(int64_t Moment::*clock);
+  KernelRecord& add_own(const Submitted& submitted);
   void collect_cpu();
+  void collect_meta();
   void collect_devices(const DeviceTrace& trace);
   int step_at(int64_t time_ns) const;
 
@@ -100,7 +111,8 @@ class Session final : public LaunchListener {
   std::unique_ptr<DeviceTimer> timer_;  // null: no GPU is recorded
   std::set<int> devices_;
   std::vector<Submitted> submitted_;
-  std::vector<OpenRange> open_ranges_;
+  std::vector<Span> open_ranges_, closed_ranges_, timed_steps_;
+  int64_t heard_ = 0;
   std::vector<KernelRecord> kernels_;
   std::vector<RangeRecord> ranges_;
   std::vector<StepRecord> steps_;

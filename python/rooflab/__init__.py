@@ -30,7 +30,10 @@ for _folder in sorted(_Path(_sysconfig.get_path("purelib")).glob("nvidia/*/lib")
     _core.add_library_directory(str(_folder))
 
 # Modules that import matplotlib or read files load when first used.
-_LAZY = {"cost", "grading", "labs", "machine", "nn", "optim", "plots", "profiler", "roofline", "specs", "testing"}
+_LAZY = {
+    "cost", "grading", "labs", "machine", "nn", "optim", "plots", "profiler", "roofline", "specs", "testing",
+    "training",
+}  # fmt: skip
 
 
 def __getattr__(name):

@@ -180,6 +180,60 @@ def saved_tensors(y: Tensor) -> list[Saved]:
     return _core._autograd.saved_tensors(y)
 
 
+def checkpoint(function, *args):
+    """``function(*args)``, of which the graph keeps the arguments and no more; backward runs it again for the rest.
+
+    What its ops would save is not kept, so a block of a model holds its input alone until backward comes to it.
+    Backward then costs one more forward. Random numbers are drawn again as they were, and the gradients are those
+    without a checkpoint. Weights and other tensors that the function reads without being given them get theirs too.
+
+    Parameters
+    ----------
+    function : callable
+        It must do the same each time, and change nothing.
+    args
+        Those that are tensors are kept.
+
+    Returns
+    -------
+    object
+        What the function returns.
+
+    Raises
+    ------
+    ValueError
+        In backward: an argument was changed in place, or the function did something else when it ran again.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(256, requires_grad=True)
+    >>> y = rl.autograd.checkpoint(lambda x: rl.exp(rl.sin(rl.exp(x))), x)
+    >>> [saved.op for saved in rl.autograd.saved_tensors(y)]
+    ['checkpoint']
+    """
+    if not _core.is_grad_enabled():
+        return function(*args)
+    state = _core.get_rng_state()
+    kept = [_leaf_of(a) if isinstance(a, Tensor) else a for a in args]
+
+    def again():
+        before = _core.get_rng_state()
+        _core.set_rng_state(state)
+        try:
+            function(*kept)
+        finally:
+            _core.set_rng_state(before)
+
+    return _core._autograd.checkpoint([a for a in args if isinstance(a, Tensor)], lambda: function(*args), again)
+
+
+def _leaf_of(x: Tensor) -> Tensor:
+    """The same memory outside of the graph, which ops record as they record x."""
+    leaf = x.detach()
+    return leaf.requires_grad_() if x.requires_grad else leaf
+
+
 class Context:
     """What `forward` leaves for `backward`: saved tensors, and any attribute set on it.
 

@@ -21,7 +21,7 @@ import numpy as np
 from ._core import Tensor, tensor
 from .files import replacing
 
-__all__ = ["load", "save"]
+__all__ = ["load", "load_metadata", "save"]
 
 _TYPES = {
     "F64": np.float64,
@@ -113,6 +113,41 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
     FileNotFoundError
         When there is no file.
     """
+    _, places, data = _read(path)
+    return {name: tensor(place.array(data), device=device) for name, place in places.items()}
+
+
+def load_metadata(path: str | os.PathLike) -> dict[str, str]:
+    """The texts that a safetensors file carries beside its tensors.
+
+    Parameters
+    ----------
+    path : path
+        What `save`, or another program, wrote.
+
+    Returns
+    -------
+    dict of str to str
+        Empty where there are none.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As `load` does.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.save({"w": rl.ones(2)}, "example.safetensors", {"step": "12"})
+    >>> load_metadata("example.safetensors")
+    {'step': '12'}
+    """
+    metadata, _, _ = _read(path)
+    return metadata
+
+
+def _read(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, _Place], np.ndarray]:
+    """Metadata, where tensors lie, and the bytes among which they do."""
     data = np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or not 2 <= length <= min(len(data) - 8, _LONGEST_HEADER):
@@ -122,10 +157,11 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
     try:
         header = json.loads(data[8 : 8 + length].tobytes())
         entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+        metadata = {str(name): str(text) for name, text in header.get("__metadata__", {}).items()}
         places = {name: _Place(name, entry, len(data) - 8 - length) for name, entry in entries.items()}
     except (KeyError, TypeError, AttributeError, OverflowError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"[load] {os.fspath(path)}: the header is damaged ({error!r})") from error
-    return {name: tensor(place.array(data[8 + length :]), device=device) for name, place in places.items()}
+    return metadata, places, data[8 + length :]
 
 
 class _Place:

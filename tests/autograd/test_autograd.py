@@ -91,6 +91,49 @@ def test_gradients_add_up_over_calls_until_cleared():
         x.grad = rl.ones(3)
 
 
+def test_gradients_add_up_in_the_memory_of_the_first():
+    x = rl.ones(3, requires_grad=True)
+    (x * 2).sum().backward()
+    first, place = x.grad, x.grad.data_ptr()
+    with rl.count() as c:
+        (x * 3).sum().backward()
+    assert x.grad.data_ptr() == place
+    assert_close(first, [5, 5, 5])
+    assert c.by_op["add"].ops == 1
+    given = rl.ones(3)
+    x.grad = given
+    (x * 2).sum().backward()
+    assert_close(given, [3, 3, 3])
+    x.grad = rl.ones(1).expand(3)  # one element in three places
+    (x * 2).sum().backward()
+    assert_close(x.grad, [3, 3, 3])
+
+
+def test_gradients_that_add_up_on_the_way_leave_others_alone():
+    x, given = rl.ones(3, requires_grad=True), rl.ones(3)
+    h = x * 2
+    y = h + h + rl.exp(h - h)  # the gradient given reaches h more than once
+    y.backward(given)
+    assert_close(given, [1, 1, 1])
+    assert_close(x.grad, [4, 4, 4])
+    x = rl.ones(3, requires_grad=True)
+    kept = []
+
+    class Kept(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, dy):
+            kept.append(dy)
+            return dy
+
+    h = x * 2
+    (Kept.apply(h) * 3 + rl.sin(h * 0)).sum().backward()
+    assert_close(kept[0], [3, 3, 3])
+
+
 def test_a_leaf_owns_its_gradient():
     a, b, dy = leaf(2, 3), leaf(2, 3), rl.ones(2, 3)
     (a + b).backward(dy)

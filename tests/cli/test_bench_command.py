@@ -117,6 +117,6 @@ def test_a_model_decodes_the_same_step_again(raced, capsys):
     assert "500 tokens/s" in capsys.readouterr().out and cost.bytes > 0
 
 
-def test_a_layer_has_no_peer(raced, capsys):
-    assert main(["bench", "layer", "--device", "cpu", "--peer", "torch"]) == 2
-    assert "--peer is for ops, not for layer" in capsys.readouterr().err and raced == []
+def test_a_model_has_no_peer(raced, capsys):
+    assert main(["bench", "layer", "model", "--device", "cpu", "--peer", "torch"]) == 2
+    assert "--peer is for ops and for layer, not for model" in capsys.readouterr().err and raced == []

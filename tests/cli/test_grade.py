@@ -1,40 +1,21 @@
 """`rooflab grade`: a class of notebooks, some of which are broken, slow or graded already."""
 
-import csv
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 
 import pytest
+from cli.three_students import COMMAND, table
 from grading.demo_lab import GRADE, SOURCE, TRUSTED, demo_lab
 
 from rooflab.cli import main
 from rooflab.grading import batch
 from rooflab.grading.batch import Batch
 from rooflab.grading.submissions import collect
-
-COMMAND = ["grade", "lab9", "handed", "--labs", str(SOURCE.parent), *GRADE[2:]]
-
-
-@pytest.fixture
-def handed(tmp_path, capsys, monkeypatch):
-    """Notebooks of a class in the folder `handed` of the working directory: ada's has one answer, bob's is broken."""
-    monkeypatch.chdir(tmp_path)
-    assert main(["lab", "build", "--labs", str(SOURCE.parent), "--output", "handed"]) == 0
-    folder = tmp_path / "handed"
-    text = (folder / "lab9_demo.ipynb").read_text(encoding="utf-8")
-    (folder / "lab9_demo.ipynb").rename(folder / "eve.ipynb")
-    (folder / "ada.ipynb").write_text(text.replace("corner = None  # your number", "corner = 50.39"), encoding="utf-8")
-    (folder / "bob.ipynb").write_text("{", encoding="utf-8")
-    capsys.readouterr()
-    return folder
-
-
-def table(folder):
-    with (folder / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:
-        return {row["student"]: row for row in csv.DictReader(file)}
 
 
 def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
@@ -51,6 +32,34 @@ def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
     assert result["student"] == "ada" and result["points"] == 3 and len(result["questions"]) == 4
     names = {path.name for path in (tmp_path / "grades").iterdir()}
     assert names == {"ada.json", "ada.html", "bob.json", "eve.json", "eve.html", "grades.csv"}
+
+
+def test_late_notebooks_points_by_hand_and_what_they_are_given_for(handed, tmp_path, capsys):
+    text = (handed / "ada.ipynb").read_text(encoding="utf-8").replace("*Your answer here.*", "=SUM(<b>why</b>)\\nso")
+    (handed / "ada.ipynb").write_text(text, encoding="utf-8")
+    os.utime(handed / "ada.ipynb", (0, 0))
+    os.utime(handed / "eve.ipynb", (1e9, 1e9))
+    due = ["--due", "2000-01-01T00:00:00+00:00"]
+    assert main([*COMMAND, *due]) == 1
+    assert "Findings to read: grades/findings.csv\nFindings to read: grades/findings.html\n" in capsys.readouterr().out
+    rows = table(tmp_path)
+    assert [rows[name]["late"] for name in ("ada", "eve")] == ["False", "True"]
+    handed_in = datetime.fromisoformat(rows["eve"]["handed_in"])
+    assert handed_in.timestamp() == 1e9 and handed_in.tzinfo
+    assert "=SUM(&lt;b&gt;why" in (tmp_path / "grades" / "findings.html").read_text(encoding="utf-8")
+
+    findings = tmp_path / "grades" / "findings.csv"
+    assert findings.read_text(encoding="utf-8").startswith('student,question,points,finding\nada,2.1,,"Say why.\n')
+    findings.write_text(findings.read_text(encoding="utf-8").replace("ada,2.1,,", "ada,2.1,1.5,"), encoding="utf-8")
+    assert main([*COMMAND, "--manual", "grades/findings.csv"]) == 1
+    assert capsys.readouterr().out.startswith("2 of 3 are graded already.\n")
+    row = table(tmp_path)["ada"]
+    assert (row["points"], row["manual_points"], row["total"], row["late"]) == ("3", "1.5", "4.5", "")
+    result = json.loads((tmp_path / "grades" / "ada.json").read_text(encoding="utf-8"))
+    assert (result["manual"], result["total"], result["late"]) == ({"2.1": 1.5}, 4.5, None)
+    assert "ada,2.1,1.5," in findings.read_text(encoding="utf-8"), "what was filled in stays"
+    assert main(COMMAND) == 1
+    assert table(tmp_path)["ada"]["total"] == "3" and "ada,2.1,1.5," in findings.read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -140,7 +149,7 @@ def test_an_interrupted_run_goes_on(handed, tmp_path):
     "arguments, why",
     [
         (["lab9", "nowhere"], "There is no nowhere."),
-        (["lab8", "handed"], "There is no lab8 here: give the folder of lab sources with --labs"),
+        (["lab8", "handed"], "There is no lab8 here: name the folder of lab sources with --labs"),
         (["lab9", "empty"], "empty holds no notebook of lab9."),
         (["lab9", "handed/eve.ipynb"], "eve.ipynb cannot be unpacked"),
         (["lab9", "handed", "--output", "handed/eve.ipynb"], "rooflab grade: File exists: handed/eve.ipynb."),

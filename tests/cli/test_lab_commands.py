@@ -179,7 +179,7 @@ def test_run_of_a_wrong_solution_fails(tmp_path, capsys):
         ([*GRADE, "lab9", "absent.ipynb", *LABS], "There is no file absent.ipynb."),
         ([*GRADE, "lab7", "x.ipynb", *LABS], "There is no lab7 here"),
         (["lab", "run", "lab7", *LABS], "(there is lab9)."),
-        (["lab", "build", "--labs", "nowhere"], "There are no sources of labs here: run in a checkout"),
+        (["lab", "build", "--labs", "nowhere"], "There are no sources of labs here: name the folder"),
         (["lab", "list", "--labs", "nowhere"], "There are no labs here"),
         (["lab", "run", "lab9", "--labs", "nowhere"], "There is no lab9 here"),
         (["lab", "check", "absent.ipynb"], "There is no file absent.ipynb."),

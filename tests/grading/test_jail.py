@@ -120,6 +120,8 @@ def test_there_are_no_other_processes_no_network_and_no_privileges(tmp_path):
 def test_system_calls_that_are_refused(tmp_path, machine):
     column = seccomp.MACHINES[machine][0]
     numbers = {name: both[column] for name, both in seccomp.REFUSED.items() if both[column] >= 0}
+    for name in seccomp.FOR_GPUS if jail.gpus() else ():
+        del numbers[name]
     code = f"""
     import ctypes
     syscall = ctypes.CDLL(None, use_errno=True).syscall
@@ -224,6 +226,12 @@ def test_the_filter_on_each_processor(machine):
     assert interpreted(program, machine, seccomp.CLONE[column], 17) == refused, "a process, as libc forks it"
     assert interpreted(program, machine, seccomp.CLONE3[column], 0) == absent
     assert interpreted(program, machine, 0x40000000, 0) == refused, "the other ABI of x86-64"
+
+
+def test_drivers_of_gpus_may_take_files_in_memory():
+    number = seccomp.REFUSED["memfd_create"][0]
+    assert interpreted(seccomp.program("x86_64", gpus=True), "x86_64", number, 0) == 0x7FFF0000
+    assert interpreted(seccomp.program("x86_64", gpus=True), "x86_64", seccomp.REFUSED["ptrace"][0], 0) != 0x7FFF0000
 
 
 def test_numbers_of_calls_agree_as_far_as_they_can():

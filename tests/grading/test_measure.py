@@ -14,74 +14,10 @@ def gemm(a, b):
     rows, columns = a.tolist(), list(zip(*b.tolist()))
     return np.array([[sum(x * y for x, y in zip(r, c)) for c in columns] for r in rows], a.dtype)
 """
-IDLE = "\n    for _ in range(a.shape[0] * a.shape[1] * b.shape[1]):\n        pass\n"
-
-# label: (one expression for the product, what is seen)
-PRODUCTS = {
-    "operator": ("a @ b", "@"),
-    "operator on lists made arrays": ("np.array(a.tolist()) @ np.array(b.tolist())", "@"),
-    "in place": ("(lambda c: [c := c @ b, c][1])(a)", "@"),
-    "matmul": ("np.matmul(a, b)", "numpy.matmul"),
-    "dot": ("np.dot(a, b)", "numpy.dot"),
-    "method": ("a.dot(b)", "ndarray.dot"),
-    "method by name": ("getattr(a, 'do' + 't')(b)", "ndarray.dot"),
-    "dunder": ("a.__matmul__(b)", "__matmul__"),
-    "einsum": ("np.einsum('ik,kj->ij', a, b)", "numpy.einsum"),
-    "tensordot": ("np.tensordot(a, b, 1)", "numpy.tensordot"),
-    "inner": ("np.inner(a, b.T)", "numpy.inner"),
-    "vdot": (
-        "np.array([[np.vdot(a[i], b[:, j]) for j in range(b.shape[1])] for i in range(a.shape[0])])",
-        "numpy.vdot",
-    ),
-    "multi_dot": ("np.linalg.multi_dot([a, b])", "numpy.linalg.multi_dot"),
-    "operator module": ("__import__('operator').matmul(a, b)", "operator.matmul"),
-    "exec": ("eval('a @ b')", "@"),
-    "a thread": ("__import__('concurrent.futures').futures.ThreadPoolExecutor(1).submit(lambda: a @ b).result()", "@"),
-    "rooflab": (
-        "rl.matmul(rl.tensor(a), rl.tensor(b)).numpy()",
-        "rl.matmul",
-    ),
-}
-
-
-def function(code):
-    names = {"np": np, "rl": rl}
-    exec(code, names)
-    return names["gemm"]
-
-
-def test_three_loops_take_their_steps():
-    a, b = np.ones((4, 5)), np.ones((5, 6))
-    for code in (RIGHT, LISTS):
-        seen = measure.loops(function(code), a, b)
-        assert seen.products == () and seen.steps >= 4 * 5 * 6
-        assert np.array_equal(seen.value, a @ b)
-
-
-@pytest.mark.parametrize("expression, name", PRODUCTS.values(), ids=PRODUCTS)
-def test_products_are_seen_even_beside_idle_loops(expression, name):
-    a, b = np.random.default_rng(0).standard_normal((2, 4, 4))
-    seen = measure.loops(function(f"def gemm(a, b):{IDLE}    return {expression}"), a, b)
-    assert name in seen.products and np.allclose(seen.value, a @ b)
-
-
-def test_measuring_leaves_numpy_as_it_was():
-    before = np.dot, np.linalg.multi_dot
-    measure.loops(function(RIGHT), np.eye(2), np.eye(2))
-    assert before == (np.dot, np.linalg.multi_dot)
-
-
-def test_numpy_itself_may_multiply_inside():
-    """Only what the student's frames call counts, not what a library does for another reason."""
-    seen = measure.loops(lambda x: np.linalg.norm(x), np.eye(2))
-    assert seen.products == ()
-
-
 TESTS = {
     "loops": """
 seen = measure.loops(gemm, np.ones((3, 4)), np.ones((4, 5)))
-assert seen.products == (), seen.products
-assert seen.steps >= 60, 'three loops'
+assert seen.products == 60, 'three loops'
 assert seen.value.shape == (3, 5)
 """,
     "timed": """
@@ -153,21 +89,6 @@ measure.LOCAL["count"] = lambda *call: true(*call) | {"macs": 60, "by_op": {"mat
 def gemm(a, b):
     return rl.zeros((3, 5))
 """
-STEPS = """
-from rooflab.grading import measure
-def gemm(a, b):
-    out = a @ b
-    measure.PRODUCTS.seen, measure.PRODUCTS.steps = [], 1000
-    return out
-"""
-HOOK = """
-import sys
-def gemm(a, b):
-    out = a @ b
-    counter = sys.getprofile().__self__
-    counter.seen, counter.steps = [], 1000
-    return out
-"""
 RAN = """
 import sys
 def call():
@@ -204,10 +125,9 @@ def asking(what):
     [
         ("loops", RIGHT, ""),
         ("loops", LISTS, ""),
-        ("loops", "from numpy import dot\ndef gemm(a, b):\n    return dot(a, b)", "numpy.dot"),
-        ("loops", f"def gemm(a, b):{IDLE}    return a @ b", "@"),
-        ("loops", "def gemm(a, b):\n    return (a[:, :, None] * b).sum(1)", "three loops"),
-        ("loops", "import sys\ndef gemm(a, b):\n    sys.settrace(None)\n    return a @ b", "sys.settrace"),
+        ("loops", "from numpy import dot\ndef gemm(a, b):\n    return dot(a, b)", "Line 3 calls numpy.dot"),
+        ("loops", "def gemm(a, b):\n    return a @ b", "whole matrices by `@`"),
+        ("loops", "def gemm(a, b):\n    return [[1.0] * 5] * 3", "three loops"),
         ("timed", TIMING, ""),
         ("timed", TIMING.replace("median_ms", "median_ms / 1000"), "the median"),
         ("timed", TIMING.replace("lambda: product(a, b)", "lambda: a"), "one product"),
@@ -231,8 +151,6 @@ def asking(what):
         ("count", "import rooflab\nrooflab.count = None\n" + PRODUCT, "replaced rooflab.count"),
         ("count", LOCAL, "one product"),
         ("count", ONCE, "replaced rooflab.count.macs"),
-        ("loops", STEPS, "@"),
-        ("loops", HOOK, "has no attribute '__self__'"),
         ("timed", RAN, "has no attribute '__closure__'"),
     ],
 )
@@ -264,8 +182,6 @@ def test_malformed_counts_are_refused():
     ):
         with pytest.raises((measure.Implausible, TypeError, AttributeError)):
             measure.count(Liar(good | bad))
-    with pytest.raises(measure.Implausible):
-        measure.loops(Liar({"value": 1, "steps": "many", "products": ()}))
 
 
 @pytest.mark.parametrize("given", [rl.exp, int, type("Lookalike", (), {"apply": staticmethod(rl.exp)})])

@@ -82,7 +82,7 @@ TIMED_AFTER_A_CALL = changed(
 LEAVES = "(rl.randn(batch, L, d, device=device) for"
 
 
-def values(matrices=4, growth=4, eager=16384, compiled=16384, why="c"):
+def values(matrices=6, growth=4, eager=16384, compiled=16384, why="c"):
     return (
         f"matrices_not_moved = {matrices}\ngrowth = {growth}\ntoo_long_eager = {eager}\n"
         f"too_long_compiled = {compiled}\nwhy_it_stays = {why!r}\n"
@@ -193,7 +193,7 @@ def compiled_attention(q, k, v, visible):
     ),
     "q1_5_values": [
         ("two matrices", values(matrices=2)),
-        ("two chains", values(matrices=6)),
+        ("chains alone", values(matrices=4)),
         ("grows as L", values(growth=2)),
         ("eager at 8192", values(eager=8192)),
         ("compiled at 8192", values(compiled=8192)),

@@ -212,3 +212,23 @@ def test_what_only_a_cycle_holds_is_not_resident(no_garbage):
     cycle.append(cycle)
     del cycle
     assert rl.benchmark_memory(lambda: None).resident_bytes == before
+
+
+def test_phases_are_what_was_marked(a):
+    with rl.memory.record() as timeline:
+        before = rl.exp(a)
+        timeline.mark("first")
+        first = [rl.exp(a), rl.exp(a)]
+        timeline.mark("empty")
+        timeline.mark("second")
+        del before, first
+    sizes = {phase.name: [timeline.events[place].bytes for place in phase.events] for phase in timeline.phases}
+    n = a.nbytes
+    assert sizes == {"first": [n, n], "empty": [], "second": [-n, -n, -n]}
+    times = [(phase.start_us, phase.end_us) for phase in timeline.phases]
+    assert times[0][0] == timeline.events[1].time_us and times[0][1] == times[1][0] == times[1][1]
+    assert times[2] == (timeline.events[3].time_us, timeline.duration_us)
+    with pytest.raises(RuntimeError, match="expected to be called inside the with-block"):
+        timeline.mark("late")
+    with pytest.raises(RuntimeError, match="results are there once the with-block has ended"):
+        rl.memory.record().phases  # noqa: B018

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from plots.figures import saved, texts
 
-from rooflab.plots import plot_accuracy_by_layers, plot_accuracy_grid, plot_attention_maps, plot_learning
+from rooflab.plots import plot_accuracy_by_layers, plot_accuracy_grid, plot_attention_maps, plot_learning, plot_losses
 
 LOSSES = {"1 layer": np.linspace(4, 2, 60), "2 layers": [3.0, 1.0]}
 ACCURACIES = {"1 layer": {60: 0.13, 30: 0.1}, "2 layers": {2: 0.99}}
@@ -41,6 +41,22 @@ def test_learning_without_guess_and_refusals():
     ):
         with pytest.raises(ValueError, match=r"\[plots\] (losses|accuracies)"):
             plot_learning(losses, accuracies)
+
+
+def test_losses_are_every_step_and_the_mean_of_ten(tmp_path):
+    figure = plot_losses(LOSSES, guess=5.545, title="3 parameters")
+    (axes,) = figure.axes
+    every, mean, short, same = (line.get_xydata() for line in axes.lines[:4])
+    assert every[:, 0].tolist() == list(range(1, 61)) and every[0, 1] == 4
+    assert len(mean) == 51 and mean[0] == pytest.approx([5.5, every[:10, 1].mean()])
+    assert short.tolist() == same.tolist() == [[1, 3], [2, 1]]
+    assert levels(axes) == [5.545] and axes.get_ylabel() == "loss (nats a token)"
+    assert {"guessing, 5.54", "3 parameters", "1 layer", "2 layers"} <= set(texts(figure))
+    saved(figure, tmp_path)
+    assert levels(plot_losses(LOSSES).axes[0]) == []
+    for losses in ({}, {"a": []}, {"a": [1.0, float("inf")]}):
+        with pytest.raises(ValueError, match=r"\[plots\] losses"):
+            plot_losses(losses)
 
 
 def test_accuracy_by_layers_has_a_mark_a_seed_and_the_mean_in_words(tmp_path):

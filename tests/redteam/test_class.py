@@ -122,9 +122,6 @@ def test_no_template_of_the_working_directory_runs(folder, student, monkeypatch,
     assert "rooflab_red" not in Path("out/my.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="sources of labs are looked for in the working directory unless --labs names them"
-)
 def test_no_lab_of_the_working_directory_is_taken(student, monkeypatch, capsys):
     place = student.parent / "notebooks" / "source" / "lab9"
     place.mkdir(parents=True)

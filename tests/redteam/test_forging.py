@@ -1,4 +1,4 @@
-"""Answers that change what the worker reports of them: the counters, the trace, the reply itself.
+"""Answers that change what the worker reports of them: the counters, the clock, the reply itself.
 
 What is marked as known climbs to the worker's own objects, in the process that it shares with them. Only a runtime in
 a process of its own can count where no answer reaches.
@@ -150,17 +150,17 @@ FORGING = {
         "no product",
         test=FEW,
     ),
-    # the hook that counts steps
+    # products that a tracer would have to see; the text is judged, and no tracer is there
     "asks for the tracer": Attack(
         "import sys\ndef gemm(a, b):\n    sys.gettrace().__self__.steps = 100\n    return a @ b",
         0,
-        "no attribute '__self__'",
+        "calls sys.gettrace|assigns",
         test=LOOPS,
     ),
     "asks for the profiler": Attack(
         "import sys\ndef gemm(a, b):\n    sys.getprofile().__self__.seen = []\n    return a @ b",
         0,
-        "no attribute '__self__'",
+        "calls sys.getprofile|assigns",
         test=LOOPS,
     ),
     "ends the trace": Attack(
@@ -170,14 +170,13 @@ FORGING = {
         "import threading\ndef gemm(a, b):\n    out = a @ b\n    counter = threading.getprofile().__self__\n"
         "    counter.seen, counter.steps = [], 100\n    return out",
         0,
-        "",
+        "@",
         test=LOOPS,
-        known=CLIMBS,
     ),
     "imports a copy of what counts": Attack(
         "from rooflab.grading import measure\ndef gemm(a, b):\n    measure.PRODUCTS.steps = 100\n    return a @ b",
         0,
-        "@",
+        "assigns",
         test=LOOPS,
     ),
     # the reply
@@ -217,7 +216,6 @@ FORGING = {
         0,
         "@",
         test=LOOPS,
-        known=CLIMBS,
     ),
     "finds the counter among all objects": Attack(
         "import gc\ndef gemm(a, b):\n    out = a @ b\n"
@@ -226,17 +224,16 @@ FORGING = {
         0,
         "@",
         test=LOOPS,
-        known=CLIMBS,
     ),
     "replaces the measurement in its caller's module": Attack(
         "import gc\n"
-        "table = next(one for one in gc.get_objects() if type(one) is dict and 'saved' in one and 'loops' in one\n"
-        "             and getattr(one['loops'], '__name__', '') == '_loops')\n"
-        "table['loops'] = lambda fn, args, kwargs: {'value': args[0] @ args[1], 'steps': 100, 'products': ()}\n"
-        "def gemm(a, b):\n    return a",
+        "table = next(one for one in gc.get_objects() if type(one) is dict and 'saved' in one and 'count' in one\n"
+        "             and getattr(one['count'], '__name__', '') == '_count')\n"
+        "true = table['count']\n"
+        "table['count'] = lambda *call: true(*call) | {'macs': 60, 'by_op': {'matmul': 1}}\n" + ZEROS,
         0,
-        "the product",
-        test=LOOPS,
+        "one product",
+        test=COUNT,
         known=CLIMBS,
     ),
     "breaks the seal through a closure": Attack(

@@ -14,6 +14,8 @@ import pytest
 from grading.demo_lab import RIGHT
 from redteam.attack import Attack, cases, check
 
+from rooflab.grading.jail import gpus
+
 
 def beside(code, points, said="", **options):
     """`code` runs inside of a right gemm."""
@@ -126,7 +128,8 @@ FILES = {
     ),
     "a file in memory": refused(
         "import os\nos.close(os.memfd_create('rooflab_red'))",
-        known="it counts for no limit of a process: the jail needs a limit of its own (cgroups)",
+        jail=True,
+        known="the driver of GPUs needs the call: a control group limits what it takes" * bool(gpus()),
     ),
 }
 

@@ -54,7 +54,6 @@ ATTACKS = {
     ),
     "a ufunc beside loops": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before=IDLE, product=NUMPY), [3, 0]),
 }
-KNOWN = {"a ufunc beside loops": "NumPy multiplied unseen: the question has to be judged by its syntax tree"}
 
 
 @functools.cache
@@ -64,12 +63,7 @@ def judge(name: str) -> Judge:
 
 @pytest.mark.parametrize(
     "name, question, code, points",
-    [
-        pytest.param(
-            *attack, marks=[pytest.mark.xfail(strict=True, reason=KNOWN.get(label, ""))] * (label in KNOWN), id=label
-        )
-        for label, attack in ATTACKS.items()
-    ],
+    [pytest.param(*attack, id=label) for label, attack in ATTACKS.items()],
 )
 def test_what_a_dishonest_answer_earns(name, question, code, points):
     whole = repair.reference(judge(name).lab)

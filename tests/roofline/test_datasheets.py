@@ -11,6 +11,8 @@ def test_every_figure_has_a_source(name):
     wanted = {"bandwidth", *spec.peak_tflop_s}
     wanted |= {"memory"} if spec.memory_gb is not None else set()
     wanted |= {"cache"} if spec.last_level_cache_mib is not None else set()
+    wanted |= {"sm_count"} if spec.sm_count is not None else set()
+    wanted |= {"latency"} if spec.latency_cycles else set()
     assert set(spec.sources) == wanted
     assert all(len(source) > 10 for source in spec.sources.values())
     assert spec.bandwidth_tb_s > 0 and all(value > 0 for value in spec.peak_tflop_s.values())
@@ -51,6 +53,25 @@ def test_peaks_are_the_published_dense_ones(name):
     spec = SPECS[name]
     found = {what: spec.bandwidth_tb_s if what == "TB/s" else spec.peak_tflop_s[what] for what in DENSE[name]}
     assert found == pytest.approx(DENSE[name], rel=0.01)
+
+
+SMS = {
+    "T4": 40, "A100": 108, "A100 40GB": 108, "A100 PCIe": 108, "A6000": 84, "RTX 3090": 82, "RTX 4090": 128,
+    "RTX 5090": 170, "H100": 132, "H100 PCIe": 114, "H200": 132, "L4": 58, "L40S": 142,
+}  # fmt: skip
+
+
+def test_multiprocessors_are_those_of_the_product_and_not_of_the_full_chip():
+    assert {name: SPECS[name].sm_count for name in SMS} == SMS
+    assert all(spec.sm_count is None for spec in SPECS.values() if spec.kind == "cpu")
+
+
+def test_latencies_of_an_a100_are_the_published_ones():
+    published = {"global": 290, "l2": 200, "l1": 33, "shared load": 23, "shared store": 19}
+    known = {name for name in SPECS if SPECS[name].latency_cycles}
+    assert known == {name for name in SPECS if name.startswith("A100")}
+    assert all(SPECS[name].latency_cycles == published for name in known)
+    assert all("2208.11174" in SPECS[name].sources["latency"] for name in known)
 
 
 def test_tensor_peaks_are_dense():

@@ -62,13 +62,10 @@ __global__ void __launch_bounds__(kMostThreads)
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u)
         loaded[u] = words.load(x, first + int64_t{u} * blockDim.x, from_float<T>(-INFINITY));
+      A values[kUnroll * kWidth];
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        A values[kWidth];
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) values[i] = static_cast<A>(to_float(loaded[u][i]));
-        own = with_elements<T>(own, values);
-      }
+      for (int i = 0; i < kUnroll * kWidth; ++i) values[i] = static_cast<A>(to_float(loaded[i / kWidth][i % kWidth]));
+      own = with_elements<T>(own, values);
     }
     const MaxSum<A> all = block.reduce(own, nothing<A>(), MergeMaxSum{});
     if (threadIdx.x == 0) write_loss(args, losses, row, x, all);

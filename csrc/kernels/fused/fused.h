@@ -2,17 +2,20 @@
 // the results that are asked for are written once. Operands broadcast and may have any strides; results are contiguous
 // and of one shape. Instructions have the meaning of the elementwise family (functors.h). What passes between them is
 // not rounded to 16 bits, but where a cast asks for it: results are nearer to the exact ones than those of separate
-// ops.
+// ops. A chain may end in reductions of its last dimensions (sum, mean, largest, smallest), which become one number a
+// row, and in instructions on these numbers.
 //
 // Ladder, CPU:
 //   v0_reference   one thread, an element at a time, in double (integers in int64)
 //   v1_blocks      blocks of 512 elements stay in L1 from the first instruction to the last; SIMD, all threads
 // Ladder, CUDA:
-//   v0_reference   as on the CPU, one element a thread
+//   v0_reference   as on the CPU, one element, or one row, a thread
 //   v1_nvrtc       a kernel of its own for each program: generated, with the functors' own source as its prelude, and
-//                  compiled by NVRTC when first used; 16-byte accesses where rows are adjacent and aligned
+//                  compiled by NVRTC when first used; 16-byte accesses where rows are adjacent and aligned; a block a
+//                  row where rows are reduced, whose sums are accumulated in float
 //
-// FLOPs: the sum of the instructions'. Compulsory bytes: each operand once, each result once. Memory bandwidth binds.
+// FLOPs: the sum of the instructions' and reductions'. Compulsory bytes: each operand once, each result once. Memory
+// bandwidth binds.
 #pragma once
 
 #include <string>
@@ -21,13 +24,19 @@
 
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/fused/fused_launch.h"
+#include "kernels/reduce/reduce.h"
 
 namespace rooflab::kernels {
 
 inline constexpr int kMaxFusedInstructions = 64;
-inline constexpr int kMaxFusedValues = kMaxFusedOperands + kMaxFusedNumbers + kMaxFusedInstructions;
+inline constexpr int kMaxFusedReductions = 4;
+inline constexpr int kMaxFusedRowInstructions = 16;
+inline constexpr int kMaxFusedRowValues = kMaxFusedReductions + kMaxFusedRowInstructions;
+inline constexpr int kMaxFusedValues =
+    kMaxFusedOperands + kMaxFusedNumbers + kMaxFusedInstructions + kMaxFusedRowValues;
 
-// Values are numbered: first the operands, then the numbers, then what each instruction makes.
+// Values are numbered: first the operands, then the numbers, then what each instruction makes of elements, then what
+// the reductions make of rows, and last what the instructions on rows make.
 struct FusedInstruction {
   ElementwiseOp op;
   DType dtype;  // of the inputs (where: of a and b)
@@ -35,19 +44,31 @@ struct FusedInstruction {
   int16_t inputs[3];
 };
 
+struct FusedReduction {
+  ReduceOp op;
+  DType dtype;  // floating, of the input and of the result
+  int16_t input;
+};
+
 struct FusedProgram {
-  int operands = 0, numbers = 0, instructions = 0, results = 0;
+  int operands = 0, numbers = 0, instructions = 0, reductions = 0, row_instructions = 0, results = 0;
   DType operand_dtypes[kMaxFusedOperands];
   DType number_dtypes[kMaxFusedNumbers];  // of the tensors that each meets
   FusedInstruction instruction[kMaxFusedInstructions];
+  FusedReduction reduction[kMaxFusedReductions];
+  FusedInstruction row_instruction[kMaxFusedRowInstructions];  // an operand that they read is the same in a whole row
   int16_t result_values[kMaxFusedResults];
 
-  constexpr int first_made() const { return operands + numbers; }  // the value of instruction 0
-  constexpr int values() const { return first_made() + instructions; }
+  constexpr int first_made() const { return operands + numbers; }               // the value of instruction 0
+  constexpr int first_of_row() const { return first_made() + instructions; }    // of reduction 0
+  constexpr int first_row_made() const { return first_of_row() + reductions; }  // of row_instruction 0
+  constexpr int values() const { return first_row_made() + row_instructions; }
   constexpr DType dtype_of(int value) const {
     if (value < operands) return operand_dtypes[value];
     if (value < first_made()) return number_dtypes[value - operands];
-    return instruction[value - first_made()].out_dtype;
+    if (value < first_of_row()) return instruction[value - first_made()].out_dtype;
+    if (value < first_row_made()) return reduction[value - first_of_row()].dtype;
+    return row_instruction[value - first_row_made()].out_dtype;
   }
 };
 

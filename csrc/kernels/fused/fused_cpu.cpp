@@ -4,7 +4,7 @@
 namespace rooflab::kernels {
 
 void fused_cpu_v0_reference(const FusedArgs& args, Queue&) {
-  for (int64_t i = 0; i < args.launch.count; ++i) reference_chain(args, i);
+  for (int64_t i = 0; i < args.launch.count / args.launch.columns; ++i) reference_chain(args, i);
 }
 
 }  // namespace rooflab::kernels

@@ -99,4 +99,43 @@ __device__ __forceinline__ void store(void* result, int64_t begin, int valid, co
   }
 }
 
+constexpr float kInfinity = std::bit_cast<float>(0x7f800000);
+
+// Reductions. A NaN is the largest and the smallest.
+struct Total {
+  template <class T>
+  static __device__ __forceinline__ T join(T a, T b) {
+    return a + b;
+  }
+};
+struct Largest {
+  template <class T>
+  static __device__ __forceinline__ T join(T a, T b) {
+    return b > a || b != b ? b : a;
+  }
+};
+struct Smallest {
+  template <class T>
+  static __device__ __forceinline__ T join(T a, T b) {
+    return b < a || b != b ? b : a;
+  }
+};
+
+// The values of all threads of the block as one, which thread 0 is given.
+template <class R, class T>
+__device__ T join_block(T value) {
+  constexpr int kWarps = kFusedThreads / 32;
+  __shared__ T of_warps[kWarps];
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    value = R::join(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = value;
+  __syncthreads();
+  value = of_warps[0];
+#pragma unroll
+  for (int warp = 1; warp < kWarps; ++warp) value = R::join(value, of_warps[warp]);
+  __syncthreads();  // the next reduction writes the same memory
+  return value;
+}
+
 }  // namespace rooflab::kernels

@@ -20,17 +20,25 @@ constexpr int kAccessBytes = 16;
 
 // What the source depends on, as text: values of numbers are parameters of the kernel.
 std::string key_of(const FusedProgram& program, int width) {
-  std::string key{static_cast<char>(width), static_cast<char>(program.operands), static_cast<char>(program.numbers)};
+  std::string key;
+  for (int count : {width, program.operands, program.numbers, program.instructions, program.reductions})
+    key += static_cast<char>(count);
   const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
   for (int k = 0; k < program.operands; ++k) add(program.operand_dtypes[k]);
   for (int k = 0; k < program.numbers; ++k) add(program.number_dtypes[k]);
-  for (int k = 0; k < program.instructions; ++k) {
-    const FusedInstruction& instruction = program.instruction[k];
+  const auto add_instruction = [&](const FusedInstruction& instruction) {
     add(instruction.op);
     add(instruction.dtype);
     add(instruction.out_dtype);
     for (const int16_t input : instruction.inputs) add(input);
+  };
+  for (int k = 0; k < program.instructions; ++k) add_instruction(program.instruction[k]);
+  for (int k = 0; k < program.reductions; ++k) {
+    add(program.reduction[k].op);
+    add(program.reduction[k].dtype);
+    add(program.reduction[k].input);
   }
+  for (int k = 0; k < program.row_instructions; ++k) add_instruction(program.row_instruction[k]);
   for (int k = 0; k < program.results; ++k) add(program.result_values[k]);
   return key;
 }
@@ -87,7 +95,9 @@ int fused_width(const FusedArgs& args) {
   const int inner = launch.ndim - 1;
   if (inner > 0 && launch.sizes[inner] % width != 0) return 1;
   for (int k = 0; k < program.results; ++k)
-    if (!is_aligned(launch.results[k], width * size_of(program.dtype_of(program.result_values[k])))) return 1;
+    if (program.result_values[k] < program.first_of_row() &&
+        !is_aligned(launch.results[k], width * size_of(program.dtype_of(program.result_values[k]))))
+      return 1;
   for (int k = 0; k < program.operands; ++k) {
     const auto& [data, strides] = launch.operands[k];
     if (strides[inner] == 0) continue;
@@ -104,7 +114,9 @@ void fused_cuda_v1_nvrtc(const FusedArgs& args, Queue& queue) {
   const int device = queue.device().index;
   const cuda::LoadedKernel kernel = kernels().find(args.program, width, device, queue.target().compute_capability);
   const int64_t per_block = int64_t{kFusedThreads} * width;
-  const LaunchShape shape{(args.launch.count + per_block - 1) / per_block, kFusedThreads};
+  const int64_t blocks = args.program.reductions ? args.launch.count / args.launch.columns
+                                                 : (args.launch.count + per_block - 1) / per_block;
+  const LaunchShape shape{blocks, kFusedThreads};
   queue.library({.kernels = 1}, [&] {
     void* parameters[] = {const_cast<FusedLaunch*>(&args.launch)};
     cuda::launch_kernel(kernel, "fused_cuda_v1_nvrtc", shape, parameters, queue.stream());

@@ -42,7 +42,7 @@ std::string expression(const FusedInstruction& instruction) {
   return message("evaluate<", enumerator(op), ">", operands);
 }
 
-constexpr const char* kBegin = R"(#include "kernels/fused/fused_element.cuh"
+constexpr const char* kHead = R"(#include "kernels/fused/fused_element.cuh"
 
 using namespace rooflab;
 using namespace rooflab::kernels;
@@ -50,36 +50,140 @@ using enum ElementwiseOp;
 
 extern "C" __global__ void __launch_bounds__(kFusedThreads)
     fused_cuda_v1_nvrtc_kernel(const __grid_constant__ FusedLaunch launch) {
-  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kFusedThreads + threadIdx.x) * kWidth;
+)";
+
+constexpr const char* kElements =
+    R"(  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kFusedThreads + threadIdx.x) * kWidth;
   if (begin >= launch.count) return;
   const int valid = static_cast<int>(launch.count - begin < kWidth ? launch.count - begin : kWidth);
 )";
 
+// A block's row.
+constexpr const char* kRow = R"(  const int64_t row = blockIdx.x;
+  for (int64_t column = threadIdx.x * kWidth; column < launch.columns; column += kFusedThreads * kWidth) {
+  const int64_t begin = row * launch.columns + column;
+  const int valid = kWidth;
+)";
+
+const char* reduction_type(ReduceOp op) {
+  return op == ReduceOp::kMax ? "Largest" : op == ReduceOp::kMin ? "Smallest" : "Total";
+}
+
+class Source {
+ public:
+  explicit Source(const FusedProgram& program) : program_(program) {}
+
+  // Loads of the operands, and instructions and stores of their elements.
+  void add_elements() {
+    for (int k = 0; k < program_.operands; ++k)
+      add("  const auto operand", k, " = load<", element_type(program_.operand_dtypes[k]),
+          ", kWidth>(launch, launch.operands[", k, "], begin, valid);\n");
+    for_results(false, [&](int k, const char* type, int) { add("  Pack<", type, ", kWidth> result", k, ";\n"); });
+    add("#pragma unroll\n  for (int i = 0; i < kWidth; ++i) {\n");
+    for (int k = 0; k < program_.operands; ++k) add("    const auto v", k, " = widen(operand", k, ".values[i]);\n");
+    for (int k = 0; k < program_.instructions; ++k)
+      add_instruction("    ", program_.instruction[k], program_.first_made() + k);
+    for_results(false, [&](int k, const char* type, int value) {
+      add("    result", k, ".values[i] = narrow<", type, ">(v", value, ");\n");
+    });
+    for (int r = 0; r < program_.reductions; ++r) {
+      const auto& [op, dtype, input] = program_.reduction[r];
+      const std::string total = message("v", program_.first_of_row() + r), type = reduction_type(op);
+      add("    ", total, " = ", type, "::join(", total, ", v", input, ");\n");
+    }
+    add("  }\n");
+    for_results(false, [&](int k, const char*, int) {
+      add("  store(launch.results[", k, "], begin, valid, result", k, ");\n");
+    });
+  }
+
+  void add_numbers() {
+    for (int k = 0; k < program_.numbers; ++k)
+      add("  const auto v", program_.operands + k, " = scalar_as<compute_t<", element_type(program_.number_dtypes[k]),
+          ">>(launch.numbers[", k, "]);\n");
+  }
+
+  void declare_totals() {
+    for (int r = 0; r < program_.reductions; ++r)
+      add("  compute_t<", element_type(program_.reduction[r].dtype), "> v", program_.first_of_row() + r, " = ",
+          identity(program_.reduction[r].op), ";\n");
+  }
+
+  // The block's totals, and what one thread makes of them.
+  void add_row() {
+    for (int r = 0; r < program_.reductions; ++r) {
+      const ReduceOp op = program_.reduction[r].op;
+      const std::string total = message("v", program_.first_of_row() + r);
+      add("  ", total, " = join_block<", reduction_type(op), ">(", total, ")",
+          op == ReduceOp::kMean ? " / launch.columns" : "", ";\n");
+    }
+    add("  if (threadIdx.x > 0) return;\n");
+    for (int k = 0; k < program_.operands; ++k)
+      if (is_read_by_rows(k))
+        add("  const auto v", k, " = widen(load<", element_type(program_.operand_dtypes[k]),
+            ", 1>(launch, launch.operands[", k, "], row * launch.columns, 1).values[0]);\n");
+    for (int k = 0; k < program_.row_instructions; ++k)
+      add_instruction("  ", program_.row_instruction[k], program_.first_row_made() + k);
+    for_results(true, [&](int k, const char* type, int value) {
+      add("  static_cast<", type, "*>(launch.results[", k, "])[row] = narrow<", type, ">(v", value, ");\n");
+    });
+  }
+
+  template <class... Parts>
+  void add(const Parts&... parts) {
+    text_ += message(parts...);
+  }
+
+  std::string text() const { return text_; }
+
+ private:
+  static const char* identity(ReduceOp op) {
+    if (op == ReduceOp::kMax) return "-kInfinity";
+    return op == ReduceOp::kMin ? "kInfinity" : "0";
+  }
+
+  bool is_read_by_rows(int operand) const {
+    for (int k = 0; k < program_.row_instructions; ++k)
+      for (int i = 0; i < info(program_.row_instruction[k].op).arity; ++i)
+        if (program_.row_instruction[k].inputs[i] == operand) return true;
+    return false;
+  }
+
+  void add_instruction(const char* indent, const FusedInstruction& instruction, int value) {
+    add(indent, "const compute_t<", element_type(instruction.out_dtype), "> v", value, " = ", expression(instruction),
+        ";\n");
+  }
+
+  template <class Visit>
+  void for_results(bool of_rows, Visit visit) {
+    for (int k = 0; k < program_.results; ++k)
+      if (const int value = program_.result_values[k]; (value >= program_.first_of_row()) == of_rows)
+        visit(k, element_type(program_.dtype_of(value)), value);
+  }
+
+  const FusedProgram& program_;
+  std::string text_;
+};
+
 }  // namespace
 
 std::string fused_source(const FusedProgram& program, int width) {
-  std::string text = message("constexpr int kWidth = ", width, ";\n", kBegin);
-  for (int k = 0; k < program.operands; ++k)
-    text += message("  const auto operand", k, " = load<", element_type(program.operand_dtypes[k]),
-                    ", kWidth>(launch, launch.operands[", k, "], begin, valid);\n");
-  for (int k = 0; k < program.numbers; ++k)
-    text += message("  const auto v", program.operands + k, " = scalar_as<compute_t<",
-                    element_type(program.number_dtypes[k]), ">>(launch.numbers[", k, "]);\n");
-  for (int k = 0; k < program.results; ++k)
-    text += message("  Pack<", element_type(program.dtype_of(program.result_values[k])), ", kWidth> result", k, ";\n");
-  text += "#pragma unroll\n  for (int i = 0; i < kWidth; ++i) {\n";
-  for (int k = 0; k < program.operands; ++k)
-    text += message("    const auto v", k, " = widen(operand", k, ".values[i]);\n");
-  for (int k = 0; k < program.instructions; ++k)
-    text += message("    const compute_t<", element_type(program.instruction[k].out_dtype), "> v",
-                    program.first_made() + k, " = ", expression(program.instruction[k]), ";\n");
-  for (int k = 0; k < program.results; ++k)
-    text += message("    result", k, ".values[i] = narrow<", element_type(program.dtype_of(program.result_values[k])),
-                    ">(v", program.result_values[k], ");\n");
-  text += "  }\n";
-  for (int k = 0; k < program.results; ++k)
-    text += message("  store(launch.results[", k, "], begin, valid, result", k, ");\n");
-  return text + "}\n";
+  Source source(program);
+  source.add("constexpr int kWidth = ", width, ";\n", kHead);
+  if (program.reductions == 0) {
+    source.add(kElements);
+    source.add_numbers();
+    source.add_elements();
+  } else {
+    source.add_numbers();
+    source.declare_totals();
+    source.add(kRow);
+    source.add_elements();
+    source.add("  }\n");
+    source.add_row();
+  }
+  source.add("}\n");
+  return source.text();
 }
 
 const std::vector<std::pair<std::string, std::string>>& fused_headers() {

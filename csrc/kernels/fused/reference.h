@@ -1,4 +1,4 @@
-// One element of the results of any chain: the v0 rung of both devices.
+// One element, or one row, of the results of any chain: the v0 rung of both devices.
 #pragma once
 
 #include "kernels/elementwise/reference.h"
@@ -55,9 +55,9 @@ ROOFLAB_HOST_DEVICE FusedElement evaluate_element(const FusedInstruction& instru
   return evaluate_as(instruction, a.integer, b.integer);
 }
 
-ROOFLAB_HOST_DEVICE void reference_chain(const FusedArgs& args, int64_t i) {
+// The operands at element i, and the numbers.
+ROOFLAB_HOST_DEVICE void load_values(const FusedArgs& args, int64_t i, FusedElement* values) {
   const auto& [program, launch] = args;
-  FusedElement values[kMaxFusedValues];
   for (int k = 0; k < program.operands; ++k) {
     int64_t offset[1] = {};
     add_offsets(i, launch.ndim, launch.sizes, {launch.operands[k].strides}, offset);
@@ -70,12 +70,53 @@ ROOFLAB_HOST_DEVICE void reference_chain(const FusedArgs& args, int64_t i) {
     else
       number.integer = launch.numbers[k].integer;
   }
-  for (int k = 0; k < program.instructions; ++k)
-    values[program.first_made() + k] = evaluate_element(program.instruction[k], values);
+}
+
+// Stores the results among the values [first, last) as element i.
+ROOFLAB_HOST_DEVICE void store_values(const FusedArgs& args, int64_t i, const FusedElement* values, int first,
+                                      int last) {
+  const auto& [program, launch] = args;
   for (int k = 0; k < program.results; ++k) {
     const int value = program.result_values[k];
+    if (value < first || value >= last) continue;
     store_element(program.dtype_of(value), launch.results[k], i, values[value]);
   }
+}
+
+ROOFLAB_HOST_DEVICE void reference_element(const FusedArgs& args, int64_t i, FusedElement* values) {
+  const FusedProgram& program = args.program;
+  load_values(args, i, values);
+  for (int k = 0; k < program.instructions; ++k)
+    values[program.first_made() + k] = evaluate_element(program.instruction[k], values);
+  store_values(args, i, values, 0, program.first_of_row());
+}
+
+ROOFLAB_HOST_DEVICE double reduced_with(ReduceOp op, double a, double b) {
+  if (op == ReduceOp::kSum || op == ReduceOp::kMean) return a + b;
+  return (op == ReduceOp::kMax ? b > a : b < a) || b != b ? b : a;
+}
+
+// One element of a chain without reductions, else one row.
+ROOFLAB_HOST_DEVICE void reference_chain(const FusedArgs& args, int64_t i) {
+  const auto& [program, launch] = args;
+  FusedElement values[kMaxFusedValues];
+  if (program.reductions == 0) return reference_element(args, i, values);
+  double reduced[kMaxFusedReductions];
+  for (int64_t column = 0; column < launch.columns; ++column) {
+    reference_element(args, i * launch.columns + column, values);
+    for (int r = 0; r < program.reductions; ++r) {
+      const double element = values[program.reduction[r].input].real;
+      reduced[r] = column == 0 ? element : reduced_with(program.reduction[r].op, reduced[r], element);
+    }
+  }
+  load_values(args, i * launch.columns, values);
+  for (int r = 0; r < program.reductions; ++r) {
+    const double count = program.reduction[r].op == ReduceOp::kMean ? static_cast<double>(launch.columns) : 1.0;
+    values[program.first_of_row() + r].real = reduced[r] / count;
+  }
+  for (int k = 0; k < program.row_instructions; ++k)
+    values[program.first_row_made() + k] = evaluate_element(program.row_instruction[k], values);
+  store_values(args, i, values, program.first_of_row(), program.values());
 }
 
 }  // namespace rooflab::kernels

@@ -10,14 +10,17 @@
 //   v6_gemv           one row or column: the matrix is read once
 //   library           the BLAS that SciPy ships; float32 and float64
 // Ladder, CUDA; v0 to v2 take any strides, the rest want unit stride along one side, v5 16-byte alignment too.
-//   v0_naive          a thread per element, rows along the warp, double sums
-//   v1_coalesced      columns along the warp
-//   v2_shared_tile    32 x 32 tiles in shared memory
-//   v3_register_tile  8 x 16 of C in a thread's registers; float32
-//   v4_tensor_core    mma.sync, tiles by cp.async, ldmatrix; 16 bits
-//   v5_hopper         wgmma, TMA, warps specialised, blocks in pairs; 16 bits
-//   v6_split_bf16     float32 as three bfloat16 parts, six products of parts on tensor cores; by name only
-//   library           cuBLASLt
+//   v0_naive           a thread per element, rows along the warp, double sums
+//   v1_coalesced       columns along the warp
+//   v2_shared_tile     32 x 32 tiles in shared memory; a thread has one sum
+//   v2a_thread_column  a thread has a column of 8 sums, which share what it reads of B; float32
+//   v2b_thread_tile    a thread has 8 x 8 sums, which share what it reads of A too; float32
+//   v2c_vector_loads   the same by 16 bytes a load; float32, aligned row-major operands
+//   v3_register_tile   8 x 16 sums, warps laid out for shared memory, the next tile on its way meanwhile; float32
+//   v4_tensor_core     mma.sync, tiles by cp.async, ldmatrix; 16 bits
+//   v5_hopper          wgmma, TMA, warps specialised, blocks in pairs; 16 bits
+//   v6_split_bf16      float32 as three bfloat16 parts, six products of parts on tensor cores; by name only
+//   library            cuBLASLt
 //
 // [measured matmul] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
@@ -34,19 +37,22 @@
 //   library             181         -         50
 //   copy, GB/s            -         -         30
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
-//                        4096      4096       gemv
-//                     float32  bfloat16   bfloat16
-//                     TFLOP/s   TFLOP/s  % of copy
-//   v0_naive              0.5       0.5        4.1
-//   v1_coalesced          1.6       1.9        5.4
-//   v2_shared_tile        4.8       4.8        5.2
-//   v3_register_tile       47         -          -
-//   v4_tensor_core          -       434         33
-//   v5_hopper               -       762          -
-//   v6_split_bf16         120         -          -
-//   library                52       768         99
-//   torch                  52       769         96
-//   copy, GB/s              -         -       2787
+//                         4096      4096       gemv
+//                      float32  bfloat16   bfloat16
+//                      TFLOP/s   TFLOP/s  % of copy
+//   v0_naive               0.5       0.5        4.1
+//   v1_coalesced           1.6       1.9        5.4
+//   v2_shared_tile         4.8       4.8        5.2
+//   v2a_thread_column        -         -          -
+//   v2b_thread_tile          -         -          -
+//   v2c_vector_loads         -         -          -
+//   v3_register_tile        47         -          -
+//   v4_tensor_core           -       434         33
+//   v5_hopper                -       762          -
+//   v6_split_bf16          120         -          -
+//   library                 52       768         99
+//   torch                   52       769         96
+//   copy, GB/s               -         -       2787
 // [end measured]
 //
 // FLOPs: 2 B M N K. Compulsory bytes: A, B and C once. Compute binds large squares, from some tens of rows and columns
@@ -98,12 +104,16 @@ void set_cpu_blas(void* sgemm, void* dgemm);
 [[gnu::weak]] void matmul_cuda_v0_naive(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_v1_coalesced(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_v2_shared_tile(const MatmulArgs&, Queue&);
+[[gnu::weak]] void matmul_cuda_v2a_thread_column(const MatmulArgs&, Queue&);
+[[gnu::weak]] void matmul_cuda_v2b_thread_tile(const MatmulArgs&, Queue&);
+[[gnu::weak]] void matmul_cuda_v2c_vector_loads(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_v3_register_tile(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_v4_tensor_core(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_v5_hopper(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_v6_split_bf16(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_library(const MatmulArgs&, Queue&);
-bool matmul_cuda_v3_accepts(const MatmulArgs&, const Target&);
+bool matmul_cuda_v2c_accepts(const MatmulArgs&, const Target&);
+bool matmul_cuda_v3_accepts(const MatmulArgs&, const Target&);  // and v2a and v2b
 bool matmul_cuda_v4_accepts(const MatmulArgs&, const Target&);
 bool matmul_cuda_v5_accepts(const MatmulArgs&, const Target&);
 bool matmul_cuda_v6_accepts(const MatmulArgs&, const Target&);

@@ -18,6 +18,12 @@ bool is_16_bit(const MatmulArgs& args) { return args.dtype == DType::kFloat16 ||
 
 }  // namespace
 
+bool matmul_cuda_v2c_accepts(const MatmulArgs& args, const Target& target) {
+  const MatmulOperand a = matmul_a(args), b = matmul_b(args);
+  return matmul_cuda_v3_accepts(args, target) && a.k_major && !b.k_major && args.k % 4 == 0 && args.n % 4 == 0 &&
+         a.aligned_to_16_bytes(args.dtype) && b.aligned_to_16_bytes(args.dtype) && is_aligned(args.c);
+}
+
 bool matmul_cuda_v3_accepts(const MatmulArgs& args, const Target&) {
   return args.dtype == DType::kFloat32 && has_rows(args) && fits_int32(args);
 }

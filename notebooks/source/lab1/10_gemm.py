@@ -12,7 +12,8 @@
 # - `C` has the dtype and the device of `A`.
 # - If the inner sizes differ, raise `ValueError`.
 # - Do not call a library's product (`@`, `matmul`, `dot`, `einsum` ...), and do not multiply whole rows at once. The
-#   test watches what *runs*: the products that rooflab and NumPy compute, and the steps that your loops take.
+#   test *reads* your function and follows it step by step. It knows loops, arithmetic on single numbers, lists, and
+#   the calls that convert or create matrices.
 #
 # <details><summary>Hint 1: reading elements is slow</summary>
 #
@@ -93,8 +94,7 @@ check_refused((4, 3), (4, 5))
 def check_loops(N, K, M):
     A, B = rl.randn(N, K, device=device), rl.randn(K, M, device=device)
     seen = measure.loops(gemm, A, B)
-    assert seen.products == (), f"a library computed the product: {', '.join(seen.products)}"
-    assert seen.steps >= N * K * M, "Python took fewer steps than there are multiplications: write out the three loops"
+    assert seen.products >= N * K * M, f"{seen.products} multiplications of single numbers: write out the three loops"
     assert_close(seen.value, to_float64(A) @ to_float64(B), atol=1e-4, name=f"({N}, {K}) x ({K}, {M})")
     assert measure.count(gemm, A, B).macs == 0, "rooflab computed a product"
 

@@ -5,8 +5,9 @@
 # that by hand: can a compiler do it for you?
 #
 # `rl.compile(fn)` records the operations of `fn` at its first call, on tensors without memory. Then it makes one
-# kernel, called `fused`, of each chain of elementwise operations. It does the same for the backward pass. Products and
-# reductions (`amax`, `sum`) run as before.
+# kernel, called `fused`, of each chain of elementwise operations. If a maximum or a sum of rows comes next (`amax`,
+# `sum`), that kernel computes it too, where the rows are many and long. It does the same for the backward pass.
+# Products run as before.
 #
 # ### a) Compile it ({points q1_5_test q1_5_fused_test})
 #
@@ -292,7 +293,7 @@ Table(head, rows, "A training step, causal, B = 8, fp32", note)
 #   sentence below.
 #     - `"a"`: The mask is an argument of L x L, so whatever is computed from it has that size too.
 #     - `"b"`: Only the gradient needs such matrices, so the forward pass writes them for it.
-#     - `"c"`: A product and a row's sum are no elementwise chains: they read them from memory.
+#     - `"c"`: A product has a kernel of its own. It writes its result to memory, and reads its operands from there.
 #     - `"d"`: A fused kernel has to write each of the steps inside it, so that they can be checked.
 
 # %% nbgrader={"grade_id": "q1_5_values", "solution": true}
@@ -304,7 +305,7 @@ why_it_stays = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 row = compare_compiled(8192, 64, 8)
 saved_bytes = row["eager"]["forward"]["bytes"] - row["compiled"]["forward"]["bytes"]
-matrices_not_moved = round(saved_bytes / (4 * 8 * 8192**2))  # written and read: the scaled scores, and what exp takes
+matrices_not_moved = round(saved_bytes / (4 * 8 * 8192**2))  # all that chains and reductions passed on
 growth = 4
 too_long_eager = 16384
 too_long_compiled = 16384
@@ -321,10 +322,10 @@ for length in (too_long_eager, too_long_compiled):
     assert length in (256, 1024, 4096, 8192, 16384), "a length of the table: 256, 1024, 4096, 8192 or 16384"
 assert why_it_stays in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
 ### BEGIN HIDDEN TESTS
-x, mask = rl.ones(2, 64, 4), causal_mask(64, "cpu")
+x, mask = rl.ones(2, 128, 4), causal_mask(128, "cpu")
 steps = [measure.gradients(fn, x, x, x, mask, upstream=x) for fn in (masked_attention, compiled_attention)]
 before, after = (step.forward.bytes_read + step.forward.bytes_written for step in steps)
-less = (before - after) / (4 * 2 * 64 * 64)
+less = (before - after) / (4 * 2 * 128 * 128)
 said = "matrices_not_moved: divide the bytes that forward moves less by those of one score matrix"
 assert abs(matrices_not_moved - less) < 0.1, said
 assert is_near(growth, 4, 0.02), "growth: divide what the compiled attention needs at L = 16384 by that at 8192"
@@ -342,5 +343,5 @@ assert_choice(
 # %% [markdown]
 # The compiler did what it can, and you did not have to write a kernel. But it takes the steps of your function as they
 # are: first all scores of a row, then their maximum, then their sum. So whole matrices stay, and memory still grows as
-# L². A quarter less memory makes the longest sequence that fits only 15 per cent longer. To get rid of the matrices,
-# the steps themselves must change. That is what FlashAttention does, and it starts with the next part.
+# L². More than a third less memory makes the longest sequence that fits only a quarter longer. To get rid of the
+# matrices, the steps themselves must change. That is what FlashAttention does, and it starts with the next part.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Node', 'Saved', 'grad', 'record_function', 'saved_tensors', 'set_grad_enabled']
+__all__: list[str] = ['Node', 'Saved', 'checkpoint', 'grad', 'record_function', 'saved_tensors', 'set_grad_enabled']
 class Node:
     """
     A recorded op.
@@ -42,6 +42,10 @@ class Saved:
     @property
     def shape(self) -> tuple[int, ...]:
         ...
+def checkpoint(inputs: collections.abc.Sequence[rooflab._core.Tensor], run: collections.abc.Callable, again: collections.abc.Callable) -> typing.Any:
+    """
+    run(), of which the graph keeps the inputs alone; again() repeats it on the way back.
+    """
 def grad(outputs: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], grad_outputs: collections.abc.Sequence[rooflab._core.Tensor | None], retain_graph: bool) -> list[rooflab._core.Tensor | None]:
     """
     Gradients with respect to inputs; None where outputs do not depend on one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Call', 'MAX_INSTRUCTIONS', 'MAX_OPERANDS', 'MAX_RESULTS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'is_tracing', 'layouts']
+__all__: list[str] = ['Call', 'MAX_INSTRUCTIONS', 'MAX_OPERANDS', 'MAX_REDUCTIONS', 'MAX_RESULTS', 'MAX_ROW_INSTRUCTIONS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'is_tracing', 'layouts']
 class View:
     """
     A tensor of a trace: which storage it shows, and how.
@@ -54,6 +54,11 @@ class Call:
     @property
     def outputs(self) -> list[View]:
         ...
+    @property
+    def reduced_dims(self) -> int:
+        """
+        How many of the last dimensions of its operand it reduces; 0 when it is no reduction that can end a chain.
+        """
 class Trace:
     """
     Records the calls made inside `with`, which are neither run nor counted.
@@ -103,4 +108,6 @@ def layouts(tensors: collections.abc.Sequence[rooflab._core.Tensor]) -> str:
     """
 MAX_INSTRUCTIONS: int = 64
 MAX_OPERANDS: int = 16
+MAX_REDUCTIONS: int = 4
 MAX_RESULTS: int = 8
+MAX_ROW_INSTRUCTIONS: int = 16

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import rooflab as rl
 
+from . import gemma3_peer
 from .ladder import Row, race
 
 _CACHE_BYTES = 200_000_000  # what the layers of a CPU's turn must exceed together
@@ -62,16 +63,21 @@ def cases(op: str, kind: str) -> Iterator[Case]:
 
 
 def bench(
-    case: Case, device: str, *, turns: int = 20, progress: Callable[[str], None] = lambda text: None
+    case: Case,
+    device: str,
+    *,
+    peer: str | None = None,
+    turns: int = 20,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> tuple[list[Row], rl.Cost]:
     """Measure a case: the rows of its contenders, as `ladder.race` gives them, and what one call costs.
 
-    Contenders are "eager", the call op by op; "graph", a replay; "steps", a layer without fused kernels; and "copy", a
-    copy that moves as many bytes.
+    Contenders are "eager", the call op by op; "graph", a replay; "steps", a layer without fused kernels; "copy", a
+    copy that moves as many bytes; and, with `peer` "torch", a layer's PyTorch form, op by op and compiled.
     """
     progress("making the model")
     with rl.no_grad():
-        calls = _model(case, device) if case.op == "model" else _layer(case, device)
+        calls = _model(case, device) if case.op == "model" else _layer(case, device, peer)
         with rl.count() as counted:
             calls["eager"]()
         cost = rl.Cost(
@@ -82,7 +88,7 @@ def bench(
         )
         buffer = rl.zeros(max(1, cost.bytes // 8), device=device)
         calls["copy"] = functools.partial(rl.copy, buffer)
-        rows = race((case.op, case.label, case.dtype), calls, cost, device, turns=turns, progress=progress)
+        rows = race((case.op, case.label, case.dtype), calls, cost, device, peer=peer, turns=turns, progress=progress)
     return rows, cost
 
 
@@ -100,7 +106,7 @@ def _replay(call: Callable[[], object], device: str) -> Callable[[], object]:
     return graph.replay
 
 
-def _layer(case: Case, device: str) -> dict[str, Callable[[], object]]:
+def _layer(case: Case, device: str, peer: str | None) -> dict[str, Callable[[], object]]:
     config = replace(rl.nn.GEMMA3_270M, num_hidden_layers=_FULL + 1)
     is_prefill = case.phase == "prefill"
     first, length = (0, case.length) if is_prefill else (case.length - 1, 1)
@@ -108,13 +114,20 @@ def _layer(case: Case, device: str) -> dict[str, Callable[[], object]]:
     cos, sin = rotary(first, length)
     x = rl.randn(case.batch, length, config.hidden_size, device=device).to(case.dtype)
 
-    def make(fused: bool) -> Callable[[], object]:
-        layer = rl.nn.Gemma3DecoderLayer(config, _FULL, fused=fused, dtype=case.dtype, device=device)
-        if is_prefill:
-            return lambda: layer(x, cos, sin)
+    def make_layer(fused: bool) -> rl.nn.Gemma3DecoderLayer:
+        return rl.nn.Gemma3DecoderLayer(config, _FULL, fused=fused, dtype=case.dtype, device=device)
+
+    def make_cache() -> rl.nn.KVCache:
         cache = rl.nn.KVCache(config, case.batch, case.length, dtype=case.dtype, device=device)
         cache.position.fill_(first)
         cache.length = first
+        return cache
+
+    def make(fused: bool) -> Callable[[], object]:
+        layer = make_layer(fused)
+        if is_prefill:
+            return lambda: layer(x, cos, sin)
+        cache = make_cache()
         of_layer = cache.layer(_FULL, held=cache.position + 1)
         return lambda: layer(x, cos, sin, of_layer)
 
@@ -123,11 +136,16 @@ def _layer(case: Case, device: str) -> dict[str, Callable[[], object]]:
         layer_bytes = sum(p.nbytes for p in rl.nn.Gemma3DecoderLayer(config, dtype=case.dtype).parameters())
         copies = math.ceil(_CACHE_BYTES / layer_bytes)
     fused, steps = ([make(is_fused) for _ in range(copies)] for is_fused in (True, False))
-    return {
+    calls = {
         "graph": _rotating([_replay(call, device) for call in fused]),
         "eager": _rotating(fused),
         "steps": _rotating(steps),
     }
+    if peer:
+        cache = None if is_prefill else make_cache()
+        kept = None if cache is None else (*cache[_FULL], cache.position)
+        calls |= gemma3_peer.contenders(make_layer(True), x, cos, sin, kept)
+    return calls
 
 
 def _model(case: Case, device: str) -> dict[str, Callable[[], object]]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 import rooflab
-from rooflab.cli import bench, cost, grade, lab, machine, train
+from rooflab.cli import bench, bench_lm, cost, grade, lab, machine, train
 
 _COMMANDS = (
     ("lab", lab, "List, build, check, run and grade the labs."),
@@ -21,6 +21,11 @@ _COMMANDS = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if argv[:2] == ["bench", "lm"]:  # whose options are not those of ops
+        bench_parser = argparse.ArgumentParser(prog="rooflab bench lm", description=bench_lm.__doc__)
+        bench_lm.add_arguments(bench_parser)
+        return bench_lm.main(bench_parser.parse_args(argv[2:]))
     parser = argparse.ArgumentParser(prog="rooflab", description="Labs on making language models fast.")
     parser.add_argument("--version", action="version", version=f"rooflab {rooflab.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "ops", nargs="+", choices=["all", *_MODELS, *benched], metavar="OP",
         help=f"{', '.join(benched)}; all: every ladder and rung, in the cases of the kernel headers' tables; "
-        "layer, model: Gemma-3 270M, prefill and decode",
+        "layer, model: Gemma-3 270M, prefill and decode. `rooflab bench lm --help`: a language model's training step",
     )  # fmt: skip
     parser.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     parser.add_argument("--peer", choices=("torch",), help="time this library's function too")
@@ -50,8 +50,8 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"rooflab bench: {error}", file=sys.stderr)
         return 2
     models = [op for op in arguments.ops if op in _MODELS]
-    if models and arguments.peer:
-        print(f"rooflab bench: --peer is for ops, not for {' and '.join(models)}", file=sys.stderr)
+    if "model" in models and arguments.peer:
+        print("rooflab bench: --peer is for ops and for layer, not for model", file=sys.stderr)
         return 2
     peer = arguments.peer and f"{arguments.peer} {importlib.metadata.version(arguments.peer)}"
     today = datetime.date.today().isoformat()
@@ -84,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.case not in f"{model.label} {model.dtype}":
             continue
         progress.subject = f"{model.op} {model.label} {model.dtype}"
-        found, cost = gemma3.bench(model, device, turns=arguments.turns, progress=progress)
+        found, cost = gemma3.bench(model, device, peer=arguments.peer, turns=arguments.turns, progress=progress)
         progress.clear()
         rate = f"{model.tokens / found[0].median_ms * 1000:,.0f} tokens/s"
         a_token = human(cost.bytes / model.tokens, "B")

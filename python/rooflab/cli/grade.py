@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import sys
 import tempfile
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-j", "--jobs", type=whole_number(1), default=1, metavar="N", help="how many at a time (default: 1)"
     )
-    parser.add_argument("--labs", type=Path, metavar="DIR", help="folder of lab sources (default: the checkout's)")
+    parser.add_argument(
+        "--labs",
+        type=Path,
+        metavar="DIR",
+        help="folder of lab sources (default: those beside the package)",
+    )
     parser.add_argument("--regrade", action="store_true", help="grade again what has a grade already")
+    parser.add_argument(
+        "--due",
+        type=_time,
+        metavar="TIME",
+        help="flag what came later, as 2026-01-31T23:59; no points change",
+    )
+    parser.add_argument(
+        "--manual", type=Path, metavar="FILE", help="a CSV file with points by hand: student, question, points"
+    )
+    parser.add_argument(
+        "--slurm",
+        nargs="?",
+        const="",
+        metavar="OPTIONS",
+        help="grade by a job array of Slurm, with these options",
+    )
+    parser.add_argument(
+        "--chunk", type=whole_number(1), default=10, metavar="N", help="notebooks a task of Slurm (default: 10)"
+    )
     parser.add_argument("--trusted", action="store_true", help="run the students' code without isolation, and say so")
+
+
+def _time(text: str) -> datetime:
+    from rooflab.grading.marking import due_time
+
+    try:
+        return due_time(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a time such as 2026-01-31T23:59, got {text!r}") from None
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -48,12 +82,15 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
-    from rooflab.grading import jail, submissions
+    from rooflab.grading import jail, marking, slurm, submissions
     from rooflab.grading.batch import Batch
 
     found = labs.find_sources(arguments.labs)
-    lab = labs.from_source(labs.pick(found, arguments.lab, "here: give the folder of lab sources with --labs"))
-    if not arguments.trusted and (refusal := jail.refusal()):
+    lab = labs.from_source(labs.pick(found, arguments.lab, "here: name the folder of lab sources with --labs"))
+    if arguments.slurm is not None:  # nodes isolate, and have to see what is unpacked
+        unpacked = arguments.output / slurm.FOLDER / "handed"
+        unpacked.mkdir(parents=True, exist_ok=True)
+    elif not arguments.trusted and (refusal := jail.refusal()):
         raise LabError(refusal)
     place = arguments.submissions
     if not place.exists():
@@ -61,6 +98,9 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     handed = submissions.collect(place if place.is_dir() else submissions.unpacked(place, unpacked), lab)
     if not handed:
         raise LabError(f"{place.name} holds no notebook of {lab.name}.")
+    manual = marking.Manual()
+    if arguments.manual:
+        manual = marking.read_manual(arguments.manual, lab, (one.student for one in handed))
     arguments.output.mkdir(parents=True, exist_ok=True)
     batch = Batch(lab, arguments.output, arguments.trusted)
     known = [] if arguments.regrade else [result for one in handed if (result := batch.known(one))]
@@ -69,12 +109,19 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     if known:
         print(f"{len(known)} of {len(handed)} are graded already.")
     results = list(known)
-    grading = batch.grade(todo, arguments.jobs)
+    if arguments.slurm is None or not todo:
+        grading = batch.grade(todo, arguments.jobs)
+    else:
+        grading = slurm.grade(batch, todo, arguments.jobs, arguments.chunk, arguments.slurm)
     with contextlib.closing(grading):
         while len(results) < len(handed):
             with working_on(f"[{len(results) + 1}/{len(handed)}]"):
                 results.append(next(grading))
             print(f"[{len(results)}/{len(handed)}] {results[-1]['student']}: {_said(results[-1])}", flush=True)
+    of = {one.student: one for one in handed}
+    results = [batch.complete(result, of[result["student"]], arguments.due, manual) for result in results]
+    for path in marking.write_findings(arguments.output, lab, results, manual):
+        print(f"Findings to read: {path}")
     table = batch.write_table(results)
     failed = sum(result["status"] == "failed" for result in results)
     print(f"{len(results) - failed} graded, {failed} could not be: {table}")

@@ -1,4 +1,4 @@
-"""`rooflab lab list | new | check` for students, `build | run | release | grade` for instructors.
+"""`rooflab lab list | new | check` for students, `build | verify | run | release | grade` for instructors.
 
 A grade is printed and saved before its report is made, so that a report that fails does not cost it.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rooflab.cli.arguments import whole_number
 from rooflab.cli.progress import working_on
 from rooflab.files import replacing
 from rooflab.grading import lab as labs
@@ -23,12 +24,13 @@ NEEDED = ("jupytext", "nbformat")  # reports need more
 INCOMPLETE = 3
 EXIT_CODES = {
     0: "done; of grade: a grade was given, whatever it is",
-    1: "a stale notebook (build --check), a failed cell (run), or not full marks (run, check)",
+    1: "a stale notebook (build --check), an answer graded wrongly (verify), a failed cell (run), or not full marks "
+    "(run, check)",
     2: "it could not be done, and one sentence says why",
     INCOMPLETE: "the grade stands, but its report or its JSON was not written",
     130: "stopped by Ctrl-C",
 }
-NO_SOURCES = "here: run in a checkout of rooflab, or give the folder of its sources with --labs"
+NO_SOURCES = "here: name the folder of lab sources with --labs; in a checkout it is notebooks/source"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one = actions.add_parser(name, help=text, description=text, epilog=codes)
         one.set_defaults(run=run)
         if sources:
-            one.add_argument("--labs", type=Path, metavar="DIR", help="folder of lab sources (default: the checkout's)")
+            one.add_argument(
+                "--labs",
+                type=Path,
+                metavar="DIR",
+                help="folder of lab sources (default: those beside the package)",
+            )
         return one
 
     action("list", list_labs, "List the labs.")
@@ -53,6 +60,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument("lab", nargs="?", help="which (default: all)")
     build.add_argument("--output", type=Path, metavar="DIR", help="default: the folder above the sources")
     build.add_argument("--check", action="store_true", help="write nothing; fail if a notebook is stale")
+    verify = action("verify", verify_labs, "Grade solutions, right and wrong answers, and the unsolved notebook.")
+    verify.add_argument("lab", nargs="?", help="which (default: all)")
+    verify.add_argument(
+        "--answers", type=Path, metavar="DIR", help="right and wrong answers (default: the checkout's tests/labs)"
+    )
+    verify.add_argument("-j", "--jobs", type=whole_number(1), default=1, metavar="N", help="how many at a time")
+    verify.add_argument("--trusted", action="store_true", help="run the answers without isolation")
     check = action("check", check_notebook, "Run the public tests of a notebook: its own, or those of --labs.")
     run = action("run", run_lab, "Grade the solved notebook, execute it, write an HTML report.")
     grade = action("grade", grade_notebook, "Grade a student's notebook.")
@@ -121,6 +135,31 @@ def build_labs(arguments: argparse.Namespace) -> int:
                 unfinished.write_text(text, encoding="utf-8")
             print(f"{target.name}: {len(lab.questions)} questions, {lab.points} points")
     return 1 if stale else 0
+
+
+def verify_labs(arguments: argparse.Namespace) -> int:
+    """Whether each lab grades its own answers as it should."""
+    from rooflab.grading import verify
+
+    paths = labs.find_sources(arguments.labs)
+    paths = [labs.pick(paths, arguments.lab, NO_SOURCES)] if arguments.lab else paths
+    if not paths:
+        raise LabError("There are no sources of labs " + NO_SOURCES + ".")
+    bad = 0
+    for path in paths:
+        lab = labs.from_source(path)
+        answers = arguments.answers or path.parents[2] / "tests" / "labs"
+        todo = verify.cases(lab, answers)
+        report = verify.Report(lab, verify.leak(lab))
+        outcomes = verify.verify(lab, todo, arguments.trusted, arguments.jobs)
+        with contextlib.closing(outcomes):
+            for number, case in enumerate(todo, 1):
+                with working_on(f"[{number}/{len(todo)}] {lab.name} {labs.label(case.question)} {case.kind}"):
+                    report.outcomes.append(next(outcomes))
+        print(f"{lab.title}\n{verify.table(report)}\n", flush=True)
+        bad += not report.good
+    print(f"{len(paths) - bad} of {len(paths)} labs grade their answers as they should.")
+    return 1 if bad else 0
 
 
 def new_folder(arguments: argparse.Namespace) -> int:
@@ -218,6 +257,7 @@ def _with_answers(arguments: argparse.Namespace) -> Lab:
 
 def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: bool | None) -> tuple[Any, bool]:
     """Grade with a line of progress a question, then print the table; also whether the JSON could be saved."""
+    from rooflab.grading import cgroup
     from rooflab.grading.judge import Judge
     from rooflab.grading.report import Grade, table
 
@@ -225,6 +265,7 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
     if "notebook" in arguments and arguments.json and arguments.json.resolve() == arguments.notebook.resolve():
         raise LabError(f"--json would overwrite {name}: name another file.")
     grade = Grade(lab, name, submission.repairs, findings=submission.findings, isolated=isolated)
+    grade.limited = cgroup.note() if isolated else ""
     results = Judge(lab, trusted=not isolated).grade(submission)
     try:
         for number, question in enumerate(lab.questions, 1):

@@ -1,4 +1,4 @@
-"""`rooflab train recall`: train the models of Lab 6 from the command line, one curve a run."""
+"""`rooflab train`: the models of Lab 6 (`recall`), and a language model on a text (`lm`), one curve a run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import rooflab as rl
+from rooflab.cli import train_lm
 from rooflab.cli.arguments import whole_number
 from rooflab.cli.progress import Progress
 from rooflab.files import replacing
@@ -41,15 +42,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recall.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     recall.add_argument("--output", type=Path, metavar="FILE", help="write the weights (safetensors)")
     recall.add_argument("--json", type=Path, metavar="FILE", help="write settings, losses and accuracies as JSON")
+    recall.set_defaults(run=_recall)
+    text = "A transformer language model on a text file, one token a byte, with checkpoints."
+    lm = tasks.add_parser("lm", help=text, description=text)
+    train_lm.add_arguments(lm)
+    lm.set_defaults(run=train_lm.run)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Train, score and write; exit code 2 when the device or a file cannot be used, 130 when stopped."""
+    """Train and write; exit code 1 when the loss is no number, 2 when a file or the device fails, 130 when stopped."""
     try:
-        return _recall(arguments)
-    except (ValueError, rl.CudaError, MemoryError, OSError) as error:
-        print(f"rooflab train recall: {error}", file=sys.stderr)
-        return 2
+        return arguments.run(arguments)
+    except (ValueError, rl.CudaError, MemoryError, OSError, FloatingPointError) as error:
+        print(f"rooflab train {arguments.task}: {error}", file=sys.stderr)
+        return 1 if isinstance(error, FloatingPointError) else 2
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130

@@ -90,8 +90,10 @@ def compile(function: Callable | None = None, *, variant: str = "") -> Callable:
     At its first call with arguments of a key, the function runs once on tensors without memory, and the ops that it
     calls are recorded. Chains of elementwise ops (arithmetic, functions, comparisons, `where`, casts, `gelu`) then run
     as one op, `fused`: on a GPU a kernel that is generated and compiled for the chain, on the CPU blocks that stay in
-    the cache from the first instruction to the last. All else, such as a matmul, runs as it was recorded. The key is
-    shape, strides, dtype, device and `requires_grad` of each tensor, and the value of each other argument.
+    the cache from the first instruction to the last. A sum, mean, amax or amin over the last dimensions runs in the
+    launch of the chain before it, where there are at least 256 rows of 128 to 65536 elements, and so does what is then
+    made of the rows' results. All else, such as a matmul, runs as it was recorded. The key is shape, strides, dtype,
+    device and `requires_grad` of each tensor, and the value of each other argument.
 
     When an argument requires grad, the way back is recorded too and runs in few launches as well. Values inside of a
     chain are then made again in backward rather than kept, where what they are made of is kept anyway. `rl.compile` is

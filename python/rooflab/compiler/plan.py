@@ -1,12 +1,14 @@
 """Which calls of a trace run as one: chains of elementwise calls, in an order that keeps values before their readers.
 
-A chain has one shape. A call joins the chain that makes one of its operands, and the chain that reads one of them. Two
+A chain has one shape. A call joins the chain that makes one of its operands, and the chain that reads one of them. Then
+a reduction of rows joins the chain that makes its operand, and a chain joins the reduction whose result it reads. Two
 groups stay apart where a third would have to run between them.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +16,10 @@ from .. import _core
 
 Call = _core._compiler.Call
 View = _core._compiler.View
+
+# Where it pays to reduce in the kernel that makes the rows: a GPU has a block for each row, which are enough blocks and
+# not too small. Elsewhere the reduction's own kernels share rows, or a row, among blocks.
+_FEWEST_ROWS, _SHORTEST_ROW, _LONGEST_ROW = 256, 128, 65536
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ def alive(calls: Sequence[Call], needs: Sequence[set[int]], numbers: Iterable[in
 
 
 def _cut(groups: _Groups, chain: list[int], wanted: set[int]) -> list[Step]:
-    """A chain as one step, or in halves while it is more than a kernel takes. One call alone has its own kernel."""
+    """A chain as one step, or in parts while it is more than a kernel takes. One call alone has its own kernel."""
     calls, needs, readers = groups.calls, groups.needs, groups.readers
     first = calls[chain[0]]
     takes_numbers = any(x.storage not in needs[chain[0]] for x in first.inputs)
@@ -92,16 +98,31 @@ def _cut(groups: _Groups, chain: list[int], wanted: set[int]) -> list[Step]:
         if y.storage in wanted or any(reader not in inside for reader in readers.get(y.storage, ()))
     ]
     operands = {x for i in chain for x in calls[i].inputs if x.storage in needs[i] - made}
+    elements, reductions, of_rows = _parts(calls, chain)
     limits = _core._compiler
     fits = (
-        sum(calls[i].instructions for i in chain) <= limits.MAX_INSTRUCTIONS
+        sum(calls[i].instructions for i in elements) <= limits.MAX_INSTRUCTIONS
+        and len(reductions) <= limits.MAX_REDUCTIONS
+        and sum(calls[i].instructions for i in of_rows) <= limits.MAX_ROW_INSTRUCTIONS
         and len(operands) <= limits.MAX_OPERANDS
         and len(results) <= limits.MAX_RESULTS
     )
     if fits:
         return [Step(tuple(chain), tuple(results))]
-    half = len(chain) // 2
-    return [*_cut(groups, chain[:half], wanted), *_cut(groups, chain[half:], wanted)]
+    if reductions:
+        parts = [elements, *([i] for i in reductions), of_rows]
+    else:
+        half = len(chain) // 2
+        parts = [chain[:half], chain[half:]]
+    return [step for part in parts if part for step in _cut(groups, part, wanted)]
+
+
+def _parts(calls: Sequence[Call], chain: list[int]) -> tuple[list[int], list[int], list[int]]:
+    """The calls of a chain that make elements, reduce them, and work on rows."""
+    shape = calls[chain[0]].outputs[0].shape
+    reductions = [i for i in chain if not calls[i].instructions and calls[i].reduced_dims]
+    elements = [i for i in chain if calls[i].instructions and calls[i].outputs[0].shape == shape]
+    return elements, reductions, [i for i in chain if calls[i].instructions and calls[i].outputs[0].shape != shape]
 
 
 @dataclass
@@ -127,6 +148,12 @@ class _Groups:
         for i in kept:
             if calls[i].instructions:
                 self._join_neighbours(i)
+        for i in kept:
+            if calls[i].reduced_dims:
+                self._join_what_is_reduced(i)
+        for i in kept:
+            if calls[i].instructions:
+                self._join_reduction(i)
 
     def in_order(self) -> list[list[int]]:
         """The calls of each group: every group after those that make what it reads, else as they were recorded."""
@@ -171,6 +198,30 @@ class _Groups:
             if reader is not None:
                 self._join(reader, i)
             self._last_reader[x, shape] = i
+
+    def _join_what_is_reduced(self, i: int) -> None:
+        """A reduction joins the chain that makes its operand, where that pays."""
+        x, dims = self.calls[i].inputs[0], self.calls[i].reduced_dims
+        maker = self._maker.get(x.storage)
+        if maker is None or not self.calls[maker].instructions or self.calls[maker].outputs[0].shape != x.shape:
+            return
+        rows, columns = math.prod(x.shape[:-dims]), math.prod(x.shape[-dims:])
+        group = self._groups[self._group_of[maker]].calls
+        others = {self.calls[k].reduced_dims for k in group} - {0, dims}
+        if rows >= _FEWEST_ROWS and _SHORTEST_ROW <= columns <= _LONGEST_ROW and not others:
+            self._join(maker, i)
+
+    def _join_reduction(self, i: int) -> None:
+        """A chain of the rows' shape joins the group of a reduction that it reads."""
+        for x in self.calls[i].inputs:
+            maker = self._maker.get(x.storage)
+            if maker is None or not self.calls[maker].reduced_dims:
+                continue
+            own, group = self._group_of[i], self._group_of[maker]
+            is_plain = all(self.calls[k].instructions for k in self._groups[own].calls)
+            is_reduced = len(self._groups[group].calls) > 1
+            if own != group and is_plain and is_reduced and self.calls[i].outputs[0].shape == x.shape:
+                self._join(maker, i)
 
     def _join(self, i: int, j: int) -> None:
         """The groups of calls i and j become one, unless a third would have to run between them."""

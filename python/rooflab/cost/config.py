@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..nn import Gemma3Config
+from ..nn import Gemma3Config, GPT2Config, TransformerConfig
 from .checks import check_choice, check_whole
-from .model_spec import ModelSpec, of_gemma3, of_gpt2
+from .model_spec import ModelSpec, of_gemma3, of_gpt2, of_transformer
 
 _ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "silu": "silu", "swish": "silu"}
 
@@ -49,12 +49,14 @@ class _Fields:
         return _ACTIVATIONS[check_choice(f"{self.source}: {name}", self.get(name, default), _ACTIVATIONS)]
 
 
-def from_config(config: str | os.PathLike | Mapping[str, Any] | Gemma3Config) -> ModelSpec:
+def from_config(
+    config: str | os.PathLike | Mapping[str, Any] | Gemma3Config | GPT2Config | TransformerConfig,
+) -> ModelSpec:
     """The description of the model of a Hugging Face config.json.
 
     Parameters
     ----------
-    config : path, dict or Gemma3Config
+    config : path, dict, Gemma3Config, GPT2Config or TransformerConfig
         The file, its content, or the configuration of a model of `rl.nn`. Families: gpt2, llama, mistral, mixtral and
         gemma3_text (also inside of a gemma3).
 
@@ -77,6 +79,10 @@ def from_config(config: str | os.PathLike | Mapping[str, Any] | Gemma3Config) ->
     """
     if isinstance(config, Gemma3Config):
         return of_gemma3(config)
+    if isinstance(config, TransformerConfig):
+        return of_transformer(config)
+    if isinstance(config, GPT2Config):
+        return of_gpt2("gpt2", config.n_layer, config.n_embd, config.n_head, config.vocab_size, config.n_positions)
     source = "config" if isinstance(config, Mapping) else str(config)
     data: Any = config
     if isinstance(config, (str, os.PathLike)):

@@ -215,6 +215,27 @@ def of_gemma3(config: nn.Gemma3Config, name: str = "gemma3") -> ModelSpec:
     )
 
 
+def of_transformer(config: nn.TransformerConfig, name: str = "transformer") -> ModelSpec:
+    """The sizes of a `rl.nn.TransformerLM`.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> of_transformer(rl.nn.TransformerConfig.of("xl")).parameters
+    1998235200
+    """
+    return ModelSpec(
+        name=name,
+        layers=config.num_layers,
+        d_model=config.d_model,
+        heads=config.num_heads,
+        kv_heads=config.num_heads,
+        head_size=config.head_dim,
+        d_ff=config.d_ff,
+        vocabulary=config.vocab_size,
+    )
+
+
 def of_gpt2(
     name: str, layers: int, d_model: int, heads: int, vocabulary: int = 50257, context: int = 1024
 ) -> ModelSpec:

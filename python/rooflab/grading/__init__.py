@@ -5,15 +5,20 @@ A test cell runs in the judge; student code runs in a worker, another process. O
 
     lab.py       a lab read from its parts, or from its student notebook
     release.py   source of a lab -> student notebook, with a leak check
+    verify.py    a lab's own answers graded: right ones, wrong ones, and none
     handout.py   what students get: notebooks, instructions, the package without answers
     repair.py    student notebook -> the master with the student's answers in their places
     judge.py     runs the test cells; link.py is its end of the line to worker.py
-    sandbox.py   how a worker starts: enter.py sets limits, jail.py and seccomp.py isolate it, start.py finds rooflab
+    sandbox.py   how a worker starts: enter.py and cgroup.py limit it, jail.py and seccomp.py isolate it, start.py finds
+                 rooflab
     cells.py     magics, shell lines and await in a student's cells
     guard.py     what the worker forbids student code inside the interpreter
-    measure.py   what test cells measure of student code: counts, loops, figures, and on clock.py what it times
+    measure.py   what test cells measure of student code: counts, figures, and on clock.py what it times
+    follow.py    a function followed from its text, for questions that ask for loops; allowed.py is what it may use
     report.py    the table, the HTML and the JSON of a grade, and Gradescope's
     plain.py     a student's text as it may stand in a terminal or a table
     submissions.py, batch.py   a class: whose notebook is whose, and all of them graded
+    slurm.py                   the same on a cluster
+    marking.py                 what an instructor adds: points by hand, and who was late
     pytest_plugin.py           a notebook's questions as tests
 """

@@ -19,18 +19,23 @@ import tempfile
 import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import rooflab
 from rooflab.files import replacing
+from rooflab.grading import cgroup, marking
 from rooflab.grading.judge import SLACK_S
 from rooflab.grading.lab import Lab
+from rooflab.grading.marking import Manual
 from rooflab.grading.plain import table_cell
 from rooflab.grading.submissions import Handed
 
 START_S = 120.0  # for imports and the report, on a slow machine
-COLUMNS = ("student", "notebook", "status", "points", "out_of", "bonus", "bonus_out_of", "pending", "isolated", "why")
+_COLUMNS = """
+student notebook status points out_of bonus bonus_out_of pending manual_points total handed_in late isolated why"""
+COLUMNS = _COLUMNS.split()
 
 
 class Batch:
@@ -48,15 +53,42 @@ class Batch:
 
     def known(self, one: Handed) -> dict[str, Any] | None:
         """The result of an earlier run, if it is of this very notebook, lab and rooflab, and as isolated as now."""
+        result = self.stored(one)
+        return result if one.path and result and result["status"] == "done" else None
+
+    def stored(self, one: Handed) -> dict[str, Any] | None:
+        """The result in a student's file, a failure too, if it is of this very notebook, lab and rooflab."""
         try:
             result = json.loads(self._file(one, "json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        same = result == result | {"status": "done", "isolated": not self.trusted, **self._origin(one)}
-        return result if one.path and same else None
+        ours = {"isolated": not self.trusted, **self._origin(one)}
+        return result if result == result | ours and result.get("status") in ("done", "failed") else None
+
+    def forget(self, one: Handed) -> None:
+        """Remove a student's result, so that the next one is seen to be new."""
+        self._file(one, "json").unlink(missing_ok=True)
+
+    def lost(self, one: Handed, why: str) -> dict[str, Any]:
+        """The result of a student whose grading came to no end."""
+        made = {"lab": self.lab.name, "status": "failed", "isolated": not self.trusted, "why": why}
+        result = made | self._origin(one)
+        self._write(one, result)
+        return result
+
+    def complete(self, result: dict[str, Any], one: Handed, due: datetime | None, manual: Manual) -> dict[str, Any]:
+        """A result with what does not come from grading, also in its file: when it was handed in, points by hand."""
+        more = {"handed_in": marking.handed_in(one.path).isoformat() if one.path else "", "late": None}
+        if due and one.path:
+            more["late"] = marking.is_late(one.path, due)
+        whole = marking.merged(result | more, manual)
+        if whole != result:
+            self._write(one, whole)
+        return whole
 
     def grade(self, handed: list[Handed], jobs: int) -> Generator[dict[str, Any]]:
         """Results as they come, `jobs` at a time. Closing the iterator ends what is running."""
+        cgroup.parent()  # here, so that the commands find it prepared
         with ThreadPoolExecutor(jobs) as pool:
             try:
                 for done in as_completed([pool.submit(self._one, one) for one in handed]):
@@ -84,13 +116,16 @@ class Batch:
             if self.stopping:  # what was ended has no result
                 return {}
             if "why" in made:
-                made = {"lab": self.lab.name, "status": "failed", "isolated": not self.trusted, "why": made["why"]}
+                return self.lost(one, made["why"])
             result = made | self._origin(one)
             with contextlib.suppress(FileNotFoundError), replacing(self._file(one, "html")) as page:
                 shutil.copy(Path(folder) / f"{one.student}.html", page)
-            with replacing(self._file(one, "json")) as unfinished:
-                unfinished.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            self._write(one, result)
             return result
+
+    def _write(self, one: Handed, result: dict[str, Any]) -> None:
+        with replacing(self._file(one, "json")) as unfinished:
+            unfinished.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
     def _graded(self, one: Handed, folder: Path) -> dict[str, Any]:
         """What `rooflab lab grade` says of a copy, or {"why": why it gave no grade}."""

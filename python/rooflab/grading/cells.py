@@ -57,6 +57,32 @@ def as_python(source: str) -> str:
         return source
 
 
+def definitions(source: str) -> dict[str, ast.AST | None]:
+    """What a cell's names are made of, without running it: a function, an import or an expression for each name that is
+    bound at top level, and None for one that is bound in another way. A cell that is no Python binds nothing.
+    """
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: dict[str, ast.AST | None] = {}
+    for node in body:
+        match node:
+            case ast.FunctionDef(name=name):
+                found[name] = node
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                found[name] = value
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                found |= {(one.asname or one.name).split(".")[0]: node for one in names}
+            case _:
+                stored = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+                named = (n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef)))
+                found |= dict.fromkeys([n.id for n in stored] + [n.name for n in named])
+    return found
+
+
 def run(source: str, label: str, names: dict) -> None:
     """Run a cell in `names`; one that awaits is run to its end."""
     code = compile(source, f"<{label}>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)

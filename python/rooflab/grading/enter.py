@@ -1,4 +1,7 @@
-"""A script that sets limits on itself, loads a filter of system calls for the jail, and becomes a worker's command."""
+"""A script that sets limits on itself, loads a filter of system calls for the jail, and becomes a worker's command.
+
+It also enters a control group, if it is given one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ import sys
 PR_SET_PDEATHSIG = 1
 
 
-def _main(limits: dict[str, int], system_calls: str, argv: list[str]) -> None:
+def _main(limits: dict[str, int], system_calls: str, group: str, argv: list[str]) -> None:
+    if group:
+        with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
+            file.write("0")
     for name, value in limits.items():
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]
@@ -29,4 +35,4 @@ def _main(limits: dict[str, int], system_calls: str, argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    _main(json.loads(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    _main(json.loads(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:])

@@ -92,8 +92,13 @@ def _readable() -> list[str]:
     return options
 
 
+def gpus() -> list[str]:
+    """The devices of the GPUs, and of their driver."""
+    return sorted(str(path) for path in Path("/dev").glob("nvidia*"))
+
+
 def _gpus() -> list[str]:
     """Options that bring in the GPUs and what their driver reads."""
-    devices = sorted(str(path) for path in Path("/dev").glob("nvidia*"))
+    devices = gpus()
     options = [word for path in devices for word in ("--dev-bind", path, path)]
     return [*options, "--ro-bind", "/sys", "/sys"] if devices else []

@@ -11,7 +11,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -71,10 +71,10 @@ class QuestionResult:
 
 
 class Proxy:
-    """Stands for one function of the student."""
+    """Stands for one function of the student; `cells` are the sources that define it."""
 
-    def __init__(self, name: str, link: Link) -> None:
-        self.__name__, self._link = name, link
+    def __init__(self, name: str, link: Link, cells: Sequence[str]) -> None:
+        self.__name__, self._link, self.__rooflab_cells__ = name, link, cells
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._link.ask("call", self.__name__, args, kwargs)
@@ -122,11 +122,13 @@ class Judge:
         link = Link(limits, self.isolated, self.hidden)
         try:
             with _alarm(limits.seconds + SLACK_S), _kernels(self.isolated):
-                trouble = self._prepare(link, question, submission)
-                scope = dict(self.trusted)
+                wanted = self.lab.needs(question) | {""}
+                theirs = [c for c in submission.cells if c.role in ("solution", "extra") and c.question in wanted]
+                trouble = self._prepare(link, theirs)
+                scope, sources = dict(self.trusted), [one.source for one in (*self.setup, *theirs)]
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
                     with waiting(test):
-                        test.message = self._run(cell, link, scope)
+                        test.message = self._run(cell, link, scope, sources)
                     test.pending = "" if test.message else test.pending
                     if test.message and trouble:
                         test.message += " " + trouble
@@ -140,31 +142,29 @@ class Judge:
         result.seconds = time.monotonic() - start
         return result
 
-    def _prepare(self, link: Link, question: str, submission: Submission) -> str:
+    def _prepare(self, link: Link, theirs: Sequence[Cell]) -> str:
         """Run the cells that the question builds on; says which of the student's failed."""
-        wanted = self.lab.needs(question) | {""}
         trouble = ""
         try:
             for cell in self.setup:
                 link.ask("setup", cell.key, cell.source)
-            for cell in submission.cells:
-                if cell.role in ("solution", "extra") and cell.question in wanted:
-                    try:
-                        link.ask("run", cell.key, as_python(cell.source))
-                    except Exception as error:
-                        trouble = trouble or f"(Cell {cell.key} had stopped: {_text(error)})"
+            for cell in theirs:
+                try:
+                    link.ask("run", cell.key, as_python(cell.source))
+                except Exception as error:
+                    trouble = trouble or f"(Cell {cell.key} had stopped: {_text(error)})"
         except WorkerLost:
             pass
         return trouble
 
-    def _run(self, cell: Cell, link: Link, scope: dict[str, Any]) -> str:
+    def _run(self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str]) -> str:
         """Run one test cell; the empty message is a pass. Its question's later cells see what it defines."""
         try:
             for name in sorted(loaded_names(cell.source) & self.lab.student_names(cell.question)):
                 state, value = link.ask("get", name)
                 if state == "missing":
                     return f"{name} is not defined."
-                scope[name] = Proxy(name, link) if state == "callable" else value
+                scope[name] = Proxy(name, link, sources) if state == "callable" else value
             exec(compiled(cell), scope)
         except (KeyboardInterrupt, JudgeTimeout, LabError):
             raise

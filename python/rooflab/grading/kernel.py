@@ -46,6 +46,29 @@ def cuda_kernel(
         raise RuntimeError(f"The kernel's process was lost: {lost}") from None
 
 
+def emulated_kernel(
+    source: str, name: str, *, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]
+) -> KernelRun:
+    """Run the kernel `name` without a GPU, one thread after the other, if it is made of what the emulator knows.
+
+    Tensors among the arguments come back as arrays. Nothing of it is timed.
+
+    Raises
+    ------
+    RuntimeError
+        A thread accessed what is no element, or did not end.
+    KeyError, ValueError
+        The source has no such kernel; the arguments do not fit it.
+    """
+    from rooflab.grading.emulator import Unsupported, emulate
+
+    arrays = tuple(arg.detach().cpu().numpy() if hasattr(arg, "detach") else arg for arg in args)
+    try:
+        return KernelRun(True, "", emulate(source, name, grid, block, arrays))
+    except Unsupported as reason:
+        return KernelRun(False, f"The kernel is more than the emulator knows: {reason}.", ())
+
+
 def compile_and_launch(source: str, name: str, grid: tuple, block: tuple, args: tuple) -> tuple[bool, str, tuple]:
     """The fields of a `KernelRun`; what the worker does. With no GPU the launch is refused only after the arguments
     have been checked against the kernel's parameters.

@@ -203,9 +203,12 @@ def read_notebook(path: Path) -> Any:
 
 
 def find_sources(folder: Path | None) -> list[Path]:
-    """Sources of all labs: in `folder`, else in the checkout around the working directory or the package."""
-    places = [folder] if folder else [Path.cwd() / SOURCES, Path(__file__).parents[3] / SOURCES]
-    return next((found for place in places if (found := [p for p in sorted(place.glob("lab[0-9]*")) if _parts(p)])), [])
+    """Sources of all labs: in `folder`, else in the checkout that this package is run from.
+
+    The working directory is not searched: where students' files lie, so may a lab of theirs.
+    """
+    place = folder or Path(__file__).parents[3] / SOURCES
+    return [path for path in sorted(place.glob("lab[0-9]*")) if _parts(path)]
 
 
 def find_notebooks() -> list[Path]:
@@ -289,7 +292,7 @@ def _cell(raw: Any, where: str, used: Collection[str]) -> Cell:
     fields, options = marks(raw), raw.metadata.get("rooflab", {})
     tags = tuple(raw.metadata.get("tags", ()))
     code = raw.cell_type == "code"
-    if fields.get("grade") and fields.get("solution"):
+    if fields.get("grade") and fields.get("solution") and code:
         raise LabError(f"{where}: a cell is a solution or a test, not both.")
     if fields.get("grade") or fields.get("solution"):
         key = fields["grade_id"]
@@ -299,7 +302,7 @@ def _cell(raw: Any, where: str, used: Collection[str]) -> Cell:
                 f"{where}: grade_id {key!r} is " + ("used twice." if found else "not like q1_3 or q1_3_test.")
             )
         question = found["question"]
-        role = "test" if fields.get("grade") else "solution" if code else "prose"
+        role = "prose" if not code else "test" if fields.get("grade") else "solution"
     else:
         digest = hashlib.sha256(raw.source.encode()).hexdigest()[:10]
         key = fields.get("grade_id") or f"cell-{digest}"

@@ -160,9 +160,17 @@ class Link:
             held.callback(os.close, self.from_worker)
             os.set_blocking(self.to_worker, False)
             said = held.enter_context(tempfile.TemporaryFile())
+            self.group = sandbox.group(self.limits) if self.isolated else None
+            if self.group:
+                held.callback(self.group.remove)
             self.process = subprocess.Popen(
                 sandbox.command(
-                    worker_command.command(requests, replies), self.limits, folder, self.isolated, self.hidden
+                    worker_command.command(requests, replies),
+                    self.limits,
+                    folder,
+                    self.isolated,
+                    self.hidden,
+                    self.group,
                 ),
                 cwd=folder,
                 env=sandbox.environment(folder) | dict([self.mark.split("=")]),
@@ -227,6 +235,8 @@ class Link:
             code = self.process.wait(GRACE_S)
         except subprocess.TimeoutExpired:
             return "It closed its line to the judge."
+        if self.group and self.group.failed_for_memory():
+            return f"It took more than {self.limits.memory_gb:g} GB of memory."
         number = code - 128 if self.isolated else -code  # the jail adds 128, as a shell does
         if number in set(signal.Signals):
             return f"It was ended by {signal.Signals(number).name}."

@@ -6,7 +6,10 @@ refuses what cannot be.
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from tracemalloc import get_traced_memory
@@ -16,16 +19,18 @@ from typing import Any
 
 import numpy as np
 
+from rooflab.grading import allowed
+from rooflab.grading.accesses import GlobalArray
 from rooflab.grading.clock import virtual_clock
 from rooflab.grading.fake_run import Entry, Faked
 from rooflab.grading.fake_run import faked as run_on_fake
+from rooflab.grading.follow import Follower
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
-from rooflab.grading.products import Products
+from rooflab.grading.kernel import emulated_kernel as emulated_kernel
 
 _COUNTERS = """
 launches host_calls macs flops bytes_read bytes_written allocations bytes_allocated peak_bytes"""
 COUNTERS = _COUNTERS.split()
-PRODUCTS = Products()
 
 
 class Implausible(AssertionError):
@@ -62,16 +67,12 @@ class Counted:
 
 @dataclass(frozen=True)
 class Loops:
-    """One call under the tracer: `steps` of Python bytecode in student code, and the library `products`
-    that ran.
+    """One call that was followed from the function's text: its value in float64, and how often two numbers were
+    multiplied.
     """
 
-    value: Any
-    steps: int
-    products: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        _check(type(self.steps) is int and type(self.products) is tuple, "a trace is not made of numbers")
+    value: np.ndarray
+    products: int
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,19 @@ class Called:
 
     value: Any
     changed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Accessed:
+    """One call on arrays in global memory: what they hold afterwards, how often each of their elements was read and
+    written, and the most elements of one read. An entry an argument, None for an argument that is no array.
+    """
+
+    value: Any
+    arrays: tuple
+    reads: tuple
+    writes: tuple
+    most_at_once: tuple
 
 
 @dataclass(frozen=True)
@@ -173,14 +187,44 @@ def saved(cls: Callable, *args: Any) -> Saved:
     return Saved(forward=Counted(value=None, **reply.pop("forward")), **reply)
 
 
-def loops(fn: Callable, *args: Any, **kwargs: Any) -> Loops:
-    """Call `fn` once under the tracer, which slows it about a hundredfold: give it small inputs."""
-    return Loops(**_ask("loops", fn, args, kwargs, {}))
+def loops(fn: Callable, *args: Any) -> Loops:
+    """Follow the text of `fn` for these arguments, arrays or tensors, in plain Python steps; the text is not run.
+
+    Raises
+    ------
+    Refused
+        It does more than plain steps, such as a call of a library's product. A sentence says what.
+    """
+    follower = Follower(getattr(fn, "__rooflab_cells__", None) or _typed(fn))
+    matrices = [allowed.Matrix(_to_float64(arg)) for arg in args]
+    value = follower.call_named(getattr(fn, "__name__", type(fn).__name__), matrices)
+    return Loops(np.array(value, dtype=np.float64), follower.products)
+
+
+def _typed(fn: Callable) -> list[str]:
+    """The cells of this session, or the function's own text outside of a notebook."""
+    cells = getattr(fn, "__globals__", {}).get("In")
+    if isinstance(cells, list):
+        return [str(cell) for cell in cells]
+    try:
+        return [textwrap.dedent(inspect.getsource(fn))]
+    except (OSError, TypeError):
+        raise allowed.Refused("The text of the function is not there: write it in a cell of the notebook.") from None
+
+
+def _to_float64(arg: Any) -> np.ndarray:
+    array = arg.detach().cpu().numpy() if hasattr(arg, "detach") else np.asarray(arg)
+    return array.astype(np.float64)
 
 
 def call(fn: Callable, *args: Any) -> Called:
     """Call `fn` once and see which arguments it wrote into."""
     return Called(**_ask("call", fn, args, {}, {}))
+
+
+def accesses(fn: Callable, *args: Any) -> Accessed:
+    """Call `fn` once with its NumPy arrays as arrays of global memory, which count their accesses."""
+    return Accessed(**_ask("accesses", fn, args, {}, {}))
 
 
 def launched(fn: Callable, *args: Any) -> tuple[str, ...]:
@@ -323,16 +367,6 @@ def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
     return {"value": value.detach(), "tensors": tuple(one.detach() for one in kept), "forward": forward}
 
 
-def _loops(fn: Callable, args: tuple, kwargs: dict) -> dict:
-    import rooflab as rl
-
-    with rl.count() as counters:
-        value = PRODUCTS.run(fn, args, kwargs)
-    _inspect()
-    products = list(PRODUCTS.seen or ()) + ["rl.matmul"] * bool(counters.macs)
-    return {"value": value, "steps": PRODUCTS.steps, "products": tuple(products)}
-
-
 def _call(fn: Callable, args: tuple, kwargs: dict) -> dict:
     before = [_contents(arg) for arg in args]
     value = fn(*args, **kwargs)
@@ -344,6 +378,20 @@ def _contents(arg: Any) -> Any:
     """The bytes of an array or a tensor, and any other value as it is."""
     array = arg.detach().cpu().numpy() if hasattr(arg, "detach") else arg
     return array.tobytes() if isinstance(array, np.ndarray) else repr(arg)
+
+
+def _accesses(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    given = [GlobalArray(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    value = fn(*given, **kwargs)
+    counted = [arg if isinstance(arg, GlobalArray) else None for arg in given]
+    _inspect()
+    return {
+        "value": value,
+        "arrays": tuple(one.contents() if one else None for one in counted),
+        "reads": tuple(one.read_counts if one else None for one in counted),
+        "writes": tuple(one.write_counts if one else None for one in counted),
+        "most_at_once": tuple(one.most_at_once if one else None for one in counted),
+    }
 
 
 def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
@@ -375,7 +423,7 @@ def _timed(fn: Callable, args: tuple, kwargs: dict, watch: tuple, beside_bytes: 
     if spare_bytes is not None:
         rl.memory.set_limit(rl.memory.allocated(device) + spare_bytes, device)
     try:
-        with virtual_clock(codes, PRODUCTS.pause) as calls:
+        with virtual_clock(codes, _pause) as calls:
             value = fn(*args, **kwargs)
     finally:
         if spare_bytes is not None:
@@ -399,16 +447,17 @@ def _observed(fn: Callable, args: tuple, kwargs: dict, observer: str) -> dict:
 
 
 LOCAL: dict[str, Callable[..., dict]] = {
+    "accesses": _accesses,
     "call": _call,
     "count": _count,
     "drawn": _drawn,
     "faked": _faked,
     "gradients": _gradients,
     "launched": _launched,
-    "loops": _loops,
     "observed": _observed,
     "saved": _saved,
     "timed": _timed,
 }
 _inspect: Callable[[], object] = lambda: None  # noqa: E731  the worker looks here for what student code replaced
+_pause: Callable[[], AbstractContextManager] = nullcontext  # the worker's guard lets the clock's tracer in
 _pending: Callable[[str], None] = print

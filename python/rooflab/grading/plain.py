@@ -11,8 +11,8 @@ def printable(text: str, lines: bool = False) -> str:
     return "".join(c if c.isprintable() or (lines and c == "\n") else "?" for c in text[:MAX_TEXT])
 
 
-def table_cell(value: object) -> object:
-    """A value for a CSV file: text that a spreadsheet would run is quoted."""
+def table_cell(value: object, lines: bool = False) -> object:
+    """A value for a CSV file: text that a spreadsheet would run is quoted. It may have several `lines`."""
     if not isinstance(value, str):
         return value
-    return "'" * value.startswith(FORMULA) + printable(value)
+    return "'" * value.startswith(FORMULA) + printable(value, lines)

@@ -1,8 +1,8 @@
 """Notebooks graded by pytest, one test a question: `pytest -p rooflab.grading.pytest_plugin --lab lab1 my.ipynb`.
 
-The tests are those of the lab's sources, hidden ones too, where the sources are (`--lab-sources DIR`, or the
-checkout's), and otherwise the public ones that the notebook holds. A question passes with all its points; `--junitxml`
-has the points.
+The tests are those of the lab's sources, hidden ones too, where the sources are (`--lab-sources DIR`, or those
+beside the package), and otherwise the public ones that the notebook holds. A question passes with all its points;
+`--junitxml` has the points.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options `--lab`, `--lab-sources` and `--lab-trusted`."""
     group = parser.getgroup("rooflab", "labs of rooflab")
     group.addoption("--lab", metavar="NAME", help="grade notebooks for this lab, for example lab1")
-    group.addoption("--lab-sources", metavar="DIR", type=Path, help="folder of lab sources (default: the checkout's)")
+    group.addoption(
+        "--lab-sources", metavar="DIR", type=Path, help="folder of lab sources (default: those beside the package)"
+    )
     group.addoption("--lab-trusted", action="store_true", help="run the student's code without isolation")
 
 

@@ -64,16 +64,16 @@ def dumps(notebook: Any) -> str:
 
 
 def metadata(cell: Cell) -> dict:
-    """nbgrader's fields, spelled out."""
+    """nbgrader's fields, spelled out. For nbgrader prose is graded, by hand and here out of 0 points."""
     marks = {
-        "grade": cell.role == "test",
+        "grade": cell.role in ("test", "prose"),
         "grade_id": cell.key,
         "locked": cell.locked,
         "schema_version": 3,
         "solution": not cell.locked,
         "task": False,
     }
-    if cell.role == "test":
+    if marks["grade"]:
         marks["points"] = cell.points
     more: dict[str, Any] = {"tags": list(cell.tags)} if cell.tags else {}
     if cell.options:

@@ -34,7 +34,7 @@ class Grade:
     """What `rooflab lab check`, `run` and `grade` produce.
 
     `isolated` says whether student code ran in the jail; None where that does not matter, as it was the student's own
-    machine.
+    machine. `limited` says what limits it there.
     """
 
     lab: Lab
@@ -44,6 +44,7 @@ class Grade:
     findings: dict[str, str] = field(default_factory=dict)
     done: bool = False
     isolated: bool | None = None
+    limited: str = ""
 
     def total(self, first: str, earned: bool) -> int:
         """Sum over the questions whose id begins with `first` (q or b)."""
@@ -66,6 +67,7 @@ class Grade:
             "pending": sum(result.pending for result in self.results),
             "full_marks": self.full,
             "isolated": self.isolated,
+            "limited": self.limited,
             "repairs": self.repairs,
             "findings": self.findings,
             "questions": [_question(result) for result in self.results],

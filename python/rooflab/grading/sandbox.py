@@ -1,7 +1,7 @@
 """How a worker is started: within the kernel's limits, in the jail or, where the code is trusted, without it.
 
 The limits are memory, processor time, file size and open files. There are no core dumps, and the worker dies with the
-judge.
+judge. Where a control group can be made, it limits memory, processes and processors of all that the worker holds.
 """
 
 from __future__ import annotations
@@ -12,18 +12,35 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rooflab.grading import jail, seccomp
+from rooflab.grading import cgroup, jail, seccomp
 from rooflab.grading.lab import Limits
 
 GPU_MEMORY_GB = 16  # what the driver and its libraries map on the host
+PROCESSES, MAX_THREADS = 1024, 16  # threads count as processes; of a library's threads
 
 
-def command(argv: Sequence[str], limits: Limits, folder: str, isolated: bool, hidden: Iterable[str] = ()) -> list[str]:
-    """The command that runs `argv` within `limits`, and if `isolated` in the jail: there `folder` alone can be written,
-    and the folders `hidden` are empty.
+def group(limits: Limits) -> cgroup.Group | None:
+    """A new control group for a worker, where one can be made."""
+    parent = cgroup.parent()
+    if isinstance(parent, str):
+        return None
+    memory = int(_memory_gb(limits) * 1e9) + jail.FOLDER_BYTES  # files of the jail's folder lie in memory
+    return cgroup.Group(parent, cgroup.limits(memory, PROCESSES, min(os.cpu_count() or 1, MAX_THREADS)))
+
+
+def command(
+    argv: Sequence[str],
+    limits: Limits,
+    folder: str,
+    isolated: bool,
+    hidden: Iterable[str] = (),
+    group: cgroup.Group | None = None,
+) -> list[str]:
+    """The command that runs `argv` within `limits` and in `group`, and if `isolated` in the jail: there `folder` alone
+    can be written, and the folders `hidden` are empty.
     """
     cpus = os.cpu_count() or 1
-    memory_gb = limits.memory_gb + (GPU_MEMORY_GB if os.path.exists("/dev/nvidiactl") else 0)
+    memory_gb = _memory_gb(limits)
     values = {
         "RLIMIT_DATA": int(memory_gb * 1e9),  # not RLIMIT_AS: CUDA reserves far more addresses than it uses
         "RLIMIT_CPU": int(limits.seconds * cpus) + 10,
@@ -31,7 +48,7 @@ def command(argv: Sequence[str], limits: Limits, folder: str, isolated: bool, hi
         "RLIMIT_NOFILE": 4096,
         "RLIMIT_CORE": 0,
     }
-    system_calls = seccomp.program().hex() if isolated else ""
+    system_calls = seccomp.program(gpus=bool(jail.gpus())).hex() if isolated else ""
     inside = jail.command(argv, folder, hidden) if isolated else argv
     return [
         sys.executable,
@@ -40,8 +57,13 @@ def command(argv: Sequence[str], limits: Limits, folder: str, isolated: bool, hi
         str(Path(__file__).with_name("enter.py")),
         json.dumps(values),
         system_calls,
+        str(group.folder) if group else "",
         *inside,
     ]
+
+
+def _memory_gb(limits: Limits) -> float:
+    return limits.memory_gb + (GPU_MEMORY_GB if os.path.exists("/dev/nvidiactl") else 0)
 
 
 def environment(folder: str) -> dict[str, str]:
@@ -56,7 +78,7 @@ def environment(folder: str) -> dict[str, str]:
         "NVIDIA_VISIBLE_DEVICES",
         "TZ",
     )
-    threads = str(min(os.cpu_count() or 1, 16))
+    threads = str(min(os.cpu_count() or 1, MAX_THREADS))
     return {name: os.environ[name] for name in kept if name in os.environ} | {
         "PATH": "/usr/bin:/bin",
         "HOME": folder,

@@ -1,8 +1,8 @@
 """The system calls that student code may not make, as a filter for the kernel (seccomp, in classic BPF).
 
 The worker of one question starts no programs, so it may start threads and no processes. What else is refused reaches
-into other processes, into the kernel's keys and programs, makes namespaces and mounts, or goes around the filter
-(io_uring). A refused call fails with EPERM.
+into other processes, into the kernel's keys and programs, makes namespaces and mounts, takes memory that no limit of a
+process counts (memfd), or goes around the filter (io_uring). A refused call fails with EPERM.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ REFUSED = {
     "name_to_handle_at": (303, 264),
     "open_by_handle_at": (304, 265),
     "personality": (135, 92),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
 }
+FOR_GPUS = frozenset(["memfd_create"])  # the GPU's driver may make such a call; a control group counts what it takes
 CLONE, CLONE3 = (56, 220), (435, 435)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column above, AUDIT_ARCH of linux/audit.h
 CLONE_THREAD = 0x00010000
@@ -59,8 +62,9 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 
 
-def program(machine: str | None = None) -> bytes:
-    """The filter for this machine, or another ("x86_64", "aarch64"), as an array of `struct sock_filter`.
+def program(machine: str | None = None, gpus: bool = False) -> bytes:
+    """The filter for this machine, or another ("x86_64", "aarch64"), as an array of `struct sock_filter`; with what the
+    driver of GPUs may need.
 
     Raises
     ------
@@ -71,7 +75,8 @@ def program(machine: str | None = None) -> bytes:
     if machine not in MACHINES:
         raise OSError(f"the system calls of {machine} are not known")
     column, architecture = MACHINES[machine]
-    refused = [numbers[column] for numbers in REFUSED.values() if numbers[column] >= 0]
+    numbers = {name: both[column] for name, both in REFUSED.items() if not (gpus and name in FOR_GPUS)}
+    refused = [number for number in numbers.values() if number >= 0]
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_IF_EQUAL, 1, 0, architecture),

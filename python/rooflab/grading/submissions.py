@@ -6,10 +6,13 @@ notebooks in a student's folder the one of this lab counts.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from rooflab.grading import lab as labs
@@ -46,6 +49,9 @@ def unpacked(archive: Path, folder: Path) -> Path:
                 to = folder.joinpath(*place.parts)
                 to.parent.mkdir(parents=True, exist_ok=True)
                 to.write_bytes(text)
+                with contextlib.suppress(ValueError, OverflowError):  # an odd date
+                    at = datetime(*member.date_time).timestamp()
+                    os.utime(to, (at, at))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
         raise LabError(f"{archive.name} cannot be unpacked: {error}.") from None
     return folder

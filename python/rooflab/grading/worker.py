@@ -93,9 +93,7 @@ class Worker:
 
     def arm(self) -> None:
         """Student code comes next: close the doors."""
-        measure.PRODUCTS.install()
-        measure.PRODUCTS.pause = self.guard.paused
-        measure.PRODUCTS.libraries += tuple(os.path.realpath(folder) + os.sep for folder in sys.path)
+        measure._pause = self.guard.paused
         measure._inspect = self.inspect
         for name in HOOKS:
             setattr(sys, name, _no_hook)

@@ -178,7 +178,10 @@ def count_cuda_kernels(prof: Profile) -> dict[str, int]:
     >>> count_cuda_kernels(prof)["gemm"]
     1
     """
-    return prof.count_kernels()
+    counts = prof.count_kernels()
+    counts["memory"] += counts.pop("embedding")
+    counts["other"] += counts.pop("attention") + counts.pop("optimizer")
+    return counts
 
 
 def plot_roofline(

@@ -11,6 +11,25 @@ from ..roofline import MachineSpec, find_spec, ridge
 from ..units import human
 
 
+def datasheet(device_name: str, threads: int) -> MachineSpec | None:
+    """The datasheet of the device that the system calls `device_name`, or None. A CPU's peaks are scaled to `threads`.
+
+    Examples
+    --------
+    >>> datasheet("AMD EPYC 7763 64-Core Processor", 2).name
+    'EPYC 7763, 2 of 64 cores'
+    """
+    spec = find_spec(device_name)
+    if spec is None or spec.cores is None or threads >= spec.cores:
+        return spec
+    share = threads / spec.cores
+    return replace(
+        spec,
+        name=f"{spec.name}, {threads} of {spec.cores} cores",
+        peak_tflop_s={dtype: peak * share for dtype, peak in spec.peak_tflop_s.items()},
+    )
+
+
 @dataclass(frozen=True)
 class Measured:
     """One measured figure with its spread.
@@ -107,15 +126,7 @@ class Ceilings:
 
     def datasheet(self) -> MachineSpec | None:
         """The datasheet of this device, or None. A CPU's peaks are scaled to the threads used."""
-        spec = find_spec(self.name)
-        if spec is None or spec.cores is None or self.threads >= spec.cores:
-            return spec
-        share = self.threads / spec.cores
-        return replace(
-            spec,
-            name=f"{spec.name}, {self.threads} of {spec.cores} cores",
-            peak_tflop_s={dtype: peak * share for dtype, peak in spec.peak_tflop_s.items()},
-        )
+        return datasheet(self.name, self.threads)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

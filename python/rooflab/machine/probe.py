@@ -15,7 +15,7 @@ from typing import Any
 
 import rooflab as rl
 
-from ..benchmark import Timing, latency
+from .. import Timing, latency
 from . import load, rounds
 from .rounds import Probe
 

@@ -13,10 +13,10 @@ do tensors of other libraries.
 """
 
 from .._core.memory import Block, allocated, empty_cache, peak, reserved, reset_peak, set_limit, snapshot
-from .timeline import Allocation, Event, Timeline, record
+from .timeline import Allocation, Event, Phase, Timeline, record
 from .use import MemoryUse, available, benchmark_memory
 
 __all__ = [
-    "Allocation", "Block", "Event", "MemoryUse", "Timeline", "allocated", "available", "benchmark_memory",
+    "Allocation", "Block", "Event", "MemoryUse", "Phase", "Timeline", "allocated", "available", "benchmark_memory",
     "empty_cache", "peak", "record", "reserved", "reset_peak", "set_limit", "snapshot",
 ]  # fmt: skip

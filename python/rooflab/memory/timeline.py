@@ -62,6 +62,26 @@ class Event:
     allocation: int
 
 
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A stretch of a recording, from one `Timeline.mark` to the next.
+
+    Attributes
+    ----------
+    name : str
+        As it was marked.
+    events : range
+        Places in `Timeline.events` of what happened in it.
+    start_us, end_us : float
+        Microseconds since the recording began: of its first event, and of that of the next phase.
+    """
+
+    name: str
+    events: range
+    start_us: float
+    end_us: float
+
+
 class Timeline:
     """Every allocation and free inside ``with rl.memory.record() as timeline:``; made by `record`.
 
@@ -71,6 +91,7 @@ class Timeline:
     def __init__(self, device: str | None = None) -> None:
         self._recorder = _core.memory.Recorder(device)
         self._state = "new"
+        self._marks: list[tuple[str, int]] = []
 
     def __enter__(self) -> Timeline:
         if self._state != "new":
@@ -133,6 +154,34 @@ class Timeline:
             live += change
             found.append(Event(time_ns / 1e3, change, of.op, of.range, of.device, live, block))
         return found
+
+    def mark(self, name: str) -> None:
+        """From here on a new phase runs, until the next mark or the end of the recording.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with record() as timeline:
+        ...     timeline.mark("first")
+        ...     x = rl.ones(10)
+        ...     timeline.mark("second")
+        ...     y = x + 1
+        >>> [(phase.name, len(phase.events)) for phase in timeline.phases]
+        [('first', 1), ('second', 1)]
+        """
+        if self._state != "running":
+            raise RuntimeError("[memory] mark: expected to be called inside the with-block")
+        self._marks.append((name, len(self._recorder.events())))
+
+    @property
+    def phases(self) -> list[Phase]:
+        """What was marked, in order; what happened before the first mark is in none."""
+        ends = [place for _, place in self._marks[1:]] + [len(self.events)]
+        times = [*(event.time_us for event in self.events), self.duration_us]
+        return [
+            Phase(name, range(begin, end), times[begin], times[end])
+            for (name, begin), end in zip(self._marks, ends, strict=True)
+        ]
 
     @property
     def peak_us(self) -> float:

@@ -5,6 +5,7 @@ from .gemma3 import Gemma3Attention, Gemma3DecoderLayer, Gemma3MLP
 from .gemma3_config import GEMMA3_270M, GEMMA3_PSEUDO, Gemma3Config
 from .gemma3_model import DecodeGraph, Gemma3ForCausalLM, Gemma3Model
 from .generation import generate, sample
+from .gpt2 import GPT2, GPT2_XL, GPT2Config
 from .kv_cache import KVCache
 from .layers import Embedding, Linear, RMSNorm
 from .module import Module, ModuleList
@@ -15,10 +16,13 @@ from .transformer_config import TRANSFORMER_SIZES, TransformerConfig
 __all__ = [
     "GEMMA3_270M",
     "GEMMA3_PSEUDO",
+    "GPT2",
+    "GPT2_XL",
     "TRANSFORMER_SIZES",
     "CausalSelfAttention",
     "DecodeGraph",
     "Embedding",
+    "GPT2Config",
     "Gemma3Attention",
     "Gemma3Config",
     "Gemma3DecoderLayer",

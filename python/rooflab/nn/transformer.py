@@ -15,6 +15,8 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from ..autograd import checkpoint
+from .causal_attention import causal_attention, causal_mask, check_tokens, joined, split_heads
 from .layers import Embedding, Linear, RMSNorm, truncated_normal
 from .module import Module, ModuleList
 from .rotary import RotaryEmbedding
@@ -90,34 +92,14 @@ class CausalSelfAttention(Module):
 
     def forward(self, x: Tensor, shared: _Shared) -> Tensor:
         """x (B, L, D) to (B, L, D)."""
-        B, L, D = x.shape
-        q, k, v = (self._heads(projection(x)) for projection in (self.q_proj, self.k_proj, self.v_proj))
-        out = (self._flash if self.config.attention == "flash" else self._composed)(q, k, v, shared)
-        del q, k, v  # those that backward does not need are gone before the next product
-        return self.output_proj(out.transpose(1, 2).reshape(B, L, D))
-
-    def _heads(self, x: Tensor) -> Tensor:
-        return x.reshape(*x.shape[:2], self.config.num_heads, self.config.head_dim).transpose(1, 2)
-
-    def _flash(self, q: Tensor, k: Tensor, v: Tensor, shared: _Shared) -> Tensor:
-        cos, sin, _ = shared.of(q.dtype)
-        q, k = _core.rope(q, cos, sin), _core.rope(k, cos, sin)
-        with _core.range("attention"):
-            return _core.attention(q, k, v, is_causal=True)
-
-    def _composed(self, q: Tensor, k: Tensor, v: Tensor, shared: _Shared) -> Tensor:
-        # Heads become adjacent once here, not in each of the products that read them, forward and backward.
-        q, k, v = (x.contiguous() for x in (q, k, v))
+        projections = (self.q_proj, self.k_proj, self.v_proj)
+        is_composed = self.config.attention == "composed"
+        q, k, v = (split_heads(project(x), self.config.num_heads, adjacent=is_composed) for project in projections)
         cos, sin, mask = shared.of(q.dtype)
         q, k = _core.rope(q, cos, sin), _core.rope(k, cos, sin)
-        with _core.range("attention_matmul_QK"):
-            # D_h numbers a query are scaled, not L scores. An addition saves nothing for backward; `where` would.
-            scores = (q * self.config.head_dim**-0.5) @ k.transpose(-2, -1) + mask
-        with _core.range("attention_softmax"):
-            weights = _core.softmax(scores)
-        del scores
-        with _core.range("attention_matmul_V"):
-            return weights @ v
+        out = causal_attention(q, k, v, mask)
+        del q, k, v  # those that backward does not need are gone before the next product
+        return self.output_proj(joined(out))
 
 
 class SwiGLU(Module):
@@ -187,9 +169,7 @@ class TransformerLM(Module):
         # Made now and not in the first pass, which may be captured into a graph.
         self._rotary = RotaryEmbedding(config.rope_theta, config.head_dim, **where)
         self._rotary.tables(config.context_length)
-        square = (config.context_length, config.context_length)
-        is_composed = config.attention == "composed"
-        self._mask = _core.triu(_core.full(square, float("-inf"), **where), 1) if is_composed else None
+        self._mask = causal_mask(config.context_length, **where) if config.attention == "composed" else None
 
     @property
     def device(self) -> str:
@@ -220,28 +200,16 @@ class TransformerLM(Module):
             For an empty batch or text, a text longer than the context, tokens of another shape or dtype and, on the
             CPU, a token out of the vocabulary.
         """
-        self._check(tokens)
+        check_tokens("TransformerLM", tokens, self.config.context_length)
         with _core.range("embedding"):
             x = self.token_embeddings(tokens)
         shared = self._shared(tokens.shape[1])
         for i, block in enumerate(self.layers):
             with _core.range(f"block_{i}"):
-                x = block(x, shared)
+                x = checkpoint(block, x, shared) if self.config.recompute else block(x, shared)
         with _core.range("head"):
             return self.lm_head(self.ln_final(x))
 
     def _shared(self, length: int) -> _Shared:
         mask = self._mask[:length, :length] if self._mask is not None else None
         return _Shared(*self._rotary(0, length), mask)
-
-    def _check(self, tokens: Tensor) -> None:
-        if not isinstance(tokens, Tensor) or tokens.ndim != 2:
-            got = tokens.shape if isinstance(tokens, Tensor) else type(tokens).__name__
-            raise ValueError(f"[TransformerLM] tokens: expected a tensor (B, L), got {got}")
-        if 0 in tokens.shape:
-            raise ValueError(f"[TransformerLM] tokens: expected at least one text and one token, got {tokens.shape}")
-        if tokens.shape[1] > self.config.context_length:
-            raise ValueError(
-                f"[TransformerLM] tokens: expected texts of up to context_length={self.config.context_length} tokens, "
-                f"got {tokens.shape[1]}"
-            )

@@ -28,6 +28,8 @@ class TransformerConfig:
     attention : str
         ``"composed"``: scores, mask, softmax and weighted sum are ops of their own. ``"flash"``: `rl.attention`, one op
         that keeps no scores.
+    recompute : bool
+        Whether backward runs each block again, of which only the input is kept: see `rl.autograd.checkpoint`.
 
     Raises
     ------
@@ -50,6 +52,7 @@ class TransformerConfig:
     rope_theta: float = 1e4
     eps: float = 1e-5
     attention: str = "composed"
+    recompute: bool = False
 
     def __post_init__(self) -> None:
         for name in ("d_model", "d_ff", "num_layers", "num_heads", "vocab_size", "context_length"):

@@ -9,8 +9,9 @@ from .bars import plot_bars
 from .counts import plot_lines, plot_shares
 from .decoder import plot_decoder_layer
 from .diagrams import plot_attention_tiles, plot_memory_hierarchy, plot_online_softmax
+from .gpu import plot_bursts, plot_ridges, plot_waves
 from .latency import plot_latency_vs_size, plot_samples
-from .learning import plot_accuracy_by_layers, plot_accuracy_grid, plot_attention_maps, plot_learning
+from .learning import plot_accuracy_by_layers, plot_accuracy_grid, plot_attention_maps, plot_learning, plot_losses
 from .memory import plot_memory_timeline, plot_memory_timelines
 from .model_cost import plot_model_cost
 from .roofline import plot_roofline
@@ -18,8 +19,8 @@ from .timeline import plot_timeline, plot_timelines
 
 __all__ = [
     "plot_accuracy_by_layers", "plot_accuracy_grid", "plot_attention_maps", "plot_attention_tiles", "plot_bars",
-    "plot_decoder_layer", "plot_flash_attention_improvement", "plot_latency_vs_size", "plot_learning",
-    "plot_length_sweep", "plot_lines", "plot_memory_hierarchy", "plot_memory_timeline", "plot_memory_timelines",
-    "plot_model_cost", "plot_online_softmax", "plot_roofline", "plot_samples", "plot_shares", "plot_timeline",
-    "plot_timelines",
+    "plot_bursts", "plot_decoder_layer", "plot_flash_attention_improvement", "plot_latency_vs_size", "plot_learning",
+    "plot_length_sweep", "plot_lines", "plot_losses", "plot_memory_hierarchy", "plot_memory_timeline",
+    "plot_memory_timelines", "plot_model_cost", "plot_online_softmax", "plot_ridges", "plot_roofline", "plot_samples",
+    "plot_shares", "plot_timeline", "plot_timelines", "plot_waves",
 ]  # fmt: skip

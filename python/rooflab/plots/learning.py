@@ -73,6 +73,52 @@ def plot_learning(
     return made
 
 
+def plot_losses(
+    losses: Mapping[str, Sequence[float]], guess: float | None = None, title: str | None = None, note: str | None = None
+) -> Figure:
+    """Loss over the training steps, one colour a run.
+
+    Parameters
+    ----------
+    losses : mapping of str to sequence of float
+        For each run, the loss of every step from step 1, in nats a token; averages of 10 steps are drawn, and the rest
+        faintly.
+    guess : float, optional
+        The loss of guessing, drawn as a dashed line.
+    title, note : str, optional
+        Above and below the plot.
+
+    Raises
+    ------
+    ValueError
+        If there is no run, or one is empty or holds a number that is not finite.
+
+    Examples
+    --------
+    >>> figure = plot_losses({"composed": [5.6, 5.1, 4.8]}, guess=5.55)
+    """
+    if not losses:
+        raise ValueError("[plots] losses: expected at least one run, got none")
+    with figure(5.6, 3.8) as made:
+        axes = made.add_subplot()
+        for index, (name, values) in enumerate(losses.items()):
+            if not len(values) or not np.isfinite(values).all():
+                raise ValueError(f"[plots] losses of {name!r}: expected finite numbers, at least one")
+            color, steps = COLORS[index % len(COLORS)], np.arange(1, len(values) + 1)
+            axes.plot(steps, values, color=color, lw=0.6, alpha=0.3)
+            axes.plot(*_averaged(steps, np.asarray(values, dtype=float)), color=color, label=name)
+        if guess is not None:
+            _level(axes, guess, f"guessing, {guess:.2f}")
+        axes.set_xlabel("training step")
+        axes.set_ylabel("loss (nats a token)")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
+        made.legend(loc="outside right upper")
+        _head_and_foot(made, axes, title, note)
+    return made
+
+
 def plot_accuracy_by_layers(
     accuracies: Mapping[int, float | Sequence[float]], guess: float | None = None, bar: float | None = None,
     title: str | None = None, note: str | None = None,

@@ -21,6 +21,9 @@ _CATEGORY_COLORS = {
     "softmax": COLORS[2],
     "layernorm": COLORS[3],
     "memory": COLORS[4],
+    "attention": COLORS[5],
+    "optimizer": "#7a5195",
+    "embedding": "#8a6d3b",
     "other": "#8c8c8c",
 }
 
@@ -28,7 +31,8 @@ _CATEGORY_COLORS = {
 def _on(kernels: Iterable[Any]) -> str:
     """ ", on cuda:0"; records that do not say their device say nothing here."""
     devices = sorted({device for kernel in kernels if (device := getattr(kernel, "device", ""))})
-    return f", on {' and '.join(devices)}" if devices else ""
+    modelled = ": a model, not measured" if any(device.startswith("meta") for device in devices) else ""
+    return f", on {' and '.join(devices)}{modelled}" if devices else ""
 
 
 def plot_timeline(

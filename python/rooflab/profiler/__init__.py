@@ -7,7 +7,12 @@ with rl.profile(schedule=rl.profiler.schedule(wait=1, warmup=3, active=6)) as pr
 print(prof.key_averages().table(sort_by="duration", row_limit=10))
 """
 
+from .categories import CATEGORIES
+from .modelled import LaunchModel, launch_model
 from .records import KernelRecord, Range, Step
 from .session import Profile, Schedule, profile, schedule
 
-__all__ = ["KernelRecord", "Profile", "Range", "Schedule", "Step", "profile", "schedule"]
+__all__ = [
+    "CATEGORIES", "KernelRecord", "LaunchModel", "Profile", "Range", "Schedule", "Step", "launch_model", "profile",
+    "schedule",
+]  # fmt: skip

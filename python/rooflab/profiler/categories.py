@@ -6,29 +6,33 @@ import functools
 
 from .. import _core
 
-CATEGORIES = ("gemm", "elementwise", "softmax", "layernorm", "memory", "other")
+CATEGORIES = (
+    "gemm", "attention", "elementwise", "softmax", "layernorm", "embedding", "optimizer", "memory", "other"
+)  # fmt: skip
+"""Fused attention is "attention"; composed attention is the products, the softmax and the copies that it is made of.
+"softmax" includes the cross-entropy, "memory" is copies and fills."""
 
 _BY_OP = {
     "matmul": "gemm",
-    "softmax": "softmax",
-    "rms_norm": "layernorm",
-    "rms_norm_add": "layernorm",
-    "rms_norm_rope": "layernorm",
-    "layer_norm": "layernorm",
-    "rope": "elementwise",
-    "kv_append": "memory",
-    "gelu": "elementwise",
-    "fused": "elementwise",
+    **dict.fromkeys(("attention", "gemma3_decode"), "attention"),
+    **dict.fromkeys(("softmax", "softmax_backward", "cross_entropy", "cross_entropy_backward"), "softmax"),
+    **dict.fromkeys(("rms_norm", "rms_norm_add", "rms_norm_rope", "rms_norm_backward"), "layernorm"),
+    **dict.fromkeys(("layer_norm", "layer_norm_backward"), "layernorm"),
+    **dict.fromkeys(("rope", "gelu", "fused"), "elementwise"),
+    "embedding": "embedding",
+    "adamw": "optimizer",
     **dict.fromkeys(
-        ("copy", "cat", "gather", "index_select", "embedding", "tril", "triu", "fill", "memcpy", "memset"), "memory"
+        ("copy", "kv_append", "cat", "gather", "index_select", "tril", "triu", "fill", "memcpy", "memset"), "memory"
     ),
 }
 
 # The first row with a word that the lower-case name holds decides: fused attention before the GEMM it is made of,
 # fills and copies before the elementwise templates that PyTorch writes them with.
 _BY_NAME = (
-    ("other", ("flash", "fmha", "attention")),
-    ("softmax", ("softmax",)),
+    ("attention", ("flash", "fmha", "attention")),
+    ("optimizer", ("adam",)),
+    ("embedding", ("embedding",)),
+    ("softmax", ("softmax", "nll_loss")),
     ("layernorm", ("layer_norm", "layernorm", "rms_norm", "rmsnorm")),
     ("gemm", ("nvjet", "gemm", "gemv", "matmul", "cutlass", "xmma", "wgmma", "splitk")),
     ("memory", ("memcpy", "memset", "fill", "copy")),
@@ -53,7 +57,8 @@ def category(name: str, op: str) -> str:
 
 @functools.cache
 def _of_op(op: str) -> str:
-    """What is not named is elementwise when its kernels are those of that family."""
+    """A backward is of its forward's kind. What is not named is elementwise when its kernels are of that family."""
+    op = op.removesuffix("_backward")
     kernels = [variant.kernel for variant in _core.variants(op)] if op in _core.ops() else []
     is_elementwise = any(kernel.startswith("elementwise_") for kernel in kernels)
     return _BY_OP.get(op) or ("elementwise" if is_elementwise else "other")

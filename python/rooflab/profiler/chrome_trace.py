@@ -42,7 +42,8 @@ def trace_events(
             events += _name(process, "kernels", track)
         else:
             process, track = 1 + devices.index(device), 2 * order + 1
-            events += _name(process, device) + _name(process, f"stream {stream}", track)
+            modelled = " (a model, not measured)" if device.startswith("meta") else ""
+            events += _name(process, device + modelled) + _name(process, f"stream {stream}", track)
             spans = list(_device_ranges(members))
             if spans:
                 events += _name(process, f"stream {stream}: ranges", track - 1)

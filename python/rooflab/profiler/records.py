@@ -22,15 +22,18 @@ class KernelRecord:
     range : str
         The ranges open at the launch, ``mlp/gate_proj``; "" when none was.
     category : str
-        gemm, elementwise, softmax, layernorm, memory or other: from the op, or from the name where there is no op.
+        One of `CATEGORIES`: from the op, or from the name where there is no op.
     step : int
         The step it belongs to, counted from 0 at the start of the block.
     grid, block : tuple of int
         Launch shape; zeros on the CPU and where only events serve.
     cost : Cost
-        Counted work of the launch. Of several kernels of one launch the longest bears it, the others zero.
+        Counted work of the launch. Of several kernels of one launch the longest bears it, the others zero; in a model
+        the first bears it.
     id : int
         Number of the launch in this process; 0 for other libraries.
+    dtype : str
+        What the op computes in; "float32" for other libraries.
     """
 
     name: str
@@ -49,11 +52,12 @@ class KernelRecord:
     registers: int
     cost: _core.Cost
     id: int
+    dtype: str = "float32"
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """One pass through a ``with rl.range(...)`` block, on the host's clock."""
+    """One pass through a ``with rl.range(...)`` block, on the host's clock or, in a model, on the model's."""
 
     path: str
     step: int
@@ -63,7 +67,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One profiled step, on the host's clock; the device is idle at both ends."""
+    """One profiled step, on the host's clock or the model's; the device is idle at both ends."""
 
     number: int
     start_us: float

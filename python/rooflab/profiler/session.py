@@ -15,6 +15,7 @@ from .. import _core
 from .averages import KernelAverages
 from .categories import CATEGORIES, category
 from .chrome_trace import trace_events
+from .modelled import LaunchModel, launch_model, lay_out
 from .records import KernelRecord, Range, Step
 
 
@@ -77,13 +78,15 @@ class Profile:
     Attributes
     ----------
     source : str
-        Where times come from: ``"cupti"``, ``"cuda events"`` or ``"cpu clock"``; `reason` is a sentence why.
+        Where times come from: ``"cupti"``, ``"cuda events"`` or ``"cpu clock"``, which measure, or ``"model"``;
+        `reason` is a sentence why.
     dropped : int
         Records known to be missing. A warning says so at the end of the block.
     """
 
     schedule: Schedule | None = None
     wanted_source: str = "auto"
+    model: LaunchModel | None = None
     source: str = field(default="none", init=False)
     reason: str = field(default="no step was profiled yet", init=False)
     dropped: int = field(default=0, init=False)
@@ -92,6 +95,7 @@ class Profile:
         self._plan = self.schedule or _EVERY_STEP
         self._step = 0
         self._session: _core.ProfilerSession | None = None
+        self._note = ""
         self._finished = False
         self._kernels: list[KernelRecord] = []
         self._ranges: list[Range] = []
@@ -144,11 +148,10 @@ class Profile:
         if phase == "done":
             self._finish()
         elif phase != "wait" and self._session is None:
-            source, note = _choose_source(self.wanted_source)
+            source, self._note = _choose_source(self.wanted_source)
             session = _core.ProfilerSession(source)
             session.start()
             self._session = session
-            self.source, self.reason = session.source, note or session.reason
         if phase == "active" and self._session is not None:
             self._session.begin_step(self._step)
 
@@ -161,7 +164,12 @@ class Profile:
             return
         session.stop()
         self.dropped = session.dropped
-        kernels, steps = session.kernels(), session.steps()
+        kernels, ranges, steps = session.kernels(), session.ranges(), session.steps()
+        self.source, self.reason = session.source, self._note or session.reason
+        if self.is_model:
+            models = {device: self.model or _model_of(device) for device in {kernel["device"] for kernel in kernels}}
+            lay_out(kernels, [ranges, steps], models)
+            self.reason = "; ".join([session.reason, *(str(model) for _, model in sorted(models.items()))])
         last = steps[-1]["number"] if steps else -1
         # After the last step() nothing ran: the block's tail is no step.
         if len(steps) > 1 and last == self._step and all(kernel["step"] != last for kernel in kernels):
@@ -169,7 +177,7 @@ class Profile:
         kept = {step["number"] for step in steps}
         origin = steps[0]["start_ns"] if steps else 0
         self._steps = [Step(**_microseconds(step, origin)) for step in steps]
-        self._ranges = [Range(**_microseconds(span, origin)) for span in session.ranges() if span["step"] in kept]
+        self._ranges = [Range(**_microseconds(span, origin)) for span in ranges if span["step"] in kept]
         self._kernels = [
             KernelRecord(category=category(kernel["name"], kernel["op"]), **_microseconds(kernel, origin))
             for kernel in kernels
@@ -204,6 +212,11 @@ class Profile:
         return self._result(self._steps)
 
     @property
+    def is_model(self) -> bool:
+        """Whether the times follow from a model of the machine (`LaunchModel`) and are not measured."""
+        return self.source == "model"
+
+    @property
     def devices(self) -> list[str]:
         """Where the kernels ran: ``["cpu"]``, ``["cuda:0"]``."""
         return sorted({kernel.device for kernel in self.kernels})
@@ -211,8 +224,9 @@ class Profile:
     def key_averages(self) -> KernelAverages:
         """One row per kernel and op, over all profiled steps; print it, or its ``table(sort_by, row_limit)``."""
         ran = f"They ran on {' and '.join(self.devices)}" if self.kernels else "Nothing ran"
+        clock = f"times are a model's, not measured ({self.reason})" if self.is_model else f"times by {self.source}"
         missing = f" {self.dropped} records are missing." if self.dropped else ""
-        return KernelAverages(self.kernels, len(self.steps), f"{ran}; times by {self.source}.{missing}")
+        return KernelAverages(self.kernels, len(self.steps), f"{ran}; {clock}.{missing}")
 
     def count_kernels(self, per_step: bool = True) -> dict[str, int]:
         """Kernels by category.
@@ -225,7 +239,7 @@ class Profile:
         Returns
         -------
         dict of str to int
-            gemm, elementwise, softmax, layernorm, memory, other and total.
+            The names of `rooflab.profiler.CATEGORIES`, and total.
 
         Raises
         ------
@@ -265,7 +279,11 @@ class Profile:
         trace = {
             "traceEvents": trace_events(self.kernels, self.ranges, self.steps),
             "displayTimeUnit": "ns",
-            "otherData": {"source": self.source, "reason": self.reason, "dropped": self.dropped},
+            "otherData": {
+                "source": "a model, not a measurement" if self.is_model else self.source,
+                "reason": self.reason,
+                "dropped": self.dropped,
+            },
         }
         with open(path, "w", encoding="utf-8") as file:
             json.dump(trace, file, allow_nan=False)
@@ -284,10 +302,11 @@ class Profile:
         if not self._finished:
             return "Profile(running)" if self in _running else "Profile(not started)"
         on = f" on {' and '.join(self.devices)}" if self._kernels else ""
-        return f"Profile({len(self._steps)} steps, {len(self._kernels)} kernels{on}, source={self.source!r})"
+        clock = ", not measured" if self.is_model else ""
+        return f"Profile({len(self._steps)} steps, {len(self._kernels)} kernels{on}, source={self.source!r}{clock})"
 
 
-def profile(schedule: Schedule | None = None, *, source: str = "auto") -> Profile:
+def profile(schedule: Schedule | None = None, *, source: str = "auto", model: LaunchModel | None = None) -> Profile:
     """Records the kernels that run in a with-block.
 
     Parameters
@@ -298,7 +317,11 @@ def profile(schedule: Schedule | None = None, *, source: str = "auto") -> Profil
     source : str
         ``"auto"``: CUPTI on a GPU, which sees other libraries' kernels too; CUDA events around rooflab's launches
         where CUPTI is missing or refused; a monotonic clock on the CPU. ``"cupti"``, ``"cuda events"`` or
-        ``"cpu clock"`` insist on one.
+        ``"cpu clock"`` insist on one. Launches on a meta device, where nothing runs, get the times of a model, and
+        those on other devices are then left out; ``"model"`` insists on that.
+    model : LaunchModel, optional
+        How long launches on meta devices last, from `rooflab.profiler.launch_model`. Default: by the datasheet of the
+        device's name and 2 us between launches.
 
     Returns
     -------
@@ -318,8 +341,17 @@ def profile(schedule: Schedule | None = None, *, source: str = "auto") -> Profil
     ...     _ = rl.zeros(8) + 1
     >>> [(kernel.op, kernel.range) for kernel in prof.kernels if kernel.op == "add"]
     [('add', 'mlp')]
+    >>> x = rl.empty(1_200_000, device=rl.meta("H200"))
+    >>> with rl.profile() as prof:
+    ...     _ = x + 1  # reads and writes 4.8 MB each: 2 us at 4.8 TB/s
+    >>> prof.is_model, prof.kernels[0].duration_us, prof.steps[0].duration_us  # the step has a gap of 2 us too
+    (True, 2.0, 4.0)
     """
-    return Profile(schedule, source)
+    return Profile(schedule, source, model)
+
+
+def _model_of(device: str) -> LaunchModel:
+    return launch_model(device)
 
 
 def _choose_source(wanted: str) -> tuple[str, str]:

@@ -67,12 +67,17 @@ class MachineSpec:
     last_level_cache_mib : float or None
         L2 of a GPU, L3 of a CPU, MiB (2**20 bytes; vendors write MB).
     sources : dict of str to str
-        For each figure (``bandwidth``, ``memory``, ``cache`` and each dtype) the document and section that
-        says it.
+        For each figure (``bandwidth``, ``memory``, ``cache``, ``sm_count``, ``latency`` and each dtype) the
+        document and section that says it.
     aliases : tuple of str
         Other names, those that drivers report among them.
     cores : int or None
         Physical cores of a CPU: its peak is proportional to them.
+    sm_count : int or None
+        Streaming multiprocessors of a GPU: what blocks of threads are handed out to.
+    latency_cycles : dict of str to int
+        Clock cycles from a load to its value, by memory: ``global``, ``l2``, ``l1``, ``shared load`` and
+        ``shared store``. Empty where nobody published them.
     """
 
     name: str
@@ -84,6 +89,8 @@ class MachineSpec:
     sources: Mapping[str, str]
     aliases: tuple[str, ...] = ()
     cores: int | None = None
+    sm_count: int | None = None
+    latency_cycles: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         peaks = ", ".join(f"{dtype} {peak:g}" for dtype, peak in self.peak_tflop_s.items())
@@ -144,13 +151,18 @@ def _gpu(
     cache_mib: float | None,
     source: str,
     aliases: tuple[str, ...] = (),
+    sms: int | None = None,
+    latencies: Mapping[str, int] | None = None,
     **other_sources: str,
 ) -> MachineSpec:
-    figures = ["bandwidth", "memory", *peaks] + (["cache"] if cache_mib is not None else [])
+    present = {"cache": cache_mib is not None, "sm_count": sms is not None, "latency": latencies is not None}
+    figures = ["bandwidth", "memory", *peaks, *(figure for figure, known in present.items() if known)]
     tensor = other_sources.pop("tensor", source)
     other_sources = dict.fromkeys(("tfloat32", "float16", "bfloat16"), tensor) | other_sources
     sources = {figure: other_sources.get(figure, source) for figure in figures}
-    return MachineSpec(name, "gpu", bandwidth_gb_s / 1e3, peaks, memory_gb, cache_mib, sources, aliases)
+    return MachineSpec(
+        name, "gpu", bandwidth_gb_s / 1e3, peaks, memory_gb, cache_mib, sources, aliases, None, sms, latencies or {}
+    )
 
 
 def _cpu(
@@ -195,6 +207,11 @@ _ZEN4 = "two 256-bit FMA units, Software Optimization Guide for the AMD Zen 4 Mi
 _H100 = "NVIDIA H100 Tensor Core GPU Architecture whitepaper, table 3 (dense columns)"
 _FP64_64TH = "derived: 1/64 of float32, {}, SM section"
 _HALVED = "{}, specifications table; printed with sparsity, halved"
+_A100_LATENCIES = {"global": 290, "l2": 200, "l1": 33, "shared load": 23, "shared store": 19}
+_DEMYSTIFYING = (
+    "measured: Abdelkhalik et al., Demystifying the Nvidia Ampere Architecture through Microbenchmarking and "
+    "Instruction-level Analysis (arXiv 2208.11174), memory latency table"
+)
 
 SPECS = SpecTable(
     (
@@ -207,6 +224,7 @@ SPECS = SpecTable(
             f"{_GA102}, appendix C (RTX A6000)",
             ("RTX A6000", "NVIDIA RTX A6000"),
             float64=_FP64_64TH.format(_GA102),
+            sms=84,
         ),
         _gpu(
             "A10",
@@ -228,8 +246,22 @@ SPECS = SpecTable(
             ("A100", "A100 80GB", "A100-SXM4-80GB", "A100 SXM"),
             bandwidth=_A100_SHEET,
             memory=_A100_SHEET,
+            sms=108,
+            latencies=_A100_LATENCIES,
+            latency=_DEMYSTIFYING,
         ),
-        _gpu("A100 SXM 40GB", 1555, _peaks(19.5, 156.0, 312.0, 19.5), 40, 40, _A100, ("A100 40GB", "A100-SXM4-40GB")),
+        _gpu(
+            "A100 SXM 40GB",
+            1555,
+            _peaks(19.5, 156.0, 312.0, 19.5),
+            40,
+            40,
+            _A100,
+            ("A100 40GB", "A100-SXM4-40GB"),
+            sms=108,
+            latencies=_A100_LATENCIES,
+            latency=_DEMYSTIFYING,
+        ),
         _gpu(
             "A100 PCIe 80GB",
             1935,
@@ -240,8 +272,22 @@ SPECS = SpecTable(
             ("A100 80GB PCIe", "A100 PCIe"),
             bandwidth=_A100_SHEET,
             memory=_A100_SHEET,
+            sms=108,
+            latencies=_A100_LATENCIES,
+            latency=_DEMYSTIFYING,
         ),
-        _gpu("A100 PCIe 40GB", 1555, _peaks(19.5, 156.0, 312.0, 19.5), 40, 40, _A100, ("A100-PCIE-40GB",)),
+        _gpu(
+            "A100 PCIe 40GB",
+            1555,
+            _peaks(19.5, 156.0, 312.0, 19.5),
+            40,
+            40,
+            _A100,
+            ("A100-PCIE-40GB",),
+            sms=108,
+            latencies=_A100_LATENCIES,
+            latency=_DEMYSTIFYING,
+        ),
         _gpu(
             "H100 SXM",
             3350,
@@ -251,8 +297,9 @@ SPECS = SpecTable(
             _H100,
             ("H100", "H100 80GB HBM3", "H100 SXM5"),
             bandwidth="NVIDIA H100 Tensor Core GPU datasheet, specifications table",
+            sms=132,
         ),
-        _gpu("H100 PCIe", 2039, _peaks(51.2, 378.0, 756.0, 51.2), 80, 50, _H100),
+        _gpu("H100 PCIe", 2039, _peaks(51.2, 378.0, 756.0, 51.2), 80, 50, _H100, sms=114),
         _gpu(
             "H200",
             4800,
@@ -263,6 +310,8 @@ SPECS = SpecTable(
             ("H200 SXM",),
             tensor=_HALVED.format("NVIDIA H200 Tensor Core GPU datasheet"),
             cache="l2CacheSize that the CUDA runtime reports on an H200; no NVIDIA document gives it",
+            sms=132,
+            sm_count="multiProcessorCount that the CUDA runtime reports on an H200; no NVIDIA document gives it",
         ),
         _gpu(
             "B200",
@@ -285,6 +334,8 @@ SPECS = SpecTable(
             ("Tesla T4",),
             float64=f"derived: 1/32 of float32, {_TURING}, SM section",
             cache=f"{_TURING}, TU104 table",
+            sms=40,
+            sm_count=f"derived: 2560 CUDA cores (T4 datasheet) over 64 an SM ({_TURING}, SM section)",
         ),
         _gpu(
             "L4",
@@ -296,6 +347,8 @@ SPECS = SpecTable(
             tensor=_HALVED.format("NVIDIA L4 Tensor Core GPU datasheet"),
             float64=_FP64_64TH.format(_ADA),
             cache=f"{_ADA}, appendix (L4 column)",
+            sms=58,
+            sm_count=f"{_ADA}, appendix (L4 column)",
         ),
         _gpu(
             "L40S",
@@ -306,6 +359,8 @@ SPECS = SpecTable(
             "NVIDIA L40S GPU datasheet, table, dense column",
             float64=_FP64_64TH.format(_ADA),
             cache=f"{_ADA}, appendix (L40 column, the same AD102 chip)",
+            sms=142,
+            sm_count="derived: 18176 CUDA cores (L40S datasheet) over 128 an SM",
         ),
         _gpu(
             "RTX 3090",
@@ -316,6 +371,7 @@ SPECS = SpecTable(
             f"{_GA102}, appendix A (RTX 3090)",
             ("3090",),
             float64=_FP64_64TH.format(_GA102),
+            sms=82,
         ),
         _gpu(
             "RTX 4090",
@@ -326,6 +382,7 @@ SPECS = SpecTable(
             f"{_ADA}, appendix A (RTX 4090)",
             ("4090",),
             float64=_FP64_64TH.format(_ADA),
+            sms=128,
         ),
         _gpu(
             "RTX 5090",
@@ -336,6 +393,7 @@ SPECS = SpecTable(
             f"{_RTX_BLACKWELL}, appendix A (RTX 5090)",
             ("5090",),
             float64=_FP64_64TH.format(_RTX_BLACKWELL),
+            sms=170,
         ),
         _cpu(
             "Xeon 8480+",

@@ -5,6 +5,7 @@ A test compares them with the constants of the same names in `csrc/kernels`.
 
 ELEMENTWISE = "elementwise/staged.h"
 LINES = "common/line_simd.h"
+COLUMN_SUMS = "common/column_sums.h"
 SOFTMAX = "softmax/softmax.h"
 SOFTMAX_SIMD = "common/max_sum_simd.h"
 REDUCE = "reduce/reduce_cpu_simd.cpp"
@@ -22,6 +23,7 @@ ATTENTION_BACKWARD = "attention/attention_backward_cpu_simd.cpp"
 TILES = {
     ELEMENTWISE: {"kBlock": 512, "kParallelGrain": 1 << 15},
     LINES: {"kWalks": 4, "kChunkLines": 16},
+    COLUMN_SUMS: {"kBlockRows": 8, "kMostBlocks": 256, "kWarpVectors": 3},
     SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10},
     SOFTMAX_SIMD: {"kBlock": 2048},
     REDUCE: {"kColumns": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},

@@ -1,0 +1,106 @@
+#include "autograd/checkpoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/range.h"
+
+namespace rooflab::autograd {
+namespace {
+
+thread_local std::shared_ptr<Checkpoint> current;
+thread_local bool is_again = false;
+
+}  // namespace
+
+// A node's rule, with the places in the checkpoint of what it needs and does not hold.
+struct Checkpoint::Rule {
+  std::shared_ptr<Checkpoint> checkpoint;
+  std::vector<std::pair<size_t, size_t>> places;  // (among what the node saved, in the checkpoint)
+  Node::Rule rule;
+
+  Tensors operator()(const Gradients& dy, const Tensors& held) const {
+    Tensors saved = held;
+    for (const auto& [slot, place] : places) saved[slot] = checkpoint->take(place);
+    return rule(dy, saved);
+  }
+};
+
+Checkpoint::Checkpoint(const Tensors& inputs, std::function<void()> again) : again_(std::move(again)) {
+  for (const Tensor& x : inputs)
+    inputs_.push_back({x.detach(), x.storage()->version(), !x.meta() || x.meta()->is_outside});
+}
+
+Checkpoint::Scope::Scope(std::shared_ptr<Checkpoint> checkpoint, bool again)
+    : outer_(std::exchange(current, std::move(checkpoint))), outer_is_again_(std::exchange(is_again, again)) {}
+
+Checkpoint::Scope::~Scope() {
+  current = std::move(outer_);
+  is_again = outer_is_again_;
+}
+
+void Checkpoint::enter(Node& node, std::span<const Ref> saved) {
+  if (!current) return;
+  is_again ? current->collect(saved) : current->hide(node, saved);
+}
+
+const Checkpoint* Checkpoint::of(const Node& node) {
+  const Rule* rule = node.rule.target<Rule>();
+  return rule ? rule->checkpoint.get() : nullptr;
+}
+
+// Leaves, views of them and the inputs are in memory anyway. Constants may have been made inside, such as a mask.
+bool Checkpoint::can_make(const Ref& given) const {
+  if (!given.tensor || (given.tensor->meta() && given.tensor->meta()->is_outside)) return false;
+  return std::none_of(inputs_.begin(), inputs_.end(),
+                      [&](const Saved& input) { return input.tensor.storage() == given.tensor->storage(); });
+}
+
+void Checkpoint::hide(Node& node, std::span<const Ref> saved) {
+  Rule rule{shared_from_this(), {}, {}};
+  for (size_t slot = 0; slot < node.saved.size(); ++slot) {
+    if (!can_make(saved[slot])) continue;
+    rule.places.emplace_back(slot, hidden_.size());
+    hidden_.push_back({saved[slot].tensor->shape(), saved[slot].tensor->dtype()});
+    node.saved[slot] = {};
+  }
+  if (rule.places.empty()) return;
+  rule.rule = std::move(node.rule);
+  node.rule = std::move(rule);
+}
+
+void Checkpoint::collect(std::span<const Ref> saved) {
+  for (const Ref& given : saved)
+    if (can_make(given)) made_.push_back(given.tensor->detach());
+}
+
+Tensor Checkpoint::take(size_t place) {
+  if (made_.empty() || !made_[place].defined()) run_again();
+  return std::exchange(made_[place], {});
+}
+
+void Checkpoint::run_again() {
+  for (const Saved& input : inputs_)
+    RL_CHECK(input.tensor.storage()->version() == input.version, "checkpoint", "backward: an input of shape ",
+             input.tensor.shape(), " was changed in place, so the function cannot run again on what it was");
+  made_.clear();
+  try {
+    const GradMode on(true);
+    const RangeScope range("recompute");
+    const Scope scope(shared_from_this(), true);
+    again_();
+  } catch (...) {
+    made_.clear();
+    throw;
+  }
+  const bool is_same =
+      std::equal(made_.begin(), made_.end(), hidden_.begin(), hidden_.end(),
+                 [](const Tensor& x, const Like& like) { return x.shape() == like.shape && x.dtype() == like.dtype; });
+  if (is_same) return;
+  const size_t count = made_.size();
+  made_.clear();
+  RL_CHECK(false, "checkpoint", "backward: the function saved ", hidden_.size(), " tensors, and ", count,
+           " or others when it ran again; expected it to do the same each time");
+}
+
+}  // namespace rooflab::autograd

@@ -1,0 +1,65 @@
+// Checkpoints: a part of a graph whose nodes keep only what is held anyway. The rest of what they would save is made
+// again when the way back first asks for it (Chen et al., 2016, arxiv.org/abs/1604.06174).
+//
+//   auto checkpoint = std::make_shared<Checkpoint>(inputs, [=] { function(inputs); });
+//   {
+//     const Checkpoint::Scope scope(checkpoint);
+//     y = function(inputs);
+//   }
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "autograd/tape.h"
+
+namespace rooflab::autograd {
+
+class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
+ public:
+  // `again` runs the function once more, on the same inputs, and drops its results.
+  Checkpoint(const Tensors& inputs, std::function<void()> again);
+
+  // What this thread records while a scope lives belongs to the checkpoint.
+  class Scope {
+   public:
+    explicit Scope(std::shared_ptr<Checkpoint> checkpoint, bool is_again = false);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    std::shared_ptr<Checkpoint> outer_;
+    bool outer_is_again_;
+  };
+
+  // Takes from a node that was just recorded what the checkpoint of this thread, if there is one, can make again.
+  // `saved` are the tensors as they were given, with their places in the graph.
+  static void enter(Node& node, std::span<const Ref> saved);
+
+  // The checkpoint that a node belongs to; null where there is none.
+  static const Checkpoint* of(const Node& node);
+  const std::vector<Saved>& inputs() const { return inputs_; }
+
+ private:
+  struct Rule;
+  struct Like {
+    Shape shape;
+    DType dtype;
+  };
+
+  bool can_make(const Ref& given) const;
+  void hide(Node& node, std::span<const Ref> saved);
+  void collect(std::span<const Ref> saved);
+  Tensor take(size_t place);
+  void run_again();
+
+  std::vector<Saved> inputs_;
+  std::function<void()> again_;
+  std::vector<Like> hidden_;  // what nodes would have saved, in the order of recording
+  Tensors made_;              // the same, made again; not defined() once a node has taken it
+};
+
+}  // namespace rooflab::autograd

@@ -1,0 +1,148 @@
+#include <optional>
+#include <tuple>
+#include <variant>
+
+#include "bindings/bindings.h"
+#include "ops/row_backward.h"
+
+namespace rooflab {
+namespace {
+
+constexpr const char* kRmsNormDoc = R"doc(The gradients of rms_norm's operands.
+
+With n = x / sqrt(mean(x^2) + eps) and dn = dy times the gain: dx = (dn - n mean(dn n)) / sqrt(mean(x^2) + eps), and
+dweight is the sum of dy n over all rows. On the CPU one launch; on a GPU one for dx and one that finishes dweight, with
+the same bits on every run. 8 FLOPs an element, 3 more with a weight and 4 with a zero-centered one.
+
+Parameters
+----------
+dy : Tensor
+    (..., D), the gradient of the result, of the shape and dtype of `x`.
+x : Tensor
+    (..., D), what rms_norm got.
+weight : Tensor, optional
+    (D,), of the dtype of `x`; ones when there is none.
+eps : float
+    Added to the mean square, as in rms_norm.
+zero_centered : bool
+    Whether the gain is 1 + weight.
+variant : str
+    A rung of rl.variants("rms_norm_backward"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor, or (Tensor, Tensor)
+    dx; with a weight (dx, dweight). Of the shapes of `x` and `weight`.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit.
+
+Examples
+--------
+>>> rl.rms_norm_backward(rl.tensor([1.0, 0.0]), rl.tensor([1.0, 1.0]), eps=3.0).tolist()
+[0.4375, -0.0625])doc";
+
+constexpr const char* kLayerNormDoc = R"doc(The gradients of layer_norm's operands.
+
+With r = 1 / sqrt(var + eps), n = (x - mean) r and dn = dy weight: dx = r (dn - mean(dn) - n mean(dn n)); over all rows,
+dweight is the sum of dy n and dbias that of dy. On the CPU one launch; on a GPU one for dx and one that finishes the
+sums, with the same bits on every run. 12 FLOPs an element, 3 more with a weight and 1 with a bias.
+
+Parameters
+----------
+dy : Tensor
+    (..., D), the gradient of the result, of the shape and dtype of `x`.
+x : Tensor
+    (..., D), what layer_norm got.
+weight : Tensor, optional
+    (D,), of the dtype of `x`; ones when there is none.
+eps : float
+    Added to the variance, as in layer_norm.
+has_bias : bool
+    Whether the gradient of a bias is wanted too.
+variant : str
+    A rung of rl.variants("layer_norm_backward"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor, or a tuple of two or three
+    dx, then dweight where there is a weight, then dbias where it is wanted. Of the shapes of `x`, `weight` and the bias.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit.
+
+Examples
+--------
+>>> dx, dbias = rl.layer_norm_backward(rl.ones(2, 4), rl.randn(2, 4), has_bias=True)
+>>> dbias.tolist()
+[2.0, 2.0, 2.0, 2.0])doc";
+
+constexpr const char* kSoftmaxDoc = R"doc(The gradient of softmax's operand: y (dy - sum(dy y)) along `dim`.
+
+4 FLOPs an element; one launch along the last dim, else a copy before it.
+
+Parameters
+----------
+dy : Tensor
+    The gradient of the result, of the shape and dtype of `y`.
+y : Tensor
+    What softmax returned, of any shape with a dimension.
+dim : int
+    Along which softmax was taken.
+variant : str
+    A rung of rl.variants("softmax_backward"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `y`.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit, or `y` lacks the dimension.
+
+Examples
+--------
+>>> rl.softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.5, 0.5])).tolist()
+[0.25, -0.25])doc";
+
+}  // namespace
+
+void register_backward(py::module_& m) {
+  m.def(
+      "rms_norm_backward",
+      [](const Tensor& dy, const Tensor& x, const std::optional<Tensor>& weight, double eps, bool zero_centered,
+         std::string_view variant) -> std::variant<Tensor, std::tuple<Tensor, Tensor>> {
+        const NoGil no_gil;
+        const NormGradients found =
+            rms_norm_backward(dy, x, weight.value_or(Tensor()), eps, zero_centered, weight.has_value(), variant);
+        if (!weight) return found.dx;
+        return std::make_tuple(found.dx, found.dweight);
+      },
+      py::arg("dy"), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6,
+      py::arg("zero_centered") = false, py::arg("variant") = "", kRmsNormDoc);
+  m.def(
+      "layer_norm_backward",
+      [](const Tensor& dy, const Tensor& x, const std::optional<Tensor>& weight, double eps, bool has_bias,
+         std::string_view variant)
+          -> std::variant<Tensor, std::tuple<Tensor, Tensor>, std::tuple<Tensor, Tensor, Tensor>> {
+        const NoGil no_gil;
+        const NormGradients found =
+            layer_norm_backward(dy, x, weight.value_or(Tensor()), eps, weight.has_value(), has_bias, variant);
+        if (weight && has_bias) return std::make_tuple(found.dx, found.dweight, found.dbias);
+        if (weight) return std::make_tuple(found.dx, found.dweight);
+        if (has_bias) return std::make_tuple(found.dx, found.dbias);
+        return found.dx;
+      },
+      py::arg("dy"), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-5, py::arg("has_bias") = false,
+      py::arg("variant") = "", kLayerNormDoc);
+  m.def("softmax_backward", &softmax_backward, py::arg("dy"), py::arg("y"), py::arg("dim") = -1,
+        py::arg("variant") = "", WithoutGil(), kSoftmaxDoc);
+}
+
+}  // namespace rooflab

@@ -1,0 +1,109 @@
+// For CUDA rungs: the sums over rows of common/column_sums.h, which wait in registers beside the tiles of rows
+// (row_tile.cuh) until a block has worked on all of its rows, and the kernel that adds the blocks up.
+#pragma once
+
+#include "core/queue.h"
+#include "kernels/common/column_sums.h"
+#include "kernels/common/row_tile.cuh"
+
+namespace rooflab::kernels {
+
+// Two sums that are reduced together, in half the steps.
+struct SumPair {
+  float a, b;
+};
+struct AddPairs {
+  __device__ __forceinline__ SumPair operator()(SumPair x, SumPair y) const { return {x.a + y.a, x.b + y.b}; }
+};
+
+// Over the threads of a row: a group of lanes, or the block.
+template <bool kBlockPerRow>
+__device__ __forceinline__ SumPair reduce_row(SumPair sums, BlockReduction<SumPair>& block) {
+  sums = warp_reduce(sums, AddPairs{}, kBlockPerRow ? kWarp : blockDim.x);
+  if constexpr (kBlockPerRow) sums = block.across_warps(sums, {0.0f, 0.0f}, AddPairs{});
+  return sums;
+}
+
+// What one thread adds up of the columns that it holds.
+template <int kVectors, int kWidth>
+struct ColumnSums {
+  static constexpr int kSharedFloats = kWarp * kVectors * kWidth;  // the longest row of a block with several
+  float sums[kVectors][kWidth] = {};
+
+  // Writes the sums over all rows of the block. `columns`: kSharedFloats, used where a block has several rows; every
+  // thread of the block must call.
+  __device__ __forceinline__ void store(float* partial, int row_vectors, float* columns) {
+    const int last = static_cast<int>(blockDim.y) - 1, own = static_cast<int>(threadIdx.y);
+    for (int y = 0; y < last; ++y) {
+      if (own == y) {
+#pragma unroll
+        for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+          for (int i = 0; i < kWidth; ++i) {
+            float& column = columns[place(v) + i];
+            column = y > 0 ? column + sums[v][i] : sums[v][i];
+          }
+      }
+      __syncthreads();
+    }
+    if (own == last) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        if (place(v) >= row_vectors * kWidth) continue;
+        Vector<float, kWidth> out;
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) out[i] = sums[v][i] + (last > 0 ? columns[place(v) + i] : 0.0f);
+        store_vector(partial + place(v), out);
+      }
+    }
+    __syncthreads();  // the columns may be those of other sums next
+  }
+
+ private:
+  __device__ __forceinline__ static int place(int v) {
+    return (static_cast<int>(threadIdx.x) + v * static_cast<int>(blockDim.x)) * kWidth;
+  }
+};
+
+constexpr int kSumLanes = 32, kSumTeams = 16;  // of a block: columns, and teams that share the blocks of rows
+
+// out[k][c] = the sum over blocks of partial[k, block, c], for the results k = blockIdx.y.
+template <class T>
+__global__ void __launch_bounds__(kSumLanes* kSumTeams)
+    column_sums_cuda_kernel(const float* partial, int64_t blocks, int64_t d, T* out0, T* out1) {
+  __shared__ float team[kSumTeams][kSumLanes];
+  const int64_t column = blockIdx.x * int64_t{kSumLanes} + threadIdx.x;
+  const float* from = partial + blockIdx.y * blocks * d + column;
+  float sum = 0;
+  if (column < d) {
+#pragma unroll 8
+    for (int64_t block = threadIdx.y; block < blocks; block += kSumTeams) sum += from[block * d];
+  }
+  team[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || column >= d) return;
+#pragma unroll
+  for (int i = 1; i < kSumTeams; ++i) sum += team[i][threadIdx.x];
+  (blockIdx.y ? out1 : out0)[column] = from_float<T>(sum);
+}
+
+// Adds up `sums` partial results (blocks, D), which lie one behind the other.
+template <class T>
+void launch_column_sums(Queue& queue, const float* partial, int64_t blocks, int64_t d, int sums, T* out0, T* out1) {
+  queue.launch(column_sums_cuda_kernel<T>, {{(d + kSumLanes - 1) / kSumLanes, sums}, {kSumLanes, kSumTeams}}, partial,
+               blocks, d, out0, out1);
+}
+
+// Calls launch.operator()<kVectors, kBlockPerRow>() for the plan; kBlockVectors: of a thread of a block with one row.
+template <int kBlockVectors, class Launch>
+void dispatch_column_sums(const ColumnSumPlan& plan, Launch&& launch) {
+  if (plan.block_per_row) return launch.template operator()<kBlockVectors, true>();
+  static_assert(kWarpVectors == 3);
+  switch (plan.vectors) {
+    case 1: return launch.template operator()<1, false>();
+    case 2: return launch.template operator()<2, false>();
+    default: return launch.template operator()<3, false>();
+  }
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,74 @@
+// Sums over the rows of (N, D) that a kernel forms beside its work on each row, such as the gradients of a norm's
+// weight and bias. The rows are cut into blocks; each block leaves the sums of its own rows in scratch, a partial
+// (blocks, D) in float, and a second stage adds the blocks up in order. Nothing is added atomically: the result depends
+// on the cut alone, so it is the same on every run.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "core/target.h"
+
+namespace rooflab::kernels {
+
+// On the CPU the cut does not depend on the number of threads, so neither does the result.
+inline constexpr int64_t kBlockRows = 8;                           // of a block, or more
+inline constexpr int64_t kMostBlocks = 256;                        // of which the second stage adds up as many
+[[gnu::always_inline]] inline int64_t cpu_block_rows(int64_t n) {  // inlined into code for each instruction set
+  return n > kBlockRows * kMostBlocks ? (n + kMostBlocks - 1) / kMostBlocks : kBlockRows;
+}
+[[gnu::always_inline]] inline int64_t cpu_blocks(int64_t n) { return (n + cpu_block_rows(n) - 1) / cpu_block_rows(n); }
+
+// How a CUDA rung deals rows of (N, D) that wait in registers: a group of neighbouring threads a row, several rows a
+// block. Blocks stay resident and stride over the rows, so that there are few partial sums.
+struct ColumnSumPlan {
+  int vectors;  // of 16 bytes, that a thread holds of each of its rows
+  int group;    // threads on a row
+  int rows_per_block;
+  bool block_per_row;  // the group may be wider than a warp
+  int64_t blocks;
+};
+
+inline constexpr int kColumnSumThreads = 256;     // of a block with several rows
+inline constexpr int kColumnSumRowThreads = 512;  // of a block with one row, at most
+inline constexpr int kResidentThreads = 512;      // of a multiprocessor with a block a row, at 128 registers each
+inline constexpr int kWarpVectors = 3;            // that a thread of a block with several rows holds at most
+inline constexpr int kFewestRows = 8;             // that are worth a row of partial sums
+
+// `block_vectors`: that a thread of a block with one row holds. `shared_resident`: blocks with several rows that the
+// registers of a multiprocessor hold.
+inline ColumnSumPlan plan_column_sums(DType dtype, int64_t n, int64_t d, int block_vectors, int shared_resident,
+                                      const Target& target) {
+  constexpr int kLanes = 32;
+  const int row_vectors = static_cast<int>(d * size_of(dtype) / 16);
+  ColumnSumPlan plan{};
+  int64_t resident = shared_resident;
+  if (row_vectors <= kWarpVectors * kLanes) {
+    plan.group = 1;
+    while (plan.group < kLanes && plan.group < row_vectors) plan.group *= 2;
+    plan.vectors = (row_vectors + plan.group - 1) / plan.group;
+    plan.rows_per_block = kColumnSumThreads / plan.group;
+  } else {
+    plan.vectors = block_vectors;
+    plan.group = (row_vectors + block_vectors * kLanes - 1) / (block_vectors * kLanes) * kLanes;
+    plan.rows_per_block = 1;
+    plan.block_per_row = true;
+    resident = std::max(kResidentThreads / plan.group, 1);
+  }
+  const int64_t rows = std::max(plan.rows_per_block, kFewestRows);
+  plan.blocks = std::min<int64_t>((n + rows - 1) / rows, resident * std::max(target.sm_count, 1));
+  return plan;
+}
+
+// The blocks of rungs that walk over rows of any length.
+inline int64_t walking_blocks(int64_t n, const Target& target) {
+  return std::min<int64_t>((n + kFewestRows - 1) / kFewestRows, 4 * std::max(target.sm_count, 1));
+}
+
+// What a rung starts that works on `blocks` blocks of rows and leaves `sums` sums of length D.
+inline Footprint column_sum_footprint(int64_t blocks, int64_t d, int sums) {
+  return {(blocks > 0 ? 1 : 0) + (sums > 0 ? 1 : 0), 0, sums * blocks * d * static_cast<int64_t>(sizeof(float))};
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,78 @@
+// layer_norm_backward: the gradients of layer_norm's x, weight and bias. With c = x - mean_d x, n = c r,
+// r = 1 / sqrt(mean_d c^2 + eps) and dn = dy weight, over rows of length D,
+//   dx[n, d] = r (dn - mean_d dn - n mean_d(dn n))        dweight[d] = sum_n dy n        dbias[d] = sum_n dy.
+// Nothing is saved beside x and weight: mean and r are found again from the row, which must be read anyway.
+//
+// Ladder, CPU:
+//   v0_composed       the formula, made of other ops
+//   v1_simd           SIMD, all threads, a row at a time through L1; each block of rows sums its part of dweight and
+//                     dbias apart
+// Ladder, CUDA:
+//   v0_composed       as on the CPU
+//   v1_block_per_row  blocks walk over rows element by element, each with its own sums for dweight and dbias in device
+//                     memory
+//   v2_one_pass       the row waits in registers, and so do a block's sums for dweight and dbias, over all rows that it
+//                     works on; 16-byte accesses; rows of up to 8192 elements, aligned
+// The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
+//
+// FLOPs: 12 an element (two sums, x - mean; square, add; product with c, add; two products and two differences for dx,
+// its product with r), 1 for the weight, 2 for dweight and 1 for dbias. Compulsory bytes: dy, x and weight read once,
+// dx, dweight and dbias written once. Roof: memory bandwidth everywhere.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "kernels/common/alignment.h"
+#include "kernels/common/column_sums.h"
+#include "kernels/common/per_isa.h"
+#include "kernels/common/small_unit.h"
+
+namespace rooflab::kernels {
+
+struct LayerNormBackwardArgs {
+  const void* dy;      // (N, D), elements of a row adjacent
+  const void* x;       // (N, D), elements of a row adjacent
+  const void* weight;  // (D), contiguous; null: all ones
+  void* dx;            // (N, D), contiguous
+  void* dweight;       // (D), contiguous; null: not wanted
+  void* dbias;         // (D), contiguous; null: not wanted
+  int64_t n, d;
+  int64_t dy_row_stride, x_row_stride;  // in elements; 0 repeats a row
+  double eps;
+  bool has_dweight, has_dbias;  // also while the results are not known yet
+  DType dtype;
+
+  int sums() const { return has_dweight + has_dbias; }
+};
+
+inline bool layer_norm_backward_accepts(const LayerNormBackwardArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64;
+}
+
+ROOFLAB_PER_ISA(layer_norm_backward_cpu_v1_simd, LayerNormBackwardArgs)
+inline Footprint layer_norm_backward_cpu_v1_footprint(const LayerNormBackwardArgs& args, const Target&) {
+  return {1, 0, args.sums() * cpu_blocks(args.n) * args.d * 4};
+}
+
+[[gnu::weak]] void layer_norm_backward_cuda_v1_block_per_row(const LayerNormBackwardArgs&, Queue&);
+[[gnu::weak]] void layer_norm_backward_cuda_v2_one_pass(const LayerNormBackwardArgs&, Queue&);
+
+// A thread of a block with one row holds 16 elements of it: with the sums of two gradients, 32 would not fit.
+inline ColumnSumPlan layer_norm_backward_plan(const LayerNormBackwardArgs& args, const Target& target) {
+  return plan_column_sums(args.dtype, args.n, args.d, static_cast<int>(size_of(args.dtype)), 2, target);
+}
+inline bool layer_norm_backward_cuda_v2_accepts(const LayerNormBackwardArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.dx) &&
+         rows_fit_tile(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx) && is_aligned(args.weight) &&
+         args.d <= 16 * kColumnSumRowThreads;
+}
+inline Footprint layer_norm_backward_cuda_v1_footprint(const LayerNormBackwardArgs& args, const Target& target) {
+  return column_sum_footprint(walking_blocks(args.n, target), args.d, args.sums());
+}
+inline Footprint layer_norm_backward_cuda_v2_footprint(const LayerNormBackwardArgs& args, const Target& target) {
+  return column_sum_footprint(layer_norm_backward_plan(args, target).blocks, args.d, args.sums());
+}
+
+}  // namespace rooflab::kernels

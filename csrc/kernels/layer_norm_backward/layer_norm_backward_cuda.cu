@@ -1,0 +1,177 @@
+// The CUDA rungs of layer_norm_backward: see layer_norm_backward.h for what they compute.
+#include "kernels/common/column_sums.cuh"
+#include "kernels/layer_norm_backward/layer_norm_backward.h"
+
+namespace rooflab::kernels {
+namespace {
+
+// Sums for dweight and dbias are kept in `dweight` and `dbias`, a row a block; null where they are not wanted.
+template <class T>
+__global__ void __launch_bounds__(512)
+    layer_norm_backward_cuda_v1_block_per_row_kernel(const T* dy, const T* x, const T* weight, T* dx, float* dweight,
+                                                     float* dbias, int64_t n, int64_t d, int64_t dy_row_stride,
+                                                     int64_t x_row_stride, float eps) {
+  __shared__ typename BlockReduction<SumPair>::Scratch scratch;
+  BlockReduction<SumPair> block(scratch);
+  const auto gain = [&](int64_t i) { return weight ? to_float(weight[i]) : 1.0f; };
+  for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
+    const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
+    SumPair sum{0, 0};
+    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+      sum.a += to_float(in[i]);
+      sum.b += to_float(slope[i]) * gain(i);
+    }
+    sum = reduce_row<true>(sum, block);
+    const float mean = sum.a / d, mean_slope = sum.b / d;
+    SumPair products{0, 0};
+    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+      const float distance = to_float(in[i]) - mean;
+      products.a += distance * distance;
+      products.b += to_float(slope[i]) * gain(i) * distance;
+    }
+    products = reduce_row<true>(products, block);
+    const float r = 1.0f / sqrtf(products.a / d + eps), along = products.b / d * r;
+    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+      const float dy_i = to_float(slope[i]), normal = (to_float(in[i]) - mean) * r;
+      dx[row * d + i] = from_float<T>((dy_i * gain(i) - mean_slope - normal * along) * r);
+      const int64_t at = blockIdx.x * d + i;  // a sum of this thread alone
+      const bool is_first = row == blockIdx.x;
+      if (dweight) dweight[at] = (is_first ? 0.0f : dweight[at]) + dy_i * normal;
+      if (dbias) dbias[at] = (is_first ? 0.0f : dbias[at]) + dy_i;
+    }
+  }
+}
+
+template <class T, int kVectors, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
+    layer_norm_backward_cuda_v2_one_pass_kernel(const T* dy, const T* x, const T* weight, T* dx, float* dweight,
+                                                float* dbias, int64_t n, int row_vectors, int64_t dy_row_stride,
+                                                int64_t x_row_stride, float eps) {
+  using Tile = RowTile<T, kVectors>;
+  using Sums = ColumnSums<kVectors, Tile::kWidth>;
+  constexpr int kWidth = Tile::kWidth;
+  __shared__ typename BlockReduction<SumPair>::Scratch scratch;
+  __shared__ float columns[kBlockPerRow ? 1 : Sums::kSharedFloats];
+  BlockReduction<SumPair> block(scratch);
+  const float per_element = 1.0f / (row_vectors * kWidth);
+  Sums of_weight, of_bias;
+  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
+    const int64_t row = first + threadIdx.y;
+    Tile slopes, values;
+    slopes.load(dy + row * dy_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
+    values.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
+    const auto is_inside = [&](int v) { return static_cast<int>(threadIdx.x + v * blockDim.x) < row_vectors; };
+    // dy times the gain of vector v; beyond the row's end dy is 0, and no gain is read.
+    const auto gained = [&](int v) {
+      Vector<float, kWidth> out = to_float(slopes.vectors[v]);
+      if (weight && is_inside(v)) {
+        const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, (threadIdx.x + v * blockDim.x) * kWidth);
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) out[i] *= gain[i];
+      }
+      return out;
+    };
+
+    SumPair sum{0, 0};
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const Vector<float, kWidth> dn = gained(v);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        sum.a += to_float(values.vectors[v][i]);
+        sum.b += dn[i];
+      }
+    }
+    sum = reduce_row<kBlockPerRow>(sum, block);
+    const float mean = sum.a * per_element, mean_slope = sum.b * per_element;
+
+    SumPair products{0, 0};
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const Vector<float, kWidth> dn = gained(v);
+      const float inside = is_inside(v) ? 1.0f : 0.0f;
+      float squares = 0;
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        const float distance = to_float(values.vectors[v][i]) - mean;
+        squares += distance * distance;
+        products.b += dn[i] * distance;
+      }
+      products.a += inside * squares;
+    }
+    products = reduce_row<kBlockPerRow>(products, block);
+    const float r = 1.0f / sqrtf(products.a * per_element + eps), along = products.b * per_element * r;
+
+    if (row >= n) continue;
+    values.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
+      Vector<float, kWidth> out = gained(v);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        const float dy_i = to_float(slopes.vectors[v][i]), normal = (to_float(values.vectors[v][i]) - mean) * r;
+        of_weight.sums[v][i] += dy_i * normal;
+        of_bias.sums[v][i] += dy_i;
+        out[i] = (out[i] - mean_slope - normal * along) * r;
+      }
+      return out;
+    });
+  }
+  const int64_t own = blockIdx.x * int64_t{row_vectors} * kWidth;
+  if (dweight) of_weight.store(dweight + own, row_vectors, columns);
+  if (dbias) of_bias.store(dbias + own, row_vectors, columns);
+}
+
+// Scratch for the sums of `blocks` blocks, those for dweight first.
+class Partials {
+ public:
+  Partials(const LayerNormBackwardArgs& args, int64_t blocks, Queue& queue) : args_(args), blocks_(blocks) {
+    if (args.sums() > 0 && blocks > 0) all_ = queue.scratch<float>(args.sums() * blocks * args.d);
+  }
+
+  float* dweight() const { return args_.has_dweight ? all_ : nullptr; }
+  float* dbias() const { return args_.has_dbias && all_ ? all_ + args_.has_dweight * blocks_ * args_.d : nullptr; }
+
+  template <class T>
+  void add_up(Queue& queue) const {
+    T *of_weight = static_cast<T*>(args_.dweight), *of_bias = static_cast<T*>(args_.dbias);
+    if (args_.sums() > 0)
+      launch_column_sums<T>(queue, all_, blocks_, args_.d, args_.sums(), of_weight ? of_weight : of_bias, of_bias);
+  }
+
+ private:
+  const LayerNormBackwardArgs& args_;
+  int64_t blocks_;
+  float* all_ = nullptr;
+};
+
+}  // namespace
+
+void layer_norm_backward_cuda_v1_block_per_row(const LayerNormBackwardArgs& args, Queue& queue) {
+  const int64_t blocks = walking_blocks(args.n, queue.target());
+  const Partials partials(args, blocks, queue);
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    if (blocks > 0)
+      queue.launch(layer_norm_backward_cuda_v1_block_per_row_kernel<T>, {blocks, row_threads(args.d)},
+                   static_cast<const T*>(args.dy), static_cast<const T*>(args.x), static_cast<const T*>(args.weight),
+                   static_cast<T*>(args.dx), partials.dweight(), partials.dbias(), args.n, args.d, args.dy_row_stride,
+                   args.x_row_stride, static_cast<float>(args.eps));
+    partials.add_up<T>(queue);
+  });
+}
+
+void layer_norm_backward_cuda_v2_one_pass(const LayerNormBackwardArgs& args, Queue& queue) {
+  const ColumnSumPlan plan = layer_norm_backward_plan(args, queue.target());
+  const Partials partials(args, plan.blocks, queue);
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    if (plan.blocks > 0)
+      dispatch_column_sums<16 / kVectorWidth<T>>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+        queue.launch(layer_norm_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
+                     {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.dy),
+                     static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<T*>(args.dx),
+                     partials.dweight(), partials.dbias(), args.n, static_cast<int>(args.d / kVectorWidth<T>),
+                     args.dy_row_stride, args.x_row_stride, static_cast<float>(args.eps));
+      });
+    partials.add_up<T>(queue);
+  });
+}
+
+}  // namespace rooflab::kernels

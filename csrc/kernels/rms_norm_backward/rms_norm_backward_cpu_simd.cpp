@@ -1,0 +1,69 @@
+// The SIMD rung of rms_norm_backward on the CPU: see rms_norm_backward.h for what it computes.
+#include "kernels/common/column_sums_simd.h"
+#include "kernels/common/float_element_simd.h"
+#include "kernels/rms_norm_backward/rms_norm_backward.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+// Of a row: the mean of (x unit)^2, and that of dn x unit.
+struct Means {
+  float square, product;
+};
+
+template <class T, class Gain>
+ROOFLAB_INLINE Means means_of(const T* dy, const T* x, int64_t d, float unit, Gain gain) {
+  constexpr int64_t kLanes = F32x16::kLanes;
+  F32x16 squares[2] = {0, 0}, products[2] = {0, 0};
+  const auto add = [&](int chain, int64_t i, int64_t lanes) __attribute__((always_inline)) {
+    const F32x16 value = load_lanes(x + i, lanes) * unit;
+    squares[chain] += value * value;
+    products[chain] += load_lanes(dy + i, lanes) * gain(i, lanes) * value;
+  };
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= d; i += 2 * kLanes) {
+    add(0, i, kLanes);
+    add(1, i + kLanes, kLanes);
+  }
+  for (; i < d; i += kLanes) add(0, i, d - i < kLanes ? d - i : kLanes);
+  return {sum(squares[0] + squares[1]) / float(d), sum(products[0] + products[1]) / float(d)};
+}
+
+}  // namespace
+
+void rms_norm_backward_cpu_v1_simd(const RmsNormBackwardArgs& args, Queue& queue) {
+  const int64_t d = args.d;
+  float* partial = args.dweight && args.n > 0 ? queue.scratch<float>(cpu_blocks(args.n) * d) : nullptr;
+  const bool streaming = queue.target().exceeds_cache(args.n * d * size_of(args.dtype));
+  with_float_element(args.dtype, [&]<class T>() {
+    const T* weight = static_cast<const T*>(args.weight);
+    const F32x16 offset = float(args.zero_centered);
+    const auto gain = [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
+      return weight ? load_lanes(weight + i, lanes) + offset : F32x16(1.0f);
+    };
+    for_each_row_of_blocks(queue, args.n, d, partial, 1, [&](int64_t n, float* sums) {
+      const T* dy = static_cast<const T*>(args.dy) + n * args.dy_row_stride;
+      const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
+      float unit = 1;
+      Means mean = means_of(dy, x, d, unit, gain);
+      if (mean.square == float(__builtin_inf())) {  // squares from 2^128 on: of numbers made smaller
+        unit = kSmallUnit;
+        mean = means_of(dy, x, d, unit, gain);
+      }
+      // r and n as they are, mean(dn n) r = mean(dn x unit) scale, all without overflow.
+      const float scale = 1 / __builtin_sqrtf(mean.square + float(args.eps) * unit * unit);
+      const F32x16 r = scale * unit, along = scale * mean.product;
+      write_row(
+          static_cast<T*>(args.dx) + n * d, d, streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
+            prefetch_next(x + i, args.x_row_stride);
+            prefetch_next(dy + i, args.dy_row_stride);
+            const F32x16 slope = load_lanes(dy + i, lanes), normal = load_lanes(x + i, lanes) * r;
+            if (sums) add_lanes(sums + i, slope * normal, lanes);
+            return (slope * gain(i, lanes) - normal * along) * r;
+          });
+    });
+    if (args.dweight) add_blocks(queue, partial, args.n, d, 0, d, static_cast<T*>(args.dweight));
+  });
+}
+
+}  // namespace rooflab::kernels::ROOFLAB_ISA

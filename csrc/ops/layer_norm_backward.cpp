@@ -1,0 +1,120 @@
+// layer_norm_backward: checks, cost and ladder; the rule composed of other ops.
+#include "kernels/layer_norm_backward/layer_norm_backward.h"
+
+#include "core/range.h"
+#include "ops/arithmetic.h"
+#include "ops/ops.h"
+#include "ops/row_backward.h"
+#include "ops/rows.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::LayerNormBackwardArgs;
+using enum Device::Type;
+
+const Ladder<LayerNormBackwardArgs> kLadder(
+    "layer_norm_backward",
+    {
+        {"v2_one_pass", kCuda, "rows and sums over rows wait in registers; aligned rows of up to 8192 elements",
+         kernels::layer_norm_backward_cuda_v2_accepts, kernels::layer_norm_backward_cuda_v2_one_pass,
+         kernels::layer_norm_backward_cuda_v2_footprint},
+        {"v1_block_per_row", kCuda, "blocks walk over rows, sums over rows in device memory; not float64",
+         kernels::layer_norm_backward_accepts, kernels::layer_norm_backward_cuda_v1_block_per_row,
+         kernels::layer_norm_backward_cuda_v1_footprint},
+        {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<LayerNormBackwardArgs>},
+        {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1; not float64",
+         kernels::layer_norm_backward_accepts, kernels::layer_norm_backward_cpu_v1_simd,
+         kernels::layer_norm_backward_cpu_v1_footprint},
+        {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<LayerNormBackwardArgs>},
+    });
+
+constexpr int64_t kFlops = 12, kWeightFlops = 1, kDweightFlops = 2, kDbiasFlops = 1;  // an element
+
+// What is known before the operands are laid out as rows.
+LayerNormBackwardArgs planned_args(const Tensor& x, double eps, bool has_dweight, bool has_dbias) {
+  LayerNormBackwardArgs args{};
+  args.d = x.shape().back();
+  args.n = args.d == 0 ? 0 : x.numel() / args.d;
+  args.dy_row_stride = args.x_row_stride = args.d;
+  args.eps = eps;
+  args.has_dweight = has_dweight;
+  args.has_dbias = has_dbias;
+  args.dtype = x.dtype();
+  return args;
+}
+
+NormGradients composed_gradients(const Tensor& dy_in, const Tensor& x_in, const Tensor& weight, double eps,
+                                 bool wants_dweight, bool wants_dbias) {
+  const Tensor x = widen(x_in), dy = widen(dy_in);
+  const Tensor c = x - mean(x, {-1}, true);
+  const Tensor r = elementwise(ElementwiseOp::kRsqrt, mean(c * c, {-1}, true) + eps);
+  const Tensor n = c * r;
+  const Tensor dn = weight.defined() ? dy * widen(weight) : dy;
+  NormGradients gradients;
+  gradients.dx = cast(r * (dn - mean(dn, {-1}, true) - n * mean(dn * n, {-1}, true)), x_in.dtype());
+  if (wants_dweight) gradients.dweight = cast(sum_to(dy * n, weight.shape()), x_in.dtype());
+  if (wants_dbias) gradients.dbias = sum_to(dy_in, {x.shape().back()});
+  return gradients;
+}
+
+void run(const Call& call) {
+  const Rows dy = as_rows(call.inputs[0]), x = as_rows(call.inputs[1]);
+  const Tensor weight = as_parameter(call.inputs[2]);
+  const bool has_dweight = call.get<bool>("has_dweight"), has_dbias = call.get<bool>("has_dbias");
+  LayerNormBackwardArgs args = planned_args(call.inputs[1], call.get<double>("eps"), has_dweight, has_dbias);
+  args.dy = dy.x.data();
+  args.x = x.x.data();
+  args.weight = weight.data();
+  args.dx = call.outputs[0].data();
+  if (has_dweight) args.dweight = call.outputs[1].data();
+  if (has_dbias) args.dbias = call.outputs.back().data();
+  args.dy_row_stride = dy.stride;
+  args.x_row_stride = x.stride;
+  kLadder.run(call, args);
+}
+
+const Op kOp("layer_norm_backward", run);
+
+NormGradients fused_gradients(const Tensor& dy, const Tensor& x, const Tensor& weight, double eps, bool wants_dweight,
+                              bool wants_dbias, std::string_view variant) {
+  NormGradients gradients{Tensor::empty(x.shape(), x.dtype(), x.device()), {}, {}};
+  Tensors outputs{gradients.dx};
+  const auto add_output = [&](bool is_wanted, Tensor& gradient) {
+    if (!is_wanted) return;
+    gradient = Tensor::empty({x.shape().back()}, x.dtype(), x.device());
+    outputs.push_back(gradient);
+  };
+  add_output(wants_dweight, gradients.dweight);
+  add_output(wants_dbias, gradients.dbias);
+  int64_t written = 0;
+  for (const Tensor& output : outputs) written += output.nbytes();
+  const Tensors inputs{dy, x, weight};
+  const int64_t flops = kFlops + (weight.defined() ? kWeightFlops : 0) + (wants_dweight ? kDweightFlops : 0) +
+                        (wants_dbias ? kDbiasFlops : 0);
+  submit({&kOp,
+          inputs,
+          outputs,
+          {{"eps", eps}, {"has_dweight", wants_dweight}, {"has_dbias", wants_dbias}},
+          {0, flops * x.numel(), compulsory_bytes(inputs), written},
+          std::string(variant)});
+  return gradients;
+}
+
+}  // namespace
+
+NormGradients layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, double eps,
+                                  bool wants_dweight, bool wants_dbias, std::string_view variant) {
+  const OpScope scope("layer_norm_backward");
+  check_gradient_of_rows("layer_norm_backward", "x", dy, x);
+  if (weight.defined()) check_parameter("layer_norm_backward", "weight", x, weight);
+  const bool is_empty = x.shape().back() == 0;  // and so are all results
+  if (is_empty || !kLadder.composes(x.device(), planned_args(x, eps, wants_dweight, wants_dbias), variant))
+    return fused_gradients(dy, x, weight, eps, wants_dweight, wants_dbias, variant);
+  const NormGradients gradients = composed_gradients(dy, x, weight, eps, wants_dweight, wants_dbias);
+  scope.done();  // its parts have counted their work
+  return gradients;
+}
+
+}  // namespace rooflab

@@ -1,0 +1,111 @@
+// rms_norm_backward: checks, cost and ladder; the rule composed of other ops.
+#include "kernels/rms_norm_backward/rms_norm_backward.h"
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/arithmetic.h"
+#include "ops/ops.h"
+#include "ops/row_backward.h"
+#include "ops/rows.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::RmsNormBackwardArgs;
+using enum Device::Type;
+
+const Ladder<RmsNormBackwardArgs> kLadder(
+    "rms_norm_backward",
+    {
+        {"v2_one_pass", kCuda, "rows and sums for dweight wait in registers; aligned rows of up to 16384 elements",
+         kernels::rms_norm_backward_cuda_v2_accepts, kernels::rms_norm_backward_cuda_v2_one_pass,
+         kernels::rms_norm_backward_cuda_v2_footprint},
+        {"v1_block_per_row", kCuda, "blocks walk over rows, sums for dweight in device memory; not float64",
+         kernels::rms_norm_backward_accepts, kernels::rms_norm_backward_cuda_v1_block_per_row,
+         kernels::rms_norm_backward_cuda_v1_footprint},
+        {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<RmsNormBackwardArgs>},
+        {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1; not float64",
+         kernels::rms_norm_backward_accepts, kernels::rms_norm_backward_cpu_v1_simd,
+         kernels::rms_norm_backward_cpu_v1_footprint},
+        {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<RmsNormBackwardArgs>},
+    });
+
+constexpr int64_t kFlops = 8, kWeightFlops = 1, kOffsetFlops = 1, kDweightFlops = 2;  // an element
+
+// What is known of the operands before they are laid out.
+RmsNormBackwardArgs planned_args(const Tensor& x, double eps, bool zero_centered, bool has_dweight) {
+  RmsNormBackwardArgs args{};
+  args.d = x.shape().back();
+  args.n = args.d == 0 ? 0 : x.numel() / args.d;
+  args.dy_row_stride = args.x_row_stride = args.d;
+  args.eps = eps;
+  args.zero_centered = zero_centered;
+  args.has_dweight = has_dweight;
+  args.dtype = x.dtype();
+  return args;
+}
+
+NormGradients composed_gradients(const Tensor& dy_in, const Tensor& x_in, const Tensor& weight, double eps,
+                                 bool zero_centered, bool wants_dweight) {
+  const Tensor x = widen(x_in), dy = widen(dy_in);
+  const Tensor r = elementwise(ElementwiseOp::kRsqrt, mean(x * x, {-1}, true) + eps);
+  const Tensor n = x * r;
+  Tensor dn = dy;
+  if (weight.defined()) dn = dy * (zero_centered ? widen(weight) + 1.0 : widen(weight));
+  NormGradients gradients{cast(r * (dn - n * mean(dn * n, {-1}, true)), x_in.dtype()), {}, {}};
+  if (wants_dweight) gradients.dweight = cast(sum_to(dy * n, weight.shape()), weight.dtype());
+  return gradients;
+}
+
+void run(const Call& call) {
+  const Rows dy = as_rows(call.inputs[0]), x = as_rows(call.inputs[1]);
+  const Tensor weight = as_parameter(call.inputs[2]);
+  const bool has_dweight = call.outputs.size() > 1;
+  RmsNormBackwardArgs args =
+      planned_args(call.inputs[1], call.get<double>("eps"), call.get<bool>("zero_centered"), has_dweight);
+  args.dy = dy.x.data();
+  args.x = x.x.data();
+  args.weight = weight.data();
+  args.dx = call.outputs[0].data();
+  args.dweight = has_dweight ? call.outputs[1].data() : nullptr;
+  args.dy_row_stride = dy.stride;
+  args.x_row_stride = x.stride;
+  kLadder.run(call, args);
+}
+
+const Op kOp("rms_norm_backward", run);
+
+NormGradients fused_gradients(const Tensor& dy, const Tensor& x, const Tensor& weight, double eps, bool zero_centered,
+                              bool wants_dweight, std::string_view variant) {
+  NormGradients gradients{Tensor::empty(x.shape(), x.dtype(), x.device()), {}, {}};
+  Tensors outputs{gradients.dx};
+  if (wants_dweight) {
+    gradients.dweight = Tensor::empty(weight.shape(), x.dtype(), x.device());
+    outputs.push_back(gradients.dweight);
+  }
+  const Tensors inputs{dy, x, weight};
+  const int64_t flops = kFlops + (weight.defined() ? kWeightFlops + (zero_centered ? kOffsetFlops : 0) : 0) +
+                        (wants_dweight ? kDweightFlops : 0);
+  const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs),
+                  gradients.dx.nbytes() + (wants_dweight ? gradients.dweight.nbytes() : 0)};
+  submit({&kOp, inputs, outputs, {{"eps", eps}, {"zero_centered", zero_centered}}, cost, std::string(variant)});
+  return gradients;
+}
+
+}  // namespace
+
+NormGradients rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, double eps, bool zero_centered,
+                                bool wants_dweight, std::string_view variant) {
+  const OpScope scope("rms_norm_backward");
+  check_gradient_of_rows("rms_norm_backward", "x", dy, x);
+  if (weight.defined()) check_parameter("rms_norm_backward", "weight", x, weight);
+  const bool is_empty = x.shape().back() == 0;  // and so are all results
+  if (is_empty || !kLadder.composes(x.device(), planned_args(x, eps, zero_centered, wants_dweight), variant))
+    return fused_gradients(dy, x, weight, eps, zero_centered, wants_dweight, variant);
+  const NormGradients gradients = composed_gradients(dy, x, weight, eps, zero_centered, wants_dweight);
+  scope.done();  // its parts have counted their work
+  return gradients;
+}
+
+}  // namespace rooflab

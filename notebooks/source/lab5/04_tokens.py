@@ -1,0 +1,131 @@
+# %% [markdown]
+# ## b0.4 A tokenizer ({points b0_4}, bonus)
+#
+# A language model does not read letters. Its tokens are made by **byte pair encoding**: begin with single letters, and
+# then, again and again, merge the pair of neighbours that stands most often in the text into a new token.
+#
+# - `train_bpe(counts, merges)`: `counts` says how often each word stands in the text, `{"low": 5, ...}`. Return a list
+#   of the first `merges` merges, each of them `(left, right, count)`: the two tokens, and how often the pair stood
+#   there.
+#     - A pair never reaches across the end of a word.
+#     - Between pairs of equal count take the greater one, as Python compares `(left, right)`.
+#     - In a word the pairs are merged from left to right: `aaa` becomes `aa` and `a`.
+#     - If no pair is left, stop early.
+#
+# A real text has millions of different words, and 50,000 merges. So do not read every word again for each merge. Only
+# the words that hold the merged pair change, and with them the counts of a few pairs. Keep the counts, and *update*
+# them.
+#
+# <details><summary>Hint</summary>
+#
+# Keep for each pair the set of the words that hold it. For each of these words take its old pairs out of the counts,
+# merge, and put its new pairs in.
+# </details>
+
+
+# %% nbgrader={"grade_id": "b0_4", "solution": true}
+def train_bpe(counts, merges):
+    """The first merges, [(left, right, count), ...], of words with their counts."""
+    ### BEGIN SOLUTION
+    words = {word: list(word) for word in counts}
+    pairs, holders = {}, {}
+
+    def enter(word, sign):
+        tokens = words[word]
+        for pair in pairwise(tokens):
+            pairs[pair] = pairs.get(pair, 0) + sign * counts[word]
+            if sign > 0:
+                holders.setdefault(pair, set()).add(word)
+
+    for word in words:
+        enter(word, 1)
+    done = []
+    for _ in range(merges):
+        best = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
+        if best is None or pairs[best] == 0:
+            break
+        done.append((*best, pairs[best]))
+        for word in holders.pop(best):
+            enter(word, -1)
+            tokens, merged = words[word], []
+            while tokens:
+                joins = tuple(tokens[:2]) == best
+                merged.append("".join(best) if joins else tokens[0])
+                tokens = tokens[1 + joins :]
+            words[word] = merged
+            enter(word, 1)
+    return done
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "b0_4_test", "grade": true, "points": 3}
+def check_bpe(counts, merges, expected):
+    got = train_bpe(dict(counts), merges)
+    case = f"train_bpe({counts}, {merges})"
+    assert isinstance(got, list), f"{case}: return a list"
+    for place, (one, right) in enumerate(zip(got, expected, strict=False), 1):
+        assert isinstance(one, (tuple, list)) and len(one) == 3, f"{case}: each merge is (left, right, count)"
+        assert tuple(one) == right, f"{case}: merge {place} is not {tuple(one)}; count the pairs inside the words again"
+    assert len(got) == len(expected), f"{case}: {len(got)} merges; stop when no pair is left, and not before"
+
+
+# Words with "es" and "st" the same number of times, pairs at the ends of words, and a letter three times.
+check_bpe({"best": 3, "rest": 2, "tab": 4}, 3, [("s", "t", 5), ("e", "st", 5), ("t", "a", 4)])
+check_bpe({"aaa": 4, "ba": 1}, 3, [("a", "a", 8), ("aa", "a", 4), ("b", "a", 1)])
+check_bpe({"ab": 2}, 5, [("a", "b", 2)])
+check_bpe({"abab": 3}, 2, [("a", "b", 6), ("ab", "ab", 3)])
+### BEGIN HIDDEN TESTS
+lecture = [("s", "t", 9), ("e", "st", 9), ("o", "w", 7), ("l", "ow", 7), ("w", "est", 6), ("n", "e", 6)]
+check_bpe({"low": 5, "lower": 2, "widest": 3, "newest": 6}, 6, lecture)
+check_bpe({"low": 5, "newest": 5, "widest": 8}, 3, [("s", "t", 13), ("e", "st", 13), ("w", "i", 8)])
+
+
+def bpe_again(counts, merges):
+    """Every word read for every merge."""
+    words, done = {word: list(word) for word in counts}, []
+    for _ in range(merges):
+        pairs = {}
+        for word, tokens in words.items():
+            for pair in pairwise(tokens):
+                pairs[pair] = pairs.get(pair, 0) + counts[word]
+        if not pairs:
+            break
+        best = max(pairs, key=lambda pair: (pairs[pair], pair))
+        done.append((*best, pairs[best]))
+        for word, tokens in words.items():
+            merged, place = [], 0
+            while place < len(tokens):
+                joins = tuple(tokens[place : place + 2]) == best
+                merged.append("".join(best) if joins else tokens[place])
+                place += 1 + joins
+            words[word] = merged
+    return done
+
+
+rng = np.random.default_rng(4)
+for letters, length in (("ab", 9), ("abc", 7), ("abcdefgh", 5)):
+    made = {"".join(rng.choice(list(letters), rng.integers(1, length + 1))): int(rng.integers(1, 9)) for _ in range(30)}
+    check_bpe(made, 12, bpe_again(made, 12))
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "b0_4_updates_test", "grade": true, "points": 2}
+def check_updates(words, length, merges):
+    """Long words that no merge touches: they are to be read once, however many merges there are."""
+    text = {("xyz" * length)[index : index + length]: 1 for index in range(words)}
+    text |= {pair: 1000 + place for place, pair in enumerate(["ai", "bj", "ck", "dl", "em", "fn", "go", "hp"])}
+    steps = {number: measure.loops(train_bpe, text, number).steps for number in (1, merges)}
+    times = f"{merges} merges take {steps[merges] / steps[1]:.1f} times the steps of one"
+    said = f"{times}: do not read words again that do not hold the merged pair"
+    assert steps[merges] < 3 * steps[1], said
+
+
+assert len(train_bpe({"ab": 1}, 1)) == 1, "one merge is asked for"
+check_updates(words=3, length=400, merges=8)
+### BEGIN HIDDEN TESTS
+check_updates(words=3, length=700, merges=8)
+### END HIDDEN TESTS
+
+# %%
+merged = train_bpe({"low": 5, "lower": 2, "widest": 3, "newest": 6}, 8)
+Table(("left", "right", "count"), merged, title="The first merges of a text with four words")

@@ -1,0 +1,202 @@
+# %% [markdown]
+# # Part 1. What a training run takes
+#
+# ## 1.1 Days ({points q1_1})
+#
+# Training a dense model of N parameters costs about 6 FLOPs for each parameter and token: 2 forward and 4 backward. You
+# will derive that in 1.6. A GPU delivers only a part of its peak. That part is called the *model FLOPs utilization*
+# (MFU).
+#
+# - `training_days(params, tokens, gpus, peak, mfu)`: days of 24 hours, with `peak` in FLOP/s of one GPU
+# - `measured_mfu(params, tokens, gpus, peak, days)`: the MFU of a run that took so many days
+#
+# **Which peak?** Datasheets print the 16-bit peak of an H100 as 1979 · 10¹² FLOP/s, "with sparsity": half of the
+# numbers have to be zeros in a fixed pattern. Training has no such zeros. The dense peak is half of it, and all peaks
+# in `rl.roofline.SPECS` are dense.
+
+
+# %% nbgrader={"grade_id": "q1_1", "solution": true}
+def training_days(params, tokens, gpus, peak, mfu):
+    """Days to train a model of so many parameters on so many tokens."""
+    ### BEGIN SOLUTION
+    return 6 * params * tokens / (gpus * peak * mfu) / 86400
+    ### END SOLUTION
+
+
+def measured_mfu(params, tokens, gpus, peak, days):
+    """The share of the peak of all GPUs that a run of so many days used."""
+    ### BEGIN SOLUTION
+    return 6 * params * tokens / (gpus * peak * days * 86400)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_1_test", "grade": true, "points": 2}
+days_hint = "6 FLOPs a parameter and token, over what all GPUs deliver in a second, over the seconds of a day"
+assert_values(training_days, {(1e9, 2e10, 8, 312e12, 0.5): 1.11289, (86400, 1000, 1, 6e3, 1.0): 1.0}, days_hint)
+assert_values(training_days, {(86400, 1000, 2, 6e3, 0.25): 2.0}, days_hint)
+### BEGIN HIDDEN TESTS
+assert_values(training_days, {(70e9, 15e12, 1024, 1979e12 / 2, 0.5): 143.9304}, days_hint)
+for P, D, G in draws(11, (10**8, 10**12), (10**10, 10**13), (1, 20000)):
+    assert_values(training_days, {(P, D, G, 989.4e12, 0.4): 6 * P * D / (G * 989.4e12 * 0.4 * 86400)}, days_hint)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_1_mfu_test", "grade": true, "points": 1}
+mfu_hint = "the FLOPs of the run over those that all GPUs could have done in that time, at their peak"
+assert_values(measured_mfu, {(86400, 1000, 1, 6e3, 2.0): 0.5, (1e9, 2e10, 8, 312e12, 1.11289): 0.5}, mfu_hint)
+### BEGIN HIDDEN TESTS
+for P, D, G in draws(12, (10**8, 10**12), (10**10, 10**13), (1, 20000)):
+    days = 6 * P * D / (G * 989.4e12 * 0.37 * 86400)
+    assert_values(measured_mfu, {(P, D, G, 989.4e12, days): 0.37}, mfu_hint)
+### END HIDDEN TESTS
+
+# %%
+peak = SPECS["H100"].peak_tflop_s["bfloat16"] * 1e12
+rows = [
+    (
+        f"{mfu:.0%}",
+        f"{training_days(70e9, 15e12, 1024, peak, mfu):.1f}",
+        f"{training_days(70e9, 15e12, 1024, 2 * peak, mfu):.1f}",
+    )
+    for mfu in (1.0, 0.5, 0.4)
+]
+Table(("MFU", "days", "days with the sparse peak"), rows, title="70 billion parameters, 15 trillion tokens, 1024 H100")
+
+# %% [markdown]
+# At half of the dense peak the run takes 143.9 days. Whoever takes the figure with sparsity, or forgets the MFU,
+# promises half of that.
+#
+# ## 1.2 The largest model ({points q1_2})
+#
+# Besides its value, each parameter needs memory for its gradient and for the two means of AdamW.
+#
+# - `largest_model(gpus, gpu_bytes, per_param)`: how many parameters fit into all GPUs together, if each of them takes
+#   `per_param` bytes: an `int`
+# - `fp32_bytes_per_param`: value, gradient and two means, all in fp32
+# - `mixed_bytes_per_param`: value and gradient in bf16; besides them the optimizer keeps a value and two means in fp32
+# - `left_out`: which statement about such a model is true? Choose a letter.
+#     - `"a"`: Short numbers in the two products would halve what training needs in all.
+#     - `"b"`: A second GPU of the same size would let the model be four times as large.
+#     - `"c"`: It fits only if nothing else takes memory, and the split is perfect.
+#     - `"d"`: It trains as it is, because activations and buffers live in the caches of the GPU.
+
+# %% nbgrader={"grade_id": "q1_2", "solution": true}
+fp32_bytes_per_param = None
+mixed_bytes_per_param = None
+left_out = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+fp32_bytes_per_param = 4 + 4 + 2 * 4
+mixed_bytes_per_param = 2 + 2 + 3 * 4
+left_out = "c"
+### END SOLUTION
+
+
+def largest_model(gpus, gpu_bytes, per_param):
+    """Parameters that fit into all GPUs together: an int."""
+    ### BEGIN SOLUTION
+    return int(gpus * gpu_bytes // per_param)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 1}
+largest_hint = "the bytes of all GPUs, 1 GB = 10⁹ of them, over those of a parameter"
+assert_counts(largest_model, {(1, 24 * 10**9, 16): 1500000000, (4, 100, 16): 25, (3, 10, 7): 4}, largest_hint)
+### BEGIN HIDDEN TESTS
+assert_counts(largest_model, {(8, 80 * 10**9, 16): 40000000000}, largest_hint)
+cases = draws(12, (1, 1000), (10**9, 10**12), (1, 40))
+assert_counts(largest_model, {(G, size, n): G * size // n for G, size, n in cases}, largest_hint)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_2_bytes_test", "grade": true, "points": 1}
+assert is_count(fp32_bytes_per_param) and is_count(mixed_bytes_per_param), "both are whole numbers of bytes"
+### BEGIN HIDDEN TESTS
+said = "fp32_bytes_per_param: its value, its gradient and the two means of AdamW, 4 bytes each"
+assert fp32_bytes_per_param == 16, said
+said = "mixed_bytes_per_param: two numbers of 2 bytes, and three of 4"
+assert mixed_bytes_per_param == 16, said
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_2_choice_test", "grade": true, "points": 1}
+assert left_out in tuple("abcd"), "left_out: choose a letter"
+### BEGIN HIDDEN TESTS
+assert_choice(
+    left_out,
+    "c",
+    a="Compare fp32_bytes_per_param with mixed_bytes_per_param.",
+    b="By how much does largest_model grow with the number of GPUs?",
+    d="Compare the caches of a GPU, some ten MB, with the activations that you count in the next question.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Shorter numbers do not help here: the optimizer wants its own copy in fp32, and both ways end at 16 bytes. What they
+# shorten is the time of the products, and the activations.
+#
+# ## 1.3 What one step holds ({points q1_3})
+#
+# Now exactly, byte by byte, for one GPU in fp32. P parameters are trained by Adam. The model may have `buffers`:
+# numbers in fp32 that are not trained, a table of positions for example. A batch has B sequences of L tokens. Tokens
+# and targets are int64.
+#
+# - `training_bytes(P, buffers, B, L)`: two whole numbers, the bytes that are held
+#     1. when the forward pass of a later step begins: parameters, means, buffers, and the batch. The gradients of the
+#        step before are gone
+#     2. when its backward pass has ended: the gradients as well. The activations are gone again
+
+
+# %% nbgrader={"grade_id": "q1_3", "solution": true}
+def training_bytes(P, buffers, B, L):
+    """(bytes when forward begins, bytes when backward has ended): two ints."""
+    ### BEGIN SOLUTION
+    start = 4 * (P + 2 * P + buffers) + 8 * 2 * B * L
+    return start, start + 4 * P
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 2}
+bytes_hint = (
+    "parameters and two means, buffers, tokens and targets of 8 bytes each; afterwards a gradient for each parameter"
+)
+assert_values(training_bytes, {(1000, 0, 2, 8): (12256, 16256), (1, 10, 1, 1): (68, 72)}, bytes_hint)
+### BEGIN HIDDEN TESTS
+assert_values(training_bytes, {(1557611200, 0, 8, 1024): (18691465472, 24921910272)}, bytes_hint)
+for P, K, B, L in draws(13, (1, 10**12), (0, 10**7), (1, 4096), (1, 10**6)):
+    start = 12 * P + 4 * K + 16 * B * L
+    assert_values(training_bytes, {(P, K, B, L): (start, start + 4 * P)}, bytes_hint)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Does the runtime agree? `training_step(...)` trains a small model of layers of `width` numbers, with a buffer for
+# each position, and `rl.memory` says what is held. The next cell compares.
+
+# %%
+rows = []
+for width, layers, B, L in [(32, 2, 2, 8), (64, 3, 4, 16), (128, 4, 8, 32)]:
+    held = training_step(width, layers, B, L)
+    start, end = training_bytes(held.parameters, held.buffers, B, L)
+    figures = (f"{held.start:,}", f"{start:,}", f"{held.end:,}", f"{end:,}", f"{held.activations:,}", f"{held.peak:,}")
+    rows.append((f"{held.parameters:,}", f"{B} x {L}", *figures))
+head = ("parameters", "B x L", "held at start", "yours", "held at the end", "yours", "activations", "peak")
+Table(head, rows, title="One step of Adam: bytes counted, and by training_bytes")
+
+
+# %% nbgrader={"grade_id": "q1_3_held_test", "grade": true, "points": 2}
+def check_held(width, layers, B, L):
+    held = training_step(width, layers, B, L)
+    got = training_bytes(held.parameters, held.buffers, B, L)
+    case = f"{held.parameters} parameters, {held.buffers} numbers in buffers, B = {B}, L = {L}"
+    for when, one, counted in zip(("forward begins", "backward has ended"), got, (held.start, held.end), strict=True):
+        assert one == counted, f"{case}: when {when}, {counted} bytes are held, and not {one}"
+
+
+check_held(16, 1, 1, 4)
+check_held(16, 2, 3, 8)
+### BEGIN HIDDEN TESTS
+check_held(24, 3, 2, 5)
+check_held(40, 2, 5, 16)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The peak lies between the two moments: at the start of the backward pass all activations are held, and the gradients
+# begin to come. The activations grow with B and L, and nothing in your formula but the batch does. For GPT-2 XL with
+# B = 8 and L = 1024 your two numbers are 18.7 GB and 24.9 GB, and the activations come on top. They are why trick 3 of
+# Part 3, recomputation, exists.

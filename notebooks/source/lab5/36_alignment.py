@@ -1,0 +1,56 @@
+# %% [markdown]
+# ## 3.6 Rows that begin where a burst begins ({points q3_6})
+#
+# A tile copies the first 128 bytes of each of its rows. A matrix in fp16 with K columns has rows of 2 K bytes, one
+# after the other. If 2 K is not a multiple of 128, most rows begin in the middle of a burst, and their 128 bytes lie in
+# two of them.
+#
+# - `row_bursts(K, rows)`: bursts of 128 bytes that are brought for the first 128 bytes of each of the first `rows` rows
+#   (K ≥ 128)
+# - `padded(K)`: the smallest number of columns, K or more, with which every row begins where a burst begins
+
+
+# %% nbgrader={"grade_id": "q3_6", "solution": true}
+def row_bursts(K, rows):
+    """Bursts of 128 bytes for the first 128 bytes of each row of an fp16 matrix with K columns: an int."""
+    ### BEGIN SOLUTION
+    return sum(1 if 2 * K * row % 128 == 0 else 2 for row in range(rows))
+    ### END SOLUTION
+
+
+def padded(K):
+    """Columns with which each row of an fp16 matrix begins a burst of 128 bytes: an int."""
+    ### BEGIN SOLUTION
+    return -(-K // 64) * 64
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q3_6_test", "grade": true, "points": 2}
+row_hint = "at which byte does each row begin, and is that a multiple of 128?"
+assert_counts(row_bursts, {(128, 10): 10, (160, 10): 15, (129, 4): 7, (144, 8): 14, (161, 1): 1}, row_hint)
+### BEGIN HIDDEN TESTS
+lecture = {1792: 64, 1793: 127, 1794: 126, 1800: 120, 1824: 96, 1856: 64}
+assert_counts(row_bursts, {(K, 64): number for K, number in lecture.items()}, row_hint)
+for K, rows in draws(36, (128, 5000), (1, 300)):
+    touched = {burst for row in range(rows) for burst in (2 * K * row // 128, (2 * K * row + 127) // 128)}
+    assert_counts(row_bursts, {(K, rows): len(touched)}, row_hint)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q3_6_padded_test", "grade": true, "points": 1}
+padded_hint = "which numbers of columns of 2 bytes make a multiple of 128 bytes?"
+assert_counts(padded, {(128,): 128, (129,): 192, (1,): 64, (191,): 192, (97,): 128}, padded_hint)
+### BEGIN HIDDEN TESTS
+assert_counts(
+    padded, {(1792,): 1792, (1793,): 1856, (1824,): 1856, (50257,): 50304, (10**18 + 1,): 10**18 + 64}, padded_hint
+)
+### END HIDDEN TESTS
+
+# %%
+rows = [
+    (K, row_bursts(K, 64), f"{64 / row_bursts(K, 64):.0%}", padded(K)) for K in (1792, 1793, 1794, 1800, 1824, 1856)
+]
+Table(("K", "bursts", "useful", "padded K"), rows, title="The first 128 bytes of 64 rows in fp16")
+
+# %% [markdown]
+# One column too many, and nearly twice as many bursts. GPT-2 has 50,257 tokens in its vocabulary. Whoever trains it
+# pads that to 50,304, and the last product becomes a quarter faster, although it does more work.

@@ -1,0 +1,148 @@
+# %% [markdown]
+# ## 5.4 Reading a profile ({points q5_4})
+#
+# A profile has two kinds of rows. *Kernels* ran on the device. *Host* rows say how long a function on the host took,
+# and such a function contains others: `linear` calls `matmul`, which calls the launch. The time of a parent includes
+# that of its children. And the host may just have waited: then its time overlaps the kernel's and adds nothing.
+#
+# The tests give you rows like these. `parent` is the number of the row that contains it (from 0), or `None`:
+
+# %% tags=["setup"]
+EXAMPLE_ROWS = [
+    {"name": "linear", "where": "host", "parent": None, "category": "", "us": 30.0},
+    {"name": "matmul", "where": "host", "parent": 0, "category": "", "us": 25.0},
+    {"name": "launch", "where": "host", "parent": 1, "category": "", "us": 10.0},
+    {"name": "sgemm_128x64", "where": "device", "parent": None, "category": "gemm", "us": 80.0},
+    {"name": "gelu", "where": "host", "parent": None, "category": "", "us": 12.0},
+    {"name": "gelu_kernel", "where": "device", "parent": None, "category": "elementwise", "us": 20.0},
+]
+
+# %% [markdown]
+# - `profile_totals(rows)`: a dict with `"kernel_us"`, the time of all kernels, `"host_us"`, the time that the host
+#   spent (each moment counted once), and `"gemm_share"`, the share of the kernels' time in those of the category
+#   `"gemm"`. In the example that is 100, 42 and 0.8
+# - `per_second(amount, us)`: what a kernel of so many microseconds does a second, for an amount of FLOPs or bytes
+# - `backward_over_forward(layers)`: in the network of 5.3, the products of the backward pass over those of the forward
+#   pass
+
+
+# %% nbgrader={"grade_id": "q5_4", "solution": true}
+def profile_totals(rows):
+    """{"kernel_us", "host_us", "gemm_share"} of the rows of a profile."""
+    ### BEGIN SOLUTION
+    kernels = [row for row in rows if row["where"] == "device"]
+    kernel_us = sum(row["us"] for row in kernels)
+    return {
+        "kernel_us": kernel_us,
+        "host_us": sum(row["us"] for row in rows if row["where"] == "host" and row["parent"] is None),
+        "gemm_share": sum(row["us"] for row in kernels if row["category"] == "gemm") / kernel_us,
+    }
+    ### END SOLUTION
+
+
+def per_second(amount, us):
+    """FLOP/s or byte/s of a kernel."""
+    ### BEGIN SOLUTION
+    return amount / (us * 1e-6)
+    ### END SOLUTION
+
+
+def backward_over_forward(layers):
+    """Products of the backward pass over those of the forward pass."""
+    ### BEGIN SOLUTION
+    return (2 * layers - 1) / layers
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q5_4_test", "grade": true, "points": 2}
+def check_totals(rows, kernel_us, host_us, gemm_share):
+    got = profile_totals(rows)
+    right = {"kernel_us": kernel_us, "host_us": host_us, "gemm_share": gemm_share}
+    assert isinstance(got, dict) and set(got) == set(right), f"return a dict with the keys {', '.join(right)}"
+    listed = ", ".join(f"{row['name']} ({row['where']}, parent {row['parent']}, {row['us']:g} us)" for row in rows)
+    for key, value in right.items():
+        assert is_near(got[key], value, 1e-6), f"{key} is not {got[key]!r} for these rows: {listed}"
+
+
+check_totals(EXAMPLE_ROWS, 100.0, 42.0, 0.8)
+two = [
+    {"name": "add", "where": "host", "parent": None, "category": "", "us": 9.0},
+    {"name": "add_kernel", "where": "device", "parent": None, "category": "elementwise", "us": 4.0},
+]
+check_totals(two, 4.0, 9.0, 0.0)
+### BEGIN HIDDEN TESTS
+rng = np.random.default_rng(54)
+for _ in range(5):
+    made, kernel_us, host_us, gemm_us = [], 0.0, 0.0, 0.0
+    for number in range(6):
+        outer = float(rng.integers(50, 900))
+        made.append({"name": f"op {number}", "where": "host", "parent": None, "category": "", "us": outer})
+        parent, inner = len(made) - 1, outer
+        for depth in range(int(rng.integers(0, 4))):
+            inner *= 0.8
+            made.append({"name": f"part {depth}", "where": "host", "parent": parent, "category": "", "us": inner})
+            parent = len(made) - 1
+        category, us = str(rng.choice(["gemm", "elementwise", "memory"])), float(rng.integers(1, 3000))
+        made.append({"name": "kernel", "where": "device", "parent": None, "category": category, "us": us})
+        kernel_us, host_us, gemm_us = kernel_us + us, host_us + outer, gemm_us + us * (category == "gemm")
+    check_totals(made, kernel_us, host_us, gemm_us / kernel_us)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q5_4_rates_test", "grade": true, "points": 1}
+rate_hint = "a second has 10⁶ microseconds"
+assert_values(per_second, {(1000, 2.0): 5e8, (3e6, 1.5): 2e12}, rate_hint)
+ratio_hint = "two products for each layer, less the one that nobody needs, over one for each layer"
+assert_values(backward_over_forward, {(1,): 1.0, (2,): 1.5, (10,): 1.9}, ratio_hint)
+### BEGIN HIDDEN TESTS
+assert_values(per_second, {(50331648, 43.489): 1.15734e12, (2 * 2048**3, 1244.0): 1.38101e13}, rate_hint)
+assert_values(backward_over_forward, {(4,): 1.75, (3,): 1.666667, (100,): 1.99}, ratio_hint)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The published profiles of the A100. A sum of two 2048 x 2048 matrices moves 3 · 4 · 2048² bytes, and their product
+# does 2 · 2048³ FLOPs:
+
+# %%
+rows = []
+for (what, kernel, kernel_us, host_us), amount, unit in zip(
+    lab5.PUBLISHED_PROFILE, (12 * 2048**2, 2 * 2048**3), ("B/s", "FLOP/s"), strict=True
+):
+    rate = f"{per_second(amount, kernel_us) / 1e12:.2f} T{unit}"
+    rows.append((what, kernel, f"{kernel_us:.1f}", rate, f"{host_us:.0f}", f"{host_us / kernel_us:.1f}"))
+Table(("", "kernel", "kernel µs", "rate", "host µs", "host / kernel"), rows, title="One profiled call each on an A100")
+
+# %% [markdown]
+# The sum runs at 74 % of the bandwidth, and the host needs 22 times as long to launch it: 981 µs, in a first profiled
+# call. That is no overhead of every call, so profile many calls, and leave out the first. For the product, most of the
+# host's 1,958 µs is *waiting*, and overlaps the kernel.
+#
+# Now this machine. Which kernels does it run, and which share is products? In the network, compare the backward
+# products with the forward ones: 1.75 by your formula, and 1.758 was published in time.
+
+# %%
+schedule = rl.profiler.schedule(wait=1, warmup=2, active=4)
+x, y = rl.randn(2048, 2048, device=device), rl.randn(2048, 2048, device=device)
+small = rl.randn(128, 128, device=device)
+work = {
+    "add 2048": lambda: x + y,
+    "matmul 2048": lambda: rl.matmul(x, y),
+    "matmul 128": lambda: rl.matmul(small, small),
+    "MLP of 5.3": lambda: mlp_run(256, 4, 256, 1, device),
+}
+rows = []
+for name, call in work.items():
+    with rl.profile(schedule=schedule) as prof:
+        for _ in range(7):
+            call()
+            prof.step()
+    table = [
+        {"name": k.name, "where": "device", "parent": None, "category": k.category, "us": k.duration_us}
+        for k in prof.kernels
+    ]
+    totals = profile_totals(table)
+    flops, moved = (sum(getattr(k.cost, part) for k in prof.kernels) for part in ("flops", "bytes"))
+    longest = max(prof.kernels, key=lambda kernel: kernel.duration_us).name
+    steps, us = len(prof.steps), totals["kernel_us"]
+    rates = f"{per_second(flops, us) / 1e9:,.1f}", f"{per_second(moved, us) / 1e9:.1f}"
+    rows.append((name, len(table) // steps, f"{us / steps:,.0f}", *rates, f"{totals['gemm_share']:.0%}", longest))
+Table(("", "kernels", "µs", "GFLOP/s", "GB/s", "products", "longest kernel"), rows, title=f"Profiles here ({device})")

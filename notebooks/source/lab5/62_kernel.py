@@ -1,0 +1,80 @@
+# %% [markdown]
+# ## 6.2 In CUDA C++ ({points q6_2})
+#
+# The kernel below was shown in a lecture. It computes the right number and shows no store. Nobody noticed that, because
+# a kernel that does nothing is very fast.
+#
+# - `GELU_CUDA`: repair it. It is launched with 1024 threads in each block, and with as many blocks as you say. Thread
+#   number i writes `y[i]`, if there is an element i. It writes nowhere else
+# - `gelu_blocks(n)`: how many blocks of 1024 threads n elements need (n ≥ 1)
+#
+# **How it is graded.** On a machine with a GPU the kernel runs, also for n that is no multiple of 1024, and words
+# behind the end of y guard it. Without a GPU it is compiled, if NVIDIA's compiler is there, and then *emulated*: a
+# small interpreter runs one thread after the other, and checks each access. It knows numbers, pointers, `if`, loops,
+# functions and the usual mathematics. If your kernel is made of more than that, its points are *pending*: they count
+# neither as earned nor as lost.
+
+# %% nbgrader={"grade_id": "q6_2", "solution": true}
+GELU_CUDA = r"""
+extern "C" __global__ void gelu(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i <= n) {
+    float xi = x[i];
+    float yi = 0.5f * xi * (1.0f + tanhf(0.79788456f * (xi + 0.044715f * xi * xi * xi)));
+  }
+}
+"""
+### BEGIN SOLUTION
+GELU_CUDA = r"""
+extern "C" __global__ void gelu(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float xi = x[i];
+    y[i] = 0.5f * xi * (1.0f + tanhf(0.79788456f * (xi + 0.044715f * xi * xi * xi)));
+  }
+}
+"""
+### END SOLUTION
+
+
+def gelu_blocks(n):
+    """Blocks of 1024 threads for n elements: an int."""
+    ### BEGIN SOLUTION
+    return -(-n // 1024)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q6_2_blocks_test", "grade": true, "points": 1}
+blocks_hint = "every element needs a thread, and no block should be without any element"
+assert_counts(gelu_blocks, {(1,): 1, (1024,): 1, (1025,): 2, (5000,): 5}, blocks_hint)
+### BEGIN HIDDEN TESTS
+assert_counts(gelu_blocks, {(1023,): 1, (2048,): 2, (2049,): 3, (10**12 + 1,): 976562501}, blocks_hint)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q6_2_test", "grade": true, "points": 2} rooflab={"seconds": 90}
+def check_gelu_kernel(n):
+    blocks = gelu_blocks(n)
+    assert is_count(blocks) and blocks > 0, "gelu_blocks has to give the number of blocks"
+    guard = 64
+    values = np.random.default_rng(n).standard_normal(n + guard).astype("float32") * 3
+    x, y = rl.tensor(values, device=device), rl.full((n + guard,), -77.0, dtype="float32", device=device)
+    launch = {"grid": (blocks,), "block": (1024,), "args": (x, y, n)}
+    run = measure.cuda_kernel(GELU_CUDA, "gelu", **launch)
+    if not run.ran:
+        compiled, run = run, measure.emulated_kernel(GELU_CUDA, "gelu", **launch)
+    if not run.ran:
+        measure.pending(f"{compiled.why} {run.why} Grade this question on a GPU.")
+        return False
+    after = to_float64(run.args[1])
+    assert_close(after[:n], lab5.gelu_float64(values[:n]), rtol=1e-5, atol=1e-5, name=f"y for n = {n}")
+    assert (after[n:] == -77).all(), f"n = {n}: the kernel wrote behind the end of y"
+    assert_close(run.args[0], values, rtol=0, atol=0, name="x, which the kernel may not change,")
+    return True
+
+
+assert isinstance(GELU_CUDA, str), "GELU_CUDA is the source of the kernel, a text"
+all(check_gelu_kernel(n) for n in (1, 1024, 1025, 2500))
+### BEGIN HIDDEN TESTS
+all(check_gelu_kernel(n) for n in (1, 31, 1023, 5000))
+### END HIDDEN TESTS

@@ -1,0 +1,292 @@
+"""How long a language model's step takes: `rooflab bench lm`, and the same from Python.
+
+    from rooflab.benchmark import lm
+    result = lm.benchmark(lm.Case("small", context_length=128, mode="both"))
+    result.mean_ms, result.std_ms, result.tflop_s
+
+Each step is timed by itself on the host's clock, with the device idle at both ends. Outside the time are: making the
+batch, dropping the gradients of the step before and, in mode "backward", the forward. Nothing else runs meanwhile:
+counts and profiles are of a step of their own, after those that are timed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import rooflab as rl
+
+from ..machine.known import known
+from .lm_case import ATTENTION, MODES, OUT_OF_MEMORY, Case, Result
+from .lm_profile import passes
+
+__all__ = [
+    "ATTENTION", "MODES", "OUT_OF_MEMORY", "Case", "Result", "Step", "Work", "benchmark", "config_of", "count_step",
+    "machine_memory", "peak_of", "profile_step", "row", "time_step", "time_steps",
+]  # fmt: skip
+
+if TYPE_CHECKING:
+    from ..nn import TransformerConfig
+    from ..profiler import Profile
+
+
+class Work(Protocol):
+    """One step of a contender, in two halves."""
+
+    parameters: int
+
+    def prepare(self) -> Any:
+        """What stays outside the time; what it returns is given to `timed`."""
+
+    def timed(self, prepared: Any) -> Any:
+        """What is timed; its result is dropped outside the time."""
+
+
+class Step:
+    """rooflab's own step: a `TransformerLM` on random tokens.
+
+    Parameters
+    ----------
+    case : Case
+        What to run.
+    config : TransformerConfig, optional
+        Sizes of the model in place of those of ``case.model_size``.
+    """
+
+    def __init__(self, case: Case, config: TransformerConfig | None = None) -> None:
+        self.case = case
+        self.config = config_of(case, config)
+        with rl.range("parameters"):
+            self.model = rl.nn.TransformerLM(self.config, device=case.device)
+        self.parameters = self.model.num_parameters()
+        shape = (case.batch_size, case.context_length)
+        self.tokens, self.targets = (
+            rl.randint(0, self.config.vocab_size, shape, device=case.device) for _ in ("tokens", "targets")
+        )
+        self.optimizer = rl.optim.AdamW(self.model.parameters()) if case.mode == "train" else None
+
+    def forward(self) -> rl.Tensor:
+        """Logits (B, L, V)."""
+        with rl.range("forward"):
+            return self.model(self.tokens)
+
+    def loss(self) -> rl.Tensor:
+        """Mean cross-entropy of the logits."""
+        with rl.range("forward"):
+            logits = self.model(self.tokens)
+            with rl.range("loss"):
+                return rl.cross_entropy(logits.reshape(-1, self.config.vocab_size), self.targets.reshape(-1))
+
+    def prepare(self) -> rl.Tensor | None:
+        """Drop the gradients; in mode "backward" run the forward."""
+        self.model.zero_grad()
+        return self.loss() if self.case.mode == "backward" else None
+
+    def timed(self, prepared: rl.Tensor | None) -> rl.Tensor | None:
+        """The step of the mode."""
+        mode = self.case.mode
+        if mode in ("inference", "forward"):
+            with rl.no_grad() if mode == "inference" else contextlib.nullcontext():
+                return self.forward()
+        (self.loss() if prepared is None else prepared).backward()  # which opens the range "backward"
+        if self.optimizer:
+            with rl.range("optimizer"):
+                self.optimizer.step()
+        return None
+
+
+def config_of(case: Case, config: TransformerConfig | None = None) -> TransformerConfig:
+    """The model of a case: the sizes of its name, or of `config`, with the case's length and options."""
+    if config is None:
+        config = rl.nn.TransformerConfig.of(case.model_size, vocab_size=case.vocab_size)
+    return dataclasses.replace(
+        config, context_length=case.context_length, attention=case.attention, recompute=case.recompute
+    )
+
+
+def time_step(work: Work, device: str) -> float:
+    """Milliseconds of one step, with the device idle at both ends."""
+    prepared = work.prepare()
+    rl.synchronize(device)
+    start = time.perf_counter_ns()
+    result = work.timed(prepared)
+    rl.synchronize(device)
+    elapsed_ms = (time.perf_counter_ns() - start) * 1e-6
+    del result, prepared
+    return elapsed_ms
+
+
+def time_steps(
+    contenders: dict[str, Work], case: Case, progress: Callable[[str], None] = lambda text: None
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Milliseconds of the warm-up and of the measured steps of each contender, which take turns step by step."""
+    found: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in contenders}
+    for place, (phase, steps) in enumerate((("warmup", case.warmup_steps), ("measurement", case.measure_steps))):
+        rl.memory.reset_peak(case.device)
+        with rl.range(phase):
+            for step in range(steps):
+                progress(f"{phase} {step + 1} of {steps}")
+                for name, work in contenders.items():
+                    with rl.range(f"step_{step}"):
+                        found[name][place].append(time_step(work, case.device))
+    return found
+
+
+def count_step(work: Work) -> Any:
+    """The counts of one step; what is not timed is outside of them."""
+    prepared = work.prepare()
+    with rl.count() as counted:
+        result = work.timed(prepared)
+    del result, prepared
+    return counted
+
+
+def profile_step(work: Work) -> tuple[Profile, Any]:
+    """A profile and the counts of one step.
+
+    Returns
+    -------
+    Profile
+        Its last step is what is timed.
+    Counts
+        Of the same.
+    """
+    with rl.profile() as profile:
+        prepared = work.prepare()
+        profile.step()
+        with rl.count() as counted:
+            result = work.timed(prepared)
+    del result, prepared
+    return profile, counted
+
+
+def benchmark(
+    case: Case,
+    *,
+    config: TransformerConfig | None = None,
+    profile: bool = False,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Result:
+    """Time the steps of a case, and count one.
+
+    Parameters
+    ----------
+    case : Case
+        What to time.
+    config : TransformerConfig, optional
+        Sizes of the model in place of those that ``case.model_size`` names.
+    profile : bool
+        Whether to profile one more step.
+    progress : callable
+        Called with a few words before each step.
+
+    Returns
+    -------
+    Result
+        When the device's memory does not suffice its status is "out of memory"; what the case held is free again. A
+        meta device of a GPU has as much memory as that GPU's datasheet says.
+
+    Raises
+    ------
+    ValueError
+        For a device or a model that is not known.
+
+    Examples
+    --------
+    >>> tiny = rl.nn.TransformerConfig(16, 32, num_layers=1, num_heads=2, vocab_size=100)
+    >>> result = benchmark(Case("tiny", context_length=8, mode="both", warmup_steps=1, measure_steps=3), config=tiny)
+    >>> len(result.samples_ms), result.launches > 0
+    (3, True)
+    """
+    try:
+        with machine_memory(case.device):
+            return _benchmark(case, config, profile, progress)
+    except rl.OutOfMemoryError as error:
+        reason = str(error).partition("\n")[0]
+    gc.collect()  # the tensors of the frames that the error came through
+    if not case.is_model:
+        rl.memory.empty_cache(case.device)
+    return Result(case, status=OUT_OF_MEMORY, reason=reason)
+
+
+def _benchmark(
+    case: Case, config: TransformerConfig | None, is_profiled: bool, progress: Callable[[str], None]
+) -> Result:
+    progress("making the model")
+    work = Step(case, config)
+    profile: Profile | None = None
+    if case.is_model:
+        if work.optimizer:  # whose first step makes its state
+            work.timed(work.prepare())
+        rl.memory.reset_peak(case.device)
+        profile, counted = profile_step(work)
+        warmup: list[float] = []
+        samples = [profile.steps[-1].duration_us / 1e3]
+        peak_bytes = rl.memory.peak(case.device)
+    else:
+        warmup, samples = time_steps({"rooflab": work}, case, progress)["rooflab"]
+        peak_bytes = rl.memory.peak(case.device)
+        if is_profiled:
+            profile, counted = profile_step(work)
+        else:
+            counted = count_step(work)
+    found = row(case, counted, work.parameters, warmup, samples, peak_bytes)
+    if not (profile and is_profiled):
+        return found
+    return dataclasses.replace(found, profile=passes(profile), profiled_ms=profile.steps[-1].duration_us / 1e3)
+
+
+def row(
+    case: Case, counted: Any, parameters: int, warmup_ms: Iterable[float], samples_ms: Iterable[float], peak_bytes: int
+) -> Result:
+    """The result of a case from the counts and the times of its steps."""
+    peak, source = peak_of(case.device, "float32")
+    return Result(
+        case,
+        samples_ms=tuple(samples_ms),
+        warmup_ms=tuple(warmup_ms),
+        parameters=parameters,
+        macs=counted.macs,
+        flops=counted.flops,
+        bytes=counted.bytes_read + counted.bytes_written,
+        launches=counted.launches,
+        host_calls=counted.host_calls,
+        peak_bytes=peak_bytes,
+        peak_tflop_s=peak,
+        peak_source=source,
+    )
+
+
+def peak_of(device: str, dtype: str) -> tuple[float | None, str]:
+    """The machine's peak in TFLOP/s and who says so: its datasheet, else the ceilings measured here, else None.
+
+    Examples
+    --------
+    >>> peak_of("meta:H200", "float32")
+    (67.0, 'datasheet of H200, float32')
+    """
+    sheet, ceilings = known(device)
+    for figures, kind in ((sheet, "datasheet"), (ceilings, "measured ceilings")):
+        if figures and dtype in figures.peak_tflop_s:
+            return figures.peak_tflop_s[dtype], f"{kind} of {figures.name}, {dtype}"
+    return None, ""
+
+
+@contextlib.contextmanager
+def machine_memory(device: str) -> Iterator[None]:
+    """Meanwhile a meta device of a GPU has as much memory as that GPU's datasheet says; others are as they are."""
+    memory_gb = None
+    if device.startswith("meta"):
+        sheet, _ = known(device)
+        memory_gb = sheet.memory_gb if sheet else None
+    if memory_gb:
+        rl.memory.set_limit(int(memory_gb * 1e9), device)
+    try:
+        yield
+    finally:
+        if memory_gb:
+            rl.memory.set_limit(None, device)

@@ -1,0 +1,163 @@
+"""A case of `rooflab bench lm` and what was found of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..units import human
+from .lm_profile import Pass
+
+MODES = ("inference", "forward", "backward", "both", "train")
+"""What a step is. "inference" is a forward of which nothing is kept for a backward, "forward" one with its graph;
+"both" is forward, loss and backward; "train" has an AdamW step too."""
+
+ATTENTION = ("composed", "flash")
+OUT_OF_MEMORY = "out of memory"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is timed; the defaults are those of Lab 2.
+
+    Attributes
+    ----------
+    model_size : str
+        A name in `rooflab.nn.TRANSFORMER_SIZES`, or what to call a configuration of the caller's.
+    context_length, batch_size, vocab_size : int
+        L, B and V; the tokens are random.
+    mode : str
+        One of `MODES`.
+    attention : str
+        "composed" or "flash".
+    recompute : bool
+        Whether the backward runs each block again, of which the forward keeps the input alone.
+    device : str
+        "cpu", "cuda:0", or "meta:H200", where the times are a model's and not measured.
+    warmup_steps, measure_steps : int
+        Steps outside and inside the statistics.
+
+    Raises
+    ------
+    ValueError
+        For a mode or an attention that is not known, or a number out of its range.
+    """
+
+    model_size: str = "small"
+    context_length: int = 128
+    batch_size: int = 4
+    mode: str = "forward"
+    attention: str = "composed"
+    recompute: bool = False
+    device: str = "cpu"
+    vocab_size: int = 10000
+    warmup_steps: int = 5
+    measure_steps: int = 10
+
+    def __post_init__(self) -> None:
+        for name, words in (("mode", MODES), ("attention", ATTENTION)):
+            if getattr(self, name) not in words:
+                raise ValueError(f"[bench] {name}: expected one of {', '.join(words)}, got {getattr(self, name)!r}")
+        sizes = {"context_length": 1, "batch_size": 1, "vocab_size": 1, "measure_steps": 1, "warmup_steps": 0}
+        for name, least in sizes.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ValueError(f"[bench] {name}: expected a whole number of {least} or more, got {value!r}")
+
+    @property
+    def label(self) -> str:
+        """Such as "small B4 L128 forward, composed"."""
+        options = self.attention + ", recomputed" * self.recompute
+        return f"{self.model_size} B{self.batch_size} L{self.context_length} {self.mode}, {options}"
+
+    @property
+    def is_model(self) -> bool:
+        """Whether the device has no memory, so that times are a model's."""
+        return self.device.startswith("meta")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found of a case.
+
+    Attributes
+    ----------
+    case : Case
+        What was timed.
+    contender : str
+        "rooflab", or the peer that did the same work.
+    status : str
+        "ok", or "out of memory"; `reason` then says of what, and every figure is empty.
+    samples_ms, warmup_ms : tuple of float
+        Milliseconds of each measured and each warm-up step, in order. On a meta device one sample, and no warm-up.
+    parameters : int
+        Numbers in the model.
+    macs, flops, bytes, launches, host_calls : int
+        Counted in one step of what is timed; 0 for a peer, which nobody counts.
+    peak_bytes : int
+        The most that was held during the measured steps, all that the device holds included.
+    peak_tflop_s : float or None
+        What the machine can do at most in the dtype of the products, by `peak_source`; None where it is not known.
+    profile : tuple of Pass
+        Where the time of one more step goes, where that was asked for. That step took `profiled_ms`, the profile's own
+        cost included.
+    memory : dict of str to dict
+        Bytes by class at the highest point of each phase, where that was asked for.
+    """
+
+    case: Case
+    contender: str = "rooflab"
+    status: str = "ok"
+    reason: str = ""
+    samples_ms: tuple[float, ...] = ()
+    warmup_ms: tuple[float, ...] = ()
+    parameters: int = 0
+    macs: int = 0
+    flops: int = 0
+    bytes: int = 0
+    launches: int = 0
+    host_calls: int = 0
+    peak_bytes: int = 0
+    peak_tflop_s: float | None = None
+    peak_source: str = ""
+    profile: tuple[Pass, ...] = ()
+    profiled_ms: float = 0.0
+    memory: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def mean_ms(self) -> float:
+        """Of the measured steps; NaN where there are none."""
+        return float(np.mean(self.samples_ms)) if self.samples_ms else float("nan")
+
+    @property
+    def std_ms(self) -> float:
+        """Standard deviation with ddof 0: the squares are divided by the number of steps."""
+        return float(np.std(self.samples_ms)) if self.samples_ms else float("nan")
+
+    @property
+    def median_ms(self) -> float:
+        """Of the measured steps; NaN where there are none."""
+        return float(np.median(self.samples_ms)) if self.samples_ms else float("nan")
+
+    @property
+    def tokens_per_s(self) -> float:
+        """B L over the median."""
+        return self.case.batch_size * self.case.context_length / self.median_ms * 1e3
+
+    @property
+    def tflop_s(self) -> float:
+        """FLOPs of the products, two for each counted MAC, over the median; NaN where they are not counted."""
+        return 2 * self.macs / self.median_ms / 1e9 if self.macs else float("nan")
+
+    @property
+    def share_of_peak(self) -> float:
+        """`tflop_s` over `peak_tflop_s`, 0 to 1; NaN where either is not known."""
+        return self.tflop_s / self.peak_tflop_s if self.peak_tflop_s else float("nan")
+
+    def __str__(self) -> str:
+        if self.status != "ok":
+            return f"{self.case.label}: {self.status} ({self.reason})"
+        kind = "modelled" if self.case.is_model else f"std {human(self.std_ms, 'ms')}, n={len(self.samples_ms)}"
+        peak = human(self.peak_bytes, "B")
+        return f"{self.case.label}: {human(self.median_ms, 'ms')} ({kind}), {human(self.tflop_s, 'TFLOP/s')}, {peak}"

@@ -1,0 +1,318 @@
+"""Where the memory of a language model's step goes: phase by phase, by what it holds, and beside a formula.
+
+    from rooflab.benchmark import lm, lm_memory
+    memory = lm_memory.measure(lm.Case("2.7B", 512, mode="train", device=rl.meta("H200")))
+    print(memory)                       # peaks by phase and class, counted bytes beside predicted ones, largest blocks
+    memory.timeline.save_html("memory.html")
+
+Bytes are counted, block by block; on a meta device nothing is allocated. Which class a block belongs to follows from
+the phase in which it is made and whether it outlives that phase.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import rooflab as rl
+
+from ..memory import Timeline, record
+from ..units import human
+from .lm import Case, Step, config_of
+
+if TYPE_CHECKING:
+    from ..nn import TransformerConfig
+
+CLASSES = (
+    "parameters", "gradients", "optimizer state", "saved activations", "logits", "loss", "temporary", "workspace",
+    "constants", "held before",
+)  # fmt: skip
+"""What a block holds. "saved activations" is what the forward keeps for the backward, but for the logits and what the
+loss keeps; "temporary" is freed in the phase that made it, "workspace" is what kernels work in; "constants" are the
+tokens, the angles of the positions and the mask."""
+
+_KEPT = {"forward": "saved activations", "backward": "gradients", "optimizer": "optimizer state"}
+
+
+@dataclass(frozen=True)
+class PhaseUse:
+    """The highest point of one phase of a step.
+
+    Attributes
+    ----------
+    name : str
+        "forward", "backward" or "optimizer".
+    peak_bytes : int
+        The most that was held in it.
+    classes : dict of str to int
+        What it was made of: bytes by class, in the order of `CLASSES`; they add up to the peak.
+    end_bytes : int
+        Held when the phase ends.
+    """
+
+    name: str
+    peak_bytes: int
+    classes: dict[str, int]
+    end_bytes: int
+
+
+@dataclass(frozen=True)
+class Largest:
+    """Blocks of one size that one op makes in one place of the model.
+
+    Attributes
+    ----------
+    bytes : int
+        Of one.
+    count : int
+        How many the step makes; not all live at once.
+    op, range, kind : str
+        Who made them, where ("forward/block_*/ffn"), and their class.
+    """
+
+    bytes: int
+    count: int
+    op: str
+    range: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What `measure` found of a step.
+
+    Attributes
+    ----------
+    case : Case
+        What was run.
+    phases : list of PhaseUse
+        Of the step, in order.
+    counted, predicted : dict of str to int
+        Bytes of parameters, gradients, optimizer state, saved activations and logits: as counted, and by the formula.
+    largest : list of Largest
+        The ten largest kinds of blocks that the step makes, largest first.
+    timeline : Timeline
+        All of it, from before the model is made; its phases are marked.
+    """
+
+    case: Case
+    phases: list[PhaseUse]
+    counted: dict[str, int]
+    predicted: dict[str, int]
+    largest: list[Largest]
+    timeline: Timeline
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that was held in the step."""
+        return max(phase.peak_bytes for phase in self.phases)
+
+    @property
+    def peak_phase(self) -> str:
+        """In which phase that was."""
+        return max(self.phases, key=lambda phase: phase.peak_bytes).name
+
+    def __str__(self) -> str:
+        lines = [f"{self.case.label} on {self.case.device}: peak {_gib(self.peak_bytes)} in the {self.peak_phase}"]
+        for phase in self.phases:
+            held = ", ".join(f"{kind} {_gib(size)}" for kind, size in phase.classes.items())
+            lines.append(f"  {phase.name:<10} {_gib(phase.peak_bytes):>10}: {held}")
+        lines.append("  counted, and by the formula:")
+        for kind, counted in self.counted.items():
+            same = "the same" if counted == self.predicted[kind] else f"predicted {self.predicted[kind]:,}"
+            lines.append(f"  {kind:<18} {counted:>18,} B, {same}")
+        lines.append("  largest blocks:")
+        for block in self.largest:
+            where = f"{block.op} in {block.range}" if block.range else block.op
+            lines.append(f"  {block.bytes / 2**20:>8.1f} MiB  {block.count:>5} x  {where} ({block.kind})")
+        return "\n".join(lines)
+
+
+def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, int]:
+    """What a step keeps in float32, by formula, for N parameters and the model's dimensions.
+
+    parameters 4N, gradients 4N, AdamW's state 8N; saved activations 4(n (8BLD + 3BLI + S) + 2BLD) with S = BHL^2 for
+    composed attention, which keeps its weights, and BHL for flash attention; of blocks that are recomputed
+    4(n BLD + 2BLD); logits 4BLV.
+
+    Examples
+    --------
+    >>> predicted(Case("2.7B", 512, mode="train"))["saved activations"] / 32 / 2**20  # MiB a layer, and the two ends
+    529.25
+    """
+    config = config_of(case, config)
+    B, L, D = case.batch_size, case.context_length, config.d_model
+    n, H, N = config.num_layers, config.num_heads, config.num_parameters
+    scores = B * H * L * (L if case.attention == "composed" else 1)
+    layer = B * L * D if case.recompute else 8 * B * L * D + 3 * B * L * config.d_ff + scores
+    has_backward, has_graph = case.mode in ("backward", "both", "train"), case.mode != "inference"
+    return {
+        "parameters": 4 * N,
+        "gradients": 4 * N * has_backward,
+        "optimizer state": 8 * N * (case.mode == "train"),
+        "saved activations": 4 * (n * layer + 2 * B * L * D) * has_graph,
+        "logits": 4 * B * L * config.vocab_size,
+    }
+
+
+def measure(case: Case, *, config: TransformerConfig | None = None) -> Memory:
+    """Count the memory of one step, block by block.
+
+    Parameters
+    ----------
+    case : Case
+        Its mode decides the phases: "inference" and "forward" have the forward alone, "train" the optimizer too. Of
+        "train" it is the second step, which finds the optimizer's state there. Gradients are dropped before the step.
+    config : TransformerConfig, optional
+        Sizes of the model in place of those that ``case.model_size`` names.
+
+    Returns
+    -------
+    Memory
+        Exact, and the same on every run.
+
+    Raises
+    ------
+    OutOfMemoryError
+        Where the device's memory does not suffice; a meta device's always does.
+
+    Examples
+    --------
+    >>> memory = measure(Case("2.7B", 1024, mode="train", device=rl.meta("H200")))
+    >>> memory.peak_phase, memory.counted == memory.predicted
+    ('backward', True)
+    """
+    with record(case.device) as timeline:
+        timeline.mark("parameters")
+        work = Step(case, config)
+        sizes = Counter(parameter.nbytes for parameter in work.model.parameters())
+        if case.mode == "train":
+            _run(work, timeline)
+        timeline.mark("step")
+        _run(work, timeline)
+        del work
+    return _Sorted(timeline, sizes, case, config_of(case, config)).memory()
+
+
+def _run(work: Step, timeline: Timeline) -> None:
+    mode = work.case.mode
+    work.model.zero_grad()
+    timeline.mark("forward")
+    if mode == "inference":
+        with rl.no_grad():
+            result = work.forward()
+    elif mode == "forward":
+        result = work.forward()
+    else:
+        result = work.loss()
+        timeline.mark("backward")
+        result.backward()
+        if work.optimizer:
+            timeline.mark("optimizer")
+            with rl.range("optimizer"):
+                work.optimizer.step()
+    timeline.mark("end")
+    del result
+
+
+class _Sorted:
+    """The blocks of a recording by class."""
+
+    def __init__(self, timeline: Timeline, sizes: Counter[int], case: Case, config: TransformerConfig) -> None:
+        self.timeline, self.case, self.config = timeline, case, config
+        self.logits_bytes = 4 * case.batch_size * case.context_length * config.vocab_size
+        born: dict[int, int] = {}  # phase of each block's allocation, and of its end
+        gone: dict[int, int] = {}
+        self.phases = timeline.phases
+        for number, phase in enumerate(self.phases):
+            for event in timeline.events[phase.events.start : phase.events.stop]:
+                (born if event.bytes >= 0 else gone).setdefault(event.allocation, number)
+        sizes = sizes.copy()
+        self.kinds = [self._kind(i, born.get(i), gone.get(i), sizes) for i in range(len(timeline.allocations))]
+        first = next(number for number, phase in enumerate(self.phases) if phase.name == "step")
+        self.step = [phase for phase in self.phases[first + 1 :] if phase.name != "end"]
+
+    def _kind(self, place: int, born: int | None, gone: int | None, sizes: Counter[int]) -> str:
+        block = self.timeline.allocations[place]
+        if born is None:
+            return "held before"
+        if block.is_scratch:
+            return "workspace"
+        if gone is not None and gone == born:
+            return "temporary"
+        name = self.phases[born].name
+        if name == "parameters":
+            if not sizes[block.bytes]:
+                return "constants"
+            sizes[block.bytes] -= 1
+            return "parameters"
+        if name == "forward":
+            path = block.range.split("/")
+            if block.bytes == self.logits_bytes and "head" in path:
+                return "logits"
+            if "loss" in path or self.case.mode == "inference":
+                return "loss" if "loss" in path else "temporary"
+        return _KEPT.get(name, "temporary")
+
+    def memory(self) -> Memory:
+        uses, level = [], Counter[str]()
+        if self.timeline.resident_bytes:
+            level["held before"] = self.timeline.resident_bytes
+        starts = {phase.events.start: phase for phase in self.step}
+        current: _Highest | None = None
+        most: Counter[str] = Counter()
+        ends = {phase.events.stop for phase in self.step}
+        for place, event in enumerate(self.timeline.events):
+            if current and place in ends:
+                uses.append(current.use())
+                current = None
+            if place in starts:
+                current = _Highest(starts[place].name, level)
+            level[self.kinds[event.allocation]] += event.bytes
+            if current:
+                current.see(level)
+                for kind in ("gradients", "optimizer state", "saved activations", "logits"):
+                    most[kind] = max(most[kind], level[kind])
+        counted = {"parameters": self._total("parameters")} | {
+            kind: most[kind] if kind != "optimizer state" else self._total(kind)
+            for kind in ("gradients", "optimizer state", "saved activations", "logits")
+        }
+        formula = predicted(self.case, self.config)
+        return Memory(self.case, uses, counted, formula, self._largest(), self.timeline)
+
+    def _total(self, kind: str) -> int:
+        blocks = zip(self.timeline.allocations, self.kinds, strict=True)
+        return sum(block.bytes for block, one in blocks if one == kind)
+
+    def _largest(self) -> list[Largest]:
+        made: Counter[tuple[int, str, str, str]] = Counter()
+        places = range(self.step[0].events.start, self.step[-1].events.stop)
+        for event in self.timeline.events[places.start : places.stop]:
+            if event.bytes > 0:
+                where = re.sub(r"block_\d+", "block_*", event.range)
+                made[event.bytes, event.op or "user", where, self.kinds[event.allocation]] += 1
+        rows = [Largest(size, count, op, where, kind) for (size, op, where, kind), count in made.items()]
+        return sorted(rows, key=lambda row: -row.bytes)[:10]
+
+
+class _Highest:
+    """The highest point of a phase so far."""
+
+    def __init__(self, name: str, level: Counter[str]) -> None:
+        self.name = name
+        self.top = self.last = level.copy()
+
+    def see(self, level: Counter[str]) -> None:
+        self.last = level.copy()
+        if self.last.total() > self.top.total():
+            self.top = self.last
+
+    def use(self) -> PhaseUse:
+        classes = {kind: self.top[kind] for kind in CLASSES if self.top[kind]}
+        return PhaseUse(self.name, self.top.total(), classes, self.last.total())
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.2f} GiB" if size >= 2**27 else human(size, "B")

@@ -1,0 +1,99 @@
+"""Where the time of a language model's step goes: pass by pass, by class of kernels, with the kernel that leads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..profiler import KernelRecord, Profile
+
+PASSES = ("forward", "backward", "optimizer")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass of a profiled step.
+
+    Attributes
+    ----------
+    name : str
+        "forward" (the loss is in it), "backward" or "optimizer".
+    launches : int
+        Kernels, copies and fills.
+    busy_ms : float
+        Their durations, summed.
+    range_ms : float
+        From the first one's start to the last one's end: what is not busy are gaps.
+    classes : dict of str to float
+        Milliseconds by `rooflab.profiler.CATEGORIES`, most first.
+    kernel : str
+        The name that takes most time, with the op in brackets, "matmul_cuda_library (matmul)".
+    instances : int
+        How often it runs.
+    kernel_ms : float
+        What it takes in all.
+    """
+
+    name: str
+    launches: int
+    busy_ms: float
+    range_ms: float
+    classes: dict[str, float] = field(default_factory=dict)
+    kernel: str = ""
+    instances: int = 0
+    kernel_ms: float = 0.0
+
+    def share(self, category: str) -> float:
+        """Of the busy time, 0 to 1."""
+        return self.classes.get(category, 0.0) / self.busy_ms if self.busy_ms else 0.0
+
+    def __str__(self) -> str:
+        shares = ", ".join(f"{name} {ms / self.busy_ms:.1%}" for name, ms in self.classes.items())
+        return (
+            f"{self.name:<10} {self.launches} launches, busy {self.busy_ms:.4g} of {self.range_ms:.4g} ms: {shares}\n"
+            f"{'':<11}most in {self.kernel}: {self.instances} x, {self.kernel_ms / self.busy_ms:.1%}"
+        )
+
+
+def passes(profile: Profile) -> tuple[Pass, ...]:
+    """The passes of a profile's last step, by the ranges "forward", "backward" and "optimizer".
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.empty(1024, 1024, device=rl.meta("H200"))
+    >>> with rl.profile() as profile, rl.range("forward"):
+    ...     _ = rl.softmax(x @ x)
+    >>> [(one.name, one.launches, list(one.classes)) for one in passes(profile)]
+    [('forward', 2, ['gemm', 'softmax'])]
+    """
+    last = profile.steps[-1].number
+    kernels: dict[str, list[KernelRecord]] = {name: [] for name in PASSES}
+    for kernel in profile.kernels:
+        name = next((part for part in kernel.range.split("/") if part in kernels), None)
+        if kernel.step == last and name:
+            kernels[name].append(kernel)
+    return tuple(_pass(name, members) for name, members in kernels.items() if members)
+
+
+def _pass(name: str, kernels: Sequence[KernelRecord]) -> Pass:
+    classes: Counter[str] = Counter()
+    names: dict[str, list[float]] = {}
+    for kernel in kernels:
+        classes[kernel.category] += kernel.duration_us / 1e3  # type: ignore[assignment]  # a Counter adds floats too
+        names.setdefault(f"{kernel.name} ({kernel.op or 'another library'})", []).append(kernel.duration_us / 1e3)
+    leading = max(names, key=lambda one: sum(names[one]))
+    end_us = max(kernel.start_us + kernel.duration_us for kernel in kernels)
+    return Pass(
+        name,
+        launches=len(kernels),
+        busy_ms=sum(kernel.duration_us for kernel in kernels) / 1e3,
+        range_ms=(end_us - min(kernel.start_us for kernel in kernels)) / 1e3,
+        classes=dict(classes.most_common()),
+        kernel=leading,
+        instances=len(names[leading]),
+        kernel_ms=sum(names[leading]),
+    )

@@ -1,0 +1,201 @@
+"""What `rooflab bench lm` found, as JSON, CSV, Markdown and text.
+
+    {"machine": {"kind": "cuda", "name": "NVIDIA H200", ...}, "date": "2026-01-31", "version": "0.1.0", "peer": null,
+     "rows": [{"model_size": "small", "context_length": 128, ..., "status": "ok", "samples_ms": [...], ...}, ...]}
+
+One file holds rows of one machine and one version of rooflab. A sweep that is cut short goes on with the rows that its
+file lacks; rows for which the memory did not suffice are rows like all others.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rooflab as rl
+
+from ..files import replacing
+from ..machine.identity import provenance, version
+from ..units import human
+from .lm import Case, Result
+from .lm_profile import Pass
+
+_CASE = [field.name for field in dataclasses.fields(Case)]
+_TUPLES = ("samples_ms", "warmup_ms")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What all rows of a file share.
+
+    Attributes
+    ----------
+    machine : dict
+        As `rooflab.machine.identity.provenance` gives it; of a meta device `kind` "model" and `name`.
+    version : str
+        Of rooflab, with the commit in a checkout.
+    peer : str or None
+        Name and version of the library that was timed too.
+    """
+
+    machine: dict[str, Any]
+    version: str
+    peer: str | None = None
+
+    @classmethod
+    def of(cls, device: str, peer: str | None = None) -> Origin:
+        """Of this process and a device.
+
+        Raises
+        ------
+        ValueError
+            If there is no such device.
+        """
+        if device.startswith("meta"):
+            name = rl.meta(device.partition(":")[2] or "cpu").partition(":")[2]
+            return cls({"kind": "model", "name": name}, version(), peer)
+        return cls(provenance(device), version(), peer)
+
+    def __str__(self) -> str:
+        kind = ", a model and not a measurement" if self.machine["kind"] == "model" else ""
+        others = [f"{key} {value}" for key, value in self.machine.items() if key not in ("kind", "name")]
+        return ", ".join([self.machine["name"] + kind, *others, f"rooflab {self.version}", *filter(None, [self.peer])])
+
+
+def save(path: Path, results: Iterable[Result], origin: Origin) -> None:
+    """Write results as JSON, one row a line; the file is whole or as it was."""
+    head = "".join(f" {json.dumps(name)}: {json.dumps(value)},\n" for name, value in dataclasses.asdict(origin).items())
+    rows = ",\n".join(f"  {json.dumps(_row(result))}" for result in results)
+    write(path, f'{{\n{head} "rows": [\n{rows}\n ]\n}}\n')
+
+
+def load(path: Path) -> tuple[list[Result], Origin]:
+    """Read what `save` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the file is something else.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return [_result(row) for row in values.pop("rows")], Origin(**values)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"[bench] {path} is no result of rooflab bench lm: {error!r}") from error
+
+
+def finished(path: Path, origin: Origin) -> list[Result]:
+    """The rows that a results file holds already; none where there is no file.
+
+    Raises
+    ------
+    ValueError
+        If the file is something else, or of another machine, version or peer.
+    """
+    if not path.exists():
+        return []
+    results, theirs = load(path)
+    if theirs != origin:
+        raise ValueError(f"[bench] {path} holds rows of another run ({theirs}); name another file for {origin}")
+    return results
+
+
+def _row(result: Result) -> dict[str, Any]:
+    values = dataclasses.asdict(result)
+    return values.pop("case") | values
+
+
+def _result(row: dict[str, Any]) -> Result:
+    case = Case(**{name: row.pop(name) for name in _CASE})
+    row["profile"] = tuple(Pass(**one) for one in row["profile"])
+    values: dict[str, Any] = {name: tuple(value) if name in _TUPLES else value for name, value in row.items()}
+    return Result(case, **values)
+
+
+_COLUMNS = (
+    "model_size", "context_length", "batch_size", "mode", "attention", "recompute", "device", "contender", "status",
+    "steps", "first_warmup_ms", "mean_ms", "std_ms", "median_ms", "tokens_per_s", "tflop_s", "share_of_peak",
+    "peak_bytes", "launches", "parameters",
+)  # fmt: skip
+
+
+def _values(result: Result) -> dict[str, Any]:
+    """A cell for each column; None where there is nothing to say."""
+    row = dataclasses.asdict(result.case) | {"contender": result.contender, "status": result.status}
+    if result.status != "ok":
+        return {name: row.get(name) for name in _COLUMNS}
+    row |= {"steps": len(result.samples_ms), "first_warmup_ms": result.warmup_ms[0] if result.warmup_ms else None}
+    for name in _COLUMNS:
+        row.setdefault(name, getattr(result, name, None))
+    return {name: None if row[name] != row[name] else row[name] for name in _COLUMNS}  # NaN: not known
+
+
+def to_csv(results: Iterable[Result]) -> str:
+    """A header and a line a row, with the units in the names and empty cells for what is not known.
+
+    Examples
+    --------
+    >>> to_csv([Result(Case(), samples_ms=(2.0, 4.0))]).splitlines()[0].split(",")[11:14]
+    ['mean_ms', 'std_ms', 'median_ms']
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for result in results:
+        writer.writerow(_values(result))
+    return text.getvalue()
+
+
+HEADINGS = ("size", "L", "B", "mode", "attention", "by", "mean ms", "std ms", "median ms", "n", "TFLOP/s", "of peak",
+            "tokens/s", "peak GiB", "launches")  # fmt: skip
+
+
+def cells(result: Result) -> tuple[str, ...]:
+    """A row of the table that people read, under `HEADINGS`; std has ddof 0."""
+    case = result.case
+    attention = case.attention + ", recomputed" * case.recompute
+    names = (case.model_size, str(case.context_length), str(case.batch_size), case.mode, attention)
+    if result.status != "ok":
+        return (*names, result.contender, result.status, *[""] * (len(HEADINGS) - len(names) - 2))
+    values = _values(result)
+    ms = [f"{values[name]:.4g}" if values[name] < 1e4 else f"{values[name]:.0f}"
+          for name in ("mean_ms", "std_ms", "median_ms")]  # fmt: skip
+    if len(result.samples_ms) == 1:
+        ms[1] = "-"
+    rate = "-" if values["tflop_s"] is None else f"{values['tflop_s']:.3g}"
+    share = "-" if values["share_of_peak"] is None else f"{values['share_of_peak']:.1%}"
+    counts = (f"{result.tokens_per_s:.0f}", f"{result.peak_bytes / 2**30:.2f}", str(result.launches or "-"))
+    return (*names, result.contender, *ms, str(len(result.samples_ms)), rate, share, *counts)
+
+
+def to_text(results: Sequence[Result]) -> str:
+    """The table as aligned text."""
+    rows = [HEADINGS, *map(cells, results)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    return "\n".join("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def to_markdown(results: Sequence[Result], origin: Origin) -> str:
+    """The table in Markdown, with a line that says where it comes from."""
+    lines = [f"| {' | '.join(row)} |" for row in (HEADINGS, ["---:"] * len(HEADINGS), *map(cells, results))]
+    peaks = sorted({result.peak_source for result in results if result.peak_source})
+    sources = "; ".join(f"{source} {human(_peak(results, source), 'TFLOP/s')}" for source in peaks)
+    note = f"{origin}. Standard deviations with ddof 0; TFLOP/s of the products, 2 for each MAC that was counted"
+    return "\n".join([*lines, "", f"{note}; of peak: {sources}." if sources else f"{note}.", ""])
+
+
+def _peak(results: Iterable[Result], source: str) -> float:
+    return next(result.peak_tflop_s or 0.0 for result in results if result.peak_source == source)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a text file that is whole or as it was; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")

@@ -1,0 +1,127 @@
+"""Many cases of `rooflab.benchmark.lm` in a row, of which a file keeps what is finished."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import lm, lm_memory, lm_results
+from .lm import Case, Result
+
+
+def cases(
+    model_sizes: Iterable[str], context_lengths: Iterable[int], modes: Iterable[str], **common: Any
+) -> list[Case]:
+    """Every size at every length in every mode, in the order in which tables show them.
+
+    Parameters
+    ----------
+    model_sizes, context_lengths, modes : iterable
+        What varies; the modes change fastest.
+    **common
+        Fields that all cases share.
+
+    Examples
+    --------
+    >>> [case.label for case in cases(["small"], [128, 256], ["forward"])]
+    ['small B4 L128 forward, composed', 'small B4 L256 forward, composed']
+    """
+    product = itertools.product(model_sizes, context_lengths, modes)
+    return [Case(model_size=size, context_length=length, mode=mode, **common) for size, length, mode in product]
+
+
+def measure(
+    case: Case,
+    *,
+    profile: bool = False,
+    memory: bool = False,
+    peer: str | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> tuple[list[Result], lm_memory.Memory | None]:
+    """A case with all that is wanted of it.
+
+    Parameters
+    ----------
+    case : Case
+        What to time.
+    profile : bool
+        Whether to profile one more step; not beside a peer.
+    memory : bool
+        Whether to count the memory of a step block by block, where it suffices.
+    peer : str, optional
+        "torch": what is timed beside rooflab.
+    progress : callable
+        As in `lm.benchmark`.
+
+    Returns
+    -------
+    list of Result
+        One a contender, rooflab's first.
+    Memory or None
+        Where it was counted.
+    """
+    if peer:
+        results = importlib.import_module(".lm_peer", __package__).benchmark(case, progress=progress)
+    else:
+        results = [lm.benchmark(case, profile=profile, progress=progress)]
+    if not memory or results[0].status != "ok":
+        return results, None
+    progress("counting memory")
+    counted = lm_memory.measure(case)
+    held = {phase.name: phase.classes for phase in counted.phases}
+    return [dataclasses.replace(results[0], memory=held), *results[1:]], counted
+
+
+def run(
+    wanted: Sequence[Case],
+    *,
+    file: Path | None = None,
+    origin: lm_results.Origin | None = None,
+    measure: Callable[[Case], list[Result]] = lambda case: [lm.benchmark(case)],
+    is_finished: Callable[[Result], bool] = lambda result: True,
+    found: Callable[[list[Result]], None] = lambda results: None,
+) -> list[Result]:
+    """Measure the cases that are not finished yet.
+
+    Parameters
+    ----------
+    wanted : sequence of Case
+        What to measure, in this order.
+    file : Path, optional
+        Results as JSON. What it holds is not measured again; it is written after each case, so that a run that is cut
+        short loses one at most.
+    origin : Origin, optional
+        Of this run; that of the first case's device when not given.
+    measure : callable
+        Gives the results of a case, one a contender.
+    is_finished : callable
+        Whether a result of the file has all that is wanted now; if not, its case is measured again.
+    found : callable
+        Called with the results of each case as soon as they are there, those of the file included.
+
+    Returns
+    -------
+    list of Result
+        Of all cases, in their order.
+
+    Raises
+    ------
+    ValueError
+        If the file is something else, or of another machine or version.
+    """
+    origin = origin or lm_results.Origin.of(wanted[0].device)
+    of_case: dict[Case, list[Result]] = {}
+    for result in lm_results.finished(file, origin) if file else []:
+        if is_finished(result):
+            of_case.setdefault(result.case, []).append(result)
+    for case in wanted:
+        if case not in of_case:
+            of_case[case] = measure(case)
+            if file:
+                lm_results.save(file, itertools.chain.from_iterable(of_case.values()), origin)
+        found(of_case[case])
+    return [result for case in wanted for result in of_case[case]]

@@ -1,0 +1,206 @@
+"""`rooflab bench lm`: the steps of a transformer language model, timed, counted, profiled, case by case."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import rooflab as rl
+from rooflab.benchmark import lm, lm_results, slurm, sweep
+from rooflab.benchmark.lm_memory import Memory
+from rooflab.cli.arguments import whole_number
+from rooflab.cli.progress import Progress
+
+
+def one_of(known: tuple[str, ...]) -> Callable[[str], list[str]]:
+    """The type of an argument that names some of `known`, with commas between them, or all of them.
+
+    Examples
+    --------
+    >>> one_of(("small", "medium", "large"))("small,large"), one_of(("a", "b"))("all")
+    (['small', 'large'], ['a', 'b'])
+    """
+
+    def parse(text: str) -> list[str]:
+        names = list(known) if text == "all" else text.split(",")
+        if unknown := [name for name in names if name not in known]:
+            raise argparse.ArgumentTypeError(f"expected some of {', '.join(known)}, or all; got {unknown[0]!r}")
+        return list(dict.fromkeys(names))
+
+    return parse
+
+
+def whole_numbers(text: str) -> list[int]:
+    """The type of an argument that is whole numbers from 1 on, with commas between them.
+
+    Examples
+    --------
+    >>> whole_numbers("128,256")
+    [128, 256]
+    """
+    return list(dict.fromkeys(whole_number(1)(part) for part in text.split(",")))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rooflab bench lm`."""
+    sizes = tuple(rl.nn.TRANSFORMER_SIZES)
+    add = parser.add_argument
+    add("--model-size", type=one_of(sizes), default=["small"], metavar="SIZES",
+        help=f"{', '.join(sizes)}; several with commas, or all (default small)")  # fmt: skip
+    add("--context-length", type=whole_numbers, default=[128], metavar="L", help="tokens a text; several with commas "
+        "(default 128)")  # fmt: skip
+    add("--batch-size", type=whole_number(1), default=4, metavar="B", help="texts (default 4)")
+    add("--vocab-size", type=whole_number(1), default=10000, metavar="V", help="default 10000")
+    add("--mode", type=one_of(lm.MODES), default=["forward"], metavar="MODES",
+        help="inference: a forward without a graph; forward: with its graph; backward: that alone; both: forward, "
+        "loss and backward; train: both and AdamW; several with commas, or all (default forward)")  # fmt: skip
+    add("--attention", choices=lm.ATTENTION, default="composed", help="default composed")
+    add("--recompute", action="store_true", help="the backward runs each block again and keeps its input alone")
+    add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps that do not count (default 5)")
+    add("--measure-steps", type=whole_number(1), default=10, metavar="N", help="steps that do (default 10)")
+    add("--profile", action="store_true", help="where the time of one more step goes, pass by pass")
+    add("--memory", action="store_true", help="where the memory of a step goes, phase by phase, beside a formula")
+    add("--peer", choices=("torch",), help="time PyTorch too, eager and compiled, step by step beside rooflab")
+    add("--device", help="cpu, cuda, cuda:N, or meta:H200 and the like, whose times are a model's and not measured; "
+        "default: cuda where there is a GPU")  # fmt: skip
+    add("--only", type=whole_number(0), metavar="N", help="of all these cases the one with this number, from 0")
+    add("--slurm", action="store_true", help="submit the cases as a job array of Slurm, a case a task; needs --json")
+    add("--slurm-option", action="append", default=[], metavar="OPTION", help="of sbatch, such as "
+        "--slurm-option=--partition=gpu; may be repeated")  # fmt: skip
+    add("--gather", action="store_true", help="collect the rows of --slurm's tasks so far, and measure nothing")
+    add("--json", type=Path, metavar="FILE", help="keep the rows as JSON; those that FILE holds are not measured again")
+    add("--csv", type=Path, metavar="FILE", help="write the rows as CSV")
+    add("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
+
+
+def beside(peer: lm.Result, ours: lm.Result) -> str:
+    """A peer's row, with how many times as fast rooflab is."""
+    ratio = (
+        f"; rooflab is {peer.median_ms / ours.median_ms:.3g} x as fast" if ours.status == peer.status == "ok" else ""
+    )
+    note = f" ({peer.reason})" if peer.reason and peer.status == "ok" else ""
+    return f"  {peer.contender}: {peer}{ratio}{note}"
+
+
+def details(result: lm.Result, memory: Memory | None) -> Iterator[str]:
+    """What stands under a row: the passes of its profile, and its memory when it was counted now."""
+    for one in result.profile:
+        yield textwrap.indent(str(one), "  ") + "\n"
+    if result.profile and not result.case.is_model:
+        cost = result.profiled_ms / result.median_ms - 1
+        yield f"  the profiled step took {result.profiled_ms:.4g} ms, {cost:+.1%} beside the median of the others\n"
+    if memory:
+        yield textwrap.indent(str(memory), "  ") + "\n"
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure every case, print each as soon as it is known; exit code 2 for what cannot be run, 130 when stopped."""
+    try:
+        return _main(arguments)
+    except (ValueError, ImportError, rl.CudaError, OSError) as error:
+        print(f"rooflab bench lm: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped; the rows that are done are kept in the file of --json.", file=sys.stderr)
+        return 130
+
+
+def _main(arguments: argparse.Namespace) -> int:
+    device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
+    cases = sweep.cases(
+        arguments.model_size, arguments.context_length, arguments.mode,
+        batch_size=arguments.batch_size, vocab_size=arguments.vocab_size, attention=arguments.attention,
+        recompute=arguments.recompute, device=device,
+        warmup_steps=arguments.warmup_steps, measure_steps=arguments.measure_steps,
+    )  # fmt: skip
+    if arguments.slurm or arguments.gather:
+        if not arguments.json:
+            raise ValueError("[bench] slurm: expected --json FILE, beside which the tasks leave their rows")
+        return _gather(arguments, len(cases)) if arguments.gather else _submit(arguments, len(cases))
+    if arguments.only is not None:
+        if arguments.only >= len(cases):
+            raise ValueError(f"[bench] only: expected 0 to {len(cases) - 1}, got {arguments.only}")
+        cases = [cases[arguments.only]]
+    if arguments.peer and arguments.profile:
+        raise ValueError("[bench] peer: --profile is of rooflab alone; leave --peer out")
+    peer = arguments.peer and f"{arguments.peer} {importlib.metadata.version(arguments.peer)}"
+    origin = lm_results.Origin.of(device, peer)
+    print(origin)
+    _write(_measure(cases, arguments, origin), origin, arguments)
+    return 0
+
+
+def _measure(cases: list[lm.Case], arguments: argparse.Namespace, origin: lm_results.Origin) -> list[lm.Result]:
+    """Every case, each printed as soon as it is known."""
+    shown: list[lm.Case] = []
+    memories: dict[lm.Case, Memory] = {}
+    with Progress() as progress:
+
+        def measure(case: lm.Case) -> list[lm.Result]:
+            progress.subject = f"Case {len(shown) + 1} of {len(cases)}, {case.label}"
+            results, memory = sweep.measure(
+                case, profile=arguments.profile, memory=arguments.memory, peer=arguments.peer, progress=progress
+            )
+            if memory:
+                memories[case] = memory
+            return results
+
+        def is_finished(result: lm.Result) -> bool:
+            has_profile, has_memory = bool(result.profile), bool(result.memory)
+            if result.contender != "rooflab":
+                return True
+            return result.status != "ok" or (has_profile >= arguments.profile and has_memory >= arguments.memory)
+
+        def show(found: list[lm.Result]) -> None:
+            progress.clear()
+            shown.append(found[0].case)
+            for result in found:
+                print(result if result is found[0] else beside(result, found[0]), flush=True)
+                memory = memories.pop(result.case, None)
+                print(*details(result, memory), sep="", end="", flush=True)
+
+        return sweep.run(
+            cases, file=arguments.json, origin=origin, measure=measure, is_finished=is_finished, found=show
+        )
+
+
+def _write(results: list[lm.Result], origin: lm_results.Origin, arguments: argparse.Namespace) -> None:
+    if len(results) > 1:
+        print("", lm_results.to_text(results), sep="\n")
+    if arguments.csv:
+        lm_results.write(arguments.csv, lm_results.to_csv(results))
+    if arguments.markdown:
+        lm_results.write(arguments.markdown, lm_results.to_markdown(results, origin))
+
+
+def _submit(arguments: argparse.Namespace, tasks: int) -> int:
+    command = [*slurm.this_command(), "bench", "lm", *words(arguments)]
+    path, job = slurm.submit(command, tasks, arguments.json, arguments.slurm_option)
+    print(f"Job {job}: {tasks} tasks of {path}. The same command with --gather for --slurm collects their rows.")
+    return 0
+
+
+def _gather(arguments: argparse.Namespace, tasks: int) -> int:
+    results, origin = slurm.gathered(arguments.json)
+    print(origin)
+    lm_results.save(arguments.json, results, origin)
+    _write(results, origin, arguments)
+    missing = tasks - len({result.case for result in results})
+    if missing > 0:
+        print(f"{missing} of {tasks} cases have no row yet: their tasks wait, run or failed; logs are in "
+              f"{slurm.rows_folder(arguments.json)}")  # fmt: skip
+    return 0
+
+
+def words(arguments: argparse.Namespace) -> list[str]:
+    """The options that say what a sweep measures, as they are given on the command line."""
+    lists = {"model-size": arguments.model_size, "context-length": arguments.context_length, "mode": arguments.mode}
+    found = [word for name, values in lists.items() for word in (f"--{name}", ",".join(map(str, values)))]
+    for name in ("batch-size", "vocab-size", "attention", "warmup-steps", "measure-steps", "device", "peer"):
+        value = getattr(arguments, name.replace("-", "_"))
+        found += [f"--{name}", str(value)] if value is not None else []
+    return found + [f"--{name}" for name in ("recompute", "profile", "memory") if getattr(arguments, name)]

@@ -1,0 +1,162 @@
+"""`rooflab train lm`: a transformer language model on a text file, with checkpoints, a curve and its numbers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import rooflab as rl
+from rooflab.cli.arguments import whole_number
+from rooflab.cli.progress import Progress
+from rooflab.files import replacing
+from rooflab.nn import TRANSFORMER_SIZES, TransformerConfig
+from rooflab.training import ByteText, LanguageModelTraining, TrainingSettings
+
+# Small enough for a laptop: about a minute with the defaults below.
+_SIZES = {"d_model": 128, "d_ff": 384, "num_layers": 4, "num_heads": 4}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rooflab train lm`."""
+    count, positive = whole_number(1), _positive
+    parser.add_argument("text", type=Path, help="the file to learn from; each byte is a token")
+    sizes = parser.add_argument_group("the model")
+    sizes.add_argument("--model-size", choices=TRANSFORMER_SIZES, help="sizes of Lab 2, in place of the four below")
+    for name, text in (("d_model", "D"), ("d_ff", "I"), ("num_layers", "layers"), ("num_heads", "heads")):
+        option = f"--{name.replace('_', '-')}"
+        sizes.add_argument(option, type=count, metavar="N", help=f"{text} (default {_SIZES[name]})")
+    sizes.add_argument("--context-length", type=count, default=128, metavar="N", help="tokens of a row (default 128)")
+    sizes.add_argument("--attention", choices=("composed", "flash"), default="flash", help="default flash")
+    sizes.add_argument("--recompute", action="store_true", help="keep only the input of each block for backward")
+    steps = parser.add_argument_group("the training")
+    steps.add_argument("--steps", type=count, default=200, metavar="N", help="default 200")
+    steps.add_argument("--batch-size", type=count, default=16, metavar="N", help="rows of a step (default 16)")
+    steps.add_argument("--lr", type=positive, default=3e-3, metavar="X", help="highest learning rate (default 0.003)")
+    steps.add_argument("--warmup", type=whole_number(0), metavar="N", help="steps of the rise (default: a tenth)")
+    steps.add_argument("--weight-decay", type=_not_negative, default=0.1, metavar="X", help="default 0.1")
+    steps.add_argument("--clip", type=positive, default=1.0, metavar="X", help="largest norm of gradients (default 1)")
+    steps.add_argument("--seed", type=whole_number(0), default=0, help="of weights and rows (default 0)")
+    steps.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
+    files = parser.add_argument_group("files")
+    files.add_argument("--checkpoint", type=Path, metavar="FILE", help="written every --every steps and at the end")
+    files.add_argument("--every", type=count, default=50, metavar="N", help="steps between checkpoints (default 50)")
+    files.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+    files.add_argument("--json", type=Path, metavar="FILE", help="write settings and losses")
+    files.add_argument("--plot", type=Path, metavar="FILE", help="draw the loss curve (png, pdf or svg)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train and write.
+
+    Raises
+    ------
+    ValueError, OSError
+        For a text, a size or a file that cannot be used, before the first step where that can be known.
+    FloatingPointError
+        When the loss is no number.
+    """
+    for path in (arguments.checkpoint, arguments.json, arguments.plot):
+        if path and (path.is_dir() or not path.parent.is_dir()):  # said before the training, not after it
+            raise OSError(f"no file can be written at {path}")
+    if arguments.resume and not arguments.checkpoint:
+        raise ValueError("--resume: expected --checkpoint too, got none")
+    training = _training(arguments)
+    if arguments.resume:
+        training.resume(arguments.checkpoint)
+        print(f"going on after step {training.step} of {arguments.checkpoint}")
+    print(
+        f"{training.model.num_parameters():,} parameters, {len(training.text):,} bytes of text, on "
+        f"{training.model.device}; guessing has a loss of {math.log(training.text.vocab_size):.3f} nats a byte"
+    )
+    with Progress("training") as progress:
+        _steps(training, arguments, progress)
+    _write_results(training, arguments)
+    return 0
+
+
+def _training(arguments: argparse.Namespace) -> LanguageModelTraining:
+    given = {name: getattr(arguments, name) for name in _SIZES if getattr(arguments, name) is not None}
+    if arguments.model_size and given:
+        raise ValueError(f"--model-size: expected no --{next(iter(given)).replace('_', '-')} beside it")
+    text = ByteText.from_file(arguments.text, arguments.context_length)
+    options: dict[str, Any] = {
+        "vocab_size": text.vocab_size,
+        "context_length": arguments.context_length,
+        "attention": arguments.attention,
+        "recompute": arguments.recompute,
+    }
+    if arguments.model_size:
+        config = TransformerConfig.of(arguments.model_size, **options)
+    else:
+        config = TransformerConfig(**{**_SIZES, **given, **options})
+    settings = TrainingSettings(
+        steps=arguments.steps,
+        batch_size=arguments.batch_size,
+        learning_rate=arguments.lr,
+        warmup=arguments.steps // 10 if arguments.warmup is None else arguments.warmup,
+        weight_decay=arguments.weight_decay,
+        clip=arguments.clip,
+        seed=arguments.seed,
+    )
+    device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
+    return LanguageModelTraining(config, text, settings, device)
+
+
+def _steps(training: LanguageModelTraining, arguments: argparse.Namespace, progress: Progress) -> None:
+    """The steps that are left, with a line and a checkpoint every `--every` of them."""
+    try:
+        while training.step < arguments.steps:
+            loss = training.advance()
+            progress(f"step {training.step} of {arguments.steps}, loss {loss:.3f}")
+            if training.step % arguments.every == 0 or training.step == arguments.steps:
+                if arguments.checkpoint:
+                    training.save(arguments.checkpoint)
+                progress.clear()
+                recent = training.losses[-min(arguments.every, 10) :]
+                print(f"step {training.step:6}   loss {sum(recent) / len(recent):6.3f}", flush=True)
+    except KeyboardInterrupt:
+        progress.clear()
+        kept = training.step // arguments.every * arguments.every
+        if arguments.checkpoint and kept:
+            print(f"{arguments.checkpoint} holds step {kept} of {arguments.steps}; --resume goes on from there")
+        raise
+
+
+def _write_results(training: LanguageModelTraining, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        about = training.description() | {"device": training.model.device, "rooflab": rl.__version__}
+        with replacing(arguments.json) as unfinished:
+            text = json.dumps(about | {"losses": training.losses}, indent=2)
+            unfinished.write_text(text + "\n", encoding="utf-8")
+    if arguments.plot:
+        title = f"{training.model.num_parameters():,} parameters, {arguments.text.name}"
+        guess = math.log(training.text.vocab_size)
+        drawn = rl.plots.plot_losses({training.config.attention + " attention": training.losses}, guess, title)
+        with replacing(arguments.plot) as unfinished:
+            drawn.savefig(unfinished, format=arguments.plot.suffix.removeprefix(".") or "png")
+
+
+def _positive(text: str) -> float:
+    number = _number(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return number
+
+
+def _not_negative(text: str) -> float:
+    number = _number(text)
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"expected a number of 0 or more, got {text!r}")
+    return number
+
+
+def _number(text: str) -> float:
+    """NaN for what is no finite number."""
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

@@ -1,0 +1,198 @@
+"""What Lab 5 gives its students: answers compared at many sizes, numbers rounded to short formats, published tables.
+
+Letters: M, N, K sizes of a product, T side of a tile, n bytes a number, P parameters, B sequences, L tokens.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rooflab.grading.accesses import GlobalArray
+from rooflab.labs.lab4 import assert_counts
+from rooflab.testing import is_count, is_number
+
+__all__ = [
+    "FORMATS", "GELU_ELEMENTS", "PUBLISHED_GELU", "PUBLISHED_MATMUL", "PUBLISHED_MLP", "PUBLISHED_PROFILE",
+    "SILICON_GAINS", "GlobalArray", "assert_counts", "assert_values", "draws", "gelu_float64", "load", "rounded",
+    "store",
+]  # fmt: skip
+
+FORMATS = {
+    "fp32": (8, 23), "tf32": (8, 10), "fp16": (5, 10), "bf16": (8, 7), "e4m3": (4, 3), "e5m2": (5, 2),
+}  # fmt: skip
+"""Bits of the exponent and of the mantissa. ``e4m3`` is the one of machine learning: it has no infinity."""
+
+SILICON_GAINS = {
+    "shorter numbers": 16.0,
+    "instructions that do more": 12.5,
+    "smaller transistors": 2.5,
+    "sparsity": 2.0,
+}
+"""Where ten years of a GPU's gains came from, as a factor each (B. Dally, Hot Chips 2023)."""
+
+PUBLISHED_MATMUL = {1024: (0.22, 9.80), 2048: (1.28, 13.40), 4096: (9.32, 14.74), 8192: (59.71, 18.41),
+                    16384: (462.52, 19.02)}  # fmt: skip
+"""(ms, TFLOP/s) of N x N products in fp32 on an A100-SXM4-40GB, without tf32."""
+
+PUBLISHED_MLP = {
+    "steps": (2.11, 3.81, 5.71, 7.56, 9.43),
+    "layers": (2.11, 3.40, 4.79, 6.20, 7.70),
+    "batch": (2.11, 1.94, 1.97, 2.02, 2.03),
+    "dim": (2.11, 1.92, 1.99, 2.04, 1.97),
+}
+"""ms of the MLP of 5.3 on that A100, with one size times 1, 2, 3, 4 and 5."""
+
+PUBLISHED_PROFILE = [
+    ("add of two 2048 x 2048 matrices", "vectorized_elementwise_kernel", 43.489, 981.2),
+    ("product of two 2048 x 2048 matrices", "ampere_sgemm_128x64_nn", 1244.0, 1958.0),
+]
+"""What ran on that A100, its kernel, µs of the kernel, and µs of the host around it."""
+
+GELU_ELEMENTS = 2**28
+"""Elements of the published GeLU; inferred from its times, for nobody wrote them down."""
+
+PUBLISHED_GELU = {"mul": 11.686, "add": 3.896, "tanh": 1.545, "fused": 1.545}
+"""ms of the kernels of a GeLU written out, added up by operation, and of the fused one."""
+
+
+def draws(seed: int, *ranges: tuple[int, int], count: int = 20) -> list[tuple[int, ...]]:
+    """`count` tuples of whole numbers, one number of each range (first and last included); the same for a seed.
+
+    Examples
+    --------
+    >>> [(a in range(1, 6), b == 7) for a, b in draws(3, (1, 5), (7, 7), count=2)]
+    [(True, True), (True, True)]
+    """
+    draw = random.Random(seed)
+    return [tuple(draw.randint(low, high) for low, high in ranges) for _ in range(count)]
+
+
+def _agrees(got: Any, right: Any, relative: float) -> bool:
+    if isinstance(right, (str, bool)) or right is None:
+        return type(got) is type(right) and bool(got == right)
+    if isinstance(right, int):
+        return is_count(got) and got == right
+    if isinstance(right, float):
+        return is_number(got) and bool(abs(got - right) <= max(relative * abs(right), 1e-15))
+    if isinstance(right, dict):
+        same = isinstance(got, dict) and set(got) == set(right)
+        return same and all(_agrees(got[key], value, relative) for key, value in right.items())
+    pairs = isinstance(got, (tuple, list)) and len(got) == len(right)
+    return pairs and all(_agrees(one, other, relative) for one, other in zip(got, right, strict=True))
+
+
+def _misfit(got: Any, right: Any) -> str:
+    """What kind of value is expected, if `got` is of another kind."""
+    if isinstance(right, dict):
+        fits = isinstance(got, dict) and set(got) == set(right)
+        return "" if fits else f"a dict with the keys {', '.join(map(repr, right))}"
+    if isinstance(right, (tuple, list)):
+        what = f"{len(right)} values" if isinstance(right, tuple) else "a list"
+        return "" if isinstance(got, (tuple, list)) and (isinstance(right, list) or len(got) == len(right)) else what
+    if isinstance(right, int) and not isinstance(right, bool):
+        return "" if is_count(got) else "a whole number, an int"
+    if isinstance(right, float):
+        return "" if is_number(got) else "a number"
+    return "" if isinstance(got, type(right)) else f"a {type(right).__name__}"
+
+
+def assert_values(
+    function: Callable[..., Any], expected: Mapping[tuple, Any], hint: str, relative: float = 1e-3
+) -> None:
+    """Assert that ``function(*arguments)`` is ``expected[arguments]``, for all arguments.
+
+    A float is compared within `relative`; an int, a text and what is neither exactly. Tuples, lists and dicts are
+    compared item by item, and a tuple may come as a list.
+
+    Raises
+    ------
+    AssertionError
+        The call, what it gave, and `hint`. It never says what is right.
+
+    Examples
+    --------
+    >>> assert_values(lambda a, b: (a + b, a / b), {(3, 2): (5, 1.5)}, "the sum and the quotient")
+    """
+    for arguments, right in expected.items():
+        got = function(*arguments)
+        call = f"{function.__name__}({', '.join(map(repr, arguments))})"
+        kind = _misfit(got, right)
+        assert not kind, f"{call} has to return {kind}, and not {got!r}"
+        assert _agrees(got, right, relative), f"{call} gave {got!r}: {hint}"
+
+
+def rounded(x: Any, name: str) -> Any:
+    """The number of a format that is nearest to x; of two that are equally near the one with an even last bit.
+
+    Beyond its largest number lies infinity, and for ``e4m3``, which has none, NaN.
+
+    Parameters
+    ----------
+    x : number or array
+        In float64, which holds every number of these formats.
+    name : str
+        One of `FORMATS`.
+
+    Raises
+    ------
+    ValueError
+        For a format that is none of these.
+
+    Examples
+    --------
+    >>> rounded(1.001, "bf16"), rounded(65520.0, "fp16"), rounded(0.1, "e4m3")
+    (1.0, inf, 0.1015625)
+    """
+    if name not in FORMATS:
+        raise ValueError(f"[rounded] name: expected one of {', '.join(FORMATS)}, got {name!r}")
+    exponent, mantissa = FORMATS[name]
+    bias = 2 ** (exponent - 1) - 1
+    values = np.asarray(x, np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        binade = np.maximum(np.frexp(values)[1] - 1, 1 - bias)
+        step = np.ldexp(1.0, binade - mantissa)
+        nearest = np.rint(values / step) * step
+        largest = 448.0 if name == "e4m3" else (2 - 2.0**-mantissa) * 2.0**bias
+        beyond = math.nan if name == "e4m3" else math.inf
+        nearest = np.where(np.abs(nearest) > largest, np.copysign(beyond, values), nearest)
+    nearest = np.where(np.isnan(values), math.nan, nearest)
+    return float(nearest) if nearest.ndim == 0 else nearest
+
+
+def gelu_float64(x: Any) -> np.ndarray:
+    """GeLU in its tanh form, in float64."""
+    x = np.asarray(x, np.float64)
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def load(memory: GlobalArray, offsets: Any, mask: Any) -> np.ndarray:
+    """Elements of `memory` at `offsets` where `mask` is true, and 0 elsewhere; only those are read.
+
+    Examples
+    --------
+    >>> load(GlobalArray([5.0, 6.0]), np.array([1, 2]), np.array([True, False])).tolist()
+    [6.0, 0.0]
+    """
+    offsets, mask = np.broadcast_arrays(np.asarray(offsets), np.asarray(mask, bool))
+    found = np.zeros(offsets.shape, memory.dtype)
+    found[mask] = memory[offsets[mask]]
+    return found
+
+
+def store(memory: GlobalArray, offsets: Any, values: Any, mask: Any) -> None:
+    """Write `values` into `memory` at `offsets` where `mask` is true; nothing else is written.
+
+    Examples
+    --------
+    >>> y = GlobalArray([0.0, 0.0])
+    >>> store(y, np.array([1, 2]), np.array([6.0, 7.0]), np.array([True, False]))
+    >>> y.contents().tolist(), y.writes
+    ([0.0, 6.0], 1)
+    """
+    offsets, values, mask = np.broadcast_arrays(np.asarray(offsets), np.asarray(values), np.asarray(mask, bool))
+    memory[offsets[mask]] = values[mask]

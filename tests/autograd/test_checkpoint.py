@@ -1,0 +1,224 @@
+"""rl.autograd.checkpoint: the gradients of the function itself, from the memory of its arguments alone."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab.autograd import checkpoint, saved_tensors
+from rooflab.testing import assert_close
+
+
+def leaf(*shape, **options):
+    return rl.randn(*shape, requires_grad=True, **options)
+
+
+def block(x, w):
+    return x + rl.softmax(rl.gelu(x @ w) * 3) @ w.T
+
+
+def gradients(function, x, w):
+    """Of a function between two ops, so that it is neither the first nor the last of its graph."""
+    y = function(rl.exp(x), w)
+    loss = rl.sin(y).sum()
+    loss.backward()
+    found = loss.detach().numpy(), x.grad.numpy(), w.grad.numpy()
+    x.grad = w.grad = None
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_gradients_are_the_same_to_the_bit(dtype, device):
+    x, w = leaf(5, 7, dtype=dtype, device=device), leaf(7, 7, dtype=dtype, device=device)
+    plain = gradients(block, x, w)
+    given = gradients(lambda x, w: checkpoint(block, x, w), x, w)
+    closed_over = gradients(lambda x, w: checkpoint(lambda x: block(x, w), x), x, w)
+    nested = gradients(lambda x, w: checkpoint(lambda x, w: checkpoint(block, checkpoint(block, x, w), w), x, w), x, w)
+    twice = gradients(lambda x, w: block(block(x, w), w), x, w)
+    for others, expected in ((given, plain), (closed_over, plain), (nested, twice)):
+        for other, value in zip(others, expected, strict=True):
+            assert np.array_equal(other, value)
+
+
+def test_the_graph_keeps_the_arguments_alone(device, no_garbage):
+    x, w = leaf(64, 64, device=device), leaf(64, 64, device=device)
+    h = x * 2
+    before = rl.memory.allocated(device)
+    y = checkpoint(block, h, w)
+    assert rl.memory.allocated(device) == before + y.nbytes
+    assert [(s.op, s.is_input) for s in saved_tensors(y)] == [("matmul", False), ("matmul", True)]
+    z = checkpoint(lambda h: rl.sin(rl.exp(h)), h)  # no op saves h itself
+    assert [(s.op, s.is_input) for s in saved_tensors(z)] == [("checkpoint", False)]
+    del h, z
+    y.backward(rl.ones(64, 64, device=device))
+    x.grad = w.grad = None
+    assert saved_tensors(y) == []
+    assert rl.memory.allocated(device) == before - x.nbytes + y.nbytes  # h is gone, though y is not
+
+
+def test_backward_costs_one_more_forward_and_no_more_memory_than_the_block():
+    x, w = leaf(64, 64), leaf(64, 64)
+    with rl.count() as forward:
+        y = block(x, w)
+    with rl.count() as plain:
+        y.backward(rl.ones(64, 64))
+    x.grad = w.grad = None
+    y = checkpoint(block, x, w)
+    with rl.count() as counted:
+        y.backward(rl.ones(64, 64))
+    assert counted.flops == plain.flops + forward.flops
+    (again,) = (name for name in counted.by_range if name.endswith("recompute"))
+    assert counted.by_range[again].flops == forward.flops
+
+
+def test_what_was_made_again_is_freed_on_the_way():
+    def chain(x):
+        for _ in range(20):
+            x = rl.sin(x)  # each saves its operand
+        return x
+
+    x = leaf(256, 256)
+    y = checkpoint(chain, rl.exp(x))
+    before = rl.memory.allocated()
+    with rl.count() as counted:
+        y.backward(rl.ones(256, 256))
+    # 19 operands beside the argument, the result of the last op, and the gradient given. After that one goes as the
+    # next gradient comes.
+    assert counted.peak_bytes <= 23 * x.nbytes
+    assert rl.memory.allocated() < before + 2 * x.nbytes
+
+
+def test_random_numbers_are_drawn_again():
+    def dropped(x):
+        return rl.where(rl.rand(*x.shape) < 0.5, rl.sin(x) * 2, 0)
+
+    rl.manual_seed(5)
+    x = leaf(1000)
+    y = checkpoint(dropped, x)
+    state = rl.get_rng_state()
+    drawn = rl.rand(3).tolist()
+    y.sum().backward()
+    assert_close(x.grad, rl.where(y.detach() != 0, rl.cos(x.detach()) * 2, 0))
+    rl.set_rng_state(state)
+    assert rl.rand(3).tolist() == drawn
+    y = checkpoint(dropped, x)
+    rl.rand(3)
+    state = rl.get_rng_state()
+    y.sum().backward()
+    assert rl.get_rng_state() == state  # backward is no draw
+    rl.manual_seed(6)
+    assert rl.get_rng_state() == (6, 0)
+
+
+def test_a_graph_can_be_kept_and_run_twice():
+    x, w = leaf(4, 4), leaf(4, 4)
+    y = checkpoint(block, x, w)
+    y.sum().backward(retain_graph=True)
+    once = x.grad.numpy().copy()
+    y.sum().backward()
+    assert (x.grad.numpy() == 2 * once).all()
+    with pytest.raises(ValueError, match="freed by an earlier backward"):
+        y.sum().backward()
+
+
+def test_grad_finds_weights_that_were_not_given():
+    x, w = leaf(4, 4), leaf(4, 4)
+    y = checkpoint(lambda x: block(x, w), x)
+    (dw,) = rl.autograd.grad(y.sum(), w, retain_graph=True)
+    block(x, w).sum().backward()
+    assert (dw.numpy() == w.grad.numpy()).all()
+    assert checkpoint(lambda: w * w).requires_grad
+
+
+def test_several_results_and_other_arguments():
+    x = leaf(3)
+    low, high = checkpoint(lambda x, scale, name: (rl.exp(x) * scale, {"name": name, "y": rl.sin(x)}), x, 2.0, "sine")
+    assert high["name"] == "sine"
+    high["y"].sum().backward(retain_graph=True)
+    assert_close(x.grad, rl.cos(x.detach()))
+    low.sum().backward()
+    assert_close(x.grad, rl.cos(x.detach()) + 2 * rl.exp(x.detach()))
+
+
+def test_nothing_is_recorded_without_grad():
+    x = leaf(3)
+    with rl.no_grad():
+        assert not checkpoint(rl.exp, x).requires_grad
+    assert not checkpoint(rl.exp, x.detach()).requires_grad
+
+
+def test_a_function_of_ones_own_inside():
+    class Cube(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * x
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, dy):
+            _, y = ctx.saved_tensors
+            return 3 * y * dy
+
+    x = rl.tensor([1.0, 2.0], requires_grad=True)
+    y = checkpoint(lambda x: Cube.apply(rl.exp(x)), x)
+    assert [s.op for s in saved_tensors(y)] == ["checkpoint"]
+    y.sum().backward()
+    assert_close(x.grad, 3 * rl.exp(3 * x.detach()), rtol=1e-5)
+
+
+def test_changes_in_between_are_noticed():
+    x, w = leaf(4, 4), leaf(4, 4)
+    h = x * 1
+    y = checkpoint(lambda h: rl.sin(rl.exp(h)), h)
+    with rl.no_grad():
+        h.mul_(2)
+    with pytest.raises(ValueError, match=r"\[checkpoint\] backward: an input of shape \(4, 4\) was changed in place"):
+        y.sum().backward()
+    y = checkpoint(lambda x: block(x, w), x)
+    with rl.no_grad():
+        w.mul_(2)
+    with pytest.raises(ValueError, match="changed in place"):
+        y.sum().backward()
+
+
+def test_a_function_that_does_something_else_is_noticed():
+    x = leaf(4)
+    calls = []
+
+    def fickle(x):
+        calls.append(x)
+        return rl.sin(rl.exp(x)) if len(calls) == 1 else rl.sin(rl.cos(rl.exp(x)))
+
+    y = checkpoint(fickle, x)
+    with pytest.raises(ValueError, match="saved 2 tensors, and 3 or others when it ran again"):
+        y.sum().backward()
+
+    def fails(x):
+        if len(calls) > 2:
+            raise RuntimeError("a block that fails")
+        calls.append(x)
+        return rl.sin(rl.exp(x))
+
+    y = checkpoint(fails, x)
+    calls.append(x)
+    with pytest.raises(RuntimeError, match="a block that fails"):
+        y.sum().backward()
+    z = rl.sin(rl.exp(x))  # recorded as ever after the failure
+    assert [s.op for s in saved_tensors(z)] == ["exp"]
+
+
+def test_a_checkpoint_that_nobody_goes_back_through_is_forgotten(no_garbage):
+    class Layer:
+        def __call__(self, x):
+            return rl.sin(rl.exp(x))
+
+    layer, x = Layer(), leaf(64)
+    alive = weakref.ref(layer)
+    before = rl.memory.allocated()
+    y = checkpoint(layer, x * 2)
+    del layer, y
+    gc.collect()
+    assert alive() is None and rl.memory.allocated() == before

@@ -1,0 +1,142 @@
+"""The memory of a language model's step: formulas to the byte, phases that add up, and the sheet's figures of Lab 2."""
+
+import dataclasses
+
+import pytest
+
+import rooflab as rl
+from rooflab.benchmark import lm, lm_memory, sweep
+
+H200 = rl.meta("H200")
+TINY = rl.nn.TransformerConfig(32, 64, num_layers=2, num_heads=2, vocab_size=50)
+LENGTHS = (128, 256, 512, 1024)
+
+
+def case(size="small", length=128, mode="train", **options):
+    return lm.Case(size, length, mode=mode, **({"device": H200} | options))
+
+
+@pytest.mark.parametrize("attention", ["composed", "flash"])
+@pytest.mark.parametrize("size", rl.nn.TRANSFORMER_SIZES)
+def test_the_formula_is_right_to_the_byte(size, attention):
+    for length in LENGTHS if attention == "composed" else (128, 1024):
+        memory = lm_memory.measure(case(size, length, attention=attention))
+        assert memory.counted == memory.predicted, length
+
+
+@pytest.mark.parametrize("attention", ["composed", "flash"])
+def test_blocks_that_are_recomputed_keep_their_input(attention):
+    memory = lm_memory.measure(case("small", 256, attention=attention, recompute=True))
+    assert memory.counted == memory.predicted
+    assert memory.counted["saved activations"] == (12 + 2) * 4 * 4 * 256 * 768
+    assert memory.peak_bytes < lm_memory.measure(case("small", 256, attention=attention)).peak_bytes
+
+
+@pytest.mark.parametrize("device", ["cpu", H200])
+@pytest.mark.parametrize("mode", lm.MODES)
+def test_and_so_it_is_in_every_mode_and_on_every_device(mode, device):
+    memory = lm_memory.measure(case("tiny", 16, mode, batch_size=2, device=device), config=TINY)
+    assert memory.counted == memory.predicted
+    names = {"inference": 1, "forward": 1, "backward": 2, "both": 2, "train": 3}
+    assert [phase.name for phase in memory.phases] == ["forward", "backward", "optimizer"][: names[mode]]
+    assert bool(memory.counted["saved activations"]) == (mode != "inference")
+    assert bool(memory.counted["gradients"]) == (mode in ("backward", "both", "train"))
+
+
+def test_bytes_of_a_layer_are_those_of_the_sheet():
+    """2.7B, composed: 108, 232, 528 and 1312 MiB a layer; the residual tensor is 5, 10, 20 and 40 MiB."""
+    for length, mib, residual in zip(LENGTHS, (108, 232, 528, 1312), (5, 10, 20, 40), strict=True):
+        saved = lm_memory.predicted(case("2.7B", length))["saved activations"]
+        assert saved == (32 * mib + 2 * residual) * 2**20
+    weights = lm_memory.predicted(case("2.7B"))
+    assert weights["parameters"] == weights["gradients"] == weights["optimizer state"] // 2 == 4 * 3_406_809_600
+
+
+@pytest.mark.parametrize("mode", ["inference", "both", "train"])
+def test_peaks_are_those_that_the_allocator_saw(mode):
+    wanted = case("small", 256, mode)
+    memory = lm_memory.measure(wanted)
+    work = lm.Step(wanted)
+    if mode == "train":
+        work.timed(work.prepare())
+    work.prepare()
+    rl.memory.reset_peak(H200)
+    work.timed(None)
+    assert memory.peak_bytes == rl.memory.peak(H200)
+    assert memory.peak_bytes == max(phase.peak_bytes for phase in memory.phases)
+    for phase in memory.phases:
+        assert sum(phase.classes.values()) == phase.peak_bytes >= phase.end_bytes
+        assert set(phase.classes) <= set(lm_memory.CLASSES)
+
+
+def test_the_peak_moves_from_the_optimizer_to_the_activations():
+    """The step's peak is in the optimizer while the activations A are fewer than 4N bytes, else in the backward."""
+    for length, phase in ((128, "optimizer"), (1024, "backward")):
+        memory = lm_memory.measure(case("2.7B", length))
+        counted = memory.counted
+        is_small = counted["saved activations"] < counted["parameters"]
+        assert (memory.peak_phase, is_small) == (phase, length == 128)
+
+
+def test_what_a_phase_holds():
+    memory = lm_memory.measure(case("small", 256))
+    forward, backward, optimizer = memory.phases
+    counted = memory.counted
+    for phase in memory.phases:
+        assert phase.classes["parameters"] == counted["parameters"]
+        assert phase.classes["optimizer state"] == counted["optimizer state"]
+    assert "gradients" not in forward.classes
+    assert optimizer.classes["gradients"] == counted["gradients"]
+    assert "saved activations" not in optimizer.classes and "logits" not in optimizer.classes
+    assert backward.end_bytes < optimizer.peak_bytes
+    tables = 4 * (256 * 256 + 2 * 256 * 64) + 2 * 8 * 4 * 256  # mask, cos and sin; tokens and targets
+    assert {phase.classes["constants"] for phase in memory.phases} == {tables}
+
+
+def test_what_was_held_before_stays_apart():
+    kept = rl.zeros(1000, device=H200)
+    memory = lm_memory.measure(case("small", mode="inference"))
+    assert memory.phases[0].classes["held before"] == rl.memory.allocated(H200) == kept.nbytes
+    assert sum(memory.phases[0].classes.values()) == memory.phases[0].peak_bytes
+
+
+@pytest.mark.parametrize(("length", "ffn", "scores"), [(128, 20, 8), (256, 40, 32), (512, 80, 128)])
+def test_the_largest_blocks_of_a_forward(length, ffn, scores):
+    """2.7B: FFN tensors lead up to L = 320 = I / H, then the scores do; the logits are 19.5, 39.1 and 78.1 MiB."""
+    memory = lm_memory.measure(case("2.7B", length, "forward"))
+    blocks = [(block.bytes / 2**20, block.count, block.op, block.range) for block in memory.largest]
+    assert blocks[0][0] == max(ffn, scores)
+    assert (ffn, 64, "matmul", "forward/block_*/ffn") in blocks
+    assert (scores, 32, "softmax", "forward/block_*/self_attention/attention_softmax") in blocks or length == 128
+    assert (4 * 4 * length * 10000 / 2**20, 1, "matmul", "forward/head") in blocks
+    assert len(blocks) == 10 and [size for size, *_ in blocks] == sorted((size for size, *_ in blocks), reverse=True)
+    kinds = {block.range: block.kind for block in memory.largest}
+    assert kinds["forward/block_*/ffn"] == "saved activations" and kinds["forward/head"] == "logits"
+
+
+def test_blocks_that_kernels_work_in_are_workspace():
+    memory = lm_memory.measure(case("small", 1024, "both", attention="flash"))
+    found = {(block.op, block.count) for block in memory.largest if block.kind == "workspace"}
+    assert ("attention_backward", 12) in found
+
+
+def test_the_text_says_where_a_formula_fails():
+    memory = lm_memory.measure(case("tiny", 16), config=TINY)
+    assert "predicted" not in str(memory) and str(memory).count("the same") == 5
+    wrong = dataclasses.replace(memory, predicted=memory.predicted | {"logits": 7})
+    assert "B, predicted 7" in str(wrong)
+
+
+def test_nothing_is_held_afterwards():
+    before = rl.memory.allocated("cpu")
+    memory = lm_memory.measure(case("tiny", 16, device="cpu"), config=TINY)
+    assert rl.memory.allocated("cpu") == before
+    assert [phase.name for phase in memory.timeline.phases].count("forward") == 2
+
+
+def test_a_row_holds_its_memory():
+    (result,), memory = sweep.measure(case(), memory=True)
+    assert result.memory == {phase.name: phase.classes for phase in memory.phases}
+    assert sweep.measure(case(), memory=False)[1] is None
+    (full,), none = sweep.measure(case("xl", 1024, device=rl.meta("A100 SXM 40GB")), memory=True)
+    assert full.status == lm.OUT_OF_MEMORY and none is None and full.memory == {}

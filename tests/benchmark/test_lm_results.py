@@ -1,0 +1,125 @@
+"""Rows of `rooflab bench lm` as files, and sweeps that go on where they stopped."""
+
+import csv
+import dataclasses
+import io
+import json
+import math
+
+import pytest
+
+from rooflab.benchmark import lm, lm_results, sweep
+from rooflab.benchmark.lm import Case, Result
+from rooflab.benchmark.lm_results import Origin
+
+HERE = Origin({"kind": "cpu", "name": "A CPU", "threads": 2}, "1.0+abc")
+OK = Result(
+    Case("small", 256, mode="both"), samples_ms=(10.0, 12.0, 14.0), warmup_ms=(80.0, 11.0), parameters=128_625_408,
+    macs=6 * 10**9, flops=13 * 10**9, bytes=5, launches=7, host_calls=8, peak_bytes=3 * 2**29, peak_tflop_s=2.0,
+    peak_source="datasheet of A CPU, float32",
+)  # fmt: skip
+FULL = Result(Case("2.7B", 1024, mode="train"), status=lm.OUT_OF_MEMORY, reason="100 MB asked")
+
+
+def test_what_is_saved_is_what_is_loaded(tmp_path):
+    path = tmp_path / "new" / "rows.json"
+    lm_results.save(path, [OK, FULL], HERE)
+    assert lm_results.load(path) == ([OK, FULL], HERE)
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 9  # a line a row, so that files can be compared
+    assert json.loads(path.read_text(encoding="utf-8"))["rows"][0]["samples_ms"] == [10.0, 12.0, 14.0]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"rows": 1}', '{"machine": {}, "version": "1", "rows": [{"mode": "no"}]}'])
+def test_other_files_are_refused(tmp_path, text):
+    path = tmp_path / "rows.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"rows\.json is no result of rooflab bench lm"):
+        lm_results.load(path)
+
+
+def test_csv_has_units_in_its_names_and_empty_cells_for_what_is_not_known():
+    rows = list(csv.DictReader(io.StringIO(lm_results.to_csv([OK, FULL]))))
+    first, second = rows
+    assert (first["mean_ms"], first["median_ms"], first["first_warmup_ms"]) == ("12.0", "12.0", "80.0")
+    assert float(first["std_ms"]) == pytest.approx(math.sqrt(8 / 3))
+    assert float(first["tflop_s"]) == pytest.approx(1.0) and float(first["share_of_peak"]) == pytest.approx(0.5)
+    assert float(first["tokens_per_s"]) == pytest.approx(4 * 256 / 12e-3)
+    assert (first["peak_bytes"], first["launches"], first["steps"]) == (str(3 * 2**29), "7", "3")
+    assert (second["status"], second["model_size"], second["context_length"]) == ("out of memory", "2.7B", "1024")
+    assert {second[name] for name in ("mean_ms", "std_ms", "tflop_s", "peak_bytes", "launches")} == {""}
+    peer = lm_results.to_csv([dataclasses.replace(OK, macs=0)])
+    assert next(csv.DictReader(io.StringIO(peer)))["tflop_s"] == ""
+
+
+def test_the_table_has_every_row_and_says_what_it_is():
+    text = lm_results.to_markdown([OK, FULL], HERE)
+    head, line, first, second, _, note = text.rstrip("\n").split("\n")
+    assert head.count("|") == line.count("|") == first.count("|") == second.count("|")
+    assert "| 12 | 1.633 | 12 | 3 | 1 | 50.0% | 85333 | 1.50 | 7 |" in first
+    assert "| rooflab | out of memory |" in second
+    assert note == (
+        "A CPU, threads 2, rooflab 1.0+abc. Standard deviations with ddof 0; TFLOP/s of the products, 2 for each MAC "
+        "that was counted; of peak: datasheet of A CPU, float32 2 TFLOP/s."
+    )
+
+
+def test_a_table_of_a_model_says_so_and_has_no_spread():
+    origin = Origin.of("meta:H200")
+    one = dataclasses.replace(OK, samples_ms=(12.0,))
+    assert "H200, a model and not a measurement" in lm_results.to_markdown([one], origin)
+    assert lm_results.cells(one)[6:10] == ("12", "-", "12", "1")
+
+
+CASES = sweep.cases(["small", "medium"], [128, 256], ["forward"])
+
+
+def test_a_sweep_runs_every_case_once_and_keeps_each(tmp_path):
+    path, measured, shown = tmp_path / "rows.json", [], []
+
+    def measure(case):
+        if measured:  # the file has what was found before
+            assert [result.case for result in lm_results.load(path)[0]] == measured
+        measured.append(case)
+        return [Result(case, samples_ms=(1.0,))]
+
+    results = sweep.run(CASES, file=path, origin=HERE, measure=measure, found=shown.extend)
+    assert measured == CASES == [result.case for result in results] and shown == results
+    assert lm_results.load(path) == (results, HERE)
+
+
+def test_a_sweep_goes_on_where_it_was_cut_short(tmp_path):
+    path, measured = tmp_path / "rows.json", []
+
+    def measure(case):
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        measured.append(case)
+        status = lm.OUT_OF_MEMORY if case.model_size == "small" and case.context_length == 256 else "ok"
+        return [Result(case, status=status)]
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run(CASES, file=path, origin=HERE, measure=measure)
+    again = []
+    results = sweep.run(CASES, file=path, origin=HERE, measure=lambda case: again.append(case) or [Result(case)])
+    assert again == CASES[2:], "a row for which the memory did not suffice is a row"
+    assert [result.case for result in results] == CASES
+    assert [result.status for result in results] == ["ok", "out of memory", "ok", "ok"]
+
+
+def test_rows_of_other_sweeps_stay_in_the_file(tmp_path):
+    path = tmp_path / "rows.json"
+    lm_results.save(path, [FULL], HERE)
+    results = sweep.run(CASES[:1], file=path, origin=HERE, measure=lambda case: [Result(case)])
+    assert [result.case for result in results] == CASES[:1]
+    assert [result.case for result in lm_results.load(path)[0]] == [FULL.case, CASES[0]]
+
+
+@pytest.mark.parametrize(
+    "other", [{"version": "1.1"}, {"machine": {"kind": "cpu", "name": "Another"}}, {"peer": "torch 2.11"}]
+)
+def test_rows_of_another_machine_or_version_are_not_gone_on_with(tmp_path, other):
+    path = tmp_path / "rows.json"
+    lm_results.save(path, [OK], dataclasses.replace(HERE, **other))
+    with pytest.raises(ValueError, match="holds rows of another run"):
+        sweep.run(CASES, file=path, origin=HERE, measure=lambda case: [Result(case)])
+    assert lm_results.load(path)[0] == [OK]

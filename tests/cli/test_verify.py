@@ -1,0 +1,92 @@
+"""`rooflab lab verify`: a lab's own answers are graded as they should be, or the table says which are not."""
+
+import pytest
+from grading.demo_lab import GRADE, RIGHT, SOURCE
+
+from rooflab.cli import main
+
+COMMAND = ["lab", "verify", "lab9", "--labs", str(SOURCE.parent), *GRADE[2:]]
+TRANSPOSED = RIGHT.replace("return out", "return out.T")
+ANSWERS = f"""
+from {{package}}.parts import WRONG
+
+RIGHT = {{{{"q1": [("loops", {RIGHT!r})], "b2_2": {{right!r}}}}}}
+"""
+PARTS = f"""
+WRONG = {{{{"q1": [("transposed", {TRANSPOSED!r}), ("nothing", "gemm = None")],
+          "q2_1": {{wrong!r}}}}}}
+"""
+
+
+def answers(folder, right=(), wrong=()):
+    """A folder of answers to the demo lab, as a package with a file that the other imports."""
+    folder.mkdir()
+    text = ANSWERS.format(package=folder.name, right=list(right))
+    (folder / "lab9_answers.py").write_text(text, encoding="utf-8")
+    (folder / "parts.py").write_text(PARTS.format(wrong=list(wrong)), encoding="utf-8")
+    return [*COMMAND, "--answers", str(folder)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_lab_that_grades_as_it_should(tmp_path, capsys, jobs):
+    wrong = [(letter, f"corner = {letter}.0") for letter in "1234"]
+    assert main([*answers(tmp_path / f"good_answers_{jobs}", wrong=wrong), "--jobs", str(jobs)]) == 0
+    assert capsys.readouterr().out.split("\n") == [
+        "Lab 9: A lab to test the grading with",
+        "question  points  solution  right   wrong   unsolved",
+        "1         5       5         1 of 1  2 of 2  0",
+        "2.1       3       3         -       4 of 4  0",
+        "2.2       4       4         -       -       0",
+        "b2.2      3       3         -       -       0",
+        "fewer than 4 wrong answers: 1",
+        "nothing secret is in the notebook",
+        "",
+        "1 of 1 labs grade their answers as they should.",
+        "",
+    ]
+
+
+def test_an_answer_that_is_graded_wrongly(tmp_path, capsys):
+    right = [("no error", "def refuse(x):\n    return x")]
+    wrong = [("right after all", "corner = 50.39")]
+    assert main(answers(tmp_path / "bad_answers", right, wrong)) == 1
+    said = capsys.readouterr().out
+    assert "NOT AS EXPECTED: 2.1 wrong right after all: 3 of 3 points.\n" in said
+    assert "NOT AS EXPECTED: b2.2 right no error: 0 of 3 points. hidden: -1 was taken\n" in said
+    assert said.count("NOT AS EXPECTED") == 2 and said.endswith("0 of 1 labs grade their answers as they should.\n")
+
+
+def source(folder, old, new):
+    """The demo lab with a line of its source changed."""
+    (folder / "lab9").mkdir()
+    text = (SOURCE / "00_demo.py").read_text(encoding="utf-8")
+    assert old in text
+    (folder / "lab9" / "00_demo.py").write_text(text.replace(old, new), encoding="utf-8")
+    return ["--labs", str(folder)]
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("corner = None  # your number", "corner = 50.39", "2.1 unsolved: 3 of 3 points."),
+        ("corner = 50.39\n### END", "corner = 5.0\n### END", "2.1 solution: 0 of 3 points. hidden: wrong corner"),
+        ('tags=["setup"]', 'tags=["setup", "50.39"]', "a secret value is left in the notebook"),
+    ],
+)
+def test_a_lab_that_is_not_fit(tmp_path, capsys, old, new, said):
+    assert main([*COMMAND[:3], *source(tmp_path, old, new), *GRADE[2:]]) == 1
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("1 / 0", "lab9_answers.py fails: ZeroDivisionError: division by zero"),
+        ("RIGHT = {}", "lab9_answers.py fails: KeyError: 'WRONG'"),
+        ("RIGHT, WRONG = {}, {'q7': []}", "lab9 has no solution cell q7, which the answers name."),
+    ],
+)
+def test_a_file_of_answers_that_cannot_be_used(tmp_path, capsys, text, said):
+    (tmp_path / "lab9_answers.py").write_text(text, encoding="utf-8")
+    assert main([*COMMAND, "--answers", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == said + "\n"

@@ -1,0 +1,116 @@
+"""Points by hand, who was late, and the table of findings."""
+
+import os
+import zipfile
+from datetime import UTC, datetime
+
+import pytest
+from grading.demo_lab import demo_lab
+
+from rooflab.grading import marking, submissions
+from rooflab.grading.lab import LabError
+
+LAB = demo_lab()
+
+
+@pytest.mark.parametrize(
+    "text, iso",
+    [
+        ("2026-01-31T23:59:00+02:00", "2026-01-31T21:59:00"),
+        ("2026-01-31 23:59+00:00", "2026-01-31T23:59:00"),
+        ("2026-01-31T23:59:00Z", "2026-01-31T23:59:00"),
+    ],
+)
+def test_a_due_time(text, iso):
+    assert marking.due_time(text) == datetime.fromisoformat(iso).replace(tzinfo=UTC)
+
+
+def test_a_due_time_without_a_zone_is_of_this_machine():
+    assert marking.due_time("2026-01-31T12:00") == datetime(2026, 1, 31, 12).astimezone()
+    assert marking.due_time("2026-01-31") == datetime(2026, 1, 31, 23, 59, 59).astimezone(), "the whole day"
+    for text in ("tomorrow", "", "2026-13-01", "12:00"):
+        with pytest.raises(ValueError):
+            marking.due_time(text)
+
+
+@pytest.mark.parametrize(
+    "name, seconds, late",
+    [
+        ("ada.ipynb", 1000, False),
+        ("ada.ipynb", 1001, True),
+        ("ada_LATE_123_456_lab1.ipynb", 0, True),
+        ("ada_later.ipynb", 0, False),
+        ("lab1_ada_attempt_1970-01-03-00-00-00_lab1.ipynb", 0, True),
+        ("lab1_ada_attempt_1969-12-30-00-00-00_lab1.ipynb", 5000, False),
+    ],
+)
+def test_late_by_the_files_time_or_by_its_name(tmp_path, name, seconds, late):
+    path = tmp_path / name
+    path.touch()
+    os.utime(path, (seconds, seconds))
+    assert marking.is_late(path, datetime.fromtimestamp(1000, UTC)) is late
+
+
+def test_a_zip_has_its_own_times(tmp_path):
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("ada.ipynb", (2020, 5, 17, 8, 30, 10)), "{}")
+    folder = submissions.unpacked(tmp_path / "class.zip", tmp_path / "out")
+    assert marking.handed_in(folder / "ada.ipynb") == datetime(2020, 5, 17, 8, 30, 10).astimezone()
+
+
+def manual(tmp_path, text):
+    (tmp_path / "points.csv").write_text(text, encoding="utf-8")
+    return marking.read_manual(tmp_path / "points.csv", LAB, ["ada", "bob", "+x"])
+
+
+def test_points_by_hand(tmp_path):
+    rows = 'ada,2.1,2,"a\nb"', 'bob,q2_1," 1,5",', "ada,b2.2,0,", "bob,1,,", "'+x,1,3,"
+    text = "\n".join(["\ufeffstudent,question,points,finding", *rows])
+    assert manual(tmp_path, text) == {("ada", "2.1"): 2, ("bob", "2.1"): 1.5, ("ada", "b2.2"): 0, ("+x", "1"): 3}
+
+
+@pytest.mark.parametrize(
+    "row, why",
+    [
+        ("carl,1,2", "points.csv, line 2: nobody named 'carl' handed anything in."),
+        ("ada,7,2", "points.csv, line 2: lab9 has no question '7'."),
+        ("ada,1,many", "points.csv, line 2: points are a number from 0 to 1000, not 'many'."),
+        ("ada,1,-1", "not '-1'."),
+        ("ada,1,nan", "not 'nan'."),
+        ("ada,1,inf", "not 'inf'."),
+        ("ada,1,1\nada,q1,2", "points.csv, line 3: ada has points for question 1 already."),
+    ],
+)
+def test_a_row_that_cannot_be_used(tmp_path, row, why):
+    with pytest.raises(LabError) as error:
+        manual(tmp_path, f"student,question,points\n{row}\n")
+    assert str(error.value).endswith(why)
+
+
+def test_a_file_that_cannot_be_used(tmp_path):
+    with pytest.raises(LabError, match=r"^points.csv has no column question\.$"):
+        manual(tmp_path, "student,points\nada,1\n")
+    (tmp_path / "latin.csv").write_bytes("student,question,points\nä,1,1\n".encode("latin-1"))
+    with pytest.raises(LabError, match=r"^latin.csv is not a table in UTF-8"):
+        marking.read_manual(tmp_path / "latin.csv", LAB, [])
+    with pytest.raises(LabError, match=r"^absent.csv cannot be read: No such file"):
+        marking.read_manual(tmp_path / "absent.csv", LAB, [])
+
+
+def test_a_result_without_a_grade_has_no_total():
+    points = {("ada", "1"): 2, ("bob", "1"): 5}
+    assert marking.merged({"student": "ada"}, points) == {"student": "ada", "manual": {"1": 2}, "manual_points": 2}
+    assert marking.merged({"student": "ada", "points": 3}, points)["total"] == 5
+
+
+def test_without_findings_nothing_is_written(tmp_path):
+    assert marking.write_findings(tmp_path, LAB, [{"student": "ada", "findings": {}}], {}) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_students_text_is_text_in_the_table_and_on_the_page(tmp_path):
+    results = [{"student": "bob", "findings": {"2.1": "=1+1\n<script>"}}, {"student": "ada", "findings": {"2.1": "x"}}]
+    paths = marking.write_findings(tmp_path, LAB, results, {("ada", "2.1"): 2})
+    table, page = (path.read_text(encoding="utf-8") for path in paths)
+    assert table == 'student,question,points,finding\nada,2.1,2,x\nbob,2.1,,"\'=1+1\n<script>"\n'
+    assert "&lt;script&gt;" in page and "<script>" not in page and page.index("ada") < page.index("bob")

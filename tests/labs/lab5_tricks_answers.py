@@ -1,0 +1,369 @@
+"""Answers to Part 3 of Lab 5, the five tricks, right and wrong."""
+
+from labs.mutants import changed, mutants
+
+RELU = """
+def relu_bytes_per_flop(n):
+    read, written = n, n
+    return read + written
+
+def relu_in_place_bytes_per_flop(n, negative):
+    return n * (1 + negative)
+
+def relu_intensity(n):
+    return 0.5 / n
+"""
+
+RELU_FLOATS = """
+def relu_bytes_per_flop(n):
+    return 1 / relu_intensity(n)
+
+def relu_in_place_bytes_per_flop(n, negative):
+    return relu_bytes_per_flop(n) - (1 - negative) * n
+
+def relu_intensity(n):
+    return 1 / (n + n)
+"""
+
+CHAIN = """
+def sin_cos(x):
+    return rl.cos(x) ** 2 + rl.sin(x) ** 2
+
+@rl.compile
+def sin_cos_compiled(x):
+    return sin_cos(x)
+
+separate_accesses, fused_accesses, separate_launches, fused_launches, fusion_gain = 11, 2, 5, 1, 5.5
+"""
+
+CHAIN_COUNTED = """
+def sin_cos(x):
+    s, c = rl.sin(x), rl.cos(x)
+    return s * s.clone()[:] + c ** 2 if False else s ** 2 + c ** 2
+
+sin_cos_compiled = rl.compile(lambda x: rl.sin(x) ** 2 + rl.cos(x) ** 2)
+with rl.count() as one:
+    sin_cos(rl.ones(8))
+with rl.count() as two:
+    sin_cos_compiled(rl.ones(8))
+separate_launches, fused_launches = one.launches - 1, two.launches - 1
+separate_accesses, fused_accesses = ((c.bytes_read + c.bytes_written) // 32 - 1 for c in (one, two))
+fusion_gain = separate_accesses / fused_accesses
+"""
+
+GRADIENT = """
+def loss_gradient(w, phi, y):
+    residual = sum(a * b for a, b in zip(w, phi)) - y
+    return np.array([2 * residual * b for b in phi])
+"""
+
+GRADIENT_TAPE = """
+def loss_gradient(w, phi, y):
+    w = rl.tensor(w, dtype="float64", requires_grad=True)
+    error = (w * rl.tensor(phi, dtype="float64")).sum() - y
+    (error * error).backward()
+    return w.grad
+"""
+
+SIGMOIDS = """
+def sigmoid_accesses(k, keep):
+    if not keep or k == 1:
+        return 5
+    return 2 * k + 2
+"""
+
+SIGMOIDS_PARTS = """
+def sigmoid_accesses(k, keep):
+    reads = 1 + 1 + (1 if not keep else max(1, k - 1))
+    writes = (k if keep else 1) + 1
+    return np.int64(reads + writes)
+"""
+
+EAGER = """
+counts = []
+for part in ("forward", "backward"):
+    x, upstream = rl.ones(7, requires_grad=True), rl.ones(7)
+    if part == "backward":
+        y = rl.sigmoid(rl.sigmoid(rl.sigmoid(x)))
+    with rl.count() as c:
+        y.backward(upstream) if part == "backward" else rl.sigmoid(rl.sigmoid(rl.sigmoid(x)))
+    counts.append((c.bytes_read + c.bytes_written) // 28)
+eager_accesses, recompute_gain = sum(counts), 1.6
+"""
+EAGER_COUNTED = """
+x, upstream = rl.ones(50, requires_grad=True), rl.ones(50)
+with rl.count() as c:
+    rl.sigmoid(rl.sigmoid(rl.sigmoid(x))).backward(upstream)
+eager_accesses = (c.bytes_read + c.bytes_written) // 200
+recompute_gain = sigmoid_accesses(3, True) / sigmoid_accesses(3, False)
+"""
+
+BURSTS = """
+def bursts(addresses, size, burst):
+    found = set()
+    for address in addresses:
+        found.update(range(address // burst, (address + size - 1) // burst + 1))
+    return len(found)
+
+def useful_share(addresses, size, burst):
+    wanted = set()
+    for address in addresses:
+        wanted |= set(range(address, address + size))
+    return len(wanted) / bursts(addresses, size, burst) / burst
+"""
+
+BURSTS_SORTED = """
+def bursts(addresses, size, burst):
+    bytes_ = np.unique(np.add.outer(np.array(addresses), np.arange(size)))
+    numbers = np.sort(bytes_ // burst)
+    return int(1 + (np.diff(numbers) > 0).sum())
+
+def useful_share(addresses, size, burst):
+    bytes_ = np.unique(np.add.outer(np.array(addresses), np.arange(size)))
+    return bytes_.size / (burst * bursts(addresses, size, burst))
+"""
+
+WALK = """
+def walk_bursts(N, owns, size, burst):
+    total = 0
+    for step in range(N):
+        for warp in range(N // 32):
+            lanes = [warp * 32 + lane for lane in range(32)]
+            if owns == "column":
+                addresses = [(step * N + lane) * size for lane in lanes]
+            else:
+                addresses = [(lane * N + step) * size for lane in lanes]
+            total += bursts(addresses, size, burst)
+    return total
+
+coalesced = "column"
+"""
+
+WALK_NUMPY = """
+def walk_bursts(N, owns, size, burst):
+    places = np.arange(N * N).reshape(N, N) * size
+    places = places if owns == "column" else places.T
+    warps = places.reshape(-1, 32)
+    return sum(bursts([int(one) for one in warp], size, burst) for warp in warps)
+
+coalesced = "column"
+"""
+
+TILES = """
+def global_reads(N, T):
+    tiles = (N + T - 1) // T
+    return N * N * tiles + N * N * tiles
+
+def shared_bytes(T):
+    return 8 * T**2
+
+def largest_tile(limit):
+    return max(2**power for power in range(40) if 8 * 4**power <= limit)
+
+def tile_intensity(T):
+    return 0.25 * T
+"""
+
+TILES_LOOP = """
+def global_reads(N, T):
+    return 2 * N**2 * (N // T + (N % T > 0))
+
+def shared_bytes(T):
+    return sum(T * T * 4 for matrix in "AB")
+
+def largest_tile(limit):
+    T = 1 << 40
+    while shared_bytes(T) > limit:
+        T >>= 1
+    return T
+
+def tile_intensity(T):
+    N = 64 * T
+    return 2 * N**3 / (4 * global_reads(N, T))
+"""
+
+PRODUCT = """
+def tiled_matmul(A, B, T):
+    N = len(A.read_counts)
+    C = np.zeros((N, N))
+    steps = range(0, N, T)
+    for row in steps:
+        for column in steps:
+            tile = 0
+            for k in steps:
+                tile = tile + A[row:row + T, k:k + T] @ B[k:k + T, column:column + T]
+            C[row:row + T, column:column + T] = tile
+    return C
+"""
+
+PRODUCT_SCALARS = """
+def tiled_matmul(A, B, T):
+    N = A.shape[0]
+    C = np.zeros((N, N))
+    for i0 in range(0, N, T):
+        for j0 in range(0, N, T):
+            rows, columns = range(i0, min(i0 + T, N)), range(j0, min(j0 + T, N))
+            for k0 in range(0, N, T):
+                inner = range(k0, min(k0 + T, N))
+                a = {(i, k): A[i, k] for i in rows for k in inner}
+                b = {(k, j): B[k, j] for k in inner for j in columns}
+                for i in rows:
+                    for j in columns:
+                        C[i, j] += sum(a[i, k] * b[k, j] for k in inner)
+    return C
+"""
+
+ROWS = """
+def row_bursts(K, rows):
+    total = 0
+    for row in range(rows):
+        first = row * K * 2
+        total += (first + 127) // 128 - first // 128 + 1
+    return total
+
+def padded(K):
+    return (K + 63) // 64 * 64
+"""
+
+ROWS_SET = """
+def row_bursts(K, rows):
+    starts = np.arange(rows) * 2 * K
+    return int(rows + (starts % 128 != 0).sum())
+
+def padded(K):
+    while K % 64:
+        K += 1
+    return K
+"""
+
+RIGHT = {
+    "q3_1": [("read and written", RELU), ("from the intensity", RELU_FLOATS)],
+    "q3_2": [("compiled by a decorator", CHAIN), ("counted", CHAIN_COUNTED)],
+    "q3_3": [("a sum", GRADIENT), ("the tape", GRADIENT_TAPE)],
+    "q3_3_accesses": [("a formula", SIGMOIDS), ("reads and writes", SIGMOIDS_PARTS)],
+    "q3_3_eager": [("numbers", EAGER), ("counted", EAGER_COUNTED)],
+    "q3_4": [("ranges of bursts", BURSTS), ("sorted", BURSTS_SORTED)],
+    "q3_4_walk": [("lane by lane", WALK), ("reshaped", WALK_NUMPY)],
+    "q3_5": [("rounded up", TILES), ("derived", TILES_LOOP)],
+    "q3_5_product": [("a tile at a time", PRODUCT), ("number by number", PRODUCT_SCALARS)],
+    "q3_6": [("first and last byte", ROWS), ("NumPy", ROWS_SET)],
+}
+
+WRONG = {
+    "q3_1": mutants(
+        RELU,
+        ("intensity for bytes", "return read + written", "return 1 / (2 * n)"),
+        ("reads alone", "return read + written", "return read"),
+        ("two FLOPs", "return read + written", "return n"),
+        ("in place everything is written", "n * (1 + negative)", "2 * n"),
+        ("in place nothing is written", "n * (1 + negative)", "n"),
+        ("those above 0 are written", "n * (1 + negative)", "n * (2 - negative)"),
+        ("bytes for intensity", "0.5 / n", "2 * n"),
+        ("an intensity of reads alone", "0.5 / n", "1 / n"),
+    ),
+    "q3_2": [
+        *mutants(
+            CHAIN,
+            ("ten accesses", "= 11, 2", "= 10, 2"),
+            ("the gain of launches", "5.5", "5"),
+            ("fused with two reads", "= 11, 2", "= 11, 3"),
+            ("ones", "return rl.cos(x) ** 2 + rl.sin(x) ** 2", "return rl.ones_like(x)"),
+            ("ones, compiled", "return sin_cos(x)", "return rl.ones_like(x)"),
+            ("products for powers", "rl.cos(x) ** 2 + rl.sin(x) ** 2", "rl.cos(x) * rl.cos(x) + rl.sin(x) * rl.sin(x)"),
+            ("not compiled", "@rl.compile\n", ""),
+            ("compiled twice", "    return rl.cos(x) ** 2 + rl.sin(x) ** 2",
+             "    return rl.compile(lambda x: rl.cos(x) ** 2 + rl.sin(x) ** 2)(x)"),
+            ("a launch for each access", ", 5, 1,", ", 11, 2,"),
+        ),
+        ("NumPy", changed(CHAIN, "return rl.cos(x) ** 2 + rl.sin(x) ** 2",
+                          "return rl.tensor(np.cos(x.numpy())**2 + np.sin(x.numpy())**2)")),
+    ],
+    "q3_3": mutants(
+        GRADIENT,
+        ("no factor 2", "2 * residual", "residual"),
+        ("with respect to phi", "for b in phi])", "for b in w])"),
+        ("the loss", "return np.array([2 * residual * b for b in phi])", "return residual**2"),
+        ("the wrong sign", ") - y", ") + y"),
+    ),
+    "q3_3_accesses": mutants(
+        SIGMOIDS,
+        ("the last output is read", "return 2 * k + 2", "return 2 * k + 3"),
+        ("the incoming gradient is forgotten", "return 2 * k + 2", "return 2 * k + 1", "return 5", "return 4"),
+        ("kept for one sigmoid as for more", " or k == 1", ""),
+        ("recomputed like kept", "not keep or k == 1", "k == 1"),
+        ("the ratio of three everywhere", "return 2 * k + 2", "return 8"),
+        ("recomputation writes all outputs", "        return 5", "        return 5 if keep or k == 1 else k + 4"),
+    ),
+    "q3_3_eager": mutants(
+        EAGER,
+        ("the forward pass", "sum(counts)", "counts[0]"),
+        ("the backward pass", "sum(counts)", "counts[1]"),
+        ("the fused kernels", "sum(counts)", "8"),
+        ("5/8", "1.6", "5 / 8"),
+        ("the gain over eager", "1.6", "6"),
+    ),
+    "q3_4": mutants(
+        BURSTS,
+        ("bytes over bursts, unaligned", "return len(found)", "return -(-len(set(addresses)) * size // burst)"),
+        ("one a lane", "return len(found)", "return len(addresses)"),
+        ("repeats count twice", "found = set()", "found = []", "found.update", "found.extend"),
+        ("only the first byte", "(address + size - 1) // burst + 1", "address // burst + 1"),
+        ("one byte too far", "(address + size - 1)", "(address + size)"),
+        ("useful bytes with repeats", "len(wanted)", "len(addresses) * size"),
+        ("a lane is useful", "len(wanted) / bursts", "len(addresses) / bursts"),
+        ("per cent", "/ burst\n", "/ burst * 100\n"),
+    ),
+    "q3_4_walk": mutants(
+        WALK,
+        ("roles exchanged", 'owns == "column"', 'owns == "row"'),
+        ("one warp", "range(N // 32)", "range(1)"),
+        ("one step", "for step in range(N)", "for step in range(1)"),
+        ("elements for bytes", ") * size", ")"),
+        ("always coalesced", "(lane * N + step)", "(step * N + lane)"),
+        ("the row", '"column"\n', '"row"\n'),
+    ),
+    "q3_5": mutants(
+        TILES,
+        ("rounded down", "(N + T - 1) // T", "max(N // T, 1)"),
+        ("T squared saved", "tiles = (N + T - 1) // T", "tiles = -(-N // T**2)"),
+        ("only A is tiled", "N * N * tiles + N * N * tiles", "N * N * tiles + N**3"),
+        ("one matrix", "N * N * tiles + N * N * tiles", "N * N * tiles"),
+        ("edge tiles are full", "return N * N * tiles + N * N * tiles", "return 2 * (tiles * T)**2 * tiles"),
+        ("one tile in shared memory", "return 8 * T**2", "return 4 * T**2"),
+        ("three tiles", "8 * 4**power", "12 * 4**power"),
+        ("less than the limit", "<= limit", "< limit"),
+        ("not a power of two", "max(2**power for power in range(40) if 8 * 4**power <= limit)",
+         "int((limit / 8)**0.5)"),
+        ("bytes of one matrix", "0.25 * T", "0.5 * T"),
+        ("MACs", "0.25 * T", "0.125 * T"),
+        ("elements", "0.25 * T", "1.0 * T"),
+    ),
+    "q3_5_product": mutants(
+        PRODUCT,
+        ("without tiles", "    N = len(A.read_counts)", "    N, T = len(A.read_counts), 1"),
+        ("the library's product", "    C = np.zeros((N, N))", "    return np.asarray(A) @ np.asarray(B)\n    C = 0"),
+        ("a row of tiles at once", "k:k + T] @ B[k:k + T", ":] @ B[:", "for k in steps", "for k in range(1)"),
+        ("B is read once", "    steps = range", "    B = B[:, :]\n    steps = range"),
+        ("edge tiles are skipped", "range(0, N, T)", "range(0, N - T + 1, T)"),
+        ("the last k wins", "tile = tile + A", "tile = A"),
+        ("A transposed", "A[row:row + T, k:k + T]", "A[k:k + T, row:row + T].T"),
+        ("tile M(0,0) again", "k:k + T] @", "0:T] @"),
+        ("read twice", "    return C", "    A[0, 0]\n    return C"),
+    ),
+    "q3_6": mutants(
+        ROWS,
+        ("always one", "(first + 127) // 128 - first // 128 + 1", "1"),
+        ("always two", "(first + 127) // 128 - first // 128 + 1", "2"),
+        ("fp32", "row * K * 2", "row * K * 4"),
+        ("one byte too far", "(first + 127)", "(first + 128)"),
+        ("padded to 32", "(K + 63) // 64 * 64", "(K + 31) // 32 * 32"),
+        ("padded to 128", "(K + 63) // 64 * 64", "(K + 127) // 128 * 128"),
+        ("always one more", "(K + 63) // 64 * 64", "(K + 64) // 64 * 64"),
+    ),
+}  # fmt: skip
+
+ONLY_HIDDEN = {
+    "q3_2": "ten accesses|the gain of launches|fused with two reads|a launch for each access",
+    "q3_3_eager": "the forward pass|the backward pass|the fused kernels|5/8|the gain over eager",
+    "q3_4_walk": "the row",
+}

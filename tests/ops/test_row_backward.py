@@ -1,0 +1,142 @@
+"""Backward ops of softmax and the norms: what a backward pass starts and moves, bits, huge numbers, and errors."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab.testing import assert_close, to_float64
+
+
+def leaf(*shape, **options):
+    return rl.randn(*shape, requires_grad=True, **options)
+
+
+CALLS = {
+    "rms_norm": (lambda x, weight, bias: rl.rms_norm(x, weight), 2),
+    "rms_norm zero-centered": (lambda x, weight, bias: rl.rms_norm(x, weight, zero_centered=True), 2),
+    "layer_norm": (lambda x, weight, bias: rl.layer_norm(x, weight, bias), 2),
+    "layer_norm no bias": (lambda x, weight, bias: rl.layer_norm(x, weight), 2),
+    "softmax": (lambda x, weight, bias: rl.softmax(x), 1),
+}
+
+
+def counted_back(call, x, weight, bias):
+    y = call(x, weight, bias)
+    dy = rl.ones(*y.shape, dtype=y.dtype, device=y.device)
+    with rl.count() as c:
+        y.backward(dy)
+    return c
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", CALLS)
+def test_a_backward_pass_moves_what_it_must(name, dtype):
+    """dy and x, or y, are read and dx is written, in one launch; on a GPU a second one finishes sums over rows."""
+    call, launches = CALLS[name]
+    for device, expected in (("meta", 1), ("meta:H200", launches)):
+        x, *parameters = (
+            leaf(4096, 1024, dtype=dtype, device=device),
+            *(leaf(1024, dtype=dtype, device=device) for _ in range(2)),
+        )
+        c = counted_back(call, x, *parameters)
+        assert (c.launches, c.ops) == (expected, 1)
+        assert 3 * x.nbytes <= c.bytes_read + c.bytes_written <= 3.01 * x.nbytes
+        of_blocks = 2 * 4 * x.numel() // 8  # of 8 rows or more, for two sums in float32
+        assert x.nbytes <= c.peak_bytes <= x.nbytes + of_blocks + (1 << 16)
+
+
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
+def test_sums_that_nobody_wants_are_not_formed(name):
+    call, _ = CALLS[name]
+    x, weight, bias = leaf(4096, 1024, device="meta:H200"), *(rl.ones(1024, device="meta:H200") for _ in range(2))
+    c = counted_back(call, x, weight, bias)
+    assert (c.launches, c.allocations, c.bytes_allocated) == (1, 1, x.nbytes)
+
+
+def test_the_bias_alone_is_a_sum():
+    x, weight, bias = rl.ones(6, 4), rl.ones(4), leaf(4)
+    with rl.count() as c:
+        rl.layer_norm(x, weight, bias).backward(x)
+    assert bias.grad.tolist() == [6.0] * 4
+    assert set(c.by_op) == {"layer_norm", "sum"}
+
+
+def gradients(name, dtype, device="cpu"):
+    rl.manual_seed(0)
+    x, weight, bias = (leaf(*shape, dtype=dtype, device=device) for shape in ((700, 264), (264,), (264,)))
+    y = CALLS[name][0](x, weight, bias)
+    rl.manual_seed(1)
+    y.backward(rl.randn(*y.shape, dtype=dtype, device=device))
+    return [t.grad.tolist() for t in (x, weight, bias) if t.grad is not None]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
+def test_the_bits_are_the_same_on_every_run(name, dtype, device):
+    first, threads = gradients(name, dtype, device), rl.num_threads()
+    try:
+        for count in (1, 2, 3):
+            rl.set_num_threads(count)
+            assert gradients(name, dtype, device) == first
+    finally:
+        rl.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("largest", [1e18, 1e20, 3e38])
+@pytest.mark.parametrize("d", [4, 36, 1000])
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
+def test_gradients_at_huge_numbers_are_those_at_small_ones(name, d, largest):
+    """dweight is that of small numbers, dx as much smaller as the numbers are larger."""
+    rng = np.random.default_rng(0)
+    dy, x, weight = rng.uniform(-1, 1, (3, d)), rng.uniform(-1, 1, (3, d)), rng.uniform(-1, 1, d)
+    backward = getattr(rl, f"{name}_backward")
+    for rung in rl.variants(f"{name}_backward", "cpu"):
+        if rung.name == "v0_composed":
+            continue  # its squares overflow
+        operands = [rl.tensor(a, dtype="float32") for a in (dy, x * largest, weight)]
+        dx, dweight = backward(*operands, eps=0.0, variant=rung.name)
+        small = backward(*map(rl.tensor, (dy, x, weight)), eps=0.0)
+        assert_close(dweight, to_float64(small[1]), rtol=1e-5, atol=1e-5)
+        scale = np.abs(to_float64(small[0])).max()
+        assert_close(to_float64(dx) * largest, to_float64(small[0]), rtol=1e-5, atol=1e-5 * scale + 1e-45 * largest)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_softmax_along_any_dim(dtype, device):
+    dy, y = rl.randn(3, 5, 7, dtype=dtype, device=device), rl.rand(3, 5, 7, dtype=dtype, device=device)
+    for dim in (0, 1, -2):
+        moved = rl.softmax_backward(*(t.transpose(dim, -1).contiguous() for t in (dy, y)))
+        found = to_float64(rl.softmax_backward(dy, y, dim))
+        assert_close(moved.transpose(dim, -1), found, rtol=0, atol=1e-14)  # float64 adds in another order
+
+
+X = rl.ones(3, 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: rl.rms_norm_backward(X[:2], X), r"\[rms_norm_backward\] dy: expected the shape of x \(3, 8\), got"),
+        (lambda: rl.rms_norm_backward(X, X, rl.ones(3)), r"\[rms_norm_backward\] weight: expected \(D=8\), got \(3,\)"),
+        (lambda: rl.rms_norm_backward(X, rl.ones(())), r"\[rms_norm_backward\] x: expected \(..., D\), got \(\)"),
+        (lambda: rl.rms_norm_backward(X, X.to("float16")), r"\[rms_norm_backward\].*float16 and float32"),
+        (lambda: rl.rms_norm_backward(X, X.to("int64")), r"\[rms_norm_backward\] x: expected a floating-point dtype"),
+        (lambda: rl.layer_norm_backward(X, X, rl.ones(8, 1)), r"\[layer_norm_backward\] weight: expected \(D=8\)"),
+        (
+            lambda: rl.layer_norm_backward(X, X, rl.ones(8, device="meta")),
+            r"\[layer_norm_backward\] operands are on cpu and meta",
+        ),
+        (lambda: rl.softmax_backward(X, X, 2), r"\[softmax_backward\] dim: expected in \[-2, 1\], got 2"),
+        (
+            lambda: rl.softmax_backward(X.T, X),
+            r"\[softmax_backward\] dy: expected the shape of y \(3, 8\), got \(8, 3\)",
+        ),
+        (
+            lambda: rl.softmax_backward(X.to("float64"), X.to("float64"), variant="v1_simd"),
+            r"v1_simd does not accept these operands \(.*not float64\)",
+        ),
+    ],
+)
+def test_bad_arguments_are_one_sentence(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
