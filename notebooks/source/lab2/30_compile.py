@@ -75,11 +75,11 @@ def check_attention(B, L, d):
     assert compiled.launches <= 5, f"compiled_attention, {case}: {compiled.launches} launches, and 5 are enough"
 
 
-check_attention(2, 24, 8)
-check_attention(1, 40, 16)
+check_attention(2, 256, 8)
+check_attention(1, 300, 16)
 ### BEGIN HIDDEN TESTS
-check_attention(3, 33, 4)
-check_attention(1, 100, 32)
+check_attention(3, 200, 4)
+check_attention(2, 400, 8)
 ### END HIDDEN TESTS
 
 
