@@ -15,8 +15,8 @@
 # - inside every step, of the warm-up too, `forward`, `backward` and `optimizer` (if there is one) around its phases.
 #
 # A range ends when the host leaves it. So wait for the device before you leave `forward`, `backward` or `optimizer`,
-# else the range tells how long the launches took. W's ranges end too early: its forward pass of the small model takes
-# 36 ms at every L.
+# else the range tells how long the launches took. W's ranges end too early. That of the small model's forward pass says
+# 36 ms at every L, while W's clock says 104 ms at L = 1024.
 #
 # **`busy_and_gaps(kernels)`** takes a list of kernels, dicts with `"start_us"` and `"duration_us"`, which ran one after
 # the other. It returns `{"busy_us", "gap_us", "span_us"}`: how long kernels ran, how long the device was idle between
@@ -517,6 +517,37 @@ Table(head, rows, title="One training step, B = 4, L = 128")
 # %% [markdown]
 # For the 2.7B model AdamW moves 95.4 GB a step when it is fused, and 477 GB when it is not. At 1.5 TB/s that is 64 ms
 # and 318 ms, in which nothing is multiplied.
+#
+# How long would all this take on a GPU that you do not have? A profile on tensors without memory gives a *model* of it:
+# each launch takes a gap of 2 µs and then as long as its FLOPs need at the peak, or its bytes at the bandwidth,
+# whichever is longer. No kernel is faster than that, and real ones are slower. Below is W's A100, with the times that W
+# measured beside it.
+
+# %%
+modelled_rows = []
+a100 = rl.meta("A100 SXM 40GB")
+for size, config in MODEL_CONFIGS.items():
+    sizes = rl.nn.TransformerConfig(**config, vocab_size=10000, context_length=128)
+    model = rl.nn.TransformerLM(sizes, device=a100)
+    optimizer = rl.optim.AdamW(model.parameters(), lr=1e-3)
+    ids = rl.empty(4, 128, dtype="int64", device=a100)
+    with rl.no_grad(), rl.profile() as forward:
+        model(ids)
+    with rl.profile() as step:
+        model(ids).mean().backward()
+        optimizer.step()
+    shown = []
+    for prof in (forward, step):
+        dry_kernels = [looks.row_of(kernel) for kernel in prof.kernels]
+        shown += [f"{busy_and_gaps(dry_kernels)['span_us'] / 1e3:.1f}", f"{gemm_share(dry_kernels):.0%}"]
+    modelled_rows.append((size, *shown, *lab2.W_TIMES[size]))
+head = ("size", "forward ms", "products", "step ms", "products", "W: forward ms", "W: forward and backward ms")
+note = "Modelled, not measured: W's times without AdamW."
+Table(head, modelled_rows, title="A model of an A100-SXM4-40GB: fp32, B = 4, L = 128", note=note)
+
+# %% [markdown]
+# W's largest model comes near to what its FLOPs allow. Its small one takes several times as long, since kernels wait
+# for the host there. That is what the flat times of 1.1.3b told.
 #
 # ## 1.1.4e Softmax against the products of attention ({points q1_1_4e})
 #

@@ -72,14 +72,14 @@ def check_attention(B, L, d):
         assert not seen.by_op.keys() & {"softmax", "attention"}, f"{name}: write the softmax out"
         assert seen.by_op.get("matmul") == 2 and seen.macs == 2 * B * L * L * d, f"{name}: two whole products"
     assert eager.launches == 9, f"masked_attention, {case}: {eager.launches} launches, not 9"
-    assert compiled.launches <= 7, f"compiled_attention, {case}: {compiled.launches} launches, and 7 are enough"
+    assert compiled.launches <= 5, f"compiled_attention, {case}: {compiled.launches} launches, and 5 are enough"
 
 
-check_attention(2, 24, 8)
-check_attention(1, 40, 16)
+check_attention(2, 256, 8)
+check_attention(1, 300, 16)
 ### BEGIN HIDDEN TESTS
-check_attention(3, 33, 4)
-check_attention(1, 100, 32)
+check_attention(3, 200, 4)
+check_attention(2, 400, 8)
 ### END HIDDEN TESTS
 
 
