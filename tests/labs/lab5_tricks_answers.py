@@ -184,7 +184,7 @@ def tile_intensity(T):
 
 PRODUCT = """
 def tiled_matmul(A, B, T):
-    N = len(A.read_counts)
+    N = len(A)
     C = np.zeros((N, N))
     steps = range(0, N, T)
     for row in steps:
@@ -340,7 +340,7 @@ WRONG = {
     ),
     "q3_5_product": mutants(
         PRODUCT,
-        ("without tiles", "    N = len(A.read_counts)", "    N, T = len(A.read_counts), 1"),
+        ("without tiles", "    N = len(A)", "    N, T = len(A), 1"),
         ("the library's product", "    C = np.zeros((N, N))", "    return np.asarray(A) @ np.asarray(B)\n    C = 0"),
         ("a row of tiles at once", "k:k + T] @ B[k:k + T", ":] @ B[:", "for k in steps", "for k in range(1)"),
         ("B is read once", "    steps = range", "    B = B[:, :]\n    steps = range"),

@@ -54,7 +54,7 @@ import rooflab as rl
 from rooflab.benchmark import latency
 from rooflab.grading import measure
 from rooflab.labs import lab5
-from rooflab.labs.lab5 import GlobalArray, assert_counts, assert_values, draws, load, rounded, store
+from rooflab.labs.lab5 import assert_counts, assert_values, draws, global_array, load, rounded, store
 from rooflab.labs.lab5_training import mlp_counts, mlp_run, noisy_block, training_step
 from rooflab.labs.table import Table
 from rooflab.roofline import SPECS

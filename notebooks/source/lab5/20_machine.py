@@ -85,10 +85,12 @@ assert is_near(gain_of_ten_years, 1000, 1e-3), "gain_of_ten_years: factors that 
 rl.plots.plot_ridges(["T4", "A100", "A6000", "RTX 4090", "H100", "L4", "H200", "RTX 5090", "B200"])
 
 # %% [markdown]
-# A ridge is a demand: so many FLOPs must be done with each byte, or the units stand still. It has grown with nearly
-# every generation, because arithmetic became cheaper faster than bandwidth did. Of the factor 1000 of ten years, the
-# smallest part came from smaller transistors, and the largest from shorter numbers and from instructions that do more
-# at once. Both are of use only to products of matrices.
+# A ridge is a demand: so many FLOPs must be done with each byte, or the units stand still. New units raise it, and new
+# memory brings it down again: compare H100 and H200, which differ in their memory. Tensor cores ask for 100 to 400
+# FLOPs with each byte, and only products of large matrices have as many.
+#
+# Of the factor 1000 of ten years, little came from smaller transistors. Most of it came from shorter numbers and from
+# instructions that do more at once. Both are of use to products of matrices, and to little else.
 #
 # ## 2.2 Many bytes under way ({points q2_2})
 #
@@ -166,7 +168,7 @@ delivered = {
     }
     for memory, cycles in (("global memory", 290), ("L2", 200))
 }
-title = "What an A100 delivers for the bytes that each of its SMs has under way"
+title = "What an A100 delivers, by the bytes under way"
 rl.plots.plot_lines(delivered, "B/s", "bandwidth", xlabel="bytes under way in each SM", title=title)
 
 # %% [markdown]

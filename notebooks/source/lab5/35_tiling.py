@@ -78,23 +78,22 @@ assert_values(tile_intensity, {(T,): T / 4 for T in (2, 8, 32, 64, 128, 1024)}, 
 # %% [markdown]
 # ### b) Count them ({points q3_5_product_test})
 #
-# `GlobalArray(values)` is an array in global memory that counts. Indexing reads: `A[i, k]` or `A[i:j, k:l]` gives plain
-# NumPy values, which are on the chip from then on. It counts each element as often as it is read. A slice that reaches
-# past the edge ends there, as in NumPy.
+# `global_array(values)` is an array in global memory that counts. Indexing reads: `A[i, k]` or `A[i:j, k:l]` gives
+# plain NumPy values, which are on the chip from then on. It counts each element as often as it is read. A slice that
+# reaches past the edge ends there, as in NumPy.
 #
-# - `tiled_matmul(A, B, T)`: the product of two square `GlobalArray`s as a NumPy array, in tiles of T x T. At any moment
-#   only one tile of A, one of B and one of C may be on the chip. So each element of A and B is read once for each pair
-#   of
-#   tiles that needs it. Small matrices on the chip you may multiply with `@`
+# - `tiled_matmul(A, B, T)`: the product of two such arrays, both square, as a NumPy array, in tiles of T x T. At any
+#   moment only one tile of A, one of B and one of C may be on the chip. So each element of A and B is read once for
+#   each pair of tiles that needs it. Small matrices on the chip you may multiply with `@`
 
 # %%
-example = GlobalArray(np.arange(16.0).reshape(4, 4))
+example = global_array(np.arange(16.0).reshape(4, 4))
 example[0:2, 2:4], example[3, 3], f"{example.reads} elements read"
 
 
 # %% nbgrader={"grade_id": "q3_5_product", "solution": true}
 def tiled_matmul(A, B, T):
-    """A @ B of two square GlobalArrays by tiles of T x T: an array."""
+    """A @ B of two square arrays in global memory by tiles of T x T: an array."""
     ### BEGIN SOLUTION
     N = A.shape[0]
     C = np.zeros((N, N))

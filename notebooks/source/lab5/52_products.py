@@ -111,3 +111,17 @@ assert is_near(efficiency_1024, 0.592593, 1e-3), "efficiency_1024: tiles over th
 # So 50 % at N = 1024 is no mystery: it is compute-bound, but its second wave is nearly empty, and 59 % is the most that
 # its tiles allow. Against 312 TFLOP/s, the peak that is printed in larger letters, the same product would look like
 # 3 %. That peak belongs to other units and to shorter numbers.
+#
+# And a matrix that is mostly zeros? The CSR format stores its other numbers with their columns: 4 bytes and 4 bytes in
+# fp32, for 2 FLOPs. So a product with a vector does at most a quarter of a FLOP for each byte. However few zeros are
+# multiplied, it waits for memory on every machine of Part 2. Here both are, for the A100:
+
+# %%
+N, stored = 16384, 164  # numbers in a row, 1 % of them not zero
+csr_intensity = 2 * N * stored / (8 * N * stored + 4 * (N + 1) + 4 * 2 * N)
+points = [
+    rl.roofline.Point(f"dense, N = {size}", size / 6, tflops(size, ms), series="product, published")
+    for size, (ms, _) in lab5.PUBLISHED_MATMUL.items()
+]
+points.append(rl.roofline.Point("CSR times a vector", csr_intensity, series="1 % of the numbers"))
+rl.plots.plot_roofline(SPECS["A100 SXM 40GB"], points, dtype="float32", title="Dense products and a sparse one, fp32")

@@ -53,28 +53,29 @@ assert_counts(gelu_blocks, {(1023,): 1, (2048,): 2, (2049,): 3, (10**12 + 1,): 9
 
 
 # %% nbgrader={"grade_id": "q6_2_test", "grade": true, "points": 2} rooflab={"seconds": 90}
-def check_gelu_kernel(n):
-    blocks = gelu_blocks(n)
-    assert is_count(blocks) and blocks > 0, "gelu_blocks has to give the number of blocks"
-    guard = 64
-    values = np.random.default_rng(n).standard_normal(n + guard).astype("float32") * 3
-    x, y = rl.tensor(values, device=device), rl.full((n + guard,), -77.0, dtype="float32", device=device)
-    launch = {"grid": (blocks,), "block": (1024,), "args": (x, y, n)}
-    run = measure.cuda_kernel(GELU_CUDA, "gelu", **launch)
-    if not run.ran:
-        compiled, run = run, measure.emulated_kernel(GELU_CUDA, "gelu", **launch)
-    if not run.ran:
-        measure.pending(f"{compiled.why} {run.why} Grade this question on a GPU.")
-        return False
-    after = to_float64(run.args[1])
-    assert_close(after[:n], lab5.gelu_float64(values[:n]), rtol=1e-5, atol=1e-5, name=f"y for n = {n}")
-    assert (after[n:] == -77).all(), f"n = {n}: the kernel wrote behind the end of y"
-    assert_close(run.args[0], values, rtol=0, atol=0, name="x, which the kernel may not change,")
-    return True
+def check_gelu_kernels(*sizes):
+    lacks = ""  # why nothing runs on a GPU here
+    for n in sizes:
+        blocks = gelu_blocks(n)
+        assert is_count(blocks) and blocks > 0, "gelu_blocks has to give the number of blocks"
+        values = np.random.default_rng(n).standard_normal(n + 64).astype("float32") * 3
+        x, y = rl.tensor(values, device=device), rl.full((n + 64,), -77.0, dtype="float32", device=device)
+        launch = {"grid": (blocks,), "block": (1024,), "args": (x, y, n)}
+        run = None if lacks else measure.cuda_kernel(GELU_CUDA, "gelu", **launch)
+        if run is None or not run.ran:
+            lacks = lacks or run.why
+            run = measure.emulated_kernel(GELU_CUDA, "gelu", **launch)
+        if not run.ran:
+            measure.pending(f"{lacks} {run.why} Grade this question on a GPU.")
+            return
+        after = to_float64(run.args[1])
+        assert_close(after[:n], lab5.gelu_float64(values[:n]), rtol=1e-5, atol=1e-5, name=f"y for n = {n}")
+        assert (after[n:] == -77).all(), f"n = {n}: the kernel wrote behind the end of y"
+        assert_close(run.args[0], values, rtol=0, atol=0, name="x, which the kernel may not change,")
 
 
 assert isinstance(GELU_CUDA, str), "GELU_CUDA is the source of the kernel, a text"
-all(check_gelu_kernel(n) for n in (1, 1024, 1025, 2500))
+check_gelu_kernels(1, 1024, 1025, 2500)
 ### BEGIN HIDDEN TESTS
-all(check_gelu_kernel(n) for n in (1, 31, 1023, 5000))
+check_gelu_kernels(1, 31, 1023, 5000)
 ### END HIDDEN TESTS

@@ -8,8 +8,8 @@
 # - `load(memory, offsets, mask)`: the elements at these offsets where the mask is true, and 0 elsewhere
 # - `store(memory, offsets, values, mask)`: writes the values where the mask is true
 #
-# Both take NumPy arrays of offsets and of bools. x and y are `GlobalArray`s of n elements or more. What lies behind the
-# first n belongs to somebody else.
+# Both take NumPy arrays of offsets and of bools. x and y are arrays in global memory, of n elements or more. What lies
+# behind the first n belongs to somebody else.
 #
 # - `gelu_program(pid, x, y, n, block)`: GeLU of the elements that belong to program number `pid`, from x into y
 
@@ -93,7 +93,7 @@ for name, fn in (("nine operations", gelu_written_out), ("compiled", compiled_ge
         fn(x)
     moved = (c.bytes_read + c.bytes_written) / n
     rows.append((name, c.launches, f"{moved:.0f}", f"{latency(fn, x, repeat=20).median_ms:.3f}"))
-memory, result = GlobalArray(np.zeros(1000, "float32")), GlobalArray(np.zeros(1000, "float32"))
+memory, result = (global_array(np.zeros(1000, "float32")) for _ in "xy")
 for pid in range(4):
     gelu_program(pid, memory, result, 1000, 256)
 rows.append(("tile program, four programs", "", f"{4 * (memory.reads + result.writes) / 1000:.0f}", ""))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from rooflab.grading import allowed
-from rooflab.grading.accesses import GlobalArray
+from rooflab.grading.accesses import counted
 from rooflab.grading.clock import virtual_clock
 from rooflab.grading.fake_run import Entry, Faked
 from rooflab.grading.fake_run import faked as run_on_fake
@@ -381,17 +381,15 @@ def _contents(arg: Any) -> Any:
 
 
 def _accesses(fn: Callable, args: tuple, kwargs: dict) -> dict:
-    given = [GlobalArray(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    given: list[Any] = list(args)
+    looks: list[Callable[[str], Any] | None] = [None] * len(args)
+    for place, arg in enumerate(args):
+        if isinstance(arg, np.ndarray):
+            given[place], looks[place] = counted(arg)
     value = fn(*given, **kwargs)
-    counted = [arg if isinstance(arg, GlobalArray) else None for arg in given]
     _inspect()
-    return {
-        "value": value,
-        "arrays": tuple(one.contents() if one else None for one in counted),
-        "reads": tuple(one.read_counts if one else None for one in counted),
-        "writes": tuple(one.write_counts if one else None for one in counted),
-        "most_at_once": tuple(one.most_at_once if one else None for one in counted),
-    }
+    names = {"arrays": "values", "reads": "reads", "writes": "writes", "most_at_once": "most_at_once"}
+    return {"value": value} | {key: tuple(look and look(name) for look in looks) for key, name in names.items()}
 
 
 def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
