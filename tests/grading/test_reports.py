@@ -119,7 +119,15 @@ def test_what_the_student_found_is_shown_to_the_instructor(tmp_path):
         "2.1": "The corner is <b>where</b> both limits meet."
     }
     page = (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
-    assert "Findings, in the student" in page and "The corner is &lt;b&gt;where" in page
+    assert "Findings, as they were written" in page and "The corner is &lt;b&gt;where" in page
+
+
+def test_text_is_text_on_the_page_and_not_tags(tmp_path):
+    path = student(tmp_path, q2_1_why="# Why\n\nOne.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<iframe src=x></iframe>")
+    assert main([*GRADE, "lab9", str(path), *LABS, "--output", str(tmp_path)]) == 0
+    page = (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
+    assert "<p>It has one cell of each sort.</p>" in page and "<p>One.</p>" in page and "<th>a</th>" in page
+    assert not re.search(r"&lt;/?(p|h1|table|thead|tbody|th|tr|td)\b", page) and "<iframe" not in page
 
 
 def test_formulas_are_shown_offline(tmp_path):

@@ -26,6 +26,10 @@ STYLE = """<style>
 </style>"""
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w$])\$([^$\n]+?)\$(?![\w$])", re.DOTALL)
 SAFE_OUTPUTS = ("image/png", "text/plain")
+_SAFE_TAGS = """
+br del details div h1 h2 h3 h4 h5 h6 hr p pre span sub summary sup table tbody td th thead tr"""
+SAFE_TAGS = _SAFE_TAGS.split()  # beside those of bleach; none of them loads or runs anything
+STUB = re.compile(r"NotImplementedError: Question [\w.]+: write your code here(?: \(line \d+ of (\w+)\))?")
 MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
 
 
@@ -123,7 +127,10 @@ def _said(result: QuestionResult) -> list[str]:
         if test.pending:
             waiting[test.pending] = waiting.get(test.pending, 0) + test.points
     pending = [f"Pending, 0 of {points}: {why}" for why, points in waiting.items()]
-    return [*dict.fromkeys(test.message for test in result.tests if test.message), *pending]
+    stubs = [found[1] for test in result.tests if (found := STUB.fullmatch(test.message))]
+    empty = "Not answered yet" + f": {', '.join(dict.fromkeys(filter(None, stubs)))}" * any(stubs)
+    lost = dict.fromkeys(test.message for test in result.tests if test.message and not STUB.fullmatch(test.message))
+    return [*[empty] * bool(stubs), *lost, *pending]
 
 
 def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
@@ -133,16 +140,27 @@ def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
     for cell in notebook.cells if not trusted else ():
         if cell.cell_type == "code":
             cell.outputs = _safe(cell.outputs)
-    page, _ = HTMLExporter(
+    exporter = HTMLExporter(
         sanitize_html=not trusted,
         exclude_input_prompt=True,
         extra_template_basedirs=[],  # templates are code, and none comes from the working directory
-    ).from_notebook_node(notebook, {"metadata": {"name": grade.lab.title}})
+    )
+    exporter.register_filter("clean_html", _clean)
+    page, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": grade.lab.title}})
     page = _typeset(page, grade.lab)
     start = page.index(">", page.index("<body")) + 1
     with replacing(path) as unfinished:
         whole = page[:start] + STYLE + _html_table(grade) + page[start:]
         unfinished.write_text(whole, encoding="utf-8", errors="replace")
+
+
+def _clean(text: Any) -> str:
+    """HTML with safe tags alone; nbconvert's own filter would leave paragraphs and headings as text."""
+    import bleach
+
+    attributes = {**bleach.ALLOWED_ATTRIBUTES, "*": ["class", "id"]}
+    whole = text.decode() if isinstance(text, bytes) else str(text)
+    return bleach.clean(whole, tags=[*bleach.ALLOWED_TAGS, *SAFE_TAGS], attributes=attributes)
 
 
 def _typeset(page: str, lab: Lab) -> str:
@@ -175,11 +193,12 @@ def _html_table(grade: Grade) -> str:
     return (
         f'<div class="grade"><h1>{html.escape(grade.lab.title)}</h1><p>{html.escape(grade.notebook)}: '
         f"<b>{summary(grade)}</b></p>"
-        '<table><tr><th>Question</th><th class="number">Points</th><th class="number">Time</th><th></th></tr>'
+        '<table><tr><th>Question</th><th class="number">Points</th><th class="number">Graded in</th>'
+        "<th>What to look at</th></tr>"
         + "".join(rows)
         + "</table>"
-        + (f"<h2>Findings, in the student's words</h2><dl>{findings}</dl>" if findings else "")
-        + (f"<h2>Repairs</h2><ul>{repairs}</ul>" if repairs else "")
+        + (f"<h2>Findings, as they were written</h2><dl>{findings}</dl>" if findings else "")
+        + (f"<h2>What had to be repaired</h2><ul>{repairs}</ul>" if repairs else "")
         + "</div>"
     )
 
