@@ -214,15 +214,17 @@ def checkpoint(function, *args):
     """
     if not _core.is_grad_enabled():
         return function(*args)
-    state = _core.get_rng_state()
+    state, low = _core.get_rng_state(), _core._autocast.low_dtype()
     kept = [_leaf_of(a) if isinstance(a, Tensor) else a for a in args]
 
     def again():
         before = _core.get_rng_state()
         _core.set_rng_state(state)
+        outer = _core._autocast.begin(low)  # the forward's, whatever surrounds the backward
         try:
             function(*kept)
         finally:
+            _core._autocast.end(outer)
             _core.set_rng_state(before)
 
     return _core._autograd.checkpoint([a for a in args if isinstance(a, Tensor)], lambda: function(*args), again)

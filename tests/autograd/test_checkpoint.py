@@ -222,3 +222,23 @@ def test_a_checkpoint_that_nobody_goes_back_through_is_forgotten(no_garbage):
     del layer, y
     gc.collect()
     assert alive() is None and rl.memory.allocated() == before
+
+
+def test_what_runs_again_has_the_precision_of_the_forward():
+    """Autocast is over when the backward comes, or another one is open."""
+
+    def gradients(run, around):
+        rl.manual_seed(0)
+        x, w = (rl.randn(6, 6, requires_grad=True) for _ in range(2))
+        with rl.autocast("bfloat16"):
+            y = run(lambda x: rl.softmax(x @ w) @ w, x)
+        with rl.autocast("float16", enabled=around):
+            y.to("float32").sum().backward()
+        return x.grad.numpy(), w.grad.numpy()
+
+    def called(function, *args):
+        return function(*args)
+
+    for around in (False, True):
+        for again, once in zip(gradients(checkpoint, around), gradients(called, around), strict=True):
+            assert np.array_equal(again, once)

@@ -1,5 +1,6 @@
 """Steps of a language model: what is inside the time, what is counted, what happens when memory does not suffice."""
 
+import dataclasses
 import math
 from types import SimpleNamespace
 
@@ -202,8 +203,9 @@ def test_the_peak_is_the_datasheets_then_the_measured_one(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "backwards"}, "mode: expected one of inference, forward, backward, both, train, got 'backwards'"),
-        ({"attention": "paged"}, "attention: expected one of composed, flash"),
+        ({"mode": "backwards"}, "mode: expected one of 'inference', 'forward', 'backward', 'both', 'train', got"),
+        ({"attention": "paged"}, "attention: expected one of 'composed', 'flash'"),
+        ({"mixed_precision": "int8"}, "mixed_precision: expected one of '', 'bfloat16', 'float16', got 'int8'"),
         ({"context_length": 0}, "context_length: expected a whole number of 1 or more, got 0"),
         ({"warmup_steps": -1}, "warmup_steps: expected a whole number of 0 or more, got -1"),
         ({"measure_steps": 0}, "measure_steps: expected a whole number of 1 or more"),
@@ -218,3 +220,56 @@ def test_bad_cases_are_refused(options, message):
 def test_unknown_models_are_refused():
     with pytest.raises(ValueError, match="size: expected one of small"):
         lm.benchmark(lm.Case("huge"))
+
+
+def test_mixed_precision_is_autocast_of_forward_and_loss():
+    """7n + 1 weights are cast in a forward; products and their peak are bfloat16's."""
+    case = lm.Case("small", mode="train", mixed_precision="bfloat16", device=rl.meta("H200"))
+    work = lm.Step(case)
+    work.timed(work.prepare())
+    profile, _ = lm.profile_step(work)
+    kernels = [kernel for kernel in profile.kernels if kernel.step == 1]
+    casts = [kernel for kernel in kernels if kernel.range.endswith("autocast_weights") and "forward" in kernel.range]
+    assert len(casts) == 7 * 12 + 1 and {kernel.op for kernel in casts} == {"cast"}
+    assert {kernel.dtype for kernel in kernels if kernel.op == "matmul"} == {"bfloat16"}
+    assert {kernel.dtype for kernel in kernels if kernel.op == "adamw"} == {"float32"}
+    assert {parameter.grad.dtype for parameter in work.model.parameters()} == {rl.float32}
+    del work
+    result = lm.benchmark(case)
+    assert result.peak_source == "datasheet of H200, bfloat16" and "composed, bfloat16:" in str(result)
+    assert result.mean_ms < lm.benchmark(dataclasses.replace(case, mixed_precision="")).mean_ms
+    assert result.macs == lm.benchmark(dataclasses.replace(case, mixed_precision="")).macs
+
+
+def test_a_measured_step_runs_in_mixed_precision_too():
+    result = lm.benchmark(tiny("train", mixed_precision="bfloat16"), config=TINY)
+    assert result.status == "ok" and result.macs == lm.benchmark(tiny("train"), config=TINY).macs
+
+
+@pytest.mark.parametrize("precision", ["", "bfloat16"])
+def test_a_graph_computes_what_a_step_computes_and_trains(precision, device):
+    options = {"mixed_precision": precision, "device": device}
+    steps = []
+    for kind in (lm.Step, lm.GraphStep):
+        rl.manual_seed(0)
+        case = tiny("train", graph=kind is lm.GraphStep, **options)
+        work = kind(case, TINY)
+        for _ in range(3 if kind is lm.GraphStep else 4):  # capturing has run one step
+            work.timed(work.prepare())
+        steps.append([parameter.detach().to("cpu").numpy() for parameter in work.model.parameters()])
+    for eager, replayed in zip(*steps, strict=True):
+        assert np.array_equal(eager, replayed)
+
+
+def test_a_graph_is_one_host_call_and_counts_what_it_does():
+    eager, graph = (lm.benchmark(tiny("both", graph=is_graph), config=TINY) for is_graph in (False, True))
+    assert (graph.macs, graph.launches) == (eager.macs, eager.launches) and graph.host_calls == 1
+    assert graph.peak_bytes >= eager.peak_bytes and "graph" in str(graph)
+    trained = lm.benchmark(tiny("train", graph=True), config=TINY)
+    assert 1 < trained.host_calls < 10 and trained.macs == eager.macs
+
+
+@pytest.mark.parametrize("options", [{"device": rl.meta("H200")}, {"mode": "backward"}])
+def test_what_cannot_be_a_graph_is_refused(options):
+    with pytest.raises(ValueError, match="graph: expected a device with memory and a mode that is one piece"):
+        lm.Case(graph=True, **options)

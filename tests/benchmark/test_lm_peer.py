@@ -53,19 +53,21 @@ def difference(ours, theirs):
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize("options", [{}, {"attention": "flash"}, {"recompute": True}])
+@pytest.mark.parametrize("options", [{}, {"attention": "flash"}, {"recompute": True}, {"mixed_precision": "bfloat16"}])
 def test_both_compute_the_same(torch, device, options):
     case = tiny(device=device, **options)
     ours = lm.Step(case, TINY)
     theirs = lm_peer.TorchStep(case, ours.config, ours)
     assert theirs.parameters == ours.parameters == TINY.num_parameters
+    # bfloat16: both round some ten results a layer by 2^-9 each, which add up like a random walk, twice since both do.
+    tolerance = 2**-9 * 40**0.5 * 2 if case.mixed_precision else 1e-4
     with torch.no_grad():
-        assert difference(ours.forward(), theirs._logits()) < 1e-4
+        assert difference(ours.forward().to("float32"), theirs.logits().float()) < tolerance
     ours.timed(ours.prepare())
     theirs.timed(theirs.prepare())
     gradients = {name: parameter.grad for name, parameter in theirs.model.named_parameters()}
     for name, parameter in ours.model.named_parameters():
-        assert difference(parameter.grad, gradients[name]) < 1e-3, name
+        assert difference(parameter.grad, gradients[name]) < 10 * tolerance, name
 
 
 @pytest.mark.peer

@@ -75,5 +75,5 @@ def test_the_command_prints_both_and_measures_again_what_a_file_lacks(capsys, tm
         assert "  forward    " in out and "most in matmul_" in out and "the profiled step took" not in out
     assert main([*command, "--memory"]) == 0
     out = capsys.readouterr().out
-    assert "peak" in out and "saved activations" in out and out.count("the same") == 5
+    assert "peak" in out and "saved activations" in out and out.count("the same") == 6
     assert "busy" not in out

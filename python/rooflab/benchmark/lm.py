@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import rooflab as rl
 
 from ..machine.known import known
-from .lm_case import ATTENTION, MODES, OUT_OF_MEMORY, Case, Result
+from .lm_case import ATTENTION, MODES, OUT_OF_MEMORY, PRECISIONS, Case, Result
 from .lm_profile import passes
 
 __all__ = [
-    "ATTENTION", "MODES", "OUT_OF_MEMORY", "Case", "Result", "Step", "Work", "benchmark", "config_of", "count_step",
-    "machine_memory", "peak_of", "profile_step", "row", "time_step", "time_steps",
+    "ATTENTION", "MODES", "OUT_OF_MEMORY", "PRECISIONS", "Case", "GraphStep", "Result", "Step", "Work", "benchmark",
+    "config_of", "count_step", "machine_memory", "peak_of", "profile_step", "row", "time_step", "time_steps",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -71,15 +71,19 @@ class Step:
 
     def forward(self) -> rl.Tensor:
         """Logits (B, L, V)."""
-        with rl.range("forward"):
+        with rl.range("forward"), self._precision():
             return self.model(self.tokens)
 
     def loss(self) -> rl.Tensor:
         """Mean cross-entropy of the logits."""
-        with rl.range("forward"):
+        with rl.range("forward"), self._precision():
             logits = self.model(self.tokens)
             with rl.range("loss"):
                 return rl.cross_entropy(logits.reshape(-1, self.config.vocab_size), self.targets.reshape(-1))
+
+    def _precision(self) -> contextlib.AbstractContextManager:
+        dtype = self.case.mixed_precision
+        return rl.autocast(dtype) if dtype else contextlib.nullcontext()
 
     def prepare(self) -> rl.Tensor | None:
         """Drop the gradients; in mode "backward" run the forward."""
@@ -88,14 +92,52 @@ class Step:
 
     def timed(self, prepared: rl.Tensor | None) -> rl.Tensor | None:
         """The step of the mode."""
+        result = self.passes(prepared)
+        if self.optimizer:
+            with rl.range("optimizer"):
+                self.optimizer.step()
+        return result
+
+    def passes(self, prepared: rl.Tensor | None) -> rl.Tensor | None:
+        """Forward and backward, as far as the mode has them."""
         mode = self.case.mode
         if mode in ("inference", "forward"):
             with rl.no_grad() if mode == "inference" else contextlib.nullcontext():
                 return self.forward()
         (self.loss() if prepared is None else prepared).backward()  # which opens the range "backward"
-        if self.optimizer:
-            with rl.range("optimizer"):
-                self.optimizer.step()
+        return None
+
+
+class GraphStep(Step):
+    """The same step, of which all but the optimizer is a graph.
+
+    Attributes
+    ----------
+    captured_peak_bytes : int
+        The most that was held while it was captured. What a replay works in is the graph's own and not seen again.
+    """
+
+    def __init__(self, case: Case, config: TransformerConfig | None = None) -> None:
+        super().__init__(case, config)
+        self._graph: rl.Graph | None = None
+        self.timed(self.prepare())  # makes what must not be captured: the optimizer's state
+        self.prepare()
+        rl.memory.reset_peak(case.device)
+        graph = rl.Graph(device=case.device)
+        with graph.capture():
+            self._captured = self.passes(None)
+        self._graph = graph
+        self.captured_peak_bytes = rl.memory.peak(case.device)
+
+    def prepare(self) -> rl.Tensor | None:
+        """Nothing: a replay writes its gradients over those of the last one."""
+        return super().prepare() if self._graph is None else None
+
+    def passes(self, prepared: rl.Tensor | None) -> rl.Tensor | None:
+        """A replay."""
+        if self._graph is None:
+            return super().passes(prepared)
+        self._graph.replay()
         return None
 
 
@@ -217,7 +259,7 @@ def _benchmark(
     case: Case, config: TransformerConfig | None, is_profiled: bool, progress: Callable[[str], None]
 ) -> Result:
     progress("making the model")
-    work = Step(case, config)
+    work = GraphStep(case, config) if case.graph else Step(case, config)
     profile: Profile | None = None
     if case.is_model:
         if work.optimizer:  # whose first step makes its state
@@ -229,7 +271,7 @@ def _benchmark(
         peak_bytes = rl.memory.peak(case.device)
     else:
         warmup, samples = time_steps({"rooflab": work}, case, progress)["rooflab"]
-        peak_bytes = rl.memory.peak(case.device)
+        peak_bytes = max(rl.memory.peak(case.device), getattr(work, "captured_peak_bytes", 0))
         if is_profiled:
             profile, counted = profile_step(work)
         else:
@@ -244,7 +286,7 @@ def row(
     case: Case, counted: Any, parameters: int, warmup_ms: Iterable[float], samples_ms: Iterable[float], peak_bytes: int
 ) -> Result:
     """The result of a case from the counts and the times of its steps."""
-    peak, source = peak_of(case.device, "float32")
+    peak, source = peak_of(case.device, case.product_dtype)
     return Result(
         case,
         samples_ms=tuple(samples_ms),

@@ -14,6 +14,7 @@ MODES = ("inference", "forward", "backward", "both", "train")
 "both" is forward, loss and backward; "train" has an AdamW step too."""
 
 ATTENTION = ("composed", "flash")
+PRECISIONS = ("", "bfloat16", "float16")
 OUT_OF_MEMORY = "out of memory"
 
 
@@ -33,6 +34,11 @@ class Case:
         "composed" or "flash".
     recompute : bool
         Whether the backward runs each block again, of which the forward keeps the input alone.
+    mixed_precision : str
+        "bfloat16" or "float16": forward and loss run under `rooflab.autocast`; "": everything in float32.
+    graph : bool
+        Whether forward and backward are captured once and replayed by one host call (`rooflab.Graph`). AdamW's step is
+        not: its number changes.
     device : str
         "cpu", "cuda:0", or "meta:H200", where the times are a model's and not measured.
     warmup_steps, measure_steps : int
@@ -50,26 +56,45 @@ class Case:
     mode: str = "forward"
     attention: str = "composed"
     recompute: bool = False
+    mixed_precision: str = ""
+    graph: bool = False
     device: str = "cpu"
     vocab_size: int = 10000
     warmup_steps: int = 5
     measure_steps: int = 10
 
     def __post_init__(self) -> None:
-        for name, words in (("mode", MODES), ("attention", ATTENTION)):
+        for name, words in (("mode", MODES), ("attention", ATTENTION), ("mixed_precision", PRECISIONS)):
             if getattr(self, name) not in words:
-                raise ValueError(f"[bench] {name}: expected one of {', '.join(words)}, got {getattr(self, name)!r}")
+                raise ValueError(
+                    f"[bench] {name}: expected one of {', '.join(map(repr, words))}, got {getattr(self, name)!r}"
+                )
         sizes = {"context_length": 1, "batch_size": 1, "vocab_size": 1, "measure_steps": 1, "warmup_steps": 0}
         for name, least in sizes.items():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ValueError(f"[bench] {name}: expected a whole number of {least} or more, got {value!r}")
 
+        if self.graph and (self.is_model or self.mode == "backward"):
+            where = "a meta device" if self.is_model else "mode backward, whose forward runs anew"
+            raise ValueError(f"[bench] graph: expected a device with memory and a mode that is one piece, got {where}")
+
     @property
     def label(self) -> str:
         """Such as "small B4 L128 forward, composed"."""
-        options = self.attention + ", recomputed" * self.recompute
-        return f"{self.model_size} B{self.batch_size} L{self.context_length} {self.mode}, {options}"
+        return f"{self.model_size} B{self.batch_size} L{self.context_length} {self.mode}, {self.options}"
+
+    @property
+    def options(self) -> str:
+        """Such as "flash, bfloat16, graph"."""
+        flags = {"recomputed": self.recompute, "graph": self.graph}
+        words = (self.attention, self.mixed_precision, *(word for word, is_set in flags.items() if is_set))
+        return ", ".join(filter(None, words))
+
+    @property
+    def product_dtype(self) -> str:
+        """What the products compute in."""
+        return self.mixed_precision or "float32"
 
     @property
     def is_model(self) -> bool:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from ..nn import TransformerConfig
 
 CLASSES = (
-    "parameters", "gradients", "optimizer state", "saved activations", "logits", "loss", "temporary", "workspace",
-    "constants", "held before",
+    "parameters", "gradients", "optimizer state", "saved activations", "weight copies", "logits", "loss", "temporary",
+    "workspace", "constants", "held before",
 )  # fmt: skip
 """What a block holds. "saved activations" is what the forward keeps for the backward, but for the logits and what the
-loss keeps; "temporary" is freed in the phase that made it, "workspace" is what kernels work in; "constants" are the
-tokens, the angles of the positions and the mask."""
+loss keeps; "weight copies" are the weights in autocast's dtype; "temporary" is freed in the phase that made it,
+"workspace" is what kernels work in; "constants" are the tokens, the angles of the positions and the mask."""
 
 _KEPT = {"forward": "saved activations", "backward": "gradients", "optimizer": "optimizer state"}
 
@@ -131,11 +131,16 @@ class Memory:
 
 
 def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, int]:
-    """What a step keeps in float32, by formula, for N parameters and the model's dimensions.
+    """What a step keeps, by formula, for N parameters and the model's dimensions.
 
-    parameters 4N, gradients 4N, AdamW's state 8N; saved activations 4(n (8BLD + 3BLI + S) + 2BLD) with S = BHL^2 for
-    composed attention, which keeps its weights, and BHL for flash attention; of blocks that are recomputed
-    4(n BLD + 2BLD); logits 4BLV.
+    In float32: parameters 4N, gradients 4N, AdamW's state 8N; saved activations 4(n (8BLD + 3BLI + S) + 2BLD) with
+    S = BHL^2 for composed attention, which keeps its weights, and BHL for flash attention; logits 4BLV. Of blocks that
+    are recomputed the inputs alone are saved, 4n BLD, and under autocast the mask that they read, 2L^2.
+
+    Under autocast: weight copies 2 (N - VD - (2n + 1) D), all but the embedding and the gains; saved activations
+    n (26BLD + 6BLI + S) + 6BLD + 4LD_h with S = 6BHL^2 or 4BHL: operands of products have two bytes, the residuals and
+    the softmax four, each product keeps a cast of its own, and rope one of the angles. The loss keeps the logits in
+    float32.
 
     Examples
     --------
@@ -145,15 +150,25 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
     config = config_of(case, config)
     B, L, D = case.batch_size, case.context_length, config.d_model
     n, H, N = config.num_layers, config.num_heads, config.num_parameters
-    scores = B * H * L * (L if case.attention == "composed" else 1)
-    layer = B * L * D if case.recompute else 8 * B * L * D + 3 * B * L * config.d_ff + scores
+    is_mixed, is_composed = bool(case.mixed_precision), case.attention == "composed"
     has_backward, has_graph = case.mode in ("backward", "both", "train"), case.mode != "inference"
+    rows, hidden, scores = B * L * D, B * L * config.d_ff, B * H * L * (L if is_composed else 1)
+    mask = 2 * L * L if case.recompute and is_mixed and is_composed else 0
+    if case.recompute:
+        layer = 4 * rows
+    elif is_mixed:
+        layer = 26 * rows + 6 * hidden + (6 if is_composed else 4) * scores
+    else:
+        layer = 4 * (8 * rows + 3 * hidden + scores)
+    ends = 6 * rows + 4 * L * config.head_dim if is_mixed else 8 * rows
+    products = N - config.vocab_size * D - (2 * n + 1) * D
     return {
         "parameters": 4 * N,
         "gradients": 4 * N * has_backward,
         "optimizer state": 8 * N * (case.mode == "train"),
-        "saved activations": 4 * (n * layer + 2 * B * L * D) * has_graph,
-        "logits": 4 * B * L * config.vocab_size,
+        "weight copies": 2 * products * is_mixed,
+        "saved activations": (n * layer + ends + mask) * has_graph,
+        "logits": (2 if is_mixed and not has_backward else 4) * B * L * config.vocab_size,
     }
 
 
@@ -222,7 +237,8 @@ class _Sorted:
 
     def __init__(self, timeline: Timeline, sizes: Counter[int], case: Case, config: TransformerConfig) -> None:
         self.timeline, self.case, self.config = timeline, case, config
-        self.logits_bytes = 4 * case.batch_size * case.context_length * config.vocab_size
+        numbers = case.batch_size * case.context_length * config.vocab_size
+        self.logits_bytes = {4 * numbers, 2 * numbers} if case.mixed_precision else {4 * numbers}
         born: dict[int, int] = {}  # phase of each block's allocation, and of its end
         gone: dict[int, int] = {}
         self.phases = timeline.phases
@@ -240,6 +256,9 @@ class _Sorted:
             return "held before"
         if block.is_scratch:
             return "workspace"
+        path = block.range.split("/")
+        if path[-1] == "autocast_weights":
+            return "weight copies"
         if gone is not None and gone == born:
             return "temporary"
         name = self.phases[born].name
@@ -249,42 +268,32 @@ class _Sorted:
             sizes[block.bytes] -= 1
             return "parameters"
         if name == "forward":
-            path = block.range.split("/")
-            if block.bytes == self.logits_bytes and "head" in path:
+            is_cast = "loss" in path and block.op == "cast"
+            if block.bytes in self.logits_bytes and ("head" in path or is_cast):
                 return "logits"
-            if "loss" in path or self.case.mode == "inference":
-                return "loss" if "loss" in path else "temporary"
+            if "loss" in path:
+                return "loss"
+            if self.case.mode == "inference":
+                return "temporary"
         return _KEPT.get(name, "temporary")
 
     def memory(self) -> Memory:
-        uses, level = [], Counter[str]()
+        level: Counter[str] = Counter()
         if self.timeline.resident_bytes:
             level["held before"] = self.timeline.resident_bytes
-        starts = {phase.events.start: phase for phase in self.step}
-        current: _Highest | None = None
-        most: Counter[str] = Counter()
-        ends = {phase.events.stop for phase in self.step}
-        for place, event in enumerate(self.timeline.events):
-            if current and place in ends:
-                uses.append(current.use())
-                current = None
-            if place in starts:
-                current = _Highest(starts[place].name, level)
-            level[self.kinds[event.allocation]] += event.bytes
-            if current:
-                current.see(level)
-                for kind in ("gradients", "optimizer state", "saved activations", "logits"):
-                    most[kind] = max(most[kind], level[kind])
-        counted = {"parameters": self._total("parameters")} | {
-            kind: most[kind] if kind != "optimizer state" else self._total(kind)
-            for kind in ("gradients", "optimizer state", "saved activations", "logits")
-        }
+        uses, most = [], Counter[str]()
+        for phase in self.phases:
+            highest = _Highest(phase.name, level)
+            for event in self.timeline.events[phase.events.start : phase.events.stop]:
+                level[self.kinds[event.allocation]] += event.bytes
+                highest.see(level)
+                if phase in self.step:
+                    most |= level  # the larger of each
+            if phase in self.step:
+                uses.append(highest.use())
         formula = predicted(self.case, self.config)
+        counted = {kind: most[kind] for kind in formula}
         return Memory(self.case, uses, counted, formula, self._largest(), self.timeline)
-
-    def _total(self, kind: str) -> int:
-        blocks = zip(self.timeline.allocations, self.kinds, strict=True)
-        return sum(block.bytes for block, one in blocks if one == kind)
 
     def _largest(self) -> list[Largest]:
         made: Counter[tuple[int, str, str, str]] = Counter()

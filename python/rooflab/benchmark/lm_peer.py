@@ -132,8 +132,8 @@ class TorchStep:
         else:
             self.tokens, self.targets = (torch.from_dlpack(tokens) for tokens in (ours.tokens, ours.targets))
         self._tables = self._positions()
-        self._forward: Callable[[], Any] = torch.compile(self._logits) if compiled else self._logits
-        self._loss: Callable[[], Any] = torch.compile(self._cross_entropy) if compiled else self._cross_entropy
+        compile = torch.compile if compiled else (lambda function: function)
+        self._model, self._loss_of = compile(self.model), compile(self._cross_entropy_of(self.model))
         is_cuda = case.device.startswith("cuda")
         self.optimizer = torch.optim.AdamW(self.model.parameters(), fused=is_cuda) if case.mode == "train" else None
 
@@ -150,25 +150,41 @@ class TorchStep:
         square = torch.ones(len(places), len(places), dtype=torch.bool, device=device)
         return angles.cos().float(), angles.sin().float(), square.triu(1)
 
-    def _logits(self) -> Any:
-        return self.model(self.tokens, *self._tables)
+    def _precision(self) -> Any:
+        dtype, kind = self.case.mixed_precision, self.case.device.partition(":")[0]
+        return self.torch.autocast(kind, getattr(self.torch, dtype)) if dtype else contextlib.nullcontext()
 
-    def _cross_entropy(self) -> Any:
-        return self.torch.nn.functional.cross_entropy(self._logits().flatten(0, 1), self.targets.flatten())
+    def _cross_entropy_of(self, model: Any) -> Callable[..., Any]:
+        cross_entropy = self.torch.nn.functional.cross_entropy
+
+        def loss(targets: Any, *inputs: Any) -> Any:
+            return cross_entropy(model(*inputs).flatten(0, 1), targets.flatten())
+
+        return loss
+
+    def logits(self) -> Any:
+        """Logits (B, L, V)."""
+        with self._precision():
+            return self._model(self.tokens, *self._tables)
+
+    def loss(self) -> Any:
+        """Mean cross-entropy of the logits."""
+        with self._precision():
+            return self._loss_of(self.targets, self.tokens, *self._tables)
 
     def prepare(self) -> Any:
         """Drop the gradients; in mode "backward" run the forward."""
         for parameter in self.model.parameters():
             parameter.grad = None
-        return self._loss() if self.case.mode == "backward" else None
+        return self.loss() if self.case.mode == "backward" else None
 
     def timed(self, prepared: Any) -> Any:
         """The step of the mode."""
         mode = self.case.mode
         if mode in ("inference", "forward"):
             with self.torch.no_grad() if mode == "inference" else contextlib.nullcontext():
-                return self._forward()
-        (self._loss() if prepared is None else prepared).backward()
+                return self.logits()
+        (self.loss() if prepared is None else prepared).backward()
         if self.optimizer:
             self.optimizer.step()
         return None
@@ -226,10 +242,10 @@ def _unless_full(torch: Any, case: Case, run: Callable[[], list[Result]]) -> tup
 
 def _together(torch: Any, case: Case, config: TransformerConfig, progress: Callable[[str], None]) -> list[Result]:
     progress("making the models")
-    ours = Step(case, config)
+    ours = lm.GraphStep(case, config) if case.graph else Step(case, config)
     peers = {name: TorchStep(case, config, ours, compiled=name == COMPILED) for name in (EAGER, COMPILED)}
     times = lm.time_steps({"rooflab": ours, **peers}, case, progress)
-    own_peak = rl.memory.peak(case.device)
+    own_peak = max(rl.memory.peak(case.device), getattr(ours, "captured_peak_bytes", 0))
     counted = lm.count_step(ours)
     results = [lm.row(case, counted, ours.parameters, *times["rooflab"], own_peak)]
     shared = sum(parameter.nbytes for parameter in ours.model.parameters())

@@ -119,9 +119,9 @@ def _result(row: dict[str, Any]) -> Result:
 
 
 _COLUMNS = (
-    "model_size", "context_length", "batch_size", "mode", "attention", "recompute", "device", "contender", "status",
-    "steps", "first_warmup_ms", "mean_ms", "std_ms", "median_ms", "tokens_per_s", "tflop_s", "share_of_peak",
-    "peak_bytes", "launches", "parameters",
+    "model_size", "context_length", "batch_size", "mode", "attention", "mixed_precision", "recompute", "graph",
+    "device", "contender", "status", "steps", "first_warmup_ms", "mean_ms", "std_ms", "median_ms", "tokens_per_s",
+    "tflop_s", "share_of_peak", "peak_bytes", "launches", "parameters",
 )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def to_csv(results: Iterable[Result]) -> str:
 
     Examples
     --------
-    >>> to_csv([Result(Case(), samples_ms=(2.0, 4.0))]).splitlines()[0].split(",")[11:14]
+    >>> to_csv([Result(Case(), samples_ms=(2.0, 4.0))]).splitlines()[0].split(",")[13:16]
     ['mean_ms', 'std_ms', 'median_ms']
     """
     text = io.StringIO()
@@ -152,15 +152,14 @@ def to_csv(results: Iterable[Result]) -> str:
     return text.getvalue()
 
 
-HEADINGS = ("size", "L", "B", "mode", "attention", "by", "mean ms", "std ms", "median ms", "n", "TFLOP/s", "of peak",
+HEADINGS = ("size", "L", "B", "mode", "options", "by", "mean ms", "std ms", "median ms", "n", "TFLOP/s", "of peak",
             "tokens/s", "peak GiB", "launches")  # fmt: skip
 
 
 def cells(result: Result) -> tuple[str, ...]:
     """A row of the table that people read, under `HEADINGS`; std has ddof 0."""
     case = result.case
-    attention = case.attention + ", recomputed" * case.recompute
-    names = (case.model_size, str(case.context_length), str(case.batch_size), case.mode, attention)
+    names = (case.model_size, str(case.context_length), str(case.batch_size), case.mode, case.options)
     if result.status != "ok":
         return (*names, result.contender, result.status, *[""] * (len(HEADINGS) - len(names) - 2))
     values = _values(result)

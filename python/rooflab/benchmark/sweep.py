@@ -71,7 +71,7 @@ def measure(
     if not memory or results[0].status != "ok":
         return results, None
     progress("counting memory")
-    counted = lm_memory.measure(case)
+    counted = lm_memory.measure(dataclasses.replace(case, graph=False))  # whose blocks are not seen when replayed
     held = {phase.name: phase.classes for phase in counted.phases}
     return [dataclasses.replace(results[0], memory=held), *results[1:]], counted
 

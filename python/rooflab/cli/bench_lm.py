@@ -59,7 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="inference: a forward without a graph; forward: with its graph; backward: that alone; both: forward, "
         "loss and backward; train: both and AdamW; several with commas, or all (default forward)")  # fmt: skip
     add("--attention", choices=lm.ATTENTION, default="composed", help="default composed")
+    add("--mixed-precision", nargs="?", const="bfloat16", default="", choices=("bfloat16", "float16"), metavar="DTYPE",
+        help="forward and loss under autocast, to bfloat16 or, when named, float16")  # fmt: skip
     add("--recompute", action="store_true", help="the backward runs each block again and keeps its input alone")
+    add("--graph", action="store_true", help="forward and backward as a captured graph, replayed by one host call")
     add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps that do not count (default 5)")
     add("--measure-steps", type=whole_number(1), default=10, metavar="N", help="steps that do (default 10)")
     add("--profile", action="store_true", help="where the time of one more step goes, pass by pass")
@@ -114,7 +117,8 @@ def _main(arguments: argparse.Namespace) -> int:
     cases = sweep.cases(
         arguments.model_size, arguments.context_length, arguments.mode,
         batch_size=arguments.batch_size, vocab_size=arguments.vocab_size, attention=arguments.attention,
-        recompute=arguments.recompute, device=device,
+        recompute=arguments.recompute, mixed_precision=arguments.mixed_precision,
+        graph=arguments.graph, device=device,
         warmup_steps=arguments.warmup_steps, measure_steps=arguments.measure_steps,
     )  # fmt: skip
     if arguments.slurm or arguments.gather:
@@ -200,7 +204,8 @@ def words(arguments: argparse.Namespace) -> list[str]:
     """The options that say what a sweep measures, as they are given on the command line."""
     lists = {"model-size": arguments.model_size, "context-length": arguments.context_length, "mode": arguments.mode}
     found = [word for name, values in lists.items() for word in (f"--{name}", ",".join(map(str, values)))]
-    for name in ("batch-size", "vocab-size", "attention", "warmup-steps", "measure-steps", "device", "peer"):
+    options = "batch-size vocab-size attention mixed-precision warmup-steps measure-steps device peer"
+    for name in options.split():
         value = getattr(arguments, name.replace("-", "_"))
-        found += [f"--{name}", str(value)] if value is not None else []
-    return found + [f"--{name}" for name in ("recompute", "profile", "memory") if getattr(arguments, name)]
+        found += [f"--{name}", str(value)] if value not in (None, "") else []
+    return found + [f"--{name}" for name in ("recompute", "graph", "profile", "memory") if getattr(arguments, name)]

@@ -81,7 +81,9 @@ def plot_lines(
     return made
 
 
-def plot_shares(wholes: Mapping[str, Mapping[str, float]], title: str | None = None) -> Figure:
+def plot_shares(
+    wholes: Mapping[str, Mapping[str, float]], title: str | None = None, colors: Mapping[str, str] | None = None
+) -> Figure:
     """What each part has of a whole: a bar of 100 % for each whole, the parts in the same order and colours.
 
     Parameters
@@ -90,6 +92,8 @@ def plot_shares(wholes: Mapping[str, Mapping[str, float]], title: str | None = N
         For each whole, how much each part has; not negative. ``{"FLOPs": {"scores": 2, "values": 6}, ...}``.
     title : str, optional
         Above the plot.
+    colors : mapping of str to str, optional
+        Of parts that have a colour elsewhere.
 
     Returns
     -------
@@ -116,7 +120,8 @@ def plot_shares(wholes: Mapping[str, Mapping[str, float]], title: str | None = N
         for row, parts in enumerate(wholes.values()):
             left, whole = 0.0, sum(parts.values())
             for index, part in enumerate(names):
-                share, color = 100 * parts.get(part, 0) / whole, COLORS[index % len(COLORS)]
+                share = 100 * parts.get(part, 0) / whole
+                color = (colors or {}).get(part) or COLORS[index % len(COLORS)]
                 axes.barh(row, share, left=left, height=0.68, color=color, edgecolor="white", lw=0.8,
                           label=part if row == 0 else None)  # fmt: skip
                 if share >= 5:

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _OTHER = "#bdbdbd"
+_NAMED = 0.07  # of the recording: a shorter phase has no room for its name
 _OUTLINED = 400  # events; the outline of more would be a black band
 _NAMELESS = {"op": "user", "range": "(no range)"}
 
 
-def plot_memory_timeline(timeline: Any, by: str = "op", title: str | None = None, note: str | None = None) -> Figure:
+def plot_memory_timeline(
+    timeline: Any, by: str = "op", title: str | None = None, note: str | None = None, over: str = "time"
+) -> Figure:
     """Bytes in tensors over time, stacked, with the peak marked.
 
     Parameters
@@ -33,17 +36,20 @@ def plot_memory_timeline(timeline: Any, by: str = "op", title: str | None = None
         are one grey.
     title, note : str, optional
         Above and below the plot.
+    over : str
+        ``"time"``, the host's, or ``"events"``: allocations and frees in their order, which is the same on every run
+        and all that a meta device has.
 
     Returns
     -------
     Figure
-        Zero is what was held before the recording; older tensors that are freed take the stack below it. The
-        legend says what each holds at the peak. Time is the host's.
+        Zero is what was held before the recording; older tensors that are freed take the stack below it. Dotted lines
+        are where phases begin that were marked. The legend says what each holds at the peak.
 
     Raises
     ------
     ValueError
-        If nothing was allocated or freed, or `by` is neither.
+        If nothing was allocated or freed, or `by` or `over` is neither.
 
     Examples
     --------
@@ -54,7 +60,7 @@ def plot_memory_timeline(timeline: Any, by: str = "op", title: str | None = None
     """
     with figure(8.6, 4.2) as made:
         axes = made.add_subplot()
-        _draw(made, {"": axes}, {"": timeline}, by, note)
+        _draw(made, {"": axes}, {"": timeline}, by, note, over)
         if title:
             axes.set_title(title)
     return made
@@ -106,13 +112,22 @@ def plot_memory_timelines(
     return made
 
 
-def _draw(made: Figure, places: Mapping[str, Any], timelines: Mapping[str, Any], by: str, note: str | None) -> None:
+def _draw(
+    made: Figure,
+    places: Mapping[str, Any],
+    timelines: Mapping[str, Any],
+    by: str,
+    note: str | None,
+    over: str = "time",
+) -> None:
     """Each recording on its axes, with one key to the colours."""
+    if over not in ("time", "events"):
+        raise ValueError(f"[plots] over: expected 'time' or 'events', got {over!r}")
     if by not in _NAMELESS:
         raise ValueError(f"[plots] by: expected 'op' or 'range', got {by!r}")
     if not all(timeline.events for timeline in timelines.values()):
         raise ValueError("[plots] timeline: nothing was allocated or freed in it")
-    drawn = {name: _levels(timeline, by) for name, timeline in timelines.items()}
+    drawn = {name: _levels(timeline, by, over) for name, timeline in timelines.items()}
     peaks = {name: int(np.argmax(base + sum(levels.values()))) for name, (_, base, levels) in drawn.items()}
     names = list(dict.fromkeys(name for _, _, levels in drawn.values() for name in levels))
 
@@ -138,14 +153,16 @@ def _draw(made: Figure, places: Mapping[str, Any], timelines: Mapping[str, Any],
         stacked = [sum((levels[one] for one in members if one in levels), 0 * base) for members in groups.values()]
         labels = [str(swatch.get_label()) for swatch in swatches]
         _draw_one(places[name], times, base, dict(zip(labels, stacked, strict=True)), timelines[name])
+        _mark_phases(places[name], times, timelines[name])
     low = min(0, *(1.05 * base.min() for _, base, _ in drawn.values()))
     high = max(1, *((base + sum(levels.values())).max() for _, base, levels in drawn.values()))
     for axes in places.values():
         axes.set_ylim(low, 1.13 * high)
-        axes.set_xlabel("time since the recording began")
+        axes.set_xlabel("time since the recording began" if over == "time" else "allocations and frees, in their order")
         axes.set_ylabel("memory in tensors")
         axes.xaxis.set_major_locator(MaxNLocator(8 if len(places) == 1 else 4))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda time, _: human(time, "us") if time else "0"))
+        if over == "time":
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda time, _: human(time, "us") if time else "0"))
         axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, "B") if value else "0"))
         axes.grid(axis="x", visible=False)
@@ -176,10 +193,23 @@ def _draw_one(axes: Any, times: np.ndarray, base: np.ndarray, stacked: Mapping[s
                       textcoords="offset points", ha="right" if late else "left", fontweight="bold")  # fmt: skip
 
 
-def _levels(timeline: Any, by: str) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Times in us, and from each of them on: the bytes below zero, and what each op or range holds."""
+def _mark_phases(axes: Any, times: np.ndarray, timeline: Any) -> None:
+    """A line where each phase begins, with the name of those that have room for it."""
+    across = axes.get_xaxis_transform()
+    for phase in getattr(timeline, "phases", ()):
+        begin, end = times[phase.events.start + 1], times[phase.events.stop + 1]  # times begin with the recording's
+        axes.axvline(begin, color=GREY, lw=0.8, ls=":", zorder=4)
+        if end - begin > _NAMED * times[-1]:
+            middle = (begin + end) / 2
+            axes.text(middle, 0.985, phase.name, transform=across, ha="center", va="top", fontsize=8, color=GREY)
+
+
+def _levels(timeline: Any, by: str, over: str) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Times in us or numbers of events, and from each on: the bytes below zero, and what each op or range holds."""
     events = timeline.events
     times = np.array([0.0, *(event.time_us for event in events), timeline.duration_us])
+    if over == "events":
+        times = np.arange(len(times))
     names = [
         None if timeline.allocations[event.allocation].start_us is None else getattr(event, by) or _NAMELESS[by]
         for event in events

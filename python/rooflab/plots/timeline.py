@@ -15,7 +15,7 @@ from .style import COLORS, GREY, figure, freeze_layout
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_CATEGORY_COLORS = {
+CATEGORY_COLORS = {
     "gemm": COLORS[0],
     "elementwise": COLORS[1],
     "softmax": COLORS[2],
@@ -151,8 +151,8 @@ def _draw(made: Figure, pairs: Sequence[Any], steps: Sequence[Sequence[Any]], ro
     span = max(*ends, 1e-3)
     hair = span * 0.0025
     categories = list(dict.fromkeys(kernel.category or "other" for kernel in everything))
-    spare = [color for color in COLORS if color not in _CATEGORY_COLORS.values()] or ["#8c8c8c"]
-    colors = {name: _CATEGORY_COLORS.get(name, spare[index % len(spare)]) for index, name in enumerate(categories)}
+    spare = [color for color in COLORS if color not in CATEGORY_COLORS.values()] or ["#8c8c8c"]
+    colors = {name: CATEGORY_COLORS.get(name, spare[index % len(spare)]) for index, name in enumerate(categories)}
     for axes, kernels in zip(pairs, steps, strict=True):
         origin, by_row = kernels[0].start_us, _by_row(kernels, rows)
         _draw_rows(axes, by_row, origin, hair, colors)
