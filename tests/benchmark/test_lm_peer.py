@@ -1,6 +1,8 @@
 """PyTorch's model beside rooflab's: the same loss, gradients and step from the same weights, so that times compare."""
 
 import dataclasses
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,6 +39,68 @@ def test_the_command_shows_a_peer_beside_its_row(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert asked == ["torch"] and "torch 2.11" in out.splitlines()[0]
     assert "  torch: small B4 L128 forward" in out and "rooflab is 1.5 x as fast (why)" in out
+
+
+class Full(Exception):
+    """What a PyTorch without memory raises."""
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """In PyTorch's place: contenders that do nothing, and write down what they were made with."""
+    made = []
+
+    class Contender:
+        parameters = TINY.num_parameters
+
+        def __init__(self, case, config, ours=None, compiled=False):
+            made.append((ours is not None, compiled))
+
+        def prepare(self):
+            return None
+
+        def timed(self, prepared):
+            return None
+
+    cuda = SimpleNamespace(empty_cache=lambda: made.append("emptied"))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(OutOfMemoryError=Full, cuda=cuda))
+    monkeypatch.setattr(lm_peer, "TorchStep", Contender)
+    return made
+
+
+def test_all_run_side_by_side_on_the_same_weights(stand_in):
+    rows = lm_peer.benchmark(tiny(), config=TINY)
+    assert stand_in == ["emptied", (True, False), (True, True)]
+    assert [row.contender for row in rows] == ["rooflab", "torch", "torch.compile"]
+    assert all(row.status == "ok" and len(row.samples_ms) == 2 and row.reason == "" for row in rows)
+    assert len({row.macs for row in rows}) == 1 and [row.launches > 0 for row in rows] == [True, False, False]
+    assert rows[0].samples_ms != rows[1].samples_ms
+
+
+def test_without_room_for_all_each_runs_alone(stand_in, monkeypatch):
+    contender = lm_peer.TorchStep
+    monkeypatch.setattr(
+        lm_peer,
+        "TorchStep",
+        lambda *args, **kwargs: full() if len(args) == 3 and args[2] else contender(*args, **kwargs),
+    )
+
+    def full(*args, **kwargs):
+        raise Full("no room\nfor what")
+
+    rows = lm_peer.benchmark(tiny(), config=TINY)
+    assert [entry for entry in stand_in if entry != "emptied"] == [(False, False), (False, True)]
+    assert [(row.contender, row.status) for row in rows] == [
+        (name, "ok") for name in ("rooflab", "torch", "torch.compile")
+    ]
+    assert [row.reason[:14] for row in rows] == ["", "each contender", "each contender"]
+    assert rows[1].macs == rows[0].macs and rows[1].launches == 0 and len(rows[1].samples_ms) == 2
+    monkeypatch.setattr(lm_peer, "TorchStep", full)
+    rows = lm_peer.benchmark(tiny(), config=TINY)
+    assert [(row.contender, row.status, row.reason) for row in rows[1:]] == [
+        (name, "out of memory", "no room") for name in ("torch", "torch.compile")
+    ]
+    assert rows[0].status == "ok" and rows[1].samples_ms == ()
 
 
 @pytest.fixture
@@ -93,22 +157,3 @@ def test_each_mode_has_a_row_a_contender(torch, device, mode, monkeypatch):
     assert len({row.macs for row in rows}) == 1 and [row.launches > 0 for row in rows] == [True, False, False]
     if device != "cpu":
         assert all(row.peak_bytes > 4 * TINY.num_parameters for row in rows)
-
-
-@pytest.mark.peer
-def test_without_room_for_all_each_runs_alone(torch, device, monkeypatch):
-    monkeypatch.setattr(torch, "compile", lambda function: function)
-
-    def full(*arguments):
-        raise rl.OutOfMemoryError("no room")
-
-    monkeypatch.setattr(lm_peer, "_together", full)
-    rows = lm_peer.benchmark(tiny(device=device), config=TINY)
-    assert [row.contender for row in rows] == ["rooflab", "torch", "torch.compile"]
-    assert [row.reason[:14] for row in rows] == ["", "each contender", "each contender"]
-    monkeypatch.setattr(lm_peer, "TorchStep", full)
-    rows = lm_peer.benchmark(tiny(device=device), config=TINY)
-    assert [(row.contender, row.status) for row in rows[1:]] == [
-        ("torch", "out of memory"),
-        ("torch.compile", "out of memory"),
-    ]

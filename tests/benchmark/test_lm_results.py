@@ -10,6 +10,7 @@ import pytest
 
 from rooflab.benchmark import lm, lm_results, sweep
 from rooflab.benchmark.lm import Case, Result
+from rooflab.benchmark.lm_profile import Pass
 from rooflab.benchmark.lm_results import Origin
 
 HERE = Origin({"kind": "cpu", "name": "A CPU", "threads": 2}, "1.0+abc")
@@ -123,3 +124,24 @@ def test_rows_of_another_machine_or_version_are_not_gone_on_with(tmp_path, other
     with pytest.raises(ValueError, match="holds rows of another run"):
         sweep.run(CASES, file=path, origin=HERE, measure=lambda case: [Result(case)])
     assert lm_results.load(path)[0] == [OK]
+
+
+def test_profiles_and_memory_are_tables_of_their_own():
+    one = Pass("forward", 12, 4.0, 5.0, {"softmax": 1.0, "gemm": 3.0}, "matmul_v9 (matmul)", 9, 2.5)
+    held = {"forward": {"parameters": 2**30, "logits": 2**28}, "backward": {"parameters": 2**30, "gradients": 2**29}}
+    with_both = dataclasses.replace(OK, profile=(one,), memory=held)
+    text = lm_results.to_markdown([OK, with_both], HERE)
+    label = OK.case.label
+    assert "| case | pass | launches | busy ms | of ms | gemm | softmax | most in |" in text
+    assert f"| {label} | forward | 12 | 4 | 5 | 75.0% | 25.0% | 9 x matmul_v9 (matmul) |" in text
+    assert "| case | phase | peak | parameters | logits | gradients |" in text
+    assert f"| {label} | forward | 1.250 | 1.000 | 0.250 | 0.000 |" in text
+    assert f"| {label} | backward | 1.500 | 1.000 | 0.000 | 0.500 |" in text
+    assert "pass" not in lm_results.to_markdown([OK], HERE) and "GiB (2^30" not in lm_results.to_markdown([OK], HERE)
+
+
+def test_profiles_and_memory_are_saved_too(tmp_path):
+    one = Pass("forward", 12, 4.0, 5.0, {"gemm": 3.0}, "matmul_v9 (matmul)", 9, 2.5)
+    result = dataclasses.replace(OK, profile=(one,), profiled_ms=5.5, memory={"forward": {"parameters": 3}})
+    lm_results.save(tmp_path / "rows.json", [result], HERE)
+    assert lm_results.load(tmp_path / "rows.json")[0] == [result]

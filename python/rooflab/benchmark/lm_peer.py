@@ -133,9 +133,10 @@ class TorchStep:
             self.tokens, self.targets = (torch.from_dlpack(tokens) for tokens in (ours.tokens, ours.targets))
         self._tables = self._positions()
         compile = torch.compile if compiled else (lambda function: function)
+        if compiled:
+            torch.compiler.reset()  # of the cases before: after some programs of a function it compiles no more
         self._model, self._loss_of = compile(self.model), compile(self._cross_entropy_of(self.model))
-        is_cuda = case.device.startswith("cuda")
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), fused=is_cuda) if case.mode == "train" else None
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), fused=True) if case.mode == "train" else None
 
     def _share(self, ours: Step) -> None:
         tensors = {name: tensor.detach() for name, tensor in ours.model.named_parameters()}
@@ -224,19 +225,23 @@ def benchmark(
     config = lm.config_of(case, config)
     if found := _unless_full(torch, case, lambda: _together(torch, case, config, progress))[0]:
         return found
+    _unless_full(torch, case, list)  # gives back what the attempt held
     ours = lm.benchmark(case, config=config, progress=progress)
     return [ours, *(_alone(torch, case, config, name, ours, progress) for name in (EAGER, COMPILED))]
 
 
 def _unless_full(torch: Any, case: Case, run: Callable[[], list[Result]]) -> tuple[list[Result], str]:
-    """What `run` gives, or nothing and why the memory did not suffice; then all of it is free again."""
+    """What `run` gives, or nothing and why the memory did not suffice.
+
+    Before it all memory that either library keeps for reuse is given back: the other would not get it.
+    """
+    gc.collect()
+    rl.memory.empty_cache(case.device)
+    torch.cuda.empty_cache()
     try:
         return run(), ""
     except (rl.OutOfMemoryError, torch.OutOfMemoryError) as error:
         reason = str(error).partition("\n")[0]
-    gc.collect()  # the tensors of the frames that the error came through
-    rl.memory.empty_cache(case.device)
-    torch.cuda.empty_cache()
     return [], reason
 
 

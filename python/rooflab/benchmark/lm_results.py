@@ -22,6 +22,7 @@ import rooflab as rl
 
 from ..files import replacing
 from ..machine.identity import provenance, version
+from ..profiler import CATEGORIES
 from ..units import human
 from .lm import Case, Result
 from .lm_profile import Pass
@@ -181,12 +182,48 @@ def to_text(results: Sequence[Result]) -> str:
 
 
 def to_markdown(results: Sequence[Result], origin: Origin) -> str:
-    """The table in Markdown, with a line that says where it comes from."""
-    lines = [f"| {' | '.join(row)} |" for row in (HEADINGS, ["---:"] * len(HEADINGS), *map(cells, results))]
+    """The table in Markdown, with a line that says where it comes from; then the profiles and the memory, where any."""
     peaks = sorted({result.peak_source for result in results if result.peak_source})
     sources = "; ".join(f"{source} {human(_peak(results, source), 'TFLOP/s')}" for source in peaks)
     note = f"{origin}. Standard deviations with ddof 0; TFLOP/s of the products, 2 for each MAC that was counted"
-    return "\n".join([*lines, "", f"{note}; of peak: {sources}." if sources else f"{note}.", ""])
+    parts = [_table(HEADINGS, map(cells, results)), f"{note}; of peak: {sources}." if sources else f"{note}."]
+    if any(result.profile for result in results):
+        parts += [_profiles(results), "Shares of the kernels' summed time; the loss is in the forward."]
+    if any(result.memory for result in results):
+        parts += [_memories(results), "GiB (2^30 bytes) in tensors at the highest point of each phase, by class."]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (headings, ["---:"] * len(headings), *rows))
+
+
+def _profiles(results: Iterable[Result]) -> str:
+    """A row a pass: what launches, what is busy, and the share of each class."""
+    passes = [(result.case.label, one) for result in results for one in result.profile]
+    kinds = [kind for kind in CATEGORIES if any(kind in one.classes for _, one in passes)]
+    rows = [
+        (label, one.name, str(one.launches), f"{one.busy_ms:.4g}", f"{one.range_ms:.4g}",
+         *(f"{one.share(kind):.1%}" for kind in kinds), f"{one.instances} x {one.kernel}")
+        for label, one in passes
+    ]  # fmt: skip
+    return _table(("case", "pass", "launches", "busy ms", "of ms", *kinds, "most in"), rows)
+
+
+def _memories(results: Iterable[Result]) -> str:
+    """A row a phase, a column a class."""
+    phases = [(result.case.label, *phase) for result in results for phase in result.memory.items()]
+    kinds = list(dict.fromkeys(kind for *_, classes in phases for kind in classes))
+    rows = [
+        (
+            label,
+            phase,
+            f"{sum(classes.values()) / 2**30:.3f}",
+            *(f"{classes.get(kind, 0) / 2**30:.3f}" for kind in kinds),
+        )
+        for label, phase, classes in phases
+    ]
+    return _table(("case", "phase", "peak", *kinds), rows)
 
 
 def _peak(results: Iterable[Result], source: str) -> float:

@@ -5,6 +5,9 @@ with rl.profile(schedule=rl.profiler.schedule(wait=1, warmup=3, active=6)) as pr
         y = rl.matmul(a, b)
         prof.step()
 print(prof.key_averages().table(sort_by="duration", row_limit=10))
+
+On a meta device nothing runs. A profile of it lays the launches out by a model of the machine (`launch_model`) and says
+so wherever it shows a time.
 """
 
 from .categories import CATEGORIES
