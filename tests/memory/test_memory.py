@@ -228,6 +228,9 @@ def test_phases_are_what_was_marked(a):
     times = [(phase.start_us, phase.end_us) for phase in timeline.phases]
     assert times[0][0] == timeline.events[1].time_us and times[0][1] == times[1][0] == times[1][1]
     assert times[2] == (timeline.events[3].time_us, timeline.duration_us)
+    with rl.memory.record() as unmarked:
+        rl.exp(a)
+    assert unmarked.phases == []
     with pytest.raises(RuntimeError, match="expected to be called inside the with-block"):
         timeline.mark("late")
     with pytest.raises(RuntimeError, match="results are there once the with-block has ended"):

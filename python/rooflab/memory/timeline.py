@@ -176,11 +176,11 @@ class Timeline:
     @property
     def phases(self) -> list[Phase]:
         """What was marked, in order; what happened before the first mark is in none."""
-        ends = [place for _, place in self._marks[1:]] + [len(self.events)]
+        places = [place for _, place in self._marks] + [len(self.events)]
         times = [*(event.time_us for event in self.events), self.duration_us]
         return [
             Phase(name, range(begin, end), times[begin], times[end])
-            for (name, begin), end in zip(self._marks, ends, strict=True)
+            for (name, begin), end in zip(self._marks, places[1:], strict=True)
         ]
 
     @property

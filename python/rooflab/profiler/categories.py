@@ -15,9 +15,8 @@ CATEGORIES = (
 _BY_OP = {
     "matmul": "gemm",
     **dict.fromkeys(("attention", "gemma3_decode"), "attention"),
-    **dict.fromkeys(("softmax", "softmax_backward", "cross_entropy", "cross_entropy_backward"), "softmax"),
-    **dict.fromkeys(("rms_norm", "rms_norm_add", "rms_norm_rope", "rms_norm_backward"), "layernorm"),
-    **dict.fromkeys(("layer_norm", "layer_norm_backward"), "layernorm"),
+    **dict.fromkeys(("softmax", "cross_entropy"), "softmax"),
+    **dict.fromkeys(("rms_norm", "rms_norm_add", "rms_norm_rope", "layer_norm"), "layernorm"),
     **dict.fromkeys(("rope", "gelu", "fused"), "elementwise"),
     **dict.fromkeys(("gelu_backward", "silu_backward", "geglu_backward", "swiglu_backward"), "elementwise"),
     "embedding": "embedding",
