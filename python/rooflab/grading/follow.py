@@ -18,7 +18,7 @@ from rooflab.grading import allowed
 from rooflab.grading.allowed import NUMBERS, Matrix, Named, Refused
 from rooflab.grading.cells import as_python, definitions
 
-MAX_STEPS, MAX_DEPTH = 3_000_000, 30
+MAX_STEPS, MAX_DEPTH = 500_000, 30
 _PRODUCTS = (ast.Mult, ast.Div, ast.Pow)  # each could stand in for a multiplication
 _COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
     **{ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.is_, ast.IsNot: operator.is_not},
