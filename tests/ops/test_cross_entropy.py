@@ -63,10 +63,13 @@ def test_rows_of_any_stride_and_address(device):
         x = room[:, begin : begin + 33].detach().requires_grad_()
         own = x.detach().clone().requires_grad_()
         losses = [rl.cross_entropy(logits, target) for logits in (x, own)]
-        assert losses[0].item() == losses[1].item()
+        # On a GPU rows that lie otherwise run on another rung, which adds up in another order. The
+        # gradient of the target's class, (p - 1) / 7, cancels.
+        rtol = 0 if device == "cpu" else 2.0**-20
+        assert losses[0].item() == pytest.approx(losses[1].item(), rel=rtol, abs=0)
         for loss in losses:
             loss.backward()
-        assert_close(x.grad, own.grad, rtol=0, atol=0)
+        assert_close(x.grad, own.grad.cpu().numpy(), rtol=rtol, atol=rtol * 2.0**-4)
 
 
 def test_rows_without_loss_stay_out_of_a_gradient_with_nan(device):
@@ -95,7 +98,8 @@ def test_a_class_out_of_range_is_refused_on_the_cpu(bad):
 def test_a_class_out_of_range_is_nan_on_a_gpu(bad):
     logits = rl.zeros(3, 5, device="cuda", requires_grad=True)
     target = rl.tensor([0, bad, 4], device="cuda")
-    assert np.isnan(rl.cross_entropy(logits, target, reduction="none").cpu().numpy()).tolist() == [False, True, False]
+    losses = rl.cross_entropy(logits.detach(), target, reduction="none")
+    assert np.isnan(losses.cpu().numpy()).tolist() == [False, True, False]
     loss = rl.cross_entropy(logits, target)
     loss.backward()
     assert np.isnan(loss.item()) and np.isnan(logits.grad[1].cpu().numpy()).all()

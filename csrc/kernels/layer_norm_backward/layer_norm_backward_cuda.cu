@@ -13,13 +13,17 @@ __global__ void __launch_bounds__(512)
                                                      int64_t x_row_stride, float eps) {
   __shared__ typename BlockReduction<SumPair>::Scratch scratch;
   BlockReduction<SumPair> block(scratch);
-  const auto gain = [&](int64_t i) { return weight ? to_float(weight[i]) : 1.0f; };
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
+    // Rounded alike wherever it is used, so that nothing is left of it less its mean where all are equal.
+    const auto gained = [&](int64_t i) {
+      const float dy_i = to_float(slope[i]);
+      return weight ? __fmul_rn(dy_i, to_float(weight[i])) : dy_i;
+    };
     SumPair sum{0, 0};
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       sum.a += to_float(in[i]);
-      sum.b += to_float(slope[i]) * gain(i);
+      sum.b += gained(i);
     }
     sum = reduce_row<true>(sum, block);
     const float mean = sum.a / d, mean_slope = sum.b / d;
@@ -27,13 +31,13 @@ __global__ void __launch_bounds__(512)
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const float distance = to_float(in[i]) - mean;
       products.a += distance * distance;
-      products.b += to_float(slope[i]) * gain(i) * distance;
+      products.b += gained(i) * distance;
     }
     products = reduce_row<true>(products, block);
     const float r = 1.0f / sqrtf(products.a / d + eps), along = products.b / d * r;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const float dy_i = to_float(slope[i]), normal = (to_float(in[i]) - mean) * r;
-      dx[row * d + i] = from_float<T>((dy_i * gain(i) - mean_slope - normal * along) * r);
+      dx[row * d + i] = from_float<T>((gained(i) - mean_slope - normal * along) * r);
       const int64_t at = blockIdx.x * d + i;  // a sum of this thread alone
       const bool is_first = row == blockIdx.x;
       if (dweight) dweight[at] = (is_first ? 0.0f : dweight[at]) + dy_i * normal;
@@ -71,7 +75,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
       if (weight && is_inside(v)) {
         const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, (threadIdx.x + v * blockDim.x) * kWidth);
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) out[i] *= gain[i];
+        for (int i = 0; i < kWidth; ++i) out[i] = __fmul_rn(out[i], gain[i]);
       }
       return out;
     };
