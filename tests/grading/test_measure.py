@@ -37,6 +37,11 @@ seen = measure.faked(gemm, "<run>", 4, device={"work_ms": 5.0, "host_ms": 1.0, "
 assert abs(seen.value - 0.005) < 1e-6, f'the time {seen.value}'
 assert [one.work_ms for one in seen.launches()] == [90.0, 5.0, 5.0, 5.0], 'the log'
 """
+TESTS["observed"] = """
+from rooflab.labs import lab2_memory
+moments = [('forward', 3), ('backward', 4)]
+assert measure.observed(gemm, 'lab2_memory.look_at_phase', moments) == 'backward/block_0', 'the last range'
+"""
 SKILL = """
 import time
 from time import perf_counter
@@ -138,6 +143,8 @@ def asking(what):
         ("timed", FORGED_CALL.format(calls="timing.stand_in.__self__.calls"), "no attribute '__self__'"),
         ("timed", FORGED_CALL.format(calls="timing.stand_in.__closure__[0].cell_contents"), "no attribute"),
         ("timed", FORGED_CALL.format(calls="timing.stand_in.__globals__['calls']"), "no attribute"),
+        ("observed", "def gemm(timeline):\n    return timeline.events[-1].range", ""),
+        ("observed", "def gemm(timeline):\n    return timeline.events[0].range", "the last range"),
         ("faked", SKILL, ""),
         ("faked", SKILL.replace("    rl.synchronize()\n    return", "    return"), "the time"),
         ("faked", SKILL.replace("range(calls - 1)", "range(calls - 2)"), "the log"),

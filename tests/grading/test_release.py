@@ -78,6 +78,12 @@ def test_a_lab_is_its_parts_in_the_order_of_their_names(tmp_path):
     assert from_source(folder) == demo_lab()
 
 
+def test_a_question_may_end_in_a_letter():
+    found = [lab_source.GRADE_ID.fullmatch(key) for key in ("q1_1_3a_row_test", "q1_1_3a", "q1_3_a_test", "b4_2_why")]
+    assert [one["question"] for one in found] == ["q1_1_3a", "q1_1_3a", "q1_3", "b4_2"]
+    assert [lab_source.label(name) for name in ("q1_1_3a", "b4_2", "q1_3")] == ["1.1.3a", "b4.2", "1.3"]
+
+
 def test_points_stand_in_the_test_cells_alone(tmp_path):
     text = TEXT.replace(
         "## Question 1:",

@@ -268,8 +268,10 @@ def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Fa
 
 
 def observed(fn: Callable, observer: str, *args: Any, **kwargs: Any) -> Any:
-    """What a function of a lab sees of the student's: `observer` is "module.function" of `rooflab.labs`, is given `fn`
-    and the arguments, and returns plain values. So a student's function may return a model, which cannot cross.
+    """What a function of a lab sees of the student's: so `fn` may take or give a model, which cannot cross.
+
+    `observer` is "module.function" of `rooflab.labs`, in a module that a set-up cell imports. It is given `fn` and the
+    arguments, and returns plain values.
     """
     return _ask("observed", fn, args, kwargs, {"observer": observer})["value"]
 
