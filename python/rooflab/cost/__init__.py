@@ -7,7 +7,8 @@ an op refuses has no cost. Tests compare both with the formulas of `rooflab.spec
 
 What counts: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none), fused gelu 8,
 softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction or running sum 1 per
-input element, scatter_add 1 per element added; what is only moved, chosen or sorted: none.
+input element, scatter_add 1 per element added; what is only moved, chosen or sorted: none. Going back: softmax 4,
+rms_norm 8 and 3 for a weight, layer_norm 12, 3 for a weight and 1 for a bias, silu 6, gelu 13, either gated 3 more.
 Each distinct input element is read once and each output element written once; Python numbers are free. Of a table that
 an index chooses from, as much is read as the result holds, at most all of it.
 Courses and papers count otherwise: a `Convention` names what they choose, and `rl.cost.model` takes one.
