@@ -26,8 +26,8 @@ struct Place {
 // Starts the copy of a block's part of a weight into shared memory. Each row is one bulk copy by one thread. The lanes
 // of a warp issue theirs one after the other, so the rows are dealt to all warps from `first_warp` on. With a `second`
 // row, tiles come in pairs: one begins among the first rows of the weight, its partner `second` rows further down. Rows
-// past the end are not copied, and their sums are not written. (compute-sanitizer's racecheck reports these rows: it does
-// not see that `barrier` counts the bytes of a bulk copy.)
+// past the end are not copied, and their sums are not written. (compute-sanitizer's racecheck reports these rows: it
+// does not see that `barrier` counts the bytes of a bulk copy.)
 template <class T>
 __device__ __forceinline__ void prefetch(const DecodeShare& share, const T* weight, int second, T* to,
                                          ptx::Barrier& barrier, int first_warp) {

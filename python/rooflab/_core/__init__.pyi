@@ -12,7 +12,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'gelu', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -2490,9 +2490,66 @@ def geglu(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def geglu(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def geglu_backward(dy: Tensor, a: Tensor, b: Tensor, variant: str = '') -> tuple[Tensor, Tensor]:
+    """
+    The gradients of both operands of geglu, whose result is act(a) b: da = dy b act'(a) and db = dy act(a). One launch.
+    
+    Parameters
+    ----------
+    dy : Tensor
+        The gradient of the result, of the shape and dtype of `a`.
+    a, b : Tensor
+        The gate and what it multiplies, of one shape and dtype.
+    variant : str
+        A rung of rl.variants("geglu_backward"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    (Tensor, Tensor)
+        da and db, of the shape and dtype of `a`; 16 FLOPs an element.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit.
+    
+    Examples
+    --------
+    >>> da, db = rl.geglu_backward(rl.ones(2), rl.zeros(2), rl.ones(2))
+    >>> da.tolist(), db.tolist()
+    ([0.5, 0.5], [0.0, 0.0])
+    """
 def gelu(x: Tensor, variant: str = '') -> Tensor:
     """
     0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.
+    """
+def gelu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
+    """
+    The gradient of gelu's operand: dy times the slope of gelu at a. One launch.
+    
+    Parameters
+    ----------
+    dy : Tensor
+        The gradient of the result, of the shape and dtype of `a`.
+    a : Tensor
+        What gelu got.
+    variant : str
+        A rung of rl.variants("gelu_backward"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `a`; 13 FLOPs an element.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit.
+    
+    Examples
+    --------
+    >>> rl.gelu_backward(rl.ones(2), rl.zeros(2)).tolist()
+    [0.5, 0.5]
     """
 def get_rng_state() -> tuple[int, int]:
     """
@@ -3415,6 +3472,34 @@ def silu(x: Tensor, variant: str = '') -> Tensor:
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
+def silu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
+    """
+    The gradient of silu's operand: dy times the slope of silu at a. One launch.
+    
+    Parameters
+    ----------
+    dy : Tensor
+        The gradient of the result, of the shape and dtype of `a`.
+    a : Tensor
+        What silu got.
+    variant : str
+        A rung of rl.variants("silu_backward"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `a`; 6 FLOPs an element.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit.
+    
+    Examples
+    --------
+    >>> rl.silu_backward(rl.ones(2), rl.zeros(2)).tolist()
+    [0.5, 0.5]
+    """
 def sin(x: Tensor, variant: str = '') -> Tensor:
     """
     sine of x radians, elementwise. One launch.
@@ -3644,6 +3729,35 @@ def swiglu(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def swiglu(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def swiglu_backward(dy: Tensor, a: Tensor, b: Tensor, variant: str = '') -> tuple[Tensor, Tensor]:
+    """
+    The gradients of both operands of swiglu, whose result is act(a) b: da = dy b act'(a) and db = dy act(a). One launch.
+    
+    Parameters
+    ----------
+    dy : Tensor
+        The gradient of the result, of the shape and dtype of `a`.
+    a, b : Tensor
+        The gate and what it multiplies, of one shape and dtype.
+    variant : str
+        A rung of rl.variants("swiglu_backward"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    (Tensor, Tensor)
+        da and db, of the shape and dtype of `a`; 9 FLOPs an element.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit.
+    
+    Examples
+    --------
+    >>> da, db = rl.swiglu_backward(rl.ones(2), rl.zeros(2), rl.ones(2))
+    >>> da.tolist(), db.tolist()
+    ([0.5, 0.5], [0.0, 0.0])
+    """
 def tanh(x: Tensor, variant: str = '') -> Tensor:
     """
     hyperbolic tangent of x, elementwise. One launch.
