@@ -1,0 +1,147 @@
+# %% [markdown]
+# ## 1.1.3c Is a warm-up needed? ({points q1_1_3c})
+#
+# A first step does more than later ones: it loads kernels, asks for memory and picks algorithms. How much does it
+# change a mean of ten?
+#
+# `warmup_study(new_process, input_ids, warmups, measure_steps)`: for each number w in `warmups`, measure `"both"` with
+# w steps of warm-up. `new_process()` gives a model in a process that has not run anything yet. Every w needs one of its
+# own: in a warm process nothing is left to see. Return `{w: {"mean_ms", "std_ms", "first_ms", "second_ms"}}`. The last
+# two are the first two measured steps. The standard deviation has ddof 0.
+
+
+# %% nbgrader={"grade_id": "q1_1_3c", "solution": true}
+def warmup_study(new_process, input_ids, warmups, measure_steps):
+    """{w: {"mean_ms", "std_ms", "first_ms", "second_ms"}}, each w in a process of its own."""
+    ### BEGIN SOLUTION
+    rows = {}
+    for w in warmups:
+        samples_ms = 1e3 * np.array(benchmark(new_process(), input_ids, "both", w, measure_steps))
+        mean_ms, std_ms = float(samples_ms.mean()), float(samples_ms.std())
+        rows[w] = {"mean_ms": mean_ms, "std_ms": std_ms, "first_ms": samples_ms[0], "second_ms": samples_ms[1]}
+    return rows
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_1_3c_test", "grade": true, "points": 3} rooflab={"needs": ["q1_1_3a"]}
+def check_study(warmups, measure_steps, **times):
+    times = {"work_ms": 25.0, "host_ms": 2.0, "slow_ms": [1500.0, 33.0], "jitter": 0.02, "seed": 5, **times}
+    ids = rl.zeros(2, 3, dtype="int64")
+    seen = measure.faked(warmup_study, "<fresh model>", ids, warmups, measure_steps, device=times)
+    assert isinstance(seen.value, dict) and list(seen.value) == list(warmups), f"a row for each of {warmups}, in order"
+    processes = lab2.by_process(seen.log)
+    assert len(processes) == len(warmups), f"{len(warmups)} numbers of warm-up steps take as many new processes"
+    for w, steps_ms in zip(warmups, processes, strict=True):
+        name = f"warmup_study, w = {w}"
+        assert len(steps_ms) == w + measure_steps, f"{name}: {len(steps_ms)} steps ran, not {w} + {measure_steps}"
+        assert_keys(name, seen.value[w], ("mean_ms", "std_ms", "first_ms", "second_ms"))
+        lab2.assert_study_row(name, seen.value[w], steps_ms[w:])
+
+
+check_study([0, 1, 2, 5], 10)
+### BEGIN HIDDEN TESTS
+check_study([3, 0], 4, work_ms=7.0, host_ms=0.4, slow_ms=[90.0, 20.0, 12.0], seed=51)
+check_study([1, 2], 20, slow_ms=[300.0], seed=52)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Ten measured steps on a fake device which behaves as W's GPU did, beside what W published for the small model at
+# L = 128:
+
+# %%
+w_like = {"work_ms": 25.6, "backward_ms": 50.6, "host_ms": 2.0, "slow_ms": [1499.3, 33.4], "jitter": 0.02, "seed": 1}
+seen = measure.faked(warmup_study, "<fresh model>", ids, [0, 1, 2, 5], 10, device=w_like).value
+rows = []
+for w, row in seen.items():
+    mean_ms, std_ms, first_ms, second_ms = lab2.W_WARMUP[w]
+    rows.append((w, *(f"{row[key]:.1f}" for key in row), mean_ms, std_ms, first_ms, second_ms))
+names = ("mean ms", "std ms", "first ms", "second ms")
+head = ("w", *names, *(f"W: {name}" for name in names))
+Table(head, rows, title="The same ten steps after w steps of warm-up, ddof 0")
+
+# %% [markdown]
+# ### What one outlier does ({points q1_1_3c_outlier_test q1_1_3c_first_test})
+#
+# Take m samples. All of them are `rest_ms` but the first, which is larger by e.
+#
+# - `outlier_effect(e_ms, m, ddof)`: the pair (by how much the mean is above `rest_ms`, the standard deviation)
+# - `undo_outlier(mean_ms, std_ms, m, ddof)`: the other way round, the pair (the first sample, `rest_ms`)
+#
+# So a published mean and its standard deviation tell what the first step took, even if nobody wrote it down. R gives
+# 66.8 ms and 216.8 ms for the forward pass of the small model without warm-up, with ddof 1, and 10.9 ms with warm-up.
+#
+# - `r_steps`: how many samples did R average, 10 or 15? With the wrong number, no forward pass could take what is left.
+
+
+# %% nbgrader={"grade_id": "q1_1_3c_outlier", "solution": true}
+def outlier_effect(e_ms, m, ddof):
+    """(what e adds to the mean, the standard deviation): ms."""
+    ### BEGIN SOLUTION
+    return e_ms / m, e_ms * ((m - 1) / m / (m - ddof)) ** 0.5
+    ### END SOLUTION
+
+
+def undo_outlier(mean_ms, std_ms, m, ddof):
+    """(the first sample, each of the others): ms."""
+    ### BEGIN SOLUTION
+    lift_ms, one_ms = outlier_effect(1.0, m, ddof)
+    e_ms = std_ms / one_ms
+    rest_ms = mean_ms - lift_ms * e_ms
+    return rest_ms + e_ms, rest_ms
+    ### END SOLUTION
+
+
+r_steps = None  # 10 or 15
+### BEGIN SOLUTION
+r_steps = 15
+### END SOLUTION
+
+# %% nbgrader={"grade_id": "q1_1_3c_outlier_test", "grade": true, "points": 2}
+for e, m, ddof in [(1470.57, 10, 0), (100.0, 5, 1)]:
+    got = outlier_effect(e, m, ddof)
+    assert isinstance(got, (tuple, list)) and len(got) == 2, "outlier_effect returns two numbers"
+    samples = np.array([7.0 + e] + [7.0] * (m - 1))
+    case = f"outlier_effect({e}, {m}, {ddof})"
+    assert_near(f"{case}: the mean", got[0], samples.mean() - 7.0, 1e-6)
+    assert_near(f"{case}: the standard deviation", got[1], samples.std(ddof=ddof), 1e-6)
+### BEGIN HIDDEN TESTS
+for e, m, ddof in [(3.0, 2, 0), (3.0, 2, 1), (839.7, 15, 1), (0.5, 100, 0), (77.0, 31, 1)]:
+    got, samples = outlier_effect(e, m, ddof), np.array([5.0 + e] + [5.0] * (m - 1))
+    assert_near(f"outlier_effect({e}, {m}, {ddof}): the mean", got[0], samples.mean() - 5.0, 1e-6)
+    right = samples.std(ddof=ddof)
+    assert_near(f"outlier_effect({e}, {m}, {ddof}): the standard deviation", got[1], right, 1e-6)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_1_3c_first_test", "grade": true, "points": 3}
+got = undo_outlier(226.39, 441.17, 10, 0)
+assert isinstance(got, (tuple, list)) and len(got) == 2, "undo_outlier returns two numbers"
+assert_near("undo_outlier(226.39, 441.17, 10, 0): the first sample", got[0], 1549.9, 1e-3)
+assert_near("undo_outlier(226.39, 441.17, 10, 0): the others", got[1], 79.33, 1e-3)
+assert r_steps in (10, 15), "r_steps is 10 or 15"
+### BEGIN HIDDEN TESTS
+for first, rest, m, ddof in [(1550.0, 76.0, 10, 0), (90.0, 4.0, 7, 1), (850.6, 10.8, 15, 1), (20.0, 19.0, 2, 0)]:
+    samples = np.array([first] + [rest] * (m - 1))
+    got = undo_outlier(samples.mean(), samples.std(ddof=ddof), m, ddof)
+    assert_near(f"undo_outlier of m = {m}, ddof = {ddof}: the first sample", got[0], first, 1e-6)
+    assert_near(f"undo_outlier of m = {m}, ddof = {ddof}: the others", got[1], rest, 1e-6)
+assert r_steps == 15, "r_steps: apply undo_outlier to R's numbers, with m = 10 and with m = 15"
+### END HIDDEN TESTS
+
+# %%
+rows = []
+for label, m, ddof, (mean_ms, std_ms) in [
+    ("W, both, w = 0", 10, 0, (226.39, 441.17)),
+    ("R, forward, w = 0", 10, 1, (66.8, 216.8)),
+    ("R, forward, w = 0", 15, 1, (66.8, 216.8)),
+]:
+    first_ms, rest_ms = undo_outlier(mean_ms, std_ms, m, ddof)
+    rows.append((label, m, ddof, mean_ms, std_ms, f"{first_ms:.1f}", f"{rest_ms:.1f}"))
+Table(
+    ("", "m", "ddof", "mean ms", "std ms", "first ms", "others ms"), rows, title="What a mean and its spread give away"
+)
+
+# %% [markdown]
+# One slow step among ten made W's mean three times too large, and the spread says so: a standard deviation of twice the
+# mean cannot come from steps that are alike. After one step of warm-up the numbers are nearly right, and after two
+# nothing changes any more. The same question hides in every published mean: how many samples, which ddof, was the first
+# call among them? A median would have shown 76 ms all along.
