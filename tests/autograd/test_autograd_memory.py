@@ -148,6 +148,7 @@ def test_what_is_reachable_is_not_collected():
     assert alive() is None
 
 
+@pytest.mark.slow
 def test_collecting_beside_threads_that_go_back():
     done, wrong = threading.Event(), []
 

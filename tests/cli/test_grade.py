@@ -120,6 +120,7 @@ def test_a_command_that_dies_costs_only_its_own_grade(handed, tmp_path, capsys, 
     assert "ada: 3 of 12 points" in said and "eve: not graded. The command ended with exit code -9." in said
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(handed, tmp_path):
     text = (handed / "ada.ipynb").read_text(encoding="utf-8")
     (handed / "bob.ipynb").write_text(text, encoding="utf-8")

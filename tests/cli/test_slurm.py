@@ -57,6 +57,7 @@ def test_a_class_by_a_job_array(handed, tmp_path, sbatch, capsys):
     assert not (sbatch / "cancelled").exists()
 
 
+@pytest.mark.slow
 def test_a_lost_task_is_graded_by_the_next_run(handed, tmp_path, sbatch, capsys):
     (sbatch / "lose-0").touch()
     assert main([*COMMAND, "--slurm", "--chunk", "1"]) == 1

@@ -29,15 +29,22 @@ def answers_of(path: Path) -> ModuleType:
 def answers(kind: str, labels: bool = False):
     """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters; perhaps with their labels.
 
-    Of each question the first is quick; the others, and those that train for long, run with --all-tests.
+    The first wrong one of each question always runs; the others, and those that train for long, with --all-tests.
     """
     for path in SOURCES:
         for grade_id, entries in getattr(answers_of(path), kind).items():
             for number, (label, code) in enumerate(entries):
                 more = (label,) if labels else ()
-                long = number > 0 or grade_id in getattr(answers_of(path), "TRAINING", ())
-                marks = [pytest.mark.slow] if long else []
+                marks = slow_if(number > 0 or kind == "RIGHT" or trains(path, grade_id))
                 yield pytest.param(path, grade_id, code, *more, id=f"{path.name}-{grade_id}-{label}", marks=marks)
+
+
+def trains(path: Path, question: str) -> bool:
+    return question in getattr(answers_of(path), "TRAINING", ())
+
+
+def slow_if(long: bool) -> list:
+    return [pytest.mark.slow] if long else []
 
 
 def grade(path: Path, grade_id: str, code: str, by=judge):
@@ -89,7 +96,8 @@ def test_the_right_choice_is_not_the_longest_and_each_wrong_one_has_its_reason(p
 
 
 @pytest.mark.parametrize(
-    "path, question", [pytest.param(p, q, id=f"{p.name}-{q}") for p in SOURCES for q in lab(p).questions]
+    "path, question",
+    [pytest.param(p, q, id=f"{p.name}-{q}", marks=slow_if(trains(p, q))) for p in SOURCES for q in lab(p).questions],
 )
 class TestQuestion:
     def test_the_reference_earns_all(self, path, question):

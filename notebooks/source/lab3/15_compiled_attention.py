@@ -293,7 +293,7 @@ Table(head, rows, "A training step, causal, B = 8, fp32", note)
 #   sentence below.
 #     - `"a"`: The mask is an argument of L x L, so whatever is computed from it has that size too.
 #     - `"b"`: Only the gradient needs such matrices, so the forward pass writes them for it.
-#     - `"c"`: A product has a kernel of its own. It writes its result to memory, and reads its operands from there.
+#     - `"c"`: A product has a kernel of its own, which reads and writes whole matrices.
 #     - `"d"`: A fused kernel has to write each of the steps inside it, so that they can be checked.
 
 # %% nbgrader={"grade_id": "q1_5_values", "solution": true}

@@ -114,7 +114,7 @@ def check_updates(words, length, merges):
     """Long words that no merge touches: they are to be read once, however many merges there are."""
     text = {("xyz" * length)[index : index + length]: 1 for index in range(words)}
     text |= {pair: 1000 + place for place, pair in enumerate(["ai", "bj", "ck", "dl", "em", "fn", "go", "hp"])}
-    steps = {number: measure.loops(train_bpe, text, number).steps for number in (1, merges)}
+    steps = {number: measure.steps(train_bpe, text, number) for number in (1, merges)}
     times = f"{merges} merges take {steps[merges] / steps[1]:.1f} times the steps of one"
     said = f"{times}: do not read words again that do not hold the merged pair"
     assert steps[merges] < 3 * steps[1], said

@@ -7,6 +7,7 @@ refuses what cannot be.
 from __future__ import annotations
 
 import inspect
+import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -267,6 +268,11 @@ def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Fa
     return Faked(reply["value"], tuple(Entry(*line) for line in reply["log"]))
 
 
+def steps(fn: Callable, *args: Any, **kwargs: Any) -> int:
+    """How many lines of Python a call runs, a line in a loop each time: whether work grows, and not how long it takes."""
+    return _ask("steps", fn, args, kwargs, {})["steps"]
+
+
 def observed(fn: Callable, observer: str, *args: Any, **kwargs: Any) -> Any:
     """What a function of a lab sees of the student's: so `fn` may take or give a model, which cannot cross.
 
@@ -439,6 +445,25 @@ def _faked(fn: Callable, args: tuple, kwargs: dict, device: dict) -> dict:
     return reply
 
 
+def _steps(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    lines, before = 0, sys.gettrace()
+
+    def trace(frame: Any, event: str, arg: Any) -> Callable:
+        nonlocal lines
+        lines += event == "line"
+        return trace
+
+    with _pause():
+        sys.settrace(trace)
+    try:
+        fn(*args, **kwargs)
+    finally:
+        with _pause():
+            sys.settrace(before)
+    _inspect()
+    return {"steps": lines}
+
+
 def _observed(fn: Callable, args: tuple, kwargs: dict, observer: str) -> dict:
     module, _, name = observer.rpartition(".")
     value = getattr(import_module(f"rooflab.labs.{module}"), name)(fn, *args, **kwargs)
@@ -456,6 +481,7 @@ LOCAL: dict[str, Callable[..., dict]] = {
     "launched": _launched,
     "observed": _observed,
     "saved": _saved,
+    "steps": _steps,
     "timed": _timed,
 }
 _inspect: Callable[[], object] = lambda: None  # noqa: E731  the worker looks here for what student code replaced
