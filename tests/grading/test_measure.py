@@ -305,3 +305,15 @@ def test_a_figure_as_numbers():
     assert seen.has(2.0, 2.0 * 0.768e12) and seen.has(300.0, 38.7e12) and not seen.has(2.0, 38.7e12)
     with pytest.raises(TypeError, match="expected the figure"):
         measure.drawn(lambda: None)
+
+
+def test_steps_are_lines_and_not_time():
+    def loop(n):
+        total = 0
+        for i in range(n):
+            total += i
+        return total
+
+    before = sys.gettrace()
+    one, ten = measure.steps(loop, 1), measure.steps(loop, 10)
+    assert ten - one == 9 * 2 and sys.gettrace() is before

@@ -269,7 +269,7 @@ def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Fa
 
 
 def steps(fn: Callable, *args: Any, **kwargs: Any) -> int:
-    """How many lines of Python a call runs, a line in a loop each time: whether work grows, and not how long it takes."""
+    """How many lines of Python a call runs, those in a loop each time: how work grows, whatever the time it takes."""
     return _ask("steps", fn, args, kwargs, {})["steps"]
 
 
