@@ -1,6 +1,7 @@
 """What a test cell measures of student code: alike in Jupyter and under the judge, and refused when it cannot be."""
 
 import dataclasses
+import sys
 
 import numpy as np
 import pytest
