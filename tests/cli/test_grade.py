@@ -34,6 +34,7 @@ def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
     assert names == {"ada.json", "ada.html", "bob.json", "eve.json", "eve.html", "grades.csv"}
 
 
+@pytest.mark.slow
 def test_late_notebooks_points_by_hand_and_what_they_are_given_for(handed, tmp_path, capsys):
     text = (handed / "ada.ipynb").read_text(encoding="utf-8").replace("*Your answer here.*", "=SUM(<b>why</b>)\\nso")
     (handed / "ada.ipynb").write_text(text, encoding="utf-8")
@@ -75,6 +76,7 @@ def graded(handed, tmp_path):
     return batch, found
 
 
+@pytest.mark.slow
 def test_what_has_a_grade_is_left_alone(graded, handed, tmp_path, capsys):
     (handed / "bob.ipynb").write_text((handed / "ada.ipynb").read_text(encoding="utf-8"), encoding="utf-8")
     assert main(COMMAND) == 0

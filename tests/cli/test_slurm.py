@@ -17,6 +17,8 @@ from cli.three_students import COMMAND, table
 from rooflab.cli import main
 from rooflab.grading import slurm
 
+pytestmark = pytest.mark.slow  # each grades a class
+
 SBATCH = """#!/bin/bash
 printf '%s\\n' "$@" > {folder}/options
 [ -e {folder}/refuse ] && { echo "sbatch: error: invalid partition" >&2; exit 1; }
@@ -57,7 +59,6 @@ def test_a_class_by_a_job_array(handed, tmp_path, sbatch, capsys):
     assert not (sbatch / "cancelled").exists()
 
 
-@pytest.mark.slow
 def test_a_lost_task_is_graded_by_the_next_run(handed, tmp_path, sbatch, capsys):
     (sbatch / "lose-0").touch()
     assert main([*COMMAND, "--slurm", "--chunk", "1"]) == 1

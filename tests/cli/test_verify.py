@@ -5,6 +5,8 @@ from grading.demo_lab import GRADE, RIGHT, SOURCE
 
 from rooflab.cli import main
 
+pytestmark = pytest.mark.slow  # each grades a lab over and over
+
 COMMAND = ["lab", "verify", "lab9", "--labs", str(SOURCE.parent), *GRADE[2:]]
 TRANSPOSED = RIGHT.replace("return out", "return out.T")
 ANSWERS = f"""

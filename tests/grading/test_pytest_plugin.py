@@ -47,6 +47,7 @@ def test_one_test_a_question(student, tmp_path):
     assert "1 passed" in run("--lab", "lab9", *LABS, student.name, cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_a_notebook_that_is_none(tmp_path):
     (tmp_path / "my.ipynb").write_text("{", encoding="utf-8")
     done = run("--lab", "lab9", *LABS, "my.ipynb", cwd=tmp_path)
@@ -55,6 +56,7 @@ def test_a_notebook_that_is_none(tmp_path):
     assert done.returncode == 2
 
 
+@pytest.mark.slow
 def test_a_lab_that_there_is_not(student, tmp_path):
     done = run("--lab", "lab8", *LABS, student.name, cwd=tmp_path)
     assert done.returncode == 2 and "There is no lab8 among the lab sources (there is lab9)." in done.stdout
