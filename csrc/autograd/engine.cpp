@@ -25,12 +25,12 @@ std::vector<Node*> nodes_under(const Tensors& outputs) {
   return nodes;
 }
 
-// Whether no other tensor sees the memory, all of which the tensor fills.
+// Whether the tensor is alone in its memory and fills all of it.
 bool is_own(const Tensor& x) {
   return x.storage().use_count() == 1 && x.is_contiguous() && x.storage()->bytes() == x.nbytes();
 }
 
-// Whether an element has a place of its own, so that one can be added to it.
+// Whether elements share a place in memory, so that none can be changed alone.
 bool is_expanded(const Tensor& x) {
   for (int i = 0; i < x.ndim(); ++i)
     if (x.strides()[i] == 0 && x.shape()[i] > 1) return true;

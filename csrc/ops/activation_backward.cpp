@@ -56,7 +56,8 @@ const Op& op_of(Activation activation, bool is_gated) {
   return is_gated ? kSwigluOp : kSiluOp;
 }
 
-// Every rung but the composed one takes all dtypes but float64; which of them runs, the memory of the operands decides.
+// Every rung but the composed one takes all dtypes but float64. Which of those runs depends on how the operands lie in
+// memory, which run() finds out.
 bool composes(const Tensor& a, std::string_view variant) {
   if (a.numel() == 0) return false;
   return variant.empty() ? a.dtype() == DType::kFloat64 : variant == "v0_composed";

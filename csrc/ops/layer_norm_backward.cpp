@@ -3,9 +3,8 @@
 
 #include "core/range.h"
 #include "ops/arithmetic.h"
+#include "ops/norm_backward.h"
 #include "ops/ops.h"
-#include "ops/row_backward.h"
-#include "ops/rows.h"
 #include "ops/variant.h"
 
 namespace rooflab {
@@ -32,16 +31,9 @@ const Ladder<LayerNormBackwardArgs> kLadder(
 
 constexpr int64_t kFlops = 12, kWeightFlops = 1, kDweightFlops = 2, kDbiasFlops = 1;  // an element
 
-// What is known before the operands are laid out as rows.
 LayerNormBackwardArgs planned_args(const Tensor& x, double eps, bool has_dweight, bool has_dbias) {
-  LayerNormBackwardArgs args{};
-  args.d = x.shape().back();
-  args.n = args.d == 0 ? 0 : x.numel() / args.d;
-  args.dy_row_stride = args.x_row_stride = args.d;
-  args.eps = eps;
-  args.has_dweight = has_dweight;
+  auto args = planned_norm_args<LayerNormBackwardArgs>(x, eps, has_dweight);
   args.has_dbias = has_dbias;
-  args.dtype = x.dtype();
   return args;
 }
 
@@ -60,18 +52,13 @@ NormGradients composed_gradients(const Tensor& dy_in, const Tensor& x_in, const 
 }
 
 void run(const Call& call) {
-  const Rows dy = as_rows(call.inputs[0]), x = as_rows(call.inputs[1]);
-  const Tensor weight = as_parameter(call.inputs[2]);
+  const NormOperands operands(call);
   const bool has_dweight = call.get<bool>("has_dweight"), has_dbias = call.get<bool>("has_dbias");
   LayerNormBackwardArgs args = planned_args(call.inputs[1], call.get<double>("eps"), has_dweight, has_dbias);
-  args.dy = dy.x.data();
-  args.x = x.x.data();
-  args.weight = weight.data();
+  operands.put_into(args);
   args.dx = call.outputs[0].data();
   if (has_dweight) args.dweight = call.outputs[1].data();
   if (has_dbias) args.dbias = call.outputs.back().data();
-  args.dy_row_stride = dy.stride;
-  args.x_row_stride = x.stride;
   kLadder.run(call, args);
 }
 
@@ -79,18 +66,10 @@ const Op kOp("layer_norm_backward", run);
 
 NormGradients fused_gradients(const Tensor& dy, const Tensor& x, const Tensor& weight, double eps, bool wants_dweight,
                               bool wants_dbias, std::string_view variant) {
-  NormGradients gradients{Tensor::empty(x.shape(), x.dtype(), x.device()), {}, {}};
-  Tensors outputs{gradients.dx};
-  const auto add_output = [&](bool is_wanted, Tensor& gradient) {
-    if (!is_wanted) return;
-    gradient = Tensor::empty({x.shape().back()}, x.dtype(), x.device());
-    outputs.push_back(gradient);
-  };
-  add_output(wants_dweight, gradients.dweight);
-  add_output(wants_dbias, gradients.dbias);
+  const NormGradients gradients = empty_norm_gradients(x, wants_dweight, wants_dbias);
+  const Tensors inputs{dy, x, weight}, outputs = as_outputs(gradients);
   int64_t written = 0;
   for (const Tensor& output : outputs) written += output.nbytes();
-  const Tensors inputs{dy, x, weight};
   const int64_t flops = kFlops + (weight.defined() ? kWeightFlops : 0) + (wants_dweight ? kDweightFlops : 0) +
                         (wants_dbias ? kDbiasFlops : 0);
   submit({&kOp,

@@ -2,11 +2,9 @@
 #include "kernels/rms_norm_backward/rms_norm_backward.h"
 
 #include "core/range.h"
-#include "core/tensor_check.h"
 #include "ops/arithmetic.h"
+#include "ops/norm_backward.h"
 #include "ops/ops.h"
-#include "ops/row_backward.h"
-#include "ops/rows.h"
 #include "ops/variant.h"
 
 namespace rooflab {
@@ -33,16 +31,9 @@ const Ladder<RmsNormBackwardArgs> kLadder(
 
 constexpr int64_t kFlops = 8, kWeightFlops = 1, kOffsetFlops = 1, kDweightFlops = 2;  // an element
 
-// What is known of the operands before they are laid out.
 RmsNormBackwardArgs planned_args(const Tensor& x, double eps, bool zero_centered, bool has_dweight) {
-  RmsNormBackwardArgs args{};
-  args.d = x.shape().back();
-  args.n = args.d == 0 ? 0 : x.numel() / args.d;
-  args.dy_row_stride = args.x_row_stride = args.d;
-  args.eps = eps;
+  auto args = planned_norm_args<RmsNormBackwardArgs>(x, eps, has_dweight);
   args.zero_centered = zero_centered;
-  args.has_dweight = has_dweight;
-  args.dtype = x.dtype();
   return args;
 }
 
@@ -59,18 +50,13 @@ NormGradients composed_gradients(const Tensor& dy_in, const Tensor& x_in, const 
 }
 
 void run(const Call& call) {
-  const Rows dy = as_rows(call.inputs[0]), x = as_rows(call.inputs[1]);
-  const Tensor weight = as_parameter(call.inputs[2]);
+  const NormOperands operands(call);
   const bool has_dweight = call.outputs.size() > 1;
   RmsNormBackwardArgs args =
       planned_args(call.inputs[1], call.get<double>("eps"), call.get<bool>("zero_centered"), has_dweight);
-  args.dy = dy.x.data();
-  args.x = x.x.data();
-  args.weight = weight.data();
+  operands.put_into(args);
   args.dx = call.outputs[0].data();
-  args.dweight = has_dweight ? call.outputs[1].data() : nullptr;
-  args.dy_row_stride = dy.stride;
-  args.x_row_stride = x.stride;
+  if (has_dweight) args.dweight = call.outputs[1].data();
   kLadder.run(call, args);
 }
 
@@ -78,18 +64,18 @@ const Op kOp("rms_norm_backward", run);
 
 NormGradients fused_gradients(const Tensor& dy, const Tensor& x, const Tensor& weight, double eps, bool zero_centered,
                               bool wants_dweight, std::string_view variant) {
-  NormGradients gradients{Tensor::empty(x.shape(), x.dtype(), x.device()), {}, {}};
-  Tensors outputs{gradients.dx};
-  if (wants_dweight) {
-    gradients.dweight = Tensor::empty(weight.shape(), x.dtype(), x.device());
-    outputs.push_back(gradients.dweight);
-  }
-  const Tensors inputs{dy, x, weight};
+  const NormGradients gradients = empty_norm_gradients(x, wants_dweight, false);
+  const Tensors inputs{dy, x, weight}, outputs = as_outputs(gradients);
   const int64_t flops = kFlops + (weight.defined() ? kWeightFlops + (zero_centered ? kOffsetFlops : 0) : 0) +
                         (wants_dweight ? kDweightFlops : 0);
-  const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs),
-                  gradients.dx.nbytes() + (wants_dweight ? gradients.dweight.nbytes() : 0)};
-  submit({&kOp, inputs, outputs, {{"eps", eps}, {"zero_centered", zero_centered}}, cost, std::string(variant)});
+  int64_t written = 0;
+  for (const Tensor& output : outputs) written += output.nbytes();
+  submit({&kOp,
+          inputs,
+          outputs,
+          {{"eps", eps}, {"zero_centered", zero_centered}},
+          {0, flops * x.numel(), compulsory_bytes(inputs), written},
+          std::string(variant)});
   return gradients;
 }
 

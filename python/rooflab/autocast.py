@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 from . import _core
+from ._decorated import decorated
 
 __all__ = ["autocast"]
 
@@ -74,20 +73,7 @@ class autocast:
         _core._autocast.end(self._before.pop())
 
     def __call__(self, function: Callable) -> Callable:
-        # Generators and coroutines run when the context has been left again.
-        runs_later = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-        if not callable(function) or any(kind(function) for kind in runs_later):
-            raise TypeError(
-                f"[autocast] expected a function, and no generator or async function, got {function!r}; write "
-                "`with rl.autocast(dtype):` inside it"
-            )
-
-        @functools.wraps(function)
-        def in_context(*args: Any, **kwargs: Any) -> Any:
-            with autocast(self.dtype, self.enabled):
-                return function(*args, **kwargs)
-
-        return in_context
+        return decorated(function, lambda: autocast(self.dtype, self.enabled), "autocast", "rl.autocast(dtype)")
 
     def __repr__(self) -> str:
         return f"autocast({str(self.dtype)!r}, enabled={self.enabled})"

@@ -114,7 +114,9 @@ def test_random_numbers_are_drawn_again():
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_autocast_is_what_it_was(dtype):
+    """When the backward pass comes, the context of the forward pass is over, or another one is open."""
     x, w = leaf(5, 7), leaf(7, 7)
+    other_dtype = "bfloat16" if dtype == "float16" else "float16"
 
     def mixed(x, w):
         with rl.autocast(dtype):
@@ -126,7 +128,7 @@ def test_autocast_is_what_it_was(dtype):
 
     def back_inside(function, x, w):
         y = function(rl.exp(x), w).sum()
-        with rl.autocast(dtype):
+        with rl.autocast(other_dtype):
             y.backward()
         found = x.grad.numpy()
         x.grad = w.grad = None
@@ -136,7 +138,9 @@ def test_autocast_is_what_it_was(dtype):
         assert np.array_equal(other, expected)
     plain = back_inside(block, x, w)
     assert np.array_equal(back_inside(lambda x, w: checkpoint(block, x, w), x, w), plain)
-    assert not np.array_equal(back_inside(mixed, x, w), plain)
+    low = back_inside(mixed, x, w)
+    assert np.array_equal(back_inside(hidden, x, w), low)
+    assert not np.array_equal(low, plain)
 
 
 def test_a_graph_can_be_kept_and_run_twice():
@@ -249,23 +253,3 @@ def test_a_checkpoint_that_nobody_goes_back_through_is_forgotten(no_garbage):
     del layer, y
     gc.collect()
     assert alive() is None and rl.memory.allocated() == before
-
-
-def test_what_runs_again_has_the_precision_of_the_forward():
-    """Autocast is over when the backward comes, or another one is open."""
-
-    def gradients(run, around):
-        rl.manual_seed(0)
-        x, w = (rl.randn(6, 6, requires_grad=True) for _ in range(2))
-        with rl.autocast("bfloat16"):
-            y = run(lambda x: rl.softmax(x @ w) @ w, x)
-        with rl.autocast("float16", enabled=around):
-            y.to("float32").sum().backward()
-        return x.grad.numpy(), w.grad.numpy()
-
-    def called(function, *args):
-        return function(*args)
-
-    for around in (False, True):
-        for again, once in zip(gradients(checkpoint, around), gradients(called, around), strict=True):
-            assert np.array_equal(again, once)

@@ -115,6 +115,22 @@ def test_rows_of_other_sweeps_stay_in_the_file(tmp_path):
     assert [result.case for result in lm_results.load(path)[0]] == [FULL.case, CASES[0]]
 
 
+def test_a_case_with_one_unfinished_contender_is_measured_again_and_replaces_its_rows(tmp_path):
+    path, case, other = tmp_path / "rows.json", CASES[0], CASES[1]
+    torch, ours = Result(case, contender="torch"), Result(case, memory={"forward": {"logits": 3}})
+    lm_results.save(path, [Result(case), torch, Result(other)], HERE)
+    asked = []
+    results = sweep.run(
+        [case],
+        file=path,
+        origin=HERE,
+        measure=lambda case: asked.append(case) or [ours, torch],
+        is_finished=lambda result: bool(result.memory) or result.contender == "torch",
+    )
+    assert asked == [case] and results == [ours, torch]
+    assert lm_results.load(path)[0] == [ours, torch, Result(other)], "an unfinished row that nobody asks for stays"
+
+
 @pytest.mark.parametrize(
     "other", [{"version": "1.1"}, {"machine": {"kind": "cpu", "name": "Another"}}, {"peer": "torch 2.11"}]
 )

@@ -75,9 +75,13 @@ def test_a_lost_task_is_graded_by_the_next_run(handed, tmp_path, sbatch, capsys)
 def test_a_zip_lies_where_the_nodes_see_it(handed, tmp_path, sbatch):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         archive.write(handed / "ada.ipynb", "ada.ipynb")
+    before = tmp_path / "grades" / "slurm" / "handed" / "gone.ipynb"  # of a student who has left the class
+    before.parent.mkdir(parents=True)
+    before.touch()
     (sbatch / "refuse").touch()
     assert main([*COMMAND[:2], "class.zip", *COMMAND[3:], "--slurm"]) == 2
     assert (tmp_path / "grades" / "slurm" / "handed" / "ada.ipynb").exists()
+    assert not before.exists()
 
 
 def test_an_interrupted_run_cancels_its_job(handed, sbatch, monkeypatch, capsys):

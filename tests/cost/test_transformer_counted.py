@@ -9,7 +9,7 @@ from rooflab.nn import GPT2, GPT2_XL, TRANSFORMER_SIZES, GPT2Config, Transformer
 SMALL = TransformerConfig(48, 80, num_layers=3, num_heads=4, vocab_size=101, context_length=40)
 
 
-def training(model, batch, length, dtype):
+def training(model, batch, length):
     tokens = rl.empty(batch, length, dtype="int64", device=rl.meta("cpu"))
     with rl.count() as counted:
         rl.cross_entropy(model(tokens).reshape(batch * length, -1), tokens.reshape(-1)).backward()
@@ -23,7 +23,7 @@ def training(model, batch, length, dtype):
 )
 def test_training_is_what_is_counted(config, dtype, batch, length):
     config = TransformerConfig(**{**vars(config), "attention": "flash"})
-    counted = training(TransformerLM(config, dtype=dtype, device=rl.meta("cpu")), batch, length, dtype)
+    counted = training(TransformerLM(config, dtype=dtype, device=rl.meta("cpu")), batch, length)
     cost = rl.cost.model(from_config(config), batch=batch, length=length, mode="training", dtype=dtype)
     assert cost.total.work == Work(counted.macs, counted.flops, counted.bytes_read, counted.bytes_written)
     assert "copy" not in counted.by_op
@@ -33,7 +33,7 @@ def test_training_is_what_is_counted(config, dtype, batch, length):
 def test_multiplications_of_gpt2_are_those_counted(attention):
     """Its queries, keys and values are one product, whose gradient needs no sums: FLOPs and bytes differ by them."""
     config = GPT2Config(256, 3, 4, vocab_size=999, attention=attention)
-    counted = training(GPT2(config, device=rl.meta("cpu")), 2, 50, "float32")
+    counted = training(GPT2(config, device=rl.meta("cpu")), 2, 50)
     kind = "fused" if attention == "flash" else "composed"
     cost = rl.cost.model(from_config(config), batch=2, length=50, mode="training", dtype="float32", attention=kind)
     assert cost.total.work.macs == counted.macs

@@ -1,5 +1,6 @@
 """Control groups: where they can be made, what is written there, and that they hold where this machine has them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,35 @@ def test_the_limits_of_a_worker_are_those_of_its_question(tree, monkeypatch):
     (group.folder / "memory.events").write_text("low 0\nmax 9\noom 2\noom_kill 1\n", encoding="ascii")
     assert group.failed_for_memory()
     assert str(group.folder) in sandbox.command(["true"], Limits(), str(tree), False, group=group)
+
+
+def test_swap_may_be_uncounted_and_a_group_without_its_other_limits_is_removed(tree):
+    written = Path.write_text
+
+    def refused(path, text, **options):
+        if path.name == name:  # what the kernel answers where it has no such file
+            raise PermissionError(13, "Permission denied", str(path))
+        return written(path, text, **options) if path.name != "cgroup.kill" else 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "write_text", refused)
+        name = "memory.swap.max"
+        assert (cgroup.Group(tree, {name: "0", "pids.max": "9"}).folder / "pids.max").exists()
+        name = "memory.max"
+        with pytest.raises(PermissionError):
+            cgroup.Group(tree, {name: "1"})
+    assert len(list(tree.glob("rooflab-worker-*"))) == 1
+
+
+def test_what_killed_judges_left_is_removed(tree):
+    gone = 2**22 + 1  # no process has such a number
+    for name in (f"judge-{gone}", f"worker-{gone}-ab", f"worker-{os.getpid()}-ab", f"judge-{os.getpid()}"):
+        (tree / f"rooflab-{name}").mkdir()
+    assert cgroup._prepared(tree) == tree
+    assert {path.name for path in tree.glob("rooflab-*")} == {
+        f"rooflab-judge-{os.getpid()}",
+        f"rooflab-worker-{os.getpid()}-ab",
+    }
 
 
 def test_without_one_the_limits_of_a_process_stay(monkeypatch):

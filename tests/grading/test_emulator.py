@@ -26,6 +26,7 @@ def value_of(expression, before="", x=2.5, n=7, kind="float", more=""):
         ("float(n) / 2", 3.5), ("0x1F", 31), ("1e2f + .5f", 100.5), ("min(n, 3) + max(n, 3)", 10),
         ("fminf(x, 1.0f) + fmaxf(x, 3.0f)", 4), ("sqrtf(16.0f)", 4), ("fabsf(-x)", 2.5), ("powf(2.0f, 10.0f)", 1024),
         ("(float)blockDim.x + gridDim.y", 2), ("n - -2", 9), ("+n", 7), ("5000000000LL / 5000000", 1000),
+        ("(x > 0.0f) - (x < 0.0f)", 1), ("(x > 0.0f) + (x > 1.0f)", 2),
         ("(4611686018427387904 * 2 < 0) + (1 << 64)", 2),
     ],
 )  # fmt: skip
@@ -88,6 +89,8 @@ def test_threads_of_all_blocks_run_and_pointers_move():
         ("while (true) {}", "does not end"),
         ("int i = n / 0;", "divides by zero"),
         ("int i; x[0] = i;", "uses i before it has a value"),
+        ("int i = 1.0f / 0.0f;", "Thread 0 of block 0 computes what has no value: cannot convert float infinity"),
+        ("x * 2;", "computes what has no value"),
     ],
 )
 def test_faults_say_where(body, said, monkeypatch):
@@ -97,16 +100,35 @@ def test_faults_say_where(body, said, monkeypatch):
         emulate(source, "k", (2,), (4,), (np.zeros(5, "f4"), 9 if "threadIdx" in body else 0))
 
 
+def test_threads_that_do_nothing_end_too(monkeypatch):
+    monkeypatch.setattr(emulator_expressions, "MOST_STEPS", 1000)
+    with pytest.raises(EmulatedFault, match="does not end"):
+        emulate("__global__ void k(float* x) {}", "k", (2000,), (1,), (np.zeros(1),))
+
+
+def test_a_transposed_array_is_written():
+    x = np.zeros((2, 3), "f4").T
+    out = emulate("__global__ void k(float* x) { *(1 + x) = 5; }", "k", (1,), (1,), (x,))[0]
+    assert out.tolist() == [[0, 5], [0, 0], [0, 0]]
+
+
 def test_what_never_returns_is_a_fault():
     more = "__device__ int f(int n) { return f(n + 1); }"
     with pytest.raises(EmulatedFault, match="calls itself too often"):
         value_of("f(0)", more=more)
 
 
+def test_a_constant_that_cannot_be_computed_is_not_known():
+    for constant in ("1 / 0", "threadIdx.x", "(int)(1.0 / 0.0)"):
+        with pytest.raises(Unsupported, match="a constant of it cannot be computed"):
+            value_of("x", more=f"const int n = {constant};")
+
+
 @pytest.mark.parametrize(
     "body",
     ["__shared__ float s[32];", "__syncthreads();", "x[0] = y;", "x[0] = 1", "float v[4];", "n[0] = 1;", "3 = n;",
-     "@", "atomicAdd(x, 1.0f);", "int i = threadIdx.w;", "(" * 3000, "goto end;", "x[0] = sqrtg(1.0f);"],
+     "@", "atomicAdd(x, 1.0f);", "int i = threadIdx.w;", "(" * 3000, "goto end;", "x[0] = sqrtg(1.0f);",
+     "x[0] = x[0] % 2;"],
 )  # fmt: skip
 def test_what_is_not_known_is_said(body):
     with pytest.raises(Unsupported):

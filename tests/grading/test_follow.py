@@ -71,6 +71,14 @@ HONEST = {
     "the last definition counts": "def gemm(A, B):\n    return A @ B\n" + RIGHT,
     "another name for it": RIGHT.replace("def gemm", "def mine") + "gemm = mine",
     "a magic beside it": "%matplotlib inline\n" + RIGHT,
+    "or": RIGHT.replace("out[i, j] +=", "out[i, j] = (out[i, j] or 0.0) +"),
+    "types": RIGHT.replace(
+        "    return",
+        "    assert isinstance(i, int) and not isinstance(i, (float, list)) and isinstance(a, np.ndarray)\n    return",
+    ),
+    "a list and itself": RIGHT.replace(
+        "    return", "    two = [0.0]\n    two += two\n    two.extend(two)\n    assert len(two) == 4\n    return"
+    ),
     "a constant": "ZERO = 0.0\n" + RIGHT.replace("out[i, j] +=", "out[i, j] += ZERO +"),
 }
 
@@ -98,6 +106,8 @@ REFUSED = {
     "its own error": ("def gemm(A, B):\n    raise KeyError('x')", r"gemm raised KeyError \(line 2\)."),
     "a mistake": ("def gemm(A, B):\n    return 1 / 0", "gemm stopped in line 2: ZeroDivisionError: division by zero"),
     "arguments": ("def gemm(A):\n    return A", "gemm stopped .*: TypeError: a call with other arguments"),
+    "a search": ("def gemm(A, B):\n    return 0.5 in range(2**62)", "is reached after more than 500,000 steps"),
+    "no type": ("def gemm(A, B):\n    return isinstance(A, 2)", "TypeError: isinstance takes a type"),
     "no number": ("def gemm(A, B):\n    return [A, 'x']", "a str is not a number"),
     "no function": ("gemm = 5", "calls an int, which the test cannot follow"),
     "no text": ("", "name 'gemm' is not defined"),
@@ -115,6 +125,11 @@ def test_divisions_and_powers_stand_for_products_and_whole_numbers_do_not():
     body = "def gemm(A, B):\n    x, y = A[0, 0], B[0, 0]\n    return {}"
     for text, products in (("x * y", 1), ("x / y", 1), ("abs(x) ** y", 1), ("x + y", 0), ("2 * 3 + 2 * x", 0)):
         assert follow(body.format(text))[1] == products, text
+
+
+def test_a_size_costs_one_step_however_large_the_matrix():
+    text = "def f(A):\n    n = 0\n    for i in range(1000):\n        n += A.size(0) + A.item(0, i)\n    return n"
+    assert Follower([text]).call_named("f", [Matrix(np.zeros((1000, 1000)))]) == 1_000_000
 
 
 def test_the_arguments_are_the_students_own():

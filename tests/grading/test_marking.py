@@ -40,6 +40,8 @@ def test_a_due_time_without_a_zone_is_of_this_machine():
         ("ada.ipynb", 1001, True),
         ("ada_LATE_123_456_lab1.ipynb", 0, True),
         ("ada_later.ipynb", 0, False),
+        ("ada_123_456_my_LATE_work.ipynb", 0, False),
+        ("lab1_ada_attempt_2026-99-03-00-00-00_lab1.ipynb", 0, False),
         ("lab1_ada_attempt_1970-01-03-00-00-00_lab1.ipynb", 0, True),
         ("lab1_ada_attempt_1969-12-30-00-00-00_lab1.ipynb", 5000, False),
     ],

@@ -3,6 +3,7 @@
 import pytest
 
 import rooflab as rl
+from rooflab.specs import unit_roundoff
 from rooflab.testing import assert_close, to_float64
 
 CALLS = {"gelu": (rl.gelu, 1), "silu": (rl.silu, 1), "geglu": (rl.geglu, 2), "swiglu": (rl.swiglu, 2)}
@@ -66,13 +67,15 @@ def test_operands_that_broadcast(name, shapes):
 
 @pytest.mark.parametrize("name", ["geglu", "swiglu"])
 def test_one_gradient_alone(name):
+    """Other ops make it, which round in other places."""
     forward, (a, b) = CALLS[name][0], leaves(2, 5, 7)
     forward(a, b).backward(rl.ones(5, 7))
     alone = [x.detach().clone().requires_grad_() for x in (a, b)]
     forward(alone[0], b.detach()).backward(rl.ones(5, 7))
     forward(a.detach(), alone[1]).backward(rl.ones(5, 7))
     for x, found in zip((a, b), alone, strict=True):
-        assert_close(found.grad, to_float64(x.grad), rtol=1e-6, atol=1e-6)
+        tolerance = 16 * unit_roundoff("float32")  # an operation of the formula rounds once
+        assert_close(found.grad, to_float64(x.grad), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -67,7 +67,8 @@ def test_all_instruction_sets_compute_alike(instruction_sets):
         rl.adamw(*tensors, step=3, lr=0.01)
         for i, size in enumerate(SIZES):
             right = reference(*(of[i] for of in exact), step=3, lr=0.01)[0]
-            assert_close(tensors[0][i], right, rtol=2e-6, atol=1e-7, name=f"{size} {isa}")
+            u = ROUNDINGS * unit_roundoff("float32")  # of p, and of an update, which is a few times lr
+            assert_close(tensors[0][i], right, rtol=u, atol=u * 0.1, name=f"{size} {isa}")
 
 
 def test_twenty_eight_bytes_a_parameter():
@@ -105,7 +106,7 @@ def test_more_tensors_than_a_launch_takes(device):
     for i in range(150):
         right = reference(*(np.full(5, float(i + k)) for k in range(1, 5)), step=1, lr=0.5, weight_decay=0.0)
         for found, expected in zip((tensors[k][i] for k in (0, 2, 3)), right, strict=True):
-            assert_close(found, expected, rtol=1e-5, name=f"tensor {i}")
+            assert_close(found, expected, rtol=ROUNDINGS * unit_roundoff("float32"), name=f"tensor {i}")
 
 
 def test_views_and_empty_tensors(device):

@@ -135,6 +135,9 @@ def test_shares_of_time_have_the_colours_of_timelines(tmp_path):
     saved(figure, tmp_path)
     with pytest.raises(ValueError, match="at least one that is profiled"):
         plot_time_shares(ROWS)
+    twice = [dataclasses.replace(row, profile=passes) for row in (ROWS[0], ROWS[4])]
+    with pytest.raises(ValueError, match="two of small L128: forward"):
+        plot_time_shares(twice)
 
 
 def test_phases_of_a_recording_are_marked_where_they_begin(tmp_path):

@@ -173,12 +173,6 @@ FORGING = {
         "@",
         test=LOOPS,
     ),
-    "imports a copy of what counts": Attack(
-        "from rooflab.grading import measure\ndef gemm(a, b):\n    measure.PRODUCTS.steps = 100\n    return a @ b",
-        0,
-        "assigns",
-        test=LOOPS,
-    ),
     # the reply
     "sends the reply before the worker does": Attack(BLIND, 0, "not an answer", test=FEW),
     "sends the reply and hangs": Attack(
@@ -209,22 +203,6 @@ FORGING = {
         test=FEW,
         known=CLIMBS,
     ),
-    "lets its caller count another function": Attack(
-        CLIMB + "import ctypes\ndef gemm(a, b):\n    out = a @ b\n    counter = above('self')\n"
-        "    counter = counter if hasattr(counter, 'steps') else None\n    counter.seen, counter.steps = [], 100\n"
-        "    return out",
-        0,
-        "@",
-        test=LOOPS,
-    ),
-    "finds the counter among all objects": Attack(
-        "import gc\ndef gemm(a, b):\n    out = a @ b\n"
-        "    counter = next(one for one in gc.get_objects() if type(one).__name__ == 'Products')\n"
-        "    counter.seen, counter.steps = [], 100\n    return out",
-        0,
-        "@",
-        test=LOOPS,
-    ),
     "replaces the measurement in its caller's module": Attack(
         "import gc\n"
         "table = next(one for one in gc.get_objects() if type(one) is dict and 'saved' in one and 'count' in one\n"
@@ -246,12 +224,11 @@ FORGING = {
         0,
         "one product",
         test=COUNT,
-        known=CLIMBS,
     ),
     "answers in the worker's place": Attack(
         CLIMB + "import os\ndef gemm(a, b):\n    worker, number = above('self'), above('number')\n"
         "    codec = type(worker).answer.__globals__['codec']\n"
-        "    counters = dict.fromkeys(type(worker).answer.__globals__['measure'].COUNTERS, 0)\n"
+        "    counters = dict.fromkeys(type(worker).answer.__globals__['measurers'].COUNTERS, 0)\n"
         "    reply = {'value': a @ b, 'by_op': {}} | counters\n"
         "    codec.send(worker.replies, codec.message((number, 'ok', reply)))\n    os._exit(0)",
         0,

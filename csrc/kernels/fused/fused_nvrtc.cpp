@@ -21,7 +21,8 @@ constexpr int kAccessBytes = 16;
 // What the source depends on, as text: values of numbers are parameters of the kernel.
 std::string key_of(const FusedProgram& program, int width) {
   std::string key;
-  for (int count : {width, program.operands, program.numbers, program.instructions, program.reductions})
+  for (int count : {width, program.operands, program.numbers, program.instructions, program.reductions,
+                    program.row_instructions, program.results})
     key += static_cast<char>(count);
   const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
   for (int k = 0; k < program.operands; ++k) add(program.operand_dtypes[k]);

@@ -112,10 +112,10 @@ class FakeDevice:
         >>> [entry.work_ms for entry in device.log]
         [1550.0, 84.0, 76.0]
         """
-        waiting = list(slow_ms)
+        slow = list(slow_ms)
 
         def run() -> None:
-            self.launch(waiting.pop(0) if waiting else work_ms, host_ms, label)
+            self.launch(slow.pop(0) if slow else work_ms, host_ms, label)
 
         return sealed(run, 0)
 

@@ -57,14 +57,14 @@ class FakeModel(Module):
         low: LowPrecision | None = None,
     ) -> None:
         factor = low.factor if low else lambda: 1.0
-        waiting, launch = list(slow_ms), device.launch
+        slow, launch = list(slow_ms), device.launch
 
         def forward() -> float:
             """Launch a forward pass; returns how much shorter its backward pass will be."""
             if out_of_memory:
                 raise _core.OutOfMemoryError("[forward] the fake device has no memory left")
             scale = factor()
-            launch(scale * (waiting.pop(0) if waiting else forward_ms), host_ms, "forward")
+            launch(scale * (slow.pop(0) if slow else forward_ms), host_ms, "forward")
             return scale
 
         self._passes = sealed(forward, 0), sealed(lambda s: launch(s * backward_ms, host_ms, "backward"), 1)

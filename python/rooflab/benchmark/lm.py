@@ -57,6 +57,8 @@ class Step:
         Sizes of the model in place of those of ``case.model_size``.
     """
 
+    captured_peak_bytes = 0
+
     def __init__(self, case: Case, config: TransformerConfig | None = None) -> None:
         self.case = case
         self.config = config_of(case, config)
@@ -271,7 +273,7 @@ def _benchmark(
         peak_bytes = rl.memory.peak(case.device)
     else:
         warmup, samples = time_steps({"rooflab": work}, case, progress)["rooflab"]
-        peak_bytes = max(rl.memory.peak(case.device), getattr(work, "captured_peak_bytes", 0))
+        peak_bytes = max(rl.memory.peak(case.device), work.captured_peak_bytes)
         if is_profiled:
             profile, counted = profile_step(work)
         else:

@@ -74,7 +74,6 @@ class Case:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ValueError(f"[bench] {name}: expected a whole number of {least} or more, got {value!r}")
-
         if self.graph and (self.is_model or self.mode == "backward"):
             where = "a meta device" if self.is_model else "mode backward, whose forward runs anew"
             raise ValueError(f"[bench] graph: expected a device with memory and a mode that is one piece, got {where}")

@@ -250,7 +250,7 @@ def _together(torch: Any, case: Case, config: TransformerConfig, progress: Calla
     ours = lm.GraphStep(case, config) if case.graph else Step(case, config)
     peers = {name: TorchStep(case, config, ours, compiled=name == COMPILED) for name in (EAGER, COMPILED)}
     times = lm.time_steps({"rooflab": ours, **peers}, case, progress)
-    own_peak = max(rl.memory.peak(case.device), getattr(ours, "captured_peak_bytes", 0))
+    own_peak = max(rl.memory.peak(case.device), ours.captured_peak_bytes)
     counted = lm.count_step(ours)
     results = [lm.row(case, counted, ours.parameters, *times["rooflab"], own_peak)]
     shared = sum(parameter.nbytes for parameter in ours.model.parameters())

@@ -51,7 +51,7 @@ class Pass:
         return self.classes.get(category, 0.0) / self.busy_ms if self.busy_ms else 0.0
 
     def __str__(self) -> str:
-        shares = ", ".join(f"{name} {ms / self.busy_ms:.1%}" for name, ms in self.classes.items())
+        shares = ", ".join(f"{name} {self.share(name):.1%}" for name in self.classes)
         return (
             f"{self.name:<10} {self.launches} launches, busy {self.busy_ms:.4g} of {self.range_ms:.4g} ms: {shares}\n"
             f"{'':<11}most in {self.kernel}: {self.instances} x, {self.kernel_ms / self.busy_ms:.1%}"

@@ -1,6 +1,6 @@
 """What `rooflab bench lm` found, as JSON, CSV, Markdown and text.
 
-    {"machine": {"kind": "cuda", "name": "NVIDIA H200", ...}, "date": "2026-01-31", "version": "0.1.0", "peer": null,
+    {"machine": {"kind": "cuda", "name": "NVIDIA H200", ...}, "version": "0.1.0", "peer": null,
      "rows": [{"model_size": "small", "context_length": 128, ..., "status": "ok", "samples_ms": [...], ...}, ...]}
 
 One file holds rows of one machine and one version of rooflab. A sweep that is cut short goes on with the rows that its
@@ -183,8 +183,8 @@ def to_text(results: Sequence[Result]) -> str:
 
 def to_markdown(results: Sequence[Result], origin: Origin) -> str:
     """The table in Markdown, with a line that says where it comes from; then the profiles and the memory, where any."""
-    peaks = sorted({result.peak_source for result in results if result.peak_source})
-    sources = "; ".join(f"{source} {human(_peak(results, source), 'TFLOP/s')}" for source in peaks)
+    peaks = {result.peak_source: result.peak_tflop_s for result in results if result.peak_tflop_s}
+    sources = "; ".join(f"{source} {human(peak, 'TFLOP/s')}" for source, peak in sorted(peaks.items()))
     note = f"{origin}. Standard deviations with ddof 0; TFLOP/s of the products, 2 for each MAC that was counted"
     parts = [_table(HEADINGS, map(cells, results)), f"{note}; of peak: {sources}." if sources else f"{note}."]
     if any(result.profile for result in results):
@@ -224,10 +224,6 @@ def _memories(results: Iterable[Result]) -> str:
         for label, phase, classes in phases
     ]
     return _table(("case", "phase", "peak", *kinds), rows)
-
-
-def _peak(results: Iterable[Result], source: str) -> float:
-    return next(result.peak_tflop_s or 0.0 for result in results if result.peak_source == source)
 
 
 def write(path: Path, text: str) -> None:

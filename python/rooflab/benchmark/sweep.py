@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import lm, lm_memory, lm_results
+from . import lm, lm_memory, lm_peer, lm_results
 from .lm import Case, Result
 
 
@@ -65,7 +64,7 @@ def measure(
         Where it was counted.
     """
     if peer:
-        results = importlib.import_module(".lm_peer", __package__).benchmark(case, progress=progress)
+        results = lm_peer.benchmark(case, progress=progress)
     else:
         results = [lm.benchmark(case, profile=profile, progress=progress)]
     if not memory or results[0].status != "ok":
@@ -99,7 +98,8 @@ def run(
     measure : callable
         Gives the results of a case, one a contender.
     is_finished : callable
-        Whether a result of the file has all that is wanted now; if not, its case is measured again.
+        Whether a result of the file has all that is wanted now; where one has not, its case is measured again with all
+        contenders.
     found : callable
         Called with the results of each case as soon as they are there, those of the file included.
 
@@ -116,10 +116,10 @@ def run(
     origin = origin or lm_results.Origin.of(wanted[0].device)
     of_case: dict[Case, list[Result]] = {}
     for result in lm_results.finished(file, origin) if file else []:
-        if is_finished(result):
-            of_case.setdefault(result.case, []).append(result)
+        of_case.setdefault(result.case, []).append(result)
     for case in wanted:
-        if case not in of_case:
+        held = of_case.get(case, [])
+        if not (held and all(map(is_finished, held))):
             of_case[case] = measure(case)
             if file:
                 lm_results.save(file, itertools.chain.from_iterable(of_case.values()), origin)

@@ -82,9 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def beside(peer: lm.Result, ours: lm.Result) -> str:
     """A peer's row, with how many times as fast rooflab is."""
-    ratio = (
-        f"; rooflab is {peer.median_ms / ours.median_ms:.3g} x as fast" if ours.status == peer.status == "ok" else ""
-    )
+    both_ran = ours.status == peer.status == "ok"
+    ratio = f"; rooflab is {peer.median_ms / ours.median_ms:.3g} x as fast" if both_ran else ""
     note = f" ({peer.reason})" if peer.reason and peer.status == "ok" else ""
     return f"  {peer.contender}: {peer}{ratio}{note}"
 
@@ -154,10 +153,9 @@ def _measure(cases: list[lm.Case], arguments: argparse.Namespace, origin: lm_res
             return results
 
         def is_finished(result: lm.Result) -> bool:
-            has_profile, has_memory = bool(result.profile), bool(result.memory)
-            if result.contender != "rooflab":
+            if result.contender != "rooflab" or result.status != "ok":
                 return True
-            return result.status != "ok" or (has_profile >= arguments.profile and has_memory >= arguments.memory)
+            return bool(result.profile) >= arguments.profile and bool(result.memory) >= arguments.memory
 
         def show(found: list[lm.Result]) -> None:
             progress.clear()

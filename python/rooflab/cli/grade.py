@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
 import sys
 import tempfile
 from datetime import datetime
@@ -62,7 +63,7 @@ def _time(text: str) -> datetime:
 
     try:
         return due_time(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"expected a time such as 2026-01-31T23:59, got {text!r}") from None
 
 
@@ -89,6 +90,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     lab = labs.from_source(labs.pick(found, arguments.lab, "here: name the folder of lab sources with --labs"))
     if arguments.slurm is not None:  # nodes isolate, and have to see what is unpacked
         unpacked = arguments.output / slurm.FOLDER / "handed"
+        shutil.rmtree(unpacked, ignore_errors=True)  # who is in an older zip alone hands in nothing now
         unpacked.mkdir(parents=True, exist_ok=True)
     elif not arguments.trusted and (refusal := jail.refusal()):
         raise LabError(refusal)
@@ -120,9 +122,9 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
             print(f"[{len(results)}/{len(handed)}] {results[-1]['student']}: {_said(results[-1])}", flush=True)
     of = {one.student: one for one in handed}
     results = [batch.complete(result, of[result["student"]], arguments.due, manual) for result in results]
+    table = batch.write_table(results)  # first: points in an older findings.csv may be no points
     for path in marking.write_findings(arguments.output, lab, results, manual):
         print(f"Findings to read: {path}")
-    table = batch.write_table(results)
     failed = sum(result["status"] == "failed" for result in results)
     print(f"{len(results) - failed} graded, {failed} could not be: {table}")
     return 1 if failed else 0

@@ -112,14 +112,20 @@ def list_labs(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _sources(folder: Path | None, name: str | None = None) -> list[Path]:
+    """The sources of one lab, or of all; there is at least one."""
+    paths = labs.find_sources(folder)
+    paths = [labs.pick(paths, name, NO_SOURCES)] if name else paths
+    if not paths:
+        raise LabError("There are no sources of labs " + NO_SOURCES + ".")
+    return paths
+
+
 def build_labs(arguments: argparse.Namespace) -> int:
     """Student notebooks from the sources; with --check only whether they are current."""
     from rooflab.grading import release
 
-    paths = labs.find_sources(arguments.labs)
-    paths = [labs.pick(paths, arguments.lab, NO_SOURCES)] if arguments.lab else paths
-    if not paths:
-        raise LabError("There are no sources of labs " + NO_SOURCES + ".")
+    paths = _sources(arguments.labs, arguments.lab)
     stale = 0
     for path in paths:
         lab = labs.from_source(path)
@@ -141,10 +147,7 @@ def verify_labs(arguments: argparse.Namespace) -> int:
     """Whether each lab grades its own answers as it should."""
     from rooflab.grading import verify
 
-    paths = labs.find_sources(arguments.labs)
-    paths = [labs.pick(paths, arguments.lab, NO_SOURCES)] if arguments.lab else paths
-    if not paths:
-        raise LabError("There are no sources of labs " + NO_SOURCES + ".")
+    paths = _sources(arguments.labs, arguments.lab)
     bad = 0
     for path in paths:
         lab = labs.from_source(path)
@@ -178,10 +181,7 @@ def release_labs(arguments: argparse.Namespace) -> int:
     """What an instructor hands out."""
     from rooflab.grading.handout import write_release
 
-    sources = labs.find_sources(arguments.labs)
-    if not sources:
-        raise LabError("There are no sources of labs " + NO_SOURCES + ".")
-    found = [labs.from_source(path) for path in sources]
+    found = [labs.from_source(path) for path in _sources(arguments.labs)]
     here, there = Path.cwd(), Path(labs.__file__).parents[3]  # a package that is installed is in no checkout
     checkout = here if (here / "CMakeLists.txt").exists() else there
     _written(write_release(found, checkout, arguments.folder), arguments.folder)

@@ -14,6 +14,7 @@ A test cell runs in the judge; student code runs in a worker, another process. O
     cells.py     magics, shell lines and await in a student's cells
     guard.py     what the worker forbids student code inside the interpreter
     measure.py   what test cells measure of student code: counts, figures, and on clock.py what it times
+    measurers.py how each is measured, in the process that holds the code
     follow.py    a function followed from its text, for questions that ask for loops; allowed.py is what it may use
     report.py    the table, the HTML and the JSON of a grade, and Gradescope's
     plain.py     a student's text as it may stand in a terminal or a table

@@ -99,7 +99,7 @@ def plain(follower: Follows, value: Any) -> Any:
 
 def size(follower: Follows, value: Any) -> int:
     """How many values a comparison of this one looks at."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, range)):
         return sum(size(follower, one) for one in follower.items(value))
     return 1
 
@@ -151,7 +151,7 @@ ATTRIBUTES: dict[str, Callable[[Matrix], Any]] = {
     "dtype": lambda matrix: Named("a dtype"),
     "device": lambda matrix: Named("a device"),
 }
-_SAME = "cpu numpy cuda detach contiguous float double to astype clone copy"
+_SAME = ("cpu", "numpy", "cuda", "detach", "contiguous", "float", "double", "to", "astype", "clone", "copy")
 _GROWS: dict[str, Callable[..., Any]] = {
     "append": list.append,
     "insert": list.insert,
@@ -166,21 +166,21 @@ def call_method(follower: Follows, owner: Any, name: str, args: list[Any], keywo
     if isinstance(owner, list) and name in _GROWS:
         return _GROWS[name](owner, *args)
     if isinstance(owner, list) and name in ("extend", "copy"):
-        return owner.extend(follower.items(*args)) if name == "extend" else list(follower.items(owner))
+        return owner.extend(list(follower.items(*args))) if name == "extend" else list(follower.items(owner))
     if isinstance(owner, float) and name == "item":
         return owner
     if isinstance(owner, Matrix):
         data = owner.data
-        follower.spend(data.size)
-        if name in _SAME.split():
-            return Matrix(data.copy()) if name in ("clone", "copy", "astype") else owner
-        if name == "tolist":
-            return data.tolist()
         if name == "item":
             return float(data[tuple(args)] if args else data.item())
         if name in ("size", "dim", "numel"):
             whole = {"size": data.shape, "dim": data.ndim, "numel": data.size}[name]
             return data.shape[args[0]] if args else whole
+        follower.spend(data.size)  # the others may copy
+        if name in _SAME:
+            return Matrix(data.copy()) if name in ("clone", "copy", "astype") else owner
+        if name == "tolist":
+            return data.tolist()
         if name in ("transpose", "t"):
             return Matrix(data.T)
         if name in ("reshape", "view", "flatten", "ravel"):
@@ -278,6 +278,17 @@ def _length(follower: Follows, value: Any) -> int:
     return len(value)
 
 
+_KINDS = {"int": int, "float": float, "bool": bool, "str": str, "list": list, "tuple": tuple}
+
+
+def _isinstance(follower: Follows, value: Any, kind: Any) -> bool:
+    """Of a builtin type, or of a library's array: for all of these a matrix stands."""
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not all(isinstance(one, Named) for one in kinds):
+        raise TypeError("isinstance takes a type, or a tuple of types")
+    return any(isinstance(value, _KINDS.get(one.path, Matrix)) for one in kinds)
+
+
 def _zip(follower: Follows, *many: Any, strict: bool = False) -> list[tuple]:
     return list(zip(*(list(follower.items(one)) for one in many), strict=bool(strict)))
 
@@ -322,7 +333,7 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "sorted": lambda follower, many: sorted(_numbers(follower, many)),
     "map": _map,
     "print": lambda follower, *args, **keywords: None,
-    "isinstance": lambda follower, value, kind: isinstance(value, Matrix),
+    "isinstance": _isinstance,
 }
 _OTHERS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("numpy.float32", "numpy.float64"), BUILTINS["float"]),

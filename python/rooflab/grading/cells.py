@@ -74,13 +74,27 @@ def definitions(source: str) -> dict[str, ast.AST | None]:
                 found[name] = value
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 found[name] = value
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                found |= {(one.asname or one.name).split(".")[0]: node for one in names}
+            case ast.Import() | ast.ImportFrom():
+                found |= dict.fromkeys(imported(node), node)
             case _:
                 stored = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
                 named = (n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef)))
                 found |= dict.fromkeys([n.id for n in stored] + [n.name for n in named])
     return found
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    """The names that an import binds, and the path that each stands for.
+
+    Examples
+    --------
+    >>> imported(ast.parse("import numpy.linalg, math as m").body[0])
+    {'numpy': 'numpy', 'm': 'math'}
+    """
+    if isinstance(node, ast.ImportFrom):
+        return {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    tops = ((one, one.name.split(".")[0]) for one in node.names)
+    return {one.asname or top: one.name if one.asname else top for one, top in tops}
 
 
 def run(source: str, label: str, names: dict) -> None:

@@ -20,18 +20,25 @@ from pathlib import Path
 
 CONTROLLERS = ("memory", "pids", "cpu")
 PERIOD_US = 100_000
+OPTIONAL = ("memory.swap.max",)  # not there where the kernel does not count swap
+# Names of groups begin so, and the judge's process id follows.
 JUDGE = "rooflab-judge-"  # a folder that has limits for others may hold no process itself
+WORKER = "rooflab-worker-"
 
 
 class Group:
     """A control group for one worker, with limits. `failed_for_memory` says whether they ended it."""
 
     def __init__(self, parent: Path, limits: Mapping[str, str]) -> None:
-        self.folder = parent / f"rooflab-worker-{secrets.token_hex(8)}"
+        self.folder = parent / f"{WORKER}{os.getpid()}-{secrets.token_hex(8)}"
         self.folder.mkdir()
-        for name, value in limits.items():
-            with contextlib.suppress(FileNotFoundError):  # memory.swap.max, on a kernel without swap accounting
-                (self.folder / name).write_text(value, encoding="ascii")
+        try:
+            for name, value in limits.items():
+                with contextlib.suppress(*[OSError] * (name in OPTIONAL)):
+                    (self.folder / name).write_text(value, encoding="ascii")
+        except OSError:
+            self.remove()
+            raise
 
     def failed_for_memory(self) -> bool:
         """Whether the kernel ended a process of the group because the group's memory was full."""
@@ -93,14 +100,26 @@ def own_folder(mountinfo: str, cgroup: str) -> Path | None:
     return None
 
 
+def _sweep(folder: Path) -> None:
+    """Remove the empty groups that judges left which are gone; one that was killed could not do it itself."""
+    for start in (JUDGE, WORKER):
+        for old in folder.glob(f"{start}*"):
+            judge = old.name.removeprefix(start).partition("-")[0]
+            if not Path("/proc", judge).exists():
+                with contextlib.suppress(OSError):  # a process is left in it
+                    old.rmdir()
+
+
 def _prepared(folder: Path) -> Path | str:
     if folder.name.startswith(JUDGE):  # a command that this one was started by has done it
+        _sweep(folder.parent)
         return folder.parent
+    _sweep(folder)
     there = (folder / "cgroup.controllers").read_text(encoding="ascii").split()
     if missing := [name for name in CONTROLLERS if name not in there]:
         return f"the control group {folder} has no {missing[0]} controller"
     own = folder / f"{JUDGE}{os.getpid()}"
-    own.mkdir()
+    own.mkdir(exist_ok=True)  # an older judge had the same process id
     try:
         (own / "cgroup.procs").write_text("0", encoding="ascii")
         (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in CONTROLLERS), encoding="ascii")

@@ -1,8 +1,9 @@
 """A CUDA kernel run without a GPU: a small part of C++, one thread after the other.
 
 It knows what a kernel of independent threads needs: numbers, pointers to arrays, `if`, loops, `__device__` functions,
-and the usual mathematics. What it does not know (shared memory, barriers, atomics, templates, the preprocessor) is
-`Unsupported`. Every access is checked, so a fault has its thread and its place.
+and the usual mathematics. Every integer variable has 64 bits and a sign. What it does not know (shared memory,
+barriers, atomics, templates, the preprocessor) is `Unsupported`. Every access is checked, so a fault has its thread and
+its place.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rooflab.grading.emulator_values import EmulatedFault, Pointer, Unsupported,
 __all__ = ["EmulatedFault", "Unsupported", "emulate"]
 
 _BREAK, _CONTINUE = object(), object()
+_NO_VALUE = (TypeError, ValueError, OverflowError)  # an infinity as an integer, a pointer times two
 
 
 def emulate(source: str, name: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]) -> tuple:
@@ -33,7 +35,7 @@ def emulate(source: str, name: str, grid: Sequence[int], block: Sequence[int], a
     ValueError
         The arguments are not as many as its parameters.
     EmulatedFault
-        A thread accessed what is no element, divided by zero, or did not end.
+        A thread accessed what is no element, divided by zero, computed what has no value, or did not end.
 
     Examples
     --------
@@ -45,12 +47,14 @@ def emulate(source: str, name: str, grid: Sequence[int], block: Sequence[int], a
         program = _Program(source)
     except RecursionError:
         raise Unsupported("it is nested too deep") from None
+    except (EmulatedFault, KeyError, *_NO_VALUE) as error:
+        raise Unsupported(f"a constant of it cannot be computed: {error}") from None
     kernel = program.functions.get(name)
     if kernel is None or not kernel.is_kernel:
         raise KeyError(name)
     if len(args) != len(kernel.parameters):
         raise ValueError(f"[{name}] arguments: expected {len(kernel.parameters)}, got {len(args)}")
-    after = [np.array(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    after = [np.array(arg, order="C") if isinstance(arg, np.ndarray) else arg for arg in args]
     given = {}
     for (slot, convert), value in zip(kernel.parameters, after, strict=True):
         given[slot] = (
@@ -62,11 +66,15 @@ def emulate(source: str, name: str, grid: Sequence[int], block: Sequence[int], a
             where = (at[2::-1], at[:2:-1])
             places = dict(zip(PLACES, (where[1], where[0], sizes[1], sizes[0]), strict=True))
             try:
+                program.count()
                 kernel.body({**program.constants, **given, "": places})
             except RecursionError:
                 raise EmulatedFault(f"Thread {where[1][0]} of block {where[0][0]} calls itself too often.") from None
             except EmulatedFault as fault:
                 raise EmulatedFault(f"Thread {where[1][0]} of block {where[0][0]} {fault}.") from None
+            except _NO_VALUE as error:
+                at_fault = f"Thread {where[1][0]} of block {where[0][0]}"
+                raise EmulatedFault(f"{at_fault} computes what has no value: {error}.") from None
     return tuple(after)
 
 

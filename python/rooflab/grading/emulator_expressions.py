@@ -22,7 +22,7 @@ from rooflab.grading.emulator_values import (
 
 __all__ = ["PLACES", "Expressions", "Function", "Place"]
 
-MOST_STEPS = 3_000_000  # statements, calls and turns of loops, of all threads together
+MOST_STEPS = 3_000_000  # threads, statements, calls and turns of loops, of all threads together
 PLACES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
@@ -157,7 +157,7 @@ class Expressions(Words):
         def get(env: dict) -> Any:
             where = pointer(base(env))
             value = where.array[where.at(index(env), "reads")]
-            return int(value) if value.dtype.kind in "iu" else value
+            return int(value) if value.dtype.kind in "biu" else value
 
         def put(env: dict, value: Any) -> None:
             where = pointer(base(env))

@@ -28,12 +28,15 @@ BINARY: list[dict[str, Callable[[Any, Any], Any]]] = [
     {"|": lambda a, b: a | b},
     {"^": lambda a, b: a ^ b},
     {"&": lambda a, b: a & b},
-    {"==": lambda a, b: a == b, "!=": lambda a, b: a != b},
-    {"<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b},
+    {"==": lambda a, b: bool(a == b), "!=": lambda a, b: bool(a != b)},  # NumPy's booleans add up to another one
+    {
+        "<": lambda a, b: bool(a < b), ">": lambda a, b: bool(a > b),
+        "<=": lambda a, b: bool(a <= b), ">=": lambda a, b: bool(a >= b),
+    },
     {"<<": lambda a, b: _whole(a << _bits(b)), ">>": lambda a, b: a >> _bits(b)},
     {"+": lambda a, b: _whole(a + b), "-": lambda a, b: _whole(a - b)},
-    {"*": lambda a, b: _whole(a * b), "/": lambda a, b: _divide(a, b), "%": lambda a, b: a - b * _divide(a, b)},
-]
+    {"*": lambda a, b: _whole(a * b), "/": lambda a, b: _divide(a, b), "%": lambda a, b: _remainder(a, b)},
+]  # fmt: skip
 ARITHMETIC = {sign: rule for level in BINARY for sign, rule in level.items()}
 _MATHEMATICS: dict[str, Callable[..., Any]] = {
     "tanh": np.tanh, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "fabs": np.abs, "fmin": np.fmin, "fmax": np.fmax,
@@ -61,6 +64,8 @@ class Pointer(NamedTuple):
     def __add__(self, steps: Any) -> Pointer:  # type: ignore[override]
         return self._replace(offset=self.offset + int(steps))
 
+    __radd__ = __add__
+
     def __sub__(self, steps: Any) -> Pointer:
         return self._replace(offset=self.offset - int(steps))
 
@@ -87,6 +92,12 @@ def _divide(a: Any, b: Any) -> Any:
             raise EmulatedFault("divides by zero")
         return int(a) // int(b) if (a < 0) == (b < 0) else -(-int(a) // int(b))
     return a / b
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    if isinstance(a, np.floating) or isinstance(b, np.floating):
+        raise Unsupported("% of floating-point numbers is no C++")
+    return a - b * _divide(a, b)
 
 
 def converter(kind: str, pointer: bool) -> Callable[[Any], Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from rooflab.grading import allowed
 from rooflab.grading.allowed import NUMBERS, Matrix, Named, Refused
-from rooflab.grading.cells import as_python, definitions
+from rooflab.grading.cells import as_python, definitions, imported
 
 MAX_STEPS, MAX_DEPTH = 500_000, 30
 _PRODUCTS = (ast.Mult, ast.Div, ast.Pow)  # each could stand in for a multiplication
@@ -206,7 +206,7 @@ class Follower:
             case ast.Raise(exc=ast.expr() as error):
                 raise _Raised(allowed.what(self._value(error, scope)))
             case ast.Import() | ast.ImportFrom():
-                scope.names |= _imported(node)
+                scope.names |= {name: Named(path) for name, path in imported(node).items()}
             case ast.Break():
                 raise _Break
             case ast.Continue():
@@ -258,7 +258,7 @@ class Follower:
             return self._put(owner, index, self.arithmetic(kind, self._at(owner, index), value))
         before = self._value(target, scope)
         if isinstance(before, list) and kind is ast.Add:
-            return before.extend(self.items(value))
+            return before.extend(list(self.items(value)))
         return self._store(target, self.arithmetic(kind, before, value), scope)
 
     def _at(self, owner: Any, index: Any) -> Any:
@@ -270,7 +270,9 @@ class Follower:
         return self.refuse(f"takes an element of {allowed.what(owner)}, which the test cannot follow")
 
     def _truth(self, node: ast.expr, scope: Scope) -> bool:
-        value = self._value(node, scope)
+        return self._holds(self._value(node, scope))
+
+    def _holds(self, value: Any) -> bool:
         if isinstance(value, Matrix):
             self.refuse("takes a whole row or matrix for a condition")
         return bool(value)
@@ -298,10 +300,10 @@ class Follower:
                 value = self._value(one, scope)
                 return _SIGNS[type(op)](value) if isinstance(value, NUMBERS) else self.arithmetic(ast.Sub, 0, value)
             case ast.BoolOp(op=op, values=values):
-                stop = isinstance(op, ast.Or)
                 for one in values[:-1]:
-                    if self._truth(one, scope) is stop:
-                        return stop
+                    value = self._value(one, scope)
+                    if self._holds(value) is isinstance(op, ast.Or):
+                        return value
                 return self._value(values[-1], scope)
             case ast.Compare():
                 return self._compared(node, scope)
@@ -390,13 +392,3 @@ class Follower:
             self._store(first.target, one, scope)
             if all(self._truth(test, scope) for test in first.ifs):
                 yield from self._comprehended(element, rest, scope)
-
-
-def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, Named]:
-    """The names of an import, by what they stand for."""
-    if isinstance(node, ast.ImportFrom):
-        return {one.asname or one.name: Named(f"{node.module}.{one.name}") for one in node.names}
-    return {
-        one.asname or one.name.split(".")[0]: Named(one.name if one.asname else one.name.split(".")[0])
-        for one in node.names
-    }

@@ -6,6 +6,7 @@ by hand; `findings.html` shows the same texts to read, question by question.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import html
 import math
@@ -21,7 +22,7 @@ from rooflab.grading.plain import table_cell
 
 COLUMNS = ("student", "question", "points", "finding")
 MAX_POINTS = 1000
-CANVAS_LATE = re.compile(r"_LATE_")  # ada_LATE_1234_5678_lab1.ipynb
+CANVAS_LATE = re.compile(r"_LATE_\d+_\d+_")  # ada_LATE_1234_5678_lab1.ipynb
 BLACKBOARD = re.compile(r"_attempt_(\d{4}-\d\d-\d\d)-(\d\d)-(\d\d)-(\d\d)_")  # lab1_ada_attempt_2026-01-31-23-59-00_...
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
@@ -56,7 +57,8 @@ def handed_in(path: Path) -> datetime:
     """When a file was handed in: what a learning platform wrote into its name, else the time of the file."""
     if found := BLACKBOARD.search(path.name):
         day, *clock = found.groups()
-        return datetime.fromisoformat(f"{day}T{':'.join(clock)}").astimezone()
+        with contextlib.suppress(ValueError, OverflowError):  # a student's own name for it, and no time
+            return datetime.fromisoformat(f"{day}T{':'.join(clock)}").astimezone()
     return datetime.fromtimestamp(int(path.stat().st_mtime)).astimezone()
 
 

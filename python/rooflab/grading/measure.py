@@ -1,37 +1,25 @@
 """What a test cell measures of a student's function; works the same in Jupyter and under the judge.
 
-In Jupyter the function is called here. Under the judge it is a proxy: the worker measures, and the judge
-refuses what cannot be.
+In Jupyter the function is called here, by `measurers`. Under the judge it is a proxy: the worker calls them, and the
+judge refuses what cannot be.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
 import textwrap
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from importlib import import_module
-from tracemalloc import get_traced_memory
-from tracemalloc import start as start_tracing
-from tracemalloc import stop as stop_tracing
 from typing import Any
 
 import numpy as np
 
 from rooflab.grading import allowed
-from rooflab.grading.accesses import counted
-from rooflab.grading.clock import virtual_clock
 from rooflab.grading.fake_run import Entry, Faked
-from rooflab.grading.fake_run import faked as run_on_fake
 from rooflab.grading.follow import Follower
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.kernel import emulated_kernel as emulated_kernel
-
-_COUNTERS = """
-launches host_calls macs flops bytes_read bytes_written allocations bytes_allocated peak_bytes"""
-COUNTERS = _COUNTERS.split()
+from rooflab.grading.measurers import COUNTERS, LOCAL
 
 
 class Implausible(AssertionError):
@@ -309,181 +297,4 @@ def _check(holds: bool, why: str) -> None:
         raise Implausible(f"The measurement is not plausible: {why}.")
 
 
-def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:
-    import rooflab as rl
-
-    with rl.count() as counters:
-        value = fn(*args, **kwargs)
-    _inspect()
-    ops = {name: int(op.ops) for name, op in counters.by_op.items() if op.ops}
-    return {"value": value, "by_op": ops} | {name: int(getattr(counters, name)) for name in COUNTERS}
-
-
-def _watched(call: Callable[[], Any]) -> tuple[Any, dict]:
-    """The value of `call()`, and its counters with the largest block and what was taken beside tensors."""
-    import rooflab as rl
-
-    start_tracing()
-    try:
-        with rl.memory.record() as timeline:
-            counted = _count(call, (), {})
-        host_bytes = get_traced_memory()[1]
-    finally:
-        stop_tracing()
-    taken = [block.bytes for block in timeline.allocations if block.start_us is not None and not block.is_scratch]
-    return counted.pop("value"), counted | {"largest_bytes": max(taken, default=0), "host_bytes": host_bytes}
-
-
-def _differentiable(args: tuple) -> tuple:
-    import rooflab as rl
-
-    return tuple(
-        arg.detach().requires_grad_() if isinstance(arg, rl.Tensor) and arg.dtype.is_floating_point else arg
-        for arg in args
-    )
-
-
-def _gradients(fn: Callable, args: tuple, kwargs: dict, upstream: Any) -> dict:
-    import rooflab as rl
-
-    args = _differentiable(args)
-    value, forward = _watched(lambda: fn(*args, **kwargs))
-    if not isinstance(value, rl.Tensor) or not value.requires_grad:
-        raise TypeError("the result is not a tensor that knows how it was made, so there is no gradient")
-    kept = tuple((one.op, tuple(one.shape), str(one.dtype), int(one.bytes)) for one in rl.autograd.saved_tensors(value))
-    _, backward = _watched(lambda: value.backward(upstream))
-    arrived = tuple(arg.grad for arg in args if isinstance(arg, rl.Tensor) and arg.requires_grad)
-    return {"value": value.detach(), "gradients": arrived, "saved": kept, "forward": forward, "backward": backward}
-
-
-def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
-    import rooflab as rl
-
-    if not (isinstance(cls, type) and issubclass(cls, rl.autograd.Function)):
-        raise TypeError("expected a class that is an rl.autograd.Function")
-    kept: list = []
-
-    def backward(ctx: Any, *gradients: Any) -> tuple:
-        kept.extend(ctx.saved_tensors)
-        return (None,) * len(args)
-
-    spy = type(cls.__name__, (cls,), {"backward": staticmethod(backward)})
-    value, forward = _watched(lambda: spy.apply(*_differentiable(args), **kwargs))
-    if not isinstance(value, rl.Tensor) or not value.requires_grad:
-        raise TypeError("forward did not return a tensor of its own")
-    value.backward(value.detach())
-    return {"value": value.detach(), "tensors": tuple(one.detach() for one in kept), "forward": forward}
-
-
-def _call(fn: Callable, args: tuple, kwargs: dict) -> dict:
-    before = [_contents(arg) for arg in args]
-    value = fn(*args, **kwargs)
-    changed = [i for i, (arg, old) in enumerate(zip(args, before, strict=True)) if _contents(arg) != old]
-    return {"value": value, "changed": tuple(changed)}
-
-
-def _contents(arg: Any) -> Any:
-    """The bytes of an array or a tensor, and any other value as it is."""
-    array = arg.detach().cpu().numpy() if hasattr(arg, "detach") else arg
-    return array.tobytes() if isinstance(array, np.ndarray) else repr(arg)
-
-
-def _accesses(fn: Callable, args: tuple, kwargs: dict) -> dict:
-    given: list[Any] = list(args)
-    looks: list[Callable[[str], Any] | None] = [None] * len(args)
-    for place, arg in enumerate(args):
-        if isinstance(arg, np.ndarray):
-            given[place], looks[place] = counted(arg)
-    value = fn(*given, **kwargs)
-    _inspect()
-    names = {"arrays": "values", "reads": "reads", "writes": "writes", "most_at_once": "most_at_once"}
-    return {"value": value} | {key: tuple(look and look(name) for look in looks) for key, name in names.items()}
-
-
-def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
-    import rooflab as rl
-
-    with rl.profile() as prof:
-        fn(*args, **kwargs)
-    _inspect()
-    return {"ops": tuple(kernel.op for kernel in prof.kernels)}
-
-
-def _drawn(fn: Callable, args: tuple, kwargs: dict) -> dict:
-    made = fn(*args, **kwargs)
-    if not hasattr(made, "axes"):
-        raise TypeError(f"expected the figure that the plot function returns, got {type(made).__name__}")
-    axes = made.axes
-    marks = [line.get_xydata() for one in axes for line in one.lines if line.get_marker() not in (None, "None", "")]
-    points = tuple((float(x), float(y)) for rows in marks for x, y in rows)
-    return {"points": points, "scales": tuple((one.get_xscale(), one.get_yscale()) for one in axes)}
-
-
-def _timed(fn: Callable, args: tuple, kwargs: dict, watch: tuple, beside_bytes: int, spare_bytes: int | None) -> dict:
-    import rooflab as rl
-
-    names = getattr(fn, "__globals__", {})
-    codes = {names[name].__code__: name for name in watch if hasattr(names.get(name), "__code__")}
-    device = "cuda" if rl.cuda.is_available() else "cpu"
-    beside = rl.empty(beside_bytes, dtype="bool", device=device)
-    if spare_bytes is not None:
-        rl.memory.set_limit(rl.memory.allocated(device) + spare_bytes, device)
-    try:
-        with virtual_clock(codes, _pause) as calls:
-            value = fn(*args, **kwargs)
-    finally:
-        if spare_bytes is not None:
-            rl.memory.set_limit(None, device)
-    _inspect()
-    del beside
-    return {"value": value, "calls": tuple(calls)}
-
-
-def _faked(fn: Callable, args: tuple, kwargs: dict, device: dict) -> dict:
-    reply = run_on_fake(fn, args, kwargs, device)
-    _inspect()
-    return reply
-
-
-def _steps(fn: Callable, args: tuple, kwargs: dict) -> dict:
-    lines, before = 0, sys.gettrace()
-
-    def trace(frame: Any, event: str, arg: Any) -> Callable:
-        nonlocal lines
-        lines += event == "line"
-        return trace
-
-    with _pause():
-        sys.settrace(trace)
-    try:
-        fn(*args, **kwargs)
-    finally:
-        with _pause():
-            sys.settrace(before)
-    _inspect()
-    return {"steps": lines}
-
-
-def _observed(fn: Callable, args: tuple, kwargs: dict, observer: str) -> dict:
-    module, _, name = observer.rpartition(".")
-    value = getattr(import_module(f"rooflab.labs.{module}"), name)(fn, *args, **kwargs)
-    _inspect()
-    return {"value": value}
-
-
-LOCAL: dict[str, Callable[..., dict]] = {
-    "accesses": _accesses,
-    "call": _call,
-    "count": _count,
-    "drawn": _drawn,
-    "faked": _faked,
-    "gradients": _gradients,
-    "launched": _launched,
-    "observed": _observed,
-    "saved": _saved,
-    "steps": _steps,
-    "timed": _timed,
-}
-_inspect: Callable[[], object] = lambda: None  # noqa: E731  the worker looks here for what student code replaced
-_pause: Callable[[], AbstractContextManager] = nullcontext  # the worker's guard lets the clock's tracer in
 _pending: Callable[[str], None] = print

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -39,7 +40,7 @@ def write_manifest(batch: Batch, todo: Sequence[Handed], jobs: int, chunk: int) 
     ]
     tasks = [rows[start : start + chunk] for start in range(0, len(rows), chunk)]
     manifest = {
-        "lab": str(batch.source),
+        "lab": str(batch.source.absolute()),
         "folder": str(batch.folder.absolute()),
         "trusted": batch.trusted,
         "jobs": jobs,
@@ -70,6 +71,8 @@ def grade(
     LabError
         There is no Slurm here, or it refuses the job.
     """
+    if shutil.which("sbatch") is None:
+        raise LabError("sbatch is missing: --slurm works on a machine from which jobs can be submitted.")
     manifest = write_manifest(batch, todo, jobs, chunk)
     for one in todo:
         batch.forget(one)
@@ -79,12 +82,9 @@ def grade(
     tasks = -(-len(todo) // chunk)
     command = ["sbatch", "--parsable", "--wait", f"--array=0-{tasks - 1}", f"--cpus-per-task={jobs}"]
     command += [f"--job-name=rooflab-{batch.lab.name}", f"--output={manifest.absolute().parent / 'task-%a.log'}"]
-    try:
-        waiting = subprocess.Popen(
-            [*command, *shlex.split(options), str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-    except FileNotFoundError:
-        raise LabError("sbatch is missing: --slurm works on a machine from which jobs can be submitted.") from None
+    waiting = subprocess.Popen(
+        [*command, *shlex.split(options), str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert waiting.stdout and waiting.stderr
     job = waiting.stdout.readline().strip().split(";")[0]
     if not job:

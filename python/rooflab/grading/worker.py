@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from rooflab.grading import cells, clock, codec, fake_run, kernel, measure
+from rooflab.grading import cells, clock, codec, fake_run, kernel, measurers
 from rooflab.grading.guard import Guard, Seal
 
 THREAD_GRACE_S = 0.5
@@ -93,15 +93,15 @@ class Worker:
 
     def arm(self) -> None:
         """Student code comes next: close the doors."""
-        measure._pause = self.guard.paused
-        measure._inspect = self.inspect
+        measurers._pause = self.guard.paused
+        measurers._inspect = self.inspect
         for name in HOOKS:
             setattr(sys, name, _no_hook)
         for name in TRACEMALLOC:
             setattr(tracemalloc, name, self.ending(f"tracemalloc.{name}"))
             setattr(sys.modules["_tracemalloc"], name, getattr(tracemalloc, name))
         self.hide()
-        modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, clock, codec, fake_run, measure]
+        modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, clock, codec, fake_run, measurers]
         modules += [os, select, struct, _thread, traceback]
         modules += [sys.modules[name] for name in MEASURING if name in sys.modules]
         modules += [module for name, module in sys.modules.items() if name.startswith("rooflab.labs.")]
@@ -142,7 +142,7 @@ class Worker:
         return self.names[name](*args, **kwargs)
 
     def do_measure(self, kind: str, name: str, args: tuple, kwargs: dict, options: dict) -> dict:
-        return measure.LOCAL[kind](self.names[name], args, kwargs, **options)
+        return measurers.LOCAL[kind](self.names[name], args, kwargs, **options)
 
     def do_kernel(self, source: str, name: str, grid: tuple, block: tuple, args: tuple) -> tuple:
         """The student's kernel; in a worker that is asked for nothing else."""

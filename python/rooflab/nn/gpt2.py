@@ -19,7 +19,7 @@ from ..autograd import checkpoint
 from .causal_attention import causal_attention, causal_mask, check_tokens, joined, split_heads
 from .layers import Embedding
 from .module import Module, ModuleList
-from .transformer_config import ATTENTION
+from .transformer_config import check_fields
 
 __all__ = ["GPT2", "GPT2_XL", "GPT2Config"]
 
@@ -62,14 +62,9 @@ class GPT2Config:
     recompute: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("n_embd", "n_layer", "n_head", "vocab_size", "n_positions"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"[GPT2Config] {name}: expected a whole number of at least 1, got {value!r}")
+        check_fields(self, "n_embd", "n_layer", "n_head", "vocab_size", "n_positions")
         if self.n_embd % self.n_head:
             raise ValueError(f"[GPT2Config] n_embd: expected a multiple of n_head={self.n_head}, got {self.n_embd}")
-        if self.attention not in ATTENTION:
-            raise ValueError(f"[GPT2Config] attention: expected one of {', '.join(ATTENTION)}, got {self.attention!r}")
 
 
 GPT2_XL = GPT2Config(1600, 48, 25)

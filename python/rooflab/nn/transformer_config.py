@@ -8,7 +8,18 @@ from typing import Any
 
 __all__ = ["TRANSFORMER_SIZES", "TransformerConfig"]
 
-ATTENTION = ("composed", "flash")
+_ATTENTION = ("composed", "flash")
+
+
+def check_fields(config: Any, *sizes: str) -> None:
+    """ValueError unless these fields of a configuration are whole numbers from 1 on, and its attention is known."""
+    model = type(config).__name__
+    for name in sizes:
+        value = getattr(config, name)
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"[{model}] {name}: expected a whole number of at least 1, got {value!r}")
+    if config.attention not in _ATTENTION:
+        raise ValueError(f"[{model}] attention: expected one of {', '.join(_ATTENTION)}, got {config.attention!r}")
 
 
 @dataclass(frozen=True)
@@ -55,17 +66,10 @@ class TransformerConfig:
     recompute: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("d_model", "d_ff", "num_layers", "num_heads", "vocab_size", "context_length"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"[TransformerConfig] {name}: expected a whole number of at least 1, got {value!r}")
+        check_fields(self, "d_model", "d_ff", "num_layers", "num_heads", "vocab_size", "context_length")
         if self.d_model % (2 * self.num_heads):
             raise ValueError(
                 f"[TransformerConfig] d_model: expected {self.num_heads} heads of one even size, got {self.d_model}"
-            )
-        if self.attention not in ATTENTION:
-            raise ValueError(
-                f"[TransformerConfig] attention: expected one of {', '.join(ATTENTION)}, got {self.attention!r}"
             )
 
     @classmethod

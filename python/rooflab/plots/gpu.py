@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from ..roofline import SPECS, MachineSpec, ridge
-from .style import COLORS, GREY, bare, figure
+from .style import COLORS, GREY, bare, caption, figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -173,8 +173,7 @@ def plot_bursts(
             share, plural = sum(map(len, bursts.values())) / (len(bursts) * burst), "" if len(bursts) == 1 else "s"
             axes.set_title(name, fontsize=9.5)
             axes.set_xlabel(f"{len(bursts)} burst{plural} of {burst} bytes,\n{share:.1%} of the bytes used", fontsize=9)
-        if title:
-            made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        caption(made, title)
     return made
 
 

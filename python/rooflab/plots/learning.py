@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from .style import COLORS, GREY, MARKERS, figure
+from .style import COLORS, GREY, MARKERS, caption, figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -271,10 +271,7 @@ def plot_attention_maps(
         made.colorbar(image, ax=list(panels), label="attention weight", shrink=0.8)
         swatches = [Line2D([], [], color=color, marker="s", ls="", label=kind) for kind, color in color_of.items()]
         made.legend(handles=swatches, loc="outside upper right", ncols=len(swatches))
-        if title:
-            made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-        if note:
-            made.supxlabel(note, fontsize=8, color=GREY)
+        caption(made, title, note)
     return made
 
 
@@ -301,5 +298,4 @@ def _share_axis(axes: Any) -> None:
 def _head_and_foot(made: Figure, axes: Any, title: str | None, note: str | None) -> None:
     if title:
         axes.set_title(title)
-    if note:
-        made.supxlabel(note, fontsize=8, color=GREY)
+    caption(made, None, note)

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ..units import human
-from .style import COLORS, GREY, figure
+from .style import COLORS, GREY, caption, figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,8 +107,7 @@ def plot_memory_timelines(
             axes.set_title(name, fontsize=9.5, fontweight="normal")
         for axes in pairs[1:]:
             axes.set_ylabel("")
-        if title:
-            made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        caption(made, title)
     return made
 
 
@@ -172,8 +171,7 @@ def _draw(
     legend = made.legend(handles=swatches, title=f"held at the peak, by {by}", loc="outside right upper",
                          alignment="left")  # fmt: skip
     legend.get_title().set_fontsize(8.5)
-    if notes := "\n".join(text for text in (before, note) if text):
-        made.supxlabel(notes, fontsize=8, color=GREY)
+    caption(made, None, "\n".join(text for text in (before, note) if text))
 
 
 def _draw_one(axes: Any, times: np.ndarray, base: np.ndarray, stacked: Mapping[str, np.ndarray], timeline: Any) -> None:

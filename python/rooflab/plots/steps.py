@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from ..units import human
 from .counts import plot_shares
-from .style import COLORS, GREY, MARKERS, figure
+from .style import COLORS, GREY, MARKERS, caption, figure
 from .timeline import CATEGORY_COLORS
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def plot_step_times(results: Iterable[Any], title: str | None = None, note: str 
             label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
         made.legend(list(entries.values()), list(entries), loc="outside right upper")
-        _say(made, title, note)
+        caption(made, title, note)
     return made
 
 
@@ -174,7 +174,7 @@ def plot_memory_phases(
         seen = [kind for kind in known if max(classes.get(kind, 0) for *_, classes in bars) > longest / 500]
         swatches = [Patch(color=_CLASS_COLORS.get(kind, "#8c8c8c"), label=kind) for kind in seen]
         made.legend(handles=swatches, loc="outside lower left", ncols=min(5, len(swatches)))
-        _say(made, title, note)
+        caption(made, title, note)
     return made
 
 
@@ -191,7 +191,7 @@ def plot_time_shares(results: Iterable[Any], title: str | None = None) -> Figure
     Raises
     ------
     ValueError
-        If none is profiled.
+        If none is profiled, or two have the same size and length.
 
     Examples
     --------
@@ -200,19 +200,15 @@ def plot_time_shares(results: Iterable[Any], title: str | None = None) -> Figure
     >>> result = lm.benchmark(lm.Case("small", mode="train", device=rl.meta("H200")), profile=True)
     >>> figure = plot_time_shares([result])
     """
-    wholes = {}
+    wholes: dict[str, dict[str, float]] = {}
     for result in results:
         for one in result.profile:
-            wholes[f"{result.case.model_size} L{result.case.context_length}: {one.name}"] = one.classes
+            name = f"{result.case.model_size} L{result.case.context_length}: {one.name}"
+            if name in wholes:
+                raise ValueError(f"[plots] results: two of {name}")
+            wholes[name] = one.classes
     if not wholes:
         raise ValueError("[plots] results: expected at least one that is profiled")
     names = [name for name in CATEGORY_COLORS if any(classes.get(name) for classes in wholes.values())]
     ordered = {whole: {name: classes.get(name, 0.0) for name in names} for whole, classes in wholes.items()}
     return plot_shares(ordered, title=title, colors=CATEGORY_COLORS)
-
-
-def _say(made: Figure, title: str | None, note: str | None) -> None:
-    if title:
-        made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    if note:
-        made.supxlabel(note, fontsize=8, color=GREY)

@@ -76,6 +76,14 @@ def bare(axes: Any, title: str | None) -> None:
         axes.set_title(title)
 
 
+def caption(made: Figure, title: str | None, note: str | None = None) -> None:
+    """What stands above and below all axes of a figure."""
+    if title:
+        made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    if note:
+        made.supxlabel(note, fontsize=8, color=GREY)
+
+
 def freeze_layout(made: Figure) -> Any:
     """Lays the figure out for good, so that pixels can be compared from here on. Returns a renderer."""
     made.draw_without_rendering()

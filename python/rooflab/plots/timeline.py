@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from ..units import human
-from .style import COLORS, GREY, figure, freeze_layout
+from .style import COLORS, GREY, caption, figure, freeze_layout
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,8 +113,7 @@ def plot_timelines(
     heights = [len(_by_row(kernels, rows)) + 0.8 for kernels in steps]
     with figure(9.0, 1.3 + 0.38 * sum(heights)) as made:
         pairs = made.subplots(len(steps), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
-        if title:
-            made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        caption(made, title)
         for axes, name, kernels in zip(pairs, profiles, steps, strict=True):
             axes.set_title(name + _on(kernels), fontsize=9.5, fontweight="normal")
         pairs[-1].set_xlabel("time since the first kernel")

@@ -18,7 +18,6 @@ _BY_OP = {
     **dict.fromkeys(("softmax", "cross_entropy"), "softmax"),
     **dict.fromkeys(("rms_norm", "rms_norm_add", "rms_norm_rope", "layer_norm"), "layernorm"),
     **dict.fromkeys(("rope", "gelu", "fused"), "elementwise"),
-    **dict.fromkeys(("gelu_backward", "silu_backward", "geglu_backward", "swiglu_backward"), "elementwise"),
     "embedding": "embedding",
     "adamw": "optimizer",
     **dict.fromkeys(

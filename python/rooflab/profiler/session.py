@@ -167,7 +167,7 @@ class Profile:
         kernels, ranges, steps = session.kernels(), session.ranges(), session.steps()
         self.source, self.reason = session.source, self._note or session.reason
         if self.is_model:
-            models = {device: self.model or _model_of(device) for device in {kernel["device"] for kernel in kernels}}
+            models = {device: self.model or launch_model(device) for device in {kernel["device"] for kernel in kernels}}
             lay_out(kernels, [ranges, steps], models)
             self.reason = "; ".join([session.reason, *(str(model) for _, model in sorted(models.items()))])
         last = steps[-1]["number"] if steps else -1
@@ -348,10 +348,6 @@ def profile(schedule: Schedule | None = None, *, source: str = "auto", model: La
     (True, 2.0, 4.0)
     """
     return Profile(schedule, source, model)
-
-
-def _model_of(device: str) -> LaunchModel:
-    return launch_model(device)
 
 
 def _choose_source(wanted: str) -> tuple[str, str]:

@@ -6,7 +6,8 @@ its roof, and the intensity at which they meet is the ridge (Williams, Waterman,
 insightful visual performance model for multicore architectures", CACM 52(4), 2009).
 """
 
-from .datasheets import SPECS, MachineSpec, SpecTable, UnknownMachineError, dtype_name, find_spec
+from .datasheets import SPECS, find_spec
+from .machine_spec import MachineSpec, SpecTable, UnknownMachineError, dtype_name
 from .model import (
     Machine,
     Point,

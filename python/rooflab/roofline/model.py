@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .datasheets import SPECS, dtype_name
+from .datasheets import SPECS
+from .machine_spec import dtype_name
 
 _ITEMSIZE = {"float64": 8, "float32": 4, "tfloat32": 4, "float16": 2, "bfloat16": 2}
 

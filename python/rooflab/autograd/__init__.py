@@ -13,12 +13,12 @@ raises ValueError. Writes of other libraries into shared memory (NumPy, DLPack) 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 
-from . import _core
-from ._core import Tensor
-from .autocast import autocast
+from .. import _core
+from .._core import Tensor
+from .._decorated import decorated
+from .checkpointing import checkpoint as checkpoint
 
 Node = _core._autograd.Node
 Saved = _core._autograd.Saved
@@ -41,20 +41,8 @@ class _GradMode:
         _core._autograd.set_grad_enabled(self._before.pop())
 
     def __call__(self, function):
-        # Generators and coroutines run when the mode has been left again.
-        runs_later = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-        if not callable(function) or any(kind(function) for kind in runs_later):
-            raise TypeError(
-                f"[{type(self).__name__}] expected a function, and no generator or async function, got {function!r}; "
-                f"write `with rl.{type(self).__name__}():` inside it"
-            )
-
-        @functools.wraps(function)
-        def in_mode(*args, **kwargs):
-            with type(self)():
-                return function(*args, **kwargs)
-
-        return in_mode
+        name = type(self).__name__
+        return decorated(function, type(self), name, f"rl.{name}()")
 
 
 class no_grad(_GradMode):
@@ -179,64 +167,6 @@ def saved_tensors(y: Tensor) -> list[Saved]:
     [Saved(op='gelu', shape=(3, 4), dtype=float32, bytes=48, is_input=True), Saved(op='exp', shape=(3, 4), ...)]
     """
     return _core._autograd.saved_tensors(y)
-
-
-def checkpoint(function, *args):
-    """``function(*args)``, of which the graph keeps the arguments and no more; backward runs it again for the rest.
-
-    What its ops would save is not kept, so a block of a model holds its input alone until backward comes to it.
-    Backward then costs one more forward. Random numbers are drawn again as they were, autocast is what it was, and the
-    gradients are those without a checkpoint. Weights and other tensors that the function reads without being given
-    them get theirs too.
-
-    Parameters
-    ----------
-    function : callable
-        It must do the same each time, and change nothing.
-    args
-        Those that are tensors are kept.
-
-    Returns
-    -------
-    object
-        What the function returns.
-
-    Raises
-    ------
-    ValueError
-        In backward: an argument was changed in place, or the function did something else when it ran again.
-
-    Examples
-    --------
-    >>> import rooflab as rl
-    >>> x = rl.ones(256, requires_grad=True)
-    >>> y = rl.autograd.checkpoint(lambda x: rl.exp(rl.sin(rl.exp(x))), x)
-    >>> [saved.op for saved in rl.autograd.saved_tensors(y)]
-    ['checkpoint']
-    """
-    if not _core.is_grad_enabled():
-        return function(*args)
-    state, low = _core.get_rng_state(), _core._autocast.low_dtype()
-    kept = [_leaf_of(a) if isinstance(a, Tensor) else a for a in args]
-
-    def again():
-        before = _core.get_rng_state()
-        _core.set_rng_state(state)
-        outer = _core._autocast.begin(low)  # the forward's, whatever surrounds the backward
-        try:
-            with autocast(low or "bfloat16", enabled=low is not None):
-                function(*kept)
-        finally:
-            _core._autocast.end(outer)
-            _core.set_rng_state(before)
-
-    return _core._autograd.checkpoint([a for a in args if isinstance(a, Tensor)], lambda: function(*args), again)
-
-
-def _leaf_of(x: Tensor) -> Tensor:
-    """The same memory outside of the graph, which ops record as they record x."""
-    leaf = x.detach()
-    return leaf.requires_grad_() if x.requires_grad else leaf
 
 
 class Context:

@@ -1,0 +1,48 @@
+"""Contexts that also decorate functions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+
+def decorated(function: Callable, context: Callable[[], AbstractContextManager], name: str, opening: str) -> Callable:
+    """`function`, each call of which runs inside a `context()` of its own.
+
+    Parameters
+    ----------
+    function : callable
+        What was decorated with the context.
+    context : callable
+        Makes the context of one call.
+    name, opening : str
+        Of the context, and how a `with` statement opens it; for the error.
+
+    Raises
+    ------
+    TypeError
+        For what is no function, and for generators and coroutines, which run when the context has been left again.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> double = decorated(lambda x: 2 * x, contextlib.nullcontext, "null", "nullcontext()")
+    >>> double(4)
+    8
+    """
+    runs_later = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    if not callable(function) or any(kind(function) for kind in runs_later):
+        raise TypeError(
+            f"[{name}] expected a function, and no generator or async function, got {function!r}; "
+            f"write `with {opening}:` inside it"
+        )
+
+    @functools.wraps(function)
+    def in_context(*args: Any, **kwargs: Any) -> Any:
+        with context():
+            return function(*args, **kwargs)
+
+    return in_context

@@ -1,0 +1,65 @@
+"""Trading a second forward pass for memory: `rl.autograd.checkpoint`."""
+
+from __future__ import annotations
+
+from .. import _core
+from .._core import Tensor
+from ..autocast import autocast
+
+
+def checkpoint(function, *args):
+    """``function(*args)``, of which the graph keeps the arguments and no more; backward runs it again for the rest.
+
+    What its ops would save is not kept, so a block of a model holds its input alone until backward comes to it.
+    Backward then costs one more forward. Random numbers are drawn again as they were, autocast is what it was, and the
+    gradients are those without a checkpoint. Weights and other tensors that the function reads without being given
+    them get theirs too.
+
+    Parameters
+    ----------
+    function : callable
+        It must do the same each time, and change nothing.
+    args
+        Those that are tensors are kept.
+
+    Returns
+    -------
+    object
+        What the function returns.
+
+    Raises
+    ------
+    ValueError
+        In backward: an argument was changed in place, or the function did something else when it ran again.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(256, requires_grad=True)
+    >>> y = rl.autograd.checkpoint(lambda x: rl.exp(rl.sin(rl.exp(x))), x)
+    >>> [saved.op for saved in rl.autograd.saved_tensors(y)]
+    ['checkpoint']
+    """
+    if not _core.is_grad_enabled():
+        return function(*args)
+    state, low = _core.get_rng_state(), _core._autocast.low_dtype()
+    kept = [_leaf_of(a) if isinstance(a, Tensor) else a for a in args]
+
+    def again():
+        before = _core.get_rng_state()
+        _core.set_rng_state(state)
+        outer = _core._autocast.begin(low)  # the forward's, whatever surrounds the backward
+        try:
+            with autocast(low or "bfloat16", enabled=low is not None):
+                function(*kept)
+        finally:
+            _core._autocast.end(outer)
+            _core.set_rng_state(before)
+
+    return _core._autograd.checkpoint([a for a in args if isinstance(a, Tensor)], lambda: function(*args), again)
+
+
+def _leaf_of(x: Tensor) -> Tensor:
+    """The same memory outside of the graph, which ops record as they record x."""
+    leaf = x.detach()
+    return leaf.requires_grad_() if x.requires_grad else leaf
