@@ -65,6 +65,7 @@ class Pointer(NamedTuple):
         return self._replace(offset=self.offset + int(steps))
 
     __radd__ = __add__
+    __mul__ = __rmul__ = None  # type: ignore[assignment]  a tuple's would repeat it
 
     def __sub__(self, steps: Any) -> Pointer:
         return self._replace(offset=self.offset - int(steps))
