@@ -11,6 +11,9 @@
 //   v1_fused       one element a thread, one launch for both gradients
 //   v2_vectorised  16-byte accesses; aligned
 //
+// [measured gelu_backward, silu_backward, geglu_backward, swiglu_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// [end measured]
+//
 // FLOPs: 6 an element for silu, 13 for gelu, 3 more where gated (dy b, act, dy act), the exponential and the division
 // of s as one. Compulsory bytes: dy, a and b read once, da and db written once. Roof: memory bandwidth everywhere.
 #pragma once

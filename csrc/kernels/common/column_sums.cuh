@@ -8,16 +8,61 @@
 
 namespace rooflab::kernels {
 
-// Asks the L2 cache for the part of a row that this thread will load: few rows are in registers at a time, too few for
-// the memory to be busy.
+// dy and x of the row that a group of threads works on. The group's next row is on its way meanwhile: to registers where
+// two rows fit beside the sums of columns, else to the L2 cache.
 template <class T, int kVectors>
-__device__ __forceinline__ void prefetch_row(const T* row, int row_vectors) {
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-    const int at = threadIdx.x + v * blockDim.x;
-    if (at < row_vectors) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + at * kVectorWidth<T>));
+class RowPair {
+ public:
+  RowTile<T, kVectors> slopes, values;
+
+  // Rows from n on are all zeros.
+  __device__ __forceinline__ RowPair(const T* dy, int64_t dy_row_stride, const T* x, int64_t x_row_stride, int64_t n,
+                                     int row_vectors)
+      : dy_(dy), x_(x), dy_row_stride_(dy_row_stride), x_row_stride_(x_row_stride), n_(n), row_vectors_(row_vectors) {}
+
+  __device__ __forceinline__ void load(int64_t row) { load(row, slopes, values); }
+
+  __device__ __forceinline__ void request(int64_t next) {
+    if constexpr (kWaitsInRegisters) {
+      load(next, next_slopes_, next_values_);
+    } else if (next < n_) {
+      prefetch(dy_ + next * dy_row_stride_);
+      prefetch(x_ + next * x_row_stride_);
+    }
   }
-}
+
+  // On to the row that was requested.
+  __device__ __forceinline__ void advance(int64_t next) {
+    if constexpr (kWaitsInRegisters) {
+      slopes = next_slopes_;
+      values = next_values_;
+    } else {
+      load(next);
+    }
+  }
+
+ private:
+  static constexpr bool kWaitsInRegisters = sizeof(T) == 2 && kVectors < 3;
+
+  __device__ __forceinline__ void load(int64_t row, RowTile<T, kVectors>& dy, RowTile<T, kVectors>& x) const {
+    const int row_vectors = row < n_ ? row_vectors_ : 0;
+    dy.load(dy_ + row * dy_row_stride_, row_vectors, from_float<T>(0.0f));
+    x.load(x_ + row * x_row_stride_, row_vectors, from_float<T>(0.0f));
+  }
+
+  __device__ __forceinline__ void prefetch(const T* row) const {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const int at = threadIdx.x + v * blockDim.x;
+      if (at < row_vectors_) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + at * kVectorWidth<T>));
+    }
+  }
+
+  const T *dy_, *x_;
+  int64_t dy_row_stride_, x_row_stride_, n_;
+  int row_vectors_;
+  RowTile<T, kVectors> next_slopes_, next_values_;
+};
 
 // Two sums that are reduced together, in half the steps.
 struct SumPair {
@@ -108,15 +153,13 @@ void launch_column_sums(Queue& queue, const float* partial, int64_t blocks, int6
 // Calls launch.operator()<kVectors, kBlockPerRow>() for the plan of elements T.
 template <class T, class Launch>
 void dispatch_column_sums(const ColumnSumPlan& plan, Launch&& launch) {
-  constexpr int kMost = kColumnSumElements / kVectorWidth<T>;
-  static_assert(kMost == 2 || kMost == 4);
-  if (plan.block_per_row) return launch.template operator()<kMost, true>();
+  constexpr int kWidth = kVectorWidth<T>, kMost = warp_row_vectors(kWidth);
+  static_assert(kMost == 3 || kMost == 4);
+  if (plan.block_per_row) return launch.template operator()<kColumnSumElements / kWidth, true>();
   if (plan.vectors == 1) return launch.template operator()<1, false>();
   if (plan.vectors == 2) return launch.template operator()<2, false>();
-  if constexpr (kMost == 4) {
-    if (plan.vectors == 3) return launch.template operator()<3, false>();
-    launch.template operator()<4, false>();
-  }
+  if (plan.vectors == 3) return launch.template operator()<3, false>();
+  if constexpr (kMost == 4) launch.template operator()<4, false>();
 }
 
 }  // namespace rooflab::kernels

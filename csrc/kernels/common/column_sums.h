@@ -30,19 +30,23 @@ struct ColumnSumPlan {
   int64_t blocks;
 };
 
-inline constexpr int kColumnSumElements = 16;     // of a row, that a thread holds: with its sums, more would not fit
+inline constexpr int kColumnSumElements = 16;     // of a row that a block works on, that a thread holds
 inline constexpr int kColumnSumThreads = 256;     // of a block with several rows
 inline constexpr int kColumnSumRowThreads = 512;  // of a block with one row, at most
 inline constexpr int kResidentThreads = 512;      // of a multiprocessor, at 128 registers each
 inline constexpr int kFewestRows = 8;             // that are worth a row of partial sums
 
+// The most vectors, of `width` elements, that a thread holds of a row that a warp works on. With the sums of its
+// columns beside them, more would not fit into its registers.
+constexpr int warp_row_vectors(int width) { return width == 8 ? 3 : 4; }
+
 inline ColumnSumPlan plan_column_sums(DType dtype, int64_t n, int64_t d, const Target& target) {
   constexpr int kLanes = 32;
   const int width = static_cast<int>(16 / size_of(dtype)), row_vectors = static_cast<int>(d / width);
   ColumnSumPlan plan{};
-  plan.vectors = kColumnSumElements / width;
-  plan.block_per_row = row_vectors > plan.vectors * kLanes;
+  plan.block_per_row = row_vectors > warp_row_vectors(width) * kLanes;
   if (plan.block_per_row) {
+    plan.vectors = kColumnSumElements / width;
     plan.group = (row_vectors + plan.vectors * kLanes - 1) / (plan.vectors * kLanes) * kLanes;
     plan.rows_per_block = 1;
   } else {

@@ -12,6 +12,9 @@
 //   v2_vectorised  the same with 16-byte loads, four of them in flight; the ends of a row that no vector holds, one by
 //                  one
 //
+// [measured cross_entropy] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// [end measured]
+//
 // FLOPs: 4 a logit (maximum, subtract, exp, add), and 3 a row (log, two subtractions), 4 where losses are added up.
 // Compulsory bytes: logits and targets once; the loss, a number a row and, for a mean, the count.
 // Roof: memory bandwidth.

@@ -11,6 +11,9 @@
 //   v1_recompute   blocks of threads along the rows, an element at a time
 //   v2_vectorised  16 bytes at a time, four loads in flight; rows of x and dx at the same distance from 16 bytes
 //
+// [measured cross_entropy_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// [end measured]
+//
 // FLOPs: 3 a logit (subtract, exp, multiply) and 2 a row (one hot, count). Compulsory bytes: logits, targets, lse and
 // dloss read once, the gradient written once.
 // Roof: memory bandwidth.

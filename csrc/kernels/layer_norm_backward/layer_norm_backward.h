@@ -15,6 +15,9 @@
 //                     works on; 16-byte accesses; rows of up to 8192 elements, aligned
 // The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
 //
+// [measured layer_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// [end measured]
+//
 // FLOPs: 12 an element (two sums, x - mean; square, add; product with c, add; two products and two differences for dx,
 // its product with r), 1 for the weight, 2 for dweight and 1 for dbias. Compulsory bytes: dy, x and weight read once,
 // dx, dweight and dbias written once. Roof: memory bandwidth everywhere.

@@ -13,6 +13,9 @@
 //                     16-byte accesses; rows of up to 8192 elements, aligned
 // The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
 //
+// [measured rms_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// [end measured]
+//
 // FLOPs: 8 an element (square, add; product with n, add; two products and a difference for dx, its product with r), 1
 // for the gain, 1 more where it is zero-centered, and 2 for dweight. Compulsory bytes: dy, x and weight read once, dx
 // and dweight written once. Roof: memory bandwidth everywhere.

@@ -79,6 +79,9 @@ def _cost(sample, dtype, *, flops):
     )
 
 
+_TABLES = {"cpu": ("16384x4096 float32",), "cuda": ("16384x4096 bfloat16", "16384x4096 float32")}
+
+
 def _bench(*, operands):
     for rows, d in BENCH_SHAPES:
         for dtype in ("bfloat16", "float32"):
@@ -97,6 +100,7 @@ def _spec(name, parts, flops, operands):
         composed_dtypes=("float64",),
         tails=functools.partial(_tails, operands=operands),
         bench=functools.partial(_bench, operands=operands),
+        tables=_TABLES,
     )
 
 

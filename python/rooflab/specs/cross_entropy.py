@@ -15,6 +15,10 @@ from .softmax import CHAIN, SMALLEST, with_outliers
 IGNORED = -100
 # Rows and classes: of Lab 2's model with L = 512 and 1024, and of a vocabulary whose rows begin anywhere.
 _BENCH = ((2048, 10000), (4096, 10000), (4096, 50257), (2048, 131072))
+_TABLES = {
+    "cpu": ("2048x10000 float32",),
+    "cuda": ("4096x10000 bfloat16", "4096x10000 float32", "4096x50257 bfloat16", "4096x50257 float32"),
+}
 
 
 def _targets(rng, shape, classes, ignored=IGNORED):
@@ -193,6 +197,7 @@ SPECS = [
         tails=_tails,
         differentiable=_differentiable,
         bench=_bench,
+        tables=_TABLES,
         peer=_peer,
     ),
     OpSpec(
@@ -205,6 +210,7 @@ SPECS = [
         tolerance=_backward_tolerance,
         tails=_backward_tails,
         bench=_backward_bench,
+        tables=_TABLES,
         peer=_backward_peer,
     ),
 ]
