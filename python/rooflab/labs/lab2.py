@@ -274,9 +274,7 @@ def assert_ranges(log: Iterable[Any], warmup_steps: int, measure_steps: int) -> 
         elif entry.kind == "close":
             name = open_names.pop()
             early = work_end_ms - entry.at_ms
-            assert early <= 0, (
-                f"the range {name} ended {early:.3g} ms before its work was done: synchronize before you leave it"
-            )
+            assert early <= 0, f"the range {name} ended {early:.3g} ms before its work was done: synchronize first"
     for phase in ("forward", "backward"):
         count = paths.count(f"warmup/{phase}")
         assert count == warmup_steps, f"expected {warmup_steps} ranges warmup/{phase}, got {count}"
