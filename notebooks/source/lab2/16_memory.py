@@ -110,7 +110,8 @@ check_phase("forward", ("forward", 9), ("forward", 8), ("forward", -1), ("backwa
 
 # %% [markdown]
 # Here are two timelines of the 2.7B model at L = 256: a forward pass that keeps what a backward pass needs, and a
-# training step. Zero on the axis is what was held before: the weights and, for the training step, AdamW's two moments.
+# training step. Zero on the vertical axis is what was held before: the weights and, for the training step, AdamW's two
+# moments. The horizontal axis is the time that your machine took to count. It says nothing about the time on a GPU.
 
 # %%
 dry_device = rl.meta("cpu")
