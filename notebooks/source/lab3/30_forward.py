@@ -222,9 +222,9 @@ check_work(3, 384, 640, 8)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here is the memory of one forward pass over time, for the textbook's version and for yours, on the same axes. In the
-# first one, each step up is another matrix of L x L scores. In the second one no such matrix exists. What is left is O,
-# lse and a few tiles.
+# Here is the memory of one forward pass over time, for the textbook's version and for yours, with the same memory axis.
+# In the first plot, each step up is another matrix of L x L scores. In the second plot no such matrix exists. What is
+# left is O, lse and a few tiles.
 
 # %%
 q, k, v = make_qkv(4, 1024, 1024, 64)
