@@ -145,13 +145,13 @@ def launched(*steps_ms):
     [
         ([0.010, 0.020], ""),
         (np.array([0.010, 0.0201]), ""),
-        ([0.010], "one sample for each measured step"),
+        ([0.010], "expected 2 samples, one for each measured step, got 1"),
         (0.01, "a list of samples"),
-        (["a", "b"], "each sample is a number"),
+        (["a", "b"], "each sample has to be a number"),
         ([10.0, 20.0], "Samples are in seconds"),
-        ([0.010, 0.002], "Wait for the device before you read the clock at the end"),
-        ([0.090, 0.020], "Work from before was still running"),
-        ([0.010, 0.030], "nothing but that step"),
+        ([0.010, 0.002], "Synchronize before you read the clock at the end"),
+        ([0.090, 0.020], "Earlier work was still running"),
+        ([0.010, 0.030], "one step, and nothing else"),
     ],
 )
 def test_samples_are_compared_with_the_log(value, said):
@@ -163,9 +163,9 @@ def test_samples_are_compared_with_the_log(value, said):
 
 
 def test_steps_are_counted():
-    with pytest.raises(AssertionError, match="called 2 times, not 3"):
+    with pytest.raises(AssertionError, match="expected 3 forward passes, got 2"):
         lab2.assert_timed(Faked([0.01, 0.02], launched(10.0, 20.0)), "forward", 1, 2)
-    with pytest.raises(AssertionError, match="0 backward passes ran, not 2"):
+    with pytest.raises(AssertionError, match="expected 2 backward passes, got 0"):
         lab2.assert_timed(Faked([0.01, 0.02], launched(10.0, 20.0)), "both", 0, 2)
 
 
@@ -177,7 +177,7 @@ def test_a_range_that_is_left_too_early():
         return [*ranges, *forward, *backward, *(Entry("close", 30.0, 30.0) for _ in range(3))]
 
     lab2.assert_ranges(log(9.0), 0, 1)
-    with pytest.raises(AssertionError, match=r"forward was left 7 ms before its work was done"):
+    with pytest.raises(AssertionError, match=r"forward ended 7 ms before its work was done"):
         lab2.assert_ranges(log(2.0), 0, 1)
     with pytest.raises(AssertionError, match="warmup/forward"):
         lab2.assert_ranges(log(9.0), 1, 1)
@@ -186,12 +186,12 @@ def test_a_range_that_is_left_too_early():
 @pytest.mark.parametrize(
     ("check", "said"),
     [
-        (lambda: lab2.assert_keys("row", {"a": 1}, ["a", "b"]), "row is a dict with the keys a, b"),
+        (lambda: lab2.assert_keys("row", {"a": 1}, ["a", "b"]), "row: expected the keys a, b, got a"),
         (lambda: lab2.assert_near("ratio", True, 1.0), "has to be a number"),
-        (lambda: lab2.assert_near("ratio", 1.1, 1.0), "1.1 is not right"),
-        (lambda: lab2.assert_whole(lambda x: 2.0, [((1,), 2)], "look"), "has to return a whole number"),
-        (lambda: lab2.assert_whole(lambda x: 3, [((1,), 2)], "look"), "gave 3: look"),
-        (lambda: lab2_memory.assert_peak(lambda *a: 1, 8, 16, 1, 2, 10, 2, 4, "forward"), "at its peak it holds"),
+        (lambda: lab2.assert_near("ratio", 1.1, 1.0), "ratio: expected 1, got 1.1"),
+        (lambda: lab2.assert_whole(lambda x: 2.0, [((1,), 2)], "look"), "has to return an int"),
+        (lambda: lab2.assert_whole(lambda x: 3, [((1,), 2)], "look"), "expected 2, got 3; look"),
+        (lambda: lab2_memory.assert_peak(lambda *a: 1, 8, 16, 1, 2, 10, 2, 4, "forward"), "expected .* got 0.0 MiB"),
     ],
 )
 def test_checks_say_what_is_wrong(check, said):

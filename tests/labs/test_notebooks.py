@@ -76,13 +76,40 @@ def test_every_name_is_bound_in_some_part(path):
         assert loaded_names(cell.source) <= bound, cell.key
 
 
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_a_test_that_passes_shows_nothing(path):
+    """The notebook would show the value of a last line such as `check(...)`, where `check` returns one."""
+    code = [cell for cell in lab(path).cells if cell.kind == "code"]
+    functions = [n for cell in code for n in ast.parse(cell.source).body if isinstance(n, ast.FunctionDef)]
+    return_values = {function.name for function in functions if returns_a_value(function)}
+    for cell in code:
+        for source in (cell.source, cell.public) if cell.role == "test" else ():
+            last = ast.parse(source).body[-1]
+            shown = getattr(getattr(getattr(last, "value", None), "func", None), "id", "")
+            assert not (isinstance(last, ast.Expr) and shown in return_values), f"{cell.key} shows what {shown} returns"
+
+
+def returns_a_value(function: ast.FunctionDef) -> bool:
+    """Of the function itself; those inside it do not count."""
+    nodes = list(function.body)
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            nodes.extend(ast.iter_child_nodes(node))
+    return False
+
+
 OPTIONS = re.compile(r"(?:^ *- `\"[a-d]\"`: .*\n?)+", re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_the_right_choice_is_not_the_longest_and_each_wrong_one_has_its_reason(path):
     text = "\n\n".join(cell.source for cell in lab(path).cells if cell.role == "text")
-    groups = [dict(re.findall(r'- `"([a-d])"`: (.*)', group)) for group in OPTIONS.findall(text)]
+    pairs = [re.findall(r'- `"([a-d])"`: (.*)', group) for group in OPTIONS.findall(text)]
+    groups = [dict(group) for group in pairs]
+    assert list(map(len, groups)) == list(map(len, pairs)), "no letter stands for two options"
     code = "\n".join(cell.source for cell in lab(path).cells if cell.role == "test")
     calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
     calls = [call for call in calls if getattr(call.func, "id", "") == "assert_choice"]

@@ -131,6 +131,13 @@ def test_latency_draws_medians_in_seconds():
     assert axes.get_xscale() == axes.get_yscale() == "log"
 
 
+def test_every_label_of_a_short_latency_axis_has_its_unit():
+    figure = plot_latency_vs_size({"a": {32: timing(50), 64: timing(300)}})
+    figure.draw_without_rendering()
+    labels = [label.get_text() for which in (False, True) for label in figure.axes[0].get_yticklabels(minor=which)]
+    assert "100 ms" in labels and all(label.endswith(" ms") for label in labels if label), labels
+
+
 @pytest.mark.parametrize(
     ("series", "message"),
     [

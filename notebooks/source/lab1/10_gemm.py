@@ -23,7 +23,7 @@
 # <details><summary>Hint 2: how to convert</summary>
 #
 # `A.tolist()` gives plain Python numbers in nested lists. `rl.tensor(rows, dtype=A.dtype, device=A.device)` makes a
-# tensor of nested lists.
+# tensor from nested lists.
 # </details>
 
 
@@ -53,11 +53,11 @@ def check_gemm(N, K, M, dtype="float32", tolerance=1e-4):
     B = rl.tensor(rng.standard_normal((K, M)), dtype=dtype, device=device)
     C = gemm(A, B)
     sizes = f"({N}, {K}) x ({K}, {M})"
-    assert isinstance(C, (rl.Tensor, np.ndarray)), f"gemm returned a {type(C).__name__}, not a tensor"
-    assert tuple(C.shape) == (N, M), f"{sizes}: the result has the shape {tuple(C.shape)}"
-    assert str(C.dtype).endswith(dtype), f"{sizes}: A is {dtype}, the result is {C.dtype}"
+    assert isinstance(C, (rl.Tensor, np.ndarray)), f"{sizes}: gemm has to return a tensor, not a {type(C).__name__}"
+    assert tuple(C.shape) == (N, M), f"{sizes}: expected shape {(N, M)}, got {tuple(C.shape)}"
+    assert str(C.dtype).endswith(dtype), f"{sizes}: expected dtype {dtype}, that of A, got {C.dtype}"
     on_device = not isinstance(C, rl.Tensor) or C.device == A.device
-    assert on_device, f"{sizes}: A is on {A.device}, the result is on {C.device}"
+    assert on_device, f"{sizes}: expected a result on {A.device}, where A is, got one on {C.device}"
     assert_close(C, to_float64(A) @ to_float64(B), rtol=tolerance, atol=tolerance, name=sizes)
 
 
@@ -94,9 +94,10 @@ check_refused((4, 3), (4, 5))
 def check_loops(N, K, M):
     A, B = rl.randn(N, K, device=device), rl.randn(K, M, device=device)
     seen = measure.loops(gemm, A, B)
-    assert seen.products >= N * K * M, f"{seen.products} multiplications of single numbers: write out the three loops"
+    said = f"expected {N * K * M} multiplications of single numbers, got {seen.products}: write three loops"
+    assert seen.products >= N * K * M, said
     assert_close(seen.value, to_float64(A) @ to_float64(B), atol=1e-4, name=f"({N}, {K}) x ({K}, {M})")
-    assert measure.count(gemm, A, B).macs == 0, "rooflab computed a product"
+    assert measure.count(gemm, A, B).macs == 0, "a product of rooflab ran inside gemm: use only your loops"
 
 
 check_loops(4, 60, 3)

@@ -1,17 +1,19 @@
 # %% [markdown]
 # ## 1.2 How long does it take? ({points q1_2})
 #
-# The simplest way is to take the time once. `latency_one_time(fn, *args)` does that: it runs `fn` once, with no
+# The simplest way to find out is to time one call. `latency_one_time(fn, *args)` does that: it runs `fn` once, with no
 # warm-up. On a GPU it also waits until the GPU has finished, because a launch returns long before its kernel is done.
 # The result is a `Timing`, and its `.samples_ms` holds one sample.
 #
-# ### a) Take the time many times ({points q1_2_test q1_2_spread_test})
+# ### a) Time it many times ({points q1_2_test q1_2_spread_test})
 #
-# `single_shots(size, n)` times your `gemm` on two (size, size) matrices, `n` times, one shot at a time. It returns a
-# list of `n` times in ms, *in the order in which they were taken*. Make the matrices once.
+# Write two functions.
 #
-# `spread(samples_ms)` summarises such a list in four numbers: the first sample divided by the median, the median, and
-# the 20th and 80th percentiles (`np.percentile`). All samples count, including the first.
+# - `single_shots(size, n)` times your `gemm` on two (size, size) matrices `n` times, each time with `latency_one_time`.
+#   It returns a list of `n` times in ms, *in the order in which they were taken*. Make the matrices once.
+# - `spread(samples_ms)` summarises such a list. It returns a dict with four numbers: `"first_over_median"` is the first
+#   sample divided by the median, `"median_ms"` the median, and `"p20_ms"` and `"p80_ms"` the 20th and the 80th
+#   percentile (`np.percentile`). Use all samples, including the first.
 
 
 # %% nbgrader={"grade_id": "q1_2", "solution": true}
@@ -37,23 +39,23 @@ def spread(samples_ms):
 
 
 # %% [markdown]
-# The test below does not look at a real clock. `measure.timed` runs your function on a *virtual clock*: each timed call
-# runs once, and the test makes up its time. So the test sees what you timed, how you timed it, and whether you returned
-# the time that the clock gave. How busy your machine is does not matter.
+# The test below does not use a real clock. `measure.timed` runs your function on a *virtual clock*: each timed call
+# runs once, and the test decides how long it took. So the test can check what you timed, how you timed it, and whether
+# you returned the time that the clock gave. It does not matter how busy your machine is.
 
 
 # %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
 def check_shots(size, n):
     seen = measure.timed(single_shots, size, n, watch=["gemm"])
     shots, square = seen.value, (size, size)
-    assert isinstance(shots, list) and len(shots) == n, f"{n} shots: return a list of {n} times"
-    assert all(isinstance(ms, float) for ms in shots), "every time is a float, in ms"
+    assert isinstance(shots, list) and len(shots) == n, f"expected a list of {n} times, got {shots!r}"
+    assert all(isinstance(ms, float) for ms in shots), "each time has to be a float, in ms"
     of_gemm = [call for call in seen.calls if call.is_of("gemm", square, square)]
-    assert len(of_gemm) == n, f"time gemm {n} times, on two matrices of shape {square}"
+    assert len(of_gemm) == n, f"expected {n} timed calls of gemm on two matrices of shape {square}, got {len(of_gemm)}"
     one_shot = all(call.warmup == 0 and len(call.samples_ms) == 1 for call in of_gemm)
-    assert one_shot, "a single shot has no warm-up and one sample"
+    assert one_shot, "use latency_one_time: a single shot has no warm-up and one sample"
     taken = [call.median_ms for call in of_gemm]
-    assert sorted(shots) == sorted(taken), "these are not the times that the clock gave, in ms"
+    assert sorted(shots) == sorted(taken), f"the clock gave the times {taken} ms, single_shots returned {shots}"
     assert shots == taken, "keep the times in the order in which they were taken"
 
 
@@ -67,9 +69,10 @@ check_shots(17, 11)
 # %% nbgrader={"grade_id": "q1_2_spread_test", "grade": true, "points": 1}
 def check_spread(samples, **expected):
     got = spread(samples)
-    assert isinstance(got, dict) and set(got) == set(expected), f"return a dict with the keys {sorted(expected)}"
+    said = f"spread has to return a dict with the keys {sorted(expected)}"
+    assert isinstance(got, dict) and set(got) == set(expected), said
     for name, value in expected.items():
-        assert is_near(got[name], value), f"{name} of {samples} is not {got[name]}"
+        assert is_near(got[name], value), f"spread({samples}): expected {name} = {value}, got {got[name]}"
 
 
 check_spread([9.0, 2.0, 1.0, 3.0, 2.5, 1.5], first_over_median=4.0, median_ms=2.25, p20_ms=1.5, p80_ms=3.0)
@@ -81,7 +84,7 @@ check_spread([1.0, 10.0, 2.0, 8.0, 4.0], first_over_median=0.25, median_ms=4.0, 
 
 # %% [markdown]
 # Now look at real times: those of your loops, and those of the library's product of the same matrices. How far is the
-# first shot from the others? How much do the others differ from each other?
+# first shot from the median? How much do the other shots differ from each other?
 
 # %%
 size, n = 64, 30
@@ -192,18 +195,18 @@ def gemm_and_gemv_ms(size):
 def check_gemm_and_gemv(size):
     seen = measure.timed(gemm_and_gemv_ms, size, watch=["gemm"])
     pair, A = seen.value, (size, size)
-    assert isinstance(pair, (tuple, list)) and len(pair) == 2, "return two times: that of the GEMM, that of the GEMV"
+    assert isinstance(pair, (tuple, list)) and len(pair) == 2, f"expected two times, (gemm_ms, gemv_ms), got {pair!r}"
     for ms, name, B in ((pair[0], "GEMM", A), (pair[1], "GEMV", (size, 1))):
-        assert isinstance(ms, float), f"the time of the {name} is a float, in ms"
+        assert isinstance(ms, float), f"the time of the {name} has to be a float in ms, got {ms!r}"
         timed = [call for call in seen.calls if call.is_of("gemm", A, B)]
-        assert timed, f"{name}: time gemm on {A} and {B}"
-        assert measure.is_median(ms, timed), f"{name}: this is not the median that latency gave, in ms"
+        assert timed, f"{name}: no timed call of gemm on matrices of shape {A} and {B}"
+        assert measure.is_median(ms, timed), f"{name}: {ms} is not the median_ms that latency returned"
         several = [call for call in timed if call.warmup >= 1 and len(call.samples_ms) >= 3]
         assert measure.is_median(ms, several), f"{name}: warm up, and take at least three samples"
 
 
 check_gemm_and_gemv(10)
-assert is_number(predicted_ratio_at_64), "predict the ratio: a number"
+assert is_number(predicted_ratio_at_64), f"predicted_ratio_at_64 has to be a number, got {predicted_ratio_at_64!r}"
 ### BEGIN HIDDEN TESTS
 assert is_near(predicted_ratio_at_64, 64), "count the MACs of both at size 64 again: what does each column cost?"
 check_gemm_and_gemv(7)
@@ -242,10 +245,11 @@ def sizes_in_budget(sizes, first_ms, budget_s):
 # %% nbgrader={"grade_id": "q1_2_budget_test", "grade": true, "points": 1}
 def check_budget(sizes, first_ms, budget_s, run):
     got = sizes_in_budget(sizes, first_ms, budget_s)
-    assert isinstance(got, (tuple, list)) and len(got) == 2, "return two lists: the sizes to run, the sizes left out"
+    assert isinstance(got, (tuple, list)) and len(got) == 2, f"expected two lists, (run, left_out), got {got!r}"
     expected = (run, sizes[len(run) :])
-    case = f"{sizes}, {first_ms} ms for the first, {budget_s} s in all"
-    assert (list(got[0]), list(got[1])) == expected, f"{case}: not {got}; add up the predicted times once more"
+    case = f"sizes_in_budget({sizes}, first_ms={first_ms}, budget_s={budget_s})"
+    said = f"{case}: expected {expected}, got {got}; add up the predicted times"
+    assert (list(got[0]), list(got[1])) == expected, said
 
 
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=2.0, run=[64, 128, 256])
@@ -281,7 +285,7 @@ for size in sizes:
     gemm_times.append(latency(gemm, A, B, warmup=0, repeat=1) if size in run else None)
     if size in run:
         ratio = gemm_times[-1].median_ms / library_times[-1].median_ms
-        print(f"N = {size}: gemm {gemm_times[-1]}, rl.matmul {library_times[-1]}: {ratio:,.0f} times")
+        print(f"N = {size}: gemm {gemm_times[-1]}, rl.matmul {library_times[-1]}: {ratio:,.0f} times faster")
 plot_gemm_torch_matmul_latency(sizes, gemm_times, library_times)
 
 # %%

@@ -19,7 +19,8 @@ def check_mac(N, K, M, expected, dtype="float32"):
     seen = measure.count(gemm_mac, rl.zeros((N, K), dtype=dtype), rl.zeros((K, M), dtype=dtype))
     sizes = f"({N}, {K}) x ({K}, {M})"
     assert is_count(seen.value), f"{sizes}: gemm_mac has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{sizes} does not take {seen.value} MACs; count those of one element of the result"
+    said = f"{sizes}: expected {expected} MACs, got {seen.value}; how many does one element of C take?"
+    assert seen.value == expected, said
     assert seen.launches == 0, "compute the number from the shapes, without running anything"
 
 
@@ -70,7 +71,7 @@ def check_io(N, K, M, expected):
     seen = measure.count(gemm_io, rl.zeros((N, K)), rl.zeros((K, M)))
     sizes = f"({N}, {K}) x ({K}, {M}) in fp32"
     assert is_count(seen.value), f"{sizes}: gemm_io has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{sizes} does not move {seen.value} bytes; count those of each matrix"
+    assert seen.value == expected, f"{sizes}: expected {expected} bytes, got {seen.value}; add up those of A, B and C"
     assert seen.launches == 0, "compute the number from the shapes, without running anything"
 
 
@@ -97,7 +98,7 @@ check_io(70000, 1, 70000, expected=19600560000)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Compare what you derived with what the runtime counted while the product ran. The runtime counts launches and memory
+# Compare your formulas with what the runtime counts while the product runs. The runtime counts launches and memory
 # as they happen. Each operation declares its work and its bytes, and rooflab's tests check these against formulas like
 # yours. The counts of work and bytes are the same on every machine and in every run. You will use them to check your
 # ideas throughout this course.

@@ -23,8 +23,8 @@ rl.plots.plot_memory_hierarchy()
 #
 # ## 2.1.1 Square GEMM under a roof ({points q2_1_1})
 #
-# How fast could a matrix product be on a given GPU? Its intensity and the roof tell. Write three functions. Here and
-# below you may call your functions of earlier questions.
+# How fast could a matrix product be on a given GPU? Its arithmetic intensity and the roof give the answer. Write three
+# functions. Here and below you may call your functions of earlier questions.
 #
 # - `gemm_intensity(N)`: the AI in FLOP/byte of an (N, N) x (N, N) product in fp32, with compulsory bytes. Remember that
 #   one MAC is two FLOPs.
@@ -68,33 +68,45 @@ gemm_points = {f"GEMM {N}": gemm_intensity(N) for N in (1024, 2048, 4096, 8192)}
 
 # %% nbgrader={"grade_id": "q2_1_1_test", "grade": true, "points": 2} rooflab={"needs": ["q1_3", "q1_4"]}
 for N, flops, moved in [(6, 432, 432), (100, 2_000_000, 120_000), (1, 2, 12)]:
-    assert is_near(gemm_intensity(N), flops / moved), f"gemm_intensity({N}): count FLOPs and bytes at that size again"
-assert isinstance(gemm_points, dict) and len(gemm_points) == 4, "one point for each of the four sizes"
-assert all(is_number(value) for value in gemm_points.values()), "every point is a number"
+    said = f"gemm_intensity({N}): expected {flops} FLOPs / {moved} bytes, got {gemm_intensity(N)}"
+    assert is_near(gemm_intensity(N), flops / moved), said
+said = f"gemm_points has to be a dict with four entries, got {gemm_points!r}"
+assert isinstance(gemm_points, dict) and len(gemm_points) == 4, said
+said = "gemm_points: each value has to be a number, the AI in FLOP/byte"
+assert all(is_number(value) for value in gemm_points.values()), said
 for value, N in zip(sorted(gemm_points.values()), (1024, 2048, 4096, 8192), strict=True):
-    assert is_near(value, gemm_intensity(N), 1e-3), f"gemm_points: one of them is not your gemm_intensity({N})"
+    said = f"gemm_points: no value is your gemm_intensity({N}) = {gemm_intensity(N)}"
+    assert is_near(value, gemm_intensity(N), 1e-3), said
 ### BEGIN HIDDEN TESTS
 for N in (303, 1024, 2048, 4096, 8192):
-    assert is_near(gemm_intensity(N), N / 6), f"gemm_intensity({N}): count FLOPs and bytes at that size again"
+    assert is_near(gemm_intensity(N), N / 6), f"gemm_intensity({N}): count FLOPs and bytes again"
 ### END HIDDEN TESTS
 
+
 # %% nbgrader={"grade_id": "q2_1_1_roof_test", "grade": true, "points": 2}
-assert is_near(attainable_tflop_s(1000.0, 38.7, 0.768), 38.7), "far right of the ridge: the peak"
-assert is_near(attainable_tflop_s(10.0, 38.7, 0.768), 7.68), "left of the ridge: bandwidth times AI"
-assert is_near(attainable_tflop_s(0.25, 2.0, 0.1), 0.025), "a slower machine, left of its ridge"
-assert is_near(attainable_tflop_s(20.0, 2.0, 0.1), 2.0), "a slower machine, on its ridge"
+def check_roof(intensity, peak_tflop_s, bandwidth_tb_s, expected):
+    got = attainable_tflop_s(intensity, peak_tflop_s, bandwidth_tb_s)
+    case = f"AI {intensity} FLOP/byte, {peak_tflop_s} TFLOP/s, {bandwidth_tb_s} TB/s"
+    assert is_near(got, expected), f"{case}: expected {expected} TFLOP/s, got {got}; which limit is lower here?"
+
+
+check_roof(1000.0, 38.7, 0.768, expected=38.7)  # right of the ridge: the peak
+check_roof(10.0, 38.7, 0.768, expected=7.68)  # left of the ridge: bandwidth times AI
+check_roof(0.25, 2.0, 0.1, expected=0.025)
+check_roof(20.0, 2.0, 0.1, expected=2.0)  # on the ridge
 ### BEGIN HIDDEN TESTS
-for intensity, expected in [(0.5, 2.4), (13.9, 66.72), (14.0, 67.0)]:
-    got = attainable_tflop_s(intensity, 67.0, 4.8)
-    assert is_near(got, expected), f"67 TFLOP/s and 4.8 TB/s, AI {intensity}: on which side of the ridge is it?"
-assert is_near(attainable_tflop_s(0.125, 0.2, 0.04), 0.005), "0.2 TFLOP/s and 0.04 TB/s: the slope is the bandwidth"
+check_roof(0.5, 67.0, 4.8, expected=2.4)
+check_roof(13.9, 67.0, 4.8, expected=66.72)
+check_roof(14.0, 67.0, 4.8, expected=67.0)
+check_roof(0.125, 0.2, 0.04, expected=0.005)
 ### END HIDDEN TESTS
 
 
 # %% nbgrader={"grade_id": "q2_1_1_plot_test", "grade": true, "points": 1}
 def check_drawn(points):
     seen = measure.drawn(draw_on_a6000, points)
-    assert all(scales == ("log", "log") for scales in seen.scales), "draw it with plot_roofline, on logarithmic axes"
+    said = "draw the points with plot_roofline: both axes have to be logarithmic"
+    assert all(scales == ("log", "log") for scales in seen.scales), said
     for intensity in points.values():
         on_the_roof = min(38.7e12, 0.768e12 * intensity)
         assert seen.has(intensity, on_the_roof), f"no point is drawn at AI {intensity} on the fp32 roof of an A6000"
@@ -109,7 +121,7 @@ check_drawn({1: 0.5, 2: 40.0, 3: 60.0})
 draw_on_a6000(gemm_points)
 
 # %% [markdown]
-# These points were not measured. They are drawn *on* the roof, and they show what is possible.
+# These points are not measured. They are drawn *on* the roof, at their intensity, and show what is possible.
 #
 # ## 2.1.2 From which N is GEMM compute-bound? ({points q2_1_2})
 #
@@ -146,34 +158,38 @@ def smallest_compute_bound_n(peak_tflop_s, bandwidth_tb_s, bytes_per_element):
 
 
 # %% nbgrader={"grade_id": "q2_1_2_test", "grade": true, "points": 1} rooflab={"needs": ["q2_1_1"]}
-assert is_near(ridge_flop_per_byte, 38.7 / 0.768, 1e-3), "the ridge is the peak over the bandwidth"
-assert is_count(smallest_n), "smallest_n is a whole number"
+said = f"ridge: divide the peak by the bandwidth; got {ridge_flop_per_byte}"
+assert is_near(ridge_flop_per_byte, 38.7 / 0.768, 1e-3), said
+assert is_count(smallest_n), f"smallest_n has to be an int, got {smallest_n!r}"
 ### BEGIN HIDDEN TESTS
 assert smallest_n == 303, "smallest_n: is its AI at or above the ridge, and that of N - 1 below it?"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_1_2_derivation_test", "grade": true, "points": 2}
-assert is_number(ai_at_smallest_n) and is_number(ai_one_below), "both intensities are numbers"
-assert ai_one_below < 38.7 / 0.768 <= ai_at_smallest_n, "the ridge lies between the two intensities"
+assert is_number(ai_at_smallest_n) and is_number(ai_one_below), "ai_at_smallest_n and ai_one_below have to be numbers"
+said = f"the ridge has to lie between the two, got {ai_one_below} and {ai_at_smallest_n}"
+assert ai_one_below < 38.7 / 0.768 <= ai_at_smallest_n, said
 ### BEGIN HIDDEN TESTS
 assert is_near(ai_at_smallest_n, 50.5, 1e-4), "ai_at_smallest_n: use gemm_intensity of 2.1.1"
 assert is_near(ai_one_below, 302 / 6, 1e-4), "ai_one_below: use gemm_intensity of 2.1.1"
 ### END HIDDEN TESTS
 
+
 # %% nbgrader={"grade_id": "q2_1_2_function_test", "grade": true, "points": 2}
-assert is_count(smallest_compute_bound_n(38.7, 0.768, 4)), "N is a whole number: return an int"
-assert smallest_compute_bound_n(50.0, 1.0, 4) == 300, "50 TFLOP/s, 1 TB/s, fp32: an AI that equals the ridge counts"
-assert smallest_compute_bound_n(50.1, 1.0, 4) == 301, "50.1 TFLOP/s, 1 TB/s, fp32: does this N reach the ridge?"
-assert smallest_compute_bound_n(100.0, 1.0, 2) == 300, "100 TFLOP/s, 1 TB/s, 2 bytes an element: how many bytes move?"
-### BEGIN HIDDEN TESTS
-for peak, bandwidth, size, N in [
-    (38.7, 0.768, 4, 303),
-    (154.8, 0.768, 2, 605),
-    (66.9, 3.35, 4, 120),
-    (989.4, 3.35, 2, 887),
-    (16.0, 1.0, 8, 192),
-]:
-    case = f"{peak} TFLOP/s, {bandwidth} TB/s, {size} bytes an element"
+def check_smallest(peak, bandwidth, size, expected):
     got = smallest_compute_bound_n(peak, bandwidth, size)
-    assert is_count(got) and got == N, f"{case}: start from the AI as a function of N and of the bytes per element"
+    case = f"{peak} TFLOP/s, {bandwidth} TB/s, {size} bytes an element"
+    assert is_count(got), f"{case}: N has to be an int, got {got!r}"
+    assert got == expected, f"{case}: expected N = {expected}, got {got}; write the AI as a function of N and the bytes"
+
+
+check_smallest(50.0, 1.0, 4, expected=300)  # its AI is exactly the ridge
+check_smallest(50.1, 1.0, 4, expected=301)
+check_smallest(100.0, 1.0, 2, expected=300)
+### BEGIN HIDDEN TESTS
+check_smallest(38.7, 0.768, 4, expected=303)
+check_smallest(154.8, 0.768, 2, expected=605)
+check_smallest(66.9, 3.35, 4, expected=120)
+check_smallest(989.4, 3.35, 2, expected=887)
+check_smallest(16.0, 1.0, 8, expected=192)
 ### END HIDDEN TESTS

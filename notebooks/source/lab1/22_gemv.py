@@ -19,11 +19,13 @@ def gemv_intensity(N):
 
 
 # %% nbgrader={"grade_id": "q2_2_test", "grade": true, "points": 1}
-assert is_near(gemv_intensity(2), 0.25), "2x2 times 2x1: count the FLOPs, and the bytes of the matrix and both vectors"
-assert is_near(gemv_intensity(10), 5 / 12), "10x10 times 10x1: count the FLOPs and the bytes again"
+for N, flops, moved in [(2, 8, 32), (10, 200, 480)]:
+    said = f"gemv_intensity({N}): expected {flops} FLOPs / {moved} bytes, got {gemv_intensity(N)}"
+    assert is_near(gemv_intensity(N), flops / moved), said
 ### BEGIN HIDDEN TESTS
 for N in (1, 1024, 2048, 4096, 8192):
-    assert is_near(gemv_intensity(N), N / (2 * N + 4)), f"N = {N}: count the matrix and both vectors"
+    said = f"gemv_intensity({N}): count the bytes of the matrix and of both vectors"
+    assert is_near(gemv_intensity(N), N / (2 * N + 4)), said
 ### END HIDDEN TESTS
 
 # %%
@@ -36,8 +38,8 @@ draw_on_a6000({f"GEMV {N}": gemv_intensity(N) for N in (1024, 2048, 4096, 8192)}
 #
 # - `gemv_ai_limit`: the AI for very large N, in FLOP/byte
 # - `gemv_bound`: `"memory"`, `"compute"`, or `"both"` if it depends on N (on an A6000 in fp32)
-# - `gemv_best_tflop_s`: what an A6000 can reach on GEMV in fp32, however large N is, in TFLOP/s
-# - `gemv_share_of_peak`: the same as a share of its fp32 peak (1.0 would be all of it)
+# - `gemv_best_tflop_s`: the most that an A6000 can reach on fp32 GEMV, for any N, in TFLOP/s
+# - `gemv_share_of_peak`: that speed divided by the fp32 peak (1.0 would be the whole peak)
 
 # %% nbgrader={"grade_id": "q2_2_values", "solution": true}
 gemv_ai_limit = None
@@ -55,16 +57,18 @@ gemv_share_of_peak = 0.5 * 0.768 / 38.7
 # *What I find:*
 
 # %% nbgrader={"grade_id": "q2_2_values_test", "grade": true, "points": 1}
-assert gemv_bound in ("memory", "compute", "both"), '"memory", "compute" or "both"'
-assert is_number(gemv_ai_limit), "gemv_ai_limit is a number"
+assert gemv_bound in ("memory", "compute", "both"), 'gemv_bound has to be "memory", "compute" or "both"'
+assert is_number(gemv_ai_limit), f"gemv_ai_limit has to be a number, got {gemv_ai_limit!r}"
 ### BEGIN HIDDEN TESTS
 assert is_near(gemv_ai_limit, 0.5, 1e-3), "gemv_ai_limit: which terms of FLOPs and bytes remain when N is large?"
 assert gemv_bound == "memory", "gemv_bound: compare the AI at small and at large N with the ridge of 2.1.2"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_2_best_test", "grade": true, "points": 1}
-assert is_number(gemv_best_tflop_s) and 0 < gemv_best_tflop_s <= 38.7, "a speed in TFLOP/s, not above the peak"
-assert is_number(gemv_share_of_peak) and 0 < gemv_share_of_peak <= 1, "a share lies between 0 and 1"
+said = f"gemv_best_tflop_s has to be at most the peak, got {gemv_best_tflop_s}"
+assert is_number(gemv_best_tflop_s) and 0 < gemv_best_tflop_s <= 38.7, said
+said = f"gemv_share_of_peak has to lie between 0 and 1, got {gemv_share_of_peak}"
+assert is_number(gemv_share_of_peak) and 0 < gemv_share_of_peak <= 1, said
 ### BEGIN HIDDEN TESTS
 assert is_near(gemv_best_tflop_s, 0.384, 1e-2), "gemv_best_tflop_s: read the roof at the AI of a)"
 assert is_near(gemv_share_of_peak, 0.384 / 38.7, 1e-2), "gemv_share_of_peak: divide by the fp32 peak"
@@ -101,9 +105,10 @@ def measured_gemv(N):
 # %% nbgrader={"grade_id": "q2_2_speeds_test", "grade": true, "points": 1}
 def check_speeds(macs, moved_bytes, ms, tflop_s, tb_s):
     got = speeds(macs, moved_bytes, ms)
-    assert isinstance(got, (tuple, list)) and len(got) == 2, "return a pair: TFLOP/s, TB/s"
-    assert is_near(got[0], tflop_s), f"{macs} MACs in {ms} ms are not {got[0]} TFLOP/s: look at each unit"
-    assert is_near(got[1], tb_s), f"{moved_bytes} bytes in {ms} ms are not {got[1]} TB/s: look at each unit"
+    assert isinstance(got, (tuple, list)) and len(got) == 2, f"speeds has to return a pair (TFLOP/s, TB/s), got {got!r}"
+    said = f"{macs} MACs in {ms} ms: expected {tflop_s} TFLOP/s, got {got[0]}; a MAC is 2 FLOPs"
+    assert is_near(got[0], tflop_s), said
+    assert is_near(got[1], tb_s), f"{moved_bytes} bytes in {ms} ms: expected {tb_s} TB/s, got {got[1]}; check the units"
 
 
 check_speeds(10**12, 10**12, 1000.0, tflop_s=2.0, tb_s=1.0)
@@ -123,10 +128,12 @@ def check_measured(N):
         rl.matmul(A, b)
     moved = one.bytes_read + one.bytes_written
     gemv = [call for call in seen.calls if (call.macs, call.moved_bytes) == (one.macs, moved)]
-    assert gemv, f"time rl.matmul on fp32 tensors of shape ({N}, {N}) and ({N}, 1)"
-    assert measure.is_median(point["ms"], gemv), "ms is not the median that latency gave"
-    assert is_near(point["tflop_s"], one.flops / point["ms"] / 1e9), "tflop_s does not follow from the FLOPs and ms"
-    assert is_near(point["tb_s"], moved / point["ms"] / 1e9), "tb_s does not follow from the compulsory bytes and ms"
+    assert gemv, f"no timed call of rl.matmul on fp32 tensors of shape ({N}, {N}) and ({N}, 1)"
+    assert measure.is_median(point["ms"], gemv), f"ms = {point['ms']} is not the median_ms that latency returned"
+    said = f"tflop_s = {point['tflop_s']}: divide {one.flops} FLOPs by the time"
+    assert is_near(point["tflop_s"], one.flops / point["ms"] / 1e9), said
+    said = f"tb_s = {point['tb_s']}: divide {moved} compulsory bytes by the time"
+    assert is_near(point["tb_s"], moved / point["ms"] / 1e9), said
 
 
 check_measured(512)
@@ -183,7 +190,6 @@ for point in points:
 Table(("", "N", "FLOP/byte", "GFLOP/s", "share of its roof", "bound by"), rows)
 
 # %% [markdown]
-# Look at the GEMV rows whose caches are cold. How close do they come to their roof, and how small is their speed beside
-# that of a GEMM? What would change on a machine with twice the arithmetic units, and what on one with twice the
-# bandwidth? Remember this picture for Part 3, where a language model's prefill consists of GEMMs and its decode of
-# GEMVs.
+# Look at the GEMV rows with cold caches. How close do they come to their roof? Their speed is far below that of
+# a GEMM. How much faster would they be with twice the arithmetic units? And with twice the bandwidth? Remember this
+# picture in Part 3: prefill of a language model consists of GEMMs, and decode of GEMVs.

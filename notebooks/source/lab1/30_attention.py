@@ -92,10 +92,10 @@ def check_attention(B, H, L_q, L_kv, D_h, mask=None, scale=1.0, tolerance=1e-5):
     seen = measure.call(scaled_dot_product_attention, q, k, v, *masks)
     result, case = seen.value, f"q {tuple(q.shape)}, {L_kv} keys" + "".join(f", mask {mask.shape}" for _ in masks)
     assert isinstance(result, rl.Tensor), f"{case}: return an rl tensor, not a {type(result).__name__}"
-    assert tuple(result.shape) == tuple(q.shape), f"{case}: the result has the shape {tuple(result.shape)}"
-    assert result.dtype == rl.float32, f"{case}: q is float32, the result is {result.dtype}"
-    assert result.device == q.device, f"{case}: q is on {q.device}, the result is on {result.device}"
-    assert not seen.changed, f"{case}: it wrote into its arguments"
+    assert tuple(result.shape) == tuple(q.shape), f"{case}: expected shape {tuple(q.shape)}, got {tuple(result.shape)}"
+    assert result.dtype == rl.float32, f"{case}: expected dtype float32, got {result.dtype}"
+    assert result.device == q.device, f"{case}: expected a result on {q.device}, got one on {result.device}"
+    assert not seen.changed, f"{case}: your function changed its arguments; make new tensors"
     masks = [one if one.dtype == "bool" else one.double() for one in masks]
     expected = rl.attention(q.double(), k.double(), v.double(), *masks)
     assert_close(result, expected, rtol=tolerance, atol=tolerance, name=case)
@@ -164,8 +164,8 @@ def check_scratch(B, H, L_q, L_kv, D_h, macs, masked=False):
     q, k = rl.randn(B, H, L_q, D_h, device=device), rl.randn(B, H, L_kv, D_h, device=device)
     masks = (rl.attention_mask(L_q, L_kv, device=device),) if masked else ()
     seen = measure.count(scaled_dot_product_attention, q, k, k, *masks)
-    assert "attention" not in seen.by_op, "the library's attention did the work"
-    assert seen.macs == macs, f"both products take {macs} MACs, and rooflab ran {seen.macs}: compute both by rl.matmul"
+    assert "attention" not in seen.by_op, "rl.attention ran: compute the scores, the softmax and the sum yourself"
+    assert seen.macs == macs, f"expected {macs} MACs in two products, got {seen.macs}: use rl.matmul"
     assert_close(seen.value, rl.attention(q, k, k, *masks), rtol=1e-4, atol=1e-5, name=f"{L_q} queries, {L_kv} keys")
 
 
@@ -198,7 +198,7 @@ def check_attn_mac(B, H, L_q, L_kv, D_h, expected):
     seen = measure.count(calc_attn_mac, B, H, L_q, L_kv, D_h)
     sizes = f"B = {B}, H = {H}, L_q = {L_q}, L_kv = {L_kv}, D_h = {D_h}"
     assert is_count(seen.value), f"{sizes}: calc_attn_mac has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{sizes}: attention takes {expected} MACs, not {seen.value}"
+    assert seen.value == expected, f"{sizes}: expected {expected} MACs, got {seen.value}"
     assert seen.launches == 0, "compute the number from the sizes, without running anything"
 
 
@@ -215,8 +215,8 @@ check_attn_mac(2, 5, 70, 1, 3, expected=4200)
 
 # %% [markdown]
 # Compare your formula with what the runtime counts, for your attention and for the library's. Both do the same work.
-# Yours needs more launches. For long prompts it also needs much more memory, because it writes the scores to memory.
-# Part 5 is about that.
+# Yours needs more launches. For long prompts it also needs much more memory, because it stores the scores. Part 5 is
+# about that.
 
 # %%
 rows = []
@@ -276,7 +276,7 @@ def check_module_mac(batch_size, query_len, kv_len, config, expected):
     seen = measure.count(calc_attn_module_mac, batch_size, query_len, kv_len, config)
     case = f"batch_size = {batch_size}, query_len = {query_len}, kv_len = {kv_len}, {config}"
     assert is_count(seen.value), f"calc_attn_module_mac has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{case}: {expected} MACs, not {seen.value}"
+    assert seen.value == expected, f"{case}: expected {expected} MACs, got {seen.value}"
     assert seen.launches == 0, "compute the number from the sizes, without running anything"
 
 
@@ -300,8 +300,9 @@ check_module_mac(8, 1, 4096, GEMMA3_PSEUDO_CONFIG, expected=209715200)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# This is what the parts of the module take in the 270M model. `rl.cost` says what an operation would do, without doing
-# it. With a cache, decode of one token takes little work, and with a long cache most of it is attention.
+# Here are the MACs of each part of the module in the 270M model. `rl.cost` computes what an operation would do, without
+# running it. Compare the rows: with a cache, decoding one token takes little work, and with a long cache most of that
+# work is attention.
 
 # %%
 D, H, H_kv, D_h = (

@@ -27,10 +27,10 @@ for name, op in {**ops, "all": counted}.items():
 Table(("operation", "read", "written", "passes over the scores"), rows)
 
 # %% [markdown]
-# Together they take five passes. What is left over are the sums, one number a row, and for a long row they do not
-# matter. Written this way softmax overflows when a score is large. A safe softmax first finds the largest score of each
-# row and subtracts it. As operations of their own these two take three more passes. `rl.softmax` does everything in one
-# kernel that reads each row once and writes it once.
+# Together they take five passes over the scores. The small remainder is the sums, one number for each row. For long
+# rows it does not matter. Written this way, softmax overflows when a score is large. A safe softmax first finds the
+# largest score of each row and subtracts it. As two more operations that costs three more passes. `rl.softmax` does
+# everything in one kernel, which reads each score once and writes each weight once.
 
 
 # %%
@@ -71,7 +71,7 @@ def check_attn_io(B, H, L_q, L_kv, D_h, expected):
     seen = measure.count(calc_attn_io, B, H, L_q, L_kv, D_h)
     sizes = f"B = {B}, H = {H}, L_q = {L_q}, L_kv = {L_kv}, D_h = {D_h}"
     assert is_count(seen.value), f"{sizes}: calc_attn_io has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{sizes}: {expected} bytes, not {seen.value}"
+    assert seen.value == expected, f"{sizes}: expected {expected} bytes, got {seen.value}"
     assert seen.launches == 0, "compute the number from the sizes, without running anything"
 
 
@@ -142,7 +142,7 @@ def check_module_io(batch_size, query_len, kv_len, config, expected):
     seen = measure.count(calc_attn_module_io, batch_size, query_len, kv_len, config)
     case = f"batch_size = {batch_size}, query_len = {query_len}, kv_len = {kv_len}, {config}"
     assert is_count(seen.value), f"calc_attn_module_io has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{case}: {expected} bytes, not {seen.value}"
+    assert seen.value == expected, f"{case}: expected {expected} bytes, got {seen.value}"
     assert seen.launches == 0, "compute the number from the sizes, without running anything"
 
 

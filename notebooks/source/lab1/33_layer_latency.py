@@ -1,8 +1,8 @@
 # %% [markdown]
 # ## 3.3 A layer in prefill and in decode (not graded)
 #
-# How long does a layer take to read a prompt, and how long to add one token? And what is the cache worth? Compare three
-# passes, for B texts of L tokens:
+# How long does a layer take to process a prompt, and how long to add one token? How much time does the cache save?
+# Compare three passes, for B sequences of L tokens:
 #
 # | pass | what goes in | what the layer does |
 # |---|---|---|
@@ -15,15 +15,15 @@
 # - **Prefill into a cache that is full.** The second call of a timing loop finds the tokens of the first one in the
 #   cache, so it attends to twice as many keys. Here each timed prefill starts with an empty cache. `prefill_forward`
 #   refuses any other.
-# - **Decode without growth.** If every step writes to the same place of the cache, the newest token never sees the one
-#   before it. That is not how a text is written. Here each step makes the cache longer by one token.
+# - **Decode without growth.** If every step writes to the same place of the cache, a new token never sees the one
+#   before it. Here each step makes the cache longer by one token.
 # - **Half of a decode without a cache.** One might project the old tokens to keys and values again and skip the rest of
 #   their work. But the keys of the next layer are computed from *this* layer's results for all tokens. So without a
 #   cache all tokens have to pass the whole layer. Only the last layer of a model could skip a part.
 #
 # The pseudo model is to read B = 8 prompts of L = 4096 tokens in bf16. In Gemma 3 five of six layers see only the last
-# 512 tokens (a *sliding window*). Here every layer sees the whole text, so that all layers do the same work. First a
-# check: both ways to decode give the same result, and the cache grows by one.
+# 512 tokens (a *sliding window*). Here every layer sees the whole sequence, so that all layers do the same work. First
+# a check: both ways to decode give the same result, and the cache grows by one.
 
 
 # %%
@@ -33,7 +33,7 @@ def make_layers(config, device):
     return [rl.nn.Gemma3DecoderLayer(sizes, i, device=device) for i in range(sizes.num_hidden_layers)]
 
 
-full_config = {**GEMMA3_PSEUDO_CONFIG, "sliding_window_pattern": 1}  # every layer sees the whole text
+full_config = {**GEMMA3_PSEUDO_CONFIG, "sliding_window_pattern": 1}  # every layer sees the whole sequence
 one_layer = {**full_config, "num_hidden_layers": 1}
 (layer,) = make_layers(one_layer, device)
 (positions,) = get_position_embeddings(9, one_layer, device=device)
@@ -92,8 +92,8 @@ Table(("B = 8, L = 4096", "GFLOP", "GB moved", "FLOP/byte"), rows, title="One la
 
 # %% [markdown]
 # With the cache a step needs about 3400 times fewer FLOPs, but only about 19 times fewer bytes. All weights are read
-# for one token as well, and so are the keys and values of the whole text. At 2.4 FLOP/byte decode is memory-bound on
-# every GPU of `GPU_SPECS`. So the cache cannot make a step 3400 times faster.
+# for a single token as well, and so are the keys and values of the whole sequence. At 2.4 FLOP/byte decode is
+# memory-bound on every GPU of `GPU_SPECS`. So the cache cannot make a step 3400 times faster.
 #
 # Now measure. How much of this your machine can do depends on its speed and its memory. One short prefill is timed
 # first. From its speed and the counted FLOPs the next cell predicts how long a prefill takes, and it picks the largest
@@ -154,10 +154,10 @@ rl.plots.plot_latency_vs_size(series, xlabel="L, tokens before the step", title=
 
 # %% [markdown]
 # - Prefill and decode without a cache take about the same time. Without a cache, each new token costs as much as
-#   reading the whole text.
+#   processing the whole sequence.
 # - Both grow about in proportion to L, and faster when L is large, because the number of scores grows with L².
 # - Decode with a cache hardly grows at first, because most of its bytes are the weights. It grows with L once the bytes
-#   of the cache outweigh them. On a GPU the fixed cost of each launch can hide both for short texts.
+#   of the cache outweigh them. On a GPU the fixed cost of each launch can hide both for short sequences.
 #
 # **All layers.** A model repeats this for each layer. The next cell takes as many of the 26 layers as fit into your
 # machine's memory and into a few seconds.
@@ -180,9 +180,9 @@ Table(head, rows, title=f"{depth} of the {LAYERS} layers of the pseudo model, bf
 # The work and the traffic grow in proportion to the number of layers, and so should the times. They grow faster if the
 # weights of one layer fit into a cache of the processor and those of all layers do not.
 #
-# The price of the cache is memory. This is what the pseudo model keeps for 8 texts of 4096 tokens, if all of its layers
-# see the whole text, and with the sliding window of Gemma 3. Gemma 3 270M also has fewer layers, and only one key/value
-# head in each.
+# The price of the cache is memory. This is what the pseudo model keeps for 8 sequences of 4096 tokens, if all of its
+# layers see the whole sequence, and with the sliding window of Gemma 3. Gemma 3 270M also has fewer layers, and only
+# one key/value head in each.
 
 # %%
 models = {

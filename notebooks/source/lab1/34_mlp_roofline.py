@@ -29,7 +29,8 @@ def widths(D, I):
 def check_mlp_intensity(B, L, config, flops, moved):
     D, I = config["hidden_size"], config["intermediate_size"]
     case = f"B = {B}, L = {L}, D = {D}, I = {I}"
-    assert is_near(mlp_intensity(B, L, config), flops / moved), f"{case}: {flops:,} FLOPs over {moved:,} bytes"
+    got = mlp_intensity(B, L, config)
+    assert is_near(got, flops / moved), f"{case}: expected {flops:,} FLOPs / {moved:,} bytes, got {got}"
 
 
 check_mlp_intensity(1, 1, widths(D=2, I=3), flops=63, moved=96)
@@ -42,7 +43,7 @@ check_mlp_intensity(1, 512, GEMMA3_PSEUDO_CONFIG, flops=24493031424, moved=10793
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ### b) Which roof holds? ({points q3_4_1_values_test q3_4_1_why_test})
+# ### b) Which limit is reached? ({points q3_4_1_values_test q3_4_1_why_test})
 #
 # Take the 270M model and B = 8 sequences with prompts of 2048 tokens. Prefill handles all tokens of the prompts at
 # once. A step of decode handles one new token in each sequence.
@@ -73,7 +74,7 @@ why_they_differ = "c"  # 16384 tokens against 8
 # *Why the two differ:*
 
 # %% nbgrader={"grade_id": "q3_4_1_values_test", "grade": true, "points": 2}
-assert is_number(prefill_ai) and is_number(decode_ai), "prefill_ai and decode_ai are numbers, in FLOP/byte"
+assert is_number(prefill_ai) and is_number(decode_ai), "prefill_ai and decode_ai have to be numbers, in FLOP/byte"
 for bound in (prefill_bound, decode_bound):
     assert bound in ("memory", "compute"), 'prefill_bound and decode_bound: "memory" or "compute"'
 ### BEGIN HIDDEN TESTS
@@ -96,12 +97,12 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here are both on the roof of an A6000 as its datasheet gives it, and below on that of your machine, measured. A hollow
-# marker was not measured. It stands where the roof would allow it.
+# Here are both on the roof of an A6000, with the figures of its datasheet, and below on the measured roof of your
+# machine. A hollow marker is not measured: it is drawn on the roof.
 #
-# `place_mlp` measures a point if one call takes no more than five seconds. The roof predicts that: FLOPs over the speed
-# that it allows. The caches are emptied before each call. In a model 17 other layers run in between, and no weight is
-# still in a cache.
+# `place_mlp` measures a point if one call should take no more than five seconds. It predicts that from the FLOPs and
+# the height of the roof. The caches are emptied before each call. In the whole model 17 other layers run before a layer
+# runs again, so its weights are no longer in a cache.
 
 
 # %%
@@ -133,12 +134,13 @@ points = place_mlp({"decode": (8, 1), "prefill": (8, 2048)}, "MLP")
 rl.plots.plot_roofline(ceilings, points, dtype="bfloat16", title=f"{title}, measured here")
 
 # %% [markdown]
-# A GPU may stay far below its roof in decode. An H100 could read the 7.9 MB of this MLP's weights in 2.3 µs, and each
-# of the five kernels takes about as long to get going. The roofline knows nothing of such fixed costs.
+# A GPU can stay far below its roof in decode. An H100 could read the 7.9 MB of this MLP's weights in 2.3 µs, and each
+# of the five kernels takes about as long just to start. The roofline does not contain such fixed costs.
 #
 # ## 3.4.2 A larger batch in decode ({points q3_4_2})
 #
-# A server decodes for many users at once. Take the 270M model.
+# A server decodes for many users at once, and runs their tokens through the model as one batch. What does that do to
+# the intensity? Take the 270M model.
 #
 # - `decode_points`: the intensity of a decode step for a batch of 1, 4, 16 and 64, as `{batch: FLOP/byte}`
 # - `why_ai_grows`: why the intensity grows with the batch. Explain your letter in a sentence below.
@@ -196,10 +198,10 @@ def check_batch(peak, bandwidth, D, I, expected):
     got = smallest_compute_bound_batch(peak, bandwidth, config)
     case = f"{peak} TFLOP/s, {bandwidth} TB/s, D = {D}, I = {I}"
     if expected is None:
-        assert got is None, f"{case}: no batch reaches the ridge, so return None"
+        assert got is None, f"{case}: no batch reaches the ridge: expected None, got {got!r}"
         return
-    assert is_count(got), f"{case}: a batch is a whole number: return an int, not {got!r}"
-    assert got == expected, f"{case}: the smallest batch is {expected}, not {got}"
+    assert is_count(got), f"{case}: expected an int, got {got!r}"
+    assert got == expected, f"{case}: expected {expected}, got {got}"
 
 
 check_batch(1.5, 1.0, D=4, I=8, expected=8)  # the intensity at B = 8 is exactly 1.5
@@ -220,11 +222,12 @@ for peak, bandwidth, D, I, expected in [
     config = {**GEMMA3_270M_CONFIG, "hidden_size": D, "intermediate_size": I}
     got = smallest_compute_bound_batch(peak, bandwidth, config)
     case = f"{peak} TFLOP/s, {bandwidth} TB/s, D = {D}, I = {I}"
-    assert got == expected, f"{case}: start from the intensity as a function of the batch"
+    said = f"{case}: expected {expected}, got {got}; write the intensity as a function of the batch"
+    assert got == expected, said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_4_2_values_test", "grade": true, "points": 1}
-assert is_count(crossing_batch_a6000), "crossing_batch_a6000 is a whole number"
+assert is_count(crossing_batch_a6000), f"crossing_batch_a6000 has to be an int, got {crossing_batch_a6000!r}"
 ### BEGIN HIDDEN TESTS
 assert crossing_batch_a6000 == 3146, "crossing_batch_a6000: use your function with the bf16 figures of GPU_SPECS"
 ### END HIDDEN TESTS
@@ -242,8 +245,9 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Four times the batch gives nearly four times the intensity: one FLOP/byte a sequence. If that went on, the batch
-# at the ridge would be equal to the ridge. Compare that with `crossing_batch_a6000`. The growth must slow down before.
+# For a small batch the intensity is about one FLOP/byte for each sequence. If it kept growing like that, decode would
+# become compute-bound at a batch equal to the ridge: about 202 on an A6000. Compare that with your
+# `crossing_batch_a6000`. The growth slows down, because each sequence also adds activations that have to be moved.
 
 # %%
 peak_tflop_s, bandwidth_tb_s = ceilings.peak_tflop_s["bfloat16"], ceilings.bandwidth_tb_s
@@ -261,7 +265,8 @@ rl.plots.plot_roofline(ceilings, decode_here, dtype="bfloat16", title=f"{title},
 # %% [markdown]
 # ## 3.4.3 A longer prompt in prefill ({points q3_4_3})
 #
-# Take the 270M model and B = 32 prompts.
+# Prefill already has many tokens. Does a longer prompt raise the intensity further? Take the 270M model and B = 32
+# prompts.
 #
 # - `prefill_points`: the intensity of prefill for prompts of 64, 256, 1024 and 4096 tokens, as `{length: FLOP/byte}`
 # - `mlp_ai_limit(config)`: the intensity of the MLP for very many tokens, in FLOP/byte
@@ -313,8 +318,8 @@ for L, expected in zip(lengths, (194.8860, 209.8252, 213.9255, 214.9759), strict
 # %% nbgrader={"grade_id": "q3_4_3_limit_test", "grade": true, "points": 2}
 def check_limit(D, I, expected):
     got = mlp_ai_limit({**GEMMA3_270M_CONFIG, "hidden_size": D, "intermediate_size": I})
-    assert is_number(got), f"mlp_ai_limit has to return a number, not {got!r}"
-    assert is_near(got, expected, 1e-3), f"D = {D}, I = {I}: {expected:.4f} FLOP/byte, not {got}"
+    assert is_number(got), f"D = {D}, I = {I}: mlp_ai_limit has to return a number, not {got!r}"
+    assert is_near(got, expected, 1e-3), f"D = {D}, I = {I}: expected {expected:.4f} FLOP/byte, got {got}"
 
 
 check_limit(4, 8, expected=33 / 19)
@@ -349,8 +354,8 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Decode and prefill on one roof: as tokens are added, the points first run along the slope, and then they come closer
-# and closer to a wall.
+# Here are decode and prefill on one roof. With more tokens the points first move up the slope. Then they almost stop:
+# the intensity approaches the limit that you computed.
 
 # %%
 on_the_roof = [rl.roofline.Point(f"B = {B}", intensity, series="decode") for B, intensity in decode_points.items()]
@@ -365,7 +370,7 @@ prefill_here = place_mlp({f"L = {L}": (32, L) for L in prefill_points}, "prefill
 rl.plots.plot_roofline(ceilings, decode_here + prefill_here, dtype="bfloat16", title=f"{title}, measured here")
 
 # %% [markdown]
-# The limit belongs to the model and to the way the MLP is run. A wider model has a higher one. And one kernel for a
+# The limit depends on the model and on how the MLP is run. A wider model has a higher limit. A single kernel for a
 # projection, GeLU and the product of the branches would move fewer bytes, so the same MLP would move to the right. In
 # Part 4 you will see what such a *fused* kernel gains.
 

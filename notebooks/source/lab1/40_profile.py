@@ -45,13 +45,14 @@ def profile_matmul():
 # %%
 matmul_profile = profile_matmul()
 print(matmul_profile)
-assert 1 <= matmul_profile["launches_per_call"] <= 2, "count one step, not all six"
-assert matmul_profile["kernel"] != "matmul", "that is the op; the kernel's own name says more"
+said = f"expected 1 or 2 launches of one call, got {matmul_profile['launches_per_call']}"
+assert 1 <= matmul_profile["launches_per_call"] <= 2, said
+assert matmul_profile["kernel"] != "matmul", "return the name of the kernel (kernel.name), not of the op"
 
 # %% [markdown]
-# The name of the kernel tells the operation, the device, and the idea behind the kernel, or the library that was
-# called. `rl.variants("matmul")` lists all kernels that rooflab has for this operation, from the fastest to the
-# simplest. Try `rl.matmul(a, b, variant=...)` with another one and compare the times.
+# The kernel's name says which operation it computes, on which device, and by which idea, or which library it is from.
+# `rl.variants("matmul")` lists all kernels that rooflab has for this operation, from the fastest to the simplest. Try
+# `rl.matmul(a, b, variant=...)` with another one and compare the times.
 
 # %%
 for variant in rl.variants("matmul"):

@@ -4,7 +4,7 @@
 # A decode step of a whole layer does little work in many kernels. The layer opens these ranges: `input_norm`,
 # `self_attn` with `q_proj`, `k_proj`, `v_proj`, `attn_op` and `o_proj` inside, `post_attn_norm`, `res`, `pre_ffn_norm`,
 # `mlp` with `gate_proj`, `up_proj`, `act_fn` and `down_proj` inside, `post_ffn_norm`, and `res` again. A range inside
-# another bears both names: `kernel.range` is `"self_attn/q_proj"`.
+# another has both names: `kernel.range` is `"self_attn/q_proj"`.
 #
 # ### a) What runs in each range ({points b4_2_test})
 #
@@ -14,8 +14,8 @@
 #   decode steps under `default_schedule`. Each step makes the cache longer by one token. Return the profile.
 # - `decode_ranges(batch_size, length, config)`: from the kernels of the *last* step,
 #   `{range: {"launches": int, "bytes": int}}`. Take the last part of a range's name as the key, so `"q_proj"`. The
-#   bytes are those read and written, `kernel.cost.bytes`. Leave out the launch that is in no range. It counts the
-#   tokens of the cache.
+#   bytes are those read and written, `kernel.cost.bytes`. One launch is in no range: it updates
+#   the number of tokens in the cache. Leave it out.
 #
 # <details><summary>Hint</summary>
 #
@@ -73,14 +73,18 @@ def check_ranges(B, L, **sizes):
     config = {**GEMMA3_270M_CONFIG, "num_hidden_layers": 1, "sliding_window_pattern": 1, **sizes}
     got, expected = decode_ranges(B, L, config), count_step(B, L + 9, config)
     case = f"B = {B}, L = {L}"
-    assert isinstance(got, dict) and set(got) == set(expected), f"{case}: the keys are {', '.join(sorted(expected))}"
+    said = f"{case}: expected a dict with the keys {', '.join(sorted(expected))}"
+    assert isinstance(got, dict) and set(got) == set(expected), said
     for name, part in expected.items():
-        assert isinstance(got[name], dict) and set(got[name]) == {"launches", "bytes"}, "launches and bytes for each"
-        assert all(is_count(number) for number in got[name].values()), "launches and bytes are whole numbers"
+        said = f"{name}: expected the keys launches and bytes, got {got[name]}"
+        assert isinstance(got[name], dict) and set(got[name]) == {"launches", "bytes"}, said
+        said = f"{name}: launches and bytes have to be ints, got {got[name]}"
+        assert all(is_count(number) for number in got[name].values()), said
         launches, moved = got[name]["launches"], got[name]["bytes"]
-        assert launches == part.launches, f"{case}: one step launches {part.launches} in {name}, not {launches}"
+        said = f"{case}, {name}: expected {part.launches} launches in one step, got {launches}"
+        assert launches == part.launches, said
         right = part.bytes_read + part.bytes_written
-        assert moved == right, f"{case}: the last of ten steps moves {right} bytes in {name}, not {moved}"
+        assert moved == right, f"{case}, {name}: expected {right} bytes in the last of ten steps, got {moved}"
 
 
 check_ranges(1, 5, hidden_size=48, intermediate_size=80, num_attention_heads=2, head_dim=16)
@@ -120,12 +124,13 @@ def check_read(launches, moved, expected):
     names = ("input_norm", "q_proj", "attn_op", "act_fn", "down_proj")
     ranges = {name: {"launches": a, "bytes": b} for name, a, b in zip(names, launches, moved, strict=True)}
     got = read_step(ranges)
-    assert isinstance(got, dict), "read_step returns a dict"
-    assert set(got) == {"most_launches", "most_bytes", "share_outside_proj"}, "read_step returns three keys"
+    assert isinstance(got, dict), f"read_step has to return a dict, not a {type(got).__name__}"
+    said = f"read_step: expected three keys, got {sorted(got)}"
+    assert set(got) == {"most_launches", "most_bytes", "share_outside_proj"}, said
     for key in ("most_launches", "most_bytes"):
-        assert got[key] == expected[key], f"{key} of {ranges} is {expected[key]}, not {got[key]}"
+        assert got[key] == expected[key], f"read_step({ranges}): expected {key} = {expected[key]!r}, got {got[key]!r}"
     share = expected["share_outside_proj"]
-    assert is_near(got["share_outside_proj"], share), f"share_outside_proj of {ranges} is {share:.4f}"
+    assert is_near(got["share_outside_proj"], share), f"read_step({ranges}): expected share_outside_proj = {share:.4f}"
 
 
 expected = {"most_launches": "attn_op", "most_bytes": "down_proj", "share_outside_proj": 0.75}
@@ -140,17 +145,18 @@ check_read((12, 1, 3, 3, 1), (7, 1000, 100, 9, 400), expected)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ### c) Two questions about them ({points b4_2_values_test b4_2_why_test})
+# ### c) What grows with the sequence and with the batch? ({points b4_2_values_test b4_2_why_test})
 #
-# Take a layer of the 270M model that sees the whole text: `one_full_layer` below.
+# Take a layer of the 270M model that sees the whole sequence: `one_full_layer` below.
 #
-# - `crossing_length`: a step for B = 1 text sees so many tokens, the newest included, when `attn_op` begins to move
-#   more bytes than any other range. Give a whole number. An answer within 2% is right.
+# - `crossing_length`: attention reads the keys and values of all tokens, so `attn_op` moves more bytes as the sequence
+#   grows. Let B = 1. From how many tokens on, the newest included, does `attn_op` move more bytes than any other range?
+#   A whole number. An answer within 2% is right.
 # - `why_attention_grows`: with a larger batch the bytes of `attn_op` grow in proportion, and those of `gate_proj`
 #   hardly grow. Why? Choose a letter, and explain it in a sentence below.
 #     - `"a"`: Attention is computed for each head apart, and a projection for all heads at once.
-#     - `"b"`: The scores of a batch grow with the square of the number of its texts.
-#     - `"c"`: Every text has keys and values of its own.
+#     - `"b"`: The scores of a batch grow with the square of the number of its sequences.
+#     - `"c"`: Every sequence has its own keys and values.
 #     - `"d"`: The results of a projection stay in the processor's cache when the batch is large.
 
 # %%
@@ -168,7 +174,7 @@ why_attention_grows = "c"
 # *What I find about a decode step:*
 
 # %% nbgrader={"grade_id": "b4_2_values_test", "grade": true, "points": 1}
-assert is_count(crossing_length), "crossing_length is a whole number of tokens"
+assert is_count(crossing_length), f"crossing_length has to be an int, a number of tokens, got {crossing_length!r}"
 ### BEGIN HIDDEN TESTS
 said = "crossing_length: how many bytes does attn_op move for each token, and how many the largest projection?"
 assert is_near(crossing_length, 2547, 0.02), said
@@ -180,16 +186,16 @@ assert why_attention_grows in tuple("abcd"), "why_attention_grows: choose a lett
 assert_choice(
     why_attention_grows,
     "c",
-    a="How do the bytes of a projection and of attention depend on the number of heads?",
-    b="Count the scores of one step. No text attends to another one.",
+    a="The number of heads does not depend on the batch.",
+    b="Count the scores of one step. No sequence attends to another one.",
     d="The counters take the results of every operation through memory, whatever the batch.",
 )
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here is the timeline of a step with a short text and with a longer one. The projections and the norms do the same in
-# both, and only `attn_op` has more to read. A GPU needs a few microseconds for the smallest kernel too. So in a decode
-# step the many small kernels outside the projections can take a large part of the time.
+# Here is the timeline of a step with a short sequence and with a longer one. The projections and the norms do the same
+# in both, and only `attn_op` has more to read. A GPU needs a few microseconds for the smallest kernel too. So in a
+# decode step the many small kernels outside the projections can take a large part of the time.
 
 # %%
 profiles = {f"{L} tokens in the cache": decode_profile(1, L, one_full_layer) for L in (16, 2048)}
@@ -204,4 +210,4 @@ for label, prof in profiles.items():
         time_us, moved = (sum(values) for values in zip(*((k.duration_us, k.cost.bytes) for k in kernels), strict=True))
         numbers = (f"{len(kernels) / calls:g}", f"{moved / calls / 1e3:,.1f}", f"{time_us / calls:.1f}")
         rows.append((label, name or "(none)", *numbers, f"{time_us / total_us:.1%}"))
-Table(("text", "range", "launches", "kB moved", "µs", "share of the time"), rows, title="One decode step, B = 1")
+Table(("cache", "range", "launches", "kB moved", "µs", "share of the time"), rows, title="One decode step, B = 1")

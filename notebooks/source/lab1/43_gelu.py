@@ -28,8 +28,9 @@ def check_gelu(shape, scale=1.0, dtype="float32", tolerance=1e-5):
     input = rl.tensor(x, dtype=dtype, device=device)
     result = gelu_tanh_python(input)
     assert isinstance(result, rl.Tensor), "return an rl tensor"
-    assert result.dtype == input.dtype, f"the input is {input.dtype}, the result is {result.dtype}"
-    assert result.device == input.device, f"the input is on {input.device}, the result is on {result.device}"
+    assert result.dtype == input.dtype, f"expected dtype {input.dtype}, that of the input, got {result.dtype}"
+    said = f"expected a result on {input.device}, where the input is, got one on {result.device}"
+    assert result.device == input.device, said
     x = to_float64(input)
     expected = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     name = f"gelu_tanh_python at {shape}, values times {scale:g}"
@@ -50,9 +51,9 @@ check_gelu((50, 7), scale=3.0, dtype="float64", tolerance=1e-12)
 # %% nbgrader={"grade_id": "q4_3_1_launches_test", "grade": true, "points": 1}
 def check_launches(*shape):
     seen = measure.count(gelu_tanh_python, rl.randn(*shape, device=device))
-    assert "gelu" not in seen.by_op, "the fused operation did the work"
+    assert "gelu" not in seen.by_op, "rl.gelu ran: use +, *, ** and rl.tanh only"
     assert seen.by_op.get("tanh") == 1, "use the tanh form of the formula, with one rl.tanh"
-    assert seen.launches >= 8, f"{seen.launches} launches: write out the eight operations of the formula"
+    assert seen.launches >= 8, f"expected 8 launches, got {seen.launches}: write every operation of the formula"
 
 
 check_launches(1000)
@@ -90,8 +91,9 @@ def check_python_time(n):
     seen = timed_gelus(n)
     expected = ("gelu_tanh_python", (((n,), "float32", False),))
     of_python = [call for call in seen.calls if call.ran == (expected,)]
-    assert of_python, f"time gelu_tanh_python on {n} fp32 elements"
-    assert measure.is_median(seen.value["python"], of_python), '"python" is not the median that latency gave'
+    assert of_python, f"no timed call of gelu_tanh_python on {n} fp32 elements"
+    said = f'"python": {seen.value["python"]} is not the median_ms that latency returned'
+    assert measure.is_median(seen.value["python"], of_python), said
 
 
 check_python_time(1000)
@@ -106,8 +108,9 @@ check_python_time(1_000_000)
 def check_fused_time(n):
     seen = timed_gelus(n)
     of_fused = [call for call in seen.calls if "gelu" in call.by_op and call.moved_bytes == 8 * n]
-    assert of_fused, f"time rl.gelu on {n} fp32 elements"
-    assert measure.is_median(seen.value["fused"], of_fused), '"fused" is not the median that latency gave'
+    assert of_fused, f"no timed call of rl.gelu on {n} fp32 elements"
+    said = f'"fused": {seen.value["fused"]} is not the median_ms that latency returned'
+    assert measure.is_median(seen.value["fused"], of_fused), said
 
 
 check_fused_time(1000)
@@ -120,7 +123,7 @@ check_fused_time(1_000_000)
 # %%
 times = gelu_latencies_ms(1_000_000)
 ratio = times["python"] / times["fused"]
-print(f"a million elements: {times['python']:.3f} ms and {times['fused']:.3f} ms, {ratio:.1f} times")
+print(f"a million elements: {times['python']:.3f} ms, fused {times['fused']:.3f} ms: {ratio:.1f} times faster")
 
 # %% [markdown]
 # ## 4.3.3 Why is it faster? ({points q4_3_3})
@@ -171,7 +174,7 @@ def check_counts(n):
         expected = {"launches": seen.launches, "flops": seen.flops, "bytes": seen.bytes_read + seen.bytes_written}
         assert isinstance(got, dict) and set(got) == set(expected), 'the keys are "launches", "flops", "bytes"'
         for name, value in expected.items():
-            assert got[name] == value, f"{what}: {got[name]} {name} is not what the runtime counts around one call"
+            assert got[name] == value, f"gelu_counts, {what}: expected {value} {name}, got {got[name]}"
 
 
 check_counts(1000)
@@ -183,7 +186,8 @@ check_counts(1_000_000)
 
 # %% nbgrader={"grade_id": "q4_3_3_why_test", "grade": true, "points": 1} rooflab={"needs": ["q4_3_1"]}
 assert why_faster in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
-assert is_number(speedup_if_memory_bound), "speedup_if_memory_bound is a number"
+said = f"speedup_if_memory_bound has to be a number, got {speedup_if_memory_bound!r}"
+assert is_number(speedup_if_memory_bound), said
 ### BEGIN HIDDEN TESTS
 seen = measure.count(gelu_tanh_python, rl.randn(100_000, device=device))
 bytes_ratio = (seen.bytes_read + seen.bytes_written) / 800_000
@@ -209,9 +213,9 @@ rl.plots.plot_bars(
 )
 
 # %% [markdown]
-# The ratio of the times need not equal the ratio of the bytes. Small tensors stay in the cache, where moving bytes is
-# cheap. Each launch has a fixed cost. And a kernel that does much arithmetic for each byte may reach the other roof.
-# Measure at 1e4 and 1e7 elements as well, and see which limit holds on your machine.
+# Compare the ratio of the times with the ratio of the bytes. They need not be equal. A small tensor stays in the cache,
+# where moving bytes is cheap. Each launch has a fixed cost. And a kernel that does much arithmetic for each byte can
+# reach the other roof. Measure at 1e4 and 1e7 elements as well, and find out which limit holds on your machine.
 #
 # ## 4.3.4 Show it in a profile ({points q4_3_4})
 #
@@ -243,9 +247,10 @@ def check_profile(fused, n, ops):
     assert isinstance(got["ops"], list), "the operations are a list"
     what = "rl.gelu" if fused else "gelu_tanh_python"
     said = (got["launches_per_call"], len(got["ops"]))
-    assert said == (len(ops), len(ops)), f"{what}: {said} launches and operations; report those of one step, not of six"
-    assert sorted(got["ops"]) == sorted(ops), f"{what}: these are not the operations that ran"
-    assert got["ops"] == list(ops), f"{what}: give the operations in the order in which they ran"
+    wanted = (len(ops), len(ops))
+    assert said == wanted, f"{what}: expected {wanted} launches and operations of one call, got {said}"
+    assert sorted(got["ops"]) == sorted(ops), f"{what}: expected the operations {ops}, got {got['ops']}"
+    assert got["ops"] == list(ops), f"{what}: expected the order {ops}, got {got['ops']}"
 
 
 check_profile(True, 1000, ["gelu"])

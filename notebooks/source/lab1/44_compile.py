@@ -1,8 +1,8 @@
 # %% [markdown]
 # ## 4.4 Let a compiler fuse
 #
-# `rl.gelu` is fast because somebody wrote one kernel for it. Nobody can write a kernel for every formula. A *compiler*
-# can: `rl.compile(fn)` returns a function with the same results. At its first call it runs `fn` on tensors that have no
+# `rl.gelu` is fast because somebody wrote a kernel for it. Nobody can do that for every formula, but a *compiler* can:
+# `rl.compile(fn)` returns a function with the same results. At its first call it runs `fn` on tensors that have no
 # memory and records the operations. Then it makes one kernel, called `fused`, of each chain of elementwise operations.
 #
 # ```python
@@ -51,12 +51,14 @@ def compare_gelu(n):
 
 # %% nbgrader={"grade_id": "q4_4_1_test", "grade": true, "points": 2} rooflab={"needs": ["q4_3_1"]}
 def check_comparison(got, eager, compiled, case):
-    assert isinstance(got, dict) and set(got) == {"eager", "compiled"}, 'the keys are "eager" and "compiled"'
+    said = f'{case}: expected a dict with the keys "eager" and "compiled"'
+    assert isinstance(got, dict) and set(got) == {"eager", "compiled"}, said
     for name, expected in {"eager": eager, "compiled": compiled}.items():
         one = got[name]
-        assert isinstance(one, dict) and set(one) == set(expected), f"{name}: give what profile_one_call returns"
+        said = f"{case}, {name}: return what profile_one_call returns"
+        assert isinstance(one, dict) and set(one) == set(expected), said
         for key, value in expected.items():
-            assert one[key] == value, f"{case}, {name}: {one[key]} is not what a profile of it gives as {key}"
+            assert one[key] == value, f"{case}, {name}: expected {key} = {value}, got {one[key]}"
 
 
 def check_gelus(n):
@@ -67,7 +69,7 @@ def check_gelus(n):
     seen = measure.count(compare_gelu, n)
     one_kernel = profile_one_call(rl.compile(lambda x: 0.5 * x * (1 + rl.tanh(x + x**3))), x)
     check_comparison(seen.value, eager, one_kernel, f"GeLU, n = {n}")
-    assert {"tanh", "fused"} <= set(seen.by_op), "run both: gelu_tanh_python, and what rl.compile makes of it"
+    assert {"tanh", "fused"} <= set(seen.by_op), "profile both gelu_tanh_python and rl.compile(gelu_tanh_python)"
 
 
 check_gelus(1000)
@@ -86,7 +88,8 @@ for name, one in compare_gelu(1_000_000).items():
 #
 # ### b) The MLP ({points q4_4_1_mlp_test})
 #
-# Write `compare_mlp(B, L, config)`, which does the same for `mlp(x, weights)` with random weights in bf16.
+# Write `compare_mlp(B, L, config)`. It compares in the same way `mlp(x, weights)`, with x (B, L, D) and random weights
+# (`make_mlp_weights`) in bf16.
 
 
 # %% nbgrader={"grade_id": "q4_4_1_mlp", "solution": true}
@@ -107,7 +110,7 @@ def check_mlps(B, L, **sizes):
     eager, compiled = (profile_one_call(fn, x, weights) for fn in (mlp, rl.compile(mlp)))
     seen = measure.count(compare_mlp, B, L, config)
     check_comparison(seen.value, eager, compiled, f"MLP, B = {B}, L = {L}")
-    assert {"gelu", "fused"} <= set(seen.by_op), "run both: mlp, and what rl.compile makes of it"
+    assert {"gelu", "fused"} <= set(seen.by_op), "profile both mlp and rl.compile(mlp)"
 
 
 check_mlps(1, 1, hidden_size=32, intermediate_size=48)
@@ -126,14 +129,14 @@ for name, one in both.items():
 # %% [markdown]
 # ### c) The bytes that the MLP saves ({points q4_4_1_saved_test})
 #
-# Write `mlp_saved_bytes(B, L, D, I)`: the bytes that the compiled MLP moves less than the eager one, in bf16. D is the
-# hidden size and I the intermediate size. Compute them from the sizes. Which matrix does the compiled MLP never write,
-# and so never read?
+# Write `mlp_saved_bytes(B, L, D, I)`: how many bytes fewer the compiled MLP moves than the eager one, in bf16, as an
+# `int`. D is the hidden size and I the intermediate size. Compute them from the sizes. Which matrix does the compiled
+# MLP never write, and so never read?
 
 
 # %% nbgrader={"grade_id": "q4_4_1_saved", "solution": true}
 def mlp_saved_bytes(B, L, D, I):
-    """Bytes that the compiled MLP moves less than the eager one: an int."""
+    """How many bytes fewer the compiled MLP moves than the eager one, in bf16: an int."""
     ### BEGIN SOLUTION
     return 2 * 2 * B * L * I  # the GeLU's result is not written and not read; 2 bytes a number
     ### END SOLUTION
@@ -148,7 +151,7 @@ def check_saved(B, L, D, I):
     case = f"B = {B}, L = {L}, D = {D}, I = {I}"
     assert is_count(seen.value), f"mlp_saved_bytes has to return an int, not {seen.value!r}"
     right = eager - compiled
-    assert seen.value == right, f"{case}: {eager} bytes before, {compiled} after; {right} are saved, not {seen.value}"
+    assert seen.value == right, f"{case}: expected {eager} - {compiled} = {right} bytes, got {seen.value}"
     assert seen.launches == 0, "compute the number from the sizes, without running anything"
 
 
@@ -166,8 +169,8 @@ check_saved(2, 64, 640, 2048)
 #
 # - `fuses` and `stays`: which of them became part of a `fused` kernel, and which run as before. Give two lists of
 #   names.
-# - `why_it_stays`: why did the compiler leave an operation as it was? Choose a letter, and explain it in a sentence
-#   below.
+# - `why_it_stays`: why did the compiler not fuse the operation that stays? Choose a letter, and explain it in a
+#   sentence below.
 #     - `"a"`: Its weights are arguments, and only what the function itself makes can be fused.
 #     - `"b"`: Each number of its result needs a whole row and a whole column.
 #     - `"c"`: It is compute-bound, so it would not become faster if it moved fewer bytes.
@@ -204,8 +207,9 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here are launches, bytes and times. A GeLU of eight operations is nothing but a chain, so all of it fuses. In the MLP
-# most of the bytes and nearly all FLOPs belong to the matrix products, and these run as before.
+# Compare launches, bytes and times. A GeLU of eight operations is nothing but a chain, so all of it fuses. In the MLP
+# most of the bytes and nearly all FLOPs belong to the matrix products, and these run as before. So the MLP gains
+# little.
 
 # %%
 x = rl.randn(B, L, GEMMA3_270M_CONFIG["hidden_size"], dtype="bfloat16", device=device)

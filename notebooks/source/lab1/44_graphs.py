@@ -43,10 +43,10 @@ def check_graph(count, B, L, D, I):
     case = f"{count} inputs, B = {B}, L = {L}"
     seen = measure.count(mlp_by_graph, inputs, weights)
     assert isinstance(seen.value, list) and len(seen.value) == count, (
-        f"{case}: return a list, one result for each input"
+        f"{case}: expected a list of {count} results, one for each input"
     )
     for index, (x, result) in enumerate(zip(inputs, seen.value, strict=True)):
-        assert isinstance(result, rl.Tensor), "each result is an rl tensor"
+        assert isinstance(result, rl.Tensor), "each result has to be an rl tensor"
         expected = to_float64(mlp(x, weights))
         assert_close(result, expected, rtol=1e-4, atol=1e-4, name=f"{case}: result {index}")
     with rl.count() as eager:
@@ -56,10 +56,12 @@ def check_graph(count, B, L, D, I):
         mlp(inputs[0], weights)
     with rl.count() as replay:
         graph.replay()
-    assert seen.host_calls < (count - 2) * eager.host_calls, f"{case}: {seen.host_calls} host calls; use a graph"
-    said = f"{case}: memory was taken {seen.allocations} times; capture the MLP once, not for every input"
+    said = f"{case}: {seen.host_calls} host calls are as many as without a graph; replay one"
+    assert seen.host_calls < (count - 2) * eager.host_calls, said
+    said = f"{case}: {seen.allocations} allocations; capture the MLP once, not for every input"
     assert seen.allocations < (replay.allocations + 4) * count, said
-    assert measure.call(mlp_by_graph, inputs, weights).changed == (), "the inputs and the weights keep their values"
+    said = "the inputs or the weights have changed: copy into a tensor of your own"
+    assert measure.call(mlp_by_graph, inputs, weights).changed == (), said
 
 
 check_graph(12, 1, 1, 16, 24)
@@ -127,15 +129,15 @@ def check_replay(B, L, **sizes):
         graph.replay()
     seen = measure.count(replay_counts, B, L, config)
     got = seen.value
-    assert isinstance(got, dict), "replay_counts returns a dict"
+    assert isinstance(got, dict), f"replay_counts has to return a dict, not a {type(got).__name__}"
     assert set(got) == {"host_calls", "launches", "ranges"}, 'the keys are "host_calls", "launches" and "ranges"'
     for key in ("host_calls", "launches"):
         right = getattr(expected, key)
-        assert is_count(got[key]) and got[key] == right, f"{case}: rl.count() sees {right} {key} in one replay"
-    assert isinstance(got["ranges"], list), "ranges is a list"
+        assert is_count(got[key]) and got[key] == right, f"{case}: expected {right} {key} in one replay, got {got[key]}"
+    assert isinstance(got["ranges"], list), "ranges has to be a list of names"
     parts = list(dict.fromkeys(got["ranges"]))
     assert parts == list(MLP_PARTS) and len(got["ranges"]) < 2 * len(parts), (
-        "ranges: those of one replay, in their order"
+        f"ranges: expected those of one replay in order, {list(MLP_PARTS)}, got {got['ranges']}"
     )
     assert seen.by_op.get("gelu", 0) >= 10, "profile ten replays of the captured MLP"
 
@@ -161,7 +163,7 @@ rl.plots.plot_timelines(profiles, title="MLP of Gemma 3 270M in a decode step, B
 # %% [markdown]
 # The kernels are the same, and the gaps between them are shorter. On a CPU the same cores run the host's code and the
 # kernels, so a graph saves a few microseconds a call, whatever the call does. In a long call you do not see them in the
-# noise. Here are the times of a decode step and of a prefill, for one text:
+# noise. Here are the times of a decode step and of a prefill, for one sequence:
 
 # %%
 rows = []

@@ -71,7 +71,7 @@ def check_peak(L, B, H, D_h):
     peak_gb = count_attention(standard_attention, L, B, H, D_h).peak_bytes / 1e9
     got = memory_of(L, B, H, D_h)["peak_gb"]
     case = f"L = {L}, B = {B}, H = {H}, D_h = {D_h}"
-    assert is_near(got, peak_gb), f"{case}: the peak is not {got} GB; what does benchmark_memory return?"
+    assert is_near(got, peak_gb), f"{case}: expected peak_gb = {peak_gb:.6g}, got {got}"
 
 
 check_peak(512, 1, 16, 128)
@@ -86,19 +86,22 @@ check_peak(300, 2, 3, 64)
 def check_resident(L, B, H, D_h):
     qkv_gb = 3 * 2 * B * H * L * D_h / 1e9
     alone, beside = memory_of(L, B, H, D_h), memory_of(L, B, H, D_h, beside_bytes=10_000_000)
-    assert is_number(alone["resident_gb"]) and is_number(beside["resident_gb"]), "resident_gb is a number"
-    assert alone["resident_gb"] >= qkv_gb * 0.999, "resident are q, k and v, in fp16, and what else is alive"
+    assert is_number(alone["resident_gb"]) and is_number(beside["resident_gb"]), "resident_gb has to be a number"
+    said = f"resident_gb: q, k and v alone take {qkv_gb:.6g} GB, got {alone['resident_gb']}"
+    assert alone["resident_gb"] >= qkv_gb * 0.999, said
     more = beside["resident_gb"] - alone["resident_gb"]
-    assert abs(more - 0.01) < 1e-4, "another tensor of 0.01 GB was alive: resident_gb has to grow by that"
+    said = f"with another tensor of 0.01 GB resident_gb has to grow by 0.01, it grew by {more:.4g}"
+    assert abs(more - 0.01) < 1e-4, said
     return alone["resident_gb"] - qkv_gb
 
 
 beside_gb = check_resident(512, 1, 16, 128)
-assert abs(check_resident(200, 3, 2, 32) - beside_gb) < 1e-4, "resident are q, k and v once, and what else is alive"
+said = "resident_gb has to contain q, k and v once, and other live tensors"
+assert abs(check_resident(200, 3, 2, 32) - beside_gb) < 1e-4, said
 ### BEGIN HIDDEN TESTS
 for L, B, H, D_h in [(1024, 1, 16, 128), (300, 2, 3, 64)]:
     rest = check_resident(L, B, H, D_h)
-    assert abs(rest - beside_gb) < 1e-4, "resident are q, k and v once, and what else is alive"
+    assert abs(rest - beside_gb) < 1e-4, "resident_gb has to contain q, k and v once, and other live tensors"
 ### END HIDDEN TESTS
 
 
@@ -106,9 +109,10 @@ for L, B, H, D_h in [(1024, 1, 16, 128), (300, 2, 3, 64)]:
 def check_full(L, B, H, D_h, spare_bytes=None):
     qkv_gb = 3 * 2 * B * H * L * D_h / 1e9
     got = memory_of(L, B, H, D_h, spare_bytes=spare_bytes)
-    assert got["peak_gb"] is None, "this runs out of memory, so its peak is None"
+    assert got["peak_gb"] is None, f"out of memory: expected peak_gb = None, got {got['peak_gb']}"
     resident = got["resident_gb"]
-    assert is_number(resident) and resident >= qkv_gb * 0.999, "q, k and v are resident all the same"
+    said = f"out of memory: q, k and v still take {qkv_gb:.6g} GB, got resident_gb = {resident}"
+    assert is_number(resident) and resident >= qkv_gb * 0.999, said
 
 
 check_full(256, 1, 4, 64, spare_bytes=600_000)  # room for q, k and v, and not for the scores
@@ -118,7 +122,7 @@ check_full(300, 2, 3, 64, spare_bytes=1_000_000)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# This is the table for your machine. The length doubles until a call would take too long here, or runs out of memory.
+# Here is the table for your machine. The length doubles until a call would take too long here, or runs out of memory.
 # At L = 32768 the peak is 69 GB. That fits on an 80 GB GPU, and not on a 48 GB one.
 
 # %%
@@ -136,7 +140,8 @@ for L in (512, 1024, 2048, 4096, 8192, 16384, 32768):
 Table(("L", "resident GB", "peak GB above that"), rows)
 
 # %% [markdown]
-# This is one call over time. At each step a tensor is made or freed. The colours say which operation made it.
+# Here is the memory of one call over time. At each step a tensor is allocated or freed. The colour says which operation
+# allocated it. Which tensors exist at the peak?
 
 # %%
 q, k, v = make_qkv(1024)
@@ -173,9 +178,9 @@ def score_matrix_bytes(L, B, H, bytes_per_element):
 # %% nbgrader={"grade_id": "q5_1_2_test", "grade": true, "points": 2}
 def check_matrix(L, B, H, size, expected):
     got = score_matrix_bytes(L, B, H, size)
-    assert is_count(got), "bytes are whole: return an int"
+    assert is_count(got), f"score_matrix_bytes has to return an int, not {got!r}"
     case = f"L = {L}, B = {B}, H = {H}, {size} bytes an element"
-    assert got == expected, f"{case}: not {got} bytes; how many elements are in the matrix?"
+    assert got == expected, f"{case}: expected {expected} bytes, got {got}"
 
 
 check_matrix(8, 1, 1, 2, expected=128)
@@ -187,8 +192,8 @@ check_matrix(1, 1, 1, 1, expected=1)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_2_growth_test", "grade": true, "points": 1}
-assert memory_order in ("L", "L log L", "L^2", "L^3"), 'one of "L", "L log L", "L^2", "L^3"'
-assert is_number(growth_when_doubled), "growth_when_doubled is a number"
+assert memory_order in ("L", "L log L", "L^2", "L^3"), 'memory_order has to be "L", "L log L", "L^2" or "L^3"'
+assert is_number(growth_when_doubled), f"growth_when_doubled has to be a number, got {growth_when_doubled!r}"
 ### BEGIN HIDDEN TESTS
 assert memory_order == "L^2", "memory_order: how many pairs of tokens are there?"
 assert is_near(growth_when_doubled, 4), "growth_when_doubled: compare two rows of your table, at the long end"
@@ -245,11 +250,13 @@ def overhead_ratio(L, D_h):
 
 
 # %% nbgrader={"grade_id": "q5_1_3_ratio_test", "grade": true, "points": 1}
-assert is_near(overhead_ratio(256, 128), 1), "overhead_ratio(256, 128): count the elements of two and of four tensors"
-assert is_near(overhead_ratio(100, 10), 5), "overhead_ratio(100, 10): count the elements of two and of four tensors"
+for L, D_h, expected in [(256, 128, 1), (100, 10, 5)]:
+    got = overhead_ratio(L, D_h)
+    assert is_near(got, expected), f"overhead_ratio({L}, {D_h}): expected {expected}, got {got}"
 ### BEGIN HIDDEN TESTS
 for L, D_h in [(32768, 128), (1024, 64)]:
-    assert is_near(overhead_ratio(L, D_h), L / (2 * D_h)), f"overhead_ratio({L}, {D_h}): count the elements again"
+    said = f"overhead_ratio({L}, {D_h}): count the elements of two matrices and of four tensors"
+    assert is_near(overhead_ratio(L, D_h), L / (2 * D_h)), said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_3_values_test", "grade": true, "points": 1}
@@ -276,14 +283,14 @@ assert_choice(
 # %% nbgrader={"grade_id": "q5_1_3_test", "grade": true, "points": 2}
 def check_largest(memory_gb, B, H, D_h):
     L = largest_length(memory_gb, B, H, D_h)
-    assert is_count(L), "a length is a whole number: return an int"
+    assert is_count(L), f"largest_length has to return an int, not {L!r}"
 
     def held(L):
         return 2 * B * H * (2 * L * L + 4 * L * D_h)
 
     case = f"{memory_gb} GB, B = {B}, H = {H}, D_h = {D_h}"
-    assert held(L) <= memory_gb * 1e9, f"{case}: L = {L} does not fit"
-    assert held(L + 1) > memory_gb * 1e9, f"{case}: L = {L} is not the largest that fits"
+    assert held(L) <= memory_gb * 1e9, f"{case}: L = {L} needs {held(L) / 1e9:.6g} GB and does not fit"
+    assert held(L + 1) > memory_gb * 1e9, f"{case}: got L = {L}, but L = {L + 1} fits as well"
 
 
 check_largest(1.0, 1, 16, 128)

@@ -23,9 +23,9 @@ rl.plots.plot_attention_tiles(L_q=512, L_kv=512, tile_q=64, tile_kv=128)
 # `count_attention(fn, L)` counts one call at B = 1, H = 16, D_h = 128 in fp16.
 #
 # - `intensity(flash, L)`: FLOPs over bytes moved (read and written) of one call at that size, of `rl.attention` if
-#   `flash`, else of `standard_attention`;
-# - `standard_ai_limit`: the intensity of standard attention for very large L, in FLOP/byte. One per cent is near
-#   enough;
+#   `flash` is true, else of `standard_attention`;
+# - `standard_ai_limit`: the intensity of standard attention for very large L, in FLOP/byte. An answer
+#   within 1% is right;
 # - `standard_bound`: `"memory"` or `"compute"`, whichever limits standard attention at L = 4096 on an A6000 in fp16.
 
 
@@ -58,8 +58,8 @@ def moved_bytes(counted):
 def check_intensity(L):
     for flash, fn in {False: standard_attention, True: rl.attention}.items():
         c, got = count_attention(fn, L), intensity(flash, L)
-        case = f"flash = {flash}, L = {L}: not {got} FLOP/byte"
-        assert is_near(got, c.flops / moved_bytes(c), 0.01), f"{case}; which FLOPs and which bytes does one call count?"
+        right = c.flops / moved_bytes(c)
+        assert is_near(got, right, 0.01), f"intensity({flash}, {L}): expected {right:.4g} FLOP/byte, got {got}"
 
 
 check_intensity(256)
@@ -70,8 +70,9 @@ check_intensity(1024)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_2_1_why_test", "grade": true, "points": 2}
-assert is_number(standard_ai_limit), "standard_ai_limit is a number, in FLOP/byte"
-assert standard_bound in ("memory", "compute"), '"memory" or "compute"'
+assert is_number(standard_ai_limit), f"standard_ai_limit has to be a number in FLOP/byte, got {standard_ai_limit!r}"
+said = f'standard_bound has to be "memory" or "compute", got {standard_bound!r}'
+assert standard_bound in ("memory", "compute"), said
 ### BEGIN HIDDEN TESTS
 assert is_near(standard_ai_limit, 518 / 12, 0.01), "standard_ai_limit: evaluate intensity at longer and longer L"
 assert standard_bound == "memory", "standard_bound: compare the intensity with the ridge of the A6000 in fp16"
@@ -80,7 +81,7 @@ assert standard_bound == "memory", "standard_bound: compare the intensity with t
 # %% [markdown]
 # ## 5.2.2 How does flash attention help? ({points q5_2_2})
 #
-# Both versions compute the same numbers. What does the other order of the work change?
+# Both versions compute the same numbers, in a different order. What does that change?
 #
 # - `compare_attention(L, B, H, D_h)`: on the same q, k and v in fp16, the median latency of both versions by `latency`
 #   (two calls to warm up, five measured), and their peak memory by `benchmark_memory`. If one runs out of memory, both
@@ -158,15 +159,16 @@ def check_comparison(L, B, H, D_h, spare_bytes=None):
         row = got[name]
         assert isinstance(row, dict) and set(row) == {"ms", "peak_gb"}, f'{name}: the keys are "ms" and "peak_gb"'
         if spare_bytes is not None and name == "standard":
-            assert row == {"ms": None, "peak_gb": None}, "standard ran out of memory: both of its numbers are None"
+            said = f"standard ran out of memory: expected None for both of its numbers, got {row}"
+            assert row == {"ms": None, "peak_gb": None}, said
             continue
         counted = count_attention(fn, L, B, H, D_h)
         peak_gb = counted.peak_bytes / 1e9
-        case = f"{name}, L = {L}: not {row['peak_gb']} GB at the peak"
-        assert is_near(row["peak_gb"], peak_gb), f"{case}; what does benchmark_memory return?"
+        said = f"{name}, L = {L}: expected peak_gb = {peak_gb:.6g}, got {row['peak_gb']}"
+        assert is_near(row["peak_gb"], peak_gb), said
         right = [call for call in of[name] if moved_bytes_of(call) == moved_bytes_of(counted)]
-        assert right, f"{name}: time it on q, k and v of shape {shape} in fp16"
-        assert measure.is_median(row["ms"], right), f"{name}: ms is not the median that latency gave"
+        assert right, f"{name}: no timed call on q, k and v of shape {shape} in fp16"
+        assert measure.is_median(row["ms"], right), f"{name}: ms = {row['ms']} is not the median_ms of latency"
 
 
 def moved_bytes_of(counted):
@@ -191,9 +193,9 @@ def check_launches(flash, **expected):
     assert got["total"] == sum(n for name, n in got.items() if name != "total"), "the categories add up to the total"
     ran = seen.by_op.keys() & {"attention", "matmul", "softmax"}
     wanted = {"attention"} if flash else {"matmul", "softmax"}
-    assert ran == wanted, f"{what}: call it and profile it; other operations ran"
+    assert ran == wanted, f"{what}: expected the operations {sorted(wanted)}, got {sorted(ran)}"
     for name, n in expected.items():
-        assert got.get(name) == n, f"{what}: not {got.get(name)} launches of category {name} in one call"
+        assert got.get(name) == n, f"{what}: expected {n} launches of category {name} in one call, got {got.get(name)}"
 
 
 check_launches(False, gemm=2, softmax=1, elementwise=1)
@@ -208,8 +210,8 @@ check_launches(True, gemm=0, softmax=0, elementwise=0, layernorm=0, total=1)
 def check_saved(L):
     standard, flash = (moved_bytes_of(count_attention(fn, L)) for fn in (standard_attention, rl.attention))
     got = bytes_saved(L)
-    assert is_count(got), "bytes are whole: return an int"
-    assert got == standard - flash, f"L = {L}: not {got}; compare the bytes that one call of each reads and writes"
+    assert is_count(got), f"bytes_saved has to return an int, not {got!r}"
+    assert got == standard - flash, f"bytes_saved({L}): expected {standard} - {flash}, got {got}"
 
 
 check_saved(64)
@@ -316,7 +318,7 @@ def check_ratio(L):
     counts = [count_attention(fn, L) for fn in (standard_attention, rl.attention)]
     standard, flash = (c.bytes_read + c.bytes_written for c in counts)
     got = traffic_ratio(L)
-    assert is_near(got, standard / flash, 0.01), f"L = {L}: not {got}; divide the bytes of standard by those of flash"
+    assert is_near(got, standard / flash, 0.01), f"traffic_ratio({L}): expected {standard} / {flash}, got {got}"
 
 
 check_ratio(256)
@@ -331,8 +333,8 @@ check_ratio(1024)
 def check_uncached(L, rows, H, D_h, expected):
     got = flash_bytes_uncached(L, rows, H, D_h)
     case = f"L = {L}, tiles of {rows} queries, H = {H}, D_h = {D_h}"
-    assert is_count(got), "bytes are whole: return an int"
-    assert got == expected, f"{case}: not {got} bytes; count those of Q and the result, and those that each tile reads"
+    assert is_count(got), f"{case}: expected an int, got {got!r}"
+    assert got == expected, f"{case}: expected {expected} bytes, got {got}; each tile reads all of K and V"
 
 
 check_uncached(128, 64, 1, 10, expected=15360)

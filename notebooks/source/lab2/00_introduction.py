@@ -15,29 +15,36 @@
 # %% [markdown]
 # # Lab 2: Benchmark, profile and fit a transformer
 #
-# A training run is slow, or it runs out of memory. What now? You could guess, and guesses about GPUs are mostly wrong.
-# This lab is about finding out. You take one family of models, from 129 million weights to 3.4 billion, and answer
-# three questions about it with numbers of your own: how long does a step take, where does the time go, and what fills
-# the memory?
+# A training run is slow, or it runs out of memory. You could guess the reason, but guesses about GPUs are often wrong.
+# In this lab you measure and count instead. You take one family of models, from 129 million to 3.4 billion parameters,
+# and answer three questions about it: how long does a training step take, where does the time go, and what fills the
+# memory?
 #
 # | part | what you do |
 # |---|---|
-# | 1.1.2 | write down the models: their weights, and their work |
-# | 1.1.3 | measure time, and learn how a measurement goes wrong without anybody noticing |
-# | 1.1.4 | look inside a step with a profile |
-# | 1.1.5 | compute with 16 bits, and see where that is safe |
-# | 1.1.6 | see what fills the memory, and when |
-# | 1.3 | let a compiler work on it |
+# | 1.1.2 | define five models, and compute their parameters, memory and FLOPs |
+# | 1.1.3 | time a step correctly, and learn the mistakes that give a wrong time without an error |
+# | 1.1.4 | profile a step: find out which kernels take the time |
+# | 1.1.5 | compute in 16 bits, and find out where that is safe |
+# | 1.1.6 | find out what fills the memory, and at which moment |
+# | 1.3 | compile attention and a whole model, and see what changes |
 # | 2 | put your tables and figures into a report |
 #
-# **You need no GPU.** Most questions are about counts: launches, FLOPs, bytes. They are the same on every machine, and
-# rooflab counts them on tensors *without memory* (`device="meta"`) as well. So your laptop can tell what a step of the
-# largest model needs, to the byte. How to measure *time* is graded on a fake device, whose times are known. Where you
-# have a GPU, the same cells show its numbers.
+# **You need no GPU.** Most questions are about counts: kernel launches, FLOPs, bytes. Counts are the same on every
+# machine. rooflab also counts on tensors *without memory* (`device="meta"`): an op on such a tensor computes nothing,
+# but it is counted as if it ran. So your laptop can count every byte that a training step of the largest model needs.
+# Timing is graded on a simulated device whose true times are known. If you have a GPU, the same cells also show its
+# numbers.
 #
-# Beside your numbers stand published ones, from two students' solutions of the assignment that this lab follows
-# (CS336 at Stanford, assignment 2): **W** measured on an A100-SXM4-40GB, **R** on an RTX 5090 with 32 GB and, where a
-# row says so, on an A800. You will find that several of their conclusions do not follow from their numbers.
+# **Published numbers.** This lab follows assignment 2 of Stanford's CS336. Many tables show published numbers beside
+# yours:
+#
+# - **W**: a published solution of that assignment, measured on an A100-SXM4-40GB;
+# - **R**: another one, measured on an RTX 5090 with 32 GB and, where a row says so, on an A800;
+# - **the original**: the assignment's own model and optimizer in PyTorch. We counted its memory exactly, without
+#   running it on a GPU.
+#
+# Several conclusions that W and R draw do not follow from their numbers. You will find out which.
 #
 # **How to work**
 #
@@ -71,18 +78,18 @@ from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_n
 device = "cuda" if rl.cuda.is_available() else "cpu"
 
 # %% [markdown]
-# **Settings**, unless a question says otherwise: fp32, a vocabulary of V = 10000, B = 4 texts of L tokens, random
-# tokens, 5 steps to warm up and 10 that are measured.
+# **Settings**, unless a question says otherwise: fp32, a vocabulary of V = 10000, a batch of B = 4 sequences of L
+# random tokens, 5 warm-up steps and 10 measured steps.
 #
 # | letter | meaning |
 # |---|---|
-# | B, L | texts in a batch, tokens in each |
-# | D, I | numbers that describe a token, and the width of the feed-forward part |
+# | B, L | sequences in a batch, tokens in each sequence |
+# | D, I | width of the model (numbers per token), and width of the feed-forward part |
 # | n | layers |
-# | H, D_h | heads of attention, and the size D/H of each |
+# | H, D_h | attention heads, and the size D/H of each head |
 # | V | vocabulary |
 # | N | parameters |
-# | F | FLOPs of the products of one forward pass |
+# | F | FLOPs of all matrix products in one forward pass |
 #
-# One multiply-accumulate is 2 FLOPs. GB = 10⁹ bytes, GiB = 2³⁰ bytes, MiB = 2²⁰ bytes. Names say the unit of a time:
-# `mean_ms`.
+# One multiply-accumulate is 2 FLOPs. GB = 10⁹ bytes, GiB = 2³⁰ bytes, MiB = 2²⁰ bytes. The name of a time
+# contains its unit: `mean_ms` is in milliseconds.

@@ -3,9 +3,16 @@
 #
 # ## 1.1.2 The models ({points q1_1_2})
 #
-# The model is a decoder as in Llama. A layer is attention and a feed-forward part, each behind an RMSNorm and beside a
-# residual. Queries, keys and values are projected apart, positions are rotary, and the feed-forward part is SwiGLU,
-# which has **three** matrices: `w2(silu(w1(x)) * w3(x))`. There are no biases, and the head is a matrix of its own.
+# Everything that follows needs the sizes of the models: how many parameters they have, how much memory these take, and
+# how many FLOPs one forward pass costs.
+#
+# The model is a decoder like Llama. It consists of an embedding (V x D), n layers, and an output projection called the
+# *head* (D x V), which does not share its weights with the embedding. Each layer has an attention part and a
+# feed-forward part. Each part first applies RMSNorm, and its output is added to the residual stream. One more RMSNorm
+# comes before the head. Each RMSNorm has a gain of D numbers. Attention projects queries, keys and values with three
+# matrices, and its result with a fourth. All four are D x D. Positions are encoded by rotary embeddings (RoPE), which
+# have no parameters. The feed-forward part is SwiGLU, `w2(silu(w1(x)) * w3(x))`. It has **three** matrices of D x I
+# numbers. There are no biases.
 #
 # | size | `d_model` D | `d_ff` I | `num_layers` n | `num_heads` H |
 # |---|---|---|---|---|
@@ -15,19 +22,21 @@
 # | `"xl"` | 1600 | 6400 | 48 | 25 |
 # | `"2.7B"` | 2560 | 10240 | 32 | 32 |
 #
+# Write:
+#
 # - `MODEL_CONFIGS`: the table, as `{size: {"d_model": ..., "d_ff": ..., "num_layers": ..., "num_heads": ...}}`
-# - `create_model(model_size, vocab_size, context_length, device=device)`: the model, an `rl.nn.TransformerLM` made from
-#   an `rl.nn.TransformerConfig`, with weights in fp32
+# - `create_model(model_size, vocab_size, context_length, device=device)`: returns an `rl.nn.TransformerLM`, made from
+#   an `rl.nn.TransformerConfig`. Its weights are fp32, which is the default.
 #
-# Three functions take such a `config`, one entry of the table, and return whole numbers. Later questions use them for
-# sizes that do not fit on your machine.
+# Three functions take a `config`, one entry of that table, and return ints. Later questions use them for models that do
+# not fit on your machine. They need only the sizes.
 #
-# - `count_parameters(config, vocab_size)`: N
-# - `training_bytes(config, vocab_size)`: what training holds from step to step, in fp32, as
-#   `{"weights", "gradients", "optimizer"}`. AdamW keeps two numbers for each parameter.
-# - `forward_flops(config, vocab_size, batch_size, length)`: F. Count the products of a forward pass, and nothing else.
-#   Looking up a token in the embedding is no product. Attention computes all L² scores of a head; the mask saves
-#   nothing.
+# - `count_parameters(config, vocab_size)`: the number of parameters, N
+# - `training_bytes(config, vocab_size)`: the bytes that training holds permanently in fp32, as `{"weights": ...,
+#   "gradients": ..., "optimizer": ...}`. AdamW keeps two fp32 numbers (its moments) for each parameter.
+# - `forward_flops(config, vocab_size, batch_size, length)`: the FLOPs F of all matrix products in one forward pass. A
+#   multiply-accumulate is 2 FLOPs. Looking up a token in the embedding is not a product. Attention computes all L x L
+#   scores of a head, so the causal mask saves nothing.
 
 
 # %% nbgrader={"grade_id": "q1_1_2", "solution": true}
@@ -44,7 +53,7 @@ MODEL_CONFIGS = {
 
 
 def create_model(model_size, vocab_size, context_length, device=device):
-    """An rl.nn.TransformerLM of a size of MODEL_CONFIGS."""
+    """The rl.nn.TransformerLM of one size of MODEL_CONFIGS, in fp32 on `device`."""
     ### BEGIN SOLUTION
     sizes = {**MODEL_CONFIGS[model_size], "vocab_size": vocab_size, "context_length": context_length}
     return rl.nn.TransformerLM(rl.nn.TransformerConfig(**sizes), device=device)
@@ -52,7 +61,7 @@ def create_model(model_size, vocab_size, context_length, device=device):
 
 
 def count_parameters(config, vocab_size):
-    """N: an int."""
+    """The number of parameters N: an int."""
     ### BEGIN SOLUTION
     D, I, n = config["d_model"], config["d_ff"], config["num_layers"]
     return 2 * vocab_size * D + n * (4 * D**2 + 3 * D * I + 2 * D) + D
@@ -60,7 +69,7 @@ def count_parameters(config, vocab_size):
 
 
 def training_bytes(config, vocab_size):
-    """{"weights", "gradients", "optimizer"}: bytes in fp32, ints."""
+    """{"weights": int, "gradients": int, "optimizer": int}: bytes in fp32."""
     ### BEGIN SOLUTION
     N = count_parameters(config, vocab_size)
     return {"weights": 4 * N, "gradients": 4 * N, "optimizer": 8 * N}
@@ -68,7 +77,7 @@ def training_bytes(config, vocab_size):
 
 
 def forward_flops(config, vocab_size, batch_size, length):
-    """F: an int."""
+    """The FLOPs F of all matrix products in one forward pass: an int."""
     ### BEGIN SOLUTION
     D, I, n = config["d_model"], config["d_ff"], config["num_layers"]
     weights = n * (4 * D**2 + 3 * D * I) + vocab_size * D
@@ -88,7 +97,7 @@ def check_model(size, vocab_size, context_length):
     right = looks.look_at_model(looks.reference_model, size, vocab_size, context_length)
     for name, value in right.items():
         what = f"create_model({size!r}, {vocab_size}, {context_length})"
-        assert seen[name] == value, f"{what}: {name} is {seen[name]}, not {value}"
+        assert seen[name] == value, f"{what}: expected {name} = {value}, got {seen[name]}"
 
 
 check_model("small", 10000, 128)
@@ -101,15 +110,17 @@ for size, vocab_size, length in [("medium", 10000, 512), ("large", 777, 1024), (
 # %% nbgrader={"grade_id": "q1_1_2_count_test", "grade": true, "points": 2}
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 LARGEST = {"d_model": 2560, "d_ff": 10240, "num_layers": 32, "num_heads": 32}
-hint = "embedding and head; in a layer four matrices of attention, three of SwiGLU and two gains; one gain at the end"
+hint = "add embedding and head; in each layer 4 attention and 3 SwiGLU matrices and 2 gains; and the last gain"
 assert_whole(count_parameters, [((SMALL, 10000), 128625408), ((LARGEST, 10000), 3406809600)], hint)
-work_hint = "2 FLOPs for each weight of a product and each token; in each layer 4 B L² D for scores and their use"
+work_hint = "2 FLOPs a token for each weight of a product; in each layer 4 B L² D for Q Kᵀ and the product with V"
 assert_whole(
     forward_flops, [((SMALL, 10000, 4, 128), 126244356096), ((LARGEST, 10000, 4, 1024), 29071895429120)], work_hint
 )
 held = training_bytes(SMALL, 10000)
 assert_keys("training_bytes", held, ("weights", "gradients", "optimizer"))
-assert held["weights"] == 514501632 and sum(held.values()) == 2058006528, "4 bytes for each of four numbers a parameter"
+total = held["weights"], sum(held.values())
+said = f"training_bytes(small): expected 514501632 bytes of weights, 2058006528 in all; got {total[0]} and {total[1]}"
+assert total == (514501632, 2058006528), said
 ### BEGIN HIDDEN TESTS
 for config, vocab_size, B, L in draw_configs(seed=112):
     D, I, n = (config[name] for name in ("d_model", "d_ff", "num_layers"))
@@ -118,12 +129,14 @@ for config, vocab_size, B, L in draw_configs(seed=112):
     F = 2 * B * L * (n * (4 * D**2 + 3 * D * I) + vocab_size * D) + 4 * n * B * L**2 * D
     assert_whole(forward_flops, [((config, vocab_size, B, L), F)], work_hint)
     held = {"weights": 4 * N, "gradients": 4 * N, "optimizer": 8 * N}
-    assert training_bytes(config, vocab_size) == held, f"training_bytes({config}, {vocab_size})"
+    said = f"training_bytes({config}, {vocab_size}): each parameter has a weight, a gradient and two moments of 4 bytes"
+    assert training_bytes(config, vocab_size) == held, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here is what each model needs before it has seen a single token, and what it does with one batch. With weights,
-# gradients and AdamW's state alone the largest one is beyond a GPU of 48 GB.
+# The table shows what each model needs before it reads its first token, and the FLOPs of one forward pass. The largest
+# model needs 50.8 GiB for weights, gradients and AdamW's moments alone. A GPU with 48 GB cannot train it at any batch
+# size.
 
 # %%
 rows = []
@@ -137,19 +150,20 @@ Table(head, rows, title="The five models, B = 4", note="F in TFLOP, 10¹² FLOPs
 # %% [markdown]
 # ### The rule of thumb ({points q1_1_2_thumb_test})
 #
-# Papers often say that a forward pass over T tokens takes 2 N T FLOPs, with T = BL here.
+# Papers often estimate a forward pass over T tokens as 2 N T FLOPs. Here T = B L. How good is this estimate?
 #
-# - `rule_of_thumb(config, vocab_size, length)`: 2 N B L over F. The batch cancels.
-# - `why_too_small`: with L = 1024, the rule gives less than F for the medium model. Why? Choose a letter.
-#     - `"a"`: It counts a multiply-accumulate as one FLOP, and there are more of them in a long text.
-#     - `"b"`: Scores take FLOPs, but no parameters.
-#     - `"c"`: The embedding and the head are counted twice, and both grow with the length of the text.
-#     - `"d"`: It leaves out the backward pass, whose share grows with the length of the text.
+# - `rule_of_thumb(config, vocab_size, length)`: the estimate divided by the true F, so 2 N B L / F. The batch size
+#   cancels.
+# - `why_too_small`: at L = 1024 the estimate for the medium model is smaller than F. Why? Choose a letter.
+#     - `"a"`: It counts a multiply-accumulate as one FLOP, and a longer sequence has more of them.
+#     - `"b"`: Attention scores cost FLOPs but have no parameters.
+#     - `"c"`: The embedding and the head are counted twice, and both grow with the sequence length.
+#     - `"d"`: It leaves out the backward pass, whose share grows with the sequence length.
 
 
 # %% nbgrader={"grade_id": "q1_1_2_thumb", "solution": true}
 def rule_of_thumb(config, vocab_size, length):
-    """2 N B L / F."""
+    """The estimate 2 N B L divided by the true FLOPs F: a number."""
     ### BEGIN SOLUTION
     return 2 * count_parameters(config, vocab_size) * length / forward_flops(config, vocab_size, 1, length)
     ### END SOLUTION
@@ -176,9 +190,9 @@ for config, vocab_size, _, L in draw_configs(seed=1120, count=10):
 assert_choice(
     why_too_small,
     "b",
-    a="2 N T counts two FLOPs for each parameter and token.",
-    c="That would make the rule's number too large, and not too small.",
-    d="F is the work of the forward pass alone, too.",
+    a="The 2 in 2 N T is two FLOPs for each parameter and token.",
+    c="Counting something twice would make the estimate too large, not too small.",
+    d="F contains only the forward pass as well.",
 )
 ### END HIDDEN TESTS
 
@@ -189,5 +203,6 @@ for size, config in MODEL_CONFIGS.items():
 Table(("size", *(f"L = {L}" for L in (128, 256, 512, 1024))), rows, title="2 N B L over F")
 
 # %% [markdown]
-# The rule is off in both directions. For a short text it counts the embedding, which no product uses. For a long one it
-# misses the scores. Within ten per cent it holds here, and that is what a rule of thumb is for.
+# The estimate is wrong in both directions. For short sequences it is too high, because it counts the embedding, which
+# takes part in no product. For long sequences it is too low, because it leaves out the attention scores. For these
+# models it stays within ten per cent of F.

@@ -1,9 +1,13 @@
 # %% [markdown]
 # ## 1.1.3 How long does it take?
 #
-# A GPU works in the background. A launch returns when the host has *asked* for the work, long before it is done. So a
-# clock that is read at the wrong moment measures the asking, or work of an earlier step. Nothing crashes, and the
-# number looks fine. To learn to measure you need a device whose times are known. Here is one:
+# A GPU runs asynchronously: a launch returns as soon as the host has *issued* it, long before the kernel is done. If
+# you read the clock at the wrong moment, you measure how long it took to issue the work, or you measure the work of an
+# earlier step. Nothing crashes, and the number looks plausible.
+#
+# To learn to measure, you need a device whose true times are known. `FakeDevice` simulates one, and `FakeModel` is a
+# model on it. Here the host needs 2 ms to issue a forward pass, and the device needs 76 ms to run it. The first two
+# calls are slower: 1550 ms and 84 ms.
 
 # %%
 from rooflab.benchmark.fake_device import FakeDevice
@@ -13,38 +17,41 @@ gpu = FakeDevice()
 fake_model = FakeModel(gpu, forward_ms=76.0, backward_ms=152.0, host_ms=2.0, slow_ms=[1550.0, 84.0])
 ids = rl.zeros(4, 128, dtype="int64")
 with gpu.clocks(globals()):  # inside, every clock of the program is that of the fake device
-    for what in ("the first call", "the second call", "the third call", "the fourth call, waited for"):
+    for what in ("call 1", "call 2", "call 3", "call 4, synchronized"):
         start = time.perf_counter()
         fake_model(ids)
-        if what.endswith("waited for"):
+        if what.endswith("synchronized"):
             rl.synchronize()
         print(f"{what}: {time.perf_counter() - start:.4f} s")
-print("what the device did:", [f"{entry.kind} {entry.work_ms:g} ms" for entry in gpu.log if entry.kind == "launch"])
+print("true times of the four passes:", [f"{one.work_ms:g} ms" for one in gpu.log if one.kind == "launch"])
 
 # %% [markdown]
-# Each launch took the host 2 ms, so that is what the clock saw. The fourth time is no better: it contains the work of
-# the three calls before. None of the four numbers is the 76 ms that a forward pass takes on this device.
+# The first three readings are 2 ms. They show how long the host took to issue the work. The fourth reading is wrong as
+# well: the device first had to finish the three earlier passes. None of the four readings is 76 ms, the time that a
+# forward pass takes on this device.
 #
 # ## 1.1.3a A benchmark ({points q1_1_3a})
 #
 # Write three functions.
 #
-# **`generate_random_batch(batch_size, context_length, vocab_size)`**: token ids (B, L), `int64`, on `device`. Each of
-# the V tokens can occur, and every call draws anew.
+# **`generate_random_batch(batch_size, context_length, vocab_size)`** returns random token ids of shape (B, L), dtype
+# `int64`, on `device`. Ids run from 0 to V - 1. Each call returns new random ids.
 #
-# **`benchmark(model, input_ids, mode, warmup_steps, measure_steps, amp_context=None)`**: run `warmup_steps` steps
-# without looking at the clock, then measure `measure_steps` steps. Return a list with the time of each measured step,
-# in **seconds**. `mode` says what is timed:
+# **`benchmark(model, input_ids, mode, warmup_steps, measure_steps, amp_context=None)`** first runs `warmup_steps` steps
+# without timing them, then `measure_steps` timed steps. It returns a list with the time of each measured step in
+# **seconds**. `mode` says what one sample contains:
 #
-# - `"forward"`: the forward pass, `model(input_ids)`
-# - `"backward"`: the backward pass alone. The forward pass before it runs outside of the time.
-# - `"both"`: forward and backward together
+# - `"forward"`: the forward pass `model(input_ids)`
+# - `"backward"`: the backward pass alone. Run the forward pass that it needs before you start the clock.
+# - `"both"`: the forward pass and the backward pass
 #
-# Go back from a number, such as `logits.mean()`, and drop the gradients after each step (`model.zero_grad()`). The
-# forward pass runs inside `amp_context`, a context that can be entered again and again; `None` means that there is
-# none. Which clock you take is up to you: `time.perf_counter()`, `rl.cuda.Event` or `rl.latency`.
+# Start the backward pass from a scalar such as `logits.mean()`. After each step clear the gradients with
+# `model.zero_grad()`. Run the forward pass inside `with amp_context:`. The context can be entered more than once.
+# `None` means no context. You may use `time.perf_counter()`, `rl.cuda.Event` or `rl.latency` as the clock.
+# `rl.synchronize()` waits until the device is done.
 #
-# **`parse_arguments(argv)`**: the options of a command line, as a dict. Use `argparse`. `argv` is a list of strings.
+# **`parse_arguments(argv)`** parses the options of a command line with `argparse` and returns them as a dict. `argv` is
+# a list of strings. A script that runs a whole sweep calls your benchmark in this way.
 #
 # | option | default |
 # |---|---|
@@ -53,24 +60,25 @@ print("what the device did:", [f"{entry.kind} {entry.work_ms:g} ms" for entry in
 # | `--warmup_steps`, `--measure_steps` | 5, 10 |
 # | `--mixed_precision`, `--profile_memory`, `--nvtx_attention`, `--optimizer` (flags) | `False` |
 #
-# The names may also be written with dashes, so `--model-size`. The keys of the dict have underscores.
+# Each option can be written with underscores or with dashes: `--model_size` or `--model-size`. The keys of the dict
+# have underscores.
 #
 # <details><summary>Hint</summary>
 #
-# `add_argument("--model_size", "--model-size", ...)` takes both names.
+# `add_argument("--model_size", "--model-size", ...)` accepts both spellings.
 # </details>
 
 
 # %% nbgrader={"grade_id": "q1_1_3a", "solution": true}
 def generate_random_batch(batch_size, context_length, vocab_size):
-    """Token ids (B, L), int64, from 0 to V - 1."""
+    """Random token ids (B, L), int64 on `device`, each from 0 to V - 1."""
     ### BEGIN SOLUTION
     return rl.randint(0, vocab_size, (batch_size, context_length), device=device)
     ### END SOLUTION
 
 
 def benchmark(model, input_ids, mode, warmup_steps, measure_steps, amp_context=None):
-    """The time of each measured step in seconds: a list."""
+    """A list with the time of each measured step, in seconds."""
     ### BEGIN SOLUTION
     amp = amp_context or contextlib.nullcontext()
 
@@ -95,7 +103,7 @@ def benchmark(model, input_ids, mode, warmup_steps, measure_steps, amp_context=N
 
 
 def parse_arguments(argv):
-    """{option: value} of a command line."""
+    """{option: value} of the command line `argv`, a list of strings."""
     ### BEGIN SOLUTION
     parser = argparse.ArgumentParser(prog="benchmark")
     numbers = {"context_length": 128, "batch_size": 4, "vocab_size": 10000, "warmup_steps": 5, "measure_steps": 10}
@@ -110,20 +118,24 @@ def parse_arguments(argv):
 
 
 # %% [markdown]
-# The tests run your `benchmark` on a fake device. They know how long each step kept it busy, and compare that with your
-# samples one by one.
+# The tests run your `benchmark` on the fake device. They know how long each step really took, and compare that with
+# each of your samples.
 
 
 # %% nbgrader={"grade_id": "q1_1_3a_batch_test", "grade": true, "points": 1}
 def check_batch(B, L, V):
     ids, again = generate_random_batch(B, L, V), generate_random_batch(B, L, V)
     case = f"generate_random_batch({B}, {L}, {V})"
-    assert isinstance(ids, rl.Tensor) and tuple(ids.shape) == (B, L), f"{case}: a tensor of shape {(B, L)}"
-    assert str(ids.dtype).endswith("int64"), f"{case}: token ids are int64, not {ids.dtype}"
+    assert isinstance(ids, rl.Tensor), f"{case}: return an rl tensor, not a {type(ids).__name__}"
+    assert tuple(ids.shape) == (B, L), f"{case}: expected shape {(B, L)}, got {tuple(ids.shape)}"
+    assert str(ids.dtype).endswith("int64"), f"{case}: expected dtype int64, got {ids.dtype}"
     numbers = ids.cpu().numpy()
-    assert numbers.min() >= 0 and numbers.max() < V, f"{case}: tokens from 0 to {V - 1}"
-    assert len(np.unique(numbers)) > 0.9 * min(V, B * L / 4), f"{case}: each token can occur"
-    assert (numbers != again.cpu().numpy()).any(), f"{case}: every call draws anew"
+    low, high = numbers.min(), numbers.max()
+    assert low >= 0 and high < V, f"{case}: expected ids from 0 to {V - 1}, got ids from {low} to {high}"
+    different = len(np.unique(numbers))
+    assert different > 0.9 * min(V, B * L / 4), f"{case}: only {different} different ids; draw from all {V}"
+    new = (numbers != again.cpu().numpy()).any()
+    assert new, f"{case}: two calls returned the same ids; draw new ones in each call"
 
 
 check_batch(4, 128, 10000)
@@ -135,12 +147,16 @@ check_batch(7, 31, 50257)
 
 
 # %% nbgrader={"grade_id": "q1_1_3a_test", "grade": true, "points": 3}
-def check_benchmark(mode, warmup_steps, measure_steps, amp=None, **times):
+def timed_steps(mode, warmup_steps, measure_steps, amp=None, **times):
     times = {"work_ms": 76.0, "host_ms": 2.0, "slow_ms": [1550.0, 84.0], "jitter": 0.02, "seed": 3, **times}
     ids = rl.zeros(2, 3, dtype="int64")
     seen = measure.faked(benchmark, "<model>", ids, mode, warmup_steps, measure_steps, amp, device=times)
     assert_timed(seen, mode, warmup_steps, measure_steps)
     return seen
+
+
+def check_benchmark(mode, warmup_steps, measure_steps, **times):
+    timed_steps(mode, warmup_steps, measure_steps, **times)
 
 
 check_benchmark("forward", 5, 10)
@@ -155,14 +171,15 @@ check_benchmark("forward", 12, 25, work_ms=0.31, host_ms=0.02, slow_ms=[11.0], s
 # %% nbgrader={"grade_id": "q1_1_3a_backward_test", "grade": true, "points": 2}
 check_benchmark("both", 5, 10, backward_ms=150.0)
 check_benchmark("backward", 3, 5, backward_ms=90.0)
-low = check_benchmark("forward", 2, 3, amp="<low precision>", low_factor=0.5, slow_ms=[])
-assert all(entry.work_ms < 60 for entry in low.launches("forward")), "every forward pass runs inside amp_context"
+low = timed_steps("forward", 2, 3, amp="<low precision>", low_factor=0.5, slow_ms=[])
+assert all(entry.work_ms < 60 for entry in low.launches("forward")), "run every forward pass inside amp_context"
 ### BEGIN HIDDEN TESTS
 check_benchmark("both", 1, 3, work_ms=12.0, backward_ms=31.0, host_ms=4.0, seed=31)
 check_benchmark("both", 0, 2, work_ms=1.5, backward_ms=3.0, host_ms=0.1, slow_ms=[40.0], seed=32)
 check_benchmark("backward", 0, 4, work_ms=50.0, backward_ms=2.0, host_ms=0.3, seed=33)
-low = check_benchmark("both", 2, 3, amp="<low precision>", low_factor=0.25, slow_ms=[], seed=34)
-assert all(entry.work_ms < 60 for entry in low.launches("forward", "backward")), "both passes are made in amp_context"
+low = timed_steps("both", 2, 3, amp="<low precision>", low_factor=0.25, slow_ms=[], seed=34)
+inside = all(entry.work_ms < 60 for entry in low.launches("forward", "backward"))
+assert inside, "run every forward pass inside amp_context, in mode both as well"
 ### END HIDDEN TESTS
 
 
@@ -172,11 +189,11 @@ def check_options(argv, **expected):
     defaults |= {"warmup_steps": 5, "measure_steps": 10}
     defaults |= dict.fromkeys(("mixed_precision", "profile_memory", "nvtx_attention", "optimizer"), False)
     got = parse_arguments(argv.split())
-    assert isinstance(got, dict), "parse_arguments returns a dict"
+    assert isinstance(got, dict), f"parse_arguments has to return a dict, not a {type(got).__name__}"
     for name, value in (defaults | expected).items():
-        assert name in got, f"{argv!r}: {name} is missing"
+        assert name in got, f"{argv!r}: the key {name} is missing"
         assert got[name] == value and type(got[name]) is type(value), (
-            f"{argv!r}: {name} is {got[name]!r}, not {value!r}"
+            f"{argv!r}: expected {name} = {value!r}, got {got[name]!r}"
         )
 
 
@@ -196,24 +213,28 @@ try:
 except (SystemExit, Exception):
     pass
 else:
-    raise AssertionError("--mode sideways: there is no such mode")
+    raise AssertionError("--mode sideways was accepted: allow forward, backward and both only")
 ### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 1.1.3b Read the times ({points q1_1_3b})
 #
-# - `timing_row(model, input_ids, mode, warmup_steps, measure_steps)`: run your benchmark and return a row of a table,
-#   `{"status", "mean_ms", "median_ms", "std_ms", "ddof"}`. A model that does not fit raises `rl.OutOfMemoryError`. Then
-#   the status is `"OOM"` and the other four are `None`. Else it is `"ok"`. `ddof` is 0 or 1, whichever you took for the
-#   standard deviation: a spread means little without it.
-# - `read_times(forward_ms, both_ms, num_layers, flops, peak_tflop_s)`: from the times of `"forward"` and `"both"`, the
-#   dict `{"backward_over_forward", "ms_per_layer", "share_of_peak"}`. The second is a forward pass divided by the
-#   layers. The third is a share from 0 to 1: FLOP/s of the forward pass over the peak. `flops` is F.
+# Times become useful when you compare them with the work. Write two functions.
+#
+# - `timing_row(model, input_ids, mode, warmup_steps, measure_steps)`: run your benchmark and return one row of a table,
+#   `{"status": ..., "mean_ms": ..., "median_ms": ..., "std_ms": ..., "ddof": ...}`. The status is `"ok"`. If the model
+#   does not fit, it raises `rl.OutOfMemoryError`. Then return the status `"OOM"` and `None` for the other four. `ddof`
+#   says how you computed the standard deviation: 0 if you divided by m, 1 if by m - 1.
+# - `read_times(forward_ms, both_ms, num_layers, flops, peak_tflop_s)`: `forward_ms` and `both_ms` are the times of the
+#   modes `"forward"` and `"both"`, and `flops` is F. Return a dict with three numbers:
+#     - `"backward_over_forward"`: the time of the backward pass divided by that of the forward pass
+#     - `"ms_per_layer"`: the time of the forward pass divided by the number of layers
+#     - `"share_of_peak"`: the FLOP/s of the forward pass divided by the peak, from 0 to 1
 
 
 # %% nbgrader={"grade_id": "q1_1_3b", "solution": true}
 def timing_row(model, input_ids, mode, warmup_steps, measure_steps):
-    """{"status", "mean_ms", "median_ms", "std_ms", "ddof"}."""
+    """A row {"status", "mean_ms", "median_ms", "std_ms", "ddof"}; all but the status are None when out of memory."""
     ### BEGIN SOLUTION
     try:
         samples_ms = 1e3 * np.array(benchmark(model, input_ids, mode, warmup_steps, measure_steps))
@@ -225,7 +246,7 @@ def timing_row(model, input_ids, mode, warmup_steps, measure_steps):
 
 
 def read_times(forward_ms, both_ms, num_layers, flops, peak_tflop_s):
-    """{"backward_over_forward", "ms_per_layer", "share_of_peak"}."""
+    """{"backward_over_forward": ratio, "ms_per_layer": ms, "share_of_peak": 0 to 1}."""
     ### BEGIN SOLUTION
     return {
         "backward_over_forward": (both_ms - forward_ms) / forward_ms,
@@ -243,10 +264,10 @@ def check_row(mode, warmup_steps, measure_steps, **times):
     row, name = seen.value, f"timing_row, {mode}, {warmup_steps} + {measure_steps} steps"
     assert_keys(name, row, ("status", "mean_ms", "median_ms", "std_ms", "ddof"))
     if times.get("out_of_memory"):
-        assert row["status"] == "OOM", f"{name}: out of memory, so the status is 'OOM'"
-        assert set(row.values()) == {"OOM", None}, f"{name}: a time that was not measured is None, and not 0"
+        assert row["status"] == "OOM", f"{name}: out of memory: expected the status 'OOM', got {row['status']!r}"
+        assert set(row.values()) == {"OOM", None}, f"{name}: out of memory: the other four have to be None, got {row}"
         return
-    assert row["status"] == "ok", f"{name}: the status is 'ok'"
+    assert row["status"] == "ok", f"{name}: expected the status 'ok', got {row['status']!r}"
     labels = {"forward": ("forward",), "both": ("forward", "backward")}[mode]
     steps = sum(np.array([entry.work_ms for entry in seen.launches(label)]) for label in labels)
     lab2.assert_summary(name, row, steps[warmup_steps:])
@@ -280,8 +301,8 @@ check_read(219.24, 672.30, 32, 3483663073280, 19.5, right)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now the times that W published, with your functions applied to them: L = 128, fp32, mean of 10 steps, ddof 0. The
-# A100's peak in fp32 without tf32 is 19.5 TFLOP/s.
+# Apply your functions to the times that W published: L = 128, fp32, mean of 10 steps, ddof 0. The A100's fp32 peak,
+# without TF32, is 19.5 TFLOP/s.
 
 # %%
 rows = []
@@ -296,18 +317,20 @@ Table(head, rows, title="W, A100-SXM4-40GB, L = 128, B = 4, fp32")
 # %% [markdown]
 # ### What do these times say? ({points q1_1_3b_findings_test})
 #
-# - `flop_ratio`: by its products, a backward pass takes two products for each one of the forward pass. How many times
-#   the FLOPs of a forward pass are those of both passes together?
-# - `launch_bound`: a list of those sizes in W's table whose forward time follows the number of *layers*, whatever the
-#   width. There the device waits for the host to launch its kernels.
-# - `w_says`: W writes that time grows as n D². Which number of the table speaks against it? Choose a letter.
-#     - `"a"`: A layer of xl has 4.3 times the weights of one of small, and takes the same time.
-#     - `"b"`: The backward pass of the small model takes as long as its forward pass, and it has to take longer.
+# Look at the table above.
+#
+# - `flop_ratio`: the FLOPs of a forward and a backward pass together, divided by those of the forward pass alone. For
+#   each product of the forward pass, the backward pass computes two products of the same size. A number.
+# - `launch_bound`: the sizes in W's table whose forward time depends on the number of layers, but not on their width D.
+#   In these models the device waits for the host to launch its kernels. A list of sizes.
+# - `w_says`: W claims that the time grows as n D². Which observation contradicts that? Choose a letter.
+#     - `"a"`: A layer of xl has 4.3 times the weights of a layer of small, and takes the same time.
+#     - `"b"`: The backward pass of the small model takes as long as its forward pass, and it should take longer.
 #     - `"c"`: The share of the peak is 81 per cent for the largest model, and no kernel can come that near to it.
 #     - `"d"`: From small to medium the number of layers doubles, and the time doubles as well.
 
 # %% nbgrader={"grade_id": "q1_1_3b_findings", "solution": true}
-flop_ratio = None
+flop_ratio = None  # a number
 launch_bound = []  # sizes
 w_says = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
@@ -320,27 +343,31 @@ w_says = "a"
 # *What I find about these times:*
 
 # %% nbgrader={"grade_id": "q1_1_3b_findings_test", "grade": true, "points": 2}
-assert is_number(flop_ratio) and flop_ratio > 0, "flop_ratio is a number"
+assert is_number(flop_ratio) and flop_ratio > 0, f"flop_ratio has to be a positive number, got {flop_ratio!r}"
 known = isinstance(launch_bound, (list, tuple, set)) and set(launch_bound) <= set(lab2.SIZES)
-assert known, "launch_bound is a list of sizes"
+assert known, f"launch_bound has to be a list of sizes, such as ['small'], got {launch_bound!r}"
 assert w_says in tuple("abcd"), "w_says: choose a letter"
 ### BEGIN HIDDEN TESTS
-assert is_near(flop_ratio, 3, 1e-3), "flop_ratio: one for the forward pass, and two products more for each product"
-said = "launch_bound: in which rows are the ms a layer the same, although D differs?"
+said = "flop_ratio: for each product of the forward pass count that one, and two more in the backward pass"
+assert is_near(flop_ratio, 3, 1e-3), said
+said = "launch_bound: in which rows is 'forward ms a layer' about the same although D differs?"
 assert set(launch_bound) == {"small", "medium", "large", "xl"}, said
 assert_choice(
     w_says,
     "a",
-    b="That is a statement about the two passes. What does it say about n and D?",
-    c="Products of large matrices do come near to the peak.",
-    d="n doubles, and D² grows by 1.8. What should the time do, if it grew as n D²?",
+    b="That compares the two passes of one model. It says nothing about n and D.",
+    c="Products of large matrices do come near the peak.",
+    d="n doubles and D² grows by a factor of 1.8. Look for two models that differ in D and not in time.",
 )
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Your own machine. On a GPU with enough memory these are the five models; else it is a ladder of smaller ones, so that
-# the cell takes a few seconds. `TFLOP/s` is F over the time of a forward pass. Does the time of a layer depend on its
-# width on your machine? A CPU has no queue and hardly any launch time, so there it does.
+# Now your own machine. A GPU with enough memory runs the five models. Any other machine runs smaller ones, so that the
+# cell takes a few seconds. `TFLOP/s` is F divided by the time of a forward pass.
+#
+# Read the column `forward ms a layer`. If it grows with D, your machine is limited by the work of a layer. If it stays
+# the same, your machine is limited by launches, like W's A100 up to xl. A CPU hardly spends time on launches, so there
+# it grows.
 
 # %%
 ladder = looks.ladder(device)

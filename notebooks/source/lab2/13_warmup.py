@@ -1,18 +1,19 @@
 # %% [markdown]
 # ## 1.1.3c Is a warm-up needed? ({points q1_1_3c})
 #
-# A first step does more than later ones: it loads kernels, asks for memory and picks algorithms. How much does it
-# change a mean of ten?
+# The first step of a process does more than later ones: it loads kernels, allocates memory and chooses algorithms. How
+# much does that change the mean of ten measured steps?
 #
-# `warmup_study(new_process, input_ids, warmups, measure_steps)`: for each number w in `warmups`, measure `"both"` with
-# w steps of warm-up. `new_process()` gives a model in a process that has not run anything yet. Every w needs one of its
-# own: in a warm process nothing is left to see. Return `{w: {"mean_ms", "std_ms", "first_ms", "second_ms"}}`. The last
-# two are the first two measured steps. The standard deviation has ddof 0.
+# `warmup_study(new_process, input_ids, warmups, measure_steps)`: for each number w in the list `warmups`, run your
+# `benchmark` in mode `"both"` with w warm-up steps. `new_process()` returns a model in a fresh process, in which
+# nothing has run yet. Call it once for each w, because in a process that has already run a step there is no slow first
+# step left to see. Return `{w: {"mean_ms": ..., "std_ms": ..., "first_ms": ..., "second_ms": ...}}`. The last two are
+# the first two measured steps. The standard deviation has ddof 0.
 
 
 # %% nbgrader={"grade_id": "q1_1_3c", "solution": true}
 def warmup_study(new_process, input_ids, warmups, measure_steps):
-    """{w: {"mean_ms", "std_ms", "first_ms", "second_ms"}}, each w in a process of its own."""
+    """{w: {"mean_ms", "std_ms", "first_ms", "second_ms"}}, with a fresh process for each w."""
     ### BEGIN SOLUTION
     rows = {}
     for w in warmups:
@@ -28,12 +29,15 @@ def check_study(warmups, measure_steps, **times):
     times = {"work_ms": 25.0, "host_ms": 2.0, "slow_ms": [1500.0, 33.0], "jitter": 0.02, "seed": 5, **times}
     ids = rl.zeros(2, 3, dtype="int64")
     seen = measure.faked(warmup_study, "<fresh model>", ids, warmups, measure_steps, device=times)
-    assert isinstance(seen.value, dict) and list(seen.value) == list(warmups), f"a row for each of {warmups}, in order"
+    assert isinstance(seen.value, dict), f"warmup_study has to return a dict, not a {type(seen.value).__name__}"
+    assert list(seen.value) == list(warmups), f"expected the keys {warmups} in this order, got {list(seen.value)}"
     processes = lab2.by_process(seen.log)
-    assert len(processes) == len(warmups), f"{len(warmups)} numbers of warm-up steps take as many new processes"
+    assert len(processes) == len(warmups), (
+        f"call new_process once for each of the {len(warmups)} w; you called it {len(processes)} times"
+    )
     for w, steps_ms in zip(warmups, processes, strict=True):
         name = f"warmup_study, w = {w}"
-        assert len(steps_ms) == w + measure_steps, f"{name}: {len(steps_ms)} steps ran, not {w} + {measure_steps}"
+        assert len(steps_ms) == w + measure_steps, f"{name}: expected {w} + {measure_steps} steps, got {len(steps_ms)}"
         assert_keys(name, seen.value[w], ("mean_ms", "std_ms", "first_ms", "second_ms"))
         lab2.assert_study_row(name, seen.value[w], steps_ms[w:])
 
@@ -45,8 +49,8 @@ check_study([1, 2], 20, slow_ms=[300.0], seed=52)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Ten measured steps on a fake device which behaves as W's GPU did, beside what W published for the small model at
-# L = 128:
+# The left half of the table is your study on a fake device that behaves like W's GPU. The right half is what W
+# published for the small model at L = 128.
 
 # %%
 w_like = {"work_ms": 25.6, "backward_ms": 50.6, "host_ms": 2.0, "slow_ms": [1499.3, 33.4], "jitter": 0.02, "seed": 1}
@@ -57,32 +61,36 @@ for w, row in seen.items():
     rows.append((w, *(f"{row[key]:.1f}" for key in row), mean_ms, std_ms, first_ms, second_ms))
 names = ("mean ms", "std ms", "first ms", "second ms")
 head = ("w", *names, *(f"W: {name}" for name in names))
-Table(head, rows, title="The same ten steps after w steps of warm-up, ddof 0")
+Table(head, rows, title="Ten measured steps after w warm-up steps, ddof 0")
 
 # %% [markdown]
 # ### What one outlier does ({points q1_1_3c_outlier_test q1_1_3c_first_test})
 #
-# Take m samples. All of them are `rest_ms` but the first, which is larger by e.
+# Suppose that m samples are all equal to `rest_ms`, except the first, which is larger by e.
 #
-# - `outlier_effect(e_ms, m, ddof)`: the pair (by how much the mean is above `rest_ms`, the standard deviation)
-# - `undo_outlier(mean_ms, std_ms, m, ddof)`: the other way round, the pair (the first sample, `rest_ms`)
+# - `outlier_effect(e_ms, m, ddof)`: a pair of ms. First, by how much the outlier raises the mean above `rest_ms`.
+#   Second, the standard deviation of the samples.
+# - `undo_outlier(mean_ms, std_ms, m, ddof)`: the inverse. From the mean and the standard deviation of such samples
+#   compute the pair (first sample, `rest_ms`).
 #
-# So a published mean and its standard deviation tell what the first step took, even if nobody wrote it down. R gives
-# 66.8 ms and 216.8 ms for the forward pass of the small model without warm-up, with ddof 1, and 10.9 ms with warm-up.
+# With the second function, a published mean and standard deviation tell you how long the first step took, even if
+# nobody published it. For the forward pass of the small model without warm-up, R gives a mean of 66.8 ms and a standard
+# deviation of 216.8 ms, with ddof 1. With warm-up R gives 10.9 ms.
 #
-# - `r_steps`: how many samples did R average, 10 or 15? With the wrong number, no forward pass could take what is left.
+# - `r_steps`: how many samples did R average, 10 or 15? Try both. With the wrong number, `rest_ms` is a time
+#   that no forward pass can take.
 
 
 # %% nbgrader={"grade_id": "q1_1_3c_outlier", "solution": true}
 def outlier_effect(e_ms, m, ddof):
-    """(what e adds to the mean, the standard deviation): ms."""
+    """(what the outlier adds to the mean, the standard deviation), in ms."""
     ### BEGIN SOLUTION
     return e_ms / m, e_ms * ((m - 1) / m / (m - ddof)) ** 0.5
     ### END SOLUTION
 
 
 def undo_outlier(mean_ms, std_ms, m, ddof):
-    """(the first sample, each of the others): ms."""
+    """(the first sample, each of the other samples), in ms."""
     ### BEGIN SOLUTION
     lift_ms, one_ms = outlier_effect(1.0, m, ddof)
     e_ms = std_ms / one_ms
@@ -99,7 +107,7 @@ r_steps = 15
 # %% nbgrader={"grade_id": "q1_1_3c_outlier_test", "grade": true, "points": 2}
 for e, m, ddof in [(1470.57, 10, 0), (100.0, 5, 1)]:
     got = outlier_effect(e, m, ddof)
-    assert isinstance(got, (tuple, list)) and len(got) == 2, "outlier_effect returns two numbers"
+    assert isinstance(got, (tuple, list)) and len(got) == 2, f"outlier_effect has to return two numbers, got {got!r}"
     samples = np.array([7.0 + e] + [7.0] * (m - 1))
     case = f"outlier_effect({e}, {m}, {ddof})"
     assert_near(f"{case}: the mean", got[0], samples.mean() - 7.0, 1e-6)
@@ -114,10 +122,10 @@ for e, m, ddof in [(3.0, 2, 0), (3.0, 2, 1), (839.7, 15, 1), (0.5, 100, 0), (77.
 
 # %% nbgrader={"grade_id": "q1_1_3c_first_test", "grade": true, "points": 3}
 got = undo_outlier(226.39, 441.17, 10, 0)
-assert isinstance(got, (tuple, list)) and len(got) == 2, "undo_outlier returns two numbers"
+assert isinstance(got, (tuple, list)) and len(got) == 2, f"undo_outlier has to return two numbers, got {got!r}"
 assert_near("undo_outlier(226.39, 441.17, 10, 0): the first sample", got[0], 1549.9, 1e-3)
 assert_near("undo_outlier(226.39, 441.17, 10, 0): the others", got[1], 79.33, 1e-3)
-assert r_steps in (10, 15), "r_steps is 10 or 15"
+assert r_steps in (10, 15), f"r_steps has to be 10 or 15, got {r_steps!r}"
 ### BEGIN HIDDEN TESTS
 for first, rest, m, ddof in [(1550.0, 76.0, 10, 0), (90.0, 4.0, 7, 1), (850.6, 10.8, 15, 1), (20.0, 19.0, 2, 0)]:
     samples = np.array([first] + [rest] * (m - 1))
@@ -137,11 +145,13 @@ for label, m, ddof, (mean_ms, std_ms) in [
     first_ms, rest_ms = undo_outlier(mean_ms, std_ms, m, ddof)
     rows.append((label, m, ddof, mean_ms, std_ms, f"{first_ms:.1f}", f"{rest_ms:.1f}"))
 Table(
-    ("", "m", "ddof", "mean ms", "std ms", "first ms", "others ms"), rows, title="What a mean and its spread give away"
+    ("", "m", "ddof", "mean ms", "std ms", "first ms", "others ms"),
+    rows,
+    title="The first sample, computed from a mean and its standard deviation",
 )
 
 # %% [markdown]
-# One slow step among ten made W's mean three times too large, and the spread says so: a standard deviation of twice the
-# mean cannot come from steps that are alike. After one step of warm-up the numbers are nearly right, and after two
-# nothing changes any more. The same question hides in every published mean: how many samples, which ddof, was the first
-# call among them? A median would have shown 76 ms all along.
+# One slow step out of ten made W's mean three times too large. The standard deviation reveals it: it is twice the mean,
+# which is impossible for ten similar steps. After one warm-up step the numbers are nearly right, and after two they no
+# longer change. Ask the same of every published mean: how many samples, which ddof, and was the first call among them?
+# W's median would have been about 79 ms even without a warm-up.

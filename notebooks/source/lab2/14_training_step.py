@@ -1,27 +1,29 @@
 # %% [markdown]
 # ## 1.1.4d A training step ({points q1_1_4d})
 #
-# Training adds a backward pass and an optimizer. Count again, and do not expect three times the same.
+# A training step adds a backward pass and an optimizer. The backward pass has two products for each product of the
+# forward pass. Does a step then simply do three times the work of a forward pass? Count it.
 #
-# - `launches_of_step(config, batch_size, length)`: `{"products", "optimizer", "all"}` of one training step: forward,
-#   the mean of the logits, backward, and a step of `rl.optim.AdamW(model.parameters(), lr=1e-3)`. `"optimizer"` is what
-#   the optimizer launches in its *second* step: the first one also makes its state. Use `device="meta"` and V = 1000.
-# - `adamw_bytes(parameters, fused)`: the bytes that AdamW moves for so many parameters in fp32, a whole number. A fused
-#   kernel reads each parameter, its gradient and both moments once, and writes all of them but the gradient. Written
-#   out in single operations, as the original assignment has it, each parameter costs 140 bytes.
-# - `gemm_share(kernels)`: the share of busy time that products have, from kernels as in 1.1.4c. Use `by_class`.
-# - `why_it_falls`: R's products have 88.0 per cent of the kernel time of a forward pass (small, L = 128), and 59.3 per
-#   cent of a training step, although each product of the forward pass has two in the backward pass. Why? Choose a
-#   letter.
+# - `launches_of_step(config, batch_size, length)`: the launches of one training step, as `{"products": int,
+#   "optimizer": int, "all": int}`. A step is a forward pass, `logits.mean()`, a backward pass, and a step of
+#   `rl.optim.AdamW(model.parameters(), lr=1e-3)`. Run two steps and count the *second*: the first one also creates the
+#   optimizer's state. Use `device="meta"` and V = 1000.
+# - `adamw_bytes(parameters, fused)`: the bytes that one AdamW step moves for that many fp32 parameters, an int. A fused
+#   kernel reads each parameter, its gradient and its two moments once, and writes the parameter and the two moments
+#   once. The original computes AdamW in separate elementwise operations, which move 140 bytes for each parameter.
+# - `gemm_share(kernels)`: the share (0 to 1) of the time of all kernels that products take. The kernels are those of
+#   1.1.4c. Use `by_class`.
+# - `why_it_falls`: R's products take 88.0 per cent of the kernel time in a forward pass (small, L = 128), but only 59.3
+#   per cent in a training step. Why? Choose a letter.
 #     - `"a"`: The two products of a backward pass have smaller matrices, and take less time than the forward one.
-#     - `"b"`: A step of the optimizer moves bytes for every parameter, and multiplies no matrices.
+#     - `"b"`: The optimizer moves bytes for every parameter, and multiplies no matrices.
 #     - `"c"`: A backward pass works in lower precision than the forward pass, which its products profit from most.
 #     - `"d"`: In training the host launches products one at a time, so the device waits between them.
 
 
 # %% nbgrader={"grade_id": "q1_1_4d", "solution": true}
 def launches_of_step(config, batch_size, length):
-    """{"products", "optimizer", "all"}: launches of one training step."""
+    """{"products": int, "optimizer": int, "all": int}: the launches of one training step."""
     ### BEGIN SOLUTION
     sizes = rl.nn.TransformerConfig(**config, vocab_size=1000, context_length=length)
     model = rl.nn.TransformerLM(sizes, device="meta")
@@ -39,14 +41,14 @@ def launches_of_step(config, batch_size, length):
 
 
 def adamw_bytes(parameters, fused):
-    """Bytes that one step of AdamW moves: an int."""
+    """Bytes that one AdamW step reads and writes in fp32: an int."""
     ### BEGIN SOLUTION
     return (28 if fused else 140) * parameters
     ### END SOLUTION
 
 
 def gemm_share(kernels):
-    """The share of the time of all kernels that products have."""
+    """The share of the time of all kernels that products take: 0 to 1."""
     ### BEGIN SOLUTION
     classes = by_class(kernels)
     return classes["gemm"]["share"] if "gemm" in classes else 0.0
@@ -65,8 +67,8 @@ def check_step(D, I, n, H, B, L):
     got, right = launches_of_step(config, B, L), looks.step_launches(config, B, L)
     assert_keys("launches_of_step", got, ("products", "optimizer", "all"))
     for name in got:
-        assert is_count(got[name]), f"launches_of_step: {name} is a whole number"
-        assert got[name] == right[name], f"n = {n}: one step has {right[name]} launches ({name}), not {got[name]}"
+        assert is_count(got[name]), f"launches_of_step: {name} has to be an int, got {got[name]!r}"
+        assert got[name] == right[name], f"launches_of_step, n = {n}: expected {name} = {right[name]}, got {got[name]}"
 
 
 check_step(768, 3072, 12, 12, 4, 128)
@@ -77,7 +79,11 @@ check_step(96, 200, 5, 3, 2, 77)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_4d_values_test", "grade": true, "points": 3}
-assert_whole(adamw_bytes, [((10, True), 280), ((10, False), 1400)], "4 bytes for each number that is read or written")
+assert_whole(
+    adamw_bytes,
+    [((10, True), 280), ((10, False), 1400)],
+    "add 4 bytes for each number that is read and each that is written",
+)
 kernels = [{"op": "matmul", "name": "", "start_us": 0, "duration_us": 6.0, "bytes": 1}]
 kernels += [{"op": "adamw", "name": "", "start_us": 30, "duration_us": 2.0, "bytes": 1}]
 assert_near("gemm_share", gemm_share(kernels), 0.75, 1e-6)
@@ -92,8 +98,8 @@ assert_choice(
     why_it_falls,
     "b",
     a="The FLOPs of a backward pass are twice those of the forward pass, and nearly all are in large products.",
-    c="Both passes compute in fp32 here.",
-    d="It is a share of the time of kernels, and gaps between them do not count.",
+    c="R measured both passes in fp32.",
+    d="The share is of the time in kernels. Gaps between kernels do not count.",
 )
 ### END HIDDEN TESTS
 
@@ -117,13 +123,13 @@ head = (
 Table(head, rows, title="One training step, B = 4, L = 128")
 
 # %% [markdown]
-# For the 2.7B model AdamW moves 95.4 GB a step when it is fused, and 477 GB when it is not. At 1.5 TB/s that is 64 ms
-# and 318 ms, in which nothing is multiplied.
+# For the 2.7B model, AdamW moves 95.4 GB in a step when it is fused and 477 GB when it is not. At the A100's 1.5 TB/s
+# that takes 64 ms or 318 ms, without a single matrix product.
 #
-# How long would all this take on a GPU that you do not have? A profile on tensors without memory gives a *model* of it:
-# each launch takes a gap of 2 µs and then as long as its FLOPs need at the peak, or its bytes at the bandwidth,
-# whichever is longer. No kernel is faster than that, and real ones are slower. Below is W's A100, with the times that W
-# measured beside it.
+# How long would a step take on a GPU that you do not have? A profile on tensors without memory gives a *model* of it.
+# Each launch costs a gap of 2 µs. Then the kernel runs for as long as its FLOPs need at the peak or its bytes need at
+# the bandwidth, whichever is longer. This is a lower bound for each kernel; real kernels are slower. The table models
+# W's A100. The last two columns are the times that W measured.
 
 # %%
 modelled_rows = []
@@ -144,40 +150,46 @@ for size, config in MODEL_CONFIGS.items():
         shown += [f"{busy_and_gaps(dry_kernels)['span_us'] / 1e3:.1f}", f"{gemm_share(dry_kernels):.0%}"]
     modelled_rows.append((size, *shown, *lab2.W_TIMES[size]))
 head = ("size", "forward ms", "products", "step ms", "products", "W: forward ms", "W: forward and backward ms")
-note = "Modelled, not measured: W's times without AdamW."
-Table(head, modelled_rows, title="A model of an A100-SXM4-40GB: fp32, B = 4, L = 128", note=note)
+note = "The step contains AdamW. W's forward and backward do not."
+Table(head, modelled_rows, title="Modelled A100-SXM4-40GB: fp32, B = 4, L = 128", note=note)
 
 # %% [markdown]
-# W's largest model comes near to what its FLOPs allow. Its small one takes several times as long, since kernels wait
-# for the host there. That is what the flat times of 1.1.3b told.
+# For the largest model the table says 185 ms and W measured 219 ms: the products limit this model. For the small one
+# the table says 7.6 ms, and W measured five times as much, because the device waits for the host. This is the
+# launch-bound behaviour of 1.1.3b.
 #
 # ## 1.1.4e Softmax against the products of attention ({points q1_1_4e})
 #
-# **`annotated_scaled_dot_product_attention(Q, K, V, mask=None)`**: attention with a range around each of its parts.
+# Softmax does few FLOPs, so it should hardly cost time. R measured otherwise. First write attention so that a profile
+# can tell its parts apart.
+#
+# **`annotated_scaled_dot_product_attention(Q, K, V, mask=None)`** computes
 #
 # $$O = \mathrm{softmax}\left(\frac{Q K^T}{\sqrt{D_h}} + \mathrm{mask}\right) V$$
 #
-# `Q`, `K`, `V` are (B, H, L, D_h). `mask` is (L, L) and is added: 0 where a key may be seen, -∞ elsewhere. The ranges
-# are `attention_matmul_QK` (with the scaling and the mask), `attention_softmax` and `attention_matmul_V`. Use
-# `rl.softmax`.
+# - `Q`, `K`, `V` and the result are (B, H, L, D_h). `mask` is (L, L) and is added to the scores: 0 where a query may
+#   see a key, -∞ elsewhere.
+# - Put each part into a range: `attention_matmul_QK` (with the scaling and the mask), `attention_softmax`,
+#   `attention_matmul_V`. Use `rl.softmax` for the second.
 #
-# How much of that should the softmax take? By FLOPs a score costs 4 D_h in the two products, and 5 in the softmax:
-# maximum, subtraction, exponential, sum, division. By bytes it looks different.
+# Then predict the share of the softmax in two ways. For each score the two products take 4 D_h FLOPs together. The
+# softmax takes 5: for the maximum, the subtraction, the exponential, the sum and the division.
 #
-# - `softmax_flop_ratio(head_dim, softmax_flops=5)`: FLOPs of the softmax over those of both products
-# - `softmax_byte_ratio(head_dim, length)`: bytes of the softmax over those of both products, with every operand read
-#   once and every result written once, when scaling and mask move nothing. B and H cancel.
-# - `what_r_measured`: R's softmax takes 0.46 to 1.38 times as long as both products together. What does that follow?
-#   Choose a letter.
+# - `softmax_flop_ratio(head_dim, softmax_flops=5)`: the FLOPs of the softmax divided by those of both products
+# - `softmax_byte_ratio(head_dim, length)`: the bytes that the softmax moves divided by those that both products move.
+#   Each of the three operations reads its inputs once and writes its result once. Scaling and mask move nothing. B and
+#   H cancel.
+# - `what_r_measured`: R's softmax takes 0.46 to 1.38 times as long as both products together. Which quantity explains
+#   that? Choose a letter.
 #     - `"a"`: The FLOPs.
-#     - `"b"`: The bytes, since each score is moved in both, and little is computed with it.
+#     - `"b"`: The bytes, since both read or write every score, and softmax computes little with it.
 #     - `"c"`: The launches, because a softmax is one kernel and the products of attention are two of them.
 #     - `"d"`: The number of heads, which decides how many rows of scores a softmax has to add up.
 
 
 # %% nbgrader={"grade_id": "q1_1_4e", "solution": true}
 def annotated_scaled_dot_product_attention(Q, K, V, mask=None):
-    """softmax(Q Kᵀ / sqrt(D_h) + mask) V, each part in its range: (B, H, L, D_h)."""
+    """softmax(Q Kᵀ / sqrt(D_h) + mask) V, (B, H, L, D_h), with each part in a range of its own."""
     ### BEGIN SOLUTION
     with rl.range("attention_matmul_QK"):
         scores = (Q @ K.transpose(-2, -1)) * Q.shape[-1] ** -0.5
@@ -190,14 +202,14 @@ def annotated_scaled_dot_product_attention(Q, K, V, mask=None):
 
 
 def softmax_flop_ratio(head_dim, softmax_flops=5):
-    """FLOPs of the softmax over those of the two products."""
+    """FLOPs of the softmax divided by those of both products."""
     ### BEGIN SOLUTION
     return softmax_flops / (4 * head_dim)
     ### END SOLUTION
 
 
 def softmax_byte_ratio(head_dim, length):
-    """Bytes of the softmax over those of the two products."""
+    """Bytes that the softmax moves divided by those that both products move."""
     ### BEGIN SOLUTION
     return 2 * length**2 / (2 * (length**2 + 2 * length * head_dim))
     ### END SOLUTION
@@ -221,10 +233,11 @@ def check_attention(B, H, L, D_h, masked):
     assert_close(seen["value"], right, rtol=1e-4, atol=1e-5, name=f"attention, {case}")
     ops = seen["ops"]
     names = {"attention_matmul_QK", "attention_softmax", "attention_matmul_V"}
-    assert set(ops) == names, f"{case}: kernels run in the ranges {sorted(ops)}, and not in {sorted(names)}"
-    assert ops["attention_matmul_QK"].count("matmul") == 1, "attention_matmul_QK has the product of Q and K"
-    assert set(ops["attention_softmax"]) == {"softmax"}, "attention_softmax has the softmax, and nothing else"
-    assert ops["attention_matmul_V"] == ["matmul"], "attention_matmul_V has the product with V, and nothing else"
+    assert set(ops) == names, f"{case}: expected kernels in the ranges {sorted(names)}, got {sorted(ops)}"
+    parts = [list(ops[f"attention_{part}"]) for part in ("matmul_QK", "softmax", "matmul_V")]
+    assert parts[0].count("matmul") == 1, f"attention_matmul_QK: expected one matmul, got the ops {parts[0]}"
+    assert set(parts[1]) == {"softmax"}, f"attention_softmax: expected softmax and no other op, got {parts[1]}"
+    assert parts[2] == ["matmul"], f"attention_matmul_V: expected one matmul and no other op, got {parts[2]}"
 
 
 check_attention(2, 3, 16, 8, masked=False)
@@ -250,8 +263,8 @@ assert what_r_measured in tuple("abcd"), "what_r_measured: choose a letter"
 assert_choice(
     what_r_measured,
     "b",
-    a="By FLOPs a softmax would take two per cent of the time of the products.",
-    c="Then the ratio would be the same at every L. Look at R's numbers.",
+    a="By its FLOPs the softmax would take two per cent of the time of the products.",
+    c="Then the ratio would be the same at every L. In R's table it is not.",
     d="Small and medium have 12 and 16 heads. Do their ratios differ at the same L?",
 )
 ### END HIDDEN TESTS
@@ -266,5 +279,6 @@ head = ("size", "L", "softmax ms", "products ms", "ratio of times", "of bytes", 
 Table(head, rows, title="R, softmax and products of attention in one forward pass, fp32")
 
 # %% [markdown]
-# The ratio of FLOPs is off by a factor of twenty to seventy, and that of the bytes by two at most. So to speed up a
-# softmax, do not save arithmetic. Save the trips to memory, as the FlashAttention of Lab 3 does.
+# Compare the last three columns. The ratio of FLOPs is too small by a factor of twenty to seventy. The ratio of bytes
+# is within a factor of two. So to speed up a softmax, do not save arithmetic. Save memory traffic, as FlashAttention
+# does in Lab 3.

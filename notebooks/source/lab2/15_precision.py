@@ -1,145 +1,35 @@
 # %% [markdown]
-# ## 1.1.5 Sixteen bits
-#
-# A GPU multiplies 16-bit numbers many times faster than 32-bit ones, and they take half the memory. Two formats are in
-# use, and they fail in different ways:
-#
-# | format | bits of the exponent | of the fraction | largest | next after 1 |
-# |---|---|---|---|---|
-# | fp32 | 8 | 23 | 3.4 x 10³⁸ | 1.00000012 |
-# | fp16 | 5 | 10 | 65504 | 1.00098 |
-# | bf16 | 8 | 7 | 3.4 x 10³⁸ | 1.0078 |
-#
-# ### Adding up ({points q1_1_5})
-#
-# Add 0.01 a thousand times. In which format you keep the sum matters more than in which you keep the terms.
-#
-# - `accumulate(value, steps, total_dtype, term_dtype)`: begin with 0 in `total_dtype`, and `steps` times add `value`,
-#   rounded to `term_dtype` once. Each sum is rounded to `total_dtype`. Return a Python float. dtypes are `"float32"`,
-#   `"float16"` and `"bfloat16"`.
-# - `step_taken(total, value, dtype)`: by how much a sum that stands at `total` moves when `value` is added, with both
-#   of them and the result in `dtype`. A Python float.
-# - `bf16_stops_after`: after how many additions of 0.01 does a sum in bf16 (with terms in bf16) change no more?
-# - `fp16_stops_at`: at which number would the sum in fp16 (with terms in fp16) stop, if you went on long enough?
-#
-# <details><summary>Hint</summary>
-#
-# `rl.tensor([value], dtype="bfloat16")` rounds, and `.to("float32")` converts. An operation wants both operands in one
-# dtype, so convert the term to the dtype of the sum. NumPy knows `bfloat16` once you have imported `ml_dtypes`.
-# </details>
-
-
-# %% nbgrader={"grade_id": "q1_1_5", "solution": true}
-def accumulate(value, steps, total_dtype, term_dtype):
-    """`value` in term_dtype, added up `steps` times in total_dtype: a float."""
-    ### BEGIN SOLUTION
-    term = rl.tensor([value], dtype=term_dtype).to(total_dtype)
-    total = rl.zeros(1, dtype=total_dtype)
-    for _ in range(steps):
-        total = total + term
-    return total.tolist()[0]
-    ### END SOLUTION
-
-
-def step_taken(total, value, dtype):
-    """By how much the sum moves: a float."""
-    ### BEGIN SOLUTION
-    before = rl.tensor([total], dtype=dtype)
-    after = before + rl.tensor([value], dtype=dtype)
-    return after.tolist()[0] - before.tolist()[0]
-    ### END SOLUTION
-
-
-bf16_stops_after = None  # additions
-fp16_stops_at = None
-### BEGIN SOLUTION
-bf16_stops_after = 350
-fp16_stops_at = 32
-### END SOLUTION
-
-# %% nbgrader={"grade_id": "q1_1_5_test", "grade": true, "points": 3}
-
-
-def check_sum(value, steps, total_dtype, term_dtype, right):
-    got = accumulate(value, steps, total_dtype, term_dtype)
-    case = f"accumulate({value}, {steps}, {total_dtype!r}, {term_dtype!r})"
-    assert isinstance(got, float), f"{case} returns a float, and not {got!r}"
-    assert abs(got - right) <= 1e-6 * right, f"{case} gave {got}: round every sum to {total_dtype}, and the term once"
-
-
-check_sum(0.01, 1000, "float32", "float32", 10.000133514404297)
-check_sum(0.01, 1000, "float16", "float16", 9.953125)
-check_sum(0.01, 1000, "float32", "float16", 10.00213623046875)
-check_sum(0.01, 1000, "bfloat16", "bfloat16", 4.0)
-### BEGIN HIDDEN TESTS
-check_sum(0.01, 1000, "float32", "bfloat16", 10.009765625)
-for value, steps, total, term in [
-    (0.3, 777, "float16", "float16"),
-    (0.07, 300, "bfloat16", "float16"),
-    (0.07, 300, "float16", "bfloat16"),
-    (0.003, 900, "float32", "float16"),
-]:
-    check_sum(value, steps, total, term, lab2.added_up(value, steps, total, term))
-### END HIDDEN TESTS
-
-# %% nbgrader={"grade_id": "q1_1_5_step_test", "grade": true, "points": 2}
-for total, value, dtype, right in [(5.0, 0.01, "float16", 0.01171875), (9.0, 0.01, "float16", 0.0078125)]:
-    assert_near(f"step_taken({total}, {value}, {dtype!r})", step_taken(total, value, dtype), right, 1e-9)
-assert is_count(bf16_stops_after), "bf16_stops_after is a whole number"
-assert is_number(fp16_stops_at), "fp16_stops_at is a number"
-### BEGIN HIDDEN TESTS
-assert step_taken(4.0, 0.01, "bfloat16") == 0.0, "step_taken(4.0, 0.01, 'bfloat16'): the sum does not move"
-for total, value, dtype in [(3.0, 0.01, "bfloat16"), (31.0, 0.01, "float16"), (0.5, 0.0625, "float32")]:
-    right = lab2.added_up(value, 1, dtype, dtype, start=total) - total
-    assert_near(f"step_taken({total}, {value}, {dtype!r})", step_taken(total, value, dtype), right, 1e-9)
-assert bf16_stops_after == 350, "bf16_stops_after: the first number of additions after which the sum stays the same"
-assert fp16_stops_at == 32, "fp16_stops_at: where does step_taken become 0? Try powers of two"
-### END HIDDEN TESTS
-
-# %%
-kinds = [("float32", "float32"), ("float16", "float16"), ("float32", "float16"), ("bfloat16", "bfloat16")]
-kinds += [("float32", "bfloat16")]
-accumulation_rows = [(*kind, f"{accumulate(0.01, 1000, *kind):.7g}") for kind in kinds]
-Table(("sum in", "terms in", "1000 x 0.01"), accumulation_rows)
-
-# %%
-sums = {
-    f"{dtype} + {dtype}": {n: accumulate(0.01, n, dtype, dtype) for n in range(100, 1001, 10)}
-    for dtype in ("float32", "float16", "bfloat16")
-}
-rl.plots.plot_lines(sums, "", "sum", "additions", title="0.01, added up")
-
-# %% [markdown]
-# Terms in fp16 cost little: 0.01 becomes 0.0100021, and the sum is off by as much. A *sum* in fp16 walks in steps of
-# its own: above 4 it moves by 0.0117 at a time, above 8 by 0.0078. It does not stall before 32. In bf16 the sum stands
-# still at 4. So hardware adds products of 16-bit numbers up in fp32, and mixed precision keeps weights in fp32, to
-# which a small update is added at every step.
-#
 # ## 1.1.5a Which dtype is where? ({points q1_1_5a})
 #
-# `with rl.autocast("bfloat16"):` lets every op choose its dtype. Products compute in 16 bits, and whatever needs range
-# or precision in fp32. Take a small model with one of each:
+# `with rl.autocast("bfloat16"):` chooses a dtype for each op. Matrix products compute in 16 bits. Ops that need range
+# or precision compute in fp32. Which tensors of a model end up in which dtype? Find out with a model that has one op of
+# each kind.
 #
-# **`ToyModel(in_features, out_features)`**, an `rl.nn.Module`: `fc1`, a linear layer from `in_features` to 10; ReLU;
-# `ln`, a LayerNorm over the 10 numbers with a weight (ones) and a bias (zeros); `fc2`, a linear layer from 10 to
-# `out_features`. Linear layers have no bias. Its `forward(x)` returns the *five* tensors of the way as a dict with the
-# keys `"input"`, `"fc1"`, `"relu"`, `"ln"` and `"logits"`.
+# **`ToyModel(in_features, out_features)`** is an `rl.nn.Module` with four parts in this order:
 #
-# **`toy_dtypes(low)`**: make a `ToyModel(20, 5)` and a batch of four vectors of random numbers, run it and its loss
-# `rl.cross_entropy(logits, targets)` in `rl.autocast(low)`, and go back from the loss outside of the context. Return
-# `{"parameters", "fc1", "relu", "ln", "logits", "loss", "gradients"}`, each with the name of a dtype, such as
-# `"float32"`. Look it up in the tensors. Do not guess.
+# - `fc1`: a linear layer from `in_features` to 10, without bias
+# - ReLU
+# - `ln`: a LayerNorm over the 10 numbers, with a weight (ones) and a bias (zeros)
+# - `fc2`: a linear layer from 10 to `out_features`, without bias
+#
+# `forward(x)` returns the input and the four results as a dict with the keys `"input"`, `"fc1"`, `"relu"`, `"ln"` and
+# `"logits"`.
+#
+# **`toy_dtypes(low)`** makes a `ToyModel(20, 5)` and a batch of four random vectors. Inside `rl.autocast(low)` it runs
+# the model and the loss `rl.cross_entropy(logits, targets)`. Outside it runs `loss.backward()`. It returns a dict with
+# the keys `"parameters"`, `"fc1"`, `"relu"`, `"ln"`, `"logits"`, `"loss"` and `"gradients"`. Each value is the name of
+# a dtype, such as `"float32"`. Read it from the tensors; do not guess it.
 #
 # <details><summary>Hint</summary>
 #
-# `rl.nn.Linear(in, out, bias=False)`; `rl.layer_norm(x, weight, bias)`, whose `weight` and `bias` are attributes of the
-# module that require grad; `str(tensor.dtype)`.
+# `rl.nn.Linear(in, out, bias=False)` is a linear layer. `rl.layer_norm(x, weight, bias)` needs a weight and a bias:
+# make them attributes of the module, with `requires_grad=True`. `str(tensor.dtype)` is the name of a dtype.
 # </details>
 
 
 # %% nbgrader={"grade_id": "q1_1_5a", "solution": true}
 class ToyModel(rl.nn.Module):
-    """fc1, ReLU, LayerNorm, fc2: returns all tensors of the way."""
+    """fc1, ReLU, LayerNorm, fc2. forward returns {"input", "fc1", "relu", "ln", "logits"}."""
 
     ### BEGIN SOLUTION
     def __init__(self, in_features, out_features):
@@ -158,7 +48,7 @@ class ToyModel(rl.nn.Module):
 
 
 def toy_dtypes(low):
-    """{"parameters", "fc1", "relu", "ln", "logits", "loss", "gradients"}: names of dtypes under rl.autocast(low)."""
+    """{"parameters", "fc1", "relu", "ln", "logits", "loss", "gradients"}: the name of the dtype of each."""
     ### BEGIN SOLUTION
     model = ToyModel(20, 5)
     x, targets = rl.randn(4, 20), rl.randint(0, 5, (4,))
@@ -194,10 +84,12 @@ check_toy(7, 3)
 def check_dtypes(low):
     got = toy_dtypes(low)
     assert_keys("toy_dtypes", got, ("parameters", "fc1", "relu", "ln", "logits", "loss", "gradients"))
-    assert all(isinstance(one, str) for one in got.values()), "toy_dtypes: names of dtypes are strings"
+    assert all(isinstance(one, str) for one in got.values()), (
+        f"toy_dtypes: each value has to be a string such as 'float32', got {got}"
+    )
     right = looks.toy_policy(low)
     wrong = [name for name in got if got[name].removeprefix("rooflab.") != right[name]]
-    assert not wrong, f"toy_dtypes({low!r}): {', '.join(f'{name} is not {got[name]}' for name in wrong)}"
+    assert not wrong, f"toy_dtypes({low!r}): {', '.join(f'{name} is not {got[name]}' for name in wrong)}; read .dtype"
 
 
 check_dtypes("bfloat16")
@@ -208,28 +100,32 @@ check_dtypes("float16")
 # %%
 lists = {low: toy_dtypes(low) for low in ("float16", "bfloat16")}
 dtype_rows = [(name, *(lists[low][name] for low in lists)) for name in lists["float16"]]
-Table(("tensor", *(f"autocast {low}" for low in lists)), dtype_rows, title="ToyModel(20, 5), one policy on CPU and GPU")
+Table(
+    ("tensor", *(f"autocast {low}" for low in lists)),
+    dtype_rows,
+    title="ToyModel(20, 5) under autocast, the same on CPU and GPU",
+)
 
 # %% [markdown]
 # ## 1.1.5b Why is LayerNorm apart? ({points q1_1_5b})
 #
-# A LayerNorm squares its input, adds the squares up, and divides by a root with a small ε in it. What can go wrong in
-# 16 bits? Try it:
+# Autocast computes LayerNorm in fp32. A LayerNorm squares its inputs, adds up the squares, and divides by a square root
+# that contains a small ε. Each of these steps can fail in 16 bits. Try each of them:
 #
-# - `square(x, dtype)`: x times x, all in `dtype`: a float, perhaps infinite
-# - `count_ones(n, dtype)`: n ones, added one by one in `dtype`: a float
-# - `stored(x, dtype)`: what is left of x when it is stored in `dtype`: a float
-# - `bf16_cures`: which of fp16's troubles is gone in bf16? Choose a letter.
+# - `square(x, dtype)`: x times x, computed in `dtype`. A float, which may be infinite.
+# - `count_ones(n, dtype)`: the sum of n ones, added one by one in `dtype`. A float.
+# - `stored(x, dtype)`: the number that remains of x when it is stored in `dtype`. A float.
+# - `bf16_cures`: which problem of fp16 does bf16 not have? Choose a letter.
 #     - `"a"`: Sums of many numbers stop growing too early.
 #     - `"b"`: Squares of large numbers overflow.
 #     - `"c"`: Both: the range of the numbers and the precision of their sums are those of fp32 again.
 #     - `"d"`: None, since a number takes 16 bits as before and no format can do more with them.
-# - `bf16_worsens`: and which becomes worse? Choose a letter of the same list.
+# - `bf16_worsens`: which problem of fp16 is worse in bf16? Choose a letter from the same list.
 
 
 # %% nbgrader={"grade_id": "q1_1_5b", "solution": true}
 def square(x, dtype):
-    """x times x in dtype: a float."""
+    """x times x, computed in dtype: a float, perhaps infinite."""
     ### BEGIN SOLUTION
     number = rl.tensor([x], dtype=dtype)
     return (number * number).tolist()[0]
@@ -237,14 +133,14 @@ def square(x, dtype):
 
 
 def count_ones(n, dtype):
-    """n ones, added one by one in dtype: a float."""
+    """The sum of n ones, added one by one in dtype: a float."""
     ### BEGIN SOLUTION
     return accumulate(1.0, n, dtype, dtype)
     ### END SOLUTION
 
 
 def stored(x, dtype):
-    """x in dtype: a float."""
+    """What remains of x when it is stored in dtype: a float."""
     ### BEGIN SOLUTION
     return rl.tensor([x], dtype=dtype).tolist()[0]
     ### END SOLUTION
@@ -258,19 +154,27 @@ bf16_worsens = "a"
 ### END SOLUTION
 
 # %% [markdown] nbgrader={"grade_id": "q1_1_5b_text", "solution": true}
-# *Would you leave LayerNorm in fp32 under bf16? Why:*
+# *With bf16, would you keep LayerNorm in fp32? Why:*
+
 
 # %% nbgrader={"grade_id": "q1_1_5b_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_5"]}
-assert square(256.0, "float16") == float("inf"), "256 squared is beyond fp16"
-assert square(256.0, "bfloat16") == 65536.0, "256 squared is a number of bf16"
-assert count_ones(2560, "float16") == 2048.0, "2560 ones in fp16"
-assert abs(stored(1e-5, "float16") - 1.0013580322265625e-05) < 1e-12, "1e-5 in fp16"
+def check_sixteen(function, x, dtype, right, tolerance=0.0):
+    got, call = function(x, dtype), f"{function.__name__}({x}, {dtype!r})"
+    assert isinstance(got, float), f"{call}: expected a Python float, got {got!r}"
+    assert got == right or abs(got - right) <= tolerance, f"{call}: expected {right}, got {got}"
+
+
+check_sixteen(square, 256.0, "float16", float("inf"))
+check_sixteen(square, 256.0, "bfloat16", 65536.0)
+check_sixteen(count_ones, 2560, "float16", 2048.0)
+check_sixteen(stored, 1e-5, "float16", 1.0013580322265625e-05, 1e-12)
 ### BEGIN HIDDEN TESTS
-assert count_ones(2560, "bfloat16") == 256.0, "2560 ones in bf16"
-assert count_ones(2560, "float32") == 2560.0, "2560 ones in fp32"
-assert stored(1e-8, "float16") == 0.0, "1e-8 in fp16"
-assert abs(stored(1e-8, "bfloat16") - 1.0011717677116394e-08) < 1e-13, "1e-8 in bf16"
-assert square(300.0, "float32") == 90000.0 and square(3.0, "float16") == 9.0, "squares of small numbers are exact"
+check_sixteen(count_ones, 2560, "bfloat16", 256.0)
+check_sixteen(count_ones, 2560, "float32", 2560.0)
+check_sixteen(stored, 1e-8, "float16", 0.0)
+check_sixteen(stored, 1e-8, "bfloat16", 1.0011717677116394e-08, 1e-13)
+check_sixteen(square, 300.0, "float32", 90000.0)
+check_sixteen(square, 3.0, "float16", 9.0)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_5b_choice_test", "grade": true, "points": 2}
@@ -281,31 +185,33 @@ assert_choice(
     bf16_cures,
     "b",
     a="Compare count_ones(2560, ...) in both formats.",
-    c="Compare the two formats' bits of the fraction.",
-    d="Sixteen bits can be shared out differently between exponent and fraction: see square(256.0, ...).",
+    c="Compare the fraction bits of bf16 and of fp32 in the table above.",
+    d="bf16 has more exponent bits than fp16. What does that do to square(256.0, ...)?",
 )
 assert bf16_worsens == "a", "bf16_worsens: compare count_ones(2560, ...) and square(256.0, ...) in both formats"
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# fp16 runs out of range, and bf16 out of precision. An ε of 10⁻⁵ survives in both; one of 10⁻⁸ is zero in fp16.
-# Published verdicts on LayerNorm in bf16 differ: it works more often than not, because its inputs are of moderate size
-# and hardware adds up in fp32. Keeping it in fp32 costs little, since a norm moves few bytes beside the products.
+# fp16 runs out of range, and bf16 runs out of precision. An ε of 10⁻⁵ survives in both formats. An ε of 10⁻⁸ becomes
+# zero in fp16. Is LayerNorm in bf16 safe? Published answers differ. It works more often than not, because its inputs
+# are of moderate size and hardware accumulates in fp32. Keeping it in fp32 costs little, because a norm moves few bytes
+# compared with the products.
 #
 # ## 1.1.5c What does it gain? ({points q1_1_5c})
 #
-# Under autocast every weight of a product is copied to 16 bits, in each pass.
+# Under autocast every pass first copies (*casts*) the weights of its products to 16 bits. How much traffic is that, and
+# how much faster are the products?
 #
-# - `weight_casts(config)`: how many weights are copied in a forward pass. That of the embedding is none of them, since
-#   looking up a token is no product.
-# - `weight_cast_bytes(config, vocab_size)`: the bytes that these copies read and write in fp32 and bf16, a whole number
-# - `precision_row(model, input_ids, mode, amp_context)`: run your benchmark with 5 + 10 steps twice, without
-#   `amp_context` and in it. Return `{"fp32_ms", "low_ms", "speed_up"}` with medians. The speed-up is above 1 where low
-#   precision is faster.
-# - `bf16_is_slower`: R's forward passes, profiled with ranges, take longer in bf16 than in fp32 (75.9 ms and 79.4 ms
-#   for the small model). Its numbers are means of 15 calls, and the first of them is one. Does that show that bf16 is
+# - `weight_casts(config)`: how many weight tensors a forward pass casts. An int. The embedding is not cast, because
+#   looking up a token is not a product.
+# - `weight_cast_bytes(config, vocab_size)`: the bytes that these casts move. Each reads fp32 and writes bf16. An int.
+# - `precision_row(model, input_ids, mode, amp_context)`: run your `benchmark` with 5 warm-up and 10 measured steps,
+#   first without a context and then with `amp_context`. Return `{"fp32_ms": ..., "low_ms": ..., "speed_up": ...}`. The
+#   times are medians in ms, and the speed-up is fp32_ms / low_ms.
+# - `bf16_is_slower`: R profiled forward passes in fp32 and in bf16. The small model takes 75.9 ms in fp32 and 79.4 ms
+#   in bf16. Each number is the mean of 15 calls, including the first call of the process. Does that show that bf16 is
 #   slower? Choose a letter.
-#     - `"a"`: Yes: the copies of the weights cost more than the products gain.
+#     - `"a"`: Yes: the casts of the weights cost more than the products gain.
 #     - `"b"`: No: the first call alone can make such a difference.
 #     - `"c"`: Yes: a mean over 15 calls is exact to within a few per cent, whatever one of them took.
 #     - `"d"`: No: a profile with ranges lasts longer in bf16, because it has more kernels to write down.
@@ -313,14 +219,14 @@ assert bf16_worsens == "a", "bf16_worsens: compare count_ones(2560, ...) and squ
 
 # %% nbgrader={"grade_id": "q1_1_5c", "solution": true}
 def weight_casts(config):
-    """Weights that a forward pass copies to 16 bits: an int."""
+    """Weight tensors that a forward pass casts to 16 bits: an int."""
     ### BEGIN SOLUTION
     return 7 * config["num_layers"] + 1
     ### END SOLUTION
 
 
 def weight_cast_bytes(config, vocab_size):
-    """Bytes that these copies read and write: an int."""
+    """Bytes that these casts read (fp32) and write (bf16): an int."""
     ### BEGIN SOLUTION
     D, n = config["d_model"], config["num_layers"]
     return 6 * (count_parameters(config, vocab_size) - vocab_size * D - (2 * n + 1) * D)
@@ -328,7 +234,7 @@ def weight_cast_bytes(config, vocab_size):
 
 
 def precision_row(model, input_ids, mode, amp_context):
-    """{"fp32_ms", "low_ms", "speed_up"}: medians."""
+    """{"fp32_ms": ms, "low_ms": ms, "speed_up": ratio}; the times are medians."""
     ### BEGIN SOLUTION
     fp32_ms, low_ms = (
         1e3 * float(np.median(benchmark(model, input_ids, mode, 5, 10, amp))) for amp in (None, amp_context)
@@ -345,9 +251,9 @@ bf16_is_slower = "b"
 # %% nbgrader={"grade_id": "q1_1_5c_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_2"]}
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 LARGEST = {"d_model": 2560, "d_ff": 10240, "num_layers": 32, "num_heads": 32}
-hint = "in a layer four weights of attention and three of SwiGLU; the head"
+hint = "count the weights of products: 4 of attention and 3 of SwiGLU in each layer, and the head"
 assert_whole(weight_casts, [((SMALL,), 85), ((LARGEST,), 225)], hint)
-byte_hint = "4 bytes are read and 2 are written for each weight of a product; gains and the embedding are not cast"
+byte_hint = "each number of a cast weight costs 4 + 2 bytes; gains and the embedding are not cast"
 assert_whole(weight_cast_bytes, [((SMALL, 10000), 725557248)], byte_hint)
 ### BEGIN HIDDEN TESTS
 assert_whole(weight_cast_bytes, [((LARGEST, 10000), 20286259200)], byte_hint)
@@ -368,9 +274,11 @@ def check_precision(mode, low_factor, **times):
     row = seen.value
     assert_keys("precision_row", row, ("fp32_ms", "low_ms", "speed_up"))
     steps = sum(np.array([one.work_ms for one in seen.launches(label)]) for label in lab2.LABELS[mode])
-    assert len(steps) == 30, f"{mode}: {len(steps)} steps ran, and not 5 + 10 twice"
+    assert len(steps) == 30, f"{mode}: expected twice 5 + 10 steps, got {len(steps)}"
     fp32_ms, low_ms = float(np.median(steps[5:15])), float(np.median(steps[20:]))
-    assert abs(low_ms / fp32_ms / low_factor - 1) < 0.05, f"{mode}: the second benchmark runs in amp_context"
+    assert abs(low_ms / fp32_ms / low_factor - 1) < 0.05, (
+        f"{mode}: run the second benchmark with amp_context, and the first without"
+    )
     for name, right in {"fp32_ms": fp32_ms, "low_ms": low_ms, "speed_up": fp32_ms / low_ms}.items():
         assert_near(f"precision_row, {mode}, {name}", row[name], right, 0.01)
 
@@ -388,9 +296,9 @@ assert bf16_is_slower in tuple("abcd"), "bf16_is_slower: choose a letter"
 assert_choice(
     bf16_is_slower,
     "b",
-    a="The copies move six bytes a weight. How long does R's GPU, at 1.8 TB/s, take for the small model's?",
-    c="See 1.1.3c: what does a first call of 800 ms do to a mean of 15?",
-    d="Is a kernel more for each weight worth several milliseconds?",
+    a="For the small model the casts move 0.73 GB. How long does that take on R's GPU, at 1.8 TB/s?",
+    c="See 1.1.3c: what does a first call of 800 ms do to a mean of 15 calls?",
+    d="The casts are 85 more kernels. Do 85 records take several milliseconds?",
 )
 ### END HIDDEN TESTS
 
@@ -405,5 +313,6 @@ for size, config in looks.ladder(device).items():
 Table(("size", "mode", "fp32 ms", "bf16 ms", "speed-up"), low_rows, title=f"Your {device}, median of 10 steps")
 
 # %% [markdown]
-# A GPU with tensor cores gains, and the more so the larger the products are. A CPU without 16-bit arithmetic loses: it
-# converts back and forth. The format saves nothing by itself. It has to meet hardware that computes in it.
+# Look at the speed-ups. On a GPU with tensor cores they grow with the size of the products. On a CPU without 16-bit
+# arithmetic they are below 1, because each number is converted to fp32 and back. A smaller format only saves time on
+# hardware that computes in it.

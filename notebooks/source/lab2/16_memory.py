@@ -1,37 +1,42 @@
 # %% [markdown]
 # ## 1.1.6 What fills the memory?
 #
-# Time you can wait for. Memory is there, or it is not. What does a step hold at its worst moment, and which moment is
-# that? The runtime notes every allocation and every free, on tensors without memory too. So your laptop can run a step
-# of a model that needs 60 GiB, and tell.
+# A slow step can be waited for. A step that does not fit into memory cannot run at all. How much does a step hold at
+# its worst moment, and which moment is that? The runtime records every allocation and every free, also on tensors
+# without memory. So your laptop can answer this for a step that needs 60 GiB.
 #
 # ## 1.1.6a A timeline ({points q1_1_6a})
 #
-# **`profile_memory(model, input_ids, mode, warmup_steps, amp_context=None, optimizer=None)`**: run `warmup_steps`
-# steps, then one more inside `with rl.memory.record(model.device) as timeline:`, and return the timeline. `mode` says
-# what a step is:
+# **`profile_memory(model, input_ids, mode, warmup_steps, amp_context=None, optimizer=None)`** runs `warmup_steps`
+# steps. Then it runs one more step inside `with rl.memory.record(model.device) as timeline:` and returns the timeline.
+# `mode` says what a step is:
 #
 # - `"inference"`: a forward pass in `rl.no_grad()`
 # - `"forward"`: a forward pass that keeps what a backward pass would need
-# - `"step"`: forward, the mean of the logits, backward, and `optimizer.step()` if there is an optimizer
+# - `"step"`: a forward pass, `logits.mean()`, a backward pass, and `optimizer.step()` if there is an optimizer
 #
-# Each phase is in a range: `forward`, `backward`, `optimizer`. The forward pass runs inside `amp_context`. Drop
-# gradients (`model.zero_grad()`) and outputs *before* the next step, so that a recorded step starts with the weights
-# and the optimizer's state alone. In the recorded step drop nothing: what is held at its end is still there.
+# Rules:
 #
-# **`peak_phase(timeline)`**: the phase, so the first part of a range's name, of the moment at which the most is held.
+# - Run each phase in a range: `forward`, `backward`, `optimizer`. Run the forward pass inside `amp_context`, if there
+#   is one.
+# - After each warm-up step free its output and its gradients (`model.zero_grad()`). The recorded step then starts with
+#   only the weights and the optimizer's state.
+# - Free nothing in the recorded step before the recording ends.
+#
+# **`peak_phase(timeline)`** returns the phase in which most memory is held: `"forward"`, `"backward"` or `"optimizer"`.
+# The phase is the first part of the name of a range.
 #
 # <details><summary>Hint</summary>
 #
-# `timeline.events` lists what was taken and given back, in order; each has `.live_bytes` and `.range`. Memory of
-# weights is held before the recording begins (`timeline.resident_bytes`); `timeline.peak_bytes` is what is added to it
-# at most.
+# `timeline.events` lists allocations and frees in order. Each has `.live_bytes`, the memory held after it, and
+# `.range`. `timeline.resident_bytes` was held before the recording began, for example the weights.
+# `timeline.peak_bytes` is the most that was held on top of it.
 # </details>
 
 
 # %% nbgrader={"grade_id": "q1_1_6a", "solution": true}
 def profile_memory(model, input_ids, mode, warmup_steps, amp_context=None, optimizer=None):
-    """The memory timeline of one step after the warm-up."""
+    """The memory timeline of one step that follows `warmup_steps` other steps."""
     ### BEGIN SOLUTION
     amp = amp_context or contextlib.nullcontext()
 
@@ -61,7 +66,7 @@ def profile_memory(model, input_ids, mode, warmup_steps, amp_context=None, optim
 
 
 def peak_phase(timeline):
-    """ "forward", "backward" or "optimizer"."""
+    """The phase in which most memory is held: "forward", "backward" or "optimizer"."""
     ### BEGIN SOLUTION
     return max(timeline.events, key=lambda event: event.live_bytes).range.split("/")[0]
     ### END SOLUTION
@@ -72,9 +77,9 @@ def check_timeline(mode, warmup_steps, optimizer=True, **sizes):
     sizes = {"d_model": 64, "d_ff": 256, "num_layers": 3, "num_heads": 2, "length": 32, **sizes}
     seen = measure.observed(profile_memory, "lab2_memory.look_at_timeline", mode, warmup_steps, optimizer, sizes)
     right = memory.look_at_timeline(memory.reference_timeline, mode, warmup_steps, optimizer, sizes)
-    case = f"profile_memory, {mode}, {warmup_steps} steps before, optimizer: {optimizer}"
+    case = f"profile_memory, mode {mode}, {warmup_steps} warm-up steps, optimizer: {optimizer}"
     for name, value in right.items():
-        assert seen[name] == value, f"{case}: {name} is {seen[name]}, not {value}"
+        assert seen[name] == value, f"{case}: expected {name} = {value}, got {seen[name]}"
 
 
 check_timeline("step", 0)
@@ -92,7 +97,7 @@ check_timeline("inference", 0, num_layers=5)
 # %% nbgrader={"grade_id": "q1_1_6a_phase_test", "grade": true, "points": 1}
 def check_phase(right, *moments):
     got = measure.observed(peak_phase, "lab2_memory.look_at_phase", list(moments))
-    assert got == right, f"of {moments} the most is held in the phase {right}, not {got!r}"
+    assert got == right, f"changes of the memory {moments}: expected the phase {right!r}, got {got!r}"
 
 
 check_phase("forward", ("forward", 100), ("forward", 50), ("backward", -1), ("backward", 20))
@@ -104,8 +109,9 @@ check_phase("forward", ("forward", 9), ("forward", 8), ("forward", -1), ("backwa
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Two timelines of the 2.7B model, L = 256: a forward pass that keeps what backward needs, and a training step. Zero is
-# what was held before, so the weights and, in the step, AdamW's two moments.
+# Here are two timelines of the 2.7B model at L = 256: a forward pass that keeps what a backward pass needs, and a
+# training step. Zero on the vertical axis is what was held before: the weights and, for the training step, AdamW's two
+# moments. The horizontal axis is the time that your machine took to count. It says nothing about the time on a GPU.
 
 # %%
 dry_device = rl.meta("cpu")
@@ -126,25 +132,32 @@ for name, one in timelines.items():
 rl.plots.plot_memory_timelines(timelines, title="2.7B, B = 4, L = 256, fp32, on tensors without memory")
 
 # %% [markdown]
-# In the forward pass the memory climbs layer by layer: each one keeps something for the backward pass. The step goes
-# down again, as the backward pass gives it back, while gradients pile up.
+# During the forward pass the memory grows layer by layer, because each layer keeps tensors for the backward pass.
+# During the backward pass these tensors are freed again, while the gradients of the weights are added.
 #
 # ## 1.1.6b The peak ({points q1_1_6b})
 #
-# **`peak_bytes(config, vocab_size, batch_size, length, mode, kept_gradients=False, low=None)`**: the most that a step
-# holds at a time, weights and optimizer's state included, in bytes: an `int`. The modes are those of 1.1.6a. A step has
-# `rl.optim.AdamW(parameters, lr=1e-3)`, and it is one that follows another step. With `kept_gradients` the gradients of
-# the step before stay where they are, and the new ones are added to them; else they are dropped before. With a dtype in
-# `low` the forward pass runs in `rl.autocast(low)`. Count on `device="meta"`.
+# Will a model fit? Compute its peak before you rent the GPU.
 #
-# **`peak_rule(N, saved_bytes)`**: a rule of thumb for a step without kept gradients, from the number N of parameters
-# and the bytes that the forward pass keeps for the backward pass. There are two candidates for the worst moment: the
-# end of the forward pass, and the optimizer's step.
+# **`peak_bytes(config, vocab_size, batch_size, length, mode, kept_gradients=False, low=None)`** returns the most bytes
+# that a step holds at one time, an int. Weights and the optimizer's state are included. Use your `profile_memory` on
+# `device="meta"`.
+#
+# - `mode` is one of 1.1.6a. In mode `"step"` the optimizer is `rl.optim.AdamW(model.parameters(), lr=1e-3)`, and the
+#   recorded step follows one other step.
+# - With `kept_gradients=True` the gradients of the step before are still there, and the new ones are added to them.
+#   Otherwise they were freed before the step.
+# - With a dtype in `low`, the forward pass runs in `rl.autocast(low)`.
+#
+# **`peak_rule(N, saved_bytes)`** is a rule of thumb for the same peak of a training step in fp32, without kept
+# gradients. It returns bytes. `N` is the number of parameters, and `saved_bytes` is what the forward pass keeps for the
+# backward pass. The peak is at one of two moments: at the end of the forward pass, or in the optimizer's step. What is
+# held at each of them?
 
 
 # %% nbgrader={"grade_id": "q1_1_6b", "solution": true}
 def peak_bytes(config, vocab_size, batch_size, length, mode, kept_gradients=False, low=None):
-    """The most that is held at a time in a step: an int."""
+    """The most bytes that a step holds at one time, weights and optimizer state included: an int."""
     ### BEGIN SOLUTION
     sizes = rl.nn.TransformerConfig(**config, vocab_size=vocab_size, context_length=length)
     model = rl.nn.TransformerLM(sizes, device="meta")
@@ -159,7 +172,7 @@ def peak_bytes(config, vocab_size, batch_size, length, mode, kept_gradients=Fals
 
 
 def peak_rule(N, saved_bytes):
-    """The larger of two moments: bytes."""
+    """The peak of a training step by rule, the larger of two moments: bytes."""
     ### BEGIN SOLUTION
     return max(12 * N + saved_bytes, 16 * N)
     ### END SOLUTION
@@ -196,28 +209,32 @@ for L in (128, 256, 512):
     peak_rows.append((L, *[f"{a} ({b})" for a, b in zip(own, original, strict=True)], *r_says))
 names = ("inference", "forward", "step", "step, gradients kept")
 head = ("L", *(f"{name} GiB" for name in names), "R: forward GiB", "R: step GiB")
-note = "In brackets: the original's model and AdamW, counted in the same way. R writes GB and means GiB."
-Table(head, peak_rows, title="2.7B, B = 4, fp32: the most that is held", note=note)
+note = "In brackets: the original, counted in the same way. R's figures are labelled GB, and are GiB."
+Table(head, peak_rows, title="2.7B, B = 4, fp32: peak memory", note=note)
 
 # %% [markdown]
-# Inference needs hardly more than the weights, 12.69 GiB. What R calls inference is a forward pass that keeps its
-# graph. And if you drop the gradients before the forward pass instead of zeroing them, a step of L = 512 needs about 13
-# GiB less. That decides whether it fits on a GPU of 80 GB.
+# Inference needs hardly more than the weights, 12.69 GiB. What R calls inference holds much more: it is a forward pass
+# that keeps its graph. The columns `step` and `step, gradients kept` differ in one line of code. If the gradients are
+# freed before the forward pass instead of being set to zero, a step at L = 512 needs about 13 GiB less. That can decide
+# whether it fits on a GPU.
 #
 # ## 1.1.6c Does mixed precision save memory? ({points q1_1_6c})
 #
-# - `weight_copy_bytes(config, vocab_size)`: what autocast's copies of the weights take in 16 bits, a whole number
-# - `does_it_save`: the original's forward pass of the 2.7B model needs 4.37 GiB more, 2.19 GiB more and 2.92 GiB less
-#   under autocast at L = 128, 256 and 512. Why? Choose a letter.
+# Under autocast activations are stored in 16 bits. Does the peak become smaller?
+#
+# - `weight_copy_bytes(config, vocab_size)`: the bytes of autocast's 16-bit copies of the weights, an int. These are the
+#   weights that you counted in 1.1.5c.
+# - `does_it_save`: under autocast the forward pass of the original's 2.7B model needs 4.37 GiB more at L = 128, 2.19
+#   GiB more at L = 256, and 2.92 GiB less at L = 512. Why? Choose a letter.
 #     - `"a"`: Copies of the weights are added, and what becomes half as large grows with L.
-#     - `"b"`: Activations in 16 bits need padding, whose share falls with the length of the text.
-#     - `"c"`: Softmax and norms stay in fp32, so nothing can be saved where texts are short.
+#     - `"b"`: Activations in 16 bits need padding, whose share falls with the sequence length.
+#     - `"c"`: Softmax and norms stay in fp32, so nothing can be saved where sequences are short.
 #     - `"d"`: Gradients in 16 bits are scaled, and for that a second copy in fp32 has to be kept.
 
 
 # %% nbgrader={"grade_id": "q1_1_6c", "solution": true}
 def weight_copy_bytes(config, vocab_size):
-    """Bytes of the 16-bit copies of all weights of products: an int."""
+    """Bytes of autocast's 16-bit copies of all weights of products: an int."""
     ### BEGIN SOLUTION
     D, n = config["d_model"], config["num_layers"]
     return 2 * (count_parameters(config, vocab_size) - vocab_size * D - (2 * n + 1) * D)
@@ -248,7 +265,7 @@ assert_choice(
     does_it_save,
     "a",
     b="No tensor is padded. What is in memory under autocast that is not there in fp32?",
-    c="They would keep their size then, and not add 4 GiB.",
+    c="Then the peak would stay the same. It grows by 4 GiB.",
     d="A forward pass has no gradients.",
 )
 ### END HIDDEN TESTS
@@ -265,16 +282,19 @@ note = f"The copies of the weights take {copies:.2f} GiB."
 Table(("L", "mode", "fp32 GiB", "bf16 GiB", "change GiB", "change"), low_peak_rows, "2.7B under autocast, B = 4", note)
 
 # %% [markdown]
-# So mixed precision is no way to save memory for a short text: the copies of the weights weigh more than what shrinks.
-# And for a long one? The original keeps many tensors of a layer, and most of them become half as large. Our model keeps
-# few. Its softmax stays in fp32, and the product with V wants the same numbers in 16 bits, so both are kept: 6 bytes
-# for each score instead of 4. Ask what is kept before you expect a saving. A training step shows hardly any change for
-# a short text, since the copies are gone before its worst moment.
+# For a short sequence mixed precision needs *more* memory, because the copies of the weights take more than the
+# activations save. For a long sequence it depends on what the model keeps for the backward pass. The original keeps
+# many tensors in each layer, and most of them become half as large. Our model keeps few. One of them even grows: the
+# softmax stays in fp32, and the product with V needs the same weights in 16 bits. Both copies are kept, 6 bytes for
+# each score instead of 4. A training step on a short sequence hardly changes, because the copies are freed before its
+# peak.
 #
 # ## 1.1.6d The residual ({points q1_1_6d})
 #
-# Between the parts of a layer one tensor is handed on, the *residual stream*. `residual_bytes(batch_size, length,
-# width)`: its bytes in fp32, with `width` the width of the model. A whole number.
+# Each part of a layer adds its output to one tensor, the *residual stream*. It has the shape (B, L, D). Is it what
+# fills the memory?
+#
+# Write `residual_bytes(batch_size, length, width)`: its bytes in fp32, an int. `width` is D.
 
 
 # %% nbgrader={"grade_id": "q1_1_6d", "solution": true}
@@ -286,7 +306,7 @@ def residual_bytes(batch_size, length, width):
 
 
 # %% nbgrader={"grade_id": "q1_1_6d_test", "grade": true, "points": 2}
-hint = "B texts of L tokens, each of D numbers, with 4 bytes a number"
+hint = "B sequences of L tokens, D numbers for each token, 4 bytes for each number"
 assert_whole(residual_bytes, [((4, 128, 2560), 5 * 2**20)], hint)
 ### BEGIN HIDDEN TESTS
 for B, L, D in [(4, 1024, 2560), (1, 1, 1), (3, 77, 100), (16, 16384, 4096)]:
@@ -298,20 +318,21 @@ residual_rows = [(L, f"{residual_bytes(4, L, 2560) / 2**20:.0f}") for L in (128,
 Table(("L", "MiB"), residual_rows, title="The residual stream of the 2.7B model, B = 4")
 
 # %% [markdown]
-# Five MiB at L = 128, and W guesses that this is the largest allocation there. Is it?
+# At L = 128 it takes 5 MiB. W guesses that this is the largest allocation of a forward pass. Check that next.
 #
 # ## 1.1.6e The largest allocations ({points q1_1_6e})
 #
-# - `largest_blocks(config, vocab_size, batch_size, length, count)`: the `count` largest blocks that a forward pass
-#   (mode `"forward"`) allocates, as a list of `{"bytes", "op", "range"}`, the largest first. `range` is the range in
-#   which it was allocated. Leave out what a kernel only works in (`is_scratch`).
-# - `scores_lead_from(config)`: from which L on is a matrix of scores, 4 B H L² bytes, at least as large as a tensor of
-#   the feed-forward part, 4 B L I? A number.
+# - `largest_blocks(config, vocab_size, batch_size, length, count)`: the `count` largest allocations of a forward pass
+#   (mode `"forward"`), the largest first. Return a list of dicts `{"bytes": ..., "op": ..., "range": ...}`. `range` is
+#   where it was allocated. Use the timeline's `.allocations`, and leave out those with `is_scratch`, which are a
+#   kernel's working memory. Allocations from before the recording have `start_us` None: leave them out too.
+# - `scores_lead_from(config)`: a score matrix of one layer takes 4 B H L² bytes, and a tensor of its feed-forward part
+#   4 B L I. From which L on is the score matrix at least as large? A number.
 
 
 # %% nbgrader={"grade_id": "q1_1_6e", "solution": true}
 def largest_blocks(config, vocab_size, batch_size, length, count):
-    """[{"bytes", "op", "range"}] of the largest allocations of a forward pass."""
+    """[{"bytes": int, "op": str, "range": str}]: the largest allocations of a forward pass, largest first."""
     ### BEGIN SOLUTION
     sizes = rl.nn.TransformerConfig(**config, vocab_size=vocab_size, context_length=length)
     model = rl.nn.TransformerLM(sizes, device="meta")
@@ -324,7 +345,7 @@ def largest_blocks(config, vocab_size, batch_size, length, count):
 
 
 def scores_lead_from(config):
-    """L from which scores are at least as large as the feed-forward part's tensors."""
+    """The L from which a score matrix is at least as large as a tensor of the feed-forward part."""
     ### BEGIN SOLUTION
     return config["d_ff"] / config["num_heads"]
     ### END SOLUTION
@@ -334,18 +355,18 @@ def scores_lead_from(config):
 def check_blocks(D, I, n, H, V, B, L, count):
     config = {"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}
     got, case = largest_blocks(config, V, B, L, count), f"D = {D}, I = {I}, L = {L}"
-    assert isinstance(got, list) and len(got) == count, f"{case}: a list of {count} blocks"
+    assert isinstance(got, list) and len(got) == count, f"{case}: expected a list of {count} dicts"
     for one in got:
         assert_keys("largest_blocks()[i]", one, ("bytes", "op", "range"))
     right = memory.largest_blocks(config, V, B, L)
     assert [one["bytes"] for one in got] == [one[0] for one in right[:count]], (
-        f"{case}: these are not the largest bytes"
+        f"{case}: expected the bytes {[one[0] for one in right[:count]]}, got {[one['bytes'] for one in got]}"
     )
     known = {(size, op, path.partition("/")[2] if path.startswith("forward/") else path) for size, op, path in right}
     for one in got:
         path = one["range"].partition("/")[2] if one["range"].startswith("forward/") else one["range"]
         assert (one["bytes"], one["op"], path) in known, (
-            f"{case}: no {one['op']} in {one['range']} takes {one['bytes']}"
+            f"{case}: no op {one['op']!r} in the range {one['range']!r} allocates {one['bytes']} bytes"
         )
 
 
@@ -375,5 +396,6 @@ for L in (128, 512):
 Table(("L", "", "MiB", "op", "range"), block_rows, title="The largest allocations of a forward pass, 2.7B, B = 4")
 
 # %% [markdown]
-# At L = 128 the largest blocks are those of the feed-forward part, 20 MiB and four times the residual. From L = 320 on
-# the scores lead, and they grow with L². An "8 GiB score matrix" would need L = 4096 here.
+# W's guess is wrong. At L = 128 the largest allocations belong to the feed-forward part: 20 MiB each, four times the
+# residual stream. From L = 320 on the score matrices are larger, and they grow with L². At L = 512 a single one takes
+# 128 MiB.

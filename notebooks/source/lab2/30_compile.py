@@ -1,31 +1,36 @@
 # %% [markdown]
 # # 1.3 Let a compiler do it
 #
-# Most launches of a step do little work each: an addition here, a root there, each with a trip to memory. `rl.compile`
-# records a function, and runs chains of such operations as one kernel. What does it gain, and what does it leave alone?
+# Most kernels of a step do little work: an addition here, a square root there. Each of them reads its input from memory
+# and writes its result back. `rl.compile` records a function and merges (*fuses*) chains of such ops into one kernel.
+# Which launches and bytes does that save, and which stay?
 #
 # ## 1.3a Attention ({points q1_3a})
 #
-# Write attention in single operations, as the original assignment does, and compile it.
+# Write attention in single ops, as the original does, and compile it. *Eager* means: as it is written, one op after the
+# other.
 #
-# - `masked_attention(q, k, v, mask)`: q, k, v (B, L, d), and `mask` (L, L), which is added: the product of q and kᵀ,
-#   divided by √d, plus the mask; the maximum of each row; exponentials of what is left; their sum; the quotient; the
-#   product with v. Do not call `rl.softmax` or `rl.attention`. That is nine launches.
-# - `compiled_attention`: the same, compiled
-# - `time_attention(L, d, batch)`: the median latency in ms of one causal forward pass of both, on `device`, as
-#   `{"eager", "compiled"}`. The first call with new shapes compiles. That time must not be in a sample.
-# - `scores_eager`, `scores_compiled`: how many tensors of B x L x L numbers does one forward pass write, eager and
-#   compiled?
+# - `masked_attention(q, k, v, mask)`: q, k, v and the result are (B, L, d). `mask` is (L, L) and is added to the
+#   scores. Use one op for each step: the product of q and kᵀ, times 1/√d, plus the mask; the maximum of each row;
+#   subtract it; exponentials; their sum; divide by it; the product with v. Do not call `rl.softmax` or `rl.attention`.
+#   That makes nine launches.
+# - `compiled_attention`: the compiled version of `masked_attention`
+# - `time_attention(L, d, batch)`: the median latency in ms of one causal forward pass of both, in fp32 on `device`, as
+#   `{"eager": ms, "compiled": ms}`. A causal mask is 0 where a query may see a key and -∞ elsewhere. The first call
+#   with new shapes compiles, so warm up: the time to compile must not be in a sample.
+# - `scores_eager`, `scores_compiled`: how many tensors of B x L x L numbers one forward pass writes, eager and
+#   compiled. Ints.
 #
 # <details><summary>Hint</summary>
 #
-# `lab2_written.score_tensors(attention, B, L, d)` counts tensors of that size. `rl.latency(fn, *args, warmup=2)`.
+# `lab2_written.score_tensors(attention, B, L, d)` counts the tensors of B x L x L numbers that one call writes.
+# `rl.latency(fn, *args, warmup=2).median_ms` is a median in ms. `rl.triu` keeps what is above a diagonal.
 # </details>
 
 
 # %% nbgrader={"grade_id": "q1_3a", "solution": true}
 def masked_attention(q, k, v, mask):
-    """Attention in nine launches: (B, L, d)."""
+    """Attention of q, k, v (B, L, d) with an additive mask (L, L), in nine launches: (B, L, d)."""
     ### BEGIN SOLUTION
     scores = (q @ k.mT) * q.shape[-1] ** -0.5 + mask
     exponentials = rl.exp(scores - scores.amax(-1, keepdim=True))
@@ -33,9 +38,9 @@ def masked_attention(q, k, v, mask):
     ### END SOLUTION
 
 
-compiled_attention = None  # called as masked_attention
-scores_eager = None
-scores_compiled = None
+compiled_attention = None  # is called like masked_attention
+scores_eager = None  # an int
+scores_compiled = None  # an int
 ### BEGIN SOLUTION
 compiled_attention = rl.compile(masked_attention)
 scores_eager = lab2_written.score_tensors(masked_attention, 2, 64, 16)
@@ -44,7 +49,7 @@ scores_compiled = lab2_written.score_tensors(compiled_attention, 2, 64, 16)
 
 
 def time_attention(L, d, batch):
-    """{"eager": ms, "compiled": ms}: medians of one causal forward pass."""
+    """{"eager": ms, "compiled": ms}: the median of one causal forward pass each, in fp32."""
     ### BEGIN SOLUTION
     q, k, v = (rl.randn(batch, L, d, device=device) for _ in "qkv")
     mask = rl.triu(rl.full((L, L), float("-inf"), device=device), 1)
@@ -69,10 +74,14 @@ def check_attention(B, L, d):
     compiled = measure.count(compiled_attention, q, k, v, mask)
     for name, seen in {"masked_attention": eager, "compiled_attention": compiled}.items():
         assert_close(seen.value, right, rtol=1e-4, atol=1e-5, name=f"{name}, {case}")
-        assert not seen.by_op.keys() & {"softmax", "attention"}, f"{name}: write the softmax out"
-        assert seen.by_op.get("matmul") == 2 and seen.macs == 2 * B * L * L * d, f"{name}: two whole products"
-    assert eager.launches == 9, f"masked_attention, {case}: {eager.launches} launches, not 9"
-    assert compiled.launches <= 5, f"compiled_attention, {case}: {compiled.launches} launches, and 5 are enough"
+        assert not seen.by_op.keys() & {"softmax", "attention"}, (
+            f"{name}: rl.softmax or rl.attention ran; use single ops"
+        )
+        assert seen.by_op.get("matmul") == 2 and seen.macs == 2 * B * L * L * d, (
+            f"{name}: expected two products, each of all scores"
+        )
+    assert eager.launches == 9, f"masked_attention, {case}: expected 9 launches, got {eager.launches}"
+    assert compiled.launches <= 5, f"compiled_attention, {case}: expected at most 5 launches, got {compiled.launches}"
 
 
 check_attention(2, 256, 8)
@@ -90,10 +99,11 @@ def check_times(L, d, batch):
     for name in ("eager", "compiled"):
         fused = name == "compiled"
         own = [call for call in seen.calls if call.macs == 2 * batch * L * L * d and ("fused" in call.by_op) == fused]
-        assert own, f"{name}, L = {L}, d = {d}: time one forward pass, and nothing else"
+        assert own, f"{name}, L = {L}, d = {d}: rl.latency has to time one forward pass, and nothing else"
         warm = all(call.warmup or not call.ran for call in own)
-        assert warm or not fused, "the first sample contains the time to compile"
-        assert measure.is_median(seen.value[name], own), f"{name}: this is not the median that latency gave, in ms"
+        assert warm or not fused, "compiled: the first sample contains the time to compile; warm up"
+        ms = seen.value[name]
+        assert measure.is_median(ms, own), f"{name}: {ms} is not the median in ms that rl.latency gave"
 
 
 check_times(44, 8, 2)
@@ -102,14 +112,15 @@ check_times(52, 4, 3)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_3a_scores_test", "grade": true, "points": 1}
-assert is_count(scores_eager) and is_count(scores_compiled), "scores_eager and scores_compiled are whole numbers"
+for name, got in {"scores_eager": scores_eager, "scores_compiled": scores_compiled}.items():
+    assert is_count(got), f"{name} has to be an int, got {got!r}"
 ### BEGIN HIDDEN TESTS
 for name, function, got in [
     ("eager", lab2_written.plain_attention, scores_eager),
     ("compiled", rl.compile(lab2_written.plain_attention), scores_compiled),
 ]:
     right = lab2_written.score_tensors(function, 2, 48, 8)
-    assert got == right, f"scores_{name}: count the tensors of B L² numbers that one forward pass writes"
+    assert got == right, f"scores_{name}: {got} is wrong; count with lab2_written.score_tensors"
 ### END HIDDEN TESTS
 
 # %%
@@ -126,33 +137,37 @@ Table(
 )
 
 # %% [markdown]
-# The two products stay, and so does a matrix of L x L numbers between them. So memory still grows as L², and a length
-# that did not fit before will not fit now. Lab 3 takes all 20 settings of the original, and shows what does help.
+# Compare the two columns of times and the note below the table. Fusing removes launches and most of the score-sized
+# tensors. But the two products stay, and a matrix of L x L numbers still passes between them. So memory still grows
+# with L², and the longest sequence that fits is only a little longer. Lab 3 repeats this at all 20 sizes of the
+# original, and shows what does help.
 #
 # ## 1.3b The whole model ({points q1_3b})
 #
-# `lab2_written.WrittenOutLM` is a language model in single operations: a function of token ids and of tensors, so that
-# it can be recorded. `lm(ids, *lm.tensors)` gives the logits, and `lm.weights` are those of the tensors that require
-# grad.
+# Now compile a whole language model and its backward pass. `lab2_written.WrittenOutLM` is a model written in single
+# ops. It is a plain function of its tensors, so that it can be recorded: `lm(ids, *lm.tensors)` returns the logits.
+# `lm.weights` are those of its tensors that require gradients.
 #
-# - `compile_lm(lm)`: a function that is called as `lm` is, and runs compiled
-# - `compare_lm(lm, ids)`: for `lm` itself and for what `compile_lm` returns, count a *second* call and its backward
-#   pass (from the mean of the logits), and return `{"eager": row, "compiled": row}`. A row is `{"forward", "backward",
-#   "products", "saved_bytes"}`: the launches of each pass, the launches of the op `matmul` in both together, and the
-#   bytes of `rl.autograd.saved_tensors(logits)`.
-# - `unchanged`: a list of those keys of a row that the compiler leaves as they are
+# - `compile_lm(lm)`: returns a compiled function that is called like `lm`
+# - `compare_lm(lm, ids)`: compare `lm` with what `compile_lm(lm)` returns. Call each function once, so that it is
+#   compiled. Then count a second call and its backward pass, which starts from `logits.mean()`. Return `{"eager": row,
+#   "compiled": row}`. A row is a dict with four ints:
+#     - `"forward"`, `"backward"`: the launches of each pass
+#     - `"products"`: the launches of the op `matmul` in both passes together
+#     - `"saved_bytes"`: the sum of `.bytes` over `rl.autograd.saved_tensors(logits)`, taken before the backward pass
+# - `unchanged`: the keys of a row that are the same in both rows. A list.
 
 
 # %% nbgrader={"grade_id": "q1_3b", "solution": true}
 def compile_lm(lm):
-    """A compiled function that is called as lm is."""
+    """A compiled function that is called like lm: (ids, *lm.tensors) -> logits."""
     ### BEGIN SOLUTION
     return rl.compile(lm.__call__)
     ### END SOLUTION
 
 
 def compare_lm(lm, ids):
-    """{"eager", "compiled"}: {"forward", "backward", "products", "saved_bytes"} of a second call each."""
+    """{"eager": row, "compiled": row}; a row has "forward", "backward", "products", "saved_bytes"."""
     ### BEGIN SOLUTION
     rows = {}
     for name, function in {"eager": lm, "compiled": compile_lm(lm)}.items():
@@ -185,9 +200,9 @@ def check_compiled(n, B, L):
     assert seen["logits_off"] < 1e-4, f"{case}: the compiled model gives other logits"
     assert seen["gradients_off"] < 1e-4, f"{case}: the compiled model gives other gradients"
     for name in ("products", "product_flops"):
-        assert seen[name] == eager[name], f"{case}: {name} are {seen[name]}, and {eager[name]} without the compiler"
+        assert seen[name] == eager[name], f"{case}: eager runs {eager[name]} {name}, compiled {seen[name]}"
     before, after = eager["forward"] + eager["backward"], seen["forward"] + seen["backward"]
-    assert after < 0.8 * before, f"{case}: both passes have {after} launches, and {before} without the compiler"
+    assert after < 0.8 * before, f"{case}: {after} launches in both passes, eager {before}; did the first call warn?"
 
 
 check_compiled(2, 2, 16)
@@ -205,12 +220,14 @@ def check_comparison(n, B, L):
     for which, row in right.items():
         assert_keys(f"compare_lm()[{which!r}]", seen[which], ("forward", "backward", "products", "saved_bytes"))
         for name, value in row.items():
-            assert seen[which][name] == value, f"n = {n}: {which}, {name} is {seen[which][name]}, not {value}"
+            got = seen[which][name]
+            assert got == value, f"compare_lm, n = {n}, {which}: expected {name} = {value}, got {got}"
 
 
 check_comparison(2, 2, 16)
 known = {"forward", "backward", "products", "saved_bytes"}
-assert isinstance(unchanged, (list, tuple, set)) and set(unchanged) <= known, "unchanged is a list of keys"
+is_list = isinstance(unchanged, (list, tuple, set)) and set(unchanged) <= known
+assert is_list, f"unchanged has to be a list of keys of a row, got {unchanged!r}"
 ### BEGIN HIDDEN TESTS
 check_comparison(3, 1, 10)
 assert set(unchanged) == {"products"}, "unchanged: compare the two rows of compare_lm"
@@ -224,5 +241,6 @@ head = ("", "launches, forward", "launches, backward", "products", "saved bytes"
 Table(head, lm_rows, "A model of 4 layers, written out in single operations")
 
 # %% [markdown]
-# R measured on its compiled models: xl 0.5456 s a step to 0.5079 s at L = 128, and 34.26 GiB to 32.50 GiB; 2.7B 0.8397
-# s to 0.8099 s. Seven and four per cent. The products are what takes the time there, and they are the same.
+# R compiled the large models. A step of xl at L = 128 went from 0.5456 s to 0.5079 s, and from 34.26 GiB to 32.50 GiB.
+# A step of the 2.7B model went from 0.8397 s to 0.8099 s. That is seven and four per cent of the time. The gain is
+# small because the products take most of the time, and the compiler does not change them.

@@ -1,23 +1,25 @@
 # %% [markdown]
 # # 2 The report ({points q2})
 #
-# Numbers that nobody can trace are worth little. So a report says on which machine they were taken, in which dtype, at
-# which L, with which ddof, and it keeps the rows that failed.
+# A measured number is useful only if others can tell how it was measured. So a report names the machine, the dtype, the
+# sequence length and the ddof. It also keeps the rows of sizes that did not fit. Leaving them out would hide a result.
 #
-# `timing_report(report, rows, machine, dtype, ddof)`: add one table with times to `report`, an
-# `rl.labs.lab2_report.Report`. `rows` is a list of dicts with the keys `"size"`, `"length"`, `"warmup"`, `"mode"`,
-# `"status"`, `"mean_ms"` and `"std_ms"`; the last two are `None` where the status is `"OOM"`.
+# Write `timing_report(report, rows, machine, dtype, ddof)`. It adds one table of times to `report`, an
+# `rl.labs.lab2_report.Report`, and returns the report. `rows` is a list of dicts with the keys `"size"`, `"length"`,
+# `"warmup"`, `"mode"`, `"status"`, `"mean_ms"` and `"std_ms"`. The last two are `None` where the status is `"OOM"`.
 #
-# - Every row is there, with the size, the length, the warm-up, the mode and the status. Times have two decimals.
-# - The head names the unit of each time, `ms`. The caption names the machine, the dtype, the ddof, and the unit.
+# - Each row shows its size, length, number of warm-up steps, mode, status, mean and standard deviation. Times have two
+#   decimals. Leave the times of an OOM row empty.
+# - The heads of both time columns contain their unit, ms.
+# - The caption contains the machine, the dtype, the word ddof with its value, and the unit ms.
 #
-# Return the report. It knows `report.section(heading)`, `report.text(words)`, `report.table(head, rows, caption)`,
-# `report.figure(figure, caption)`, `report.html()` and `report.markdown()`.
+# `report.table(head, rows, caption)` adds a table. `report.section(heading)`, `report.text(words)` and
+# `report.figure(figure, caption)` add other parts. `report.html()` and `report.markdown()` return the page.
 
 
 # %% nbgrader={"grade_id": "q2", "solution": true}
 def timing_report(report, rows, machine, dtype, ddof):
-    """The report, with a table of times."""
+    """Add a table of times to the report, and return the report."""
     ### BEGIN SOLUTION
     shown = []
     for row in rows:
@@ -50,8 +52,8 @@ check_report(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Your own report: all that you found, in one page. `report.save(folder)` writes it as HTML and as Markdown, with the
-# figures.
+# Here is your own report: all your results on one page. `report.save(folder)` writes it as HTML and as Markdown, with
+# its figures. Would a reader who has never seen your machine understand each table?
 
 # %%
 machine = rl.cuda.properties().name if device == "cuda" else "CPU"

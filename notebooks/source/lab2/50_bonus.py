@@ -3,20 +3,23 @@
 #
 # ## b1 Why a forward pass runs out of memory where training fits ({points b1})
 #
-# Read W's table of profiled forward passes again: medium at L = 1024 and xl at L = 512 ran out of memory, on a GPU of
-# 40 GB, although one forward pass of the medium model needs 25 GiB. The loop was
+# W profiled forward passes on a GPU with 40 GB. The medium model at L = 1024 and xl at L = 512 ran out of memory,
+# although one forward pass of the medium model needs only 25 GiB. A loop with a backward pass (mode
+# `both`) can fit where this one fails. W's loop was
 #
 # ```python
 # for _ in range(steps):
 #     output = model(input_ids)
 # ```
 #
-# - `loop_peak_bytes(config, vocab_size, batch_size, length, freed)`: the most that is held in the *second* round of
-#   this loop, weights included, in bytes. With `freed` the output of the round before is deleted before the model is
-#   called. Count on `device="meta"`.
-# - `graphs_alive`: how many graphs are alive at the worst moment of the loop as it stands?
-# - `two_graphs_rule(N, saved_bytes, logits_bytes)`: the same peak by rule, from the bytes that one forward pass saves
-#   for backward and those of its logits. Weights are in fp32.
+# - `loop_peak_bytes(config, vocab_size, batch_size, length, freed)`: the most bytes held in the *second* round of this
+#   loop, an int. Weights are included. With `freed=True` the output of the round before is deleted (`del output`)
+#   before the model is called again. Count on `device="meta"`.
+# - `graphs_alive`: how many autograd graphs exist at the worst moment of the loop as it is written? A graph is an
+#   output together with everything kept for its backward pass. An int.
+# - `two_graphs_rule(N, saved_bytes, logits_bytes)`: the peak of the loop as it is written, by rule, in bytes. `N` is
+#   the number of fp32 parameters, `saved_bytes` what one forward pass keeps for its backward pass, and `logits_bytes`
+#   the size of its logits.
 # - `what_helps`: which change makes W's forward pass of medium at L = 1024 fit? Choose a letter.
 #     - `"a"`: `rl.memory.empty_cache()` after each round, since the memory is in pieces that are too small.
 #     - `"b"`: `with rl.no_grad():` around the loop.
@@ -26,7 +29,7 @@
 
 # %% nbgrader={"grade_id": "b1", "solution": true}
 def loop_peak_bytes(config, vocab_size, batch_size, length, freed):
-    """The most that is held in the second round: an int."""
+    """The most bytes held in the second round of the loop, weights included: an int."""
     ### BEGIN SOLUTION
     sizes = rl.nn.TransformerConfig(**config, vocab_size=vocab_size, context_length=length)
     model = rl.nn.TransformerLM(sizes, device="meta")
@@ -41,13 +44,13 @@ def loop_peak_bytes(config, vocab_size, batch_size, length, freed):
 
 
 def two_graphs_rule(N, saved_bytes, logits_bytes):
-    """Bytes at the worst moment of the loop."""
+    """The peak of the loop as it is written, by rule: bytes."""
     ### BEGIN SOLUTION
     return 4 * N + 2 * (saved_bytes + logits_bytes)
     ### END SOLUTION
 
 
-graphs_alive = None
+graphs_alive = None  # an int
 what_helps = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 graphs_alive = 2
@@ -61,9 +64,11 @@ def check_loop(D, I, n, H, V, B, L):
     config = {"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}
     for freed in (False, True):
         got, right = loop_peak_bytes(config, V, B, L, freed), memory.loop_peak_bytes(config, V, B, L, freed)
-        case = f"D = {D}, n = {n}, L = {L}, freed = {freed}"
-        assert is_count(got), f"{case}: loop_peak_bytes is a whole number of bytes"
-        assert is_near(got, right, 0.01), f"{case}: the peak is {right / 2**20:.1f} MiB, not {got / 2**20:.1f}"
+        case = f"loop_peak_bytes, D = {D}, n = {n}, L = {L}, freed = {freed}"
+        assert is_count(got), f"{case}: expected an int, got {got!r}"
+        assert is_near(got, right, 0.01), (
+            f"{case}: expected a peak of {right / 2**20:.1f} MiB, got {got / 2**20:.1f} MiB"
+        )
 
 
 check_loop(768, 3072, 12, 12, 10000, 4, 128)
@@ -78,16 +83,16 @@ for N, saved, logits in [(423183360, 25059897344, 163840000), (10, 3, 1), (7, 0,
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b1_values_test", "grade": true, "points": 2}
-assert is_count(graphs_alive), "graphs_alive is a whole number"
+assert is_count(graphs_alive), f"graphs_alive has to be an int, got {graphs_alive!r}"
 assert what_helps in tuple("abcd"), "what_helps: choose a letter"
 ### BEGIN HIDDEN TESTS
-assert graphs_alive == 2, "graphs_alive: when is the old output given back, and what does it hold until then?"
+assert graphs_alive == 2, "graphs_alive: when is the old output freed, and what does it keep alive until then?"
 assert_choice(
     what_helps,
     "b",
-    a="Count what tensors hold. Nothing in it depends on pieces.",
+    a="Your peak counts only live tensors. Unused pieces of memory are not part of it.",
     c="A larger batch makes each graph larger.",
-    d="Compare the weights of the medium model, 1.6 GiB, with its peak.",
+    d="The weights of the medium model take 1.6 GiB. Compare that with its peak.",
 )
 ### END HIDDEN TESTS
 
@@ -100,24 +105,26 @@ head = ("size", "L", "as it stands GiB", "output freed GiB", "original's GiB: tw
 Table(head, loop_rows, title="A loop of forward passes, B = 4, fp32")
 
 # %% [markdown]
-# Python binds the new output after the model has returned. Until then the old one is alive, and with it all that its
-# graph holds. In training the backward pass gives the graph back, so mode `both` never holds two. The original's graphs
-# are larger than ours, and with two of them every row of W that is out of memory is explained.
+# In `output = model(input_ids)` Python assigns the new output only after the model has returned. Until then the old
+# output is alive, and with it everything that its graph keeps. In training the backward pass frees the graph, so mode
+# `both` never holds two. The original's graphs are larger than ours. With two of them at once, every out-of-memory row
+# of W's table is explained.
 #
 # ## b2 AdamW in one kernel ({points b2})
 #
-# In 1.1.4d AdamW moved 140 bytes for each parameter, or 28. Write the one that moves less.
+# In 1.1.4d AdamW moved 140 bytes for each parameter when it was written in single ops, and 28 when it was fused. Write
+# the fused version.
 #
-# `fused_adamw(p, g, m, v, t, lr, betas, eps, weight_decay)`: step t = 1, 2, ... of AdamW for one tensor p with the
-# gradient g, all in fp32. Return the new `(p, m, v)`.
+# `fused_adamw(p, g, m, v, t, lr, betas, eps, weight_decay)` does step t = 1, 2, ... of AdamW for one parameter tensor p
+# with the gradient g and the moments m and v. All are fp32 and of one shape. Return the new `(p, m, v)`.
 #
 # $$p \leftarrow p - \eta \lambda p, \qquad m \leftarrow \beta_1 m + (1 - \beta_1) g, \qquad
 # v \leftarrow \beta_2 v + (1 - \beta_2) g^2$$
 #
 # $$p \leftarrow p - \eta \, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}$$
 #
-# with η = `lr`, λ = `weight_decay` and β = `betas`. Once it is compiled, a step launches **one kernel** and moves 28
-# bytes for each number. The decay may also come last, of the new p.
+# Here η = `lr`, λ = `weight_decay` and (β₁, β₂) = `betas`. The decay may also come last, applied to the new p. After
+# the first call, which compiles, a step has to launch **one kernel** and move 28 bytes for each parameter.
 #
 # <details><summary>Hint</summary>
 #
@@ -127,7 +134,7 @@ Table(head, loop_rows, title="A loop of forward passes, B = 4, fp32")
 
 # %% nbgrader={"grade_id": "b2", "solution": true}
 def fused_adamw(p, g, m, v, t, lr, betas, eps, weight_decay):
-    """The new (p, m, v) after step t, by one kernel."""
+    """The new (p, m, v) after step t, computed by one kernel."""
     ### BEGIN SOLUTION
     return _adamw(p, g, m, v, t, lr, *betas, eps, weight_decay)
     ### END SOLUTION
@@ -156,15 +163,17 @@ def check_adamw(size, t, lr, betas, eps, weight_decay):
     fused_adamw(*map(rl.tensor, arrays), *options)
     seen = measure.count(fused_adamw, *map(rl.tensor, arrays), *options)
     case = f"t = {t}, lr = {lr}, betas = {betas}, eps = {eps}, weight_decay = {weight_decay}"
-    assert isinstance(seen.value, (tuple, list)) and len(seen.value) == 3, "fused_adamw returns p, m and v"
+    assert isinstance(seen.value, (tuple, list)) and len(seen.value) == 3, (
+        "fused_adamw has to return three tensors: p, m and v"
+    )
     first, last = (lab2.adamw_float64(*arrays, *options, decay=decay) for decay in ("before", "after"))
     for name, got, right in zip("mv", seen.value[1:], first[1:], strict=True):
         assert_close(got, right, rtol=1e-5, atol=1e-7, name=f"{name}, {case}")
     off = min(float(np.abs(seen.value[0].numpy() - one[0]).max()) for one in (first, last))
-    assert off < 2e-6, f"p, {case}: the worst number is off by {off:.2g}"
-    assert seen.launches == 1, f"{case}: {seen.launches} launches, not one"
+    assert off < 2e-6, f"p, {case}: the largest error is {off:.2g}, allowed are 2e-6"
+    assert seen.launches == 1, f"{case}: expected one launch, got {seen.launches}; compile the whole step"
     moved = seen.bytes_read + seen.bytes_written
-    assert moved <= 28 * size + 64, f"{case}: {moved / size:.1f} bytes for each number, not 28"
+    assert moved <= 28 * size + 64, f"{case}: expected 28 bytes a parameter, got {moved / size:.1f}"
 
 
 check_adamw(1000, 1, 1e-2, (0.9, 0.999), 1e-8, 0.1)
@@ -186,15 +195,18 @@ moved = (counted.bytes_read + counted.bytes_written) / 10_000
 print(f"step 2: {counted.launches} launch, {moved:g} bytes a parameter")
 
 # %% [markdown]
-# ## b3 Compute it again ({points b3})
+# ## b3 Recompute instead of saving ({points b3})
 #
-# What a forward pass saves for the backward pass is most of the memory of a long text. You need not save it: keep only
-# what goes *into* each block, and run the block again when its gradient is due. That costs a second forward pass of
-# each block, and saves nearly all the rest.
+# For long sequences, most memory is what the forward pass saves for the backward pass. You can trade it for work. Save
+# only the *input* of each block, and run the block again when the backward pass reaches it. This is called activation
+# checkpointing. It costs a second forward pass of each block, and saves nearly all of that memory.
 #
-# `recomputed(block, x)`: gives `block(x)`. `block` is a callable with parameters of its own, such as an `rl.nn.Module`,
-# and x requires grad. The graph saves x and nothing else. In the backward pass `block` runs again, its parameters get
-# their gradients (added to what is there), and so does x.
+# Write `recomputed(block, x)`. It returns `block(x)`. `block` is a callable that has parameters of its own, such as an
+# `rl.nn.Module`. x requires a gradient.
+#
+# - The graph saves x and nothing else.
+# - The backward pass runs `block` again. It adds the gradients of the block's parameters to their `.grad`, and returns
+#   the gradient of x.
 #
 # <details><summary>Hint</summary>
 #
@@ -206,7 +218,7 @@ print(f"step 2: {counted.launches} launch, {moved:g} bytes a parameter")
 
 # %% nbgrader={"grade_id": "b3", "solution": true}
 def recomputed(block, x):
-    """block(x), of which only x is saved."""
+    """block(x); only x is saved, and the backward pass runs the block again."""
     ### BEGIN SOLUTION
     return _Recomputed.apply(block, x)
     ### END SOLUTION
@@ -243,8 +255,10 @@ def check_recomputed(n, B, L, D):
         assert own is not None, f"{case}: gradient {place} did not arrive"
         assert_close(own, expected, rtol=1e-3, atol=1e-4, name=f"gradient {place} of {case}")
     limit = n * 4 * B * L * D
-    assert got["saved_bytes"] <= limit, f"{case}: {got['saved_bytes']} bytes are saved, and {limit} are enough"
-    assert got["macs"] * 3 == right["macs"] * 4, f"{case}: each block runs forward twice and backward once"
+    saved = got["saved_bytes"]
+    assert saved <= limit, f"{case}: expected at most {limit} bytes saved, got {saved}; save only x"
+    expected = right["macs"] * 4 // 3
+    assert got["macs"] == expected, f"{case}: two forward passes and a backward take {expected} MACs, got {got['macs']}"
 
 
 check_recomputed(3, 2, 8, 16)
@@ -258,10 +272,12 @@ check_recomputed(2, 3, 7, 24)
 plain, again = (memory.look_at_blocks(run, 8, 4, 64, 64) for run in (lambda block, x: block(x), recomputed))
 rows = [
     (name, f"{one['saved_bytes'] / 2**20:.2f}", f"{2 * one['macs'] / 1e9:.2f}")
-    for name, one in (("saved", plain), ("computed again", again))
+    for name, one in (("saved", plain), ("recomputed", again))
 ]
 Table(("", "saved MiB", "GFLOP of products"), rows, title="8 blocks, B = 4, L = 64, D = 64")
 
 # %% [markdown]
-# For n layers of the 2.7B model at L = 1024 that is n times 40 MiB, and one block while its gradient is made, in place
-# of 41 GiB. The price is a third more work.
+# The table shows the trade. The saved bytes almost vanish. The work grows by a third: each block now runs forward
+# twice, and its backward pass costs as much as two forward passes. In the 2.7B model at L = 1024 each of the 32 layers
+# would save 40 MiB instead of 1.3 GiB. In all that is 1.3 GiB instead of 41 GiB, plus one block at a time while its
+# gradient is computed.

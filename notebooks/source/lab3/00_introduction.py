@@ -22,8 +22,8 @@
 #
 # You will build it in steps: a softmax that reads each score only once (Part 2), the forward pass in array code (Part
 # 3), causal masks (Part 4), the gradient (Part 5), and the forward pass as one CUDA kernel (Part 6). In Parts 1 and 7
-# you measure what it is good for: how much is kept, how much is computed, and how much is moved. In Part 1 you also let
-# a compiler try, and find out what it cannot do for you.
+# you measure what it gains: how much memory is kept, how much is computed, and how many bytes are moved. In Part 1 you
+# also let a compiler optimise the textbook's version, and find out what it cannot do.
 #
 # The papers behind this lab:
 #

@@ -1,19 +1,19 @@
 # %% [markdown]
 # ## 1.5 What a compiler can do ({points q1_5})
 #
-# Your attention runs one operation after the other, and most of them read and write whole matrices. Before you change
-# that by hand: can a compiler do it for you?
+# Your attention runs one operation after the other, and most of them read and write whole matrices. Before you improve
+# that by hand, find out how much a compiler can do.
 #
 # `rl.compile(fn)` records the operations of `fn` at its first call, on tensors without memory. Then it makes one
 # kernel, called `fused`, of each chain of elementwise operations. If a maximum or a sum of rows comes next (`amax`,
-# `sum`), that kernel computes it too, where the rows are many and long. It does the same for the backward pass.
+# `sum`), the same kernel computes it too, if there are many long rows. It does the same for the backward pass.
 # Products run as before.
 #
 # ### a) Compile it ({points q1_5_test q1_5_fused_test})
 #
-# The compiler can record only what is made of the function's arguments. In `naive_attention` the causal mask comes from
-# `rl.arange`, which makes numbers from nothing. Run the next cell: the function runs as it is written, and a warning
-# says why.
+# The compiler can record only what is computed from the function's arguments. In `naive_attention` the causal mask
+# comes from `rl.arange`, which makes numbers from nothing. Run the next cell: the function runs as it is written, and a
+# warning says why.
 
 # %%
 o = rl.compile(naive_attention)(*make_qkv(1, 8, 8, 4), is_causal=True)
@@ -76,7 +76,7 @@ def check_masked(B, L_q, L_kv, d, hidden_keys=None, scale=1.0):
         assert isinstance(seen.value, rl.Tensor), f"{name}: return an rl tensor"
         assert_close(seen.value, O, rtol=1e-9, atol=1e-9, name=f"O of {what}")
         for letter, ours, expected in zip("QKV", seen.gradients, exact, strict=True):
-            assert isinstance(ours, rl.Tensor), f"no gradient d{letter} came back from {name}"
+            assert isinstance(ours, rl.Tensor), f"{name}: the gradient d{letter} is missing"
             missing = np.zeros((B, ours.shape[1] - expected.shape[1], d))
             expected = np.concatenate([expected, missing], axis=1)
             assert_close(ours, expected, rtol=1e-8, atol=1e-9, name=f"d{letter} of {what}")
@@ -101,17 +101,20 @@ def check_fused(B, L, d, is_causal):
     compiled = measure.gradients(compiled_attention, q, k, v, mask, upstream=q)
     for name, seen in {"masked_attention": eager, "compiled_attention": compiled}.items():
         ops = seen.forward.by_op
-        assert not ops.keys() & {"softmax", "attention"}, f"{name}: write the softmax out, as in 1.1"
-        assert ops.get("matmul") == 2 and seen.forward.macs == 2 * B * L * L * d, f"{name}: two whole products"
+        said = f"{name}: rl.softmax or rl.attention ran: use single operations, as in 1.1"
+        assert not ops.keys() & {"softmax", "attention"}, said
+        said = f"{name}: expected two products, each of all scores"
+        assert ops.get("matmul") == 2 and seen.forward.macs == 2 * B * L * L * d, said
     assert "fused" not in eager.forward.by_op, "masked_attention itself is not compiled"
     passes = {"forward": (eager.forward, compiled.forward), "backward": (eager.backward, compiled.backward)}
     for name, (before, after) in passes.items():
         what = f"compiled_attention, {name}, is_causal = {is_causal}"
-        assert "fused" in after.by_op, f"{what}: no chain is fused. Did the first call warn?"
-        assert after.launches < before.launches, f"{what}: {after.launches} launches, {before.launches} before"
+        assert "fused" in after.by_op, f"{what}: no fused kernel ran. Did the first call warn?"
+        said = f"{what}: expected fewer launches than eager, {before.launches}, got {after.launches}"
+        assert after.launches < before.launches, said
         less = before.bytes_read + before.bytes_written - after.bytes_read - after.bytes_written
         least = (2 if name == "forward" else 1) * 4 * B * L * L
-        assert less >= least, f"{what}: {less} bytes less are moved. Fuse each chain, so that no matrix lies inside it"
+        assert less >= least, f"{what}: expected at least {least} fewer bytes than eager, got {less} fewer"
 
 
 check_fused(2, 32, 8, True)
@@ -124,15 +127,15 @@ check_fused(1, 64, 16, False)
 # %% [markdown]
 # ### b) Count both ({points q1_5_count_test})
 #
-# The sizes of this lab go up to a score matrix of 8 GiB. Counting them needs no memory. Every operation runs on tensors
-# of `device="meta"` as well, and counts what this machine's CPU would do.
+# The largest score matrix of this lab takes 8 GiB. You can count it without having that memory: on tensors of
+# `device="meta"` an operation computes nothing, and is counted as this machine's CPU would run it.
 #
 # Write `compare_compiled(L, d, batch, is_causal=True)`. For `masked_attention` ("eager") and `compiled_attention`
 # ("compiled") count one forward pass, on fp32 tensors that require gradients, and then the backward pass alone. Return
 # `{"eager": row, "compiled": row}`. A row is a dict:
 #
 # - `"forward"` and `"backward"`: what `figures(c)` returns, given above. Each has a `with rl.count() as c:` of its own.
-#   Go back with `o.backward(dO)`, once;
+#   Run the backward pass with `o.backward(dO)`, once;
 # - `"held_bytes"`: the bytes of all `rl.autograd.saved_tensors(o)`, between the two.
 #
 # Make the inputs and `causal_mask(L, "meta")` outside of what you count. Without a mask pass `None`.
@@ -159,13 +162,15 @@ def compare_compiled(L, d, batch, is_causal=True):
 
 # %% nbgrader={"grade_id": "q1_5_count_test", "grade": true, "points": 2}
 def check_rows(rows):
-    assert isinstance(rows, dict) and set(rows) == {"eager", "compiled"}, 'the keys are "eager" and "compiled"'
+    said = 'compare_compiled has to return a dict with the keys "eager" and "compiled"'
+    assert isinstance(rows, dict) and set(rows) == {"eager", "compiled"}, said
     for name, row in rows.items():
         keys = {"forward", "held_bytes", "backward"}
         assert isinstance(row, dict) and set(row) == keys, f"{name}: the keys are {sorted(keys)}"
         for part in ("forward", "backward"):
             keys = {"launches", "bytes", "peak_bytes"}
-            assert isinstance(row[part], dict) and set(row[part]) == keys, f"{name}, {part}: give what figures returns"
+            said = f"{name}, {part}: store what figures(c) returns"
+            assert isinstance(row[part], dict) and set(row[part]) == keys, said
 
 
 def check_counted(L, d, batch, is_causal):
@@ -179,9 +184,10 @@ def check_counted(L, d, batch, is_causal):
             for key, expected in figures(getattr(seen, part)).items():
                 got = rows[name][part][key]
                 of = f"{key} of {'o.backward(dO)' if part == 'backward' else 'one forward pass'}; {is_causal = }"
-                assert got == expected, f"{what}: {got} is not what rl.count() gives as {of}"
+                assert got == expected, f"{what}: expected {expected} {of}, got {got}"
         got, kept = rows[name]["held_bytes"], sum(bytes for op, shape, dtype, bytes in seen.saved)
-        assert got == kept, f"{what}: {got} is not what saved_tensors give as held_bytes; {is_causal = }"
+        said = f"{what}: expected held_bytes = {kept}, the sum over saved_tensors, got {got}; {is_causal = }"
+        assert got == kept, said
 
 
 check_counted(48, 8, 2, True)
@@ -198,9 +204,9 @@ assert is_near(longer / long, 4, 0.05), "held_bytes: from L = 8192 to 16384 it h
 # %% [markdown]
 # ### c) Time both ({points q1_5_time_test})
 #
-# Counts decide here, and the clock is for your information. But the clock has a trap: the first call with new shapes
-# compiles. On a CPU that takes a millisecond or two, as long as the whole call for a short sequence. On a GPU kernels
-# have to be built as well. The time to compile must not be among the samples.
+# Now measure the times. There is one trap: the first call with new shapes compiles. On a CPU that takes a millisecond
+# or two, as long as a whole call on a short sequence. On a GPU kernels have to be built as well, which takes longer.
+# The time to compile must not be in a sample.
 #
 # Write `time_compiled(L, d, batch)`: the median latency in ms of one causal forward pass, in fp32 on `device`, as
 # `{"eager": ..., "compiled": ...}`. Use tensors that do not require gradients. Make the mask outside of what you time,
@@ -227,10 +233,11 @@ def check_timed(L, d, batch):
         once, what = measure.count(fn, q, k, v, mask), f"{name}, L = {L}, d = {d}, batch = {batch}"
         work = (once.macs, once.bytes_read + once.bytes_written, "fused" in once.by_op)
         calls = [call for call in seen.calls if (call.macs, call.moved_bytes, "fused" in call.by_op) == work]
-        assert calls, f"{what}: time one forward pass, causal, and nothing else"
+        assert calls, f"{what}: no timed call of one causal forward pass"
         if name == "compiled":  # where the call entered the function, it was recorded in that moment
-            assert all(call.warmup or not call.ran for call in calls), "the first sample contains the time to compile"
-        assert measure.is_median(seen.value[name], calls), f"{what}: the figure is not the median that latency gave"
+            said = "compiled: the first sample contains the time to compile; warm up"
+            assert all(call.warmup or not call.ran for call in calls), said
+        assert measure.is_median(seen.value[name], calls), f"{what}: {seen.value[name]} is not the median_ms of latency"
 
 
 check_timed(44, 8, 2)
@@ -283,12 +290,12 @@ Table(head, rows, "A training step, causal, B = 8, fp32", note)
 #
 # Read your table. Where does the compiler help, and where does it not?
 #
-# - `matrices_not_moved`: how many score matrices (B, L, L) in fp32 the compiled *forward* pass moves less than the
-#   eager one, causal. Each time that a kernel reads or writes one counts;
-# - `growth`: the factor by which `needs` of the *compiled* attention grows from L = 8192 to L = 16384, at d = 64. Two
-#   per cent are near enough;
-# - `too_long_eager` and `too_long_compiled`: a GPU has 24 GiB. At d = 64, which is the shortest of the five lengths
-#   that needs more than that?
+# - `matrices_not_moved`: how many reads and writes of a score matrix (B, L, L) in fp32 the compiled *forward* pass
+#   saves, compared with the eager one, causal. Each read and each write of one matrix counts as one;
+# - `growth`: the factor by which `needs` of the *compiled* attention grows from L = 8192 to L = 16384, at d = 64. An
+#   answer within 2% is right;
+# - `too_long_eager` and `too_long_compiled`: the shortest of the five lengths that does not fit on a GPU with 24 GiB,
+#   at d = 64;
 # - `why_it_stays`: why does the compiled attention still write matrices of L x L? Choose a letter, and explain it in a
 #   sentence below.
 #     - `"a"`: The mask is an argument of L x L, so whatever is computed from it has that size too.
@@ -316,17 +323,18 @@ why_it_stays = "c"
 # *What I find about the compiler:*
 
 # %% nbgrader={"grade_id": "q1_5_values_test", "grade": true, "points": 1}
-assert is_count(matrices_not_moved), "matrices_not_moved is a whole number"
-assert is_number(growth) and growth > 0, "growth is a number; 1 means that nothing grows"
+assert is_count(matrices_not_moved), f"matrices_not_moved has to be an int, got {matrices_not_moved!r}"
+assert is_number(growth) and growth > 0, f"growth has to be a number (1 means no growth), got {growth!r}"
 for length in (too_long_eager, too_long_compiled):
-    assert length in (256, 1024, 4096, 8192, 16384), "a length of the table: 256, 1024, 4096, 8192 or 16384"
+    said = f"too_long_eager, too_long_compiled: expected 256, 1024, 4096, 8192 or 16384, got {length!r}"
+    assert length in (256, 1024, 4096, 8192, 16384), said
 assert why_it_stays in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
 ### BEGIN HIDDEN TESTS
 x, mask = rl.ones(2, 128, 4), causal_mask(128, "cpu")
 steps = [measure.gradients(fn, x, x, x, mask, upstream=x) for fn in (masked_attention, compiled_attention)]
 before, after = (step.forward.bytes_read + step.forward.bytes_written for step in steps)
 less = (before - after) / (4 * 2 * 128 * 128)
-said = "matrices_not_moved: divide the bytes that forward moves less by those of one score matrix"
+said = "matrices_not_moved: divide the bytes that forward saves by those of one score matrix"
 assert abs(matrices_not_moved - less) < 0.1, said
 assert is_near(growth, 4, 0.02), "growth: divide what the compiled attention needs at L = 16384 by that at 8192"
 for name, length in {"eager": too_long_eager, "compiled": too_long_compiled}.items():
@@ -341,7 +349,8 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The compiler did what it can, and you did not have to write a kernel. But it takes the steps of your function as they
-# are: first all scores of a row, then their maximum, then their sum. So whole matrices stay, and memory still grows as
-# L². More than a third less memory makes the longest sequence that fits only a quarter longer. To get rid of the
-# matrices, the steps themselves must change. That is what FlashAttention does, and it starts with the next part.
+# The compiler saved launches and bytes, and you did not have to write a kernel. But it keeps the steps of your function
+# as they are: first all scores of a row, then their maximum, then their sum. So whole matrices stay, and memory still
+# grows with L². A step needs over a third less memory, but the longest sequence that fits is only a quarter longer. To
+# get rid of the matrices, the algorithm itself has to change. That is what FlashAttention does, and it starts with the
+# next part.

@@ -4,8 +4,8 @@
 # ## 2.1 A running maximum and a running sum ({points q2_1})
 #
 # Softmax seems to need a whole row before it can begin. First it takes the maximum, then the sum of the exponentials.
-# But one pass is enough. Go through the row in chunks and keep two numbers: the maximum m so far, and the sum l so far
-# *relative to that maximum*. A chunk x changes them to
+# But one pass is enough. Go through the row in chunks and keep two numbers: the maximum m so far, and the sum l of the
+# exponentials so far, *relative to that maximum*. A chunk x changes them to
 #
 # $$m' = \max(m, \max_j x_j), \qquad l' = e^{m - m'}\, l + \sum_j e^{x_j - m'}.$$
 #
@@ -15,9 +15,9 @@
 rl.plots.plot_online_softmax([1.0, 2.0, 0.5, 3.0, 1.5, 2.5, 4.0, 0.7], chunk=2)
 
 # %% [markdown]
-# Write `online_update(m, l, x)` on NumPy arrays:
+# Write `online_update(m, l, x)` on NumPy arrays. It returns the new pair (m, l):
 #
-# - `m` and `l` are (R,), one pair for each row. `x` (R, n) holds the next n columns of each row. Return the new pair.
+# - `m` and `l` are (R,), one pair for each row. `x` (R, n) holds the next n columns of each row.
 # - Do not write into the arguments.
 # - The first call gets m = -inf and l = 0.
 # - A row that consists of -inf only (a query that sees no key) has to keep exactly these values.
@@ -44,10 +44,12 @@ def check_online(x, chunks, what):
     m, l, start = np.full(len(x), -np.inf), np.zeros(len(x)), 0
     for n in chunks:
         seen = measure.call(online_update, m, l, x[:, start : start + n])
-        assert seen.changed == (), f"{what}: your function wrote into its argument {'mlx'[seen.changed[0]]}"
-        assert isinstance(seen.value, tuple) and len(seen.value) == 2, "return the pair m, l"
+        assert seen.changed == (), f"{what}: your function changed its argument {'mlx'[seen.changed[0]]}"
+        said = f"{what}: online_update has to return a tuple (m, l)"
+        assert isinstance(seen.value, tuple) and len(seen.value) == 2, said
         m, l = (np.asarray(value) for value in seen.value)
-        assert m.shape == l.shape == (len(x),), "one m and one l for each row"
+        said = f"{what}: expected m and l of shape {(len(x),)}, got {m.shape} and {l.shape}"
+        assert m.shape == l.shape == (len(x),), said
         start += n
     assert start == x.shape[1], "the chunks of this test cover the row"
     most = x.max(axis=1)
@@ -86,8 +88,8 @@ check_online(x * 1e4, (3, 61), "rows of -inf, large values")
 
 # %% [markdown]
 # How often does the maximum grow? Of n random values, the k-th is the largest so far with probability 1/k. That makes
-# about ln n times in all. In every other update the factor is one, and some kernels skip the multiplication then. Count
-# it with your function:
+# about ln n times in all. In every other update the factor is one, and some kernels then skip the multiplication. Count
+# with your function how often the maximum grows:
 
 # %%
 x = np.random.default_rng(1).standard_normal((1000, 4096))
@@ -109,9 +111,11 @@ Table(("values in a chunk", "updates of a row", "updates in which the maximum gr
 #
 # $$O' = e^{m - m'}\, O + \sum_j e^{x_j - m'}\, V_j.$$
 #
-# After the last chunk, O / l is the answer. Write `online_average(m, l, O, x, V)`. It is like `online_update`, with O
-# (R, d) as well, and with the rows V (n, d) that belong to the n columns of x. This is the inner step of
-# FlashAttention.
+# After the last chunk, O / l is the answer. This is the inner step of FlashAttention. Write `online_average(m, l, O, x,
+# V)`. It works like `online_update`, and returns the new triple (m, l, O):
+#
+# - O is (R, d), one weighted sum for each row, not divided by l. The first call gets zeros.
+# - V is (n, d): the rows that belong to the n columns of x.
 
 
 # %% nbgrader={"grade_id": "q2_2", "solution": true}
@@ -131,10 +135,10 @@ def check_average(x, V, chunks, what):
     m, l, O, start = np.full(rows, -np.inf), np.zeros(rows), np.zeros((rows, d)), 0
     for n in chunks:
         seen = measure.call(online_average, m, l, O, x[:, start : start + n], V[start : start + n])
-        assert seen.changed == (), f"{what}: your function wrote into its argument {'mlOxV'[seen.changed[0]]}"
-        assert isinstance(seen.value, tuple) and len(seen.value) == 3, "return m, l, O"
+        assert seen.changed == (), f"{what}: your function changed its argument {'mlOxV'[seen.changed[0]]}"
+        assert isinstance(seen.value, tuple) and len(seen.value) == 3, f"{what}: return a tuple (m, l, O)"
         m, l, O = (np.asarray(value) for value in seen.value)
-        assert m.shape == l.shape == (rows,) and O.shape == (rows, d), "the shapes stay the same"
+        assert m.shape == l.shape == (rows,) and O.shape == (rows, d), f"{what}: m, l or O changed its shape"
         start += n
     most = x.max(axis=1)
     p = np.exp(x - np.where(np.isneginf(most), 0, most)[:, None])
@@ -169,10 +173,11 @@ check_average(x, V, (8,) * 8, "rows of -inf")
 # %% [markdown]
 # ## 2.3 Bonus: combine two halves ({points b2_3})
 #
-# One worker need not go through all the keys. Two workers can take half of them each and combine their results. When a
-# model generates text there is a single query, and in this way it uses a whole GPU
-# ([Flash-Decoding, 2023](https://pytorch.org/blog/flash-decoding/)). Write `combine(m1, l1, O1, m2, l2, O2)`. It makes
-# the triple of both parts together from the triples of the parts. O is not divided by l.
+# One worker does not have to go through all the keys. Two workers can take half of them each and combine their results.
+# A model that generates text has a single query. Splitting its keys lets it use the whole GPU
+# ([Flash-Decoding, 2023](https://pytorch.org/blog/flash-decoding/)). Write `combine(m1, l1, O1, m2, l2, O2)`. It
+# returns the triple (m, l, O) of all keys from the triples of the two parts. m and l are (R,), and O is (R, d) and not
+# divided by l. A part may have no keys.
 
 
 # %% nbgrader={"grade_id": "b2_3", "solution": true}
@@ -195,7 +200,7 @@ def part_of(x, V):
 
 def check_combine(x, V, split, what):
     triple = combine(*part_of(x[:, :split], V[:split]), *part_of(x[:, split:], V[split:]))
-    assert isinstance(triple, tuple) and len(triple) == 3, "return m, l, O"
+    assert isinstance(triple, tuple) and len(triple) == 3, f"{what}: return a tuple (m, l, O)"
     for name, ours, exact in zip("mlO", triple, part_of(x, V), strict=True):
         assert_close(ours, exact, rtol=1e-11, atol=1e-12, name=f"{name}, {what}")
 

@@ -2,14 +2,14 @@
 # # Part 3. FlashAttention-2, forward ({points q3})
 #
 # Now apply this to attention. Take a tile of queries, and go through the keys tile by tile. For each tile of keys,
-# compute the tile of scores, update m, l and O as in 2.2, and forget the scores. After the last tile divide O by l.
+# compute the tile of scores, update m, l and O as in 2.2, and discard the scores. After the last tile divide O by l.
 
 # %%
 rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64)
 
 # %% [markdown]
-# Besides Q, K, V and O, only one thing is kept for the gradient. It is the **log-sum-exp** of each query,
-# $\mathrm{lse}_i = m_i + \log l_i$. This is enough, because any weight can be computed again from it:
+# Besides Q, K, V and O, only one number for each query is kept for the gradient, its **log-sum-exp**
+# $\mathrm{lse}_i = m_i + \log l_i$. This is enough, because any weight can be recomputed from it:
 # $P_{ij} = e^{S_{ij} - \mathrm{lse}_i}$.
 #
 # Write the forward pass as an `rl.autograd.Function`. `forward(ctx, Q, K, V, is_causal=False)` returns O and saves what
@@ -108,12 +108,12 @@ def check_flash(B, L_q, L_kv, d, dtype="float64", scale=1.0, tolerance=1e-9, key
     seen = measure.count(flash_attention, q, k, v)
     what = f"O at B = {B}, L_q = {L_q}, L_kv = {L_kv}, d = {d}, {dtype}, inputs times {scale:g}"
     assert isinstance(seen.value, rl.Tensor), "return an rl tensor"
-    assert seen.value.dtype == q.dtype, f"the inputs are {q.dtype}, O is {seen.value.dtype}"
-    assert seen.value.device == q.device, f"the inputs are on {q.device}, O is on {seen.value.device}"
+    assert seen.value.dtype == q.dtype, f"{what}: expected dtype {q.dtype}, got {seen.value.dtype}"
+    assert seen.value.device == q.device, f"{what}: expected a tensor on {q.device}, got one on {seen.value.device}"
     exact = attention_float64(q, k, v)[0]
     assert_close(seen.value, exact, rtol=tolerance, atol=tolerance, name=what)
     library = seen.by_op.keys() & {"softmax", "attention"}
-    assert not library, "the library's softmax or attention did the work"
+    assert not library, "rl.softmax or rl.attention ran: use other rl operations"
 
 
 check_flash(4, 128, 128, 64, "float32", tolerance=1e-4)
@@ -173,18 +173,23 @@ check_saved(2, 60, 70, 4, scale=30.0)
 
 
 # %% nbgrader={"grade_id": "q3_memory_test", "grade": true, "points": 2}
-def check_memory(B, L_q, L_kv, d):
+def forward_in_tiles(B, L_q, L_kv, d):
     q, k, v = make_qkv(B, L_q, L_kv, d)
     seen = measure.saved(FlashAttention2, q, k, v, False)
     assert_close(seen.value, attention_float64(q, k, v)[0], rtol=1e-3, atol=1e-4, name="O")
     forward, allowed = seen.forward, 4 * B * max(128 * 128, L_q * d, L_kv * d)
     largest, peak = forward.largest_bytes, forward.peak_bytes
-    assert largest <= allowed, f"a tensor of {largest:,} bytes; tiles and inputs need no more than {allowed:,}"
+    said = f"largest tensor: expected at most {allowed:,} bytes (a tile or an input), got {largest:,}"
+    assert largest <= allowed, said
     held = 4 * B * (8 * 128 * 128 + 4 * (L_q + L_kv) * (d + 1))
-    assert peak <= held, f"{peak:,} bytes were held at once; eight tiles and a few rows need {held:,}"
+    assert peak <= held, f"memory held at once: expected at most {held:,} bytes (eight tiles), got {peak:,}"
     host = forward.host_bytes
     assert host <= 2**21, f"{host:,} bytes were allocated outside of rl: work with rl tensors"
     return forward
+
+
+def check_memory(*sizes):
+    forward_in_tiles(*sizes)
 
 
 check_memory(2, 512, 512, 16)
@@ -199,15 +204,16 @@ check_memory(3, 384, 640, 8)
 
 # %% nbgrader={"grade_id": "q3_work_test", "grade": true, "points": 2}
 def check_work(B, L_q, L_kv, d):
-    forward, macs = check_memory(B, L_q, L_kv, d), 2 * B * L_q * L_kv * d
-    assert forward.macs >= macs, f"rl counted {forward.macs:,} MACs of {macs:,}: compute all products with rl"
-    assert forward.macs <= 1.3 * macs, f"rl counted {forward.macs:,} MACs, and {macs:,} are enough: no score twice"
+    forward, macs = forward_in_tiles(B, L_q, L_kv, d), 2 * B * L_q * L_kv * d
+    assert forward.macs >= macs, f"expected {macs:,} MACs, got {forward.macs:,}: compute all products with rl"
+    assert forward.macs <= 1.3 * macs, f"expected {macs:,} MACs, got {forward.macs:,}: compute no score twice"
     tiles = B * -(-L_q // 16) * -(-L_kv // 16)
-    assert forward.by_op["matmul"] <= 2 * tiles, "tiles have at least 16 x 16 scores"
+    said = f"{forward.by_op['matmul']} products: use tiles of at least 16 x 16 scores"
+    assert forward.by_op["matmul"] <= 2 * tiles, said
 
 
 for size in (TILE_Q, TILE_KV):
-    assert is_count(size) and 16 <= size <= 128, "TILE_Q and TILE_KV are between 16 and 128"
+    assert is_count(size) and 16 <= size <= 128, "TILE_Q and TILE_KV have to be ints between 16 and 128"
 check_work(2, 512, 512, 16)
 check_work(1, 100, 300, 4)
 ### BEGIN HIDDEN TESTS
@@ -216,8 +222,9 @@ check_work(3, 384, 640, 8)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Look at the memory that the textbook's forward pass holds over time, and below it at that of yours, on the same axes.
-# What do the steps of the first one consist of, and what is left of them in the second?
+# Here is the memory of one forward pass over time, for the textbook's version and for yours, with the same memory axis.
+# In the first plot, each step up is another matrix of L x L scores. In the second plot no such matrix exists. What is
+# left is O, lse and a few tiles.
 
 # %%
 q, k, v = make_qkv(4, 1024, 1024, 64)

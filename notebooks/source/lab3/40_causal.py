@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Part 4. Causal: tiles that nobody sees ({points q4})
+# # Part 4. Causal: skip the tiles that no query sees ({points q4})
 #
 # With a causal mask there are three kinds of tiles. In the first kind every query sees every key. In the second kind no
 # query sees any key. The diagonal runs through the third kind. Only the third kind needs a mask, and the second kind
@@ -45,8 +45,9 @@ def scores_computed(L_q, L_kv, tile_q, tile_kv):
 # %% nbgrader={"grade_id": "q4_test", "grade": true, "points": 2}
 def check_scores(*case, expected):
     got = scores_computed(*case)
-    assert is_count(got), "scores_computed: return an int"
-    assert got == expected, f"scores_computed{case}: not {got}; draw the tiles, and add up those that are computed"
+    assert is_count(got), f"scores_computed{case} has to return an int, not {got!r}"
+    said = f"scores_computed{case}: expected {expected}, got {got}; draw the tiles and add up the visible ones"
+    assert got == expected, said
 
 
 check_scores(128, 128, 64, 64, expected=3 * 64 * 64)  # three of four tiles
@@ -76,7 +77,8 @@ for L_q, L_kv, tile_q, tile_kv in [
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_share_test", "grade": true, "points": 1}
-assert is_number(causal_share_limit) and 0 <= causal_share_limit <= 1, "a share lies between 0 and 1"
+said = f"causal_share_limit has to lie between 0 and 1, got {causal_share_limit!r}"
+assert is_number(causal_share_limit) and 0 <= causal_share_limit <= 1, said
 ### BEGIN HIDDEN TESTS
 assert is_near(causal_share_limit, 0.5, 0.01), "causal_share_limit: print scores_computed(L, L, 64, 64) / L**2"
 ### END HIDDEN TESTS
@@ -90,21 +92,26 @@ def causal_pass(B, L_q, L_kv, d, scale=1.0):
     what = f"at L_q = {L_q}, L_kv = {L_kv}, is_causal = True, inputs times {scale:g}"
     assert_close(seen.value, O, rtol=1e-9, atol=1e-9, name=f"O {what}")
     rows = [tensor for tensor in seen.tensors if tuple(tensor.shape) == (B, L_q)]
-    assert len(rows) == 1, "exactly one saved tensor has the shape (B, L_q)"
+    assert len(rows) == 1, f"expected one saved tensor of shape {(B, L_q)}, lse, got {len(rows)}"
     assert_close(rows[0], lse, rtol=1e-9, atol=1e-9, name=f"the saved log-sum-exp {what}")
-    assert not seen.forward.by_op.keys() & {"softmax", "attention"}, "the library did the work"
+    said = "rl.softmax or rl.attention ran: use other rl operations"
+    assert not seen.forward.by_op.keys() & {"softmax", "attention"}, said
     return seen.forward
 
 
-causal_pass(2, 256, 256, 16)
-causal_pass(2, 30, 100, 8)  # the first query sees 71 keys
-causal_pass(3, 140, 170, 8, scale=40.0)
-causal_pass(2, 1, 5, 8)
+def check_causal(*sizes, scale=1.0):
+    causal_pass(*sizes, scale)
+
+
+check_causal(2, 256, 256, 16)
+check_causal(2, 30, 100, 8)  # the first query sees 71 keys
+check_causal(3, 140, 170, 8, scale=40.0)
+check_causal(2, 1, 5, 8)
 ### BEGIN HIDDEN TESTS
 for L_q, L_kv in [(1, 1), (1, 300), (37, 91), (200, 200), (129, 129), (65, 400), (512, 512)]:
-    causal_pass(2, L_q, L_kv, 8)
-causal_pass(1, 150, 150, 8, scale=12.0)
-causal_pass(3, 150, 150, 8, scale=30.0)
+    check_causal(2, L_q, L_kv, 8)
+check_causal(1, 150, 150, 8, scale=12.0)
+check_causal(3, 150, 150, 8, scale=30.0)
 q, k, v = make_qkv(1, 200, 200, 8, dtype="float64")
 v = to_float64(v)
 v[:, 150:] = 1e30  # what no query before 150 may see
@@ -114,17 +121,22 @@ assert np.isfinite(O).all() and np.abs(O[:, :150]).max() < 1e3, "a query sees va
 
 
 # %% nbgrader={"grade_id": "q4_work_test", "grade": true, "points": 2} rooflab={"needs": ["q3"]}
-def check_causal_work(B, L_q, L_kv, d):
+def causal_work(B, L_q, L_kv, d):
     forward = causal_pass(B, L_q, L_kv, d)
     for size in (TILE_Q, TILE_KV):
-        assert is_count(size) and 16 <= size <= 128, "TILE_Q and TILE_KV are between 16 and 128"
+        assert is_count(size) and 16 <= size <= 128, "TILE_Q and TILE_KV have to be ints between 16 and 128"
     scores, what = scores_computed(L_q, L_kv, TILE_Q, TILE_KV), f"L_q = {L_q}, L_kv = {L_kv}"
     macs, counted = 2 * B * d * scores, f"the runtime counted {forward.macs:,} MACs"
     assert forward.macs <= macs, f"{what}: {counted}, and you predict {macs:,}; which tiles were not skipped?"
     assert forward.macs == macs, f"{what}: {counted}, and you predict {macs:,}; compute every product with rl"
     largest = forward.largest_bytes
-    assert largest <= 8 * B * max(128 * 128, L_q * d, L_kv * d), f"{what}: a tensor is larger than a tile"
+    said = f"{what}: the largest tensor has {largest:,} bytes, more than a tile or an input"
+    assert largest <= 8 * B * max(128 * 128, L_q * d, L_kv * d), said
     return forward
+
+
+def check_causal_work(*sizes):
+    causal_work(*sizes)
 
 
 check_causal_work(2, 256, 256, 16)
@@ -137,13 +149,12 @@ for L_q, L_kv in [(1, 300), (37, 91), (200, 200), (129, 129), (65, 400), (512, 5
         for j in range(0, L_kv, TILE_KV)
         if j < min(i + TILE_Q, L_q) + L_kv - L_q
     )
-    counted = check_causal_work(2, L_q, L_kv, 8).macs
+    counted = causal_work(2, L_q, L_kv, 8).macs
     assert counted == 32 * visible, f"L_q = {L_q}, L_kv = {L_kv}: {counted:,} MACs are not those of the visible tiles"
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Small tiles follow the diagonal closely. Large tiles compute more scores that nobody sees. This is what your function
-# says:
+# Small tiles follow the diagonal closely. Large tiles compute more scores that are then masked. Your function gives:
 
 # %%
 lengths = (128, 256, 1024, 4096, 16384)

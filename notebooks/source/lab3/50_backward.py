@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Part 5. Backward, by recomputing ({points q5})
 #
-# The gradient needs the weights P, which were not kept. So compute them again from Q and K, one tile at a time. With
+# The gradient needs the weights P, which were not kept. So recompute them from Q and K, one tile at a time. With
 # the log-sum-exp this takes no maximum and no sum: $P = e^{S - \mathrm{lse}}$. The rest follows from dO, the gradient
 # that arrives from above:
 #
@@ -76,10 +76,10 @@ def check_gradients(B, L_q, L_kv, d, is_causal=False, dtype="float64", scale=1.0
     dO = make_qkv(B, L_q, 1, d, dtype=dtype, seed=3)[0]
     seen = measure.gradients(flash_attention, q, k, v, is_causal, upstream=dO)
     what = f"at L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}, inputs times {scale:g}"
-    assert len(seen.gradients) == 3, "three gradients"
+    assert len(seen.gradients) == 3, f"{what}: expected the gradients dQ, dK, dV, got {len(seen.gradients)} gradients"
     exact = attention_gradients_float64(q, k, v, dO, is_causal)
     for name, ours, expected in zip(("dQ", "dK", "dV"), seen.gradients, exact, strict=True):
-        assert isinstance(ours, rl.Tensor), f"no gradient {name} came back"
+        assert isinstance(ours, rl.Tensor), f"{name} {what} is missing"
         assert_close(ours, expected, rtol=tolerance, atol=tolerance, name=f"{name} {what}")
 
 
@@ -119,15 +119,16 @@ def backward_pass(B, L_q, L_kv, d, is_causal=False):
 def check_backward_memory(*sizes):
     (B, L_q, L_kv, d), seen = sizes, backward_pass(*sizes)
     kept = sum(bytes for op, shape, dtype, bytes in seen.saved)
-    assert kept <= 4 * B * (2 * L_q * d + 2 * L_kv * d + L_q), f"{kept:,} bytes are kept: more than Q, K, V, O and lse"
+    assert kept <= 4 * B * (2 * L_q * d + 2 * L_kv * d + L_q), f"{kept:,} bytes are saved, more than Q, K, V, O and lse"
     largest, allowed = seen.backward.largest_bytes, 4 * B * max(128 * 128, L_q * d, L_kv * d)
-    assert largest <= allowed, f"a tensor of {largest:,} bytes; tiles and inputs need no more than {allowed:,}"
+    said = f"largest tensor: expected at most {allowed:,} bytes (a tile or an input), got {largest:,}"
+    assert largest <= allowed, said
     held = 4 * B * (8 * 128 * 128 + 4 * (L_q + L_kv) * (d + 1))
     peak = max(seen.forward.peak_bytes, seen.backward.peak_bytes)
-    assert peak <= held, f"{peak:,} bytes were held at once; eight tiles and a few rows need {held:,}"
+    assert peak <= held, f"memory held at once: expected at most {held:,} bytes (eight tiles), got {peak:,}"
     assert seen.backward.host_bytes <= 2**21, "memory was allocated outside of rl: use rl tensors"
     library = seen.backward.by_op.keys() & {"softmax", "attention", "attention_backward"}
-    assert not library, "the library did the work"
+    assert not library, "rl.softmax or rl.attention ran: use other rl operations"
 
 
 check_backward_memory(2, 512, 512, 16)
@@ -173,7 +174,8 @@ check_backward_work(1, 333, 500, 4, True)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_ratio_test", "grade": true, "points": 1}
-assert is_number(backward_over_forward) and 1 <= backward_over_forward <= 10, "backward_over_forward is a number"
+said = f"backward_over_forward has to be a number from 1 to 10, got {backward_over_forward!r}"
+assert is_number(backward_over_forward) and 1 <= backward_over_forward <= 10, said
 ### BEGIN HIDDEN TESTS
 assert is_near(backward_over_forward, 2.5), "backward_over_forward: count the products of a tile in both passes"
 ### END HIDDEN TESTS

@@ -65,6 +65,7 @@ else:
 # ```
 #
 # - Q and O are (B, L_q, 64), K and V are (B, L_kv, 64), and lse is (B, L_q), the log-sum-exp.
+# - `scale` is 1/√64: the scores are `scale` times Q Kᵀ. `is_causal` is 0 or 1.
 # - It is launched with a grid of (ceil(L_q / `FLASH_ROWS`), B) blocks of `FLASH_THREADS` threads.
 # - There is no dynamic shared memory. All `__shared__` arrays together take at most 48 KiB.
 # - Every L_q and L_kv ≥ 1 has to work. When causal, L_q ≤ L_kv.
@@ -183,9 +184,11 @@ def check_kernels(*cases):
     all(check_kernel(*case) for case in cases)
 
 
-assert isinstance(FLASH_CUDA, str), "FLASH_CUDA is the source of the kernel, a text"
-assert is_count(FLASH_ROWS) and FLASH_ROWS > 0, "FLASH_ROWS is a whole number"
-assert is_count(FLASH_THREADS) and 0 < FLASH_THREADS <= 1024, "a block has 1 to 1024 threads"
+said = f"FLASH_CUDA has to be the source of the kernel, a str, not a {type(FLASH_CUDA).__name__}"
+assert isinstance(FLASH_CUDA, str), said
+assert is_count(FLASH_ROWS) and FLASH_ROWS > 0, f"FLASH_ROWS has to be a positive int, got {FLASH_ROWS!r}"
+said = f"FLASH_THREADS has to be an int from 1 to 1024, got {FLASH_THREADS!r}"
+assert is_count(FLASH_THREADS) and 0 < FLASH_THREADS <= 1024, said
 check_kernels((2, 128, 128), (2, 50, 70), (2, 1, 40), (2, 70, 70, False, 8.0))
 ### BEGIN HIDDEN TESTS
 check_kernels((3, 1, 1), (3, 1, 333), (3, 65, 33), (3, 200, 77), (3, 512, 512), (2, 100, 100, False, 6.0))

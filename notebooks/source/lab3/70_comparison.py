@@ -3,7 +3,7 @@
 #
 # ## 7.1 How long a sequence fits? ({points q7_1})
 #
-# You know what each version keeps for its backward pass. What does that mean for the length of a sequence?
+# You know what each version keeps for its backward pass. How long can a sequence be before that no longer fits?
 #
 # - `largest_naive_length(free_bytes, batch, matrices)`: the largest L for which `matrices` score matrices (batch, L, L)
 #   in fp32 fit in `free_bytes`. Count nothing else;
@@ -36,8 +36,8 @@ def largest_flash_length(free_bytes, batch, d):
 
 # %% nbgrader={"grade_id": "q7_1_naive_test", "grade": true, "points": 2}
 def check_length(got, expected, what):
-    assert is_count(got), f"{what}: a length is an int"
-    assert got == expected, f"{what}: {got} is not the largest length that fits"
+    assert is_count(got), f"{what}: expected an int, got {got!r}"
+    assert got == expected, f"{what}: expected {expected}, got {got}"
 
 
 check_length(largest_naive_length(64_000_000, 8, 2), 1000, "naive, room for exactly two matrices of L = 1000, B = 8")
@@ -69,15 +69,17 @@ Table(("memory", "naive, L up to", "flash, L up to"), rows, "B = 8, d = 64, fp32
 # %% [markdown]
 # ## 7.2 Three versions ({points q7_2})
 #
-# Memory is one side. Now put everything side by side. Write `compare(L, d, batch, names)` for `naive_attention`
-# ("naive"), `flash_attention` ("flash") and the library's `rl.attention` ("library"), not causal, in fp32. Return a
-# dict with an entry for each of `names`. An entry is a dict:
+# Compare the rows. With k times the memory, naive attention can keep a sequence that is √k times as long, and
+# FlashAttention one that is k times as long. Now compare time and traffic as well. Write `compare(L, d, batch, names)`
+# for `naive_attention` ("naive"), `flash_attention` ("flash") and the library's `rl.attention` ("library"), not causal,
+# in fp32. Return a dict with an entry for each of `names`. An entry is a dict:
 #
 # - `"forward_ms"`: the median latency of the forward pass, on tensors that do not require gradients;
 # - `"backward_ms"`: the median latency of the backward pass alone, as in 1.3;
 # - `"peak_bytes"`: the most memory held at once in one forward pass, above what was there before (`rl.count()`);
 # - `"moved_bytes"`: the bytes that all launches of one forward pass read and write (`rl.count()`). Each launch counts
-#   every byte of its inputs and of its output once. So a kernel that reads a byte again is taken to find it in a cache.
+#   every byte of its inputs and of its output once. A re-read inside a kernel is not counted, as if it came from a
+#   cache.
 #
 # If a version runs out of memory, its entry is `None`. `rl.attention` takes tensors (B, H, L, d) or (H, L, d), and
 # yours have the second form.
@@ -132,7 +134,8 @@ WATCHED = {"naive": "naive_attention", "flash": "flash_attention"}
 
 def compared(L, d, batch, names, **limits):
     seen = measure.timed(compare, L, d, batch, names, watch=list(WATCHED.values()), **limits)
-    assert isinstance(seen.value, dict) and set(seen.value) == set(names), f"the keys are {tuple(names)}"
+    said = f"compare has to return a dict with the keys {tuple(names)}"
+    assert isinstance(seen.value, dict) and set(seen.value) == set(names), said
     return seen
 
 
@@ -154,9 +157,9 @@ def check_counts(L, d, batch, names=("naive", "flash", "library")):
         row, (forward, _) = got[name], passes_of(name, L, d, batch)
         assert isinstance(row, dict) and set(row) == KEYS, f"{name}: the keys are {sorted(KEYS)}"
         moved, peak = forward.bytes_read + forward.bytes_written, forward.peak_bytes
-        what = f"is not what rl.count() says of one forward pass at L = {L}, d = {d}, batch = {batch}"
-        assert row["moved_bytes"] == moved, f"{name}: moved_bytes = {row['moved_bytes']} {what}"
-        assert row["peak_bytes"] == peak, f"{name}: peak_bytes = {row['peak_bytes']} {what}"
+        what = f"{name}, L = {L}, d = {d}, batch = {batch}"
+        for key, right in {"moved_bytes": moved, "peak_bytes": peak}.items():
+            assert row[key] == right, f"{what}: expected {key} = {right} of one forward pass, got {row[key]}"
 
 
 check_counts(128, 16, 2)
@@ -179,10 +182,10 @@ def check_times(L, d, batch, names=("naive", "flash", "library")):
         else:
             forward = [call for call in forward if not call.ran]
         backward = [call for call in backward if not call.ran]
-        assert forward, f"{name}, forward: time it on three tensors {(batch, L, d)} that do not require gradients"
-        assert measure.is_median(row["forward_ms"], forward), f"{name}: forward_ms is not the median of latency"
-        assert backward, f"{name}, backward: time rl.autograd.grad alone, on a result that was computed before"
-        assert measure.is_median(row["backward_ms"], backward), f"{name}: backward_ms is not the median of latency"
+        assert forward, f"{name}, forward: no timed call on three tensors {(batch, L, d)} without gradients"
+        assert measure.is_median(row["forward_ms"], forward), f"{name}: forward_ms is not the median_ms of latency"
+        assert backward, f"{name}, backward: no timed call of rl.autograd.grad alone"
+        assert measure.is_median(row["backward_ms"], backward), f"{name}: backward_ms is not the median_ms of latency"
 
 
 check_times(64, 16, 2)
@@ -194,12 +197,12 @@ check_times(96, 8, 3, ("library", "naive"))
 
 # %% nbgrader={"grade_id": "q7_2_memory_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1", "q3", "q5"]}
 scarce = compared(400, 4, 1, ("naive", "library"), spare_bytes=600_000)
-assert scarce.value["naive"] is None, "naive ran out of memory: its entry is None"
-assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry is a dict"
+assert scarce.value["naive"] is None, "naive ran out of memory: its entry has to be None"
+assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry has to be a dict"
 ### BEGIN HIDDEN TESTS
 scarce = compared(512, 4, 1, ("library", "naive"), spare_bytes=1_000_000)
-assert scarce.value["naive"] is None, "naive ran out of memory: its entry is None"
-assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry is a dict"
+assert scarce.value["naive"] is None, "naive ran out of memory: its entry has to be None"
+assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry has to be a dict"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -254,7 +257,7 @@ rl.plots.plot_flash_attention_improvement(pair, title=f"Forward, {what}")
 # code resemble the library, and in which the textbook's version?
 #
 # - `naive_over_library_at_1024`: the bytes that your `naive_attention` moves, divided by those that `rl.attention`
-#   moves, at L = 1024, d = 64, batch = 1. Two per cent are near enough;
+#   moves, at L = 1024, d = 64, batch = 1. An answer within 2% is right;
 # - `library_growth`: the factor by which the bytes that `rl.attention` moves grow when L doubles;
 # - `why_not_faster`: why your array code is not clearly faster. Choose a letter, and explain it in a sentence below.
 #     - `"a"`: Rescaling doubles the number of multiply-accumulates.
@@ -279,7 +282,8 @@ why_not_faster = "b"
 # %% nbgrader={"grade_id": "q7_3_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1", "q3", "q5", "q7_2"]}
 ratio_is_number = is_number(naive_over_library_at_1024) and naive_over_library_at_1024 > 1
 assert ratio_is_number, "naive_over_library_at_1024 is a number: naive divided by library. Which of them moves more?"
-assert is_number(library_growth) and library_growth > 0, "library_growth is a number; 1 means that nothing grows"
+said = f"library_growth has to be a number (1 means no growth), got {library_growth!r}"
+assert is_number(library_growth) and library_growth > 0, said
 ### BEGIN HIDDEN TESTS
 q, k, v = make_qkv(1, 1024, 1024, 64)
 seen = measure.count(naive_attention, q, k, v)
@@ -316,8 +320,8 @@ moved = {name: comparison[L][name]["moved_bytes"] for name in ALL}
 rl.plots.plot_bars(moved, "B", title=f"Bytes moved by one forward pass, L = {L}")
 
 # %% [markdown]
-# **What you know now.** FlashAttention changes no formula. The online softmax lets you forget a tile of scores. The
-# log-sum-exp lets you compute it again. A causal mask lets you skip tiles. Your three versions give the same numbers,
+# **What you know now.** FlashAttention changes no formula. The online softmax lets you discard a tile of scores. The
+# log-sum-exp lets you recompute it. A causal mask lets you skip tiles. Your three versions give the same numbers,
 # and your tables show what sets them apart: the memory that they hold, the bytes that they move, and the time that they
 # take. The library's kernels (`rl.variants("attention")`) are made of the same steps as yours. Read the source of one
 # of them, and see which of your steps you recognise.

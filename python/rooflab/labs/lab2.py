@@ -71,7 +71,9 @@ def assert_keys(name: str, value: Any, keys: Sequence[str]) -> None:
     >>> assert_keys("row", {"mean_ms": 1.0}, ["mean_ms"])
     """
     listed = ", ".join(map(str, keys))
-    assert isinstance(value, dict) and set(value) == set(keys), f"{name} is a dict with the keys {listed}"
+    assert isinstance(value, dict), f"{name} has to be a dict with the keys {listed}, not a {type(value).__name__}"
+    got = ", ".join(map(str, value))
+    assert set(value) == set(keys), f"{name}: expected the keys {listed}, got {got or 'none'}"
 
 
 def assert_near(name: str, value: Any, right: float, relative: float = 1e-3) -> None:
@@ -80,14 +82,14 @@ def assert_near(name: str, value: Any, right: float, relative: float = 1e-3) -> 
     Raises
     ------
     AssertionError
-        What it is; not what is right.
+        What was expected, and what it is.
 
     Examples
     --------
     >>> assert_near("ratio", 2.0004, 2.0)
     """
-    assert is_number(value), f"{name} has to be a number, and not {value!r}"
-    assert is_near(value, right, relative), f"{name}: {value:.6g} is not right"
+    assert is_number(value), f"{name} has to be a number, not {value!r}"
+    assert is_near(value, right, relative), f"{name}: expected {right:.6g}, got {value:.6g}"
 
 
 def assert_whole(function: Callable[..., Any], cases: Iterable[tuple[tuple, int]], hint: str) -> None:
@@ -96,7 +98,7 @@ def assert_whole(function: Callable[..., Any], cases: Iterable[tuple[tuple, int]
     Raises
     ------
     AssertionError
-        The call, what it gave, and `hint`.
+        The call, what was expected, what it gave, and `hint`.
 
     Examples
     --------
@@ -105,8 +107,8 @@ def assert_whole(function: Callable[..., Any], cases: Iterable[tuple[tuple, int]
     for arguments, right in cases:
         call = f"{getattr(function, '__name__', 'the function')}({', '.join(map(repr, arguments))})"
         got = function(*arguments)
-        assert is_count(got), f"{call} has to return a whole number, an int, and not {got!r}"
-        assert got == right, f"{call} gave {got}: {hint}"
+        assert is_count(got), f"{call} has to return an int, not {got!r}"
+        assert got == right, f"{call}: expected {right}, got {got}; {hint}"
 
 
 def draw_configs(seed: int, count: int = 20) -> list[tuple[dict[str, int], int, int, int]]:
@@ -158,9 +160,9 @@ def assert_timed(seen: Any, mode: str, warmup_steps: int, measure_steps: int) ->
     case = f"{mode}, {warmup_steps} + {measure_steps} steps"
     forwards, backwards = seen.launches("forward"), seen.launches("backward")
     count = warmup_steps + measure_steps
-    assert len(forwards) == count, f"{case}: the model was called {len(forwards)} times, not {count}"
+    assert len(forwards) == count, f"{case}: expected {count} forward passes, got {len(forwards)}"
     if mode != "forward":
-        assert len(backwards) == count, f"{case}: {len(backwards)} backward passes ran, not {count}"
+        assert len(backwards) == count, f"{case}: expected {count} backward passes, got {len(backwards)}"
     steps = np.zeros(count)
     for label in LABELS[mode]:
         steps += [entry.work_ms for entry in seen.launches(label)]
@@ -169,20 +171,24 @@ def assert_timed(seen: Any, mode: str, warmup_steps: int, measure_steps: int) ->
 
 def _assert_samples(samples: Any, right_ms: np.ndarray, case: str) -> None:
     """Samples in s are the times of the steps in ms, one by one."""
-    assert isinstance(samples, (list, tuple, np.ndarray)), f"{case}: return a list of samples"
-    assert len(samples) == len(right_ms), f"{case}: return one sample for each measured step, so {len(right_ms)}"
-    assert all(map(is_number, samples)), f"{case}: each sample is a number"
+    assert isinstance(samples, (list, tuple, np.ndarray)), (
+        f"{case}: return a list of samples, not a {type(samples).__name__}"
+    )
+    assert len(samples) == len(right_ms), (
+        f"{case}: expected {len(right_ms)} samples, one for each measured step, got {len(samples)}"
+    )
+    assert all(map(is_number, samples)), f"{case}: each sample has to be a number"
     got_ms = 1e3 * np.asarray(samples, dtype=np.float64)
     off = np.abs(got_ms - right_ms) > _TOLERANCE * right_ms
     if not off.any():
         return
     step = int(np.argmax(off))
     told, worked = got_ms[step], right_ms[step]
-    where = f"{case}: measured step {step} kept the device busy for {worked:.4g} ms, and your sample says {told:.4g} ms"
+    where = f"{case}: measured step {step} took {worked:.4g} ms, your sample says {told:.4g} ms"
     assert not is_near(told / 1e3, worked, _TOLERANCE), f"{where}. Samples are in seconds"
-    assert told > worked, f"{where}. Wait for the device before you read the clock at the end"
-    assert step or off[1:].any(), f"{where}. Work from before was still running: wait before you read the clock first"
-    raise AssertionError(f"{where}. Time one step at a time, and nothing but that step")
+    assert told > worked, f"{where}. Synchronize before you read the clock at the end of the step"
+    assert step or off[1:].any(), f"{where}. Earlier work was still running: synchronize before you start the clock"
+    raise AssertionError(f"{where}. Each sample has to contain one step, and nothing else")
 
 
 def assert_summary(name: str, row: Mapping[str, Any], samples_ms: np.ndarray) -> None:
@@ -197,14 +203,14 @@ def assert_summary(name: str, row: Mapping[str, Any], samples_ms: np.ndarray) ->
     --------
     >>> assert_summary("row", {"mean_ms": 2.0, "median_ms": 2.0, "std_ms": 1.0, "ddof": 0}, np.array([1.0, 3.0]))
     """
-    assert row["ddof"] in (0, 1), f"{name}: ddof is 0 (divide by m) or 1 (divide by m - 1)"
+    assert row["ddof"] in (0, 1), f"{name}: ddof has to be 0 (divide by m) or 1 (divide by m - 1), got {row['ddof']!r}"
     figures = {"mean_ms": np.mean(samples_ms), "median_ms": np.median(samples_ms)}
     for key, right in figures.items():
-        assert is_near(row[key], float(right), _TOLERANCE), f"{name}: {key} is {right:.4g}, not {row[key]}"
+        assert is_near(row[key], float(right), _TOLERANCE), f"{name}: expected {key} = {right:.4g}, got {row[key]}"
     right = float(np.std(samples_ms, ddof=row["ddof"]))
-    assert is_number(row["std_ms"]), f"{name}: std_ms is a number, in ms"
+    assert is_number(row["std_ms"]), f"{name}: std_ms has to be a number in ms, got {row['std_ms']!r}"
     near = abs(row["std_ms"] - right) <= _TOLERANCE * right + 1e-3
-    assert near, f"{name}: std_ms of these samples is {right:.4g} with ddof = {row['ddof']}, not {row['std_ms']}"
+    assert near, f"{name}: expected std_ms = {right:.4g} with ddof = {row['ddof']}, got {row['std_ms']}"
 
 
 def by_process(log: Iterable[Any]) -> list[np.ndarray]:
@@ -241,7 +247,7 @@ def assert_study_row(name: str, row: Mapping[str, Any], steps_ms: np.ndarray) ->
     """
     right = {"mean_ms": steps_ms.mean(), "first_ms": steps_ms[0], "second_ms": steps_ms[1]}
     for key, value in right.items():
-        assert is_near(row[key], float(value), _TOLERANCE), f"{name}: {key} is {value:.4g}, not {row[key]}"
+        assert is_near(row[key], float(value), _TOLERANCE), f"{name}: expected {key} = {value:.4g}, got {row[key]}"
     assert_summary(name, {**row, "ddof": 0, "median_ms": float(np.median(steps_ms))}, steps_ms)
 
 
@@ -261,18 +267,20 @@ def assert_ranges(log: Iterable[Any], warmup_steps: int, measure_steps: int) -> 
             paths.append("/".join(open_names))
         elif entry.kind == "launch":
             where = "/".join(open_names)
-            assert open_names and open_names[-1] == entry.label, f"the {entry.label} pass was launched in {where!r}"
+            assert open_names and open_names[-1] == entry.label, (
+                f"the {entry.label} pass was launched in the range {where!r}, not in a range {entry.label!r}"
+            )
             work_end_ms = entry.end_ms
         elif entry.kind == "close":
             name = open_names.pop()
             early = work_end_ms - entry.at_ms
-            assert early <= 0, f"{name} was left {early:.3g} ms before its work was done: wait for the device"
+            assert early <= 0, f"the range {name} ended {early:.3g} ms before its work was done: synchronize first"
     for phase in ("forward", "backward"):
         count = paths.count(f"warmup/{phase}")
-        assert count == warmup_steps, f"{count} ranges warmup/{phase}, and not {warmup_steps}"
+        assert count == warmup_steps, f"expected {warmup_steps} ranges warmup/{phase}, got {count}"
         for step in range(measure_steps):
             path = f"measurement/step_{step}/{phase}"
-            assert paths.count(path) == 1, f"there is no one range {path}"
+            assert paths.count(path) == 1, f"expected one range {path}, got {paths.count(path)}"
 
 
 def added_up(value: float, steps: int, total_dtype: str, term_dtype: str, start: float = 0.0) -> float:
@@ -327,13 +335,19 @@ def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, d
         What is missing.
     """
     head, shown, caption = found["head"], found["rows"], found["caption"]
-    assert sum("ms" in name for name in head) >= 2, "the head names the unit of both times, ms"
+    assert sum("ms" in name for name in head) >= 2, f"the heads of both time columns have to contain ms, got {head}"
     for word in (machine, dtype, "ms", "ddof", str(ddof)):
-        assert word in caption, f"the caption names the machine, the dtype, the ddof and the unit: {word} is missing"
-    assert len(shown) == len(rows), f"the table has {len(shown)} rows, and {len(rows)} were measured"
+        assert word in caption, (
+            f"the caption {caption!r} lacks {word!r}; name the machine, the dtype, the ddof and the unit"
+        )
+    assert len(shown) == len(rows), (
+        f"expected {len(rows)} rows, got {len(shown)}; rows that are out of memory belong in the table"
+    )
     for row, cells in zip(rows, shown, strict=True):
         words = [str(row[name]) for name in ("size", "length", "warmup", "mode", "status")]
         words += [f"{row[name]:.2f}" for name in ("mean_ms", "std_ms") if row[name] is not None]
         missing = [word for word in words if word not in cells]
         assert not missing, f"the row of {row['size']}, L = {row['length']}, {row['mode']} lacks {', '.join(missing)}"
-        assert row["status"] == "ok" or not any("." in cell for cell in cells[-2:]), "out of memory is no time"
+        assert row["status"] == "ok" or not any("." in cell for cell in cells[-2:]), (
+            f"leave the times of an OOM row empty, got {cells[-2:]}"
+        )

@@ -137,10 +137,10 @@ def assert_peak(
     config = {"d_model": D, "d_ff": inner, "num_layers": n, "num_heads": H}
     others = rl.memory.allocated("meta")
     got, right = function(config, V, B, L, mode, **options), peak_bytes(config, V, B, L, mode, **options)
-    case = f"{mode} of D = {D}, n = {n}, L = {L}, {options or 'fp32'}"
-    assert is_count(got), f"{case}: peak_bytes is a whole number of bytes"
+    case = f"peak_bytes, {mode}, D = {D}, n = {n}, L = {L}, {options or 'fp32'}"
+    assert is_count(got), f"{case}: peak_bytes has to return an int, got {got!r}"
     right -= 0 if is_near(got, right, 0.01) else others
-    assert is_near(got, right, 0.01), f"{case}: at its peak it holds {right / 2**20:.1f} MiB, not {got / 2**20:.1f}"
+    assert is_near(got, right, 0.01), f"{case}: expected {right / 2**20:.1f} MiB, got {got / 2**20:.1f} MiB"
 
 
 def largest_blocks(config: Mapping[str, int], V: int, B: int, L: int) -> list[tuple[int, str, str]]:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from ..units import human
-from .style import COLORS, GREY, MARKERS, figure
+from .style import COLORS, GREY, MARKERS, figure, ticks_in_unit
 from .values import quantiles
 
 if TYPE_CHECKING:
@@ -228,10 +227,7 @@ def _ratio(ratio: float) -> str:
 def _value_axis(axes: Any, kind: _Quantity, read: Mapping[str, Mapping[int, _Point | None]]) -> None:
     spread = any(point and point.high > point.low for values in read.values() for point in values.values())
     axes.set_ylabel(kind.label + " (median, p20 to p80)" * spread)
-    low, high = axes.get_ylim()
-    axes.yaxis.set_major_locator(LogLocator(10, subs=(1.0,) if high / low > 300 else (1.0, 2.0, 5.0), numticks=16))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, kind.unit)))
+    ticks_in_unit(axes, kind.unit)
 
 
 def _absent(read: Mapping[str, Mapping[int, Any]], lengths: list[int]) -> list[str]:

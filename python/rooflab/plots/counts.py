@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.colors import to_rgb
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from ..units import human
-from .style import COLORS, GREY, figure
+from .style import COLORS, GREY, figure, ticks_in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,9 +68,7 @@ def plot_lines(
         axes.xaxis.set_major_locator(FixedLocator([2**power for power in powers]))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:g}"))
-        axes.yaxis.set_major_locator(LogLocator(10, numticks=12))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, unit)))
-        axes.tick_params(which="minor", left=False)
+        ticks_in_unit(axes, unit)
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         if title:

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from ..units import human
-from .style import COLORS, GREY, MARKERS, figure
+from .style import COLORS, GREY, MARKERS, figure, ticks_in_unit
 from .values import quantiles
 
 if TYPE_CHECKING:
@@ -82,9 +81,8 @@ def plot_latency_vs_size(
         axes.xaxis.set_major_locator(FixedLocator(sizes if len(sizes) <= 10 else sizes[:: len(sizes) // 8 + 1]))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:g}"))
-        axes.yaxis.set_major_locator(LogLocator(10, numticks=12))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: human(seconds, "s")))
         axes.margins(x=0.09, y=0.12)
+        ticks_in_unit(axes, "s")
         axes.legend(loc="upper left")
         if title:
             axes.set_title(title)
@@ -136,8 +134,7 @@ def plot_samples(series: Mapping[str, Sequence[float]], title: str | None = None
             axes.axhline(np.median(seconds), color=color, lw=1)
         axes.set_xlabel("sample, in the order taken")
         axes.set_ylabel("latency (lines: medians)")
-        axes.yaxis.set_major_locator(LogLocator(10, numticks=12))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: human(seconds, "s")))
+        ticks_in_unit(axes, "s")
         made.legend(loc="outside upper right", ncols=len(series))
         if title:
             axes.set_title(title)

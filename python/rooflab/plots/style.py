@@ -12,7 +12,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Bbox
+
+from ..units import human
 
 # Okabe and Ito, "Color Universal Design" (2008): tells apart for all common kinds of colour blindness.
 # Its yellow is left out, too pale on white.
@@ -74,6 +77,15 @@ def bare(axes: Any, title: str | None) -> None:
         spine.set_visible(False)
     if title:
         axes.set_title(title)
+
+
+def ticks_in_unit(axes: Any, unit: str) -> None:
+    """On a logarithmic y axis whose limits are known, ticks with their unit: at 1, 2 and 5 where it is short."""
+    low, high = axes.get_ylim()
+    subs = (1.0,) if high / low > 300 else (1.0, 2.0, 5.0)
+    axes.yaxis.set_major_locator(LogLocator(10, subs=subs, numticks=16))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, unit)))
 
 
 def caption(made: Figure, title: str | None, note: str | None = None) -> None:

@@ -1,0 +1,129 @@
+# %% [markdown]
+# ## 1.1.4c What else takes time? ({points q1_1_4c})
+#
+# A profile contains hundreds of kernels. To compare models, group them into a few **classes**. Write two functions.
+#
+# `classify(kernel)` returns the class of a kernel, a dict with `"op"` and `"name"`. Kernels of rooflab know their op.
+# Kernels of other libraries have the op `""`, and only their name tells what they do. Use the op if there is one,
+# otherwise the name:
+#
+# | class | if the op is | if the name contains, in any case |
+# |---|---|---|
+# | `"gemm"` | `matmul`, `linear` | `gemm`, `cutlass`, `nvjet` |
+# | `"softmax"` | `softmax` | `softmax` |
+# | `"norm"` | `rms_norm`, `layer_norm` | `norm` |
+# | `"embedding"` | `embedding` | `embedding` |
+# | `"copy"` | `copy`, `cat`, `fill` | `memcpy`, `memset`, `copy`, `fill` |
+# | `"optimizer"` | `adamw` | `adam` |
+# | `"elementwise"` | any other | none of these |
+#
+# An op whose name ends in `_backward` is in the class of the op without that ending. If several rows fit a name, take
+# the first.
+#
+# `by_class(kernels)` returns `{class: {"us": ..., "launches": ..., "bytes": ..., "share": ...}}`, the class with the
+# most time first. `"us"` is the time of all kernels of the class, and `"share"` (0 to 1) divides it by the time of all
+# kernels in the list. Leave out classes that did not run. Each kernel also has `"duration_us"` and `"bytes"`.
+
+
+# %% nbgrader={"grade_id": "q1_1_4c", "solution": true}
+def classify(kernel):
+    """The class of a kernel: "gemm", "softmax", "norm", "embedding", "copy", "optimizer" or "elementwise"."""
+    ### BEGIN SOLUTION
+    ops = {"matmul": "gemm", "linear": "gemm", "softmax": "softmax", "rms_norm": "norm", "layer_norm": "norm"}
+    ops |= {"embedding": "embedding", "copy": "copy", "cat": "copy", "fill": "copy", "adamw": "optimizer"}
+    if kernel["op"]:
+        return ops.get(kernel["op"].removesuffix("_backward"), "elementwise")
+    parts = {"gemm": "gemm cutlass nvjet", "softmax": "softmax", "norm": "norm", "embedding": "embedding"}
+    parts |= {"copy": "memcpy memset copy fill", "optimizer": "adam"}
+    name = kernel["name"].lower()
+    return next((one for one, words in parts.items() if any(w in name for w in words.split())), "elementwise")
+    ### END SOLUTION
+
+
+def by_class(kernels):
+    """{class: {"us", "launches", "bytes", "share"}}, the class with the most time first."""
+    ### BEGIN SOLUTION
+    found = {}
+    for kernel in kernels:
+        row = found.setdefault(classify(kernel), {"us": 0.0, "launches": 0, "bytes": 0})
+        row["us"] += kernel["duration_us"]
+        row["launches"] += 1
+        row["bytes"] += kernel["bytes"]
+    busy_us = sum(row["us"] for row in found.values())
+    for row in found.values():
+        row["share"] = row["us"] / busy_us
+    return dict(sorted(found.items(), key=lambda item: -item[1]["us"]))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q1_1_4c_test", "grade": true, "points": 2}
+def check_classes(**classes):
+    for right, kernels in classes.items():
+        for kernel in kernels.split():
+            op, _, name = kernel.rpartition(":")
+            got = classify({"op": op, "name": name})
+            assert got == right, f"kernel {name!r} with op {op!r}: expected class {right!r}, got {got!r}"
+
+
+check_classes(
+    gemm="matmul:matmul_cpu_v3 :ampere_sgemm_128x64_nn :nvjet_sst_64x8", softmax="softmax:s :softmax_warp_forward"
+)
+check_classes(
+    norm="rms_norm_backward:r :LayerNormKernel", elementwise="mul:m rope:r :silu_kernel", copy="copy:c :Memcpy_HtoD"
+)
+check_classes(embedding="embedding:e", optimizer="adamw:a :FusedAdamKernel")
+### BEGIN HIDDEN TESTS
+check_classes(gemm="linear:l matmul_backward:x :cutlass_80_tensorop :Kernel2_SGEMM", softmax="softmax_backward:x")
+check_classes(norm="layer_norm:l rms_norm_backward:x", copy="cat:c fill:f :memset :CopyKernel :fill_reverse")
+check_classes(elementwise="swiglu:s add:a sum:s swiglu_backward:x :reduce_kernel", embedding="embedding_backward:x")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q1_1_4c_table_test", "grade": true, "points": 2}
+def check_table(kernels, order):
+    rows = [dict(zip(("op", "name", "start_us", "duration_us", "bytes"), one, strict=True)) for one in kernels]
+    got = by_class(rows)
+    assert isinstance(got, dict) and list(got) == order, (
+        f"expected the classes {order} in order of time, got {list(got)}"
+    )
+    busy = sum(row["duration_us"] for row in rows)
+    for name in order:
+        assert_keys(f"by_class()[{name!r}]", got[name], ("us", "launches", "bytes", "share"))
+        own = [row for row in rows if looks.class_of(row) == name]
+        assert got[name]["launches"] == len(own), f"{name}: expected {len(own)} launches, got {got[name]['launches']}"
+        moved = sum(row["bytes"] for row in own)
+        assert got[name]["bytes"] == moved, f"{name}: expected {moved} bytes, got {got[name]['bytes']}"
+        assert_near(f"{name}: us", got[name]["us"], sum(row["duration_us"] for row in own), 1e-6)
+        assert_near(f"{name}: its share of the time of all kernels", got[name]["share"], got[name]["us"] / busy, 1e-6)
+
+
+kernels = [
+    ("matmul", "m", 0, 50.0, 800),
+    ("add", "a", 90, 2.0, 30),
+    ("mul", "b", 120, 3.0, 40),
+    ("softmax", "s", 200, 9.0, 5),
+]
+check_table(kernels, ["gemm", "softmax", "elementwise"])
+### BEGIN HIDDEN TESTS
+check_table(
+    [("", "nvjet_x", 0, 1.0, 10), ("", "vectorized_add", 9, 4.0, 7), ("copy", "c", 20, 2.0, 99)] * 3,
+    ["elementwise", "copy", "gemm"],
+)
+check_table([("adamw", "a", 0, 7.0, 28), ("rms_norm", "r", 50, 7.5, 1)], ["norm", "optimizer"])
+### END HIDDEN TESTS
+
+# %%
+rows = []
+for phase in ("forward", "backward"):
+    inside = [kernel for kernel in kernels_of_step if f"/{phase}" in f"/{kernel['range']}"]
+    for name, one in by_class(inside).items():
+        numbers = (one["launches"], f"{one['bytes'] / 1e6:.1f}", f"{one['us']:,.0f}", f"{one['share']:.1%}")
+        rows.append((phase, name, *numbers))
+Table(("phase", "class", "launches", "MB moved", "µs", "share of busy time"), rows, title="The step of 1.1.4a by class")
+
+# %% [markdown]
+# Compare the share of the time with the number of launches. The matrix products take most of the time, but most
+# launches are something else. The bytes tell why the others cost time at all: an elementwise kernel computes little
+# with each number, but it has to read and write it. On a GPU that multiplies fast, the share of these kernels grows.
+# For the small model at L = 128, W finds that products take 72.6 per cent of the kernel time. R finds 88.0 per cent on
+# another GPU.

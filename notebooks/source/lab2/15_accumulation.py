@@ -1,0 +1,123 @@
+# %% [markdown]
+# ## 1.1.5 Sixteen bits
+#
+# A GPU multiplies 16-bit numbers many times faster than 32-bit ones, and they take half the memory. But 16 bits hold
+# less information. Two formats are in use, and they fail in different ways:
+#
+# | format | exponent bits | fraction bits | largest number | next number after 1 |
+# |---|---|---|---|---|
+# | fp32 | 8 | 23 | 3.4 x 10³⁸ | 1.00000012 |
+# | fp16 | 5 | 10 | 65504 | 1.00098 |
+# | bf16 | 8 | 7 | 3.4 x 10³⁸ | 1.0078 |
+#
+# ### Adding up ({points q1_1_5})
+#
+# Add 0.01 a thousand times. The result depends on two formats: that of the sum, the *accumulator*, and that of the
+# terms. Which of the two matters more?
+#
+# - `accumulate(value, steps, total_dtype, term_dtype)`: round `value` to `term_dtype` once. Start with 0 in
+#   `total_dtype` and add the rounded value `steps` times. Round the sum to `total_dtype` after every addition. Return a
+#   Python float. The dtypes are `"float32"`, `"float16"` or `"bfloat16"`.
+# - `step_taken(total, value, dtype)`: a sum stands at `total`. By how much does it change when you add `value`, if the
+#   sum, the term and the result are all in `dtype`? Return a Python float.
+# - `bf16_stops_after`: a sum in bf16 with terms in bf16 stops growing. After how many additions of 0.01 does that
+#   happen? An int.
+# - `fp16_stops_at`: a sum in fp16 with terms in fp16 would also stop growing, if you added 0.01 often enough. At which
+#   value of the sum? A number.
+#
+# <details><summary>Hint</summary>
+#
+# `rl.tensor([value], dtype="bfloat16")` rounds, and `.to("float32")` converts. Both operands of an op need the same
+# dtype, so convert the term to the dtype of the sum. With NumPy, `import ml_dtypes` adds the dtype `bfloat16`.
+# </details>
+
+
+# %% nbgrader={"grade_id": "q1_1_5", "solution": true}
+def accumulate(value, steps, total_dtype, term_dtype):
+    """The sum in total_dtype of `steps` terms, each `value` rounded to term_dtype: a float."""
+    ### BEGIN SOLUTION
+    term = rl.tensor([value], dtype=term_dtype).to(total_dtype)
+    total = rl.zeros(1, dtype=total_dtype)
+    for _ in range(steps):
+        total = total + term
+    return total.tolist()[0]
+    ### END SOLUTION
+
+
+def step_taken(total, value, dtype):
+    """By how much a sum of `total` changes when `value` is added, all in dtype: a float."""
+    ### BEGIN SOLUTION
+    before = rl.tensor([total], dtype=dtype)
+    after = before + rl.tensor([value], dtype=dtype)
+    return after.tolist()[0] - before.tolist()[0]
+    ### END SOLUTION
+
+
+bf16_stops_after = None  # number of additions
+fp16_stops_at = None  # value of the sum
+### BEGIN SOLUTION
+bf16_stops_after = 350
+fp16_stops_at = 32
+### END SOLUTION
+
+# %% nbgrader={"grade_id": "q1_1_5_test", "grade": true, "points": 3}
+
+
+def check_sum(value, steps, total_dtype, term_dtype, right):
+    got = accumulate(value, steps, total_dtype, term_dtype)
+    case = f"accumulate({value}, {steps}, {total_dtype!r}, {term_dtype!r})"
+    assert isinstance(got, float), f"{case}: expected a Python float, got {got!r}"
+    assert abs(got - right) <= 1e-6 * right, f"{case}: expected {right}, got {got}; round the term once, and every sum"
+
+
+check_sum(0.01, 1000, "float32", "float32", 10.000133514404297)
+check_sum(0.01, 1000, "float16", "float16", 9.953125)
+check_sum(0.01, 1000, "float32", "float16", 10.00213623046875)
+check_sum(0.01, 1000, "bfloat16", "bfloat16", 4.0)
+### BEGIN HIDDEN TESTS
+check_sum(0.01, 1000, "float32", "bfloat16", 10.009765625)
+for value, steps, total, term in [
+    (0.3, 777, "float16", "float16"),
+    (0.07, 300, "bfloat16", "float16"),
+    (0.07, 300, "float16", "bfloat16"),
+    (0.003, 900, "float32", "float16"),
+]:
+    check_sum(value, steps, total, term, lab2.added_up(value, steps, total, term))
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_1_5_step_test", "grade": true, "points": 2}
+for total, value, dtype, right in [(5.0, 0.01, "float16", 0.01171875), (9.0, 0.01, "float16", 0.0078125)]:
+    assert_near(f"step_taken({total}, {value}, {dtype!r})", step_taken(total, value, dtype), right, 1e-9)
+assert is_count(bf16_stops_after), f"bf16_stops_after has to be an int, got {bf16_stops_after!r}"
+assert is_number(fp16_stops_at), f"fp16_stops_at has to be a number, got {fp16_stops_at!r}"
+### BEGIN HIDDEN TESTS
+got = step_taken(4.0, 0.01, "bfloat16")
+assert got == 0.0, f"step_taken(4.0, 0.01, 'bfloat16'): expected 0.0, got {got}"
+for total, value, dtype in [(3.0, 0.01, "bfloat16"), (31.0, 0.01, "float16"), (0.5, 0.0625, "float32")]:
+    right = lab2.added_up(value, 1, dtype, dtype, start=total) - total
+    assert_near(f"step_taken({total}, {value}, {dtype!r})", step_taken(total, value, dtype), right, 1e-9)
+assert bf16_stops_after == 350, (
+    "bf16_stops_after: find the smallest number of additions after which one more changes nothing"
+)
+assert fp16_stops_at == 32, "fp16_stops_at: where does step_taken become 0? Try sums that are powers of two"
+### END HIDDEN TESTS
+
+# %%
+kinds = [("float32", "float32"), ("float16", "float16"), ("float32", "float16"), ("bfloat16", "bfloat16")]
+kinds += [("float32", "bfloat16")]
+accumulation_rows = [(*kind, f"{accumulate(0.01, 1000, *kind):.7g}") for kind in kinds]
+Table(("sum in", "terms in", "1000 x 0.01"), accumulation_rows)
+
+# %%
+sums = {
+    f"{dtype} + {dtype}": {n: accumulate(0.01, n, dtype, dtype) for n in range(100, 1001, 10)}
+    for dtype in ("float32", "float16", "bfloat16")
+}
+rl.plots.plot_lines(sums, "", "sum", "additions", title="Adding 0.01 again and again")
+
+# %% [markdown]
+# Compare the rows of the table. A *term* in fp16 does little harm: 0.01 becomes 0.0100021, and the sum is off by the
+# same 0.02 per cent. A *sum* in fp16 is worse, because it can only move in steps of its own spacing: by 0.0117 at a
+# time above 4, by 0.0078 above 8. It stops growing at 32. A sum in bf16 already stops at 4. This is why hardware
+# multiplies 16-bit numbers but accumulates in fp32. It is also why mixed precision keeps the weights in fp32: each
+# training step adds a small update to them.

@@ -1,0 +1,237 @@
+# %% [markdown]
+# ## 1.3 The benchmark ({points q1_3})
+#
+# Memory grows with L². Does time grow in the same way? Write `benchmark_naive(L, d, batch, is_causal=False)`. It
+# returns a dict with three figures of one size, in fp32 on `device`:
+#
+# - `"forward_ms"`: the median latency of `naive_attention`, on tensors that require gradients;
+# - `"backward_ms"`: the median latency of the backward pass *alone*.
+#   `rl.autograd.grad(o, (q, k, v), dO, retain_graph=True)` can be called many times after one forward pass;
+# - `"held_bytes"`: the bytes that tensors hold just before the backward pass, above what they held when your function
+#   was called. `rl.memory.allocated(device)` gives both numbers. Make the inputs inside the function, so that they
+#   count.
+#
+# Running out of memory is a result as well. Catch `rl.OutOfMemoryError` and return the same dict with `None`
+# for all three. On a GPU take a hundred repeats. On a CPU take five, and two for long sequences.
+
+
+# %% nbgrader={"grade_id": "q1_3", "solution": true}
+def benchmark_naive(L, d, batch, is_causal=False):
+    """{"forward_ms", "backward_ms", "held_bytes"} of naive_attention; None each when out of memory."""
+    ### BEGIN SOLUTION
+    before = rl.memory.allocated(device)
+    repeat = 100 if device == "cuda" else 5 if L <= 1024 else 2
+    try:
+        q, k, v = (rl.randn(batch, L, d, device=device).requires_grad_() for _ in range(3))
+        dO = rl.randn(batch, L, d, device=device)
+        forward = latency(naive_attention, q, k, v, is_causal, warmup=2, repeat=repeat)
+        o = naive_attention(q, k, v, is_causal)
+        held = rl.memory.allocated(device) - before
+
+        def back(dO):
+            return rl.autograd.grad(o, (q, k, v), dO, retain_graph=True)
+
+        backward = latency(back, dO, warmup=1, repeat=repeat)
+    except rl.OutOfMemoryError:
+        return {"forward_ms": None, "backward_ms": None, "held_bytes": None}
+    return {"forward_ms": forward.median_ms, "backward_ms": backward.median_ms, "held_bytes": held}
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The test runs your function on a *virtual clock*. Each timed call runs once, and the test decides how long it took. So
+# the test can check what you timed, and whether you returned the time that the clock gave. The speed of your machine
+# does not matter.
+
+
+# %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
+def benchmarked(L, d, batch, is_causal, **limits):
+    seen = measure.timed(benchmark_naive, L, d, batch, is_causal, watch=["naive_attention"], **limits)
+    keys = {"forward_ms", "backward_ms", "held_bytes"}
+    said = f"benchmark_naive has to return a dict with the keys {sorted(keys)}"
+    assert isinstance(seen.value, dict) and set(seen.value) == keys, said
+    return seen
+
+
+def check_forward(L, d, batch, is_causal):
+    seen, input = benchmarked(L, d, batch, is_causal), ((batch, L, d), "float32", True)
+    forward = [call for call in seen.calls if call.ran == (("naive_attention", (input, input, input)),)]
+    what = f"three fp32 tensors of shape {(batch, L, d)} that require gradients"
+    assert forward, f"forward: no timed call of naive_attention on {what}"
+    masked = [call for call in forward if ("where" in call.by_op) == is_causal]
+    assert masked, f"forward: pass is_causal = {is_causal} on to naive_attention"
+    said = f"forward_ms = {seen.value['forward_ms']} is not the median_ms of latency"
+    assert measure.is_median(seen.value["forward_ms"], masked), said
+
+
+check_forward(48, 8, 2, False)
+check_forward(32, 4, 3, True)
+### BEGIN HIDDEN TESTS
+check_forward(128, 8, 2, False)
+check_forward(96, 16, 1, True)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q1_3_backward_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
+def check_backward(L, d, batch, is_causal):
+    seen, (q, k, v) = benchmarked(L, d, batch, is_causal), make_qkv(batch, L, L, d)
+    macs = measure.gradients(naive_attention, q, k, v, is_causal, upstream=q).backward.macs
+    backward = [call for call in seen.calls if not call.ran]
+    assert backward, "backward: time rl.autograd.grad on a result that was computed before"
+    alone = [call for call in backward if call.macs == macs]
+    assert alone, f"backward: one backward pass of naive_attention is {macs:,} MACs; time it alone, at this size"
+    said = f"backward_ms = {seen.value['backward_ms']} is not the median_ms of latency"
+    assert measure.is_median(seen.value["backward_ms"], alone), said
+
+
+check_backward(48, 8, 2, False)
+check_backward(32, 4, 3, True)
+### BEGIN HIDDEN TESTS
+check_backward(128, 8, 2, False)
+check_backward(96, 16, 1, True)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q1_3_held_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
+def check_held(L, d, batch, is_causal):
+    held = benchmarked(L, d, batch, is_causal).value["held_bytes"]
+    beside = benchmarked(L, d, batch, is_causal, beside_bytes=2**20).value["held_bytes"]
+    assert is_count(held) and is_count(beside), f"held_bytes has to be an int, got {held!r}"
+    said = "held_bytes contains memory from before the call: subtract rl.memory.allocated(device) at the start"
+    assert held == beside, said
+    q, k, v = make_qkv(batch, L, L, d)
+    saved = measure.gradients(naive_attention, q, k, v, is_causal, upstream=q).saved
+    rest = held - sum(bytes for op, shape, dtype, bytes in saved if np.prod(shape) >= L * L)
+    said = f"held_bytes = {held} is too small: q, k, v, the output and all saved tensors are held"
+    assert rest >= 4 * 4 * batch * L * d, said
+    said = f"held_bytes = {held} is too large: free what the backward pass does not need"
+    assert rest <= 4 * (8 * d + 8) * batch * L, said
+
+
+check_held(128, 8, 2, False)
+check_held(100, 4, 3, True)
+### BEGIN HIDDEN TESTS
+check_held(160, 16, 1, False)
+check_held(144, 8, 2, True)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_3_memory_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
+nothing = {"forward_ms": None, "backward_ms": None, "held_bytes": None}
+said = "L = 2^20: a score matrix of 32 TiB does not fit; expected None for all three"
+assert benchmark_naive(2**20, 1, 8) == nothing, said
+small = measure.timed(benchmark_naive, 128, 8, 2, False, spare_bytes=200_000)
+assert small.value == nothing, f"200 kB of memory, L = 128: expected None for all three, got {small.value}"
+### BEGIN HIDDEN TESTS
+# Room for the forward pass, and not for the backward pass.
+backward_fails = measure.timed(benchmark_naive, 256, 4, 1, False, spare_bytes=256 * 256 * 4 * 4 + 100_000)
+said = f"out of memory in the backward pass: expected None for all three, got {backward_fails.value}"
+assert backward_fails.value == nothing, said
+row = benchmark_naive(64, 8, 2)
+assert isinstance(row, dict) and isinstance(row.get("forward_ms"), float), "after that, a small size has to work again"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Here is the table for your machine, as far as it gets in ten seconds. It is causal, and the published figure for the
+# A800 stands beside each of yours. A figure with "~" is not measured: it is predicted from the longest measured length,
+# growing with L². A size can run out of memory although its forward pass fits, because the backward pass holds up to
+# six more matrices.
+
+# %%
+naive_sweep = sweep(lambda L, d: benchmark_naive(L, d, 8, is_causal=True), budget_s=10)
+naive_sweep
+
+# %%
+measured, predicted = naive_sweep.values("forward_ms", 64), naive_sweep.predictions("forward_ms", 64)
+published = {L: PUBLISHED_NAIVE[L, 64]["forward_ms"] for L in naive_sweep.lengths}
+rl.plots.plot_length_sweep(
+    {"here": measured, "A800, published": published},
+    predicted={"here": predicted},
+    title="naive_attention, forward, causal, B = 8, d = 64, fp32",
+)
+
+# %% [markdown]
+# Look at the long sequences. Keep d and double L: time and memory grow by a factor of about four. Now keep L and go
+# from d = 16 to d = 128: the products take eight times the arithmetic, but at L = 16384 the A800 needs only a quarter
+# more time. So on that GPU the arithmetic is not what takes the time. (On a CPU arithmetic is slower, so d matters
+# more.) You will count what does take the time in Part 7.
+#
+# ## 1.4 A rule that keeps only the weights ({points q1_4})
+#
+# The operations that rooflab recorded keep more than the gradient needs. If you write the backward rule yourself, you
+# can keep less. It follows from the rule of softmax in 1.2, with the weights P and the gradient dO that arrives from
+# above:
+#
+# $$dV = P^T dO, \qquad dP = dO\, V^T, \qquad dS_i = P_i \circ (dP_i - \textstyle\sum_j P_{ij}\, dP_{ij}),$$
+#
+# $$dQ = dS\, K / \sqrt d, \qquad dK = dS^T Q / \sqrt d.$$
+#
+# Complete the `rl.autograd.Function`. `forward` leaves what `backward` needs with `ctx.save_for_backward(...)`.
+# `backward` finds it in `ctx.saved_tensors`, in the same order. Save Q, K, V and the weights, and nothing else. Here
+# you may use `rl.softmax`, and there is no mask. You will write FlashAttention in the same form.
+
+
+# %% nbgrader={"grade_id": "q1_4", "solution": true}
+class LeanAttention(rl.autograd.Function):
+    """Attention of Q (B, L_q, d) over K and V (B, L_kv, d) that keeps one score matrix: (B, L_q, d)."""
+
+    @staticmethod
+    def forward(ctx, Q, K, V):
+        ### BEGIN SOLUTION
+        weights = rl.softmax((Q @ K.mT) * Q.shape[-1] ** -0.5)
+        ctx.save_for_backward(Q, K, V, weights)
+        return weights @ V
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, dO):
+        ### BEGIN SOLUTION
+        Q, K, V, weights = ctx.saved_tensors
+        dP = dO @ V.mT
+        dS = weights * (dP - (weights * dP).sum(-1, keepdim=True)) * Q.shape[-1] ** -0.5
+        return dS @ K, dS.mT @ Q, weights.mT @ dO
+        ### END SOLUTION
+
+
+def lean_attention(q, k, v):
+    return LeanAttention.apply(q, k, v)
+
+
+# %% nbgrader={"grade_id": "q1_4_test", "grade": true, "points": 2}
+def lean_gradients(B, L_q, L_kv, d):
+    q, k, v = make_qkv(B, L_q, L_kv, d, dtype="float64", seed=L_q)
+    dO = make_qkv(B, L_q, 1, d, seed=9, dtype="float64")[0]
+    seen = measure.gradients(lean_attention, q, k, v, upstream=dO)
+    assert_close(seen.value, attention_float64(q, k, v)[0], rtol=1e-9, atol=1e-9, name="O")
+    exact = attention_gradients_float64(q, k, v, dO)
+    for name, ours, expected in zip(("dQ", "dK", "dV"), seen.gradients, exact, strict=True):
+        assert isinstance(ours, rl.Tensor), f"{name} is missing: backward has to return dQ, dK, dV as rl tensors"
+        assert_close(ours, expected, rtol=1e-8, atol=1e-9, name=f"{name} at L_q = {L_q}, L_kv = {L_kv}, d = {d}")
+    return seen
+
+
+def check_lean(*sizes):
+    lean_gradients(*sizes)
+
+
+check_lean(2, 10, 14, 6)
+check_lean(1, 12, 5, 9)
+### BEGIN HIDDEN TESTS
+check_lean(3, 17, 9, 16)
+check_lean(1, 1, 30, 4)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q1_4_saved_test", "grade": true, "points": 1}
+def check_kept_lean(B, L, d):
+    seen = lean_gradients(B, L, L, d)
+    matrices = [shape for op, shape, dtype, bytes in seen.saved if int(np.prod(shape)) == B * L * L]
+    assert matrices == [(B, L, L)], f"expected one saved matrix {(B, L, L)}, the weights; got {matrices}"
+    kept = sum(bytes for op, shape, dtype, bytes in seen.saved)
+    right = 8 * B * (L * L + 3 * L * d)
+    assert kept == right, f"Q, K, V and the weights take {right} bytes, {kept} are saved: save nothing else"
+
+
+check_kept_lean(2, 24, 5)
+### BEGIN HIDDEN TESTS
+check_kept_lean(3, 40, 8)
+### END HIDDEN TESTS
