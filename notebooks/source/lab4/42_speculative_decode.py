@@ -58,7 +58,7 @@ table
 # predict than the first letter of the next one. The bytes fall a little less than predicted, because the prediction
 # counts only the weights.
 #
-# ## b4.3 Speculative decoding with sampling ({points b4_3}, bonus)
+# ## b4.3 Speculative decoding with sampling ({points b4_3})
 #
 # Most language models do not take the most likely token. They *sample* the next token from their probabilities p. Can
 # speculative decoding give exactly the distribution of the target, however bad the draft model is? It can, with the

@@ -1,5 +1,5 @@
 # %% [markdown]
-# ## b5.2 The cache of other models ({points b5_2}, bonus)
+# ## b5.2 The cache of other models ({points b5_2})
 #
 # Models differ most in how much cache they need per token. Newer models use *grouped queries*: several query heads
 # share one key head and one value head, and only these are stored. Also, the size of a head need not be D/H. The
