@@ -39,7 +39,7 @@ def decode_times(L):
 
 # %% nbgrader={"grade_id": "q4_1_test", "grade": true, "points": 2} rooflab={"needs": ["q3_4"]}
 time_hints = {
-    "weights": "12 D² weights and 5 D biases a layer, of 2 bytes each, in 48 layers",
+    "weights": "12 D² weights and 5 D biases per layer, 2 bytes each, in 48 layers",
     "other": "take decode_model_bytes of 3.4, without the bytes of the weights and of the cache",
     "cache": "the keys and values of L tokens, read in each of 48 layers",
     "compute": "all FLOPs of 3.4 at T4.flop_s",

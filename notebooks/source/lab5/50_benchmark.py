@@ -19,8 +19,8 @@
 #   80th percentiles (`np.percentile`), in milliseconds. Use `time.perf_counter()`, which returns seconds.
 #
 # The tests run your function on a **fake device**. The test knows how long its work takes. All clocks of Python show
-# *its* time, and `rl.synchronize()` waits for *its* work. So the test can tell a wrong measurement from a right one,
-# which you cannot on a real machine.
+# *its* time, and `rl.synchronize()` waits for *its* work. So the test can tell a wrong measurement from a right one. On
+# a real machine both look equally good.
 
 # %% nbgrader={"grade_id": "q5_1", "solution": true}
 import time

@@ -121,9 +121,9 @@ assert is_near(efficiency_1024, 0.592593, 1e-3), said
 # its tiles allow 59 % at most. Compared with 312 TFLOP/s, the most prominent peak of the datasheet, the same product
 # would reach only 3 %. That peak is for tensor cores with 16-bit inputs.
 #
-# What about a matrix that is mostly zeros? The CSR format stores each other element with its column: 4 + 4 bytes in
-# fp32, for 2 FLOPs in a product with a vector. So this product does at most a quarter of a FLOP per byte. It is
-# memory-bound on every machine of Part 2, however many zeros it skips. The plot shows both kinds of products for the
+# What about a matrix that is mostly zeros? The CSR format stores only the nonzero elements, each with its column: 4 + 4
+# bytes in fp32, for 2 FLOPs in a product with a vector. So this product does at most a quarter of a FLOP per byte. It
+# is memory-bound on every machine of Part 2, however many zeros it skips. The plot shows both kinds of products for the
 # A100:
 
 # %%

@@ -19,7 +19,7 @@ EXAMPLE_ROWS = [
 ]
 
 # %% [markdown]
-# - `profile_totals(rows)`: a dict. For the example it is 100, 42 and 0.8.
+# - `profile_totals(rows)`: a dict with three values. For the example they are 100, 42 and 0.8.
 #     - `"kernel_us"`: the time of all kernels, in µs
 #     - `"host_us"`: the time that the host spent, in µs. Do not add a child to its parent.
 #     - `"gemm_share"`: the share of `"kernel_us"` in kernels of the category `"gemm"` (matrix products), 0 to 1

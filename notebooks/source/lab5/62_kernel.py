@@ -2,7 +2,7 @@
 # ## 6.2 In CUDA C++ ({points q6_2})
 #
 # The kernel below was shown in a lecture. It computes the right value but never stores it. No one noticed, because a
-# kernel that does nothing is very fast. It has a second error.
+# kernel that does nothing is very fast. It also has a second error.
 #
 # - `GELU_CUDA`: repair the kernel. It is launched with 1024 threads per block and the number of blocks that you give.
 #   Thread number i writes `y[i]` if element i exists, and writes nothing else.

@@ -12,8 +12,8 @@
 # `offsets` is a NumPy array of whole numbers, and `mask` an array of booleans. x and y are arrays in global memory with
 # n elements or more. Do not access any element after the first n: they belong to other data.
 #
-# - `gelu_program(pid, x, y, n, block)`: computes GeLU of the elements of program number `pid`, and stores it from x
-#   into y. It returns nothing.
+# - `gelu_program(pid, x, y, n, block)`: computes GeLU of the elements of x that belong to program number `pid`, and
+#   stores the results in y. It returns nothing.
 
 
 # %% nbgrader={"grade_id": "q6_3", "solution": true}

@@ -172,7 +172,7 @@ def check_attention(B, L, D, heads, D_h):
     inputs = make_inputs(B, L, D, heads, D_h, seed=L)
     y = causal_attention(*inputs, heads)
     assert isinstance(y, rl.Tensor), f"causal_attention must return an rl tensor, got a {type(y).__name__}"
-    what = f"y at B = {B}, L = {L}, D = {D}, {heads} heads of {D_h}"
+    what = f"y of causal_attention at B = {B}, L = {L}, D = {D} with {heads} heads of size {D_h}"
     assert_close(y, causal_attention_float64(*inputs, heads), rtol=1e-5, atol=1e-5, name=what)
 
 

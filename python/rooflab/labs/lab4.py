@@ -112,7 +112,7 @@ def assert_counts(function: Callable[..., Any], expected: Mapping[tuple[int, ...
     >>> assert_counts(lambda B, L: B * L, {(2, 8): 16}, "one for each token")
     """
     for sizes, right in expected.items():
-        call, got = f"{function.__name__}({', '.join(map(str, sizes))})", function(*sizes)
+        call, got = f"{function.__name__}({', '.join(map(repr, sizes))})", function(*sizes)
         assert is_count(got), f"{call} must return a whole number (int), got {got!r}"
         assert got == right, f"{call} returned {got}, expected {right}. Hint: {hint}"
 
