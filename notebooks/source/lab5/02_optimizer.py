@@ -85,7 +85,7 @@ assert again.changed == (), "adamw_step changed an array that it was given: comp
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The memory of AdamW is the price of its running means: two more numbers per parameter. You will count them in Part 1.
+# The two running means take memory: two more numbers for each parameter. You will count these bytes in Part 1.
 #
 # ## b0.3 The learning rate ({points b0_3})
 #
