@@ -212,13 +212,13 @@ def test_tf32_is_fp32_with_fewer_bits():
 @pytest.mark.parametrize(
     ("right", "good", "bad", "said"),
     [
-        (6, [6, np.int64(6)], [6.0, 7, True, None, "6"], "whole number|gave"),
-        (0.5, [0.5, np.float32(0.5), 0.5002], [0.51, None, math.nan, "0.5", True], "a number|gave"),
-        (0.0, [0.0, 0], [1e-9, -1.0], "gave"),
-        ((1, 2.0), [(1, 2.0), [1, 2]], [(1,), (1, 3.0), 1, None], "2 values|gave"),
-        ([1, 2], [[1, 2], (1, 2)], [[1], [], None], "a list|gave"),
-        ({"a": 1}, [{"a": 1}], [{}, {"a": 2}, {"a": 1, "b": 2}, None], "the keys 'a'|gave"),
-        ("yes", ["yes"], ["no", None], "a str|gave"),
+        (6, [6, np.int64(6)], [6.0, 7, True, None, "6"], "whole number|expected"),
+        (0.5, [0.5, np.float32(0.5), 0.5002], [0.51, None, math.nan, "0.5", True], "a number|expected"),
+        (0.0, [0.0, 0], [1e-9, -1.0], "expected"),
+        ((1, 2.0), [(1, 2.0), [1, 2]], [(1,), (1, 3.0), 1, None], "2 values|expected"),
+        ([1, 2], [[1, 2], (1, 2)], [[1], [], None], "a list|expected"),
+        ({"a": 1}, [{"a": 1}], [{}, {"a": 2}, {"a": 1, "b": 2}, None], "the keys 'a'|expected"),
+        ("yes", ["yes"], ["no", None], "a str|expected"),
     ],
 )
 def test_values_are_compared_by_their_kind(right, good, bad, said):
@@ -229,8 +229,8 @@ def test_values_are_compared_by_their_kind(right, good, bad, said):
             lab5.assert_values(lambda value=value: value, {(): right}, "look here")
 
 
-def test_a_message_names_the_call_and_the_hint_and_not_what_is_right():
-    with pytest.raises(AssertionError, match=r"^twice\(3, 'x'\) gave 7: look here$"):
+def test_a_message_names_the_call_what_it_returned_what_is_expected_and_the_hint():
+    with pytest.raises(AssertionError, match=r"^twice\(3, 'x'\) returned 7, expected 6. Hint: look here$"):
         lab5.assert_values(type("", (), {"__name__": "twice", "__call__": lambda *_: 7})(), {(3, "x"): 6}, "look here")
 
 

@@ -252,4 +252,4 @@ def test_attention_that_is_wrong_fails_in_training_too(label, monkeypatch):
     monkeypatch.setattr(type(question), "tests", lambda self, q: short if q == "q2_4" else [])
     monkeypatch.setattr(type(question), "needs", lambda self, q: {"q1_1", "q1_2", "q2_1", "q2_4"})
     result = judge(SOURCE).grade_question("q2_4", with_answers(question, {"q1_2": answers[label]}))
-    assert result.earned == 0 and "is not what the weights give" in result.tests[0].message
+    assert result.earned == 0 and "but the weights give" in result.tests[0].message

@@ -15,32 +15,33 @@
 # %% [markdown]
 # # Lab 4: Transformer accounting
 #
-# How long does a language model take to write a word? Which GPU does it need, and what would a faster one change? You
-# can answer such questions before anything runs, with a pencil. A transformer is a short list of operations. For each
-# of them you can say how much arithmetic it does and how many bytes it moves. Add up the list, and you have a budget
-# for the whole model. Compare the budget with two figures of a datasheet, and you know what the model waits for.
+# How long does a language model take to write one token? Which GPU does it need, and how much would a faster GPU help?
+# You can answer these questions with a pencil, before you run anything. A transformer is a short list of operations.
+# For each operation you can count the FLOPs that it does and the bytes that it reads and writes. The sums over the list
+# are a budget for the whole model. Compare this budget with two numbers of a GPU's datasheet, peak FLOP/s and memory
+# bandwidth, and you know what limits the model.
 #
-# In this lab you write that budget as a few small functions, and then you question them. You start with one product of
-# matrices and end with GPT-2 XL, a model of 1.5 billion weights:
+# In this lab you write the budget as a few small functions, and then you use them. You start with one matrix product
+# and end with GPT-2 XL, a model with 1.5 billion parameters:
 #
 # | part | what you do |
 # |---|---|
-# | 1 | count attention and the MLP, operation by operation |
+# | 1 | count the FLOPs and bytes of attention and the MLP, operation by operation |
 # | 2 | add up GPT-2 XL, and place it on the roofline of a GPU |
-# | 3 | keep the keys and values of earlier tokens, and see what that gains and what it costs |
-# | 4 | make several tokens for the bytes of one, by speculative decoding |
-# | 5 | hold paper against a runtime that counts what really runs |
+# | 3 | add a KV cache, and find out what it saves and what it costs |
+# | 4 | generate several tokens for one pass over the weights, with speculative decoding |
+# | 5 | compare your formulas with a runtime that counts what really runs |
 #
 # **How to work**
 #
 # 1. Fill in the cells marked *your code here*. Some cells ask for a sentence or two about what you found. Your
 #    instructor reads them.
-# 2. Run the test cell below each answer. A test that prints nothing has passed.
-# 3. When your notebook is graded, more tests run, at other sizes. They check the same properties as the tests that you
+# 2. Run the test cell below each answer. If it prints nothing, the tests have passed.
+# 3. When your notebook is graded, more tests run at other sizes. They check the same properties as the tests that you
 #    see.
 #
-# Each question is graded in a new process. It runs the set-up cells and the answers of the questions that it builds on.
-# Your grade depends on values and counts. It never depends on how fast your machine is.
+# Each question is graded in a new process. This process runs the set-up cells, the answers that the question builds on,
+# and your answer. Your grade depends on values and counts, never on the speed of your machine.
 
 # %% tags=["setup"]
 import numpy as np
@@ -56,37 +57,37 @@ from rooflab.testing import assert_choice, is_count, is_near, is_number
 #
 # | letter | meaning |
 # |---|---|
-# | B | sequences that are handled together, the batch |
+# | B | batch size: the number of sequences that are processed together |
 # | L | tokens in each sequence |
-# | D | numbers that describe a token, the width of the model |
-# | H | heads of attention. Each has the size D/H, and H divides D |
+# | D | width of the model: the number of elements in the vector of one token |
+# | H | attention heads. Each head has size D/H, and H divides D |
 # | `layers` | layers of the model |
-# | n | bytes that a number takes: 2 in fp16 |
+# | n | bytes per element: 2 in fp16 |
 #
-# For each operation you write two functions: `..._flops` counts its arithmetic, and `..._bytes` counts what it reads
-# and writes. Return an `int`. Some answers are larger than 2⁵³, where a float can no longer tell two neighbours apart.
-# So use `//` where you have to divide.
+# For each operation you write two functions. `..._flops` returns its FLOPs, and `..._bytes` returns the bytes that it
+# reads and writes. Both return an `int`. Use `//` where you have to divide: some results are larger than 2⁵³, where a
+# float cannot represent every whole number.
 #
-# **The convention.** Two people who count the same model rarely get the same number, because they count different
-# things. Does the mask cost anything? Is a softmax three operations a number, or five? Neither is wrong, but a figure
-# says something only together with its rules. These are the rules of this lab:
+# **The convention.** Two people who count the same model rarely get the same total, because they count different
+# things. Does the mask cost FLOPs? Does a softmax take three operations per element, or five? Both choices are fine,
+# but a total only means something together with its rules. These are the rules of this lab:
 #
-# | what | FLOPs | bytes |
+# | operation | FLOPs | bytes |
 # |---|---|---|
 # | every operation | | reads each of its inputs once, and writes its output once |
-# | product of matrices | 2 for each multiply-accumulate | |
-# | scaling of the scores | 1 a score | none: the product that makes the scores does it |
-# | causal mask | 1 a score | reads and writes the scores. A score's position says whether it is masked |
-# | softmax | 3 a score: exponential, sum, division | reads and writes the scores, in one pass |
-# | bias | 1 a number of the output | the bias is one more input of the product that adds it |
+# | matrix product | 2 per multiply-accumulate | |
+# | scaling of the scores | 1 per score | none: it is fused into the product that makes the scores |
+# | causal mask | 1 per score | reads and writes the scores, and no mask: the position of a score decides |
+# | softmax | 3 per score: exponential, sum, division | reads and writes the scores, in one pass |
+# | bias | 1 per element of the output | the bias vector is one more input of the product that adds it |
 #
-# - A *score* belongs to one query and one key. Each head has L x L of them for each sequence. The mask saves no work:
-#   all of them are computed.
-# - An input of three operations is read three times. Nothing stays on the chip from one operation to the next.
-# - Projections have no bias. The two products of the MLP have one each.
-# - To keep the formulas short, embeddings, norms, residual additions and the output head are left out, and so is the
+# - A *score* belongs to one query and one key. Each head has L x L scores per sequence. The causal mask does not save
+#   any work: all L x L scores are computed.
+# - If three operations use the same input, it is read three times. Nothing stays on the chip between two operations.
+# - The projections have no bias. Each of the two products of the MLP has one.
+# - To keep the formulas short, we leave out the embeddings, the norms, the residual additions, the output head, and the
 #   activation function of the MLP.
 #
-# Rules differ from paper to paper. The runtime of rooflab counts 5 FLOPs a score for a softmax, for example, because it
-# finds the largest score of a row and subtracts it. A `Convention` of `rl.cost` names such rules: those of this lab are
-# `Convention.ANALYSIS`, and those of the runtime `Convention.RUNTIME`.
+# Other authors use other rules. The runtime of rooflab, for example, counts 5 FLOPs per score for a softmax, because it
+# also finds the maximum of each row and subtracts it. A `Convention` of `rl.cost` names such a set of rules. The rules
+# of this lab are `Convention.ANALYSIS`, and those of the runtime are `Convention.RUNTIME`.

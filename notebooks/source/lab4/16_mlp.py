@@ -1,9 +1,9 @@
 # %% [markdown]
 # ## 1.5 The output projection ({points q1_5})
 #
-# The heads' results lie side by side, (B, L, D). One more product with a (D, D) matrix of weights mixes them.
+# The results of the heads lie side by side, (B, L, D). One more product with a (D, D) weight matrix mixes them.
 #
-# - `output_flops(B, L, D)` and `output_bytes(B, L, D, n)`
+# - `output_flops(B, L, D)` and `output_bytes(B, L, D, n)`: the FLOPs and bytes of this product.
 
 
 # %% nbgrader={"grade_id": "q1_5", "solution": true}
@@ -15,14 +15,14 @@ def output_flops(B, L, D):
 
 
 def output_bytes(B, L, D, n):
-    """Bytes that it reads and writes: an int."""
+    """Bytes that the output projection reads and writes, n bytes per element: an int."""
     ### BEGIN SOLUTION
     return matmul_bytes(B * L, D, D, n)
     ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q1_5_test", "grade": true, "points": 1} rooflab={"needs": ["q1_2"]}
-flops_hint = "one product of BL rows with a (D, D) matrix"
+flops_hint = "one product of B L rows with a (D, D) matrix"
 assert_counts(output_flops, {(2, 8, 16): 8192, (1, 1, 1): 2, (3, 2, 5): 300}, flops_hint)
 ### BEGIN HIDDEN TESTS
 sizes = [*sample_sizes("B L D", seed=1501), (3, 1000003, 500009), (1, 1, 900000011)]
@@ -30,7 +30,7 @@ assert_counts(output_flops, {(B, L, D): 2 * B * L * D**2 for B, L, D in sizes}, 
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_5_bytes_test", "grade": true, "points": 1}
-bytes_hint = "its input and the weights are read, the weights once for all sequences, and its result is written"
+bytes_hint = "the input is read, the weights are read once for the whole batch, and the result is written"
 assert_counts(output_bytes, {(2, 8, 16, 2): 1536, (1, 1, 1, 2): 6, (3, 2, 5, 4): 340}, bytes_hint)
 ### BEGIN HIDDEN TESTS
 sizes = [*sample_sizes("B L D n", seed=1502), (7, 3000017, 90000049, 2), (1, 1, 900000011, 1)]
@@ -40,17 +40,18 @@ assert_counts(output_bytes, {(B, L, D, n): n * D * (2 * B * L + D) for B, L, D, 
 # %% [markdown]
 # ## 1.6 The MLP
 #
-# The second half of a layer works on each token alone. One product with its bias makes 4D numbers of D, and a second
-# one makes D of them again:
+# The second half of a layer processes each token by itself. A first product with a bias turns the D elements of a token
+# into 4D, and a second one turns them back into D:
 #
 # $$Y = (X W_1 + b_1)\, W_2 + b_2, \qquad W_1: (D, 4D), \quad W_2: (4D, D).$$
 #
-# The activation function between the two is left out, as the introduction says. Each of the two operations adds its own
-# bias. Nothing is *fused* beyond that: the first one writes its 4D numbers a token, and the second one reads them.
+# Count this as two operations, each a product that adds its own bias. They are not *fused* with each other: the first
+# one writes its 4D elements per token to memory, and the second one reads them. The activation function between them is
+# not counted, as the introduction says.
 #
 # ### 1.6.1 FLOPs ({points q1_6_1})
 #
-# - `mlp_flops(B, L, D)`
+# - `mlp_flops(B, L, D)`: the FLOPs of both operations.
 
 
 # %% nbgrader={"grade_id": "q1_6_1", "solution": true}
@@ -63,7 +64,7 @@ def mlp_flops(B, L, D):
 
 
 # %% nbgrader={"grade_id": "q1_6_1_test", "grade": true, "points": 2} rooflab={"needs": ["q1_5"]}
-flops_hint = "two products, and 1 FLOP for each number that a bias is added to"
+flops_hint = "add up two products, and 1 FLOP for each output element to which a bias is added"
 assert_counts(mlp_flops, {(2, 8, 16): 66816, (1, 1, 1): 21, (3, 2, 5): 2550}, flops_hint)
 ### BEGIN HIDDEN TESTS
 sizes = [*sample_sizes("B L D", seed=1611), (3, 1000003, 200003), (1, 1, 600000001)]
@@ -73,7 +74,7 @@ assert_counts(mlp_flops, {(B, L, D): B * L * D * (16 * D + 5) for B, L, D in siz
 # %% [markdown]
 # ### 1.6.2 Bytes ({points q1_6_2})
 #
-# - `mlp_bytes(B, L, D, n)`
+# - `mlp_bytes(B, L, D, n)`: the bytes that both operations read and write.
 
 
 # %% nbgrader={"grade_id": "q1_6_2", "solution": true}
@@ -86,7 +87,7 @@ def mlp_bytes(B, L, D, n):
 
 
 # %% nbgrader={"grade_id": "q1_6_2_test", "grade": true, "points": 2} rooflab={"needs": ["q1_5"]}
-bytes_hint = "for each of the two products: its input, its weights, its bias, each once for all tokens, and its result"
+bytes_hint = "each operation reads its input, and once for all tokens its weights and its bias, and writes its result"
 assert_counts(mlp_bytes, {(2, 8, 16, 2): 9376, (1, 1, 1, 2): 46, (3, 2, 5, 4): 2100}, bytes_hint)
 ### BEGIN HIDDEN TESTS
 sizes = [*sample_sizes("B L D n", seed=1621), (7, 3000017, 30000001, 2), (1, 1, 600000001, 1)]
@@ -111,19 +112,21 @@ mlp_bound = "compute"
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q1_6_3_test", "grade": true, "points": 2} rooflab={"needs": ["q1_6_1", "q1_6_2"]}
-assert is_number(mlp_intensity) and mlp_intensity > 1, "mlp_intensity is a number, in FLOP/byte"
+said = f"mlp_intensity must be a number of FLOP/byte above 1, got {mlp_intensity!r}"
+assert is_number(mlp_intensity) and mlp_intensity > 1, said
 ### BEGIN HIDDEN TESTS
-assert is_near(mlp_intensity, 3236.586, 1e-4), "mlp_intensity: mlp_flops over mlp_bytes, with 2 bytes a number"
+said = f"mlp_intensity is not {mlp_intensity}: divide mlp_flops by mlp_bytes, with n = 2"
+assert is_near(mlp_intensity, 3236.586, 1e-4), said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_6_3_bound_test", "grade": true, "points": 1}
-assert mlp_bound in ("memory", "compute"), 'mlp_bound: "memory" or "compute"'
+assert mlp_bound in ("memory", "compute"), f'mlp_bound must be "memory" or "compute", got {mlp_bound!r}'
 ### BEGIN HIDDEN TESTS
-assert mlp_bound == "compute", "mlp_bound: compare mlp_intensity with the ridge of 1.4.5"
+assert mlp_bound == "compute", f'not "{mlp_bound}": is mlp_intensity below or above a100_ridge of 1.4.5?'
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The two halves of a layer side by side, each of them alone on the machine:
+# The two halves of a layer, each running alone on the A100:
 
 # %%
 B, L, D, H = 16, 16384, 4096, 16
@@ -143,6 +146,6 @@ intensities = {half: flops / moved for half, (flops, moved) in halves.items()}
 rl.plots.plot_roofline(A100.machine, intensities, dtype="float16", title="Two halves of a layer")
 
 # %% [markdown]
-# Both do about the same amount of arithmetic. The MLP does it on a few large matrices, where each number that is read
-# is used thousands of times. Attention sends its scores through memory again and again. In Part 5 you will count a
-# kernel that keeps them on the chip.
+# Both halves do about as many FLOPs. The MLP does them in a few large products, where each weight that is read is used
+# for thousands of tokens. Attention writes and reads its scores again and again. In Part 5 you will count a kernel that
+# keeps the scores on the chip.

@@ -1,34 +1,36 @@
 # %% [markdown]
 # # Part 2. GPT-2 XL, added up
 #
-# GPT-2 XL ([Radford et al., 2019](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf))
-# is a stack of 48 equal layers. Its sizes are in `GPT2_XL`: D = 1600, H = 25 heads of size 64, and 4D = 6400 numbers
-# inside the MLP. It is run in fp16, so n = 2. It takes texts of up to 1024 tokens.
+# GPT-2 XL ([Radford et al.,
+# 2019](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf)) is a
+# stack of 48 equal layers. `GPT2_XL` holds its sizes: D = 1600, H = 25 heads of size 64, and 4D = 6400 elements inside
+# the MLP. Here it runs in fp16, so n = 2. Its longest text has 1024 tokens.
 #
 # ## 2.1 The attention of a layer ({points q2_1})
 #
-# - `attention_flops(B, L, D, H)` and `attention_bytes(B, L, D, H, n)`: projections, attention with H heads, and the
-#   output projection.
+# - `attention_flops(B, L, D, H)` and `attention_bytes(B, L, D, H, n)`: the projections, attention with H heads, and the
+#   output projection together.
 #
-# Then put in the sizes of GPT-2 XL. What is left are a few numbers and powers of B and L. It is worth writing these
-# numbers down, because they show at once what will matter:
+# Then put D, H and n of GPT-2 XL into your formulas. What remains is a polynomial in B and L. Write its coefficients
+# down as dicts, because they show at once which term is large:
 #
-# - `attention_flops_terms`: the number before BL and the number before BL²
-# - `attention_bytes_terms`: the number that stands alone, and those before BL and BL²
+# - `attention_flops_terms`: the coefficients of BL and BL²
+# - `attention_bytes_terms`: the constant term (key `"1"`), and the coefficients of BL and BL²
 #
-# `value_of(terms, B, L)` adds such terms up again.
+# For example, 7 + 3BL would be `{"1": 7, "BL": 3}`. `value_of(terms, B, L)` evaluates such a dict. A call of your
+# function with B = L = 1 gives the sum of the coefficients, so three calls are enough to find three of them.
 
 
 # %% nbgrader={"grade_id": "q2_1", "solution": true}
 def attention_flops(B, L, D, H):
-    """FLOPs of projections, attention with H heads, and output projection: an int."""
+    """FLOPs of the projections, attention with H heads, and the output projection: an int."""
     ### BEGIN SOLUTION
     return projection_flops(B, L, D) + mha_flops(B, L, D, H) + output_flops(B, L, D)
     ### END SOLUTION
 
 
 def attention_bytes(B, L, D, H, n):
-    """Bytes that they read and write: an int."""
+    """Bytes that the same operations read and write, n bytes per element: an int."""
     ### BEGIN SOLUTION
     return projection_bytes(B, L, D, n) + mha_bytes(B, L, D, H, n) + output_bytes(B, L, D, n)
     ### END SOLUTION
@@ -42,7 +44,7 @@ attention_bytes_terms = {"1": 20480000, "BL": 38400, "BL^2": 300}
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q2_1_test", "grade": true, "points": 1} rooflab={"needs": ["q1_2", "q1_4_1", "q1_5"]}
-flops_hint = "add up projections, attention with H heads, and the output projection"
+flops_hint = "add up the projections, attention with H heads, and the output projection"
 assert_counts(attention_flops, {(2, 8, 16, 4): 43520, (3, 2, 10, 5): 5580, (1, 1, 1, 1): 17}, flops_hint)
 ### BEGIN HIDDEN TESTS
 sizes = [*sample_sizes("B L D H", seed=2101), (3, 1000003, 10100, 101), (1, 300000007, 7, 7)]
@@ -51,7 +53,7 @@ assert_counts(attention_flops, expected, flops_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_1_bytes_test", "grade": true, "points": 1} rooflab={"needs": ["q1_4_2"]}
-bytes_hint = "add up projections, attention with H heads, and the output projection"
+bytes_hint = "add up the projections, attention with H heads, and the output projection"
 assert_counts(attention_bytes, {(2, 8, 16, 4, 2): 14336, (3, 2, 10, 5, 4): 5920, (1, 1, 1, 1, 2): 44}, bytes_hint)
 ### BEGIN HIDDEN TESTS
 sizes = [*sample_sizes("B L D H n", seed=2102), (3, 50000017, 1010, 101, 2), (1, 100000007, 7, 7, 8)]
@@ -78,7 +80,8 @@ assert attention_bytes_terms == {"1": 20480000, "BL": 38400, "BL^2": 300}, said
 # %% [markdown]
 # ## 2.2 The MLP of a layer ({points q2_2})
 #
-# - `mlp_flops_terms` and `mlp_bytes_terms`: the same for `mlp_flops` and `mlp_bytes`. The MLP has no term with L².
+# - `mlp_flops_terms` and `mlp_bytes_terms`: the coefficients of `mlp_flops` and `mlp_bytes` for GPT-2 XL. The MLP has
+#   no term in L².
 
 # %% nbgrader={"grade_id": "q2_2", "solution": true}
 mlp_flops_terms = {"BL": None}
@@ -106,8 +109,8 @@ assert mlp_bytes_terms == {"1": 40976000, "BL": 32000}, said
 # %% [markdown]
 # ## 2.3 The model ({points q2_3})
 #
-# - `model_flops(B, L, D, H, layers)` and `model_bytes(B, L, D, H, layers, n)`: attention and MLP of all layers
-# - `model_flops_terms` and `model_bytes_terms`: for GPT-2 XL with its 48 layers
+# - `model_flops(B, L, D, H, layers)` and `model_bytes(B, L, D, H, layers, n)`: attention and MLP of all layers together
+# - `model_flops_terms` and `model_bytes_terms`: their coefficients for GPT-2 XL with its 48 layers
 
 
 # %% nbgrader={"grade_id": "q2_3", "solution": true}
@@ -133,7 +136,7 @@ model_bytes_terms = {"1": 2949888000, "BL": 3379200, "BL^2": 14400}
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q2_3_test", "grade": true, "points": 1} rooflab={"needs": ["q2_1", "q1_6_1", "q1_6_2"]}
-flops_hint = "every layer has an attention and an MLP"
+flops_hint = "add up attention and MLP of one layer, and multiply by the layers"
 assert_counts(model_flops, {(2, 8, 16, 4, 1): 110336, (2, 8, 16, 4, 3): 331008, (3, 2, 10, 5, 2): 30960}, flops_hint)
 ### BEGIN HIDDEN TESTS
 sizes = [*sample_sizes("B L D H layers", seed=2301), (3, 1000003, 1010, 101, 97), (1, 30000001, 7, 7, 89)]
@@ -144,7 +147,7 @@ assert_counts(model_flops, expected, flops_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_3_bytes_test", "grade": true, "points": 1}
-bytes_hint = "every layer has an attention and an MLP, with weights of their own"
+bytes_hint = "add up attention and MLP of one layer, and multiply by the layers: each layer reads weights of its own"
 cases = {(2, 8, 16, 4, 1, 2): 23712, (2, 8, 16, 4, 3, 2): 71136, (3, 2, 10, 5, 2, 4): 23440}
 assert_counts(model_bytes, cases, bytes_hint)
 ### BEGIN HIDDEN TESTS
@@ -163,27 +166,28 @@ assert_terms("model_flops_terms", model_flops_terms, ("BL", "BL^2"), counted)
 counted = {(B, L): model_bytes(B, L, 1600, 25, 48, 2) for B, L in cases}
 assert_terms("model_bytes_terms", model_bytes_terms, ("1", "BL", "BL^2"), counted)
 ### BEGIN HIDDEN TESTS
-said = "model_flops_terms: add up 2.1 and 2.2, and take all layers"
+said = "model_flops_terms: add up the terms of 2.1 and 2.2, and multiply by 48 layers"
 assert model_flops_terms == {"BL": 2949504000, "BL^2": 313200}, said
-said = "model_bytes_terms: add up 2.1 and 2.2, and take all layers"
+said = "model_bytes_terms: add up the terms of 2.1 and 2.2, and multiply by 48 layers"
 assert model_bytes_terms == {"1": 2949888000, "BL": 3379200, "BL^2": 14400}, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Read your six numbers. The one that stands alone is the weights, 2 bytes each. It is there however little you ask of
-# the model. And the number before BL in the FLOPs is nearly the same: a token takes 2 FLOPs for each weight, one
-# multiplication and one addition. This rule of thumb, *two FLOPs per weight and token*, holds for every transformer, as
-# long as the text is short.
+# Look at your coefficients for the model. The constant term of the bytes is the weights, 2 bytes each. They are read
+# however few tokens you process. The coefficient of BL in the FLOPs is almost the same number: each token takes 2 FLOPs
+# per weight, one multiplication and one addition. This rule of thumb, *two FLOPs per weight and token*, holds for every
+# transformer as long as the text is short.
 
 # %%
 weights = model_bytes_terms["1"] // 2
 print(f"weights counted here: {weights:,}")
 print("parameters of GPT-2 XL: 1,557,611,200")
-print(f"share: {weights / 1557611200:.1%}; the others are embeddings, norms, and the biases of the projections")
-print(f"FLOPs a token, without scores: {model_flops_terms['BL']:,} = {model_flops_terms['BL'] / weights:.4f} a weight")
+print(f"share: {weights / 1557611200:.1%}; the rest are embeddings, norms, and the biases of the projections")
+per_weight = model_flops_terms["BL"] / weights
+print(f"FLOPs per token, without the scores: {model_flops_terms['BL']:,}, or {per_weight:.4f} per weight")
 
 # %% [markdown]
-# From which length on do the scores matter, in FLOPs and in bytes? Here are the parts of a layer:
+# At which length do the scores matter, for FLOPs and for bytes? The plot shows the shares of the parts of a layer:
 
 
 # %%
@@ -210,5 +214,5 @@ for L in (32, 1024):
 rl.plots.plot_shares(shares, title="A layer of GPT-2 XL, B = 1")
 
 # %% [markdown]
-# At L = 1024 attention does about a tenth of the arithmetic, and it moves most of the bytes. Who counts FLOPs alone
-# would not see it.
+# At L = 1024, attention does about a tenth of the arithmetic and moves most of the bytes. If you count FLOPs alone, you
+# do not see that.

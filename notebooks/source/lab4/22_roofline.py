@@ -1,27 +1,29 @@
 # %% [markdown]
 # ## 2.4 On the roofline of a T4 ({points q2_4})
 #
-# Counts become a prediction when they meet a machine. A T4 is a small data centre GPU. It computes at most
-# 65 · 10¹² FLOP/s in fp16, and for its memory take 300 · 10⁹ byte/s. They are `T4.flop_s` and `T4.byte_s`. (The
-# datasheet promises 320 GB/s. No case of the two tables below would be bound by anything else.)
+# FLOPs and bytes become a prediction of time when you divide them by what a machine can do. A T4 is a small data centre
+# GPU. It computes at most 65 · 10¹² FLOP/s in fp16 (`T4.flop_s`). For its memory we take 300 · 10⁹ byte/s
+# (`T4.byte_s`). The datasheet says 320 GB/s, but with either value each case of the two tables below has the same
+# bound.
 #
-# Arithmetic and traffic go on at the same time, so at best the slower of the two hides the other one:
+# Arithmetic and memory traffic can overlap. So at best a step takes as long as the slower of the two:
 #
 # $$T_\mathrm{compute} = \frac{\mathrm{FLOPs}}{\mathrm{FLOP/s}}, \qquad T_\mathrm{memory} = \frac{\mathrm{bytes}}
 # {\mathrm{byte/s}}, \qquad T = \max(T_\mathrm{compute}, T_\mathrm{memory}).$$
 #
 # ### a) A budget ({points q2_4_test})
 #
-# Write `budget(flops, moved, flop_s, byte_s)`. It returns a dict:
+# Write `budget(flops, moved, flop_s, byte_s)`. `moved` is the number of bytes, and the last two arguments are the
+# limits of the machine. It returns a dict:
 #
 # - `"compute_s"`, `"memory_s"` and `"time_s"`: $T_\mathrm{compute}$, $T_\mathrm{memory}$ and $T$, in seconds
-# - `"intensity"`: FLOPs over bytes
-# - `"bound"`: `"memory"` if the bytes take longer, and otherwise `"compute"`
+# - `"intensity"`: the arithmetic intensity, in FLOP/byte
+# - `"bound"`: `"memory"` if $T_\mathrm{memory}$ is larger than $T_\mathrm{compute}$, otherwise `"compute"`
 
 
 # %% nbgrader={"grade_id": "q2_4", "solution": true}
 def budget(flops, moved, flop_s, byte_s):
-    """{"compute_s", "memory_s", "time_s", "intensity", "bound"} of so many FLOPs and bytes on a machine."""
+    """{"compute_s", "memory_s", "time_s", "intensity", "bound"} of work that does `flops` and moves `moved` bytes."""
     ### BEGIN SOLUTION
     compute_s, memory_s = flops / flop_s, moved / byte_s
     return {
@@ -40,11 +42,14 @@ def check_budget(flops, moved, flop_s, byte_s, compute_s, memory_s, bound):
     expected = {"compute_s": compute_s, "memory_s": memory_s, "time_s": max(compute_s, memory_s)}
     got = budget(flops, moved, flop_s, byte_s)
     keys = {*expected, "intensity", "bound"}
-    assert isinstance(got, dict) and set(got) == keys, f"{case}: return a dict with the keys {', '.join(sorted(keys))}"
+    said = f"{case} must return a dict with the keys {', '.join(sorted(keys))}, got {got!r}"
+    assert isinstance(got, dict) and set(got) == keys, said
     for key, value in expected.items():
-        assert is_near(got[key], value, 0.01), f"{case}: {key} is {got[key]!r}; look at its formula, and at the unit"
-    assert is_near(got["intensity"], flops / moved, 1e-4), f"{case}: the intensity is FLOPs over bytes"
-    assert got["bound"] == bound, f"{case}: it is not bound by {got['bound']!r}; which of the two takes longer?"
+        said = f"{case}: {key} is {got[key]!r}, expected {value} seconds"
+        assert is_near(got[key], value, 0.01), said
+    said = f"{case}: intensity is {got['intensity']!r}, expected {flops / moved}, FLOPs divided by bytes"
+    assert is_near(got["intensity"], flops / moved, 1e-4), said
+    assert got["bound"] == bound, f"{case}: bound is {got['bound']!r}, expected {bound!r}: which time is longer?"
 
 
 check_budget(1000, 100, 500.0, 25.0, compute_s=2.0, memory_s=4.0, bound="memory")
@@ -60,9 +65,9 @@ check_budget(3 * 2**60, 2**60, 3.0 * 2**40, 2.0**40, compute_s=2.0**20, memory_s
 # %% [markdown]
 # ### b) Four cases ({points q2_4_table_test q2_4_bound_test})
 #
-# Suppose that the model keeps nothing of what it computed before. For every new token it handles the whole text again,
-# all L tokens in each of B sequences. Fill in `without_cache` for GPT-2 XL on the T4. Its keys are the four pairs
-# (B, L), and each entry is a budget with two more keys, `"flops"` and `"bytes"`.
+# Suppose that the model stores nothing between two tokens. For every new token it processes the whole text again, all L
+# tokens of each of the B sequences. Fill in `without_cache` for GPT-2 XL on the T4. Its keys are the four pairs (B, L)
+# of `CASES`. Each value is a dict like the one that `budget` returns, with two more keys: `"flops"` and `"bytes"`.
 
 # %% nbgrader={"grade_id": "q2_4_cases", "solution": true}
 CASES = [(1, 32), (1, 1024), (64, 32), (64, 1024)]
@@ -83,8 +88,9 @@ counts = {
     (64, 1024): (214317190348800, 1190776780800),
 }
 for case, (flops, moved) in counts.items():
-    said = f"without_cache[{case}]: model_flops and model_bytes of GPT-2 XL, 48 layers, n = 2"
-    assert (without_cache[case]["flops"], without_cache[case]["bytes"]) == (flops, moved), said
+    got = without_cache[case]["flops"], without_cache[case]["bytes"]
+    said = f"without_cache[{case}] has {got[0]} FLOPs and {got[1]} bytes, expected {flops} and {moved}"
+    assert got == (flops, moved), f"{said}: model_flops and model_bytes with 48 layers and n = 2"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_4_bound_test", "grade": true, "points": 2}
@@ -97,9 +103,14 @@ times = {
     (64, 1024): (3.297188, 3.969256, "memory"),
 }
 for case, (compute_s, memory_s, bound) in times.items():
-    row, said = without_cache[case], f"without_cache[{case}]: divide by the figures of the T4 for fp16, in seconds"
-    assert is_near(row["compute_s"], compute_s, 0.01) and is_near(row["memory_s"], memory_s, 0.01), said
-    assert row["bound"] == bound, f"without_cache[{case}]: which of the two times is longer?"
+    row = without_cache[case]
+    for key, seconds in (("compute_s", compute_s), ("memory_s", memory_s)):
+        said = (
+            f"without_cache[{case}]: {key} is {row[key]:.6g}, expected {seconds:.6g}: divide by T4.flop_s or T4.byte_s"
+        )
+        assert is_near(row[key], seconds, 0.01), said
+    said = f"without_cache[{case}]: bound is {row['bound']!r}, expected {bound!r}: which of the two times is longer?"
+    assert row["bound"] == bound, said
 ### END HIDDEN TESTS
 
 # %%
@@ -119,16 +130,16 @@ points = [
 rl.plots.plot_roofline(T4.machine, points, dtype="float16", title="GPT-2 XL on a T4")
 
 # %% [markdown]
-# ### c) Short, longer, too long ({points q2_4_lengths_test q2_4_peak_test})
+# ### c) Which length is best? ({points q2_4_lengths_test q2_4_peak_test})
 #
-# Does a longer text make better use of the machine? Look at the intensities of your table, first for one sequence, and
-# then for 64 of them. They do not move the same way. Find out where it turns, with a loop over L. (GPT-2 XL takes at
+# Does a longer text make better use of the machine? In your table the intensity rises with L for one sequence, and
+# falls for 64 sequences. So it has a maximum somewhere. Find it with a loop over L from 1 to 5000. (GPT-2 XL takes at
 # most 1024 tokens. Ask what the formulas say beyond that.)
 #
-# - `compute_bound_lengths`: for B = 1 and B = 64, the first and the last L at which GPT-2 XL is compute-bound on the
-#   T4, as a pair, or `None` if it never is. In between it always is.
-# - `best_length`: the L at which the intensity is highest for B = 1
-# - `long_text_intensity`: what the intensity tends to when L goes to infinity, in FLOP/byte
+# - `compute_bound_lengths`: a dict with the keys 1 and 64 for the batch size B. Each value is a pair, the first and the
+#   last L at which GPT-2 XL is compute-bound on the T4, or `None` if it never is. Between the two it always is.
+# - `best_length`: the L with the highest intensity for B = 1
+# - `long_text_intensity`: the limit of the intensity for infinite L, in FLOP/byte
 
 # %% nbgrader={"grade_id": "q2_4_lengths", "solution": true}
 compute_bound_lengths = {}  # 1: ..., 64: ...
@@ -149,23 +160,29 @@ long_text_intensity = model_flops_terms["BL^2"] / model_bytes_terms["BL^2"]
 
 # %% nbgrader={"grade_id": "q2_4_lengths_test", "grade": true, "points": 2}
 keys = isinstance(compute_bound_lengths, dict) and set(compute_bound_lengths) == {1, 64}
-assert keys, "compute_bound_lengths is a dict with the keys 1 and 64"
+assert keys, f"compute_bound_lengths must be a dict with the keys 1 and 64, got {compute_bound_lengths!r}"
 for B, pair in compute_bound_lengths.items():
     both = isinstance(pair, (tuple, list)) and len(pair) == 2 and all(map(is_count, pair))
-    assert pair is None or both, f"compute_bound_lengths[{B}] is a pair of whole numbers, or None"
+    said = f"compute_bound_lengths[{B}] must be a pair of whole numbers or None, got {pair!r}"
+    assert pair is None or both, said
 ### BEGIN HIDDEN TESTS
-said = "compute_bound_lengths[1]: look at the highest intensity of all L, and at the ridge of the T4"
-assert compute_bound_lengths[1] is None, said
-said = "compute_bound_lengths[64]: compare the intensity at each L with the ridge of the T4, from L = 1 on"
-assert list(compute_bound_lengths[64] or ()) == [5, 785], said
+said = f"compute_bound_lengths[1] is not {compute_bound_lengths[1]}"
+assert compute_bound_lengths[1] is None, f"{said}: compare the highest intensity of all L with the ridge of the T4"
+said = f"compute_bound_lengths[64] is not {compute_bound_lengths[64]}"
+hint = "compare the intensity at every L, from L = 1 on, with the ridge of the T4"
+assert list(compute_bound_lengths[64] or ()) == [5, 785], f"{said}: {hint}"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_4_peak_test", "grade": true, "points": 1}
-assert is_count(best_length), "best_length is a whole number"
-assert is_number(long_text_intensity) and long_text_intensity > 0, "long_text_intensity is a number, in FLOP/byte"
+assert is_count(best_length), f"best_length must be a whole number (int), got {best_length!r}"
+said = f"long_text_intensity must be a positive number of FLOP/byte, got {long_text_intensity!r}"
+assert is_number(long_text_intensity) and long_text_intensity > 0, said
 ### BEGIN HIDDEN TESTS
-assert best_length == 481, "best_length: compare the intensity of every L for B = 1"
-said = "long_text_intensity: which of your terms of FLOPs and of bytes grow fastest?"
+said = f"best_length is not {best_length}: compare the intensity at every L for B = 1"
+assert best_length == 481, said
+said = (
+    f"long_text_intensity is not {long_text_intensity}: which terms of the FLOPs and of the bytes grow fastest with L?"
+)
 assert is_near(long_text_intensity, 21.75, 1e-4), said
 ### END HIDDEN TESTS
 
@@ -180,7 +197,7 @@ title = "GPT-2 XL without a cache"
 rl.plots.plot_lines(curves, "FLOP/byte", "arithmetic intensity", title=title, levels=ridge)
 
 # %% [markdown]
-# Three things happen along these curves. On the left, the weights are nearly all of the traffic, and more tokens share
-# them: the intensity rises. In the middle, each token's own bytes slow that down. On the right, the scores take over.
-# They bring the same few FLOPs for each byte, whatever the batch, and so both curves end in the same place. A larger
-# batch lifts the left end of the curve, and it cannot lift the right one.
+# The curves have three parts. On the left, nearly all bytes are weights. More tokens share them, so the intensity
+# rises. In the middle, the activations of each token add bytes of their own, and the intensity levels off. On the
+# right, the scores dominate. They have the same low intensity for any batch, so both curves end at the same value. A
+# larger batch raises the left part of the curve, but not the right part.

@@ -3,8 +3,8 @@
 #
 # ### a) The four cases again ({points q3_5_test q3_5_bound_test})
 #
-# Fill in `with_cache`, a dict like `without_cache` of 2.4: the same four cases, GPT-2 XL on the T4, one new token for
-# each sequence, now with the cache. L is the length of the text with the new token.
+# Fill in `with_cache`, a dict like `without_cache` of 2.4. It has the same four cases, GPT-2 XL on the T4. Now each
+# step processes one new token per sequence and uses the cache. L is the length of the text including the new token.
 
 # %% nbgrader={"grade_id": "q3_5", "solution": true}
 with_cache = {}  # (B, L): {"flops", "bytes", "compute_s", "memory_s", "time_s", "intensity", "bound"}
@@ -24,8 +24,9 @@ counts = {
     (64, 1024): (209215488000, 23908300800),
 }
 for case, (flops, moved) in counts.items():
-    said = f"with_cache[{case}]: decode_model_flops and decode_model_bytes of GPT-2 XL, 48 layers, n = 2"
-    assert (with_cache[case]["flops"], with_cache[case]["bytes"]) == (flops, moved), said
+    got = with_cache[case]["flops"], with_cache[case]["bytes"]
+    said = f"with_cache[{case}] has {got[0]} FLOPs and {got[1]} bytes, expected {flops} and {moved}"
+    assert got == (flops, moved), f"{said}: decode_model_flops and decode_model_bytes with 48 layers and n = 2"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_5_bound_test", "grade": true, "points": 2}
@@ -38,9 +39,14 @@ times = {
     (64, 1024): (3.2187e-3, 79.69434e-3),
 }
 for case, (compute_s, memory_s) in times.items():
-    row, said = with_cache[case], f"with_cache[{case}]: divide by the figures of the T4 for fp16, in seconds"
-    assert is_near(row["compute_s"], compute_s, 0.01) and is_near(row["memory_s"], memory_s, 0.01), said
-    assert row["bound"] == "memory", f"with_cache[{case}]: which of the two times is longer?"
+    row = with_cache[case]
+    for key, expected_s in (("compute_s", compute_s), ("memory_s", memory_s)):
+        said = (
+            f"with_cache[{case}]: {key} is {row[key]:.6g}, expected {expected_s:.6g}: divide by T4.flop_s or T4.byte_s"
+        )
+        assert is_near(row[key], expected_s, 0.01), said
+    said = f'with_cache[{case}]: bound is {row["bound"]!r}, expected "memory": which of the two times is longer?'
+    assert row["bound"] == "memory", said
 ### END HIDDEN TESTS
 
 # %%
@@ -55,14 +61,14 @@ Table(head, rows, title="GPT-2 XL on a T4, one new token with a cache")
 # %% [markdown]
 # ### b) The speed-up ({points q3_5_speedup_test})
 #
-# How much sooner is the new token there? What counts is T. It is the longer of the two times, before and after.
+# How much sooner is the new token there? The time of a step is T, the longer of its two times.
 #
-# - `cache_speedup(B, L)`: T without the cache over T with it, for GPT-2 XL on the T4
+# - `cache_speedup(B, L)`: T without the cache divided by T with it, for GPT-2 XL on the T4
 
 
 # %% nbgrader={"grade_id": "q3_5_speedup", "solution": true}
 def cache_speedup(B, L):
-    """T without the cache over T with it, GPT-2 XL on a T4: a number."""
+    """T without the cache divided by T with it, GPT-2 XL on a T4: a number."""
     ### BEGIN SOLUTION
     before = budget(model_flops(B, L, 1600, 25, 48), model_bytes(B, L, 1600, 25, 48, 2), T4.flop_s, T4.byte_s)
     after = budget(
@@ -74,9 +80,13 @@ def cache_speedup(B, L):
 
 # %% nbgrader={"grade_id": "q3_5_speedup_test", "grade": true, "points": 4}
 for case, before in without_cache.items():
-    said = f"cache_speedup{case}: divide T in without_cache by T in with_cache"
-    assert is_near(cache_speedup(*case), before["time_s"] / with_cache[case]["time_s"], 0.01), said
-assert is_near(cache_speedup(1, 1), 1, 0.01), "cache_speedup(1, 1): the cache holds nothing of use for a first token"
+    got, right = cache_speedup(*case), before["time_s"] / with_cache[case]["time_s"]
+    said = (
+        f"cache_speedup{case} returned {got!r}, expected {right:.4g}: time_s in without_cache over time_s in with_cache"
+    )
+    assert is_near(got, right, 0.01), said
+got = cache_speedup(1, 1)
+assert is_near(got, 1, 0.01), f"cache_speedup(1, 1) returned {got!r}, expected 1: a first token has nothing to reuse"
 ### BEGIN HIDDEN TESTS
 
 
@@ -87,8 +97,9 @@ def seconds(flops, moved):
 for B, L in [(1, 32), (1, 1024), (64, 32), (64, 1024), (2, 100), (8, 512), (32, 128), (300, 16), (7, 1)]:
     before = seconds(B * L * (2949504000 + 313200 * L), 2949888000 + B * L * (3379200 + 14400 * L))
     after = seconds(B * (2949504000 + 312000 * L), 2949888000 + B * (3072000 + 316800 * L))
-    said = f"cache_speedup({B}, {L}): T is the longer of the two times, and each side has its own counts"
-    assert is_near(cache_speedup(B, L), before / after, 0.01), said
+    got = cache_speedup(B, L)
+    said = f"cache_speedup({B}, {L}) returned {got!r}, expected {before / after:.4g}: T is the longer of the two times"
+    assert is_near(got, before / after, 0.01), said
 ### END HIDDEN TESTS
 
 # %%
@@ -101,9 +112,9 @@ for (B, L), before in without_cache.items():
 Table(("B", "L", "FLOPs fall by", "bytes fall by", "speed-up", "bound"), rows, title="What the cache gains")
 
 # %% [markdown]
-# For one user and a short text the cache saves nearly all of the arithmetic, and the token comes hardly sooner. That
-# was the wrong thing to save: the step waited for the weights before, and it waits for the same weights now. Here are
-# all eight cases on one roof:
+# For one user and a short text, the cache removes nearly all of the arithmetic, and yet the token comes hardly sooner.
+# The arithmetic was not the bottleneck: the step waited for the weights before, and it still does. Here are all eight
+# cases on one roofline:
 
 # %%
 points = [
@@ -114,20 +125,20 @@ points = [
 rl.plots.plot_roofline(T4.machine, points, dtype="float16", title="GPT-2 XL on a T4, one new token for each sequence")
 
 # %% [markdown]
-# ## 3.6 Why the cache moves you to the left ({points q3_6})
+# ## 3.6 Why the cache lowers the intensity ({points q3_6})
 #
-# Every case moved to the left, to a lower intensity. It became faster all the same. Explain that, and then see how far
-# a larger batch can bring you back.
+# With the cache, every case moves to a lower intensity, to the left on the roofline. Every case is faster all the same.
+# Explain why, and then find out how far a larger batch can raise the intensity again.
 #
 # - `why_intensity_falls`: choose a letter, and explain it in a sentence below.
 #     - `"a"`: FLOPs and bytes both fall by a factor of about L, so that the intensity stays about the same.
-#     - `"b"`: FLOPs fall about L-fold, and bytes far less.
+#     - `"b"`: FLOPs fall by a factor of about L, and bytes by far less.
 #     - `"c"`: Only the FLOPs fall. The bytes stay what they were, since the cache takes the place of the scores.
 #     - `"d"`: The bytes grow, because the cache has to be read in addition to all that was read before.
-# - `batch_limits`: the intensity of a decode step for very many sequences, at L = 32 and at L = 64, as
-#   `{32: FLOP/byte, 64: FLOP/byte}`
+# - `batch_limits`: the limit of the intensity of a decode step for infinite B, at L = 32 and at L = 64, as `{32:
+#   FLOP/byte, 64: FLOP/byte}`
 # - `first_compute_bound_batch`: the smallest B for which the decode step of GPT-2 XL is compute-bound on the T4, at L =
-#   32 and at L = 64. It is `None` where no batch is large enough.
+#   32 and at L = 64, as `{32: B, 64: B}`. Write `None` in place of B if no batch is large enough.
 
 # %% nbgrader={"grade_id": "q3_6", "solution": true}
 why_intensity_falls = None  # "a", "b", "c" or "d"
@@ -150,7 +161,8 @@ first_compute_bound_batch = {32: next(reaches_ridge), 64: None}
 # *Why the intensity falls:*
 
 # %% nbgrader={"grade_id": "q3_6_test", "grade": true, "points": 1} rooflab={"needs": ["q3_5"]}
-assert why_intensity_falls in tuple("abcd"), "why_intensity_falls: choose a letter"
+said = f'why_intensity_falls must be "a", "b", "c" or "d", got {why_intensity_falls!r}'
+assert why_intensity_falls in tuple("abcd"), said
 ### BEGIN HIDDEN TESTS
 assert_choice(
     why_intensity_falls,
@@ -163,23 +175,28 @@ assert_choice(
 
 # %% nbgrader={"grade_id": "q3_6_limits_test", "grade": true, "points": 1}
 keys = isinstance(batch_limits, dict) and set(batch_limits) == {32, 64}
-assert keys and all(map(is_number, batch_limits.values())), "batch_limits is a dict {32: a number, 64: a number}"
+said = f"batch_limits must be a dict {{32: a number, 64: a number}}, got {batch_limits!r}"
+assert keys and all(map(is_number, batch_limits.values())), said
 ### BEGIN HIDDEN TESTS
 for L, expected in {32: 224.04070, 64: 127.1875}.items():
-    said = f"batch_limits[{L}]: which terms of FLOPs and of bytes grow with B?"
+    said = f"batch_limits[{L}] is not {batch_limits[L]}: divide the FLOPs by the bytes, only the terms that grow with B"
     assert is_near(batch_limits[L], expected, 1e-4), said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_6_batch_test", "grade": true, "points": 2}
 keys = isinstance(first_compute_bound_batch, dict) and set(first_compute_bound_batch) == {32, 64}
-assert keys, "first_compute_bound_batch is a dict with the keys 32 and 64"
+assert keys, f"first_compute_bound_batch must be a dict with the keys 32 and 64, got {first_compute_bound_batch!r}"
 for L, batch in first_compute_bound_batch.items():
-    assert batch is None or is_count(batch), f"first_compute_bound_batch[{L}] is a whole number or None"
+    said = f"first_compute_bound_batch[{L}] must be a whole number (int) or None, got {batch!r}"
+    assert batch is None or is_count(batch), said
 ### BEGIN HIDDEN TESTS
-said = "first_compute_bound_batch: compare batch_limits with the ridge of the T4, 65e12 over 300e9"
-assert first_compute_bound_batch[64] is None, said
-said = "first_compute_bound_batch[32]: the smallest B whose FLOPs take as long as its bytes, weights included"
-assert first_compute_bound_batch[32] == 6562, said
+said = f"first_compute_bound_batch[64] is not {first_compute_bound_batch[64]}"
+assert first_compute_bound_batch[64] is None, (
+    f"{said}: compare batch_limits[64] with the ridge of the T4, 65e12 / 300e9"
+)
+said = f"first_compute_bound_batch[32] is not {first_compute_bound_batch[32]}"
+hint = "find the smallest B whose FLOPs take at least as long as its bytes, weights included"
+assert first_compute_bound_batch[32] == 6562, f"{said}: {hint}"
 ### END HIDDEN TESTS
 
 # %%
@@ -193,7 +210,7 @@ title = "GPT-2 XL, decode with a cache"
 rl.plots.plot_lines(curves, "FLOP/byte", "arithmetic intensity", "sequences B", title=title, levels=ridge)
 
 # %% [markdown]
-# All sequences share the weights, so a larger batch helps, until the weights no longer matter. But each sequence brings
-# a cache of its own, and nobody shares that. The longer the texts, the sooner the curve bends. For texts of 1024 tokens
-# it ends at 10 FLOPs a byte. A larger batch is no way out of that. What helps is a smaller cache: fewer heads for keys
-# and values, or fewer bytes a number.
+# All sequences share the weights, so a larger batch raises the intensity until the weights are a small part of the
+# bytes. But each sequence has a cache of its own, and no other sequence shares it. The longer the texts, the sooner the
+# curve levels off. For texts of 1024 tokens it ends at 10 FLOP/byte, and a larger batch cannot change that. A smaller
+# cache can: fewer heads for keys and values, or fewer bytes per element.

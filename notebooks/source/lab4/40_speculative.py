@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Part 4. More than one token for the same bytes
+# # Part 4. Several tokens for one pass over the weights
 
 # %%
 from rooflab.labs.lab4_speculative import greedy_step, plot_speedup, speculate
@@ -8,21 +8,21 @@ from rooflab.labs.lab4_tiny_lm import story, train
 # %% [markdown]
 # ## 4.1 What a decode step waits for ({points q4_1})
 #
-# Part 3 gave each case one verdict. Look closer: which part of a step takes how long? If you know, you know what is
-# worth changing.
+# Part 3 gave each case one verdict, memory-bound or compute-bound. Now split the time of a step into parts. Then you
+# know which change would shorten it.
 #
-# Take one decode step of GPT-2 XL (`GPT2_XL` has its sizes) for one user: B = 1. The T4 moves `T4.byte_s` bytes a
-# second and does `T4.flop_s` FLOPs a second. Write `decode_times(L)`, which returns a dict of four times in
-# **milliseconds**. As in Part 3, L counts the new token too.
+# Take one decode step of GPT-2 XL for one user: B = 1. `GPT2_XL` holds its sizes, `T4.byte_s` the bytes per second of
+# the T4, and `T4.flop_s` its FLOPs per second. Write `decode_times(L)`, which returns a dict of four times in
+# **milliseconds**. As in Part 3, L includes the new token.
 #
-# | key | what is timed |
+# | key | what it is the time of |
 # |---|---|
 # | `"weights"` | reading every weight and every bias once |
-# | `"cache"` | reading the keys and values of L tokens back |
-# | `"other"` | all other bytes: what goes in and out of the products, the scores |
+# | `"cache"` | reading the keys and values of L tokens |
+# | `"other"` | moving all other bytes: inputs and outputs of the products, and the scores |
 # | `"compute"` | all FLOPs |
 #
-# The bytes of the first three add up to those of 3.4.
+# The bytes of the first three add up to `decode_model_bytes` of 3.4.
 
 
 # %% nbgrader={"grade_id": "q4_1", "solution": true}
@@ -39,19 +39,20 @@ def decode_times(L):
 
 # %% nbgrader={"grade_id": "q4_1_test", "grade": true, "points": 2} rooflab={"needs": ["q3_4"]}
 time_hints = {
-    "weights": "12 D² weights and 5 D biases a layer, of 2 bytes each, in 48 layers",
-    "other": "add up what each operation of 3.2 and 3.3 reads and writes, without its weights and without the cache",
-    "cache": "K and V of L tokens are read in each of 48 layers",
-    "compute": "all FLOPs of 3.4, at the T4's peak",
+    "weights": "12 D² weights and 5 D biases per layer, 2 bytes each, in 48 layers",
+    "other": "take decode_model_bytes of 3.4, without the bytes of the weights and of the cache",
+    "cache": "the keys and values of L tokens, read in each of 48 layers",
+    "compute": "all FLOPs of 3.4 at T4.flop_s",
 }
 
 
 def check_time(name, expected_ms):
     for L, right in expected_ms.items():
         times = decode_times(L)
-        assert isinstance(times, dict) and set(times) == set(time_hints), f"the keys are {sorted(time_hints)}"
-        assert is_number(times[name]), f"decode_times({L}): {name} has to be a number, and not {times[name]!r}"
-        said = f"decode_times({L}) gave {times[name]:.6g} ms as {name}: {time_hints[name]}"
+        said = f"decode_times({L}) must return a dict with the keys {sorted(time_hints)}, got {times!r}"
+        assert isinstance(times, dict) and set(times) == set(time_hints), said
+        assert is_number(times[name]), f"decode_times({L}): {name} must be a number, got {times[name]!r}"
+        said = f"decode_times({L}): {name} is {times[name]:.6g} ms, expected {right:.6g} ms. Hint: {time_hints[name]}"
         assert is_near(times[name], right, 0.01), said
 
 
@@ -75,9 +76,9 @@ rows = [(L, *(f"{decode_times(L)[name]:.3f}" for name in time_hints)) for L in (
 Table(("L", *(f"{name}, ms" for name in time_hints)), rows, "A decode step of GPT-2 XL on a T4, B = 1")
 
 # %% [markdown]
-# GPT-2 XL can read texts of 1024 tokens. The rows below that are for a model of its size that can read more.
+# GPT-2 XL takes texts of at most 1024 tokens. The last two rows are for a model of its size that takes longer texts.
 #
-# - `largest`: `"weights"`, `"other"` or `"compute"`: the largest of these three at L = 1024
+# - `largest`: which of the three times is the largest at L = 1024, `"weights"`, `"other"` or `"compute"`?
 # - `cache_equals_weights`: the L at which reading the cache takes as long as reading the weights
 # - `what_helps`: which change shortens this step at L = 1024 the most? Explain your letter in a sentence below.
 #     - `"a"`: A GPU that does arithmetic ten times as fast, with the same memory.
@@ -99,53 +100,58 @@ what_helps = "b"
 # *What I find about a decode step:*
 
 # %% nbgrader={"grade_id": "q4_1_values_test", "grade": true, "points": 1}
-assert largest in ("weights", "other", "compute"), 'largest: "weights", "other" or "compute"'
-assert is_number(cache_equals_weights) and cache_equals_weights > 0, "cache_equals_weights is a number of tokens"
+assert largest in ("weights", "other", "compute"), f'largest must be "weights", "other" or "compute", got {largest!r}'
+said = f"cache_equals_weights must be a number of tokens, got {cache_equals_weights!r}"
+assert is_number(cache_equals_weights) and cache_equals_weights > 0, said
 ### BEGIN HIDDEN TESTS
-assert largest == "weights", "largest: compare the three columns of the table at L = 1024"
-said = "cache_equals_weights: the weights of all 48 layers against the keys and values of one token in all 48 layers"
+assert largest == "weights", f'largest is not "{largest}": compare the columns of the table at L = 1024'
+said = (
+    f"cache_equals_weights is not {cache_equals_weights}: divide the bytes of the weights by those of one cached token"
+)
 assert is_near(cache_equals_weights, 9602.5, 1e-4), said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_1_why_test", "grade": true, "points": 1}
-assert what_helps in ("a", "b", "c", "d"), 'what_helps: answer "a", "b", "c" or "d"'
+assert what_helps in ("a", "b", "c", "d"), f'what_helps must be "a", "b", "c" or "d", got {what_helps!r}'
 ### BEGIN HIDDEN TESTS
 assert_choice(
     what_helps,
     "b",
-    a="Look at the column of compute: how much of the step would be left?",
-    c="Look at the column of other bytes: that is all it could save.",
-    d="Half of the column of the cache. Another column has more to give.",
+    a="Look at the column compute. Memory traffic can overlap it, so how much shorter would the step be?",
+    c="Look at the column other. Fused kernels could save no more than that.",
+    d="That saves half of the column cache. Compare it with the other columns.",
 )
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Whatever is read in this step serves a single token. A second user would share the weights, and that is what a batch
-# does. But what if there is only one user?
+# All bytes that this step reads serve a single token. In a batch, a second user would share the weights. But what if
+# there is only one user?
 #
 # ## 4.2 Speculative decoding ({points q4_2})
 #
-# Then several tokens of *one* text have to share them. The large model, the target, cannot write them together, but it
-# can *check* them together: one pass over several tokens reads each weight once. Only somebody has to propose those
-# tokens. In speculative decoding a small draft model does
-# ([Leviathan et al., 2022](https://arxiv.org/abs/2211.17192), [Chen et al., 2023](https://arxiv.org/abs/2302.01318)):
+# Then several tokens of *one* text have to share the weights. The large model, called the target, cannot generate them
+# in one pass, because each token depends on the one before it. But it can *check* several proposed tokens in one pass,
+# and that pass reads each weight once. In speculative decoding a small draft model proposes the tokens ([Leviathan et
+# al., 2022](https://arxiv.org/abs/2211.17192), [Chen et al., 2023](https://arxiv.org/abs/2302.01318)):
 #
 # 1. The draft model proposes `gamma` tokens, one after the other.
-# 2. The target reads all of them in **one pass**, and gets its own probabilities at each place.
-# 3. The first tokens are accepted up to the first one that the target rejects. What follows that one is dropped.
-# 4. The pass gives **one more token**, by the target itself: it replaces the rejected one, or it follows the last one
-#    if all of them were accepted.
+# 2. The target processes all of them in **one pass**, which gives its own probabilities at each position.
+# 3. The target goes through the drafts in order and accepts or rejects each one. After the first rejection, all later
+#    drafts are dropped.
+# 4. The pass gives **one more token**, from the target itself. It replaces the rejected draft, or it follows the last
+#    draft if all were accepted.
 #
-# Suppose that the target accepts each token that it looks at with the same probability `alpha`, whatever happened
-# before. A pass of the target takes the time 1, however many tokens are in it. A pass of the draft model takes the time
-# c. So the drafts and the check take 1 + `gamma` c together, and plain decoding takes 1 for each token.
+# Suppose that the target accepts each draft that it looks at with probability `alpha`, independently of the others. A
+# pass of the target takes time 1, however many tokens it processes. A pass of the draft model takes time `c`. So the
+# drafts and the check together take 1 + `gamma` · `c`. Plain decoding takes time 1 per token.
 #
-# - `tokens_per_pass(gamma, alpha)`: how many tokens a pass of the target gives on average; `alpha` may be 0 and 1 too
+# - `tokens_per_pass(gamma, alpha)`: the average number of tokens that one pass of the target gives. `alpha` may be 0
+#   and 1 too.
 # - `speculative_speedup(gamma, alpha, c)`: how many times faster than plain decoding this is
 # - `best_gamma(alpha, c)`: the number of drafts from 1 to 32 with the highest speed-up, an `int`
-# - `tokens_to_compute_bound`: a pass stays at the time 1 only as long as it waits for memory. What is the smallest
-#   number of tokens in a pass for which GPT-2 XL is compute-bound on a T4? Count weights only: each is 2 bytes, and 2
-#   FLOPs a token
+# - `tokens_to_compute_bound`: a pass takes time 1 only as long as it is memory-bound. What is the smallest number of
+#   tokens in a pass for which GPT-2 XL is compute-bound on the T4? Count the weights only: each weight is 2 bytes, and
+#   takes 2 FLOPs per token.
 
 
 # %% nbgrader={"grade_id": "q4_2", "solution": true}
@@ -156,7 +162,7 @@ tokens_to_compute_bound = 217  # t tokens: t FLOP/byte, and the ridge is 216.7
 
 
 def tokens_per_pass(gamma, alpha):
-    """Average number of tokens that a pass of the target gives, with gamma drafts of acceptance alpha."""
+    """Average number of tokens from one pass of the target, if each of gamma drafts is accepted with alpha."""
     ### BEGIN SOLUTION
     if alpha == 1:
         return gamma + 1
@@ -165,7 +171,7 @@ def tokens_per_pass(gamma, alpha):
 
 
 def speculative_speedup(gamma, alpha, c):
-    """Time of plain decoding over that of speculative decoding; c is the draft's time over the target's."""
+    """Time per token of plain decoding over that of speculative decoding; c is the time of one draft pass."""
     ### BEGIN SOLUTION
     return tokens_per_pass(gamma, alpha) / (1 + gamma * c)
     ### END SOLUTION
@@ -180,12 +186,12 @@ def best_gamma(alpha, c):
 
 # %% nbgrader={"grade_id": "q4_2_test", "grade": true, "points": 2}
 def check_number(call, got, expected, relative, hint):
-    assert is_number(got), f"{call} has to return a number, and not {got!r}"
-    assert is_near(got, expected, relative), f"{call} gave {got:.6g}: {hint}"
+    assert is_number(got), f"{call} must return a number, got {got!r}"
+    assert is_near(got, expected, relative), f"{call} returned {got:.6g}, expected {expected:.6g}. Hint: {hint}"
 
 
 def check_tokens(gamma, alpha, expected):
-    hint = "how likely is it that the first i drafts are all accepted? And who writes the last token of a pass?"
+    hint = "the first i drafts are all accepted with probability alpha^i, and each pass gives one more token"
     check_number(f"tokens_per_pass({gamma}, {alpha})", tokens_per_pass(gamma, alpha), expected, 1e-4, hint)
 
 
@@ -201,7 +207,7 @@ for gamma, alpha in [(4, 0.8), (7, 0.31), (32, 0.95), (1, 0.0), (32, 1), (5, 0.0
 
 # %% nbgrader={"grade_id": "q4_2_speedup_test", "grade": true, "points": 1}
 def check_speedup(gamma, alpha, c, expected):
-    hint = "tokens_per_pass in the time of gamma drafts and a check, against one token in the time 1"
+    hint = "tokens_per_pass tokens take the time 1 + gamma c, and plain decoding makes one token in time 1"
     got = speculative_speedup(gamma, alpha, c)
     check_number(f"speculative_speedup({gamma}, {alpha}, {c})", got, expected, 0.01, hint)
 
@@ -218,9 +224,9 @@ for gamma, alpha, c in [(4, 0.8, 0.05), (4, 0.0, 0.05), (8, 0.8, 0.2), (32, 0.6,
 # %% nbgrader={"grade_id": "q4_2_best_test", "grade": true, "points": 1}
 def check_best(alpha, c, expected):
     got = best_gamma(alpha, c)
-    assert is_count(got), f"best_gamma({alpha}, {c}) has to return an int, and not {got!r}"
+    assert is_count(got), f"best_gamma({alpha}, {c}) must return a whole number (int), got {got!r}"
     hint = "compare speculative_speedup for every gamma from 1 to 32"
-    assert got == expected, f"best_gamma({alpha}, {c}) gave {got}: {hint}"
+    assert got == expected, f"best_gamma({alpha}, {c}) returned {got}, expected {expected}. Hint: {hint}"
 
 
 check_best(0.5, 0.1, 2)
@@ -232,9 +238,12 @@ for alpha, c, expected in [(0.8, 0.05, 8), (0.8, 0.2, 4), (0.6, 0.2, 2), (0.99, 
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_2_bound_test", "grade": true, "points": 1}
-assert is_count(tokens_to_compute_bound), "tokens_to_compute_bound is a whole number of tokens"
+said = f"tokens_to_compute_bound must be a whole number (int), got {tokens_to_compute_bound!r}"
+assert is_count(tokens_to_compute_bound), said
 ### BEGIN HIDDEN TESTS
-said = "tokens_to_compute_bound: what is the intensity of a pass of t tokens, and where is the ridge of a T4?"
+said = (
+    f"tokens_to_compute_bound is not {tokens_to_compute_bound}: compare the intensity of t tokens with the T4's ridge"
+)
 assert tokens_to_compute_bound == 217, said
 ### END HIDDEN TESTS
 
@@ -246,6 +255,7 @@ curves = {
 plot_speedup(curves, title="Speculative decoding, c = 0.05")
 
 # %% [markdown]
-# A draft model that is often right is worth many drafts, and one that is often wrong is worth few: each draft costs
-# time, and most of them are dropped. Below the dashed line decoding has become slower. Compare the numbers of drafts
-# with your `tokens_to_compute_bound`. How much of the arithmetic that a decode step leaves unused do these checks take?
+# If the draft model is often right, many drafts pay off. If it is often wrong, only few do: each draft costs time, and
+# most of them are dropped. Below the dashed line, speculative decoding is slower than plain decoding. Compare the
+# number of drafts with your `tokens_to_compute_bound`: a pass could check many more tokens before its arithmetic takes
+# longer than its memory traffic.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # ### Two real models (not graded)
 #
-# Does it work? Train two language models, a target and a draft model 30 times smaller. Both read characters and learn a
-# text of simple sentences. It takes some seconds.
+# Does it work in practice? The next cell trains two language models, a target and a draft model with 30 times fewer
+# weights. Both predict characters and learn a text of simple sentences. The training takes some seconds.
 
 # %%
 text = story(800)
@@ -16,14 +16,14 @@ rows = [
 Table(("model", "weights", "kB of weights", "loss at first", "loss at last"), rows)
 
 # %% [markdown]
-# Now let them write. At first *greedily*: the target wants its most likely character, the draft model proposes its own
-# most likely ones, and those that agree are accepted. So the text must be the one that the target writes alone,
-# character by character. The first check of the next cell is that.
+# Now let them generate text. First they decode *greedily*: both models take their most likely character, and the target
+# accepts a draft if it is its own most likely character. So the result must be the text that the target generates
+# alone, character by character. The next cell checks that first.
 #
-# `alpha` is measured: accepted drafts over those that the target looked at. It goes into your formulas of 4.2, and c is
-# the size of the draft model over that of the target. What speculative decoding gains is *counted*: bytes that the
-# target's weights cost a character, and all bytes that both models read, keys, values and activations included. For a
-# model that waits for memory, bytes are time.
+# `alpha` is measured: the accepted drafts divided by the drafts that the target looked at. The columns "by 4.2" are
+# your formulas for this `alpha`, with the size of the draft model over that of the target as `c`. The other columns are
+# *counted*: the bytes of the target's weights per character, and how many times fewer bytes both models read in total,
+# including keys, values and activations. For a memory-bound model, fewer bytes mean less time.
 
 # %%
 prompts = ["the old fox ", "the quiet king ", "the happy baker ", "the small owl "]
@@ -31,7 +31,7 @@ c = draft.weight_bytes / target.weight_bytes
 
 
 def compare_gammas(step, temperature):
-    """{gamma: what it took}, and a table of all against plain decoding."""
+    """{gamma: the counted run}, and a table that compares all of them with plain decoding."""
     runs = {g: speculate(target, draft, prompts, 96, g, step, temperature=temperature) for g in (0, 1, 2, 4, 8)}
     plain, rows = runs[0].bytes_per_token, []
     for gamma, run in runs.items():
@@ -40,50 +40,55 @@ def compare_gammas(step, temperature):
         weights = target.weight_bytes * run.passes / run.written / 1e3
         fewer = [f"{plain / run.bytes_per_token:.2f}", f"{speculative_speedup(gamma, alpha, c):.2f}"]
         rows.append((gamma, f"{alpha:.2f}" if gamma else "", run.passes, *given, f"{weights:,.0f}", *fewer))
-    head = ("drafts", "acceptance", "passes", "characters a pass", "by 4.2", "kB of the target's weights a character")
+    head = ("drafts", "acceptance", "passes", "characters per pass", "by 4.2", "kB of target weights per character")
     return runs, Table((*head, "times fewer bytes", "by 4.2"), rows, f"{runs[0].written} characters")
 
 
 runs, table = compare_gammas(greedy_step, temperature=0)
 for run in runs.values():
     pairs = zip(run.texts, runs[0].texts, prompts, strict=True)
-    assert all(one[: len(start) + 96] == plain[: len(start) + 96] for one, plain, start in pairs), "not the same text"
+    same = all(one[: len(start) + 96] == plain[: len(start) + 96] for one, plain, start in pairs)
+    assert same, "greedy speculative decoding gave another text than plain decoding"
 print(runs[4].texts[0], "\n")
 table
 
 # %% [markdown]
-# The text is the same, and the target's weights are read far less often for it. Your formula predicts the characters a
-# pass well, although real drafts are not accepted with the same probability everywhere: the end of a word is easy, and
-# the first letter of the next one is not. The bytes shrink a little less than predicted, because keys, values and
-# activations are read too, and the prediction knows weights only.
+# The text is the same, and the target's weights are read far less often. Your formula predicts the characters per pass
+# well. It assumes one probability `alpha` for all drafts, while real drafts differ: the end of a word is easier to
+# predict than the first letter of the next one. The bytes fall a little less than predicted, because the prediction
+# counts only the weights.
 #
-# ## b4.3 The step that samples ({points b4_3}, bonus)
+# ## b4.3 Speculative decoding with sampling ({points b4_3})
 #
-# Most language models do not take the most likely token. They *draw* the next one from their probabilities p. Can the
-# text still be distributed exactly as if the target had drawn each token itself, no matter how bad the draft model is?
-# It can, if the step is done right. Let q be the probabilities of the draft model, from which it drew the token x:
+# Most language models do not take the most likely token. They *sample* the next token from their probabilities p. Can
+# speculative decoding give exactly the distribution of the target, however bad the draft model is? It can, with the
+# following rule. Let q be the probabilities of the draft model, from which it sampled the draft x:
 #
-# - accept x with the probability min(1, p(x)/q(x));
-# - otherwise drop it, and draw a token in its place from the *rest*, max(p - q, 0), scaled so that it adds up to 1;
-# - if all are accepted, draw one more from the target's p after the last draft.
+# - Accept x with probability min(1, p(x)/q(x)).
+# - If x is rejected, sample a token in its place from max(p - q, 0), scaled so that it sums to 1. The later drafts are
+#   dropped.
+# - If all drafts are accepted, sample one more token from the target's p after the last draft.
 #
-# Write
+# Write two functions:
 #
-# - `expected_acceptance(p, q)`: the probability that a draft is accepted, for two arrays of V probabilities. Here x is
-#   drawn from q;
-# - `speculative_step(p, q, drafts, uniforms)`: the tokens of a step, as a list of ints. For G drafts, `p` is an array
-#   (G + 1, V): the target's probabilities at the place of each draft, and after the last one. `q` is (G, V), and
-#   `drafts` is a list of G tokens. `uniforms` holds G + 1 random numbers in [0, 1). Number i decides about draft i, and
-#   the last one is for the token that is drawn.
+# - `expected_acceptance(p, q)`: the probability that a draft sampled from q is accepted. p and q are arrays of V
+#   probabilities.
+# - `speculative_step(p, q, drafts, uniforms)`: the tokens that one step gives, as a list of ints. With G drafts the
+#   arguments are:
+#     - `p`, an array (G + 1, V): the target's probabilities at the position of each draft, and after the last one
+#     - `q`, an array (G, V): the draft model's probabilities at the position of each draft
+#     - `drafts`, a list of G tokens
+#     - `uniforms`, G + 1 random numbers in [0, 1): number i decides whether draft i is accepted, and the last one
+#       samples the extra token
 #
 # <details><summary>Hint 1: accept with a given probability</summary>
 #
-# A uniform number u is below a threshold t with the probability t.
+# A uniform random number u is below a threshold t with probability t.
 # </details>
-# <details><summary>Hint 2: draw with one uniform number</summary>
+# <details><summary>Hint 2: sample a token with one uniform random number</summary>
 #
 # `np.cumsum` of the probabilities divides the interval from 0 to 1 into one part for each token. Take the token whose
-# part u falls into.
+# part contains u.
 # </details>
 
 
@@ -96,7 +101,7 @@ def expected_acceptance(p, q):
 
 
 def speculative_step(p, q, drafts, uniforms):
-    """1 to gamma + 1 tokens, a list of ints: accepted drafts, and one token more."""
+    """The accepted drafts and one more token: a list of 1 to G + 1 ints."""
     ### BEGIN SOLUTION
     accepted, weights = 0, p[-1]
     for place, token in enumerate(drafts):
@@ -114,9 +119,9 @@ def speculative_step(p, q, drafts, uniforms):
 def check_acceptance(p, q, expected):
     got = expected_acceptance(np.array(p), np.array(q))
     case = f"expected_acceptance({np.round(p, 3).tolist()}, {np.round(q, 3).tolist()})"
-    assert is_number(got), f"{case} has to return a number, and not {got!r}"
-    hint = "a token is drawn with q(x) and then accepted with min(1, p(x)/q(x)); add up over all tokens"
-    assert is_near(got, expected, 1e-6), f"{case} gave {got:.6g}: {hint}"
+    assert is_number(got), f"{case} must return a number, got {got!r}"
+    hint = "token x is drafted with q(x) and then accepted with min(1, p(x)/q(x)); add up over all tokens"
+    assert is_near(got, expected, 1e-6), f"{case} returned {got:.6g}, expected {expected:.6g}. Hint: {hint}"
 
 
 check_acceptance([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], 0.7)
@@ -148,7 +153,8 @@ def check_step(target, draft, gamma, parts):
         for uniforms in product(middles, repeat=gamma + 1) if share else ():
             tokens = speculative_step(p, q, list(drafts), np.array(uniforms))
             is_list = isinstance(tokens, (list, tuple)) and all(is_count(token) for token in tokens)
-            assert is_list and 1 <= len(tokens) <= gamma + 1, f"return a list of 1 to {gamma + 1} ints, not {tokens!r}"
+            said = f"speculative_step with {gamma} drafts must return a list of 1 to {gamma + 1} ints, got {tokens!r}"
+            assert is_list and 1 <= len(tokens) <= gamma + 1, said
             for length in range(1, len(tokens) + 1):
                 begin = tuple(int(token) for token in tokens[:length])
                 found[begin] = found.get(begin, 0) + share
@@ -156,14 +162,17 @@ def check_step(target, draft, gamma, parts):
         for known in product(range(len(draft(()))), repeat=length):
             p, reached = np.array(target(known)) / parts, sum(v for one, v in found.items() if one[:-1] == known)
             got = np.array([found.get((*known, token), 0) for token in range(len(p))])
-            said = f"after {list(known)} the tokens come with {got / reached if reached else got}, p is {p}"
-            assert np.allclose(got, reached * p), f"{gamma} drafts: {said}; look at acceptance, the rest, and the last"
+            said = f"{gamma} drafts: after the tokens {list(known)} the next token has the probabilities"
+            said += f" {got / reached if reached else got}, expected those of the target, {p}"
+            hint = "check the acceptance, the distribution after a rejection, and the token after the last draft"
+            assert np.allclose(got, reached * p), f"{said}. Hint: {hint}"
             if known:
                 before = tuple(known[:-1])
                 came = sum(v for one, v in found.items() if one[:-1] == before)
                 ours, theirs = (np.array(of(before)) / parts for of in (target, draft))
                 most = came * np.minimum(ours, theirs)[known[-1]]
-                assert np.allclose(reached, most), f"{gamma} drafts: {list(known)} is accepted too often, or too seldom"
+                said = f"{gamma} drafts: the step goes on after {list(known)} with probability {reached:.6g}"
+                assert np.allclose(reached, most), f"{said}, expected {most:.6g}: check when a draft is accepted"
 
 
 ONE_TARGET = {(): (3, 3, 2), (0,): (4, 1, 3), (1,): (0, 8, 0), (2,): (1, 2, 5)}
@@ -182,8 +191,8 @@ check_step(lambda known: rows[(1 + len(known) + sum(known)) % 2], lambda known: 
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# With your step the two models draw their characters. `expected_acceptance` of all the probabilities that met says how
-# often a draft should have been accepted. That is the `alpha` of theory beside that of your run.
+# With your `speculative_step` the two models sample their characters. The next cell compares the measured acceptance
+# with theory: the mean of `expected_acceptance` over all positions that the target looked at.
 
 # %%
 runs, table = compare_gammas(speculative_step, temperature=1)

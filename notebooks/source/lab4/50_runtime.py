@@ -1,14 +1,15 @@
 # %% [markdown]
-# # Part 5. Paper and machine
+# # Part 5. Your formulas and a runtime
 #
-# Everything so far was paper. A runtime that counts can say how far paper is from what really runs. Inside
-# `with rl.count() as c:` it counts every launch of a kernel, its FLOPs, and the bytes that it reads and writes. It even
-# counts without running: tensors on the device `"meta"` have no memory, so the largest model is counted at once.
+# So far you have counted with formulas. A runtime that counts can show how far the formulas are from what really runs.
+# Inside `with rl.count() as c:` rooflab counts every kernel launch, its FLOPs, and the bytes that it reads and writes.
+# It can even count without running: a tensor on the device `"meta"` has a shape and no memory, so even the largest
+# model is counted at once.
 #
-# ## 5.1 The runtime against paper ({points q5_1})
+# ## 5.1 The runtime and your formulas ({points q5_1})
 #
-# Here is the attention of 1.4, one operation after the other. Every token sees itself and the tokens before it, and a
-# boolean matrix says which ones these are.
+# This is the attention of 1.4, one operation after the other. Every token attends to itself and to the tokens before
+# it. The boolean matrix `visible` says which tokens these are.
 
 
 # %% tags=["setup"]
@@ -16,7 +17,7 @@ device = "cuda" if rl.cuda.is_available() else "cpu"
 
 
 def unfused_mha(q, k, v, visible=None):
-    """Attention of q over k and v (B, H, L, D/H) in five operations; `visible` is bool (L, L), True may be seen."""
+    """Attention of q over k and v (B, H, L, D/H) in five operations; `visible` is a bool mask (L, L), True to keep."""
     scores = q @ k.mT
     scores = scores * q.shape[-1] ** -0.5
     if visible is not None:
@@ -27,7 +28,7 @@ def unfused_mha(q, k, v, visible=None):
 
 # %%
 def counted(fn, B, L, D, H, dtype, *more, **options):
-    """The counters of one call of fn on q, k and v (B, H, L, D/H) without memory."""
+    """The counters of one call of fn on q, k and v (B, H, L, D/H) on the device "meta"."""
     q, k, v = (rl.empty(B, H, L, D // H, dtype=dtype, device="meta") for _ in range(3))
     with rl.count() as c:
         fn(q, k, v, *more, **options)
@@ -46,25 +47,27 @@ rows.append(("mha_flops, mha_bytes", "", f"{mha_flops(B, L, D, H):,}", f"{mha_by
 Table(("", "launches", "FLOPs", "bytes"), rows, f"Attention, B = {B}, L = {L}, D = {D}, H = {H}, fp32")
 
 # %% [markdown]
-# They differ, and every difference has a reason. Take the table in the introduction, and find out operation by
-# operation what the runtime counts in another way. `mul` is the scaling, and `where` is the mask. You can count at
-# other sizes, too.
+# The two totals differ, and every difference has a reason. Go through the operations and compare the rules in the
+# introduction with what the runtime counts. `mul` is the scaling, and `where` is the mask. You can call `counted` with
+# other sizes too.
 #
-# - `extra_flops(B, L, D, H)`: the FLOPs that the runtime counts for causal `unfused_mha`, less those of paper
-# - `extra_bytes(B, L, D, H, n)`: the same for the bytes, with n bytes a number. A bool takes one byte
+# - `extra_flops(B, L, D, H)`: the FLOPs that the runtime counts for causal `unfused_mha`, minus `mha_flops`
+# - `extra_bytes(B, L, D, H, n)`: the bytes that the runtime counts for it, minus `mha_bytes`, with n bytes per element.
+#   A bool takes one byte.
 #
-# Then the kernel that you know from Lab 3: `rl.attention(q, k, v)` does all of it at once, and the scores stay on the
-# chip. Count it without a mask, because on paper a mask saves no work.
+# Then count the fused kernel that you know from Lab 3. `rl.attention(q, k, v)` does all five operations in one kernel
+# and keeps the scores on the chip. Count it without a mask, because in our convention a mask saves no work.
 #
-# - `fused_launches`: how many launches it is
+# - `fused_launches`: how many launches it takes
 # - `fused_bytes(B, L, D, H, n)`: the bytes that it reads and writes
-# - `fused_intensity`: its arithmetic intensity in the setting of 1.4.5: B = 16, L = 16384, D = 4096, H = 16, fp16
-# - `fused_bound`: `"memory"` or `"compute"`, for the A100 of 1.4.5
+# - `fused_intensity`: its arithmetic intensity in the setting of 1.4.5: B = 16, L = 16384, D = 4096, H = 16, fp16. Use
+#   the FLOPs that the runtime counts.
+# - `fused_bound`: `"memory"` or `"compute"`, on the A100 of 1.4.5
 
 
 # %% nbgrader={"grade_id": "q5_1", "solution": true}
 def extra_flops(B, L, D, H):
-    """FLOPs that the runtime counts for causal unfused_mha, less those of paper: an int."""
+    """FLOPs that the runtime counts for causal unfused_mha, minus mha_flops: an int."""
     ### BEGIN SOLUTION
     # 5 FLOPs a score for softmax, not 3; none for the mask, not 1.
     return H * B * L**2
@@ -72,7 +75,7 @@ def extra_flops(B, L, D, H):
 
 
 def extra_bytes(B, L, D, H, n):
-    """Bytes that the runtime counts for causal unfused_mha, less those of paper: an int."""
+    """Bytes that the runtime counts for causal unfused_mha, minus mha_bytes: an int."""
     ### BEGIN SOLUTION
     # Scaling reads and writes the scores, and the mask is read: a byte for each query and key.
     return 2 * n * H * B * L**2 + L**2
@@ -97,10 +100,12 @@ def fused_bytes(B, L, D, H, n):
 
 
 # %% [markdown] nbgrader={"grade_id": "q5_1_findings", "solution": true}
-# *Where the runtime and paper differ, and why:*
+# *Where the runtime and my formulas differ, and why:*
 
 # %% nbgrader={"grade_id": "q5_1_test", "grade": true, "points": 1} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
-extra_hint = "for which rows does the runtime count more FLOPs a score than the introduction, and for which fewer?"
+extra_hint = (
+    "compare FLOPs per score: for which operations does the runtime count more than our rules, for which fewer?"
+)
 assert_counts(extra_flops, {(2, 16, 32, 4): 2048, (1, 1, 1, 1): 1, (3, 2, 10, 5): 60}, extra_hint)
 ### BEGIN HIDDEN TESTS
 sizes = [*sample_sizes("B L D H", seed=5101), (1, 30000001, 11, 11)]
@@ -108,7 +113,7 @@ assert_counts(extra_flops, {(B, L, D, H): B * H * L * L for B, L, D, H in sizes}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_bytes_test", "grade": true, "points": 2} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
-extra_hint = "which launch does paper not have? Which operation has one more input than on paper, of which size?"
+extra_hint = "which operation is fused in our rules and a launch of its own here, and which one reads an input more?"
 assert_counts(extra_bytes, {(2, 16, 32, 4, 4): 16640, (1, 1, 1, 1, 2): 5, (3, 2, 10, 5, 2): 244}, extra_hint)
 ### BEGIN HIDDEN TESTS
 sizes = [size for size in sample_sizes("B L D H n", seed=5102, count=60) if size[-1] > 1]
@@ -117,31 +122,34 @@ assert_counts(extra_bytes, {(B, L, D, H, n): L * L * (1 + 2 * B * H * n) for B, 
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_fused_test", "grade": true, "points": 1} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
-assert is_count(fused_launches), "fused_launches is a whole number"
-fused_hint = "Q, K and V are read and the output is written, each of them once; what stays on the chip is not moved"
+assert is_count(fused_launches), f"fused_launches must be a whole number (int), got {fused_launches!r}"
+fused_hint = "Q, K and V are read once and the output is written once; the scores stay on the chip"
 assert_counts(fused_bytes, {(2, 16, 32, 4, 4): 16384, (1, 1, 1, 1, 2): 8, (3, 2, 10, 5, 2): 480}, fused_hint)
 ### BEGIN HIDDEN TESTS
 q, k, v = (rl.empty(1, 2, 8, 4, device="meta") for _ in range(3))
 with rl.count() as c:
     rl.attention(q, k, v)
-assert fused_launches == c.launches, "fused_launches: look at c.launches of rl.attention(q, k, v)"
+said = f"fused_launches is not {fused_launches}: look at c.launches of rl.attention(q, k, v)"
+assert fused_launches == c.launches, said
 sizes = [size for size in sample_sizes("B L D H n", seed=5103, count=60) if size[-1] in (2, 4)]
 sizes.append((3, 50000017, 1010000, 101, 2))
 assert_counts(fused_bytes, {(B, L, D, H, n): n * B * L * D * 4 for B, L, D, H, n in sizes}, fused_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_intensity_test", "grade": true, "points": 1} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
-assert is_number(fused_intensity) and fused_intensity > 0, "fused_intensity is a number, FLOP/byte"
-assert fused_bound in ("memory", "compute"), 'fused_bound: "memory" or "compute"'
+said = f"fused_intensity must be a positive number of FLOP/byte, got {fused_intensity!r}"
+assert is_number(fused_intensity) and fused_intensity > 0, said
+assert fused_bound in ("memory", "compute"), f'fused_bound must be "memory" or "compute", got {fused_bound!r}'
 ### BEGIN HIDDEN TESTS
-said = "fused_intensity: the FLOPs of rl.attention(q, k, v) without a mask over fused_bytes, in the setting of 1.4.5"
+said = f"fused_intensity is not {fused_intensity}: divide the counted FLOPs of rl.attention(q, k, v) by fused_bytes"
 assert is_near(fused_intensity, 8232, 1e-4), said
-assert fused_bound == "compute", "fused_bound: compare fused_intensity with the ridge of the A100"
+assert fused_bound == "compute", f'not "{fused_bound}": is fused_intensity below or above the ridge of the A100?'
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# And the case of Part 2 in which attention moves the most, B = 64 and L = 1024 of GPT-2 XL? One layer's attention on
-# the T4, with a mask this time. A causal kernel skips the scores that the mask would drop.
+# What does fusion change for GPT-2 XL? Take the case of Part 2 that moves the most bytes, B = 64 and L = 1024. This
+# table is the attention of one layer on the T4, this time with a mask. A causal kernel skips the scores that the mask
+# would hide, so it does fewer FLOPs.
 
 # %%
 sizes = (64, 1024, GPT2_XL["D"], GPT2_XL["H"], "float16")
@@ -159,5 +167,5 @@ title = "Causal attention of one layer of GPT-2 XL, B = 64, L = 1024"
 Table(("", "GFLOP", "GB moved", "FLOP/byte", "GB at the peak", "bound on a T4"), rows, title)
 
 # %% [markdown]
-# One model, one GPU, one size, and two verdicts, because the kernels differ. Compare `fused_bound` with your verdict of
-# 1.4.5, too. So before you trust a budget, ask which kernels it is a budget *of*.
+# The model, the GPU and the size are the same. The kernels differ, and so does the bound. Compare `fused_bound` with
+# your answer in 1.4.5 as well. So always ask which kernels a budget assumes.

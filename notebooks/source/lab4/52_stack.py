@@ -1,12 +1,12 @@
 # %% [markdown]
-# ### The whole model, on your machine (not graded)
+# ### The whole model on your machine (not graded)
 #
-# What is T worth against a clock? On a GPU the next cells run a stack with the shape of GPT-2 XL: 48 layers of random
-# fp16 weights. A CPU gets a small one of 4 layers with D = 160, in fp32. The four cases of Part 3 run without a cache,
-# all L tokens in one pass, and with one, a single decode step.
+# How close is T to a measured time? On a GPU the next cells run a stack with the shape of GPT-2 XL: 48 layers with
+# random fp16 weights. On a CPU they run a small stack in fp32, with 4 layers and D = 160. The four cases of Part 3 run
+# twice. Without a cache, one pass processes all L tokens. With a cache, a single decode step runs.
 #
-# `layer` is what you have counted, operation by operation. The same code runs without memory at first. That gives its
-# FLOPs, its bytes and the memory that it takes at its worst moment, so we know what fits before we try.
+# `layer` consists of the operations that you have counted. The same code first runs on tensors without memory. That
+# counts its FLOPs, its bytes and its peak memory, so we know which cases fit before we run them.
 
 # %%
 if device == "cuda":
@@ -81,21 +81,23 @@ for B, L, has_cache in cases:
     on_paper = (decode_model_bytes if has_cache else model_bytes)(B, L, D, H, layers, n)
     figures = (f"{cost.flops / 1e9:.3f}", f"{on_paper / 1e9:.4f}", f"{moved / 1e9:.4f}", f"{1e3 * T_s:.2f}")
     rows.append((series, B, L, *figures, *result))
-head = ("", "B", "L", "GFLOP", "GB on paper", "GB counted", "T, ms", "measured, ms", "times T")
+head = ("", "B", "L", "GFLOP", "GB by formula", "GB counted", "T, ms", "measured, ms", "times T")
 Table(head, rows, f"{layers} layers, D = {D}, H = {H}, {dtype}, by the measured ceilings of this machine")
 
 # %%
 rl.plots.plot_roofline(ceilings, points, dtype=dtype, title=f"{layers} layers, D = {D}, H = {H}, {dtype}")
 
 # %% [markdown]
-# The runtime counts more bytes than paper: besides scaling, it adds each bias in a launch of its own, and it copies the
-# heads back to one another. In a decode step the weights hide that.
+# The runtime counts more bytes than your formulas. Besides the scaling, it adds each bias in a launch of its own, and
+# it copies the results of the heads back side by side. In a decode step the weights are so much larger that this hardly
+# shows.
 #
-# T is a lower bound. It takes every operation to run at the machine's best speed, and reading to go on during all of
-# the arithmetic. So "times T" says what is left to gain for this machine *with these operations*. Where is it largest?
-# Small cases pay for starting kernels: a decode step launches as many of them as a long prefill. Lab 1 shows what
-# helps. A figure below 1 is possible where weights or scores are small enough to stay in a cache of the processor.
+# T is a lower bound. It assumes that every operation runs at the measured ceilings of the machine, and that arithmetic
+# and memory traffic overlap completely. So the column "times T" shows how much faster this machine could be *with these
+# operations*. Where is it largest? In small cases most of the time goes into launches: a decode step launches about as
+# many kernels as a prefill of 1024 tokens. Lab 1 shows what helps. A value below 1 is possible if the weights or the
+# scores are small enough to stay in a cache of the processor.
 #
-# A hollow marker was not run: it takes too long, or it does not fit. Memory was counted before. For GPT-2 XL the cache
-# of B = 64, L = 1024 alone takes 20.1 GB, and a T4 has 16. A budget of FLOPs and bytes says how *fast* a case can be,
-# and the bytes that are held say whether it can be at all.
+# A hollow marker is a case that did not run, because it takes too long or does not fit into memory. For GPT-2 XL the
+# cache of B = 64, L = 1024 alone takes 20.1 GB, and a T4 has 16 GB. FLOPs and bytes moved tell you how *fast* a case
+# can be. The bytes held tell you whether it can run at all.

@@ -1,9 +1,9 @@
 # %% [markdown]
-# ## b5.2 What a token costs to remember ({points b5_2}, bonus)
+# ## b5.2 The cache of other models ({points b5_2})
 #
-# Models differ most in how much they keep. Newer ones have *grouped queries*: several query heads share one head of
-# keys and values, and only those are kept. And a head need not have the size D/H. A configuration in the words of
-# Hugging Face says both:
+# Models differ most in how much cache they need per token. Newer models use *grouped queries*: several query heads
+# share one key head and one value head, and only these are stored. Also, the size of a head need not be D/H. The
+# configuration files of Hugging Face name both:
 
 # %% tags=["setup"]
 CONFIGS = {
@@ -31,17 +31,17 @@ CONFIGS = {
 }
 
 # %% [markdown]
-# - `kv_bytes_per_token(config)`: the bytes that a cache of 16-bit numbers holds for one token, in all layers. (In Gemma
-#   3 most layers forget a token that is more than 512 tokens old. Count one that all of them still know.)
-# - `grouped_gain`: how many times larger the cache of Llama 3 8B would be if every query head had keys and values of
-#   its own
-# - `llama_batch`: Llama 3 8B has 8 030 261 248 weights of 2 bytes. How many users with texts of 8192 tokens each does
-#   it take until their caches together are *larger* than the weights?
+# - `kv_bytes_per_token(config)`: the bytes that one token adds to a cache of 16-bit numbers, in all layers together.
+#   (Most layers of Gemma 3 keep only the last 512 tokens. Count a token that all layers still keep.)
+# - `grouped_gain`: how many times larger the cache of Llama 3 8B would be if every query head had its own keys and
+#   values
+# - `llama_batch`: Llama 3 8B has 8 030 261 248 weights of 2 bytes each. Each user has a text of 8192 tokens. From how
+#   many users on are their caches together *larger* than the weights?
 
 
 # %% nbgrader={"grade_id": "b5_2", "solution": true}
 def kv_bytes_per_token(config):
-    """Bytes of keys and values, 2 bytes a number, that one token holds in all layers: an int."""
+    """Bytes of the keys and values of one token in all layers, 2 bytes per element: an int."""
     ### BEGIN SOLUTION
     return 2 * 2 * config["num_hidden_layers"] * config["num_key_value_heads"] * config["head_dim"]
     ### END SOLUTION
@@ -60,9 +60,9 @@ def check_kept(layers, D, H, H_kv, D_h, expected):
     sizes = {"num_hidden_layers": layers, "hidden_size": D, "num_attention_heads": H}
     config = {**sizes, "num_key_value_heads": H_kv, "head_dim": D_h}
     got = kv_bytes_per_token(config)
-    assert is_count(got), f"kv_bytes_per_token({config}) has to return an int, and not {got!r}"
-    hint = "a key and a value for each layer and each head that has them, 2 bytes a number"
-    assert got == expected, f"kv_bytes_per_token({config}) gave {got}: {hint}"
+    assert is_count(got), f"kv_bytes_per_token({config}) must return a whole number (int), got {got!r}"
+    hint = "each layer stores a key and a value of head_dim elements for each key-value head, 2 bytes per element"
+    assert got == expected, f"kv_bytes_per_token({config}) returned {got}, expected {expected}. Hint: {hint}"
 
 
 check_kept(layers=2, D=12, H=4, H_kv=2, D_h=5, expected=80)
@@ -73,11 +73,14 @@ for sizes in [tuple(config.values()) for config in CONFIGS.values()] + sample_si
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b5_2_values_test", "grade": true, "points": 2}
-assert is_number(grouped_gain) and grouped_gain >= 1, "grouped_gain is a number; 1 means that nothing is gained"
-assert is_count(llama_batch), "llama_batch is a whole number of users"
+assert is_number(grouped_gain) and grouped_gain >= 1, (
+    f"grouped_gain must be a number of at least 1, got {grouped_gain!r}"
+)
+assert is_count(llama_batch), f"llama_batch must be a whole number (int) of users, got {llama_batch!r}"
 ### BEGIN HIDDEN TESTS
-assert is_near(grouped_gain, 4), "grouped_gain: how many query heads share the keys and values of one head?"
-said = "llama_batch: the cache of one user with 8192 tokens against 2 bytes for each weight; when is it more?"
+said = f"grouped_gain is not {grouped_gain}: how many query heads share one key head in Llama 3 8B?"
+assert is_near(grouped_gain, 4), said
+said = f"llama_batch is not {llama_batch}: divide the bytes of the weights by the cache of one user with 8192 tokens"
 assert llama_batch == 15, said
 ### END HIDDEN TESTS
 
@@ -86,8 +89,9 @@ rows = []
 for name, config in CONFIGS.items():
     kept = kv_bytes_per_token(config)
     rows.append((name, f"{kept:,}", f"{1024 * kept / 1e6:,.0f}", f"{64 * 1024 * kept / 1e9:.2f}"))
-Table(("", "bytes a token", "MB for 1024 tokens", "GB for 64 users of 1024"), rows, "Keys and values in 16 bits")
+head = ("", "bytes per token", "MB for 1024 tokens", "GB for 64 users with 1024 tokens each")
+Table(head, rows, "Keys and values in 16 bits")
 
 # %% [markdown]
-# Llama 3 8B has five times the weights of GPT-2 XL, and keeps less than half as much for each token. That is why it can
-# serve long texts to many users. The weights are read once for all of them, but nobody shares a cache.
+# Llama 3 8B has five times the weights of GPT-2 XL, and its cache takes less than half as many bytes per token. That is
+# why it can serve long texts to many users: they all share the weights, but each user needs a cache.

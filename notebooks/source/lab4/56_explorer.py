@@ -1,9 +1,9 @@
 # %% [markdown]
 # # The explorer
 #
-# You have written a budget by hand. `rl.cost.model` writes one for other models and machines. It calls the runtime's
-# own operations on tensors without memory and adds up what they count. Its rules are those of the runtime, unless you
-# give it others. With the rules of this lab it has to find your numbers:
+# You have written a budget by hand. `rl.cost.model` writes such a budget for other models and machines. It calls the
+# runtime's own operations on tensors without memory and adds up what they count. By default it uses the rules of the
+# runtime. With the rules of this lab it must give your numbers:
 
 # %%
 from rooflab.cost import Convention
@@ -17,11 +17,11 @@ for mode, yours in (
     whole = rl.cost.model("gpt2-xl", batch=1, length=1024, mode=mode, **rules).total.work
     for what, mine, counted in zip(("FLOPs", "bytes"), yours, (whole.flops, whole.bytes), strict=True):
         rows.append((f"{mode}, {what}", f"{mine:,}", f"{counted:,}"))
-Table(("GPT-2 XL, B = 1, L = 1024", "yours", "rl.cost.model"), rows)
+Table(("GPT-2 XL, B = 1, L = 1024", "your formulas", "rl.cost.model"), rows)
 
 # %% [markdown]
-# Now leave the rules of the lab. Norms, embeddings and the output head count, the attention is fused, and Llama 3 8B
-# has grouped queries and a gated MLP. This is one token for each of 16 users, on an H100:
+# The next cell uses the default rules. Norms, embeddings and the output head count, and the attention is fused. Llama 3
+# 8B has grouped queries and a gated MLP. This is one token for each of 16 users on an H100:
 
 # %%
 rl.cost.model("llama3-8b", batch=16, length=4096, mode="decode", hardware="H100")
@@ -31,5 +31,5 @@ rl.cost.model("llama3-8b", batch=16, length=4096, mode="decode", hardware="H100"
 
 # %% [markdown]
 # Change the batch, the length, the machine or the mode. Which part grows with the batch, and which with the length? At
-# which batch do the caches take more time than the weights? `rl.cost.from_config("config.json")` reads a model of your
-# own, and `rooflab cost --help` does all of this in a terminal.
+# which batch does reading the caches take longer than reading the weights? `rl.cost.from_config("config.json")` reads
+# the configuration of your own model, and `rooflab cost --help` shows how to do all of this in a terminal.

@@ -3,9 +3,9 @@
 #
 # ## 0.1 Contractions ({points q0_1})
 #
-# Nearly all work of a language model has one shape: multiply numbers in pairs, and add up over an index. This is a
-# *contraction*. The notation of `einsum` names the indices of each input and of the result. An index that the result
-# does not have is summed over:
+# Nearly all work of a language model has one form: multiply pairs of elements, and sum over an index. This is a
+# *contraction*. The notation of `einsum` names the indices of each input and of the result, and sums over every index
+# that is missing in the result. Write these five with products and views (`@`, `*`, `sum`, `.T`, `.mT`, `reshape`):
 #
 # | function | contraction | X | W |
 # |---|---|---|---|
@@ -15,18 +15,17 @@
 # | `rows_times_vector(X, W)` | `l i, i -> l` | (L, I) | (I) |
 # | `linear_layer(X, W)` | `... i, o i -> ... o` | (..., I) | (O, I) |
 #
-# The three dots stand for any number of dimensions, perhaps none. Write each of them with products and views (`@`, `*`,
-# `sum`, `.T`, `.mT`, `reshape`). X and W are `rl` tensors, and so is the result. `rl.einsum` could do it as well, but
-# then you would not see which product it is.
+# The three dots stand for any number of dimensions, including none. X and W are `rl` tensors, and so is the result.
+# `rl.einsum` could do it too, but then you would not see which product it is.
 #
-# - `contraction_flops(pattern, sizes)`: the FLOPs of any contraction of two inputs. The pattern is written as above,
-#   without dots, and `sizes` says how large each index is. Each tuple of *all* indices is one multiply-accumulate:
-#   2 FLOPs.
+# - `contraction_flops(pattern, sizes)`: the FLOPs of any contraction of two inputs, an `int`. `pattern` is written as
+#   above, without dots, and `sizes` maps each index to its size. Each combination of values of *all* indices is one
+#   multiply-accumulate, 2 FLOPs.
 #
 # <details><summary>Hint</summary>
 #
-# The last one works on vectors of I numbers, however they are arranged. `X @ M` multiplies the last dimension of X, if
-# M is a matrix of two dimensions.
+# `linear_layer` multiplies vectors of I elements, however they are arranged. `X @ M` works on the last dimension of X
+# if M is a matrix.
 # </details>
 
 
@@ -78,7 +77,7 @@ def check_contraction(function, pattern, X_shape, W_shape, seed=0):
     rng = np.random.default_rng(seed)
     X, W = (rng.integers(-4, 5, shape).astype("float32") for shape in (X_shape, W_shape))
     got = function(rl.tensor(X, device=device), rl.tensor(W, device=device))
-    assert isinstance(got, rl.Tensor), f"{function.__name__} has to return an rl tensor"
+    assert isinstance(got, rl.Tensor), f"{function.__name__} must return an rl tensor, got a {type(got).__name__}"
     name = f"{function.__name__} of X {X_shape} and W {W_shape}"
     assert_close(got, np.einsum(pattern, X, W), rtol=0, atol=0, name=name)
 
@@ -111,9 +110,10 @@ for leading in [(), (7,), (1, 1), (5, 2, 3), (2, 1, 2, 4)]:
 # %% nbgrader={"grade_id": "q0_1_flops_test", "grade": true, "points": 1}
 def check_contraction_flops(pattern, flops, **sizes):
     got = contraction_flops(pattern, sizes)
-    said = f"contraction_flops({pattern!r}, {sizes}) gave {got!r}"
-    assert is_count(got), f"{said}: return a whole number, an int"
-    assert got == flops, f"{said}: how many tuples of all indices are there, those that are summed over included?"
+    call = f"contraction_flops({pattern!r}, {sizes})"
+    assert is_count(got), f"{call} must return a whole number (int), got {got!r}"
+    said = f"{call} returned {got}, expected {flops}: 2 FLOPs for each combination of all indices"
+    assert got == flops, said
 
 
 check_contraction_flops("i, o i -> o", 70, i=5, o=7)
@@ -127,7 +127,7 @@ check_contraction_flops("i, j -> i j", 2 * 1000003 * 999983, i=1000003, j=999983
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The same pattern, with the sizes of a layer of a small language model:
+# These are the FLOPs of three contractions with the sizes of a layer of a small language model:
 
 # %%
 sizes = {"b": 8, "l": 1024, "i": 1600, "o": 6400}
@@ -138,5 +138,5 @@ rows = [
 Table(("contraction", "FLOPs"), rows, title="b = 8, l = 1024, i = 1600, o = 6400")
 
 # %% [markdown]
-# The number of FLOPs does not depend on how you write it. What does depend on it is how many bytes move, and that is
-# what most of this lab is about.
+# The number of FLOPs does not depend on how you write a contraction. The number of bytes that move does, and most of
+# this lab is about bytes.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # ## 0.2 One step of AdamW ({points q0_2})
 #
-# Most language models are trained by AdamW. It keeps two running means for each parameter θ: m of the gradient g, and v
-# of its square. Step number t (t = 1, 2, ...) is
+# Most language models are trained with AdamW. For each parameter θ it keeps two running means: m of the gradient g, and
+# v of the squared gradient. Step number t (t = 1, 2, ...) is
 #
 # $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2,$$
 #
@@ -10,13 +10,16 @@
 # \theta \leftarrow \theta - \alpha_t \frac{m}{\sqrt{v} + \varepsilon}, \qquad
 # \theta \leftarrow \theta - \alpha\, \lambda\, \theta.$$
 #
-# $\alpha$ is the learning rate `lr` and $\lambda$ is the `decay`. Three details decide whether a run reproduces another
-# one. ε stands *beside* the root and not under it (the lecture's slide had it under the root). The weights decay by
-# $\alpha$, and not by the corrected $\alpha_t$. And they decay *after* the step in this formula. PyTorch decays first,
-# and the two differ slightly.
+# $\alpha$ is the learning rate `lr` and $\lambda$ is the `decay`. Follow three details of this formula exactly:
 #
-# - `adamw_step(theta, g, m, v, t, lr, beta1, beta2, eps, decay)`: returns the new `(theta, m, v)`. The first four are
-#   floats, or NumPy arrays of one shape. Do not write into the arrays that you are given.
+# - ε is added to the root, not under it. (The slide of the lecture had it under the root.)
+# - The weight decay uses $\alpha$, not the corrected $\alpha_t$.
+# - The weight decay comes *after* the step. (PyTorch decays first, which gives slightly different numbers.)
+#
+# Write one function:
+#
+# - `adamw_step(theta, g, m, v, t, lr, beta1, beta2, eps, decay)`: returns the new `(theta, m, v)`. The first four
+#   arguments are floats, or NumPy arrays of the same shape. Do not change the arrays that you are given.
 
 
 # %% nbgrader={"grade_id": "q0_2", "solution": true}
@@ -36,7 +39,8 @@ def check_adamw(theta, gradients, expected, tolerance=1e-7, **settings):
     m = v = np.zeros_like(theta) if isinstance(theta, np.ndarray) else 0.0
     for t, g in enumerate(gradients, 1):
         stepped = adamw_step(theta, g, m, v, t=t, **settings)
-        assert isinstance(stepped, (tuple, list)) and len(stepped) == 3, "return three values: theta, m and v"
+        said = f"adamw_step must return a tuple (theta, m, v), got {stepped!r}"
+        assert isinstance(stepped, (tuple, list)) and len(stepped) == 3, said
         theta, m, v = stepped
     name = f"theta after {len(gradients)} steps with {settings}"
     assert_close(theta, expected, rtol=0, atol=tolerance, name=name)
@@ -71,20 +75,22 @@ for settings in (
 # %% nbgrader={"grade_id": "q0_2_arrays_test", "grade": true, "points": 1}
 given = [np.array([1.0, -2.0]), np.array([0.5, 0.5]), np.array([0.1, -0.1]), np.array([0.04, 0.09])]
 seen = measure.call(adamw_step, *given, 3, 0.1, 0.9, 0.999, 1e-8, 0.1)
-assert seen.changed == (), "leave the arrays that you are given as they are"
+assert seen.changed == (), "adamw_step changed an array that it was given: compute new arrays instead"
 expected = {"theta": [0.97603727, -1.97733583], "m": [0.14, -0.04], "v": [0.04021, 0.09016]}
 for (name, right), got in zip(expected.items(), seen.value, strict=True):
     assert_close(got, right, rtol=0, atol=1e-7, name=f"{name} of an array with two parameters")
 ### BEGIN HIDDEN TESTS
 again = measure.call(adamw_step, *(2 * one for one in given), 5, 0.1, 0.9, 0.999, 1e-8, 0.1)
-assert again.changed == (), "adamw_step wrote into an array that it was given"
+assert again.changed == (), "adamw_step changed an array that it was given: compute new arrays instead"
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## b0.3 The learning rate ({points b0_3}, bonus)
+# The two running means take memory: two more numbers for each parameter. You will count these bytes in Part 1.
 #
-# The learning rate of a large model is not constant. It rises from 0 in a straight line to `high` at step `warmup`.
-# From there it falls along half a period of a cosine to `low` at step `end`, and there it stays.
+# ## b0.3 The learning rate ({points b0_3})
+#
+# The learning rate of a large model is not constant. It rises linearly from 0 at step 0 to `high` at step `warmup`.
+# Then it falls along half a period of a cosine to `low` at step `end`, and stays there.
 #
 # - `lr_at(t, high, low, warmup, end)`: the learning rate at step t = 0, 1, 2, ...
 
@@ -101,7 +107,7 @@ def lr_at(t, high, low, warmup, end):
 
 
 # %% nbgrader={"grade_id": "b0_3_test", "grade": true, "points": 2}
-lr_hint = "a straight line up to high, half a period of a cosine down to low, and low for good"
+lr_hint = "linear from 0 to high at step warmup, half a period of a cosine to low at step end, then low"
 cases = {0: 0.0, 2: 1.0, 4: 2.0, 8: 1.25, 12: 0.5, 13: 0.5, 1000: 0.5}
 assert_values(lr_at, {(t, 2.0, 0.5, 4, 12): lr for t, lr in cases.items()}, lr_hint)
 assert_values(lr_at, {(6, 2.0, 0.5, 4, 12): 1.7803300859}, lr_hint)

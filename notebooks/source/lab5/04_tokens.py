@@ -1,25 +1,25 @@
 # %% [markdown]
-# ## b0.4 A tokenizer ({points b0_4}, bonus)
+# ## b0.4 A tokenizer ({points b0_4})
 #
-# A language model does not read letters. Its tokens are made by **byte pair encoding**: begin with single letters, and
-# then, again and again, merge the pair of neighbours that stands most often in the text into a new token.
+# A language model reads tokens, not letters. The tokens are made by **byte pair encoding**. Every word starts as a list
+# of letters. Then, again and again, the most frequent pair of neighbouring tokens is merged into one new token.
 #
-# - `train_bpe(counts, merges)`: `counts` says how often each word stands in the text, `{"low": 5, ...}`. Return a list
-#   of the first `merges` merges, each of them `(left, right, count)`: the two tokens, and how often the pair stood
-#   there.
-#     - A pair never reaches across the end of a word.
-#     - Between pairs of equal count take the greater one, as Python compares `(left, right)`.
-#     - In a word the pairs are merged from left to right: `aaa` becomes `aa` and `a`.
+# - `train_bpe(counts, merges)`: `counts` maps each word to how often it occurs in the text, `{"low": 5, ...}`. Return a
+#   list of the first `merges` merges. Each merge is `(left, right, count)`: the two tokens, and how often the pair
+#   occurred at that moment.
+#     - Pairs are counted inside words only, never across the end of a word.
+#     - If two pairs have the same count, take the greater one, as Python compares the tuples `(left, right)`.
+#     - Inside a word, merge from left to right: merging `a` with `a` turns `a a a` into `aa a`.
 #     - If no pair is left, stop early.
 #
-# A real text has millions of different words, and 50,000 merges. So do not read every word again for each merge. Only
-# the words that hold the merged pair change, and with them the counts of a few pairs. Keep the counts, and *update*
+# A real text has millions of different words and 50,000 merges. So you must not read every word again for each merge.
+# Only the words that contain the merged pair change, and only the counts of a few pairs. Store the counts, and *update*
 # them.
 #
 # <details><summary>Hint</summary>
 #
-# Keep for each pair the set of the words that hold it. For each of these words take its old pairs out of the counts,
-# merge, and put its new pairs in.
+# Store the set of words that contain each pair. For each word with the merged pair: subtract its old pairs from the
+# counts, merge, and add its new pairs.
 # </details>
 
 
@@ -62,11 +62,13 @@ def train_bpe(counts, merges):
 def check_bpe(counts, merges, expected):
     got = train_bpe(dict(counts), merges)
     case = f"train_bpe({counts}, {merges})"
-    assert isinstance(got, list), f"{case}: return a list"
+    assert isinstance(got, list), f"{case} must return a list, got a {type(got).__name__}"
     for place, (one, right) in enumerate(zip(got, expected, strict=False), 1):
-        assert isinstance(one, (tuple, list)) and len(one) == 3, f"{case}: each merge is (left, right, count)"
-        assert tuple(one) == right, f"{case}: merge {place} is not {tuple(one)}; count the pairs inside the words again"
-    assert len(got) == len(expected), f"{case}: {len(got)} merges; stop when no pair is left, and not before"
+        said = f"{case}: merge {place} must be (left, right, count), got {one!r}"
+        assert isinstance(one, (tuple, list)) and len(one) == 3, said
+        assert tuple(one) == right, f"{case}: merge {place} is {tuple(one)}, expected {right}"
+    said = f"{case} returned {len(got)} merges, expected {len(expected)}: stop only when no pair is left"
+    assert len(got) == len(expected), said
 
 
 # Words with "es" and "st" the same number of times, pairs at the ends of words, and a letter three times.
@@ -111,16 +113,17 @@ for letters, length in (("ab", 9), ("abc", 7), ("abcdefgh", 5)):
 
 # %% nbgrader={"grade_id": "b0_4_updates_test", "grade": true, "points": 2}
 def check_updates(words, length, merges):
-    """Long words that no merge touches: they are to be read once, however many merges there are."""
+    """Long words that no merge changes must be read once, however many merges there are."""
     text = {("xyz" * length)[index : index + length]: 1 for index in range(words)}
     text |= {pair: 1000 + place for place, pair in enumerate(["ai", "bj", "ck", "dl", "em", "fn", "go", "hp"])}
     steps = {number: measure.steps(train_bpe, text, number) for number in (1, merges)}
-    times = f"{merges} merges take {steps[merges] / steps[1]:.1f} times the steps of one"
-    said = f"{times}: do not read words again that do not hold the merged pair"
+    times = f"train_bpe runs {steps[merges] / steps[1]:.1f} times as many lines of code for {merges} merges as for one"
+    said = f"{times}, expected less than 3 times: do not read words again that do not contain the merged pair"
     assert steps[merges] < 3 * steps[1], said
 
 
-assert len(train_bpe({"ab": 1}, 1)) == 1, "one merge is asked for"
+got = train_bpe({"ab": 1}, 1)
+assert len(got) == 1, f'train_bpe({{"ab": 1}}, 1) returned {got}, expected one merge'
 check_updates(words=3, length=400, merges=8)
 ### BEGIN HIDDEN TESTS
 check_updates(words=3, length=700, merges=8)

@@ -3,35 +3,36 @@
 #
 # ## 1.1 Days ({points q1_1})
 #
-# Training a dense model of N parameters costs about 6 FLOPs for each parameter and token: 2 forward and 4 backward. You
-# will derive that in 1.6. A GPU delivers only a part of its peak. That part is called the *model FLOPs utilization*
-# (MFU).
+# Training a dense model takes about 6 FLOPs for each parameter and token: 2 in the forward pass and 4 in the backward
+# pass. You will derive that in 1.6. A GPU reaches only a share of its peak FLOP/s. This share is called *model FLOPs
+# utilization* (MFU).
 #
-# - `training_days(params, tokens, gpus, peak, mfu)`: days of 24 hours, with `peak` in FLOP/s of one GPU
-# - `measured_mfu(params, tokens, gpus, peak, days)`: the MFU of a run that took so many days
+# - `training_days(params, tokens, gpus, peak, mfu)`: the days (of 24 hours) of a run. `peak` is in FLOP/s of one GPU,
+#   and `mfu` is between 0 and 1.
+# - `measured_mfu(params, tokens, gpus, peak, days)`: the MFU of a run that took `days` days
 #
-# **Which peak?** Datasheets print the 16-bit peak of an H100 as 1979 · 10¹² FLOP/s, "with sparsity": half of the
-# numbers have to be zeros in a fixed pattern. Training has no such zeros. The dense peak is half of it, and all peaks
-# in `rl.roofline.SPECS` are dense.
+# **Which peak?** Datasheets print the 16-bit peak of an H100 as 1979 · 10¹² FLOP/s "with sparsity". That needs matrices
+# in which half of the elements are zeros in a fixed pattern. Ordinary training has no such zeros. The dense peak is
+# half of that figure. All peaks in `rl.roofline.SPECS` are dense.
 
 
 # %% nbgrader={"grade_id": "q1_1", "solution": true}
 def training_days(params, tokens, gpus, peak, mfu):
-    """Days to train a model of so many parameters on so many tokens."""
+    """Days to train a model with `params` parameters on `tokens` tokens."""
     ### BEGIN SOLUTION
     return 6 * params * tokens / (gpus * peak * mfu) / 86400
     ### END SOLUTION
 
 
 def measured_mfu(params, tokens, gpus, peak, days):
-    """The share of the peak of all GPUs that a run of so many days used."""
+    """The share of the peak of all GPUs that a run of `days` days reached, 0 to 1."""
     ### BEGIN SOLUTION
     return 6 * params * tokens / (gpus * peak * days * 86400)
     ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q1_1_test", "grade": true, "points": 2}
-days_hint = "6 FLOPs a parameter and token, over what all GPUs deliver in a second, over the seconds of a day"
+days_hint = "divide 6 params tokens FLOPs by the FLOP/s that all GPUs reach, and by the 86400 seconds of a day"
 assert_values(training_days, {(1e9, 2e10, 8, 312e12, 0.5): 1.11289, (86400, 1000, 1, 6e3, 1.0): 1.0}, days_hint)
 assert_values(training_days, {(86400, 1000, 2, 6e3, 0.25): 2.0}, days_hint)
 ### BEGIN HIDDEN TESTS
@@ -41,7 +42,7 @@ for P, D, G in draws(11, (10**8, 10**12), (10**10, 10**13), (1, 20000)):
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_mfu_test", "grade": true, "points": 1}
-mfu_hint = "the FLOPs of the run over those that all GPUs could have done in that time, at their peak"
+mfu_hint = "divide the FLOPs of the run by those that all GPUs would do in that time at their peak"
 assert_values(measured_mfu, {(86400, 1000, 1, 6e3, 2.0): 0.5, (1e9, 2e10, 8, 312e12, 1.11289): 0.5}, mfu_hint)
 ### BEGIN HIDDEN TESTS
 for P, D, G in draws(12, (10**8, 10**12), (10**10, 10**13), (1, 20000)):
@@ -62,18 +63,19 @@ rows = [
 Table(("MFU", "days", "days with the sparse peak"), rows, title="70 billion parameters, 15 trillion tokens, 1024 H100")
 
 # %% [markdown]
-# At half of the dense peak the run takes 143.9 days. Whoever takes the figure with sparsity, or forgets the MFU,
-# promises half of that.
+# At half of the dense peak, the run takes 143.9 days. If you use the peak with sparsity, or forget the MFU, you promise
+# the result in half of that time.
 #
 # ## 1.2 The largest model ({points q1_2})
 #
-# Besides its value, each parameter needs memory for its gradient and for the two means of AdamW.
+# Each parameter takes memory for its value, for its gradient, and for the two running means of AdamW.
 #
-# - `largest_model(gpus, gpu_bytes, per_param)`: how many parameters fit into all GPUs together, if each of them takes
-#   `per_param` bytes: an `int`
-# - `fp32_bytes_per_param`: value, gradient and two means, all in fp32
-# - `mixed_bytes_per_param`: value and gradient in bf16; besides them the optimizer keeps a value and two means in fp32
-# - `left_out`: which statement about such a model is true? Choose a letter.
+# - `largest_model(gpus, gpu_bytes, per_param)`: how many parameters fit into `gpus` GPUs with `gpu_bytes` bytes each,
+#   if a parameter takes `per_param` bytes: an `int`
+# - `fp32_bytes_per_param`: the bytes of a parameter with value, gradient and two means in fp32
+# - `mixed_bytes_per_param`: the bytes of a parameter with value and gradient in bf16, and a second value and two means
+#   in fp32 for the optimizer
+# - `left_out`: which statement about a model of this largest size is true? Choose a letter.
 #     - `"a"`: Short numbers in the two products would halve what training needs in all.
 #     - `"b"`: A second GPU of the same size would let the model be four times as large.
 #     - `"c"`: It fits only if nothing else takes memory, and the split is perfect.
@@ -98,7 +100,7 @@ def largest_model(gpus, gpu_bytes, per_param):
 
 
 # %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 1}
-largest_hint = "the bytes of all GPUs, 1 GB = 10⁹ of them, over those of a parameter"
+largest_hint = "divide the bytes of all GPUs by those of one parameter, and round down"
 assert_counts(largest_model, {(1, 24 * 10**9, 16): 1500000000, (4, 100, 16): 25, (3, 10, 7): 4}, largest_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(largest_model, {(8, 80 * 10**9, 16): 40000000000}, largest_hint)
@@ -107,45 +109,46 @@ assert_counts(largest_model, {(G, size, n): G * size // n for G, size, n in case
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_2_bytes_test", "grade": true, "points": 1}
-assert is_count(fp32_bytes_per_param) and is_count(mixed_bytes_per_param), "both are whole numbers of bytes"
+for name, value in (("fp32_bytes_per_param", fp32_bytes_per_param), ("mixed_bytes_per_param", mixed_bytes_per_param)):
+    assert is_count(value), f"{name} must be a whole number (int) of bytes, got {value!r}"
 ### BEGIN HIDDEN TESTS
-said = "fp32_bytes_per_param: its value, its gradient and the two means of AdamW, 4 bytes each"
+said = f"fp32_bytes_per_param is not {fp32_bytes_per_param}: a value, a gradient and two means of 4 bytes each"
 assert fp32_bytes_per_param == 16, said
-said = "mixed_bytes_per_param: two numbers of 2 bytes, and three of 4"
+said = f"mixed_bytes_per_param is not {mixed_bytes_per_param}: count the numbers of 2 bytes and those of 4 bytes"
 assert mixed_bytes_per_param == 16, said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_2_choice_test", "grade": true, "points": 1}
-assert left_out in tuple("abcd"), "left_out: choose a letter"
+assert left_out in tuple("abcd"), f'left_out must be "a", "b", "c" or "d", got {left_out!r}'
 ### BEGIN HIDDEN TESTS
 assert_choice(
     left_out,
     "c",
     a="Compare fp32_bytes_per_param with mixed_bytes_per_param.",
     b="By how much does largest_model grow with the number of GPUs?",
-    d="Compare the caches of a GPU, some ten MB, with the activations that you count in the next question.",
+    d="The caches of a GPU have some tens of MB. Compare that with the activations in the table of the next question.",
 )
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Shorter numbers do not help here: the optimizer wants its own copy in fp32, and both ways end at 16 bytes. What they
-# shorten is the time of the products, and the activations.
+# Shorter numbers do not make the model larger: the optimizer keeps copies in fp32, and both ways take 16 bytes per
+# parameter. What shorter numbers do reduce is the time of the matrix products and the bytes of the activations.
 #
-# ## 1.3 What one step holds ({points q1_3})
+# ## 1.3 What one step holds in memory ({points q1_3})
 #
-# Now exactly, byte by byte, for one GPU in fp32. P parameters are trained by Adam. The model may have `buffers`:
-# numbers in fp32 that are not trained, a table of positions for example. A batch has B sequences of L tokens. Tokens
-# and targets are int64.
+# Now count exactly, for one GPU in fp32. Adam trains P parameters. The model also has `buffers` elements in fp32 that
+# are not trained, such as a table of positions. A batch has B sequences of L tokens. Its tokens and its targets are
+# int64.
 #
-# - `training_bytes(P, buffers, B, L)`: two whole numbers, the bytes that are held
-#     1. when the forward pass of a later step begins: parameters, means, buffers, and the batch. The gradients of the
-#        step before are gone
-#     2. when its backward pass has ended: the gradients as well. The activations are gone again
+# - `training_bytes(P, buffers, B, L)`: two whole numbers, the bytes that are held in memory
+#     1. when the forward pass of a later step begins: parameters, means, buffers, tokens and targets. There are no
+#        gradients at this moment.
+#     2. when its backward pass has ended: the same, and the gradients. The activations have been freed.
 
 
 # %% nbgrader={"grade_id": "q1_3", "solution": true}
 def training_bytes(P, buffers, B, L):
-    """(bytes when forward begins, bytes when backward has ended): two ints."""
+    """(bytes held when forward begins, bytes held when backward has ended): two ints."""
     ### BEGIN SOLUTION
     start = 4 * (P + 2 * P + buffers) + 8 * 2 * B * L
     return start, start + 4 * P
@@ -154,7 +157,7 @@ def training_bytes(P, buffers, B, L):
 
 # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 2}
 bytes_hint = (
-    "parameters and two means, buffers, tokens and targets of 8 bytes each; afterwards a gradient for each parameter"
+    "4 bytes for each parameter, mean and buffer element, 8 for each token and target; then 4 for each gradient"
 )
 assert_values(training_bytes, {(1000, 0, 2, 8): (12256, 16256), (1, 10, 1, 1): (68, 72)}, bytes_hint)
 ### BEGIN HIDDEN TESTS
@@ -165,8 +168,8 @@ for P, K, B, L in draws(13, (1, 10**12), (0, 10**7), (1, 4096), (1, 10**6)):
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Does the runtime agree? `training_step(...)` trains a small model of layers of `width` numbers, with a buffer for
-# each position, and `rl.memory` says what is held. The next cell compares.
+# Does the runtime agree? `training_step(width, layers, B, L)` trains a small model with a buffer for its positions, and
+# `rl.memory` counts the bytes that are held. The next cell compares them with your function.
 
 # %%
 rows = []
@@ -185,7 +188,7 @@ def check_held(width, layers, B, L):
     got = training_bytes(held.parameters, held.buffers, B, L)
     case = f"{held.parameters} parameters, {held.buffers} numbers in buffers, B = {B}, L = {L}"
     for when, one, counted in zip(("forward begins", "backward has ended"), got, (held.start, held.end), strict=True):
-        assert one == counted, f"{case}: when {when}, {counted} bytes are held, and not {one}"
+        assert one == counted, f"training_bytes: {case}: when {when} you return {one}, expected {counted}, as counted"
 
 
 check_held(16, 1, 1, 4)
@@ -196,7 +199,7 @@ check_held(40, 2, 5, 16)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The peak lies between the two moments: at the start of the backward pass all activations are held, and the gradients
-# begin to come. The activations grow with B and L, and nothing in your formula but the batch does. For GPT-2 XL with
-# B = 8 and L = 1024 your two numbers are 18.7 GB and 24.9 GB, and the activations come on top. They are why trick 3 of
-# Part 3, recomputation, exists.
+# The peak is between the two moments. At the start of the backward pass all activations are still held, and the first
+# gradients appear. The activations grow with B and L, while in your formula only the small batch does. For GPT-2 XL
+# with B = 8 and L = 1024 your two numbers are 18.7 GB and 24.9 GB, plus the activations. Recomputation, in Part 3,
+# exists to make the activations smaller.

@@ -1,40 +1,41 @@
 # %% [markdown]
 # ## 1.4 What a short number can hold ({points q1_4})
 #
-# A floating-point number has a sign, a few bits for the *exponent*, and a few for the *mantissa*. The exponent decides
-# how large and how small numbers can be: the **range**. The mantissa decides how close to each other they lie: the
-# **precision**. Formats of 16 bits share the bits out differently: fp16 has 5 and 10, bf16 8 and 7.
+# A floating-point number has a sign bit, a few bits for the *exponent*, and a few for the *mantissa*. The exponent
+# decides how large and how small numbers can be: the **range**. The mantissa decides how close neighbouring numbers
+# are: the **precision**. Two formats of 16 bits make different choices: fp16 has 5 exponent bits and 10 mantissa bits,
+# bf16 has 8 and 7.
 #
-# ### a) Ask the format ({points q1_4_test})
+# ### a) The limits of a format ({points q1_4_test})
 #
-# `rounded(x, name)` gives the number of a format that is nearest to x. The formats are `"fp32"`, `"tf32"`, `"fp16"`,
-# `"bf16"`, `"e4m3"` and `"e5m2"`. Find out what they can hold by asking, with a few loops:
+# `rounded(x, name)` returns the number of a format that is nearest to x. The formats are `"fp32"`, `"tf32"`, `"fp16"`,
+# `"bf16"`, `"e4m3"` and `"e5m2"`. Use it in a few loops to find the limits of a format:
 #
 # - `dtype_facts(name)`: a dict with
-#     - `"exponent"` and `"mantissa"`: how many bits each has
+#     - `"exponent"` and `"mantissa"`: the number of bits of each
 #     - `"max"`: the largest finite number
-#     - `"smallest_normal"`: the smallest positive number that has all bits of its mantissa
-#     - `"smallest"`: the smallest positive number of all. Below `smallest_normal` the numbers lie as far apart as just
-#       above it, and become less precise
+#     - `"smallest_normal"`: the smallest positive number with full precision. The numbers below it are called
+#       subnormal. They are equally spaced, so they have fewer significant bits the smaller they are.
+#     - `"smallest"`: the smallest positive number of all
 #     - `"eps"`: the distance from 1 to the next larger number
 #
-# e4m3 and e5m2 have 8 bits. e4m3 is special: it has no infinity, so `rounded` gives NaN for what is too large, and its
-# largest exponent holds numbers as well. If you ask instead of looking a formula up, this takes care of itself.
+# e4m3 and e5m2 have 8 bits. e4m3 has no infinity, so `rounded` returns NaN for a number that is too large, and its
+# largest exponent is used for numbers as well. If you find the limits with `rounded`, you need no special case for it.
 #
 # <details><summary>Hint 1</summary>
 #
-# All of these are powers of two, but for the largest number. Halve or double until something happens. A tie is rounded
-# to the even neighbour: `rounded(1 + eps / 2, name)` is 1.
+# Except for `"max"`, all these numbers are powers of two. Halve or double a number until `rounded` changes it. A tie is
+# rounded to the even neighbour: `rounded(1 + eps / 2, name)` is 1.
 # </details>
 # <details><summary>Hint 2: the largest number</summary>
 #
-# Begin with the largest power of two that stays finite. Then add half of it, a quarter, an eighth ..., as long as the
-# sum is one of the format's numbers.
+# Start with the largest power of two that stays finite. Then add half of it, a quarter, an eighth and so on, as long as
+# `rounded` does not change the sum.
 # </details>
 # <details><summary>Hint 3: the bits of the exponent</summary>
 #
-# The smallest normal number and the largest power of two tell how many different exponents there are. One or two more
-# are set aside, for zero and for infinity.
+# The smallest normal number and the largest power of two tell you how many different exponents there are. One or two
+# more are reserved, for zero and for infinity.
 # </details>
 
 
@@ -68,7 +69,7 @@ def dtype_facts(name):
 
 
 # %% nbgrader={"grade_id": "q1_4_test", "grade": true, "points": 2}
-facts_hint = "halve or double a number and look at when rounded changes it"
+facts_hint = "halve or double a number until rounded changes it"
 half = {
     "exponent": 5,
     "mantissa": 10,
@@ -97,22 +98,23 @@ rows = []
 for name in lab5.FORMATS:
     facts = dtype_facts(name)
     rows.append((name, *(f"{facts[key]:.5g}" for key in facts)))
-Table(("", *dtype_facts("fp16")), rows, title="What each format can hold")
+Table(("", *dtype_facts("fp16")), rows, title="The limits of each format")
 
 # %% [markdown]
-# bf16 has the range of fp32 in half of its bits, and pays with precision: between 1 and 1.0078 there is nothing.
+# bf16 has the range of fp32 with half of its bits. The price is precision: between 1 and 1.0078 it has no number at
+# all.
 #
 # ### b) What happens to sums ({points q1_4_sum_test})
 #
-# Add many small numbers, one by one, into a sum that is kept in a short format:
+# Add many small numbers one by one, and keep the sum in a short format:
 #
-# - `running_sum(value, count, name)`: `value`, rounded to the format, added `count` times to 0. The sum is rounded to
-#   the format after each addition.
+# - `running_sum(value, count, name)`: start with 0 and add `value` `count` times. Round `value` to the format once
+#   before, and round the sum to the format after each addition.
 
 
 # %% nbgrader={"grade_id": "q1_4_sum", "solution": true}
 def running_sum(value, count, name):
-    """The sum of `count` times `value`, added one by one and rounded each time."""
+    """`value` added `count` times to 0, one by one, with the sum rounded each time."""
     ### BEGIN SOLUTION
     value, total = rounded(value, name), 0.0
     for _ in range(count):
@@ -122,7 +124,7 @@ def running_sum(value, count, name):
 
 
 # %% nbgrader={"grade_id": "q1_4_sum_test", "grade": true, "points": 1}
-sum_hint = "round the value first, and the sum after each single addition"
+sum_hint = "round the value first, and then the sum after each addition"
 assert_values(running_sum, {(0.5, 3, "fp16"): 1.5, (1.0, 300, "e4m3"): 16.0, (0.1, 4, "e4m3"): 0.40625}, sum_hint)
 assert_values(running_sum, {(0.1, 5, "e4m3"): 0.5, (0.7, 6, "e5m2"): 5.0}, sum_hint)
 ### BEGIN HIDDEN TESTS
@@ -140,20 +142,25 @@ rows = [
     )
     for name in ("fp32", "fp16", "bf16")
 ]
-Table(("", "10,000 x 0.0001", "5,000 x 1", "1.001", "65520", "0.00000001"), rows, title="Added one by one, and rounded")
+Table(
+    ("", "10,000 x 0.0001", "5,000 x 1", "1.001", "65520", "0.00000001"),
+    rows,
+    title="Two running sums, and three numbers rounded",
+)
 
 # %% [markdown]
-# The sum should be 1, and it stands still at a quarter of that in fp16: from there on the next number is too far away
-# for a step of 0.0001. So products in 16 bits add up in fp32, and a kernel that sums does the same.
+# The first sum should be 1. In fp16 it stops at 0.25: from there on, the distance to the next number is so large that
+# adding 0.0001 rounds back to 0.25. This is why products of 16-bit numbers are accumulated in fp32, and why kernels
+# that sum do the same.
 #
 # ### c) Which operation needs what ({points q1_4_sort_test})
 #
-# Mixed precision asks of each operation: may its result be stored in 16 bits as it is? Or does it need *precision*,
-# because it adds up many numbers? Or *range*, because its results can be very large or very small? (In fp16, exp(x) is
-# infinite from x = 11.09 on.)
+# Mixed precision sorts operations into three groups. The result of some operations can be stored in 16 bits. Others
+# need *precision*, because they add up many numbers. Others need *range*, because their results can be very large or
+# very small. (In fp16, exp(x) is infinite from x = 11.09 on.)
 #
-# - `needs`: for each of these thirteen operations `"16 bits"`, `"precision"` or `"range"`. A product adds up in fp32
-#   inside, so its result may be stored in 16 bits.
+# - `needs`: a dict from each of these thirteen operations to `"16 bits"`, `"precision"` or `"range"`. A matrix product
+#   accumulates in fp32 internally, so its result can be stored in 16 bits.
 
 # %% nbgrader={"grade_id": "q1_4_sort", "solution": true}
 needs = dict.fromkeys(
@@ -167,10 +174,13 @@ needs |= dict.fromkeys(["exp", "log", "pow", "loss"], "range")
 
 # %% nbgrader={"grade_id": "q1_4_sort_test", "grade": true, "points": 2}
 operations = {"matmul", "relu", "tanh", "add", "sub", "mul", "sum", "softmax", "norm", "exp", "log", "pow", "loss"}
-assert isinstance(needs, dict) and set(needs) == operations, "needs is a dict with the thirteen operations as keys"
+keys = isinstance(needs, dict) and set(needs) == operations
+assert keys, f"needs must be a dict with the keys {sorted(operations)}, got {needs!r}"
 for operation, need in needs.items():
-    assert need in ("16 bits", "precision", "range"), f'needs["{operation}"] is "16 bits", "precision" or "range"'
-assert needs["matmul"] == "16 bits", 'needs["matmul"]: the text says it'
+    said = f'needs["{operation}"] must be "16 bits", "precision" or "range", got {need!r}'
+    assert need in ("16 bits", "precision", "range"), said
+said = f'needs["matmul"] is "{needs["matmul"]}", expected "16 bits": its result can be stored in 16 bits, says the text'
+assert needs["matmul"] == "16 bits", said
 ### BEGIN HIDDEN TESTS
 right = dict.fromkeys(["relu", "tanh", "add", "sub", "mul"], "16 bits") | dict.fromkeys(
     ["sum", "softmax", "norm"], "precision"
@@ -184,11 +194,11 @@ for operation, need in right.items():
 # %% [markdown]
 # ## 1.5 One large layer ({points q1_5})
 #
-# A feed-forward layer of a model as large as GPT-3 makes 4d numbers of d.
+# A feed-forward layer of a model as large as GPT-3 turns d = 12288 elements into 4d.
 #
-# - `linear_bytes(d_in, d_out, n)`: the bytes of its weights, n bytes a number, without a bias
-# - `weights_gb` and `weights_gib`: those of d = 12288 and 4d in fp32, in GB (10⁹ bytes) and in GiB (2³⁰ bytes)
-# - `slide_width`: a slide said "12k: 2.304 GB". Which d is that, exactly?
+# - `linear_bytes(d_in, d_out, n)`: the bytes of the weights of a linear layer without a bias, n bytes per element
+# - `weights_gb` and `weights_gib`: the bytes of the d x 4d weights in fp32, in GB (10⁹ bytes) and in GiB (2³⁰ bytes)
+# - `slide_width`: a slide of the lecture said "12k: 2.304 GB" about this layer. Which value of d gives exactly that?
 
 # %% nbgrader={"grade_id": "q1_5", "solution": true}
 weights_gb = None
@@ -209,7 +219,7 @@ def linear_bytes(d_in, d_out, n):
 
 
 # %% nbgrader={"grade_id": "q1_5_test", "grade": true, "points": 1}
-linear_hint = "a weight for each pair of an input and an output, n bytes each"
+linear_hint = "there is one weight of n bytes for each pair of an input and an output"
 assert_counts(linear_bytes, {(3, 5, 2): 30, (1024, 4096, 4): 16777216, (1, 1, 1): 1}, linear_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(linear_bytes, {(12288, 49152, 4): 2415919104, (12288, 49152, 2): 1207959552}, linear_hint)
@@ -219,14 +229,17 @@ assert_counts(
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_5_units_test", "grade": true, "points": 1}
-assert is_number(weights_gb) and is_number(weights_gib), "weights_gb and weights_gib are numbers"
-assert is_count(slide_width), "slide_width is a whole number"
+for name, value in (("weights_gb", weights_gb), ("weights_gib", weights_gib)):
+    assert is_number(value), f"{name} must be a number, got {value!r}"
+assert is_count(slide_width), f"slide_width must be a whole number (int), got {slide_width!r}"
 ### BEGIN HIDDEN TESTS
-assert is_near(weights_gb, 2.415919, 1e-3), "weights_gb: the bytes of d x 4d weights of 4 bytes, over 10⁹"
-assert is_near(weights_gib, 2.25, 1e-3), "weights_gib: the same bytes over 2³⁰"
-assert slide_width == 12000, "slide_width: which d makes 4 d² numbers of 4 bytes exactly 2.304 GB?"
+said = f"weights_gb is not {weights_gb}: divide the bytes of d x 4d weights of 4 bytes by 10⁹"
+assert is_near(weights_gb, 2.415919, 1e-3), said
+assert is_near(weights_gib, 2.25, 1e-3), f"weights_gib is not {weights_gib}: divide the same bytes by 2³⁰"
+said = f"slide_width is not {slide_width}: for which d do 4 d² weights of 4 bytes take exactly 2.304 GB?"
+assert slide_width == 12000, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Three figures for the same layer, 2.416 GB, 2.25 GiB and 2.304 GB, and each of them is right for somebody. Say which
-# number and which unit you mean.
+# Here are three figures for the same layer: 2.416 GB, 2.25 GiB and 2.304 GB. Each is right for its own unit or its own
+# d. So always state the exact number and the unit.

@@ -1,20 +1,19 @@
 # %% [markdown]
 # ## 1.6 FLOPs, forward and backward ({points q1_6})
 #
-# Where do the 6 FLOPs for each parameter and token come from, and when are there fewer? Count:
+# Where do the 6 FLOPs per parameter and token come from, and when are there fewer? Count:
 #
-# - `add_flops(M, N)`: A + B, both (M, N)
-# - `gram_flops(M, N)`: $A^T B$ of the same two matrices
-# - `linear_flops(tokens, d_in, d_out)`: a linear layer on so many tokens, without a bias
-# - `two_layers_flops(tokens, d, h, o, input_gradient)`: the network $y = (x W_1)\, W_2$ with x (tokens, d), W₁ (d, h)
-#   and W₂ (h, o). Return `(forward, backward)`. The backward pass goes from a given gradient of y to the gradients of
-#   W₁
-#   and W₂, and to the gradient of x only if `input_gradient` is true.
+# - `add_flops(M, N)`: the FLOPs of A + B, both (M, N)
+# - `gram_flops(M, N)`: the FLOPs of $A^T B$ of the same two matrices
+# - `linear_flops(tokens, d_in, d_out)`: the FLOPs of a linear layer without a bias on `tokens` tokens
+# - `two_layers_flops(tokens, d, h, o, input_gradient)`: the FLOPs `(forward, backward)` of the network $y = (x W_1)\,
+#   W_2$ with x (tokens, d), W₁ (d, h) and W₂ (h, o). The backward pass starts from a given gradient of y. It computes
+#   the gradients of W₁ and W₂, and the gradient of x only if `input_gradient` is true.
 #
 # <details><summary>Hint</summary>
 #
-# Each layer $Y = X W$ has two products in its backward pass: $X^T\, dY$ is the gradient of W, and $dY\, W^T$ that of X.
-# Which of the four products of this network has a result that nobody needs?
+# Each layer $Y = X W$ has two products in its backward pass: $X^T\, dY$ is the gradient of W, and $dY\, W^T$ is the
+# gradient of X. Which of the four products of this network is not needed if x needs no gradient?
 # </details>
 
 
@@ -49,30 +48,34 @@ def two_layers_flops(tokens, d, h, o, input_gradient):
 
 
 # %% nbgrader={"grade_id": "q1_6_test", "grade": true, "points": 2}
-assert_counts(add_flops, {(3, 5): 15, (1, 1): 1}, "one addition for each number of the result")
-gram_hint = "which shape does the result have, and how many multiply-accumulates does each of its numbers take?"
+assert_counts(add_flops, {(3, 5): 15, (1, 1): 1}, "one addition for each element of the result")
+gram_hint = "which shape does the result have, and how many multiply-accumulates does each of its elements take?"
 assert_counts(gram_flops, {(3, 5): 150, (5, 3): 90, (1, 1): 2}, gram_hint)
 linear_hint = "one multiply-accumulate for each token, input and output"
 assert_counts(linear_flops, {(2, 3, 5): 60, (1024, 256, 64): 33554432}, linear_hint)
 ### BEGIN HIDDEN TESTS
 sizes = draws(16, (1, 10**7), (1, 10**7), (1, 10**7))
-assert_counts(add_flops, {(M, N): M * N for M, N, _ in sizes}, "one addition for each number of the result")
+assert_counts(add_flops, {(M, N): M * N for M, N, _ in sizes}, "one addition for each element of the result")
 assert_counts(gram_flops, {(M, N): 2 * M * N**2 for M, N, _ in sizes}, gram_hint)
 assert_counts(linear_flops, {(B, I, O): 2 * B * I * O for B, I, O in sizes}, linear_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_6_forward_test", "grade": true, "points": 1}
-two_hint = "forward: the two products, one after the other"
+two_hint = "add up the FLOPs of x W1 and of its result times W2"
 for case, right in {(2, 3, 5, 7): 200, (1, 1, 1, 1): 4, (4, 1, 2, 3): 64}.items():
     got = two_layers_flops(*case, False)
-    assert isinstance(got, (tuple, list)) and len(got) == 2 and all(map(is_count, got)), "return two whole numbers"
-    assert got[0] == right, f"two_layers_flops{case} gave {got[0]} forward: {two_hint}"
+    said = f"two_layers_flops{(*case, False)} must return two whole numbers (int), got {got!r}"
+    assert isinstance(got, (tuple, list)) and len(got) == 2 and all(map(is_count, got)), said
+    said = f"two_layers_flops{(*case, False)} returned {got[0]} forward, expected {right}. Hint: {two_hint}"
+    assert got[0] == right, said
 ### BEGIN HIDDEN TESTS
 for case in [(1024, 256, 64, 64), *draws(17, (1, 10**6), (1, 10**5), (1, 10**5), (1, 10**5))]:
     for needed in (False, True):
         T, d, h, o = case
         got = two_layers_flops(T, d, h, o, needed)
-        assert got[0] == 2 * T * h * (d + o), f"two_layers_flops{case} gave {got[0]} forward: {two_hint}"
+        right = 2 * T * h * (d + o)
+        said = f"two_layers_flops{(*case, needed)} returned {got[0]} forward, expected {right}. Hint: {two_hint}"
+        assert got[0] == right, said
 ### END HIDDEN TESTS
 
 
@@ -89,7 +92,7 @@ def counted_backward(tokens, d, h, o, input_gradient):
 
 def check_backward(*case):
     got, counted = two_layers_flops(*case)[1], counted_backward(*case)
-    said = f"two_layers_flops{case} gave {got} backward. Which gradients does each of the two products need?"
+    said = f"two_layers_flops{case} returned {got} backward, expected {counted}: which gradients does each layer need?"
     assert got == counted, said
 
 
@@ -110,10 +113,10 @@ for needed in (False, True):
     forward, backward = two_layers_flops(1024, 256, 64, 64, needed)
     total = forward + backward
     rows.append((needed, f"{forward:,}", f"{backward:,}", f"{total:,}", f"{total / (1024 * params):.2f}"))
-head = ("gradient of x", "forward", "backward", "sum", "FLOPs a token and parameter")
-Table(head, rows, title="1024 x 256, 64, 64")
+head = ("gradient of x", "forward", "backward", "sum", "FLOPs per token and parameter")
+Table(head, rows, title="x (1024, 256), W1 (256, 64), W2 (64, 64)")
 
 # %% [markdown]
-# So the rule is 2 forward and 4 backward, 6 in all, for every layer whose input needs a gradient. The first layer of a
-# network has only 2 backward, because nobody asks for the gradient of the data. In a deep model that hardly matters. In
-# this one, the first layer holds 80 % of the weights, and the rule is off by a third.
+# So the rule is 2 FLOPs forward and 4 backward, 6 in all, for every layer whose input needs a gradient. The first layer
+# of a network takes only 2 backward, because no one needs the gradient of the data. In a deep model this hardly
+# matters. Here the first layer has 80 % of the weights, and the rule is too high by a third.

@@ -1,21 +1,23 @@
 # %% [markdown]
 # # Part 2. The machine
 #
-# A GPU has many small processors, the **streaming multiprocessors** (SMs). An A100 has 108 of them. Each SM has
-# ordinary arithmetic units, *vector* units, and *tensor cores*, which do nothing but multiply small matrices.
+# A GPU consists of many **streaming multiprocessors** (SMs). An A100 has 108 of them. Each SM has ordinary arithmetic
+# units, called *vector* units, and *tensor cores*, which only multiply small matrices.
 #
 # ## 2.1 Peaks and ridges ({points q2_1})
 #
-# `SPECS["A100"].peak_tflop_s` holds the dense peaks of an A100 in TFLOP/s by dtype. `"float32"` is the vector units in
-# exact fp32. `"float16"` is the tensor cores with 16-bit inputs, and `"tfloat32"` the tensor cores with inputs that
-# were cut to 19 bits. `SPECS["A100"].bandwidth_tb_s` is the bandwidth of its memory, in TB/s.
+# `SPECS["A100"].peak_tflop_s` is a dict with the dense peaks of an A100 in TFLOP/s by dtype. `"float32"` is the peak of
+# the vector units in fp32, and `"float16"` is the peak of the tensor cores with 16-bit inputs.
+# `SPECS["A100"].bandwidth_tb_s` is the bandwidth of its memory in TB/s. In the two functions, `name` is a key of
+# `SPECS`.
 #
-# - `tensor_gain(name)`: by which factor are 16-bit tensor cores faster than fp32 on the vector units?
-# - `ridge_16bit(name)`: the arithmetic intensity in FLOP/byte from which 16-bit products can be compute-bound
-# - `more_than_ten`: a lecture says that tensor cores are "more than 10 times as fast". List those of the five GPUs
-#   A100, H100, T4, A6000 and RTX 4090 for which that is true
-# - `gain_of_ten_years`: `lab5.SILICON_GAINS` has the factors by which GPUs became faster at AI within about ten years.
-#   What do they make together?
+# - `tensor_gain(name)`: how many times faster the tensor cores are with 16-bit inputs than the vector units in fp32
+# - `ridge_16bit(name)`: the ridge for 16-bit products, the arithmetic intensity in FLOP/byte from which they can be
+#   compute-bound
+# - `more_than_ten`: a lecture says that tensor cores are "more than 10 times as fast". List the names of the GPUs for
+#   which that is true, among A100, H100, T4, A6000 and RTX 4090.
+# - `gain_of_ten_years`: the dict `lab5.SILICON_GAINS` lists four reasons why GPUs became faster at AI within about ten
+#   years, each with its factor. What is the total factor?
 
 # %%
 rows = [
@@ -51,7 +53,7 @@ def ridge_16bit(name):
 
 
 # %% nbgrader={"grade_id": "q2_1_test", "grade": true, "points": 2}
-gain_hint = 'divide the dense peak "float16" by "float32"'
+gain_hint = 'divide the dense peak of "float16" by that of "float32"'
 assert_values(tensor_gain, {("L4",): 3.99340, ("RTX 3090",): 1.99438}, gain_hint)
 ridge_hint = "the 16-bit peak over the bandwidth, both in the same unit of 10¹²"
 assert_values(ridge_16bit, {("L4",): 403.333, ("A100 SXM 40GB",): 200.643}, ridge_hint)
@@ -68,34 +70,38 @@ for name, spec in SPECS.items():
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_1_ten_test", "grade": true, "points": 1}
-assert isinstance(more_than_ten, (list, tuple)) and len(more_than_ten) > 0, "more_than_ten is a list of names"
+said = f"more_than_ten must be a list of names, got {more_than_ten!r}"
+assert isinstance(more_than_ten, (list, tuple)) and len(more_than_ten) > 0, said
 unknown = [name for name in more_than_ten if name not in ("A100", "H100", "T4", "A6000", "RTX 4090")]
-assert not unknown, f"more_than_ten names {unknown}, which is none of the five GPUs"
+assert not unknown, f"more_than_ten contains {unknown}, expected names of the five GPUs only"
 ### BEGIN HIDDEN TESTS
-assert set(more_than_ten) == {"A100", "H100"}, "more_than_ten: call tensor_gain for each of the five"
+said = f"more_than_ten is not {more_than_ten}: call tensor_gain for each of the five GPUs"
+assert set(more_than_ten) == {"A100", "H100"}, said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_1_gain_test", "grade": true, "points": 1}
-assert is_number(gain_of_ten_years) and gain_of_ten_years > 0, "gain_of_ten_years is a number"
+said = f"gain_of_ten_years must be a positive number, got {gain_of_ten_years!r}"
+assert is_number(gain_of_ten_years) and gain_of_ten_years > 0, said
 ### BEGIN HIDDEN TESTS
-assert is_near(gain_of_ten_years, 1000, 1e-3), "gain_of_ten_years: factors that act on each other are multiplied"
+said = f"gain_of_ten_years is not {gain_of_ten_years}: how do independent speed-ups combine?"
+assert is_near(gain_of_ten_years, 1000, 1e-3), said
 ### END HIDDEN TESTS
 
 # %%
 rl.plots.plot_ridges(["T4", "A100", "A6000", "RTX 4090", "H100", "L4", "H200", "RTX 5090", "B200"])
 
 # %% [markdown]
-# A ridge is a demand: so many FLOPs must be done with each byte, or the units stand still. New units raise it, and new
-# memory brings it down again: compare H100 and H200, which differ in their memory. Tensor cores ask for 100 to 400
-# FLOPs with each byte, and only products of large matrices have as many.
+# A ridge says how many FLOPs a kernel must do with each byte to keep the arithmetic units busy. New arithmetic units
+# raise it, and new memory lowers it: H100 and H200 differ only in their memory. Tensor cores need 100 to 400 FLOPs per
+# byte. Only products of large matrices have such an intensity.
 #
-# Of the factor 1000 of ten years, little came from smaller transistors. Most of it came from shorter numbers and from
-# instructions that do more at once. Both are of use to products of matrices, and to little else.
+# Of the factor 1000 in ten years, smaller transistors contributed little. Most of it came from shorter numbers and from
+# instructions that do more at once. Both help matrix products, and hardly anything else.
 #
-# ## 2.2 Many bytes under way ({points q2_2})
+# ## 2.2 Bytes in flight ({points q2_2})
 #
-# A load from memory takes long. On an A100, which runs at 1.41 GHz, somebody measured how many clock cycles pass until
-# the value is there:
+# A load from memory takes long. On an A100 with a clock of 1.41 GHz, these latencies were measured, the clock cycles
+# from a load to its value:
 
 # %%
 latencies = SPECS["A100 SXM 40GB"].latency_cycles
@@ -103,14 +109,16 @@ print(SPECS["A100 SXM 40GB"].sources["latency"])
 Table(("memory", "cycles"), list(latencies.items()), title="Latencies of an A100")
 
 # %% [markdown]
-# Meanwhile the memory could deliver many other bytes. To keep it busy, so many bytes have to be *under way* at any
-# moment as it delivers within one latency. This is Little's law.
+# During one latency the memory could deliver many other bytes. To use its full bandwidth, that many bytes have to be
+# requested and not yet delivered at any moment. They are called bytes *in flight*, and their number is bandwidth times
+# latency. This is Little's law.
 #
-# - `latency_ns(cycles, ghz)`: so many clock cycles in nanoseconds
-# - `bytes_in_flight(bandwidth, cycles, ghz)`: bytes that have to be under way to use a bandwidth, in byte/s, in full
-# - `bursts_per_sm(bandwidth, cycles, ghz, sms, burst)`: bursts of `burst` bytes that each of `sms` SMs has to have
-#   under way at least: an `int`
-# - `shared_gain`: how many times longer does a load from global memory take than one from shared memory, in cycles?
+# - `latency_ns(cycles, ghz)`: the duration of `cycles` clock cycles in nanoseconds, with a clock of `ghz` GHz
+# - `bytes_in_flight(bandwidth, cycles, ghz)`: the bytes that have to be in flight to use the full `bandwidth`, in
+#   byte/s
+# - `bursts_per_sm(bandwidth, cycles, ghz, sms, burst)`: these bytes are requested by `sms` SMs, in bursts of `burst`
+#   bytes. At least how many bursts must each SM have in flight? An `int`
+# - `shared_gain`: how many times longer a load from global memory takes than one from shared memory, in cycles
 
 # %% nbgrader={"grade_id": "q2_2", "solution": true}
 shared_gain = None
@@ -120,32 +128,32 @@ shared_gain = 290 / 23
 
 
 def latency_ns(cycles, ghz):
-    """Clock cycles in nanoseconds."""
+    """The duration of `cycles` clock cycles in nanoseconds."""
     ### BEGIN SOLUTION
     return cycles / ghz
     ### END SOLUTION
 
 
 def bytes_in_flight(bandwidth, cycles, ghz):
-    """Bytes that have to be under way to use a bandwidth (byte/s) in full."""
+    """Bytes that have to be in flight to use the full bandwidth (byte/s)."""
     ### BEGIN SOLUTION
     return bandwidth * latency_ns(cycles, ghz) * 1e-9
     ### END SOLUTION
 
 
 def bursts_per_sm(bandwidth, cycles, ghz, sms, burst):
-    """Bursts that each SM has to have under way at least: an int."""
+    """The smallest number of bursts that each SM has to have in flight: an int."""
     ### BEGIN SOLUTION
     return math.ceil(bytes_in_flight(bandwidth, cycles, ghz) / sms / burst)
     ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q2_2_test", "grade": true, "points": 2}
-latency_hint = "a clock of 1 GHz ticks once a nanosecond"
+latency_hint = "a clock of 1 GHz has one cycle per nanosecond"
 assert_values(latency_ns, {(100, 2.0): 50.0, (33, 1.0): 33.0}, latency_hint)
-flight_hint = "byte/s times the seconds of one latency; a nanosecond is 10⁻⁹ s"
+flight_hint = "multiply byte/s by the seconds of one latency; a nanosecond is 10⁻⁹ s"
 assert_values(bytes_in_flight, {(1e12, 100, 2.0): 50000.0, (2e12, 500, 1.0): 1e6}, flight_hint)
-burst_hint = "the bytes under way are shared by the SMs, and a part of a burst is one more burst"
+burst_hint = "divide the bytes in flight by the SMs and by the bytes of a burst, and round up"
 assert_values(bursts_per_sm, {(1e12, 100, 2.0, 10, 128): 40, (1e12, 100, 2.0, 10, 32): 157}, burst_hint)
 assert_values(bursts_per_sm, {(1e12, 100, 2.0, 20, 1250): 2}, burst_hint)
 ### BEGIN HIDDEN TESTS
@@ -155,49 +163,50 @@ assert_values(bursts_per_sm, {(1.555e12, 290, 1.41, 108, 128): 24, (1.555e12, 29
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_2_shared_test", "grade": true, "points": 1}
-assert is_number(shared_gain) and shared_gain > 1, "shared_gain is a number larger than 1"
+assert is_number(shared_gain) and shared_gain > 1, f"shared_gain must be a number above 1, got {shared_gain!r}"
 ### BEGIN HIDDEN TESTS
-assert is_near(shared_gain, 290 / 23, 2e-3), 'shared_gain: divide the cycles of "global" by those of "shared load"'
+said = f'shared_gain is not {shared_gain}: divide the cycles of "global" by those of "shared load"'
+assert is_near(shared_gain, 290 / 23, 2e-3), said
 ### END HIDDEN TESTS
 
 # %%
-under_way = [round(128 * 2 ** (step / 8)) for step in range(65)]
+in_flight = [round(128 * 2 ** (step / 8)) for step in range(65)]
 delivered = {
     f"latency of {memory}, {cycles} cycles": {
-        size: min(1.555e12, 108 * size / (latency_ns(cycles, 1.41) * 1e-9)) for size in under_way
+        size: min(1.555e12, 108 * size / (latency_ns(cycles, 1.41) * 1e-9)) for size in in_flight
     }
     for memory, cycles in (("global memory", 290), ("L2", 200))
 }
-title = "What an A100 delivers, by the bytes under way"
-rl.plots.plot_lines(delivered, "B/s", "bandwidth", xlabel="bytes under way in each SM", title=title)
+title = "Bandwidth of an A100 by the bytes in flight"
+rl.plots.plot_lines(delivered, "B/s", "bandwidth", xlabel="bytes in flight in each SM", title=title)
 
 # %% [markdown]
-# A processor hides its latencies with caches and guesses. A GPU hides them with *other threads*: while one waits,
-# others have loads under way. One thread alone would see 4 bytes in 206 ns. This is why a GPU needs thousands of
-# threads at work, and why their number, and not the speed of one of them, decides.
+# A CPU hides its latencies with caches and prefetching. A GPU hides them with *other threads*: while one thread waits,
+# other threads have loads in flight. A single thread would get 4 bytes in 206 ns, which is 0.02 GB/s. So a GPU needs
+# thousands of active threads, and their number matters more than the speed of each one.
 #
-# ## 2.3 Thirty-two lanes, one instruction ({points q2_3})
+# ## 2.3 Warp divergence ({points q2_3})
 #
-# Threads come in **warps** of 32. In every step all 32 lanes of a warp do the *same* instruction. What if they meet an
-# `if`, and some take one branch and some the other? Then the warp runs both branches, one after the other, and in each
-# of them the lanes that do not belong there stand idle.
+# Threads run in **warps** of 32 lanes, one thread per lane. In every step, all 32 lanes of a warp execute the *same*
+# instruction. What if they reach an `if`, and some take the first branch and the others the `else`? Then the warp
+# executes both branches, one after the other. In each branch, the lanes that did not take it are idle.
 #
-# - `warp_cost(mask, a, b)`: the cost of `if` with a branch that costs a and an `else` that costs b, for one warp.
-#   `mask` lists for each of the 32 lanes whether it takes the first branch
-# - `diverged_share(p)`: each lane takes the first branch with the probability p, independently of the others. Which
-#   share of the warps runs both?
+# - `warp_cost(mask, a, b)`: the cost of an `if` for one warp, if the first branch costs a and the `else` costs b.
+#   `mask` is a list of 32 booleans: whether each lane takes the first branch.
+# - `diverged_share(p)`: each lane takes the first branch with probability p, independently of the others. What share of
+#   the warps executes both branches (0 to 1)?
 
 
 # %% nbgrader={"grade_id": "q2_3", "solution": true}
 def warp_cost(mask, a, b):
-    """What the two branches cost one warp."""
+    """The cost of the branches that one warp executes."""
     ### BEGIN SOLUTION
     return (a if any(mask) else 0) + (b if not all(mask) else 0)
     ### END SOLUTION
 
 
 def diverged_share(p):
-    """The share of warps in which both branches run."""
+    """The share of warps that execute both branches, 0 to 1."""
     ### BEGIN SOLUTION
     return 1 - p**32 - (1 - p) ** 32
     ### END SOLUTION
@@ -206,9 +215,10 @@ def diverged_share(p):
 # %% nbgrader={"grade_id": "q2_3_test", "grade": true, "points": 2}
 def check_warp(mask, a, b, cost):
     got = warp_cost(list(mask), a, b)
-    case = f"warp_cost of {sum(mask)} lanes in the first branch, a = {a}, b = {b},"
-    assert is_number(got), f"{case} has to return a number, and not {got!r}"
-    assert got == cost, f"{case} gave {got}: a branch costs the whole warp, if any lane takes it, and else nothing"
+    case = f"warp_cost with {sum(mask)} of 32 lanes in the first branch, a = {a}, b = {b}"
+    assert is_number(got), f"{case} must return a number, got {got!r}"
+    said = f"{case} returned {got}, expected {cost}: a warp pays for a branch if at least one lane takes it"
+    assert got == cost, said
 
 
 check_warp([True] * 32, 10, 3, cost=10)
@@ -224,7 +234,7 @@ for taken in (0, 1, 2, 16, 31, 32):
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_3_share_test", "grade": true, "points": 1}
-share_hint = "a warp runs one branch only if all of its 32 lanes take the first, or all of them the second"
+share_hint = "subtract from 1 the probability that all 32 lanes take the first branch, and that all take the second"
 assert_values(diverged_share, {(0.0,): 0.0, (1.0,): 0.0, (0.02,): 0.476113, (0.95,): 0.806289}, share_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(diverged_share, {(0.01,): 0.275020, (0.05,): 0.806289, (0.1,): 0.965662}, share_hint)
@@ -233,8 +243,10 @@ assert_values(diverged_share, {(p,): 1 - p**32 - (1 - p) ** 32 for p in (0.001, 
 
 # %%
 rows = [(f"{p:.0%}", f"{diverged_share(p):.1%}") for p in (0.01, 0.05, 0.1, 0.5)]
-Table(("lanes in the first branch", "warps that run both"), rows, title="What is rare for one is not rare for 32")
+Table(
+    ("lanes in the first branch", "warps that execute both"), rows, title="What is rare for a lane is common for a warp"
+)
 
 # %% [markdown]
-# A branch that one lane in twenty takes is run by four warps in five. So what is rare for a thread is common for a
-# warp, and it pays to sort the work before it is handed out.
+# If 5 % of the lanes take a branch, 81 % of the warps execute both. What is rare for a thread is common for a warp. So
+# it pays to sort the work such that the threads of a warp take the same branch.

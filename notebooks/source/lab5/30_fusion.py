@@ -1,28 +1,28 @@
 # %% [markdown]
 # # Part 3. Five tricks
 #
-# Memory is what most kernels wait for. So most tricks move fewer bytes, or move them better.
+# Most kernels are memory-bound. So most tricks move fewer bytes, or move them more efficiently.
 #
 # ## 3.1 Shorter numbers ({points q3_1})
 #
-# A ReLU, $\max(x, 0)$, reads each element, does 1 FLOP, and writes it. Count bytes for each FLOP:
+# A ReLU, $\max(x, 0)$, reads each element, does 1 FLOP, and writes the result. With n bytes per element, give:
 #
-# - `relu_bytes_per_flop(n)`: with n bytes a number, the result in a new array
-# - `relu_in_place_bytes_per_flop(n, negative)`: the result goes where x was, and only elements that change are written.
-#   `negative` is the share of elements below 0
-# - `relu_intensity(n)`: the arithmetic intensity in FLOP/byte of the first one
+# - `relu_bytes_per_flop(n)`: the bytes per FLOP, if the result goes into a new array
+# - `relu_in_place_bytes_per_flop(n, negative)`: the bytes per FLOP, if the result replaces x and only the elements that
+#   change are written. `negative` is the share of elements below 0.
+# - `relu_intensity(n)`: the arithmetic intensity in FLOP/byte, if the result goes into a new array
 
 
 # %% nbgrader={"grade_id": "q3_1", "solution": true}
 def relu_bytes_per_flop(n):
-    """Bytes that a ReLU into a new array moves for each of its FLOPs."""
+    """Bytes per FLOP of a ReLU into a new array."""
     ### BEGIN SOLUTION
     return 2 * n
     ### END SOLUTION
 
 
 def relu_in_place_bytes_per_flop(n, negative):
-    """The same in place, where only elements below 0 are written."""
+    """Bytes per FLOP of a ReLU in place that writes only the elements below 0."""
     ### BEGIN SOLUTION
     return n + n * negative
     ### END SOLUTION
@@ -36,9 +36,9 @@ def relu_intensity(n):
 
 
 # %% nbgrader={"grade_id": "q3_1_test", "grade": true, "points": 2}
-relu_hint = "one read and one write of n bytes for each element, and 1 FLOP"
+relu_hint = "each element takes one read and one write of n bytes, and 1 FLOP"
 assert_values(relu_bytes_per_flop, {(8,): 16.0}, relu_hint)
-place_hint = "every element is read; those below 0 are written as well"
+place_hint = "every element is read, and only those below 0 are written"
 assert_values(relu_in_place_bytes_per_flop, {(8, 0.25): 10.0, (1, 0.0): 1.0}, place_hint)
 ### BEGIN HIDDEN TESTS
 cases = [(4, 0.5), (2, 0.5), (2, 1.0), (4, 0.125), (1, 0.9)]
@@ -47,7 +47,7 @@ assert_values(relu_in_place_bytes_per_flop, {case: case[0] * (1 + case[1]) for c
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_1_intensity_test", "grade": true, "points": 1}
-intensity_hint = "intensity is FLOPs over bytes, the inverse of bytes a FLOP"
+intensity_hint = "intensity is FLOPs divided by bytes, the inverse of bytes per FLOP"
 assert_values(relu_intensity, {(8,): 0.0625}, intensity_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(relu_intensity, {(n,): 1 / (2 * n) for n in (1, 2, 4)}, intensity_hint)
@@ -59,25 +59,28 @@ points = {f"ReLU, {8 * n} bits": relu_intensity(n) for n in (4, 2)}
 rl.plots.plot_roofline(a100, points, dtype="float32", title="Two ReLUs on an A100: half the bytes, twice the speed")
 
 # %% [markdown]
-# Both lie far left of the ridge. There the speed is bandwidth times intensity, so half the bytes are twice the speed,
-# and the arithmetic units do not matter at all. (*Bytes a FLOP* is not the intensity but its inverse.)
+# Both points are far to the left of the ridge. There, the speed is bandwidth times intensity. So half the bytes means
+# twice the speed, and faster arithmetic units would not help at all. (*Bytes per FLOP* is the inverse of the
+# intensity.)
 #
 # ## 3.2 Fusion ({points q3_2})
 #
-# Take $\sin^2 x + \cos^2 x$, as $\sin(x)$, its square, $\cos(x)$, its square, and a sum: five operations. Each one
-# reads its inputs from global memory and writes its result there.
+# Compute $\sin^2 x + \cos^2 x$ with five operations: $\sin(x)$, its square, $\cos(x)$, its square, and the sum. Each
+# operation reads its inputs from global memory and writes its result there.
 #
 # - `sin_cos(x)`: write it with `rl.sin`, `rl.cos`, `** 2` and `+`
-# - `sin_cos_compiled`: the same function, compiled by `rl.compile`, which fuses chains of elementwise operations into
+# - `sin_cos_compiled`: the same function, compiled with `rl.compile`, which fuses chains of elementwise operations into
 #   one kernel
 #
-# Then count, with `with rl.count() as c:` or by hand. An access is one element read or written:
+# Then count, by hand or with `with rl.count() as c:`. (An access is one element read or written.)
 #
-# - `separate_accesses` and `fused_accesses`: accesses for each element of x
-# - `separate_launches` and `fused_launches`: kernels
-# - `fusion_gain`: how many times faster the compiled function is, if only bytes cost time
+# - `separate_accesses` and `fused_accesses`: the accesses per element of x, with five operations and with one fused
+#   kernel
+# - `separate_launches` and `fused_launches`: the number of kernel launches
+# - `fusion_gain`: how many times faster the fused kernel is, if the time is proportional to the accesses
 #
-# It has to compute what it is asked for. Yes, the result is nearly 1 everywhere, but not for infinity.
+# Both functions must really compute the formula. The result is 1 for every finite x, up to rounding, but it is NaN for
+# infinity, and the test checks that.
 
 # %% nbgrader={"grade_id": "q3_2", "solution": true}
 separate_accesses = None
@@ -107,18 +110,19 @@ sin_cos_compiled = rl.compile(sin_cos)
 
 # %% nbgrader={"grade_id": "q3_2_test", "grade": true, "points": 2}
 def check_chain(function, launches, accesses, shape):
+    name = "sin_cos" if launches == 5 else "sin_cos_compiled"
     x = np.random.default_rng(len(shape)).standard_normal(shape).astype("float32")
     x.reshape(-1)[0] = np.inf
     seen = measure.count(function, rl.tensor(x, device=device))
     with np.errstate(invalid="ignore"):
         expected = np.sin(x.astype(float)) ** 2 + np.cos(x.astype(float)) ** 2
-    assert_close(seen.value, expected, rtol=0, atol=1e-6, name=f"{function.__name__}, with infinity in front,")
-    assert seen.launches == launches, f"{function.__name__} takes {seen.launches} launches, and not {launches}"
+    assert_close(seen.value, expected, rtol=0, atol=1e-6, name=f"{name} of an x that begins with infinity")
+    assert seen.launches == launches, f"{name} took {seen.launches} launches, expected {launches}"
     counted = (seen.bytes_read + seen.bytes_written) / (4 * x.size)
-    assert counted == accesses, f"{function.__name__} makes {counted:g} accesses an element, and not {accesses}"
+    assert counted == accesses, f"{name} made {counted:g} accesses per element, expected {accesses}"
 
 
-assert callable(sin_cos_compiled), "sin_cos_compiled is a function: rl.compile(sin_cos)"
+assert callable(sin_cos_compiled), f"sin_cos_compiled must be a function, rl.compile(sin_cos), got {sin_cos_compiled!r}"
 check_chain(sin_cos, 5, 11, (1000,))
 check_chain(sin_cos_compiled, 1, 2, (1000,))
 ### BEGIN HIDDEN TESTS
@@ -128,14 +132,26 @@ check_chain(sin_cos_compiled, 1, 2, (7, 5, 3))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_2_counts_test", "grade": true, "points": 3}
-counts = (separate_accesses, fused_accesses, separate_launches, fused_launches)
-assert all(map(is_count, counts)), "accesses and launches are whole numbers"
-assert is_number(fusion_gain), "fusion_gain is a number"
+counts = {
+    "separate_accesses": separate_accesses,
+    "fused_accesses": fused_accesses,
+    "separate_launches": separate_launches,
+    "fused_launches": fused_launches,
+}
+for name, value in counts.items():
+    assert is_count(value), f"{name} must be a whole number (int), got {value!r}"
+assert is_number(fusion_gain), f"fusion_gain must be a number, got {fusion_gain!r}"
 ### BEGIN HIDDEN TESTS
-assert separate_accesses == 11, "separate_accesses: each operation reads all of its inputs and writes its result"
-assert fused_accesses == 2, "fused_accesses: what has to come in, and what has to go out?"
-assert (separate_launches, fused_launches) == (5, 1), "launches: one for each operation, and one when they are fused"
-assert is_near(fusion_gain, 5.5, 1e-3), "fusion_gain: compare the accesses, not the launches"
+said = (
+    f"separate_accesses is not {separate_accesses}: each of the operations reads all its inputs and writes its result"
+)
+assert separate_accesses == 11, said
+said = f"fused_accesses is not {fused_accesses}: what does the one kernel have to read, and what to write?"
+assert fused_accesses == 2, said
+said = f"not {separate_launches} and {fused_launches} launches: one per operation, and one for the fused kernel"
+assert (separate_launches, fused_launches) == (5, 1), said
+said = f"fusion_gain is not {fusion_gain}: divide separate_accesses by fused_accesses"
+assert is_near(fusion_gain, 5.5, 1e-3), said
 ### END HIDDEN TESTS
 
 # %%
@@ -146,21 +162,24 @@ rows = [
     ("separate", 5, 11, 44, f"{times['separate'].median_ms:.2f}"),
     ("fused", 1, 2, 8, f"{times['fused'].median_ms:.2f}"),
 ]
-Table(("", "launches", "accesses an element", "bytes an element", "ms here"), rows, title="A million elements in fp32")
+Table(
+    ("", "launches", "accesses per element", "bytes per element", "ms here"), rows, title="A million elements in fp32"
+)
 
 # %% [markdown]
-# The gain of bytes is 5.5, and a GPU comes close to it. On a processor the sines cost more than the bytes, and a
-# million elements fit in its cache, so it gains little or nothing. A trick helps where what it saves is what is waited
-# for.
+# The bytes fall by a factor of 5.5, and the time on a GPU falls by nearly as much. On a CPU the gain is small or none:
+# the sines take longer than the memory traffic, and a million elements fit into its cache. A trick helps only if it
+# saves what the kernel waits for.
 #
 # ## 3.3 Recomputation ({points q3_3})
 #
-# The backward pass needs values of the forward pass. It can read them, if they were written, or compute them again.
+# The backward pass needs values of the forward pass. The forward pass can write them to memory, or the backward pass
+# can compute them again.
 #
-# ### a) What a backward pass does ({points q3_3_test})
+# ### a) What a backward pass computes ({points q3_3_test})
 #
-# - `loss_gradient(w, phi, y)`: the gradient of $(w \cdot \varphi - y)^2$ with respect to w, for NumPy arrays w and φ of
-#   one dimension and a number y
+# - `loss_gradient(w, phi, y)`: the gradient of $(w \cdot \varphi - y)^2$ with respect to w. w and `phi` (φ) are NumPy
+#   arrays of one dimension, and y is a number.
 
 
 # %% nbgrader={"grade_id": "q3_3", "solution": true}
@@ -190,21 +209,24 @@ check_gradient([1, 2, 3], [3, 2, 1], -1, [66, 44, 22])
 # ### b) Keep or recompute ({points q3_3_accesses_test})
 #
 # Stack k sigmoids, $\sigma(\sigma(\dots\sigma(x)))$, with *one* kernel for the forward pass and *one* for the backward
-# pass. The derivative of a sigmoid with the output s is s (1 - s), so the backward pass needs the output of every
-# sigmoid. There are two ways.
+# pass. The derivative of a sigmoid with output s is s (1 - s), so the backward pass needs the output of every sigmoid.
+# There are two ways to get them.
 #
-# - **Keep.** The forward kernel reads x, and writes all k outputs. The backward kernel reads the gradient of the result
-#   and the outputs it needs, and writes the gradient of x. It can save one read: the last output follows from the one
-#   before it, in registers. (A single sigmoid has no output before its last one, so it reads that one.)
-# - **Recompute.** The forward kernel writes the last output only. The backward kernel reads x and the gradient of the
-#   result, computes all outputs again in registers, and writes the gradient of x.
+# - **Keep.** The forward kernel reads x and writes all k outputs. The backward kernel reads the gradient of the result
+#   and the outputs, and writes the gradient of x. It need not read the last output, because it can compute it from the
+#   one before it. Only for k = 1 there is no output before it, so the kernel reads the last one.
+# - **Recompute.** The forward kernel reads x and writes the last output only. The backward kernel reads x and the
+#   gradient of the result, computes all outputs again in registers, and writes the gradient of x.
 #
-# - `sigmoid_accesses(k, keep)`: the accesses for each element, forward and backward together, for k = 1, 2, 3, ...
+# Write one function:
+#
+# - `sigmoid_accesses(k, keep)`: the accesses per element, forward and backward together, for k = 1, 2, 3, ... `keep` is
+#   True or False.
 
 
 # %% nbgrader={"grade_id": "q3_3_accesses", "solution": true}
 def sigmoid_accesses(k, keep):
-    """Accesses an element of k stacked sigmoids, forward and backward: an int."""
+    """Accesses per element of k stacked sigmoids, forward and backward together: an int."""
     ### BEGIN SOLUTION
     forward = 1 + (k if keep else 1)
     backward = 1 + (max(k - 1, 1) if keep else 1) + 1
@@ -213,9 +235,11 @@ def sigmoid_accesses(k, keep):
 
 
 # %% nbgrader={"grade_id": "q3_3_accesses_test", "grade": true, "points": 4}
-keep_hint = "forward: x and all outputs. Backward: the incoming gradient, the outputs that are read, the gradient of x"
+keep_hint = (
+    "forward: x, all outputs; backward: the gradient of the result, the outputs that are read, the gradient of x"
+)
 assert_counts(sigmoid_accesses, {(2, True): 6, (1, True): 5, (5, True): 12}, keep_hint)
-again_hint = "forward: x and the last output. Backward: x, the incoming gradient, and the gradient of x"
+again_hint = "forward: x, the last output; backward: x, the gradient of the result, the gradient of x"
 assert_counts(sigmoid_accesses, {(1, False): 5, (2, False): 5}, again_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(sigmoid_accesses, {(3, True): 8, (4, True): 10, (10**9, True): 2 * 10**9 + 2}, keep_hint)
@@ -223,10 +247,10 @@ assert_counts(sigmoid_accesses, {(3, False): 5, (10**9, False): 5}, again_hint)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ### c) Count ({points q3_3_eager_test})
+# ### c) Count the accesses ({points q3_3_eager_test})
 #
-# What does `rl` do today, without a kernel made for it? The next cell counts three sigmoids, first operation by
-# operation, and then compiled.
+# How many accesses does `rl` take without a kernel made for this stack? The next cell counts three sigmoids, first
+# operation by operation, and then compiled.
 
 
 # %%
@@ -235,7 +259,7 @@ def three_sigmoids(x):
 
 
 def counted_passes(function, n=1000):
-    """Accesses an element in the forward and in the backward pass."""
+    """Accesses per element in the forward and in the backward pass."""
     x, upstream = rl.randn(n, device=device).requires_grad_(), rl.ones(n, device=device)
     function(x)
     with rl.count() as forward:
@@ -251,12 +275,12 @@ rows = [
 ]
 rows += [("your formula, kept", "4", f"{sigmoid_accesses(3, True) - 4}")]
 rows += [("your formula, recomputed", "2", f"{sigmoid_accesses(3, False) - 2}")]
-Table(("three sigmoids", "forward", "backward"), rows, title="Accesses an element")
+Table(("three sigmoids", "forward", "backward"), rows, title="Accesses per element")
 
 # %% [markdown]
-# - `eager_accesses`: forward and backward together, operation by operation
-# - `recompute_gain`: how many times fewer accesses the one kernel with recomputation needs than the one that keeps, for
-#   three sigmoids
+# - `eager_accesses`: the accesses per element of forward and backward together, operation by operation
+# - `recompute_gain`: for three sigmoids, the accesses of the kernels that keep the outputs, divided by those of the
+#   kernels that recompute them
 
 # %% nbgrader={"grade_id": "q3_3_eager", "solution": true}
 eager_accesses = None
@@ -270,17 +294,19 @@ recompute_gain = 8 / 5
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q3_3_eager_test", "grade": true, "points": 1}
-assert is_count(eager_accesses), "eager_accesses is a whole number"
-assert is_number(recompute_gain), "recompute_gain is a number"
+assert is_count(eager_accesses), f"eager_accesses must be a whole number (int), got {eager_accesses!r}"
+assert is_number(recompute_gain), f"recompute_gain must be a number, got {recompute_gain!r}"
 ### BEGIN HIDDEN TESTS
 x, upstream = rl.ones(100, requires_grad=True), rl.ones(100)
 with rl.count() as c:
     rl.sigmoid(rl.sigmoid(rl.sigmoid(x))).backward(upstream)
-assert eager_accesses == (c.bytes_read + c.bytes_written) / 400, "eager_accesses: add the two figures of the first row"
-assert is_near(recompute_gain, 1.6, 1e-3), "recompute_gain: sigmoid_accesses(3, True) over sigmoid_accesses(3, False)"
+said = f"eager_accesses is not {eager_accesses}: add forward and backward of the first row of the table"
+assert eager_accesses == (c.bytes_read + c.bytes_written) / 400, said
+said = f"recompute_gain is not {recompute_gain}: divide sigmoid_accesses(3, True) by sigmoid_accesses(3, False)"
+assert is_near(recompute_gain, 1.6, 1e-3), said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Recomputation does more arithmetic and takes less time. That sounds wrong only as long as one thinks that arithmetic
-# is what costs. (rl's compiler reads one more array in its backward kernel than your formula: the result, which is
-# there anyway.)
+# Recomputation does more arithmetic and takes less time, because these kernels are memory-bound and it moves fewer
+# bytes. (The backward kernel of rl's compiler reads one more array than your formula: the result, which is in memory
+# anyway.)

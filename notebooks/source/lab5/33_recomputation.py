@@ -1,22 +1,23 @@
 # %% [markdown]
-# ## b3.3 Recomputation of blocks ({points b3_3}, bonus)
+# ## b3.3 Recomputation of blocks ({points b3_3})
 #
-# In a large model nobody writes such a kernel, but the trade is the same. Keep only what goes *into* each block. On the
-# way back, run the block's forward pass again, and then its backward pass.
+# For a large model no one writes such kernels by hand, but the same trade is possible for whole blocks. Store only the
+# *input* of each block. In the backward pass, first run the forward pass of the block again, and then its backward
+# pass.
 #
-# `noisy_block(x, W1, W2)` is a block of a small model: x + relu(x W1 + noise) W2, with x (B, D), W1 (D, I) and
-# W2 (I, D). The noise is drawn in each call.
+# `noisy_block(x, W1, W2)` is a block of a small model: x + relu(x W1 + noise) W2, with x (B, D), W1 (D, I) and W2 (I,
+# D). Each call draws new noise.
 #
-# - `run_blocks(seed, x, *weights)`: call `rl.manual_seed(seed)` first. Then run a block for each pair of `weights`,
-#   which are W1 and W2 of the first block, W1 and W2 of the second one, and so on. Between the passes the graph may
-#   keep the input of each block and the weights, and nothing else. The result and all gradients are those of the blocks
-#   without recomputation
-# - `flops_kept` and `flops_recomputed`: FLOPs of the products of the blocks for each parameter and row of x, forward
-#   and backward together, if x needs a gradient as well. Keep the activations, or recompute each block
+# - `run_blocks(seed, x, *weights)`: call `rl.manual_seed(seed)` first. Then run one block for each pair in `weights`:
+#   W1 and W2 of the first block, W1 and W2 of the second block, and so on. Return the output of the last block. For the
+#   backward pass, the graph may store the input of each block and the weights, and nothing else. The result and all
+#   gradients must be those of the blocks without recomputation.
+# - `flops_kept` and `flops_recomputed`: the FLOPs of the products in the blocks, forward and backward together, per
+#   parameter and per row of x. x needs a gradient too. The first number is without recomputation, the second with it.
 #
-# `rl.autograd.checkpoint(function, *args)` does this for one call. You may also write it yourself, as an
-# `rl.autograd.Function`. Either way the second forward pass has to draw the *same* noise as the first one.
-# (`rl.get_rng_state()` and `rl.set_rng_state(state)` keep and restore the generator.)
+# `rl.autograd.checkpoint(function, *args)` does this for one call of a function. You can also write it yourself as an
+# `rl.autograd.Function`. In both cases, the second forward pass has to draw the *same* noise as the first one.
+# (`rl.get_rng_state()` and `rl.set_rng_state(state)` save and restore the random generator.)
 
 # %% nbgrader={"grade_id": "b3_3", "solution": true}
 flops_kept = None
@@ -27,7 +28,7 @@ flops_kept, flops_recomputed = 6, 8
 
 
 def run_blocks(seed, x, *weights):
-    """The blocks one after the other, each of them recomputed in the backward pass."""
+    """Run the blocks one after the other, so that the backward pass recomputes each of them."""
     ### BEGIN SOLUTION
     rl.manual_seed(seed)
     for W1, W2 in zip(weights[::2], weights[1::2], strict=True):
@@ -58,11 +59,13 @@ def blocks_case(blocks, B, D, I, seed):
 def check_gradients(*sizes):
     case, seen, kept = blocks_case(*sizes)
     assert_close(seen.value, kept.value, rtol=1e-5, atol=1e-6, name=f"the result of {case}")
-    assert len(seen.gradients) == len(kept.gradients), "x and every weight get a gradient"
+    said = f"{case}: {len(seen.gradients)} gradients, expected {len(kept.gradients)}, one for x and one for each weight"
+    assert len(seen.gradients) == len(kept.gradients), said
     for place, (got, right) in enumerate(zip(seen.gradients, kept.gradients, strict=True)):
         what = "x" if place == 0 else f"weight {place}"
-        assert got is not None, f"{what} got no gradient"
-        assert_close(got, right, rtol=1e-5, atol=1e-6, name=f"the gradient of {what} of {case}, as kept,")
+        assert got is not None, f"{case}: {what} got no gradient"
+        name = f"the gradient of {what} of {case}, compared with no recomputation,"
+        assert_close(got, right, rtol=1e-5, atol=1e-6, name=name)
 
 
 check_gradients(1, 5, 4, 8, 1)
@@ -77,10 +80,11 @@ check_gradients(4, 3, 5, 30, 4)
 def check_saved(blocks, B, D, I, seed):
     case, seen, kept = blocks_case(blocks, B, D, I, seed)
     held = [shape for _, shape, _, _ in seen.saved if shape not in ((D, I), (I, D))]
-    said = f"{case}: besides weights the graph keeps {len(held)} tensors {sorted(set(held))}, and not one input a block"
-    assert held == [(B, D)] * blocks, said
+    said = f"{case}: besides the weights the graph stores tensors of the shapes {held}"
+    assert held == [(B, D)] * blocks, f"{said}, expected the input of each block, {[(B, D)] * blocks}"
     again = seen.backward.macs - kept.backward.macs
-    said = f"{case}: {again} MACs are computed again on the way back, and the forward pass has {kept.forward.macs}"
+    said = f"{case}: the forward pass takes {seen.forward.macs} MACs and the backward pass recomputes {again}"
+    said += f", expected {kept.forward.macs} for each of the two"
     assert seen.forward.macs == kept.forward.macs == again, said
 
 
@@ -92,14 +96,18 @@ check_saved(5, 4, 6, 9, 8)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b3_3_flops_test", "grade": true, "points": 1}
-assert is_number(flops_kept) and is_number(flops_recomputed), "flops_kept and flops_recomputed are numbers"
+for name, value in (("flops_kept", flops_kept), ("flops_recomputed", flops_recomputed)):
+    assert is_number(value), f"{name} must be a number, got {value!r}"
 ### BEGIN HIDDEN TESTS
-assert is_near(flops_kept, 6, 1e-3), "flops_kept: 2 forward, and two products of that size backward"
-assert is_near(flops_recomputed, 8, 1e-3), "flops_recomputed: one forward pass more"
+said = f"flops_kept is not {flops_kept}: count one product forward and two products of the same size backward"
+assert is_near(flops_kept, 6, 1e-3), said
+said = f"flops_recomputed is not {flops_recomputed}: how many forward passes are there now?"
+assert is_near(flops_recomputed, 8, 1e-3), said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# A real language model of the same kind, with and without recomputation. One step each, on tensors without memory:
+# The next cell does the same with a real language model: one training step with and without recomputation, on tensors
+# without memory.
 
 # %%
 rows = []
@@ -118,9 +126,9 @@ for recompute in (False, True):
     rows.append(
         ("recomputed" if recompute else "kept", f"{held / 1e6:,.0f}", f"{2 * backward.macs / 1e9:,.0f}", f"{flops:.2f}")
     )
-head = ("blocks", "MB kept for backward", "GFLOP backward", "FLOPs a token and parameter")
+head = ("blocks", "MB kept for backward", "GFLOP backward", "FLOPs per token and parameter")
 Table(head, rows, title="A transformer of 8 blocks, 8 x 256 tokens")
 
 # %% [markdown]
-# A third more arithmetic, and a small part of the memory. (The figures count attention and the embedding as well, so
-# they are not exactly 6 and 8.)
+# Recomputation takes about a third more arithmetic and only a small part of the memory. (The table also counts
+# attention and the embedding, so its numbers are not exactly 6 and 8.)

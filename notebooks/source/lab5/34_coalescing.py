@@ -1,32 +1,32 @@
 # %% [markdown]
 # ## 3.4 Coalescing ({points q3_4})
 #
-# Memory does not deliver single bytes. It delivers **bursts** of neighbouring bytes, and each burst begins at a
-# multiple of its length. In a memory of 16 bytes with bursts of 4, whoever asks for byte 5 gets the bytes 4 to 7. The
-# 32 lanes of a warp load at the same time. If their addresses lie in the same burst, one burst serves them all: the
-# loads are *coalesced*.
+# Memory does not deliver single bytes. It delivers **bursts** of neighbouring bytes, and each burst starts at a
+# multiple of its length. In a memory with bursts of 4 bytes, a load of byte 5 brings the bytes 4 to 7. The 32 lanes of
+# a warp load at the same time. If several of their addresses are in the same burst, this burst is delivered only once:
+# the loads are *coalesced*.
 #
-# - `bursts(addresses, size, burst)`: how many bursts one access of a warp brings. `addresses` lists the first byte of
-#   each lane, and every lane reads `size` bytes. Bursts have `burst` bytes
-# - `useful_share(addresses, size, burst)`: which share of the bytes that are brought does any lane want? A byte that
-#   two lanes want counts once
+# - `bursts(addresses, size, burst)`: how many bursts one load of a warp brings. `addresses` lists the first byte of
+#   each lane, each lane reads `size` bytes, and a burst has `burst` bytes.
+# - `useful_share(addresses, size, burst)`: the share of the delivered bytes that at least one lane reads, 0 to 1. A
+#   byte that two lanes read counts once.
 #
 # <details><summary>Hint</summary>
 #
-# The number of the burst that holds byte b is `b // burst`. How many different ones are there?
+# Byte b is in the burst number `b // burst`. How many different numbers are there?
 # </details>
 
 
 # %% nbgrader={"grade_id": "q3_4", "solution": true}
 def bursts(addresses, size, burst):
-    """Bursts that one access of a warp brings: an int."""
+    """The bursts that one load of a warp brings: an int."""
     ### BEGIN SOLUTION
     return len({byte // burst for address in addresses for byte in range(address, address + size)})
     ### END SOLUTION
 
 
 def useful_share(addresses, size, burst):
-    """Share of the bytes brought that some lane wants, 0 to 1."""
+    """Share of the delivered bytes that at least one lane reads, 0 to 1."""
     ### BEGIN SOLUTION
     wanted = {byte for address in addresses for byte in range(address, address + size)}
     return len(wanted) / (bursts(addresses, size, burst) * burst)
@@ -35,13 +35,14 @@ def useful_share(addresses, size, burst):
 
 # %% nbgrader={"grade_id": "q3_4_test", "grade": true, "points": 2}
 def check_bursts(addresses, size, burst, number, share):
-    case = f"of {len(addresses)} lanes from byte {addresses[0]} on, {size} bytes each, in bursts of {burst},"
+    begin = ", ".join(map(str, addresses[:3])) + (", ..." if len(addresses) > 3 else "")
+    case = f"([{begin}], {size}, {burst}) with {len(addresses)} addresses"
     got, useful = bursts(list(addresses), size, burst), useful_share(list(addresses), size, burst)
-    assert is_count(got), f"bursts {case} has to be a whole number, and not {got!r}"
-    assert got == number, f"bursts {case} gave {got}: how many different bursts hold a byte that is wanted?"
-    assert is_near(useful, share, 1e-3), (
-        f"useful_share {case} gave {useful!r}: the bytes that are wanted over those brought"
-    )
+    assert is_count(got), f"bursts{case} must return a whole number (int), got {got!r}"
+    said = f"bursts{case} returned {got}, expected {number}: how many different bursts contain a byte that is read?"
+    assert got == number, said
+    said = f"useful_share{case} returned {useful!r}, expected {share:.6g}: different bytes read over bytes delivered"
+    assert is_near(useful, share, 1e-3), said
 
 
 check_bursts([5], 1, 4, 1, 0.25)
@@ -70,18 +71,18 @@ accesses = {
     "neighbours, one float further": range(4, 132, 4),
     "a row of 1024 floats apart": range(0, 32 * 4096, 4096),
 }
-rl.plots.plot_bursts(accesses, size=4, burst=128, title="What 32 lanes bring with one load")
+rl.plots.plot_bursts(accesses, size=4, burst=128, title="Bursts of one load by 32 lanes")
 
 # %% [markdown]
-# ### Who walks where ({points q3_4_walk_test q3_4_choice_test})
+# ### A thread per column or a thread per row ({points q3_4_walk_test q3_4_choice_test})
 #
-# A matrix of N x N numbers lies row by row: its number (r, c) begins at byte (r N + c) · size. Threads add it up.
-# Either each thread *owns a column* and walks down it: in step r, thread t reads (r, t). Or each thread *owns a row*
-# and walks along it: in step c, thread t reads (t, c). There are N threads, 32 neighbours to a warp, and N is a
-# multiple of 32.
+# A matrix of N x N elements is stored row by row: element (r, c) begins at byte (r N + c) · size. N threads add it up,
+# in warps of 32 neighbouring threads, and N is a multiple of 32. There are two ways to do it. Either each thread *owns
+# a column*: in step r, thread t reads (r, t). Or each thread *owns a row*: in step c, thread t reads (t, c).
 #
-# - `walk_bursts(N, owns, size, burst)`: bursts in all, of all warps and all steps. `owns` is `"column"` or `"row"`
-# - `coalesced`: whose loads coalesce, those of threads that own a `"column"` or a `"row"`?
+# - `walk_bursts(N, owns, size, burst)`: the total number of bursts of all warps in all steps. `owns` is `"column"` or
+#   `"row"`.
+# - `coalesced`: which threads have coalesced loads, those that own a `"column"` or those that own a `"row"`?
 
 # %% nbgrader={"grade_id": "q3_4_walk", "solution": true}
 coalesced = None  # "column" or "row"
@@ -91,7 +92,7 @@ coalesced = "column"
 
 
 def walk_bursts(N, owns, size, burst):
-    """Bursts that N threads bring while they read N x N numbers that lie row by row: an int."""
+    """Bursts in all, while N threads read N x N elements that are stored row by row: an int."""
     ### BEGIN SOLUTION
     total = 0
     for step in range(N):
@@ -104,7 +105,7 @@ def walk_bursts(N, owns, size, burst):
 
 
 # %% nbgrader={"grade_id": "q3_4_walk_test", "grade": true, "points": 3}
-walk_hint = "where do the 32 lanes of a warp read in one step, side by side or N numbers apart?"
+walk_hint = "in one step, do the 32 lanes of a warp read side by side or N elements apart?"
 assert_values(walk_bursts, {(32, "column", 4, 128): 32, (32, "row", 4, 128): 1024}, walk_hint)
 assert_values(
     walk_bursts, {(64, "column", 4, 32): 512, (64, "row", 4, 32): 4096, (64, "column", 2, 128): 64 * 2}, walk_hint
@@ -118,21 +119,22 @@ assert_values(walk_bursts, {(256, "column", 4, 128): 2048, (256, "row", 4, 128):
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_4_choice_test", "grade": true, "points": 1}
-assert coalesced in ("column", "row"), 'coalesced: "column" or "row"'
+assert coalesced in ("column", "row"), f'coalesced must be "column" or "row", got {coalesced!r}'
 ### BEGIN HIDDEN TESTS
-assert coalesced == "column", "coalesced: compare walk_bursts of the two, for a matrix that lies row by row"
+assert coalesced == "column", f'coalesced is not "{coalesced}": which of the two has fewer walk_bursts?'
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# For 1024 x 1024 numbers in fp32 and bursts of 128 bytes, that is 32,768 bursts for threads that own a column, and
-# 1,048,576 for threads that own a row: one burst a step against 32. Many texts say that a walk "along the columns" is
-# good or bad. Always ask who moves: one thread over time, or 32 threads at the same moment. On a GPU the moment
-# decides. On a processor, where one thread reads after the other, time does:
+# For 1024 x 1024 elements in fp32 and bursts of 128 bytes, threads that own a column take 32,768 bursts, and threads
+# that own a row take 1,048,576. A warp needs one burst per step in the first case and 32 in the second. Many texts call
+# a walk "along the columns" good or bad without saying who walks: one thread over time, or 32 threads at the same
+# moment. On a GPU, what counts is what 32 threads read at the same moment. On a CPU, what counts is what one thread
+# reads over time. The next cell measures your machine:
 
 
 # %%
 def walk_ms(owns, N=1024):
-    """A copy of N x N numbers that reads them side by side, or N numbers apart."""
+    """ms to copy N x N elements that are read side by side, or N elements apart."""
     matrix = rl.randn(N, N, device=device)
     view = matrix if owns == "column" else matrix.T
     return latency(lambda: view * 1.0 if owns == "column" else view.contiguous(), repeat=20).median_ms
@@ -142,4 +144,4 @@ rows = [
     (f"a thread owns a {owns}", f"{walk_bursts(256, owns, 4, 128) * 16:,}", f"{walk_ms(owns):.2f}")
     for owns in ("column", "row")
 ]
-Table(("1024 x 1024 numbers in fp32", "bursts", "ms here, by a copy"), rows)
+Table(("1024 x 1024 elements in fp32", "bursts", "ms here, for a copy"), rows)

@@ -1,25 +1,25 @@
 # %% [markdown]
 # ## 3.5 Tiling ({points q3_5})
 #
-# The product of two N x N matrices has $2 N^3$ operands: N pairs for each number of the result. If every thread reads
-# its operands from global memory, that is what is read. But each number is wanted N times. So the threads of a block
-# first copy a tile of T x T numbers of A, and one of B, into the **shared memory** of the SM, and then take all
+# A product of two N x N matrices uses $2 N^3$ operands: N pairs for each element of the result. If every thread reads
+# its operands from global memory, it reads that many elements, and each element N times. With tiling, the threads of a
+# block first copy a tile of T x T elements of A, and one of B, into the **shared memory** of the SM. Then they read all
 # operands from there:
 #
 # ```
 # for each tile (i, j) of C:
 #     for each k:
 #         copy tile (i, k) of A and tile (k, j) of B into shared memory
-#         add the product of the two small matrices to the tile of C
+#         add the product of the two tiles to tile (i, j) of C
 # ```
 #
 # ### a) Reads ({points q3_5_test})
 #
-# - `global_reads(N, T)`: elements of A and B that are read from global memory. At an edge a tile may be cut: only
-#   elements that exist are read. T = 1 is the product without tiles
-# - `shared_bytes(T)`: bytes of shared memory that the two tiles take in fp32
-# - `largest_tile(limit)`: the largest power of two T whose two tiles fit in `limit` bytes
-# - `tile_intensity(T)`: FLOPs for each byte that is read from global memory, for N a multiple of T, in fp32
+# - `global_reads(N, T)`: the elements of A and B that are read from global memory. A tile at an edge may be cut off:
+#   only elements that exist are read. T = 1 is the product without tiles.
+# - `shared_bytes(T)`: the bytes of shared memory that the two tiles take in fp32
+# - `largest_tile(limit)`: the largest power of two T whose two tiles fit into `limit` bytes
+# - `tile_intensity(T)`: the FLOPs per byte read from global memory in fp32, if N is a multiple of T
 
 
 # %% nbgrader={"grade_id": "q3_5", "solution": true}
@@ -38,7 +38,7 @@ def shared_bytes(T):
 
 
 def largest_tile(limit):
-    """The largest power of two whose two tiles fit in so many bytes: an int."""
+    """The largest power of two T whose two tiles fit into `limit` bytes: an int."""
     ### BEGIN SOLUTION
     T = 1
     while shared_bytes(2 * T) <= limit:
@@ -48,43 +48,43 @@ def largest_tile(limit):
 
 
 def tile_intensity(T):
-    """FLOPs for each byte read from global memory, fp32."""
+    """FLOPs per byte read from global memory, in fp32."""
     ### BEGIN SOLUTION
     return T / 4
     ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q3_5_test", "grade": true, "points": 2}
-reads_hint = "how often is each element of A read, once for each tile of which row or column of C?"
+reads_hint = "each element of A is read once for each tile in a row of C: how many are these?"
 assert_counts(global_reads, {(8, 1): 1024, (8, 4): 256, (8, 8): 128, (9, 4): 486, (5, 100): 50}, reads_hint)
-assert_counts(shared_bytes, {(16,): 2048, (1,): 8}, "two tiles of T x T numbers of 4 bytes")
+assert_counts(shared_bytes, {(16,): 2048, (1,): 8}, "two tiles of T x T elements of 4 bytes")
 tile_hint = "double T while both tiles still fit"
 assert_counts(largest_tile, {(2048,): 16, (2047,): 8, (10**5,): 64}, tile_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(global_reads, {(1024, 1): 2147483648, (1024, 32): 67108864, (1000, 32): 64000000}, reads_hint)
 cases = draws(35, (1, 10**7), (1, 4096))
 assert_counts(global_reads, {(N, T): 2 * N * N * ((N + T - 1) // T) for N, T in cases}, reads_hint)
-assert_counts(shared_bytes, {(32,): 8192, (64,): 32768, (10**9,): 8 * 10**18}, "two tiles of T x T numbers of 4 bytes")
+assert_counts(shared_bytes, {(32,): 8192, (64,): 32768, (10**9,): 8 * 10**18}, "two tiles of T x T elements of 4 bytes")
 assert_counts(largest_tile, {(48 * 1024,): 64, (164 * 1024,): 128, (8192,): 32, (8,): 1}, tile_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_5_intensity_test", "grade": true, "points": 1}
-tile_hint = "2 N³ FLOPs over 4 bytes for each of global_reads(N, T)"
+tile_hint = "divide 2 N³ FLOPs by 4 bytes for each of global_reads(N, T)"
 assert_values(tile_intensity, {(16,): 4.0, (1,): 0.25}, tile_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(tile_intensity, {(T,): T / 4 for T in (2, 8, 32, 64, 128, 1024)}, tile_hint)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ### b) Count them ({points q3_5_product_test})
+# ### b) Count the reads ({points q3_5_product_test})
 #
-# `global_array(values)` is an array in global memory that counts. Indexing reads: `A[i, k]` or `A[i:j, k:l]` gives
-# plain NumPy values, which are on the chip from then on. It counts each element as often as it is read. A slice that
-# reaches past the edge ends there, as in NumPy.
+# `global_array(values)` is an array in global memory that counts its accesses. Indexing reads: `A[i, k]` or `A[i:j,
+# k:l]` returns plain NumPy values, which are on the chip from then on. It counts an element each time it is read. As in
+# NumPy, a slice that reaches past the edge ends there.
 #
-# - `tiled_matmul(A, B, T)`: the product of two such arrays, both square, as a NumPy array, in tiles of T x T. At any
-#   moment only one tile of A, one of B and one of C may be on the chip. So each element of A and B is read once for
-#   each pair of tiles that needs it. Small matrices on the chip you may multiply with `@`
+# - `tiled_matmul(A, B, T)`: the product of two such square arrays, computed in tiles of T x T, as a NumPy array. At any
+#   moment only one tile of A, one of B and one of C may be on the chip. So each element of A and B has to be read once
+#   for each pair of tiles that uses it. You may multiply tiles with `@`.
 
 # %%
 example = global_array(np.arange(16.0).reshape(4, 4))
@@ -93,7 +93,7 @@ example[0:2, 2:4], example[3, 3], f"{example.reads} elements read"
 
 # %% nbgrader={"grade_id": "q3_5_product", "solution": true}
 def tiled_matmul(A, B, T):
-    """A @ B of two square arrays in global memory by tiles of T x T: an array."""
+    """A @ B of two square arrays in global memory, computed in tiles of T x T: a NumPy array."""
     ### BEGIN SOLUTION
     N = A.shape[0]
     C = np.zeros((N, N))
@@ -115,9 +115,10 @@ def check_tiles(N, T):
     each = -(-N // T)
     for name, counts, most in zip("AB", seen.reads[:2], seen.most_at_once[:2], strict=True):
         low, high = int(counts.min()), int(counts.max())
-        said = f"{case}: elements of {name} were read {low} to {high} times, and each is wanted {each} times"
+        said = f"{case}: elements of {name} were read {low} to {high} times each, expected {each} times"
         assert low == high == each, said
-        assert most <= T * T, f"{case}: {most} elements of {name} were read at once, more than a tile has"
+        said = f"{case}: one access read {most} elements of {name}, expected at most a tile of {T * T}"
+        assert most <= T * T, said
 
 
 check_tiles(8, 4)
@@ -136,7 +137,7 @@ check_tiles(17, 16)
 N = 4096
 tiles = [2**power for power in range(8)]
 reads = {"read from global memory": {T: 4 * global_reads(N, T) for T in tiles}}
-levels = {"compulsory: each number once": 4 * 2 * N * N}
+levels = {"compulsory: each element once": 4 * 2 * N * N}
 rl.plots.plot_lines(
     reads, "B", "bytes", xlabel="side T of a tile", title=f"Product of two {N} x {N} matrices, fp32", levels=levels
 )
@@ -148,5 +149,6 @@ title = f"Tiles against the ridge of an A100 in fp32 ({rl.roofline.ridge(a100, '
 rl.plots.plot_roofline(a100, points, dtype="float32", title=title)
 
 # %% [markdown]
-# A tile of side T divides the traffic by T. Of the powers of two, 64 is the first that passes the ridge in fp32, and it
-# is also the largest one that fits into 48 KiB of shared memory. Larger tiles keep their results in registers.
+# Tiles of side T divide the traffic by T. T = 64 is the first power of two whose intensity passes the ridge in fp32,
+# and also the largest whose tiles fit into 48 KiB of shared memory. Kernels with larger tiles keep the tile of C in
+# registers.

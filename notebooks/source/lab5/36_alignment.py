@@ -1,25 +1,25 @@
 # %% [markdown]
-# ## 3.6 Rows that begin where a burst begins ({points q3_6})
+# ## 3.6 Alignment of rows ({points q3_6})
 #
-# A tile copies the first 128 bytes of each of its rows. A matrix in fp16 with K columns has rows of 2 K bytes, one
-# after the other. If 2 K is not a multiple of 128, most rows begin in the middle of a burst, and their 128 bytes lie in
-# two of them.
+# To load a tile, a kernel reads the first 128 bytes of each of its rows. In fp16, the rows of a matrix with K columns
+# have 2 K bytes, one row after the other. If 2 K is not a multiple of 128, most rows begin in the middle of a burst, so
+# their first 128 bytes are in two bursts.
 #
-# - `row_bursts(K, rows)`: bursts of 128 bytes that are brought for the first 128 bytes of each of the first `rows` rows
-#   (K ≥ 128)
-# - `padded(K)`: the smallest number of columns, K or more, with which every row begins where a burst begins
+# - `row_bursts(K, rows)`: the bursts of 128 bytes that are needed to read the first 128 bytes of each of the first
+#   `rows` rows (K ≥ 128).
+# - `padded(K)`: the smallest number of columns, K or more, for which every row begins at the start of a burst
 
 
 # %% nbgrader={"grade_id": "q3_6", "solution": true}
 def row_bursts(K, rows):
-    """Bursts of 128 bytes for the first 128 bytes of each row of an fp16 matrix with K columns: an int."""
+    """Bursts of 128 bytes to read the first 128 bytes of each row of an fp16 matrix with K columns: an int."""
     ### BEGIN SOLUTION
     return sum(1 if 2 * K * row % 128 == 0 else 2 for row in range(rows))
     ### END SOLUTION
 
 
 def padded(K):
-    """Columns with which each row of an fp16 matrix begins a burst of 128 bytes: an int."""
+    """The smallest number of columns >= K with which each row begins at a multiple of 128 bytes: an int."""
     ### BEGIN SOLUTION
     return -(-K // 64) * 64
     ### END SOLUTION
@@ -37,7 +37,7 @@ for K, rows in draws(36, (128, 5000), (1, 300)):
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_6_padded_test", "grade": true, "points": 1}
-padded_hint = "which numbers of columns of 2 bytes make a multiple of 128 bytes?"
+padded_hint = "for which K is 2 K a multiple of 128 bytes?"
 assert_counts(padded, {(128,): 128, (129,): 192, (1,): 64, (191,): 192, (97,): 128}, padded_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(
@@ -52,5 +52,5 @@ rows = [
 Table(("K", "bursts", "useful", "padded K"), rows, title="The first 128 bytes of 64 rows in fp16")
 
 # %% [markdown]
-# One column too many, and nearly twice as many bursts. GPT-2 has 50,257 tokens in its vocabulary. Whoever trains it
-# pads that to 50,304, and the last product becomes a quarter faster, although it does more work.
+# One extra column nearly doubles the number of bursts. GPT-2 has 50,257 tokens in its vocabulary. A. Karpathy padded it
+# to 50,304 in nanoGPT and measured a speed-up of about 25 %, although the padded product does more work.

@@ -1,14 +1,14 @@
 # %% [markdown]
 # # Part 4. The sawtooth
 #
-# A product of matrices runs as a grid of **blocks**. Each block computes a tile of the result, and each SM works on one
-# block at a time. (In truth it may be a few. The rule is the same with larger waves.)
+# A matrix product runs as a grid of **blocks**. Each block computes one tile of the result. We assume that each SM
+# works on one block at a time. (Some kernels run a few blocks per SM. Then the rule is the same, with larger waves.)
 #
 # ## 4.1 Tiles at the edges ({points q4_1})
 #
-# - `tile_count(M, N, tile_m, tile_n)`: tiles of `tile_m` x `tile_n` that cover a result of M x N
-# - `tile_share(M, N, tile_m, tile_n)`: the share of the work in these tiles that the result needs. A tile at the edge
-#   works on all of its numbers, also on those outside
+# - `tile_count(M, N, tile_m, tile_n)`: the number of tiles of `tile_m` x `tile_n` that cover a result of M x N
+# - `tile_share(M, N, tile_m, tile_n)`: the share of the elements of all tiles that belong to the result, 0 to 1. A tile
+#   at an edge computes all of its elements, including those outside the result.
 
 
 # %% nbgrader={"grade_id": "q4_1", "solution": true}
@@ -20,16 +20,16 @@ def tile_count(M, N, tile_m, tile_n):
 
 
 def tile_share(M, N, tile_m, tile_n):
-    """Share of the tiles' numbers that belong to the result, 0 to 1."""
+    """Share of the elements of all tiles that belong to the result, 0 to 1."""
     ### BEGIN SOLUTION
     return M * N / (tile_count(M, N, tile_m, tile_n) * tile_m * tile_n)
     ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q4_1_test", "grade": true, "points": 2}
-tile_hint = "round up along each of the two sides, and multiply"
+tile_hint = "round up the number of tiles along each side, and multiply"
 assert_counts(tile_count, {(10, 10, 5, 5): 4, (11, 10, 5, 5): 6, (11, 11, 5, 5): 9, (7, 12, 4, 3): 8}, tile_hint)
-share_hint = "the numbers of the result over those in all tiles"
+share_hint = "divide the elements of the result by those of all tiles"
 assert_values(tile_share, {(10, 10, 5, 5): 1.0, (11, 11, 5, 5): 0.537778, (7, 12, 4, 3): 0.875}, share_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(tile_count, {(256, 256, 128, 128): 4, (256, 257, 128, 128): 6, (1793, 1793, 256, 128): 120}, tile_hint)
@@ -43,13 +43,14 @@ for M, N, m, n in draws(41, (1, 10**6), (1, 10**6), (1, 300), (1, 300)):
 # %% [markdown]
 # ## 4.2 Waves ({points q4_2})
 #
-# A GPU with S SMs works on S tiles at the same time: one **wave**. The last wave may be nearly empty, but it takes as
-# long as a full one.
+# A GPU with `sms` SMs works on that many tiles at the same time. This is one **wave**. The last wave may be nearly
+# empty, but it takes as long as a full one.
 #
-# - `waves(N, tile, sms)`: waves of an N x N product, with `tile` a pair such as (256, 128)
-# - `wave_efficiency(N, tile, sms)`: tiles over the places in all waves
-# - `throughput_gain(N, bigger, tile, sms)`: FLOP/s of the product of size `bigger` over those of size N. Every wave
-#   takes the same time for each step along the inner dimension. So the time of a product is in proportion to waves · N
+# - `waves(N, tile, sms)`: the waves of an N x N product. `tile` is a pair such as (256, 128).
+# - `wave_efficiency(N, tile, sms)`: the number of tiles divided by the number that all waves could hold, 0 to 1
+# - `throughput_gain(N, bigger, tile, sms)`: the FLOP/s of the product of size `bigger` divided by the FLOP/s of the
+#   product of size N. A wave takes the same time for each step along the inner dimension, so the time of a product is
+#   proportional to waves · N.
 # - `cliffs(tile, sms, first, last)`: the list of all N with first < N ≤ last that need more waves than N - 1
 
 
@@ -62,31 +63,31 @@ def waves(N, tile, sms):
 
 
 def wave_efficiency(N, tile, sms):
-    """Tiles over the places in all waves, 0 to 1."""
+    """Tiles divided by the tiles that all waves could hold, 0 to 1."""
     ### BEGIN SOLUTION
     return tile_count(N, N, *tile) / (waves(N, tile, sms) * sms)
     ### END SOLUTION
 
 
 def throughput_gain(N, bigger, tile, sms):
-    """FLOP/s of the product of size `bigger` over those of size N."""
+    """FLOP/s of the product of size `bigger` divided by FLOP/s of the product of size N."""
     ### BEGIN SOLUTION
     return (bigger**2 / waves(bigger, tile, sms)) / (N**2 / waves(N, tile, sms))
     ### END SOLUTION
 
 
 def cliffs(tile, sms, first, last):
-    """All N in (first, last] that need more waves than N - 1: a list of ints."""
+    """All N with first < N <= last that need more waves than N - 1: a list of ints."""
     ### BEGIN SOLUTION
     return [N for N in range(first + 1, last + 1) if waves(N, tile, sms) > waves(N - 1, tile, sms)]
     ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q4_2_test", "grade": true, "points": 2} rooflab={"needs": ["q4_1"]}
-wave_hint = "how many tiles are there, and how many run at the same time? A last wave that is not full is a wave"
+wave_hint = "divide the number of tiles by the SMs, and round up: a last wave that is not full is a wave too"
 assert_values(waves, {(1024, (256, 128), 16): 2, (1025, (256, 128), 16): 3, (100, (10, 10), 100): 1}, wave_hint)
 assert_values(waves, {(101, (10, 10), 100): 2, (384, (128, 64), 30): 1}, wave_hint)
-efficiency_hint = "tiles over waves times SMs"
+efficiency_hint = "divide the number of tiles by waves times SMs"
 assert_values(wave_efficiency, {(1024, (256, 128), 16): 1.0, (1025, (256, 128), 16): 0.9375}, efficiency_hint)
 assert_values(wave_efficiency, {(384, (128, 64), 30): 0.6, (101, (10, 10), 100): 0.605}, efficiency_hint)
 ### BEGIN HIDDEN TESTS
@@ -100,7 +101,7 @@ for N, m, n, S in draws(42, (1, 20000), (1, 300), (1, 300), (1, 200)):
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_2_gain_test", "grade": true, "points": 2} rooflab={"needs": ["q4_1"]}
-gain_hint = "FLOPs grow as N³, and the time as waves · N"
+gain_hint = "FLOPs are proportional to N³, and the time is proportional to waves · N"
 assert_values(throughput_gain, {(1024, 1025, (256, 128), 16): 0.667969, (100, 101, (10, 10), 100): 0.51005}, gain_hint)
 assert_values(throughput_gain, {(64, 128, (128, 64), 30): 4.0, (128, 64, (128, 64), 30): 0.25}, gain_hint)
 ### BEGIN HIDDEN TESTS
@@ -111,7 +112,7 @@ assert_values(
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_2_cliffs_test", "grade": true, "points": 2} rooflab={"needs": ["q4_1"]}
-cliff_hint = "compare the waves of each N with those of N - 1; count both ends as the text says"
+cliff_hint = "compare the waves of N with those of N - 1, for every N with first < N <= last"
 assert_values(cliffs, {((10, 10), 100, 0, 145): [1, 101, 141], ((10, 10), 100, 100, 101): [101]}, cliff_hint)
 assert_values(cliffs, {((10, 10), 100, 101, 140): [], ((256, 128), 16, 500, 1100): [641, 1025]}, cliff_hint)
 ### BEGIN HIDDEN TESTS
@@ -121,8 +122,8 @@ assert_values(cliffs, lecture, cliff_hint)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The tooth of an A100, drawn for every N. A tile of the 128 x 128 kind would put the cliffs elsewhere, and so does
-# another GPU: 1793 is a number of the A100, and not of GPUs.
+# This plot shows the prediction for an A100 and every N. The cliffs depend on the tile and on the number of SMs: with
+# tiles of 128 x 128, or on another GPU, they are elsewhere.
 
 # %%
 sizes = range(256, 4097)
@@ -149,9 +150,12 @@ for name in ("T4", "A6000", "A100", "RTX 4090", "H100", "H200"):
 Table(("GPU", "SMs", "first cliff N", "efficiency before", "after", "throughput"), rows, title="Tiles of 256 x 128")
 
 # %% [markdown]
-# And this machine? The next cell measures products around a cliff. On a GPU it is the first cliff of *that* GPU. The
-# tiles of a processor's kernel are so small that its teeth are too fine to see. What you see there are its caches, and
-# whatever else it does.
+# At N = 1793 the A100 starts a second wave for a few tiles, and its throughput falls to half. Other GPUs have their
+# first cliff at other sizes.
+#
+# The next cell measures products on your machine. On a GPU it measures around the first cliff of *this* GPU. On a CPU
+# the tiles are so small that no sawtooth is visible. What you see there is the effect of its caches, and of other
+# programs.
 
 # %%
 if device == "cuda":
@@ -168,5 +172,7 @@ for N in swept:
     measured[N] = 2 * N**3 / latency(rl.matmul, a, b, warmup=2, repeat=10).median_ms / 1e9
 best = max(measured.values())
 shares = {"measured, over the best": {N: speed / best for N, speed in measured.items()}}
-title = f"Products on this machine ({device}), {best:.2f} TFLOP/s at best"
-rl.plots.plot_waves(predicted, shares, cliffs=[cliff] if cliff else [], title=title)
+title = f"Products on this machine ({device}), best {best:.2f} TFLOP/s"
+figure = rl.plots.plot_waves(predicted, shares, cliffs=[cliff] if cliff else [], title=title)
+figure.axes[0].set_ylabel("predicted share, measured share of the best" if predicted else "share of the best")
+figure

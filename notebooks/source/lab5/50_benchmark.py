@@ -3,27 +3,31 @@
 #
 # ## 5.1 A benchmark ({points q5_1})
 #
-# A launch on a GPU returns at once, long before its work is done. The first calls are slow, because something is
-# compiled or loaded. And now and then something else disturbs a call. A benchmark has to be right all the same:
+# It is easy to measure the wrong thing on a GPU. A launch returns at once, long before its work is done. The first
+# calls are slow, because something is compiled or loaded. And sometimes another program disturbs a call. A correct
+# benchmark takes these steps:
 #
-# 1. Call `run()` `warmup` times, and throw these calls away.
-# 2. Before the clock starts, wait until nothing is left to do: `rl.synchronize()`.
-# 3. Call `run()`, wait until its work is done, and read the clock. Do that `trials` times, each time by itself.
-# 4. Report the median, and how far the samples spread. A mean would let one disturbed sample spoil all others.
+# 1. Call `run()` `warmup` times without measuring.
+# 2. Before each measurement, wait until the device has nothing left to do: `rl.synchronize()`.
+# 3. Read the clock, call `run()`, wait until its work is done, and read the clock again. Do this `trials` times, one
+#    call per measurement.
+# 4. Report the median and the spread. A single disturbed sample can change a mean a lot, but not a median.
 #
-# - `benchmark(run, warmup, trials)`: a dict with `"median_ms"`, `"p20_ms"` and `"p80_ms"`, the 20th and 80th
-#   percentiles (`np.percentile`), in milliseconds. `time.perf_counter()` is a clock, and it shows seconds
+# Write one function:
 #
-# The tests run it on a **fake device**. Its work takes a time that the test knows, all clocks of Python show *its*
-# time, and `rl.synchronize()` waits for *its* work. So a wrong measurement, which looks as good as a right one on a
-# real machine, shows itself.
+# - `benchmark(run, warmup, trials)`: a dict with `"median_ms"`, `"p20_ms"` and `"p80_ms"`: the median and the 20th and
+#   80th percentiles (`np.percentile`), in milliseconds. Use `time.perf_counter()`, which returns seconds.
+#
+# The tests run your function on a **fake device**. The test knows how long its work takes. All clocks of Python show
+# *its* time, and `rl.synchronize()` waits for *its* work. So the test can tell a wrong measurement from a right one. On
+# a real machine both look equally good.
 
 # %% nbgrader={"grade_id": "q5_1", "solution": true}
 import time
 
 
 def benchmark(run, warmup, trials):
-    """{"median_ms", "p20_ms", "p80_ms"} of so many trials of run(), after so many calls to warm up."""
+    """{"median_ms", "p20_ms", "p80_ms"} of `trials` measured calls of run(), after `warmup` calls."""
     ### BEGIN SOLUTION
     for _ in range(warmup):
         run()
@@ -44,18 +48,18 @@ def check_benchmark(warmup, trials, **timing):
     seen = measure.faked(benchmark, "<run>", warmup, trials, device=timing)
     got, launched = seen.value, seen.launches()
     keys = isinstance(got, dict) and set(got) == {"median_ms", "p20_ms", "p80_ms"}
-    assert keys, "return a dict with the keys median_ms, p20_ms and p80_ms"
     said = f"benchmark(run, {warmup}, {trials})"
+    assert keys, f"{said} must return a dict with the keys median_ms, p20_ms and p80_ms, got {got!r}"
     number = len(launched)
-    assert number == warmup + trials, f"{said} called run {number} times: warm up, and then one call for each trial"
+    calls = f"expected {warmup + trials}: {warmup} to warm up, and one for each of {trials} trials"
+    assert number == warmup + trials, f"{said} called run() {number} times, {calls}"
     samples = [entry.work_ms for entry in launched[warmup:]]
     for key, right in zip(("p20_ms", "median_ms", "p80_ms"), np.percentile(samples, [20, 50, 80]), strict=True):
-        assert is_number(got[key]), f"{key} is a number, and not {got[key]!r}"
-        spread = f"{min(samples):.3g} to {max(samples):.3g} ms of work in its trials"
-        what = f"{said}, with {spread}, gave {key} = {got[key]:.4g}"
-        assert abs(got[key] - right) <= 0.002 * right + 0.001, (
-            f"{what}. When does the clock start, and what does it wait for?"
-        )
+        assert is_number(got[key]), f"{said}: {key} must be a number, got {got[key]!r}"
+        what = f"{said} returned {key} = {got[key]:.4g}, expected {right:.4g}"
+        what += f" (its trials took {min(samples):.3g} to {max(samples):.3g} ms)"
+        hint = "do you wait for the device before you read the clock, at the start and at the end of each trial?"
+        assert abs(got[key] - right) <= 0.002 * right + 0.001, f"{what}: {hint}"
 
 
 steady = {"work_ms": 5.0, "host_ms": 0.5}
@@ -79,8 +83,9 @@ check_benchmark(0, 8, work_ms=2.0, host_ms=0.01, slow_ms=[1.5, 50.0, 2.5])
 # %%
 a, b = rl.randn(256, 256, device=device), rl.randn(256, 256, device=device)
 found = benchmark(lambda: rl.matmul(a, b), 5, 50)
-print("mine:  ", {key: round(ms, 4) for key, ms in found.items()})
-print("theirs:", latency(rl.matmul, a, b, warmup=5, repeat=50))
+print("mine:      ", {key: round(ms, 4) for key, ms in found.items()})
+print("rl.latency:", latency(rl.matmul, a, b, warmup=5, repeat=50))
 
 # %% [markdown]
-# `rl.latency` does the same, and you may use it from here on.
+# The two should agree within their spread. `rl.latency` does the same as your function, and you can use it from here
+# on. (The set-up cell imports it as `latency`.)

@@ -1,23 +1,23 @@
 # %% [markdown]
-# ## 5.2 Products of matrices ({points q5_2})
+# ## 5.2 Matrix products ({points q5_2})
 #
-# - `tflops(N, ms)`: the TFLOP/s (10¹²) of an N x N product that took so many milliseconds
-# - `product_times(sizes, budget_ms)`: a dict from N to the median latency in ms (a float) of `rl.matmul` on two N x N
-#   matrices in fp32. Take the sizes in their order. Doubling N means 8 times the FLOPs, so *predict* each time from the
-#   one before, and stop before the first size whose predicted time is larger than `budget_ms`. The first size is always
-#   measured
+# - `tflops(N, ms)`: the TFLOP/s (10¹² FLOP/s) of an N x N product that took `ms` milliseconds
+# - `product_times(sizes, budget_ms)`: a dict from N to the median time in ms (a float) of `rl.matmul` on two N x N
+#   matrices in fp32, measured with `latency`. Go through the sizes in order. If N doubles, the FLOPs grow by a factor
+#   of 8. So *predict* the time of each size from the time of the size before it, by the ratio of the FLOPs. Stop before
+#   the first size with a predicted time above `budget_ms`. Always measure the first size.
 
 
 # %% nbgrader={"grade_id": "q5_2", "solution": true}
 def tflops(N, ms):
-    """TFLOP/s of an N x N product that takes so many ms."""
+    """TFLOP/s of an N x N product that takes `ms` milliseconds."""
     ### BEGIN SOLUTION
     return 2 * N**3 / (ms * 1e-3) / 1e12
     ### END SOLUTION
 
 
 def product_times(sizes, budget_ms):
-    """{N: median ms of rl.matmul in fp32}, as long as the predicted time is within the budget."""
+    """{N: median ms of rl.matmul in fp32} for the sizes whose predicted time is within budget_ms."""
     ### BEGIN SOLUTION
     times, before = {}, None
     for N in sizes:
@@ -31,7 +31,7 @@ def product_times(sizes, budget_ms):
 
 
 # %% nbgrader={"grade_id": "q5_2_test", "grade": true, "points": 1}
-tflops_hint = "2 N³ FLOPs, over seconds, over 10¹²"
+tflops_hint = "divide 2 N³ FLOPs by the seconds, and by 10¹²"
 assert_values(tflops, {(1000, 2.0): 1.0, (100, 1.0): 0.002, (1000, 1.0): 2.0}, tflops_hint)
 ### BEGIN HIDDEN TESTS
 cases = {(N, ms): 2 * N**3 / ms / 1e9 for N, (ms, _) in lab5.PUBLISHED_MATMUL.items()}
@@ -43,12 +43,14 @@ assert_values(tflops, cases, tflops_hint)
 def check_times(sizes, budget_ms, measured):
     seen = measure.timed(product_times, sizes, budget_ms)
     times, case = seen.value, f"product_times({sizes}, {budget_ms})"
-    assert isinstance(times, dict), f"{case}: return a dict"
-    assert list(times) == measured, f"{case} measured {list(times)}: which sizes are predicted to fit?"
+    assert isinstance(times, dict), f"{case} must return a dict, got a {type(times).__name__}"
+    said = f"{case} measured the sizes {list(times)}, expected {measured}: compare each predicted time with the budget"
+    assert list(times) == measured, said
     for N, ms in times.items():
         of_size = [call for call in seen.calls if call.macs == N**3 and "matmul" in call.by_op]
-        assert of_size, f"{case}: time rl.matmul on two {N} x {N} matrices with latency"
-        assert measure.is_median(ms, of_size), f"{case}: the entry of {N} is not the median that latency gave, in ms"
+        assert of_size, f"{case} did not time rl.matmul on two {N} x {N} matrices with latency"
+        said = f"{case}: the value for {N} is {ms!r}, expected the median_ms that latency measured"
+        assert measure.is_median(ms, of_size), said
 
 
 check_times([8, 16, 32], 1e12, [8, 16, 32])
@@ -75,13 +77,14 @@ head = ("N", "ms here", "TFLOP/s here", "ms, A100", "TFLOP/s, A100", "of 19.5")
 Table(head, rows, title="N x N products in fp32")
 
 # %% [markdown]
-# The published numbers are of fp32 on an A100-SXM4-40GB (`SPECS["A100 SXM 40GB"]`) without tf32. Answer for them:
+# The published numbers are for fp32 on an A100-SXM4-40GB (`SPECS["A100 SXM 40GB"]`), without tf32. Answer these
+# questions about them:
 #
-# - `right_peak`: the peak in TFLOP/s that they have to be compared with
-# - `expected_growth`: by which factor the time of a large product grows when N doubles
-# - `product_bound`: is the product with N = 1024 bound by `"memory"` or `"compute"`? Each matrix is moved once
-# - `waves_1024` and `efficiency_1024`: its kernel had tiles of 128 x 64. How many waves on 108 SMs, and with which
-#   efficiency (0 to 1)?
+# - `right_peak`: with which peak, in TFLOP/s, do you have to compare them?
+# - `expected_growth`: by which factor does the time of a large product grow when N doubles?
+# - `product_bound`: is the product with N = 1024 bound by `"memory"` or `"compute"`, if each matrix is moved once?
+# - `waves_1024` and `efficiency_1024`: its kernel had tiles of 128 x 64. How many waves did it take on 108 SMs, and
+#   with which wave efficiency (0 to 1)?
 
 # %% nbgrader={"grade_id": "q5_2_values", "solution": true}
 right_peak = None  # TFLOP/s
@@ -95,29 +98,36 @@ waves_1024, efficiency_1024 = 2, 128 / 216
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q5_2_values_test", "grade": true, "points": 1}
-assert is_number(right_peak) and is_number(expected_growth), "right_peak and expected_growth are numbers"
-assert product_bound in ("memory", "compute"), 'product_bound: "memory" or "compute"'
-assert is_count(waves_1024) and is_number(efficiency_1024), "waves_1024 is an int, efficiency_1024 a number"
-assert 0 < efficiency_1024 <= 1, "efficiency_1024 lies between 0 and 1"
+for name, value in (("right_peak", right_peak), ("expected_growth", expected_growth)):
+    assert is_number(value), f"{name} must be a number, got {value!r}"
+assert product_bound in ("memory", "compute"), f'product_bound must be "memory" or "compute", got {product_bound!r}'
+assert is_count(waves_1024), f"waves_1024 must be a whole number (int), got {waves_1024!r}"
+said = f"efficiency_1024 must be a number between 0 and 1, got {efficiency_1024!r}"
+assert is_number(efficiency_1024) and 0 < efficiency_1024 <= 1, said
 ### BEGIN HIDDEN TESTS
-assert is_near(right_peak, 19.5, 1e-3), "right_peak: which units compute in exact fp32, and what is their dense peak?"
-assert is_near(expected_growth, 8, 1e-3), "expected_growth: how do 2 N³ FLOPs grow?"
-assert product_bound == "compute", "product_bound: compare the intensity N/6 with the ridge in fp32"
-assert waves_1024 == 2, "waves_1024: how many tiles of 128 x 64 cover the result, and how many run at once?"
-assert is_near(efficiency_1024, 0.592593, 1e-3), "efficiency_1024: tiles over the places in all waves"
+said = f"right_peak is not {right_peak}: which units compute in fp32 without tf32, and what is their peak?"
+assert is_near(right_peak, 19.5, 1e-3), said
+assert is_near(expected_growth, 8, 1e-3), f"expected_growth is not {expected_growth}: how do 2 N³ FLOPs grow?"
+said = f'product_bound is not "{product_bound}": compare the intensity N/6 with the ridge in fp32'
+assert product_bound == "compute", said
+said = f"waves_1024 is not {waves_1024}: how many tiles of 128 x 64 cover the result, and how many run at once?"
+assert waves_1024 == 2, said
+said = f"efficiency_1024 is not {efficiency_1024}: divide the number of tiles by waves times SMs"
+assert is_near(efficiency_1024, 0.592593, 1e-3), said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# So 50 % at N = 1024 is no mystery: it is compute-bound, but its second wave is nearly empty, and 59 % is the most that
-# its tiles allow. Against 312 TFLOP/s, the peak that is printed in larger letters, the same product would look like
-# 3 %. That peak belongs to other units and to shorter numbers.
+# So there is a reason for the 50 % at N = 1024. The product is compute-bound, but its second wave is nearly empty, so
+# its tiles allow 59 % at most. Compared with 312 TFLOP/s, the most prominent peak of the datasheet, the same product
+# would reach only 3 %. That peak is for tensor cores with 16-bit inputs.
 #
-# And a matrix that is mostly zeros? The CSR format stores its other numbers with their columns: 4 bytes and 4 bytes in
-# fp32, for 2 FLOPs. So a product with a vector does at most a quarter of a FLOP for each byte. However few zeros are
-# multiplied, it waits for memory on every machine of Part 2. Here both are, for the A100:
+# What about a matrix that is mostly zeros? The CSR format stores only the nonzero elements, each with its column: 4 + 4
+# bytes in fp32, for 2 FLOPs in a product with a vector. So this product does at most a quarter of a FLOP per byte. It
+# is memory-bound on every machine of Part 2, however many zeros it skips. The plot shows both kinds of products for the
+# A100:
 
 # %%
-N, stored = 16384, 164  # numbers in a row, 1 % of them not zero
+N, stored = 16384, 164  # elements in a row, and how many of them are not zero (1 %)
 csr_intensity = 2 * N * stored / (8 * N * stored + 4 * (N + 1) + 4 * 2 * N)
 points = [
     rl.roofline.Point(f"dense, N = {size}", size / 6, tflops(size, ms), series="product, published")

@@ -1,12 +1,12 @@
 # %% [markdown]
-# ## 5.3 What a small model waits for ({points q5_3})
+# ## 5.3 What limits a small model ({points q5_3})
 #
 # Take a small network: `layers` linear layers of `dim` x `dim` without biases, each followed by GeLU, on a batch of
-# `batch` rows. One step is a forward pass, the mean of the result as a loss, and a backward pass. The data needs no
-# gradient. The base case is dim = 256, layers = 4, batch = 256 and 2 steps.
+# `batch` rows. One step is a forward pass, the mean of the result as a loss, and a backward pass. The input data needs
+# no gradient. The base case has dim = 256, layers = 4, batch = 256 and 2 steps.
 #
-# - `mlp_flops(dim, layers, batch, steps)`: the FLOPs of the products, forward and backward. Only the first layer's
-#   input needs no gradient
+# - `mlp_flops(dim, layers, batch, steps)`: the FLOPs of the matrix products, forward and backward. All layers but the
+#   first also need the gradient of their input.
 
 
 # %% nbgrader={"grade_id": "q5_3", "solution": true}
@@ -18,7 +18,7 @@ def mlp_flops(dim, layers, batch, steps):
 
 
 # %% nbgrader={"grade_id": "q5_3_test", "grade": true, "points": 2}
-flops_hint = "a product forward, one for the gradient of the weights, one for that of the input, where it is needed"
+flops_hint = "per layer: a product forward, one for the gradient of the weights, one for that of the input, if needed"
 assert_counts(mlp_flops, {(8, 1, 3, 1): 768, (8, 2, 3, 1): 1920, (4, 3, 1, 5): 1280}, flops_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(mlp_flops, {(256, 4, 256, 2): 738197504}, flops_hint)
@@ -29,11 +29,12 @@ for case in [(3, 2, 5, 2), (7, 4, 2, 3)]:
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# `mlp_counts(dim, layers, batch, steps)` runs the network on tensors without memory and gives the counters:
-# `.launches`, `.macs`, `.flops` ... Count, and find the rule:
+# `mlp_counts(dim, layers, batch, steps)` runs the network on tensors without memory and returns the counters:
+# `.launches`, `.macs`, `.flops` and so on. Use it to find a rule:
 #
-# - `mlp_launches(layers, steps)`: the launches of the network, for any number of layers and steps. It is a straight
-#   line in each of the two, so a few counts are enough. Take sizes above 1: a single number needs no copies
+# - `mlp_launches(layers, steps)`: the launches of the network, for any number of layers and steps. The launches are a
+#   linear function of the layers and proportional to the steps, so a few counts are enough. Use a dim and a batch above
+#   1 for them: with size 1 some copies are not needed.
 
 # %%
 base = {"dim": 256, "layers": 4, "batch": 256, "steps": 2}
@@ -45,7 +46,7 @@ for size in base:
 Table(
     ("grows", "", "launches", "MACs", "FLOPs"),
     rows,
-    title="dim = 256, layers = 4, batch = 256, 2 steps, and one size grows",
+    title="Base case dim = 256, layers = 4, batch = 256, 2 steps; one size grows",
 )
 
 
@@ -59,15 +60,15 @@ def mlp_launches(layers, steps):
 
 
 # %% nbgrader={"grade_id": "q5_3_launches_test", "grade": true, "points": 1}
-line_hint = "count a step with one layer and one with two: what does a further layer add?"
+line_hint = "count one step with one layer and with two layers: how many launches does each further layer add?"
 assert_counts(mlp_launches, {(n, s): mlp_counts(8, n, 4, s).launches for n, s in [(1, 1), (4, 2), (2, 5)]}, line_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(mlp_launches, {(n, s): mlp_counts(16, n, 2, s).launches for n, s in [(3, 1), (7, 3), (20, 2)]}, line_hint)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here is what was published for an A100 in fp32, as times the base case of 2.11 ms. Beside it stand FLOPs and launches
-# by your functions, and the times of this machine:
+# The next table shows the published times of an A100 in fp32, divided by the 2.11 ms of the base case. Beside them are
+# FLOPs and launches by your functions, and the times of your machine, all relative to the base case:
 
 
 # %%
@@ -92,15 +93,16 @@ for size in ("steps", "layers", "batch", "dim"):
             )
         )
 head = ("", "FLOPs", "launches", "ms, A100", f"ms, this machine ({device})")
-Table(head, rows, title=f"As times the base case: 2.11 ms on an A100, {here_ms:.2f} ms here")
+Table(head, rows, title=f"Relative to the base case: 2.11 ms on an A100, {here_ms:.2f} ms here")
 
 # %% [markdown]
-# Which of the two columns does the A100 follow, FLOPs or launches? And this machine?
+# Which column do the times of the A100 follow, FLOPs or launches? And those of your machine?
 #
-# - `peak_share`: the share (0 to 1) of the 2.11 ms that the FLOPs of the base case would take at 19.5 TFLOP/s
-# - `largest_free(ms, which, peak_tflop_s)`: how large can `"dim"` or `"batch"` become, with all other sizes as in the
-#   base case, until its FLOPs take longer than `ms` at the peak? The largest such `int`
-# - `what_binds`: why did the time of the A100 stay the same when dim grew by 5? Choose a letter.
+# - `peak_share`: the time that the FLOPs of the base case would take at 19.5 TFLOP/s, as a share of the 2.11 ms (0 to
+#   1)
+# - `largest_free(ms, which, peak_tflop_s)`: the largest size for which the FLOPs take at most `ms` at the peak. `which`
+#   is `"dim"` or `"batch"`, and all other sizes are those of the base case. Return an `int`.
+# - `what_binds`: why did the time of the A100 stay the same when dim grew by a factor of 5? Choose a letter.
 #     - `"a"`: The GPU worked on more numbers in parallel, so more work cost nothing.
 #     - `"b"`: Its tensor cores took over, because the matrices had become large enough for them.
 #     - `"c"`: It waited for launches, and their number had not changed.
@@ -126,28 +128,30 @@ def largest_free(ms, which, peak_tflop_s):
 
 
 # %% nbgrader={"grade_id": "q5_3_free_test", "grade": true, "points": 1}
-assert is_number(peak_share) and 0 < peak_share < 1, "peak_share lies between 0 and 1"
-free_hint = "set the FLOPs of the network over the peak equal to the time; dim counts squared, batch does not"
+assert is_number(peak_share) and 0 < peak_share < 1, f"peak_share must be a number between 0 and 1, got {peak_share!r}"
+free_hint = "solve mlp_flops = ms times peak for that size, and round down; the FLOPs grow with dim² and with batch"
 assert_counts(largest_free, {(1.0, "batch", 10.0): 3467, (1.0, "dim", 10.0): 942, (4.0, "dim", 10.0): 1884}, free_hint)
 ### BEGIN HIDDEN TESTS
-assert is_near(peak_share, 0.01794, 5e-3), "peak_share: FLOPs over 19.5e12, in ms, over 2.11"
+said = f"peak_share is not {peak_share}: divide mlp_flops by 19.5e12 FLOP/s, and these seconds by 2.11e-3"
+assert is_near(peak_share, 0.01794, 5e-3), said
 assert_counts(largest_free, {(2.11, "dim", 19.5): 1911, (2.11, "batch", 19.5): 14268}, free_hint)
 assert_counts(largest_free, {(7.0, "dim", 66.9): 6447, (0.5, "batch", 8.1): 1404}, free_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_3_choice_test", "grade": true, "points": 1}
-assert what_binds in tuple("abcd"), "what_binds: choose a letter"
+assert what_binds in tuple("abcd"), f'what_binds must be "a", "b", "c" or "d", got {what_binds!r}'
 ### BEGIN HIDDEN TESTS
 assert_choice(
     what_binds,
     "c",
-    a="It had done the smaller work at 2 % of its peak. Which column of the table did its time follow?",
-    b="All of it was fp32, and the time was flat from the first step on. Which column of the table did it follow?",
-    d="Compare 2.11 ms with what the FLOPs take at the peak. What else could take that time?",
+    a="It ran the base case at 2 % of its peak. Which column of the table do its times follow?",
+    b="All of it was fp32 without tf32, and the time is flat from factor 2 on. Which column do the times follow?",
+    d="Compare 2.11 ms with the time that the FLOPs take at the peak. What else takes the time?",
 )
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Two per cent of the peak: the GPU waits for the host to launch its kernels. Until then a larger dim or batch is free,
-# not because the GPU is parallel, but because it was idle. A processor has almost no cost of launching, so its time
-# follows the FLOPs. Graphs and compilation exist for the other case.
+# The A100 runs at two per cent of its peak, because it waits for the host to launch its kernels. Up to the sizes of
+# `largest_free`, a larger dim or batch costs no time: not because the GPU is parallel, but because it was idle. On a
+# CPU a launch takes very little time, so its times follow the FLOPs. CUDA graphs and compilation help where launches
+# are the limit.

@@ -1,11 +1,12 @@
 # %% [markdown]
 # ## 5.4 Reading a profile ({points q5_4})
 #
-# A profile has two kinds of rows. *Kernels* ran on the device. *Host* rows say how long a function on the host took,
-# and such a function contains others: `linear` calls `matmul`, which calls the launch. The time of a parent includes
-# that of its children. And the host may just have waited: then its time overlaps the kernel's and adds nothing.
+# A profile has two kinds of rows. A *device* row is a kernel that ran on the device. A *host* row is a function on the
+# host. Host functions contain others: `linear` calls `matmul`, which calls the launch, and the time of a parent
+# includes the time of its children. A host function may also just wait for the device. Then its time overlaps the
+# kernel and must not be added to it.
 #
-# The tests give you rows like these. `parent` is the number of the row that contains it (from 0), or `None`:
+# The tests give you rows like these. `parent` is the index (from 0) of the row that contains this row, or `None`:
 
 # %% tags=["setup"]
 EXAMPLE_ROWS = [
@@ -18,12 +19,13 @@ EXAMPLE_ROWS = [
 ]
 
 # %% [markdown]
-# - `profile_totals(rows)`: a dict with `"kernel_us"`, the time of all kernels, `"host_us"`, the time that the host
-#   spent (each moment counted once), and `"gemm_share"`, the share of the kernels' time in those of the category
-#   `"gemm"`. In the example that is 100, 42 and 0.8
-# - `per_second(amount, us)`: what a kernel of so many microseconds does a second, for an amount of FLOPs or bytes
-# - `backward_over_forward(layers)`: in the network of 5.3, the products of the backward pass over those of the forward
-#   pass
+# - `profile_totals(rows)`: a dict with three values. For the example they are 100, 42 and 0.8.
+#     - `"kernel_us"`: the time of all kernels, in µs
+#     - `"host_us"`: the time that the host spent, in µs. Do not add a child to its parent.
+#     - `"gemm_share"`: the share of `"kernel_us"` in kernels of the category `"gemm"` (matrix products), 0 to 1
+# - `per_second(amount, us)`: FLOP/s or byte/s of a kernel that took `us` microseconds for `amount` FLOPs or bytes
+# - `backward_over_forward(layers)`: for the network of 5.3, the number of products in the backward pass divided by that
+#   in the forward pass
 
 
 # %% nbgrader={"grade_id": "q5_4", "solution": true}
@@ -41,14 +43,14 @@ def profile_totals(rows):
 
 
 def per_second(amount, us):
-    """FLOP/s or byte/s of a kernel."""
+    """FLOP/s or byte/s of a kernel that takes `us` microseconds for `amount` FLOPs or bytes."""
     ### BEGIN SOLUTION
     return amount / (us * 1e-6)
     ### END SOLUTION
 
 
 def backward_over_forward(layers):
-    """Products of the backward pass over those of the forward pass."""
+    """Number of products in the backward pass divided by that in the forward pass."""
     ### BEGIN SOLUTION
     return (2 * layers - 1) / layers
     ### END SOLUTION
@@ -58,10 +60,12 @@ def backward_over_forward(layers):
 def check_totals(rows, kernel_us, host_us, gemm_share):
     got = profile_totals(rows)
     right = {"kernel_us": kernel_us, "host_us": host_us, "gemm_share": gemm_share}
-    assert isinstance(got, dict) and set(got) == set(right), f"return a dict with the keys {', '.join(right)}"
+    said = f"profile_totals must return a dict with the keys {', '.join(right)}, got {got!r}"
+    assert isinstance(got, dict) and set(got) == set(right), said
     listed = ", ".join(f"{row['name']} ({row['where']}, parent {row['parent']}, {row['us']:g} us)" for row in rows)
     for key, value in right.items():
-        assert is_near(got[key], value, 1e-6), f"{key} is not {got[key]!r} for these rows: {listed}"
+        said = f"profile_totals: {key} is {got[key]!r}, expected {value:.6g}, for the rows {listed}"
+        assert is_near(got[key], value, 1e-6), said
 
 
 check_totals(EXAMPLE_ROWS, 100.0, 42.0, 0.8)
@@ -91,7 +95,7 @@ for _ in range(5):
 # %% nbgrader={"grade_id": "q5_4_rates_test", "grade": true, "points": 1}
 rate_hint = "a second has 10⁶ microseconds"
 assert_values(per_second, {(1000, 2.0): 5e8, (3e6, 1.5): 2e12}, rate_hint)
-ratio_hint = "two products for each layer, less the one that nobody needs, over one for each layer"
+ratio_hint = "backward: two products per layer, but only one in the first layer; forward: one product per layer"
 assert_values(backward_over_forward, {(1,): 1.0, (2,): 1.5, (10,): 1.9}, ratio_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(per_second, {(50331648, 43.489): 1.15734e12, (2 * 2048**3, 1244.0): 1.38101e13}, rate_hint)
@@ -99,8 +103,8 @@ assert_values(backward_over_forward, {(4,): 1.75, (3,): 1.666667, (100,): 1.99},
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The published profiles of the A100. A sum of two 2048 x 2048 matrices moves 3 · 4 · 2048² bytes, and their product
-# does 2 · 2048³ FLOPs:
+# The next table shows the published profiles of the A100. The sum of two 2048 x 2048 matrices moves 3 · 4 · 2048²
+# bytes, and their product does 2 · 2048³ FLOPs:
 
 # %%
 rows = []
@@ -112,12 +116,12 @@ for (what, kernel, kernel_us, host_us), amount, unit in zip(
 Table(("", "kernel", "kernel µs", "rate", "host µs", "host / kernel"), rows, title="One profiled call each on an A100")
 
 # %% [markdown]
-# The sum runs at 74 % of the bandwidth, and the host needs 22 times as long to launch it: 981 µs, in a first profiled
-# call. That is no overhead of every call, so profile many calls, and leave out the first. For the product, most of the
-# host's 1,958 µs is *waiting*, and overlaps the kernel.
+# The kernel of the sum reaches 74 % of the bandwidth. The host takes 981 µs for it, 22 times as long as the kernel. But
+# that was the first profiled call, and later calls take much less. So profile many calls, and leave out the first. For
+# the product, most of the host's 1,958 µs is *waiting*, which overlaps the kernel.
 #
-# Now this machine. Which kernels does it run, and which share is products? In the network, compare the backward
-# products with the forward ones: 1.75 by your formula, and 1.758 was published in time.
+# Now profile your machine. Which kernels does it run, and what share of the time is in matrix products? For the network
+# of 5.3, your formula gives 1.75 backward products per forward product. The published times have a ratio of 1.758.
 
 # %%
 schedule = rl.profiler.schedule(wait=1, warmup=2, active=4)

@@ -1,20 +1,20 @@
 # %% [markdown]
-# # Part 6. One function, five ways
+# # Part 6. One function, several ways
 #
-# GeLU is a function of one number, and every element is by itself:
+# GeLU is an elementwise function:
 #
 # $$\mathrm{GeLU}(x) = 0.5\, x \left(1 + \tanh\left(0.79788456\,(x + 0.044715\, x\, x\, x)\right)\right)$$
 #
-# It can be run as operations, as a kernel in CUDA C++, as a *tile program*, by the library's fused kernel, and by a
-# compiler. The work is the same. What differs is how often x goes through memory.
+# You can run it as single operations, with a compiler, as the library's fused kernel, as a kernel in CUDA C++, or as a
+# *tile program*. All of them do the same arithmetic. They differ in how often they read and write global memory.
 #
 # ## 6.1 Written out ({points q6_1})
 #
-# - `gelu_written_out(x)`: the formula exactly as it stands, with `*`, `+` and `rl.tanh` on an `rl` tensor. Write
-#   $x\, x\, x$ as products, not as a power
-# - `gelu_launches` and `gelu_accesses`: how many launches that makes, and how many accesses for each element. A product
-#   with a constant reads one array, a product of two arrays reads two. Take the products from left to right
-# - `gelu_gain`: how many times faster is one kernel that does it all, if only bytes cost time?
+# - `gelu_written_out(x)`: the formula exactly as it is printed, with `*`, `+` and `rl.tanh` on an `rl` tensor. Write
+#   $x\, x\, x$ as products, not as a power.
+# - `gelu_launches` and `gelu_accesses`: the number of launches, and the accesses per element. A product with a constant
+#   reads one array, and a product of two arrays reads two. The products are computed from left to right.
+# - `gelu_gain`: how many times faster a single fused kernel is, if the time is proportional to the accesses
 
 # %% nbgrader={"grade_id": "q6_1", "solution": true}
 gelu_launches = None
@@ -39,11 +39,12 @@ def check_written_out(shape, scale):
     assert_close(seen.value, lab5.gelu_float64(x), rtol=1e-5, atol=1e-5, name=f"gelu_written_out at {shape}")
     kinds = {name: seen.by_op.get(name, 0) for name in ("mul", "add", "tanh")}
     made = f"{kinds['mul']} products, {kinds['add']} sums and {kinds['tanh']} tanh"
-    said = f"it makes {made}, {seen.launches} launches in all"
-    assert seen.launches == sum(kinds.values()) == 9, f"{said}: write out every product and sum of the formula"
+    said = f"gelu_written_out made {made}, {seen.launches} launches in all"
+    right = "expected one launch for each product, sum and tanh of the formula, 9 in all"
+    assert seen.launches == sum(kinds.values()) == 9, f"{said}, {right}"
     accesses = (seen.bytes_read + seen.bytes_written) / (4 * x.size)
     # A product x * x, which another order has, reads one array.
-    assert accesses in (21, 22), f"{said}, and {accesses:g} accesses an element: keep the order of the formula"
+    assert accesses in (21, 22), f"{said}, and {accesses:g} accesses per element, expected 22: keep the formula's order"
 
 
 check_written_out((1000,), 1)
@@ -54,14 +55,16 @@ check_written_out((4097,), 10)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q6_1_counts_test", "grade": true, "points": 1}
-assert is_count(gelu_launches) and is_count(gelu_accesses), "gelu_launches and gelu_accesses are whole numbers"
-assert is_number(gelu_gain), "gelu_gain is a number"
+for name, value in (("gelu_launches", gelu_launches), ("gelu_accesses", gelu_accesses)):
+    assert is_count(value), f"{name} must be a whole number (int), got {value!r}"
+assert is_number(gelu_gain), f"gelu_gain must be a number, got {gelu_gain!r}"
 ### BEGIN HIDDEN TESTS
-assert gelu_launches == 9, "gelu_launches: six products, two sums and tanh; x x x is two of the products"
-assert gelu_accesses == 22, "gelu_accesses: what does each of the nine operations read and write?"
-assert is_near(gelu_gain, 11, 1e-3), (
-    "gelu_gain: the fused kernel makes two accesses, so compare accesses and not launches"
-)
+said = f"gelu_launches is not {gelu_launches}: count the products, the sums and tanh; x x x is two products"
+assert gelu_launches == 9, said
+said = f"gelu_accesses is not {gelu_accesses}: add up what each operation reads and writes"
+assert gelu_accesses == 22, said
+said = f"gelu_gain is not {gelu_gain}: divide gelu_accesses by the accesses of one fused kernel"
+assert is_near(gelu_gain, 11, 1e-3), said
 ### END HIDDEN TESTS
 
 # %%
@@ -72,6 +75,7 @@ times["fused"] = published["fused"]
 rl.plots.plot_bars(times, "ms", title="Published: GeLU on an A100, kernels added up by operation", baseline="fused")
 
 # %% [markdown]
-# The published kernels took 17.127 ms together against 1.545 ms, a factor of 11.09. Your count says 11. (Each access
-# moves 4 bytes. From the times we infer that there were 2²⁸ elements, and that the kernels moved 1.39 TB/s.) A kernel
-# of tanh takes as long as the whole function: the arithmetic of the other eight is free.
+# The nine published kernels took 17.127 ms together and the fused kernel 1.545 ms, a factor of 11.09. Your count
+# predicts 11. (Each access moves 4 bytes. From the times we infer 2²⁸ elements and a bandwidth of 1.39 TB/s.) The
+# kernel of tanh alone takes as long as the whole fused function: its time is the time of reading x and writing the
+# result, and the arithmetic of the other eight operations takes no extra time.

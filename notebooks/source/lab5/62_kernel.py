@@ -1,18 +1,18 @@
 # %% [markdown]
 # ## 6.2 In CUDA C++ ({points q6_2})
 #
-# The kernel below was shown in a lecture. It computes the right number and shows no store. Nobody noticed that, because
-# a kernel that does nothing is very fast.
+# The kernel below was shown in a lecture. It computes the right value but never stores it. No one noticed, because a
+# kernel that does nothing is very fast. It also has a second error.
 #
-# - `GELU_CUDA`: repair it. It is launched with 1024 threads in each block, and with as many blocks as you say. Thread
-#   number i writes `y[i]`, if there is an element i. It writes nowhere else
+# - `GELU_CUDA`: repair the kernel. It is launched with 1024 threads per block and the number of blocks that you give.
+#   Thread number i writes `y[i]` if element i exists, and writes nothing else.
 # - `gelu_blocks(n)`: how many blocks of 1024 threads n elements need (n ≥ 1)
 #
-# **How it is graded.** On a machine with a GPU the kernel runs, also for n that is no multiple of 1024, and words
-# behind the end of y guard it. Without a GPU it is compiled, if NVIDIA's compiler is there, and then *emulated*: a
-# small interpreter runs one thread after the other, and checks each access. It knows numbers, pointers, `if`, loops,
-# functions and the usual mathematics. If your kernel is made of more than that, its points are *pending*: they count
-# neither as earned nor as lost.
+# **How it is graded.** On a machine with a GPU the kernel runs, also with n that is not a multiple of 1024, and the
+# test checks that nothing after the end of y was written. Without a GPU the kernel is compiled, if NVIDIA's compiler is
+# installed, and then *emulated*: a small interpreter runs one thread after the other and checks each access. The
+# interpreter supports arithmetic, pointers, `if`, loops, functions and the usual math functions. If your kernel uses
+# anything else, its points are *pending*: they count neither as earned nor as lost.
 
 # %% nbgrader={"grade_id": "q6_2", "solution": true}
 GELU_CUDA = r"""
@@ -45,7 +45,7 @@ def gelu_blocks(n):
 
 
 # %% nbgrader={"grade_id": "q6_2_blocks_test", "grade": true, "points": 1}
-blocks_hint = "every element needs a thread, and no block should be without any element"
+blocks_hint = "every element needs a thread, and every block must have at least one element"
 assert_counts(gelu_blocks, {(1,): 1, (1024,): 1, (1025,): 2, (5000,): 5}, blocks_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(gelu_blocks, {(1023,): 1, (2048,): 2, (2049,): 3, (10**12 + 1,): 976562501}, blocks_hint)
@@ -57,7 +57,7 @@ def check_gelu_kernels(*sizes):
     lacks = ""  # why nothing runs on a GPU here
     for n in sizes:
         blocks = gelu_blocks(n)
-        assert is_count(blocks) and blocks > 0, "gelu_blocks has to give the number of blocks"
+        assert is_count(blocks) and blocks > 0, f"gelu_blocks({n}) must return a positive whole number, got {blocks!r}"
         values = np.random.default_rng(n).standard_normal(n + 64).astype("float32") * 3
         x, y = rl.tensor(values, device=device), rl.full((n + 64,), -77.0, dtype="float32", device=device)
         launch = {"grid": (blocks,), "block": (1024,), "args": (x, y, n)}
@@ -70,11 +70,16 @@ def check_gelu_kernels(*sizes):
             return
         after = to_float64(run.args[1])
         assert_close(after[:n], lab5.gelu_float64(values[:n]), rtol=1e-5, atol=1e-5, name=f"y for n = {n}")
-        assert (after[n:] == -77).all(), f"n = {n}: the kernel wrote behind the end of y"
-        assert_close(run.args[0], values, rtol=0, atol=0, name="x, which the kernel may not change,")
+        written = n + np.flatnonzero(after[n:] != -77)
+        said = (
+            f"n = {n}: the kernel wrote y[{written[0] if written.size else n}], after the end of y: which i may write?"
+        )
+        assert not written.size, said
+        assert_close(run.args[0], values, rtol=0, atol=0, name=f"x after the kernel for n = {n}")
 
 
-assert isinstance(GELU_CUDA, str), "GELU_CUDA is the source of the kernel, a text"
+said = f"GELU_CUDA must be the source of the kernel, a string, got a {type(GELU_CUDA).__name__}"
+assert isinstance(GELU_CUDA, str), said
 check_gelu_kernels(1, 1024, 1025, 2500)
 ### BEGIN HIDDEN TESTS
 check_gelu_kernels(1, 31, 1023, 5000)

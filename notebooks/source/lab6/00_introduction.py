@@ -16,40 +16,41 @@
 # # Lab 6: Associative recall
 #
 # A language model that has read *"Hakuna Matata means no worries"* can finish *"Hakuna Matata, it means ..."* a page
-# later, although it never saw these words in training. It looks them up in its own context. The smallest task that asks
-# for this is *associative recall*: a row of tokens lists keys with their values, and then asks for a value by its key.
+# later, even if it never saw these words in training. It looks them up in its own context. The smallest task of this
+# kind is *associative recall*: a row of tokens lists keys with their values, and then asks for the value of each key.
 #
 # ```
 # C 7   A 2   F 9   ...   A ?   C ?   F ?   ...
 # ```
 #
-# **How many layers of attention does it take?** You will write the attention and the task, train models of 1 to 4
-# layers, and find a jump. Then you will look into the trained models and see why it is there. A model learns this in
-# seconds on a laptop's CPU, and the same two steps that you will find were found in large language models.
+# **How many layers of attention does this take?** You write the attention and the task, train models with 1 to 4
+# layers, and find a sudden jump in accuracy. Then you look into the trained models to see where it comes from. Such a
+# model trains in seconds on a laptop's CPU. The mechanism that you will find in it has also been found in large
+# language models.
 #
 # | part | what you do |
 # |---|---|
-# | 1 | write causal attention out of single operations |
-# | 2 | write the task, predict what guessing earns, train, and find the number of layers |
+# | 1 | write causal attention from single operations |
+# | 2 | write the task, compute what guessing would score, train, and find the number of layers |
 # | 3 | find out what each layer does, and what the mask and the positions are for |
 #
 # The papers behind this lab:
 #
-# - [Elhage et al., 2021](https://transformer-circuits.pub/2021/framework/index.html): attention layers as circuits;
-# - [Olsson et al., 2022](https://arxiv.org/abs/2209.11895): the same circuit in large models;
-# - [Arora et al., 2023](https://arxiv.org/abs/2312.04927): associative recall, and which models are good at it;
-# - [Sanford et al., 2024](https://arxiv.org/abs/2408.14332): a proof of how many layers this takes.
+# - [Elhage et al., 2021](https://transformer-circuits.pub/2021/framework/index.html): attention layers as circuits
+# - [Olsson et al., 2022](https://arxiv.org/abs/2209.11895): the same circuit in large models
+# - [Arora et al., 2023](https://arxiv.org/abs/2312.04927): associative recall, and which models are good at it
+# - [Sanford et al., 2024](https://arxiv.org/abs/2408.14332): a proof of how many layers this takes
 #
 # **How to work**
 #
 # 1. Fill in the cells marked *your code here*. Some cells ask for a sentence or two about what you found. Your
 #    instructor reads them.
-# 2. Run the test cell below each answer. A test that prints nothing has passed.
-# 3. When your notebook is graded, more tests run, at other sizes and with other values. They check the same properties
+# 2. Run the test cell below each answer. If it prints nothing, the tests have passed.
+# 3. When your notebook is graded, more tests run at other sizes and with other values. They check the same properties
 #    as the tests that you see.
 #
-# Each question is graded in a new process. It runs the set-up cell and the answers of the questions that it builds on,
-# and no other cell. Your grade depends on values and counts. It never depends on how fast your machine is.
+# Each question is graded in a new process. This process runs the set-up cell, the answers that the question builds on,
+# and your answer, but no other cell. Your grade depends on values and counts, never on the speed of your machine.
 
 # %% tags=["setup"]
 import math
@@ -79,5 +80,5 @@ def make_inputs(B, L, D, heads, D_h, dtype="float32", seed=0):
     rng, inner = np.random.default_rng(seed), heads * D_h
     shapes = [(B, L, D), (D, inner), (D, inner), (D, inner), (inner, D)]
     arrays = [rng.standard_normal(shape) / (1 if len(shape) == 3 else shape[0] ** 0.5) for shape in shapes]
-    arrays[1] *= 2  # queries and keys that agree enough to tell some tokens from others
+    arrays[1] *= 2  # larger scores, so that the attention weights of a row differ clearly
     return [rl.tensor(array, dtype=dtype, device=device) for array in arrays]

@@ -3,15 +3,18 @@
 #
 # ## 1.1 The mask ({points q1_1})
 #
-# In a causal model a token sees itself and what stands before it. Write two functions with `rl` operations:
+# In a causal model a token attends to itself and to the tokens before it. Write two functions with `rl` operations:
 #
-# - `causal_mask(L_q, L_kv)`: a boolean tensor (L_q, L_kv) on `device`, True where query i may see key j. The last query
-#   belongs to the same token as the last key, so query i sees the keys j ≤ i + L_kv - L_q.
-# - `masked_softmax(scores, visible)`: the attention weights of `scores` (..., L_q, L_kv). Each row sums to 1, and a
-#   weight is exactly 0 where `visible` is False. A score that is not visible must have no effect at all, however large
-#   it is.
+# - `causal_mask(L_q, L_kv)`: a boolean tensor (L_q, L_kv) on `device`, True where query i may see key j. There may be
+#   more keys than queries. The last query always belongs to the same token as the last key, so query i sees the keys j
+#   ≤ i + L_kv - L_q.
+# - `masked_softmax(scores, visible)`: the attention weights of `scores` (..., L_q, L_kv). `visible` is a mask (L_q,
+#   L_kv). Each row sums to 1, and a weight is exactly 0 where `visible` is False. A hidden score must not change any
+#   weight, however large it is.
 #
-# Then choose where such a mask is needed, `mask_is_needed`:
+# You may use `rl.arange`, `rl.where` and `rl.softmax`, which work as in PyTorch.
+#
+# Then choose a letter for `mask_is_needed`. Where is such a mask needed?
 #
 # - `"a"`: only in training, where it hides the tokens to predict
 # - `"b"`: where many positions are computed at once
@@ -20,8 +23,8 @@
 #
 # <details><summary>Hint: where the mask acts</summary>
 #
-# A score of -inf becomes a weight of 0, and the other weights of its row still sum to 1. A weight that is set to 0
-# after the softmax has already taken its share of the sum.
+# A score of -inf becomes a weight of 0, and the other weights of its row still sum to 1. If you set a weight to 0 after
+# the softmax, the hidden score has already changed the other weights of its row.
 # </details>
 
 
@@ -51,9 +54,11 @@ mask_is_needed = "b"  # in training, and when a model reads its prompt
 # %% nbgrader={"grade_id": "q1_1_test", "grade": true, "points": 2}
 def check_mask(L_q, L_kv):
     mask = causal_mask(L_q, L_kv)
-    assert isinstance(mask, rl.Tensor) and mask.dtype == "bool", "causal_mask: return a boolean rl tensor"
+    got = f"{mask.dtype} tensor" if isinstance(mask, rl.Tensor) else type(mask).__name__
+    said = f"causal_mask({L_q}, {L_kv}) must return a boolean rl tensor, got a {got}"
+    assert isinstance(mask, rl.Tensor) and mask.dtype == "bool", said
     right = np.arange(L_kv) <= np.arange(L_q)[:, None] + L_kv - L_q
-    assert_close(mask, right, name=f"causal_mask({L_q}, {L_kv}), 1 where visible")
+    assert_close(mask, right, name=f"causal_mask({L_q}, {L_kv}), with 1 for True")
 
 
 check_mask(4, 4)
@@ -76,11 +81,18 @@ def check_weights(shape, beyond, seed):
     for hidden in (0.0, beyond):
         given = np.where(visible, scores, hidden)
         made = masked_softmax(rl.tensor(given, dtype="float32", device=device), rl.tensor(visible, device=device))
-        assert isinstance(made, rl.Tensor), "masked_softmax: return an rl tensor"
+        said = f"masked_softmax must return an rl tensor, got a {type(made).__name__}"
+        assert isinstance(made, rl.Tensor), said
         found.append(to_float64(made))
-        assert_close(made, exact, rtol=1e-5, atol=1e-6, name=f"weights, where hidden scores are {hidden:g}")
-        assert (found[-1][..., ~visible] == 0).all(), "a hidden weight is exactly 0"
-    assert (found[0] == found[1]).all(), "another hidden score changes no weight, not even its last bit"
+        name = f"masked_softmax of scores {shape}, with all hidden scores {hidden:g}"
+        assert_close(made, exact, rtol=1e-5, atol=1e-6, name=name)
+        largest = np.abs(found[-1][..., ~visible]).max(initial=0)
+        assert largest == 0, f"{name}: a hidden weight is {largest:.3g}, expected exactly 0"
+    off = np.abs(found[0] - found[1]).max()
+    said = (
+        f"masked_softmax: hidden scores of {beyond:g} in place of 0 changed a weight by {off:.3g}, expected no change"
+    )
+    assert off == 0, said
 
 
 check_weights((2, 4, 4), 500.0, seed=0)
@@ -92,20 +104,20 @@ check_weights((1, 1, 1), 0.0, seed=4)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_choice_test", "grade": true, "points": 1}
-assert mask_is_needed in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
+assert mask_is_needed in ("a", "b", "c", "d"), f'mask_is_needed must be "a", "b", "c" or "d", got {mask_is_needed!r}'
 ### BEGIN HIDDEN TESTS
 assert_choice(
     mask_is_needed,
     "b",
-    a="A model that reads a prompt computes all its positions at once too, and was trained with each seeing the past.",
-    c="A new token is the last one: it may see all that there is, and its row of the mask hides nothing.",
-    d="The scores are computed first and masked then. To skip their products is another idea, that of Lab 3.",
+    a="A model that reads a prompt also computes all positions at once. Would they see later tokens without a mask?",
+    c="The new token is the last one. It may see every token, so its row of the mask hides nothing.",
+    d="All scores are computed first, and then some are masked. Skipping hidden products is a separate step, in Lab 3.",
 )
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Why not zero the weights after the softmax? The two rows below have the same visible scores. Only the hidden score
-# differs, and it should not matter.
+# Why not set the weights to zero after the softmax? The table compares the two ways. The visible scores are the same in
+# all rows. Only the hidden score differs, and it should have no effect.
 
 # %%
 visible = causal_mask(2, 3)
@@ -114,30 +126,33 @@ for hidden in (0.0, 4.0):
     scores = rl.tensor([[1.0, 2.0, hidden], [1.0, 2.0, 3.0]], device=device)
     before = masked_softmax(scores, visible)[0].tolist()
     after = (rl.softmax(scores, -1) * visible.float())[0].tolist()
-    for name, weights in (("before", before), ("after", after)):
+    for name, weights in (("before the softmax", before), ("after the softmax", after)):
         rows.append((f"{hidden:g}", name, *(f"{weight:.3f}" for weight in weights), f"{sum(weights):.3f}"))
-Table(("hidden score", "masked ... the softmax", "weight 1", "weight 2", "weight 3", "sum"), rows)
+Table(("hidden score", "mask is applied", "weight 1", "weight 2", "weight 3", "sum"), rows)
 
 # %% [markdown]
+# With the mask after the softmax, the weights depend on a token that should be invisible, and they do not sum to 1.
+#
 # ## 1.2 Attention with heads ({points q1_2})
 #
-# Write `causal_attention(x, Wq, Wk, Wv, Wo, heads)`, self-attention of x (B, L, D) with several heads. Wq, Wk and Wv
-# are (D, H D_h), and Wo is (H D_h, D). With H = `heads`:
+# Write `causal_attention(x, Wq, Wk, Wv, Wo, heads)`, the self-attention of x (B, L, D) with several heads. It returns y
+# (B, L, D). With H = `heads`, Wq, Wk and Wv are (D, H·D_h), and Wo is (H·D_h, D):
 #
 # $$Q = x W_q, \quad K = x W_k, \quad V = x W_v, \qquad
 # \text{head}_h = \text{softmax}\!\left(\frac{Q_h K_h^T}{\sqrt{D_h}} + \text{mask}\right) V_h, \qquad
 # y = [\text{head}_1, \dots, \text{head}_H]\, W_o.$$
 #
-# Head 1 owns the first D_h columns of Q, K and V, head 2 the next ones, and so on. Each head attends by itself, so a
-# model with two heads can look at two places at once.
+# Head 1 takes the first D_h columns of Q, K and V, head 2 the next D_h columns, and so on. Each head has attention
+# weights of its own, so a model with two heads can look at two places at once.
 #
-# Use `rl` operations and your functions of 1.1. Do not use `rl.attention`. rooflab records what you call and finds the
-# gradient, and your function will train the models of Part 2.
+# Use `rl` operations and your functions of 1.1, but not `rl.attention`. rooflab records the operations that you call
+# and computes the gradients from them. Your function will train the models of Part 2.
 #
 # <details><summary>Hint: all heads in one product</summary>
 #
-# `.reshape(B, L, heads, -1).transpose(1, 2)` turns (B, L, H D_h) into (B, H, L, D_h). `@` multiplies the last two
-# dimensions for every row and head, and `.mT` swaps them. A reshape alone would mix tokens with heads.
+# `.reshape(B, L, heads, -1).transpose(1, 2)` turns (B, L, H·D_h) into (B, H, L, D_h). `@` multiplies the last two
+# dimensions for each row of the batch and each head, and `.mT` swaps the last two dimensions. A reshape without the
+# transpose would mix tokens with heads.
 # </details>
 
 
@@ -156,8 +171,8 @@ def causal_attention(x, Wq, Wk, Wv, Wo, heads):
 def check_attention(B, L, D, heads, D_h):
     inputs = make_inputs(B, L, D, heads, D_h, seed=L)
     y = causal_attention(*inputs, heads)
-    assert isinstance(y, rl.Tensor), "causal_attention: return an rl tensor"
-    what = f"y at B = {B}, L = {L}, D = {D}, {heads} heads of {D_h}"
+    assert isinstance(y, rl.Tensor), f"causal_attention must return an rl tensor, got a {type(y).__name__}"
+    what = f"y of causal_attention at B = {B}, L = {L}, D = {D} with {heads} heads of size {D_h}"
     assert_close(y, causal_attention_float64(*inputs, heads), rtol=1e-5, atol=1e-5, name=what)
 
 
@@ -179,9 +194,12 @@ def check_causal(B, L, D, heads, D_h, j):
     other[:, j] += 3.0
     before = to_float64(causal_attention(x, *weights, heads))
     after = to_float64(causal_attention(rl.tensor(other, dtype="float32", device=device), *weights, heads))
-    assert (before[:, :j] == after[:, :j]).all(), f"another token {j} changes no output before it, not even a last bit"
-    changed = (before[:, j:] != after[:, j:]).any(axis=(0, 2))
-    assert changed.all(), f"another token {j} changes its own output and all after it"
+    changed = (before != after).any(axis=(0, 2))
+    early, late = np.flatnonzero(changed[:j]).tolist(), (j + np.flatnonzero(~changed[j:])).tolist()
+    said = f"causal_attention: a change of token {j} changed y at the earlier tokens {early}, expected no change there"
+    assert not early, f"{said}: does the mask hide later tokens?"
+    said = f"causal_attention: a change of token {j} did not change y at the tokens {late}"
+    assert not late, f"{said}: they should attend to it"
 
 
 check_causal(2, 6, 8, 2, 4, j=3)
@@ -200,7 +218,8 @@ def check_gradients(B, L, D, heads, D_h):
     seen = measure.gradients(causal_attention, *inputs, heads, upstream=rl.tensor(dy, device=device))
     arrays = [to_float64(one) for one in inputs]
     for place, name in enumerate(("x", "Wq", "Wk", "Wv", "Wo")):
-        assert seen.gradients[place] is not None, f"no gradient arrives at {name}"
+        said = f"causal_attention: {name} gets no gradient. Compute y from it with rl operations only"
+        assert seen.gradients[place] is not None, said
         along = rng.standard_normal(arrays[place].shape)
         ends = []
         for sign in (1, -1):
@@ -208,7 +227,7 @@ def check_gradients(B, L, D, heads, D_h):
             ends.append((causal_attention_float64(*moved, heads) * dy).sum())
         ours = (to_float64(seen.gradients[place]) * along).sum()
         slope = (ends[0] - ends[1]) / (2 * step)
-        assert_close(ours, slope, rtol=1e-5, atol=1e-6, name=f"gradient of {name} along a direction")
+        assert_close(ours, slope, rtol=1e-5, atol=1e-6, name=f"the gradient of {name}, along a random direction")
 
 
 check_gradients(2, 5, 8, 2, 4)
@@ -221,10 +240,13 @@ check_gradients(2, 1, 4, 1, 4)
 # %% nbgrader={"grade_id": "q1_2_counted_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1"]}
 def check_products(B, L, D, heads, D_h):
     seen = measure.count(causal_attention, *make_inputs(B, L, D, heads, D_h), heads)
-    assert "attention" not in seen.by_op, "write attention out: rl.attention did the work"
+    assert "attention" not in seen.by_op, "causal_attention called rl.attention: write the operations out instead"
     projections, products = 4 * B * L * D * heads * D_h, 2 * B * L * L * heads * D_h
-    what = f"{seen.macs:,} MACs at B = {B}, L = {L}, D = {D}, {heads} heads of {D_h}"
-    assert seen.macs == projections + products, f"{what}: four projections, scores and weighted sums, each once"
+    what = f"causal_attention at B = {B}, L = {L}, D = {D} with {heads} heads of size {D_h} took {seen.macs:,} MACs"
+    said = (
+        f"{what}, expected {projections + products:,}: four projections, the scores, and the weighted sums, each once"
+    )
+    assert seen.macs == projections + products, said
 
 
 check_products(2, 16, 8, 2, 4)

@@ -3,25 +3,30 @@
 #
 # ## 2.1 The task ({points q2_1})
 #
-# Tokens are numbers. With 16 keys and 16 values the tokens 0 to 15 are keys, and 16 to 31 are values. A row lists 8
-# pairs and then asks for the values of its 8 keys, in an order of their own:
+# Tokens are whole numbers. With 16 keys and 16 values, the tokens 0 to 15 are keys and the tokens 16 to 31 are values.
+# A row lists 8 pairs and then asks for the values of the 8 keys in a random order:
 #
 # ```
 # k1 v1 k2 v2 ... k8 v8   q1 q2 ... q8         24 tokens
 #                         t1 t2 ... t8         8 targets: the value that belongs to q1, q2, ...
 # ```
 #
-# Write `recall_batch(rng, B, pairs=8, keys=16, values=16)` in NumPy alone. It returns two integer arrays: tokens
-# (B, 3 pairs) and targets (B, pairs). In every row the keys differ from each other, and so do the values. Which keys,
-# which values, which of them belong together, and in which order they are asked for: all of this is drawn anew for
-# every row, with equal chances for each possibility. The answers never stand behind the queries.
+# Write `recall_batch(rng, B, pairs=8, keys=16, values=16)` with NumPy only. It returns two integer arrays: the tokens
+# (B, 3·pairs) and the targets (B, pairs). In every row:
 #
-# Draw from `rng` alone, a generator such as `np.random.default_rng(0)`. The same state of `rng` gives the same rows.
+# - The keys differ from each other, and so do the values.
+# - The keys, the values, which value belongs to which key, and the order of the queries are drawn anew, and all
+#   possibilities are equally likely.
+# - The answers do not appear after the queries.
+#
+# Draw all random numbers from `rng`, a generator such as `np.random.default_rng(0)`. The same state of `rng` must give
+# the same rows.
 #
 # <details><summary>Hint: different numbers in each row, without a loop</summary>
 #
-# `rng.random((B, 16)).argsort(axis=1)` holds a random order of 0 to 15 in every row. Its first 8 columns are 8
-# different numbers. `np.take_along_axis(a, order, axis=1)` picks from each row by that row's own order.
+# `rng.random((B, 16)).argsort(axis=1)` holds the numbers 0 to 15 in a random order in every row. Its first 8 columns
+# are 8 different numbers. `np.take_along_axis(a, order, axis=1)` picks elements from each row of `a` in the order given
+# by the same row of `order`.
 # </details>
 
 
@@ -41,27 +46,37 @@ def recall_batch(rng, B, pairs=8, keys=16, values=16):
 # %% nbgrader={"grade_id": "q2_1_test", "grade": true, "points": 3}
 def drawn_rows(seed, B, *sizes):
     seen = measure.count(recall_batch, np.random.default_rng(seed), B, *sizes)
-    assert not seen.by_op, "recall_batch: write it in NumPy alone, with no rl operation"
-    assert isinstance(seen.value, tuple) and len(seen.value) == 2, "recall_batch: return tokens, targets"
+    assert not seen.by_op, f"recall_batch called rl operations ({', '.join(seen.by_op)}): use NumPy only"
+    said = f"recall_batch must return a tuple (tokens, targets), got a {type(seen.value).__name__}"
+    assert isinstance(seen.value, tuple) and len(seen.value) == 2, said
     made = [np.asarray(array) for array in seen.value]
-    assert all(array.dtype.kind in "iu" for array in made), "recall_batch: return arrays of whole numbers"
+    said = f"recall_batch must return integer arrays, got {made[0].dtype} and {made[1].dtype}"
+    assert all(array.dtype.kind in "iu" for array in made), said
     return [array.astype(np.int64) for array in made]
 
 
 def check_rows(seed, B, pairs=8, keys=16, values=16):
     tokens, targets = drawn_rows(seed, B, pairs, keys, values)
-    what = f"{pairs} pairs of {keys} keys and {values} values"
-    shapes = f"{tokens.shape} and {targets.shape}"
-    assert tokens.shape == (B, 3 * pairs) and targets.shape == (B, pairs), f"{what}: shapes are {shapes}"
+    what = f"recall_batch(rng, {B}, {pairs}, {keys}, {values})"
+    shapes, right = f"{tokens.shape} and {targets.shape}", ((B, 3 * pairs), (B, pairs))
+    said = f"{what}: the shapes are {shapes}, expected {right[0]} and {right[1]}"
+    assert (tokens.shape, targets.shape) == right, said
     key, value, query = tokens[:, 0 : 2 * pairs : 2], tokens[:, 1 : 2 * pairs : 2], tokens[:, 2 * pairs :]
-    assert ((key >= 0) & (key < keys)).all(), f"{what}: keys are below {keys}"
-    assert ((keys <= value) & (value < keys + values)).all(), f"{what}: values are {keys} to {keys + values - 1}"
-    for name, part in (("key", key), ("value", value)):
-        assert (np.diff(np.sort(part, axis=1), axis=1) > 0).all(), f"{what}: a row has the same {name} twice"
-    assert (np.sort(query, axis=1) == np.sort(key, axis=1)).all(), f"{what}: a row asks for each of its keys once"
+    for name, part, low, high in (("keys", key, 0, keys - 1), ("values", value, keys, keys + values - 1)):
+        said = f"{what}: the {name} are {part.min()} to {part.max()}, expected tokens from {low} to {high}"
+        assert ((part >= low) & (part <= high)).all(), said
+        twice = (np.diff(np.sort(part, axis=1), axis=1) == 0).any(axis=1)
+        said = f"{what}: row {twice.argmax()} has two equal {name}, {part[twice.argmax()].tolist()}"
+        assert not twice.any(), said
+    wrong = (np.sort(query, axis=1) != np.sort(key, axis=1)).any(axis=1)
+    row = wrong.argmax()
+    said = f"{what}: row {row} has the keys {key[row].tolist()} and the queries {query[row].tolist()}"
+    assert not wrong.any(), f"{said}, expected each key once"
     place = (query[:, :, None] == key[:, None, :]).argmax(axis=2)
     right = np.take_along_axis(value, place, axis=1)
-    assert (targets == right).all(), f"{what}: a target is the value that stands behind the key of its query"
+    row = (targets != right).any(axis=1).argmax()
+    said = f"{what}: row {row} is {tokens[row].tolist()}, its targets are {targets[row].tolist()}"
+    assert (targets == right).all(), f"{said}, expected {right[row].tolist()}"
 
 
 check_rows(0, 50)
@@ -77,19 +92,21 @@ check_rows(5, 30, 1, 2, 2)
 # %% nbgrader={"grade_id": "q2_1_drawn_test", "grade": true, "points": 2}
 def check_even(counts, what):
     counts = np.asarray(counts)
-    assert counts.min() > 0.4 * counts.mean() and counts.max() < 1.6 * counts.mean(), f"not equally likely: {what}"
+    said = f"recall_batch, 8000 rows: {what} should come about {counts.mean():.0f} times"
+    said += f", but the counts are {counts.min()} to {counts.max()}"
+    assert counts.min() > 0.4 * counts.mean() and counts.max() < 1.6 * counts.mean(), said
 
 
 def check_drawn(seed):
     first, again, other = (drawn_rows(s, 8000)[0] for s in (seed, seed, seed + 1))
-    assert (first == again).all(), "the same state of rng gives the same rows"
-    assert (first != other).any(), "another state of rng gives other rows"
+    assert (first == again).all(), "recall_batch: the same seed gave other rows; draw all random numbers from rng"
+    assert (first != other).any(), "recall_batch: another seed gave the same rows; draw all random numbers from rng"
     key, value, query = first[:, 0:16:2], first[:, 1:16:2] - 16, first[:, 16:]
     order = (query[:, :, None] == key[:, None, :]).argmax(axis=2)
     rows = np.arange(8)
     for part, what in ((key, "each key"), (value, "each value")):
         check_even([np.bincount(column, minlength=16) for column in part.T], f"{what} at each place of the pairs")
-    check_even(np.bincount((key * 16 + value).ravel(), minlength=256), "each value beside each key")
+    check_even(np.bincount((key * 16 + value).ravel(), minlength=256), "each value after each key")
     check_even([np.bincount(column, minlength=8) for column in order.T], "each pair at each place of the queries")
     both = np.bincount(order[:, 0] * 8 + order[:, 1], minlength=64).reshape(8, 8)
     check_even(both[rows[:, None] != rows], "each order of the first two queries")
@@ -102,12 +119,12 @@ check_drawn(20)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here is a row. Keys are shown as letters, and values as numbers from 0.
+# Here is one of your rows. Keys are shown as letters, and values as numbers from 0.
 
 
 # %%
 def shown(tokens):
-    """Tokens as a reader tells them apart: keys are letters, values are numbers."""
+    """Tokens as text: keys are letters, values are numbers from 0."""
     return [chr(ord("A") + token) if token < 16 else str(token - 16) for token in np.asarray(tokens).tolist()]
 
 
@@ -118,18 +135,20 @@ print("queries  ", "  ".join(f"{query:>2}" for query in row[16:]))
 print("targets  ", "  ".join(f"{target:>2}" for target in shown(targets[0])))
 
 # %% [markdown]
-# ## 2.2 What guessing earns ({points q2_2})
+# ## 2.2 What guessing scores ({points q2_2})
 #
-# Before you train a model, work out what you get *without* recall. Otherwise you cannot tell a model that has learned
-# nothing from one that has learned half. Take the task with 8 pairs, 16 keys and 16 values, and three players:
+# Before you train a model, compute the accuracy and the loss *without* recall. Otherwise you cannot tell whether a
+# model has learned anything. Take the task with 8 pairs, 16 keys and 16 values, and three players who do not know which
+# value belongs to which key. The accuracy is the share of right guesses, between 0 and 1. The loss is the mean
+# cross-entropy $-\ln p(\text{target})$.
 #
-# - The first knows only which tokens are values, and gives each the same chance. `accuracy_tokens` is the share of its
-#   guesses that are right, and `loss_tokens` its mean cross-entropy, $-\ln p(\text{target})$.
-# - The second also looks at the row, and gives the same chance to each of the values that it saw: `accuracy_seen` and
-#   `loss_seen`.
-# - The third plays another game. After each of its 8 guesses, in order, it is *told the right answer*. It never guesses
-#   a value that was an answer before. It still knows nothing about who belongs to whom. `accuracy_shown` is the mean
-#   over the 8 guesses. This is why the answers do not stand in the rows of 2.1.
+# - The first player knows only which 16 tokens are values, and gives each of them the same probability:
+#   `accuracy_tokens` and `loss_tokens`.
+# - The second player also looks at the row, and gives the same probability to each of the 8 values in it:
+#   `accuracy_seen` and `loss_seen`.
+# - The third player guesses like the second one, but is *told the right answer* after each of its 8 guesses. So it
+#   never again guesses a value that was an answer before. `accuracy_shown` is its mean accuracy over the 8 guesses. It
+#   shows what a model could gain if the rows of 2.1 contained the answers.
 
 # %% nbgrader={"grade_id": "q2_2", "solution": true}
 accuracy_tokens = None
@@ -145,50 +164,60 @@ accuracy_shown = sum(1 / left for left in range(1, 9)) / 8  # 8 values are left,
 
 # %% nbgrader={"grade_id": "q2_2_test", "grade": true, "points": 1}
 for name, value in (("accuracy_tokens", accuracy_tokens), ("loss_tokens", loss_tokens)):
-    assert is_number(value) and value > 0, f"{name} is a number"
+    assert is_number(value) and value > 0, f"{name} must be a positive number, got {value!r}"
 ### BEGIN HIDDEN TESTS
-assert abs(accuracy_tokens - 1 / 16) < 2e-3, "accuracy_tokens: how many tokens can it be?"
-assert abs(loss_tokens - math.log(16)) < 2e-3, "loss_tokens: the natural logarithm of the chance of each"
+said = f"accuracy_tokens is not {accuracy_tokens}: among how many tokens does the first player guess?"
+assert abs(accuracy_tokens - 1 / 16) < 2e-3, said
+said = f"loss_tokens is not {loss_tokens}: take -ln of the probability that the first player gives to the target"
+assert abs(loss_tokens - math.log(16)) < 2e-3, said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_2_seen_test", "grade": true, "points": 1}
 for name, value in (("accuracy_seen", accuracy_seen), ("loss_seen", loss_seen)):
-    assert is_number(value) and value > 0, f"{name} is a number"
+    assert is_number(value) and value > 0, f"{name} must be a positive number, got {value!r}"
 ### BEGIN HIDDEN TESTS
-assert abs(accuracy_seen - 1 / 8) < 2e-3, "accuracy_seen: how many values does a row show?"
-assert abs(loss_seen - math.log(8)) < 2e-3, "loss_seen: the natural logarithm of the chance of each"
+said = f"accuracy_seen is not {accuracy_seen}: among how many values does the second player guess?"
+assert abs(accuracy_seen - 1 / 8) < 2e-3, said
+said = f"loss_seen is not {loss_seen}: take -ln of the probability that the second player gives to the target"
+assert abs(loss_seen - math.log(8)) < 2e-3, said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_2_shown_test", "grade": true, "points": 2}
-assert is_number(accuracy_shown) and 0 < accuracy_shown < 1, "accuracy_shown is a share, between 0 and 1"
+said = f"accuracy_shown must be a number between 0 and 1, got {accuracy_shown!r}"
+assert is_number(accuracy_shown) and 0 < accuracy_shown < 1, said
 ### BEGIN HIDDEN TESTS
 right = sum(1 / left for left in range(1, 9)) / 8
-assert abs(accuracy_shown - right) < 2e-3, "accuracy_shown: how many values are left before each guess?"
+said = f"accuracy_shown is not {accuracy_shown}: how many values are left before the first guess, the second, the last?"
+assert abs(accuracy_shown - right) < 2e-3, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
+# The second player's values, 12.5 % and ln 8 = 2.08, are the ones to remember: a model that scores no better has not
+# learned which value belongs to which key.
+#
 # ## 2.3 The model ({points q2_3})
 #
-# `RecallModel(layers, attention)` is a language model with attention and nothing else:
+# `RecallModel(layers, attention)` is a language model that has attention and no MLP:
 #
 # | part | what it does | weights |
 # |---|---|---|
-# | embedding | looks a token up | (V, D) |
-# | positions | adds a learned vector for each place of the row | (L, D) |
+# | embedding | looks up the vector of a token | (V, D) |
+# | positions | adds a learned vector for each position in the row | (L, D) |
 # | each layer | x + attention(RMSNorm(x)) | Wq, Wk, Wv, Wo: (D, D) each, and a gain (D,) |
-# | RMSNorm | at the end | a gain (D,) |
-# | head | logits over the vocabulary, with weights of its own | (D, V) |
+# | RMSNorm | normalizes the output of the last layer | a gain (D,) |
+# | head | gives the logits over the vocabulary, with weights of its own | (D, V) |
 #
-# There are no biases and no MLP. D is 64, with 2 heads of 32. `attention` is any function like your
-# `causal_attention`. The weights start as normal values with a standard deviation of 0.1. This is part of the task:
-# with the usual 0.02 no model of this lab has learned anything when the training ends.
+# V is the number of different tokens, and L is the number of tokens in a row. There are no biases. D is 64, with 2
+# heads of size 32. `attention` is any function with the arguments of your `causal_attention`. The weights start as
+# normal random numbers with a standard deviation of 0.1. This value matters: with the usual 0.02, no model of this lab
+# learns the task within the training of this lab.
 #
 # Write `recall_parameters(layers, D, V, L)`, the number of parameters of such a model.
 
 
 # %% nbgrader={"grade_id": "q2_3", "solution": true}
 def recall_parameters(layers, D, V, L):
-    """How many numbers the weights of a model hold."""
+    """The number of parameters of a RecallModel: an int."""
     ### BEGIN SOLUTION
     return (2 * V + L + 1) * D + layers * (4 * D * D + D)
     ### END SOLUTION
@@ -198,9 +227,9 @@ def recall_parameters(layers, D, V, L):
 def check_parameters(layers, pairs, keys, values):
     made = RecallModel(layers, fused_attention, pairs=pairs, keys=keys, values=values).num_parameters()
     number = recall_parameters(layers, 64, keys + values, 3 * pairs)
-    assert is_count(number), "recall_parameters: return a whole number"
-    what = f"{layers} layers, D = 64, V = {keys + values}, L = {3 * pairs}: {number:,}"
-    assert number == made, f"{what} is not what RecallModel has"
+    call = f"recall_parameters({layers}, 64, {keys + values}, {3 * pairs})"
+    assert is_count(number), f"{call} must return a whole number (int), got {number!r}"
+    assert number == made, f"{call} returned {number:,}, expected {made:,}, the parameters of that RecallModel"
 
 
 check_parameters(1, 8, 16, 16)
@@ -210,5 +239,6 @@ check_parameters(0, 4, 8, 8)
 check_parameters(5, 6, 6, 60)
 for layers, D, V, L in [(2, 128, 100, 48), (4, 32, 7, 9), (1, 1, 1, 1)]:
     right = (2 * V + L + 1) * D + layers * (4 * D * D + D)
-    assert recall_parameters(layers, D, V, L) == right, f"recall_parameters({layers}, {D}, {V}, {L}) is not right"
+    number = recall_parameters(layers, D, V, L)
+    assert number == right, f"recall_parameters({layers}, {D}, {V}, {L}) returned {number}, expected {right}"
 ### END HIDDEN TESTS

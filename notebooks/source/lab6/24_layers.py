@@ -1,30 +1,31 @@
 # %% [markdown]
-# ## 2.4 Train them ({points q2_4})
+# ## 2.4 Train the models ({points q2_4})
 #
-# `training(model, recall_batch, seed=seed, steps=steps)` trains `model` on 64 fresh rows a step: AdamW, a warm-up and a
-# decay of the learning rate, and gradients clipped to a norm of 1. You loop over it. It takes a step each time, and
-# gives the number of the step, from 1, and the loss.
+# `training(model, recall_batch, seed=seed, steps=steps)` trains `model` on 64 fresh rows per step. It uses AdamW, a
+# learning rate with warm-up and decay, and gradients clipped to a norm of 1. It is a generator: each turn of `for step,
+# loss in training(...)` does one step, and gives its number (from 1) and its loss.
 #
 # Write `train_recall(layers, seed, steps=400, every=50)`:
 #
 # 1. Make `RecallModel(layers, causal_attention, seed=seed, device=device)`, with *your* attention.
 # 2. Train it on *your* `recall_batch`.
-# 3. After every `every` steps measure `recall_accuracy(model, tokens, targets)` on 1000 rows that training never sees,
-#    always the same: `recall_batch(np.random.default_rng(1000 + seed), 1000)`. An answer counts as right if it is the
-#    most likely of all 32 tokens. You may stop early, as soon as this accuracy is above 99 %.
+# 3. After every `every` steps, measure `recall_accuracy(model, tokens, targets)` on 1000 rows that are not used in
+#    training. Always use the same ones: `recall_batch(np.random.default_rng(1000 + seed), 1000)`. An answer counts as
+#    right if the target is the most likely of all 32 tokens. You may stop early, as soon as this accuracy is above 99
+#    %.
 # 4. Return a dict:
-#     - `"losses"`: the loss of each step, a list;
-#     - `"accuracies"`: the accuracy after each step at which you measured, `{50: 0.08, 100: 0.09, ...}`;
-#     - `"accuracy"`: the *last* of them. The best of many measurements is no fair measure;
-#     - `"weights"`: `model.state_dict()` at the end.
+#     - `"losses"`: a list with the loss of each step
+#     - `"accuracies"`: the accuracy after each step at which you measured, `{50: 0.08, 100: 0.09, ...}`
+#     - `"accuracy"`: the *last* of these accuracies. The best of many measurements would be too optimistic.
+#     - `"weights"`: `model.state_dict()` at the end
 #
-# The test trains your models again, with other seeds, and takes their accuracy on rows of its own. It takes a minute on
-# a slow machine.
+# The test trains your models with other seeds, and measures their accuracy on rows of its own. It takes about a minute
+# on a slow machine.
 
 
 # %% nbgrader={"grade_id": "q2_4", "solution": true}
 def train_recall(layers, seed, steps=400, every=50):
-    """{"losses", "accuracies", "accuracy", "weights"} of one training."""
+    """Train one model and return {"losses", "accuracies", "accuracy", "weights"}."""
     ### BEGIN SOLUTION
     model = RecallModel(layers, causal_attention, seed=seed, device=device)
     tokens, targets = recall_batch(np.random.default_rng(1000 + seed), 1000)
@@ -51,19 +52,28 @@ def scored(layers, weights, tokens, targets):
 def check_report(layers, seed, steps, every):
     what = f"train_recall({layers}, {seed}, {steps}, {every})"
     seen = measure.count(train_recall, layers, seed, steps, every)
-    assert "attention" not in seen.by_op, "train with your own causal_attention, not with the library's"
+    assert "attention" not in seen.by_op, f"{what} called rl.attention: train with your own causal_attention"
     run, keys = seen.value, {"losses", "accuracies", "accuracy", "weights"}
-    assert isinstance(run, dict) and set(run) == keys, f"train_recall: the keys are {sorted(keys)}"
-    assert all(is_number(loss) and 1 < loss < 8 for loss in run["losses"]), f"{what}: losses are numbers"
-    assert len(run["losses"]) == steps, f"{what}: {len(run['losses'])} losses; it does not stop before 99 %"
-    assert isinstance(run["accuracies"], dict), "accuracies is a dict, from step to accuracy"
-    assert sorted(run["accuracies"]) == list(range(every, steps + 1, every)), f"{what}: measured at other steps"
-    assert all(map(is_number, (run["accuracy"], *run["accuracies"].values()))), f"{what}: accuracies are numbers"
-    assert run["accuracy"] == run["accuracies"][steps], f"{what}: accuracy is not that of the last measurement"
+    got = sorted(run) if isinstance(run, dict) else type(run).__name__
+    assert got == sorted(keys), f"{what} must return a dict with the keys {sorted(keys)}, got {got}"
+    odd = [loss for loss in run["losses"] if not (is_number(loss) and 1 < loss < 8)]
+    assert not odd, f"{what}: losses has {odd[:3]}, expected the loss of each step, a number between 1 and 8"
+    said = f"{what}: losses has {len(run['losses'])} numbers, expected {steps}, one per step before 99 % is reached"
+    assert len(run["losses"]) == steps, said
+    said = f"{what}: accuracies must be a dict from step to accuracy, got a {type(run['accuracies']).__name__}"
+    assert isinstance(run["accuracies"], dict), said
+    measured, right = sorted(run["accuracies"]), list(range(every, steps + 1, every))
+    assert measured == right, f"{what}: accuracies has the steps {measured}, expected {right}"
+    odd = [value for value in (run["accuracy"], *run["accuracies"].values()) if not is_number(value)]
+    assert not odd, f"{what}: each accuracy must be a number, got {odd[:3]}"
+    last = run["accuracies"][steps]
+    said = f"{what}: accuracy is {run['accuracy']}, expected the accuracy of the last measurement, {last}"
+    assert run["accuracy"] == last, said
     rows = recall_batch(np.random.default_rng(1000 + seed), 1000)
-    right = f"is not what the weights give on recall_batch(np.random.default_rng({1000 + seed}), 1000)"
-    same = abs(run["accuracy"] - scored(layers, run["weights"], *rows)) <= 1e-3
-    assert same, f"{what}: accuracy {run['accuracy']:.4f} {right}"
+    right = scored(layers, run["weights"], *rows)
+    said = f"{what}: accuracy is {run['accuracy']:.4f}, but the weights give {right:.4f}"
+    said += f" on recall_batch(np.random.default_rng({1000 + seed}), 1000)"
+    assert abs(run["accuracy"] - right) <= 1e-3, said
 
 
 check_report(1, 3, 40, 5)
@@ -79,8 +89,9 @@ check_report(2, 12, 24, 4)
 def check_trained(layers, seed, least=0.9, most=1.0):
     run = train_recall(layers, seed)
     accuracy = scored(layers, run["weights"], *recall_rows(np.random.default_rng(10**6 + seed), 1000))
-    what = f"{accuracy:.1%} on fresh rows with {layers} layers, seed {seed}"
-    assert least <= accuracy <= most, f"{what}: not what so many layers can do. Test your attention and your rows again"
+    what = f"train_recall({layers}, {seed}) gave a model with an accuracy of {accuracy:.1%} on fresh rows"
+    said = f"{what}, expected {least:.0%} to {most:.0%}: check causal_attention and recall_batch"
+    assert least <= accuracy <= most, said
 
 
 check_trained(3, seed=0)
@@ -91,8 +102,8 @@ check_trained(4, seed=24)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now train models of 1 to 4 layers. The figure grows with each of them. The dashed lines are those of the second player
-# of 2.2.
+# Now train models with 1 to 4 layers. The figure is drawn again after each model. The dashed lines are the loss and the
+# accuracy of the second player of 2.2.
 
 
 # %%
@@ -111,7 +122,8 @@ for layers in (2, 3, 4):
     figure.update(curves())
 
 # %% [markdown]
-# One training is an anecdote. Is it the same with other seeds, which change the weights and all rows?
+# One training run is not enough. Is the result the same with other seeds, which change the initial weights and all
+# rows?
 
 # %%
 accuracies = {layers: [run["accuracy"]] for layers, run in runs.items()}
@@ -121,7 +133,7 @@ note = "1000 fresh rows; 1 and 2 layers: three seeds each"
 rl.plots.plot_accuracy_by_layers(accuracies, guess=1 / 8, bar=0.9, title="The jump", note=note)
 
 # %% [markdown]
-# `fewest_layers`: the smallest number of layers that reaches 90 %.
+# - `fewest_layers`: the smallest number of layers that reaches an accuracy of 90 %
 
 # %% nbgrader={"grade_id": "q2_4_fewest", "solution": true}
 fewest_layers = None
@@ -130,31 +142,35 @@ fewest_layers = 2
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q2_4_fewest_test", "grade": true, "points": 2}
-assert is_count(fewest_layers) and 1 <= fewest_layers <= 4, "fewest_layers is 1, 2, 3 or 4"
+said = f"fewest_layers must be 1, 2, 3 or 4, got {fewest_layers!r}"
+assert is_count(fewest_layers) and 1 <= fewest_layers <= 4, said
 ### BEGIN HIDDEN TESTS
-assert fewest_layers == 2, "fewest_layers: which models in your figure reach 90 % in their last measurement?"
+said = f"fewest_layers is not {fewest_layers}: which models in your figure reach 90 % in their last measurement?"
+assert fewest_layers == 2, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Look at the loss of one layer. It falls to ln 8 and stays there: the model has become the second player of 2.2. The
-# others come down to the same value, and then fall to 0 within some thirty steps. They find the missing piece all at
-# once.
+# Look at the loss of the model with one layer. It falls to about ln 8 and stays there: the model guesses among the 8
+# values of the row, like the second player of 2.2. The other models come down to the same loss, stay there for a while,
+# and then fall to nearly 0 within a few dozen steps. They do not improve gradually: they find the missing mechanism all
+# at once.
 #
 # ## 2.5 Why one layer fails ({points q2_5})
 #
-# What does the single layer look at? These are the weights of its attention on one row, the mean of its two heads. A
-# ring marks the key that equals the query, and the value behind it.
+# Where does the single layer look? This map shows its attention weights on one row, as a mean over its two heads. Each
+# line is a token, and the shades show how much it attends to each token below. Rings mark the key that equals the
+# query, and the value after this key.
 
 
 # %%
 def picture(maps, tokens, marks=None, **more):
-    """Attention weights {title: (L, L)} of one row of tokens."""
+    """Draw attention weights {title: (L, L)} of one row of tokens."""
     kinds = ["key", "value"] * 8 + ["query"] * 8
     return rl.plots.plot_attention_maps(maps, shown(tokens), kinds, marks, **more)
 
 
 def model_of(weights):
-    """A model of the weights that train_recall returns."""
+    """A model with the weights that train_recall returned."""
     layers = len({name.split(".")[1] for name in weights if name.startswith("layers.")})
     model = RecallModel(layers, causal_attention, device=device)
     model.load_state_dict(weights)
@@ -168,12 +184,12 @@ rings = [(query, place_of_key[int(tokens[0, query])] + one) for query in range(1
 picture({"one layer, mean of the heads": one_layer[0].mean(0)}, tokens[0], {"one layer, mean of the heads": rings})
 
 # %% [markdown]
-# Each query spreads its attention over all the values alike. Find two answers:
+# Each query spreads its attention over all values, and the ringed value gets no more than the others. Give two answers:
 #
-# - `mass_on_each_value`: the weight that a query gives to one of the 8 values that it sees, as a mean over rows,
-#   queries, values and heads. `one_layer[:, :, 16:, 1:16:2]` holds these weights. Write the number itself: `one_layer`
-#   does not exist when your notebook is graded.
-# - `why_one_layer_fails`:
+# - `mass_on_each_value`: the mean weight that a query gives to one of the 8 values, over rows, heads, queries and
+#   values. `one_layer[:, :, 16:, 1:16:2]` holds these weights. Write the number itself into the cell, because
+#   `one_layer` does not exist when your notebook is graded.
+# - `why_one_layer_fails`: choose a letter, and explain it in a sentence below.
 #     - `"a"`: It has too few parameters for 256 possible pairs.
 #     - `"b"`: It would need many times more than 400 steps.
 #     - `"c"`: It sees the values, but not whose they are.
@@ -191,19 +207,22 @@ why_one_layer_fails = "c"  # a value's vector says what it is and where, and not
 # *What I find:*
 
 # %% nbgrader={"grade_id": "q2_5_test", "grade": true, "points": 1}
-assert is_number(mass_on_each_value) and 0 < mass_on_each_value < 1, "mass_on_each_value is a weight of attention"
+said = f"mass_on_each_value must be a number between 0 and 1, got {mass_on_each_value!r}"
+assert is_number(mass_on_each_value) and 0 < mass_on_each_value < 1, said
 ### BEGIN HIDDEN TESTS
-assert abs(mass_on_each_value - 0.1225) < 6e-3, "mass_on_each_value: take the mean of one_layer[:, :, 16:, 1:16:2]"
+said = f"mass_on_each_value is not {mass_on_each_value}: take the mean of one_layer[:, :, 16:, 1:16:2]"
+assert abs(mass_on_each_value - 0.1225) < 6e-3, said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_5_choice_test", "grade": true, "points": 1}
-assert why_one_layer_fails in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
+said = f'why_one_layer_fails must be "a", "b", "c" or "d", got {why_one_layer_fails!r}'
+assert why_one_layer_fails in ("a", "b", "c", "d"), said
 ### BEGIN HIDDEN TESTS
 assert_choice(
     why_one_layer_fails,
     "c",
     a="With twice the width, four heads and an MLP the accuracy of one layer is the same.",
-    b="With 4000 steps the accuracy of one layer is the same, and its loss has long stopped falling.",
-    d="The pairs stand before the queries, so the mask hides none of them. The map shows where a query looks.",
+    b="With 4000 steps the accuracy of one layer is the same, and its loss stopped falling long before.",
+    d="The pairs come before the queries, so the mask hides none of them. The map shows where a query looks.",
 )
 ### END HIDDEN TESTS

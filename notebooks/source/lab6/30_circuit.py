@@ -3,9 +3,9 @@
 #
 # ## 3.1 The circuit ({points q3_1})
 #
-# Two layers succeed, so they must do something together that one cannot. These are two heads of a model of two layers,
-# on one row. In the first map the rings mark the token before each value, and in the second the value that answers each
-# query.
+# Two layers succeed where one layer fails, so they must do something together. These maps show one head of each layer,
+# from a model with two layers, on one row. In the first map, rings mark the token before each value. In the second map,
+# they mark the value that answers each query.
 
 # %%
 two_layers = attention_maps(model_of(runs[2]["weights"]), tokens)
@@ -19,30 +19,31 @@ maps = dict(zip(names, (two_layers[0][0, head_1], two_layers[1][0, head_2]), str
 picture(maps, row, dict(zip(names, (before, answers), strict=True)), title="Two layers")
 
 # %% [markdown]
-# A single row may mislead. Measure it over many:
+# A single row can mislead, so measure the pattern over many rows:
 #
-# - `mass_on_previous(maps)`: for each head, the mean weight from a *value* of the pairs to the token right before it.
-#   `maps` is (B, H, L, L) of one layer, as `attention_maps` gives it. The pairs are the first 2L/3 tokens. Return (H,).
-# - `mass_on_answer(maps, tokens)`: for each head, the mean weight from a *query* to the value that answers it. `tokens`
-#   is (B, L). Return (H,).
+# - `mass_on_previous(maps)`: for each head, the mean weight from a *value* of the pairs to the token right before it,
+#   an array (H,). `maps` (B, H, L, L) are the maps of one layer for B rows, as `attention_maps` returns them: `maps[b,
+#   h, i, j]` is the weight from token i to token j. The pairs are the first 2L/3 tokens.
+# - `mass_on_answer(maps, tokens)`: for each head, the mean weight from a *query* to the value that answers it, an array
+#   (H,). `tokens` is (B, L).
 #
-# A pattern in a map does not prove that the model uses it. So take the layers away, one at a time. With all heads of a
-# layer set to zero, the layer adds nothing to x.
+# A pattern in a map does not prove that the model uses it. So switch off one layer at a time and look at the accuracy.
+# If all heads of a layer give zero, the layer adds nothing to x.
 #
-# - `circuit(weights)`: `weights` are those of a model of two layers, from `train_recall`. Return a dict, measured on at
-#   least 500 rows of your own:
-#     - `"value_to_key"`: `mass_on_previous` in layer 1, of the head where it is largest;
-#     - `"query_to_value"`: `mass_on_answer` in layer 2, of the head where it is largest;
-#     - `"without_layer_1"`, `"without_layer_2"`: the accuracy of the model with the heads of that layer set to zero.
+# - `circuit(weights)`: `weights` come from `train_recall(2, ...)`, so they belong to a model with two layers. Return a
+#   dict, measured on at least 500 rows that you draw:
+#     - `"value_to_key"`: the largest `mass_on_previous` among the heads of layer 1
+#     - `"query_to_value"`: the largest `mass_on_answer` among the heads of layer 2
+#     - `"without_layer_1"` and `"without_layer_2"`: the accuracy of the model when the heads of that layer give zero
 #
 # `RecallModel(2, causal_attention, device=device)` makes a model, and `model.load_state_dict(weights)` gives it these
-# weights. `weights` has names such as `"layers.0.Wo"`. `attention_maps(model, tokens)` returns the maps of every layer
-# as NumPy arrays.
+# weights. The names in `weights` are `"layers.0.Wo"` and so on, where layer 1 has the number 0. `attention_maps(model,
+# tokens)` returns a list with the maps of each layer, as NumPy arrays.
 
 
 # %% nbgrader={"grade_id": "q3_1", "solution": true}
 def mass_on_previous(maps):
-    """From each value of the pairs to the token before it: the mean weight of each head, (H,)."""
+    """Mean weight from a value to the token before it, for each head: (H,)."""
     ### BEGIN SOLUTION
     value = np.arange(1, 2 * maps.shape[-1] // 3, 2)
     return maps[:, :, value, value - 1].mean(axis=(0, 2))
@@ -50,7 +51,7 @@ def mass_on_previous(maps):
 
 
 def mass_on_answer(maps, tokens):
-    """From each query to the value that answers it: the mean weight of each head, (H,)."""
+    """Mean weight from a query to the value that answers it, for each head: (H,)."""
     ### BEGIN SOLUTION
     pairs = maps.shape[-1] // 3
     key, query = tokens[:, 0 : 2 * pairs : 2], tokens[:, 2 * pairs :]
@@ -61,7 +62,7 @@ def mass_on_answer(maps, tokens):
 
 
 def circuit(weights):
-    """{"value_to_key", "query_to_value", "without_layer_1", "without_layer_2"} of a model of two layers."""
+    """{"value_to_key", "query_to_value", "without_layer_1", "without_layer_2"} of a model with two layers."""
     ### BEGIN SOLUTION
     model = RecallModel(2, causal_attention, device=device)
     model.load_state_dict(weights)
@@ -90,7 +91,7 @@ def check_masses(B, heads, pairs, seed):
             previous += maps[row, :, 2 * pair + 1, 2 * pair] / (B * pairs)
             query = 2 * pairs + list(tokens[row, 2 * pairs :]).index(tokens[row, 2 * pair])
             answer += maps[row, :, query, 2 * pair + 1] / (B * pairs)
-    what = f"of {heads} heads, {pairs} pairs"
+    what = f"for {B} rows, {heads} heads, {pairs} pairs"
     assert_close(mass_on_previous(maps), previous, rtol=1e-4, name=f"mass_on_previous {what}")
     assert_close(mass_on_answer(maps, tokens), answer, rtol=1e-4, name=f"mass_on_answer {what}")
 
@@ -106,8 +107,10 @@ check_masses(4, 1, 1, seed=2)
 def check_circuit(seed):
     weights = train_recall(2, seed)["weights"]
     found, keys = circuit(weights), {"value_to_key", "query_to_value", "without_layer_1", "without_layer_2"}
-    assert isinstance(found, dict) and set(found) == keys, f"circuit: the keys are {sorted(keys)}"
-    assert all(is_number(value) for value in found.values()), "circuit: all four are numbers"
+    got = sorted(found) if isinstance(found, dict) else type(found).__name__
+    assert got == sorted(keys), f"circuit must return a dict with the keys {sorted(keys)}, got {got}"
+    for name, value in found.items():
+        assert is_number(value), f"circuit: {name} must be a number, got {value!r}"
     model = RecallModel(2, fused_attention, device=device)
     model.load_state_dict(weights)
     tokens, targets = recall_rows(np.random.default_rng(10**6 + seed), 1000)
@@ -123,8 +126,8 @@ def check_circuit(seed):
         model.load_state_dict({**weights, name: rl.zeros_like(weights[name])})
         right[f"without_layer_{layer + 1}"] = recall_accuracy(model, tokens, targets)
     for name, value in right.items():
-        off = f"circuit: {name} is {found[name]:.3f}, not what the test measures on rows of its own"
-        assert abs(found[name] - value) <= 0.03, off
+        said = f"circuit: {name} is {found[name]:.3f}, but the test measures {value:.3f} on rows of its own"
+        assert abs(found[name] - value) <= 0.03, said
 
 
 check_circuit(seed=0)
@@ -139,13 +142,17 @@ for layers in (2, 3, 4):
     for layer, one in enumerate(maps, 1):
         masses = mass_on_previous(one), mass_on_answer(one, tokens)
         rows.append((layers, layer, *(" ".join(f"{mass:.2f}" for mass in each) for each in masses)))
-display(Table(("layers", "layer", "value to the token before, by head", "query to its value, by head"), rows))
+display(Table(("layers", "layer", "value to the token before, by head", "query to its answer, by head"), rows))
 for name, value in circuit(runs[2]["weights"]).items():
     print(f"{name:16} {value:.3f}")
 
 # %% [markdown]
-# Describe the circuit in two or three sentences. What does a value's vector hold after layer 1 that it did not hold
-# before? What can a query of layer 2 compare with? Why does neither layer work without the other?
+# The deeper models have the same two kinds of heads: in one layer a head attends to the token before, and in a later
+# layer a head attends to the answer. In the model with two layers, the accuracy falls to that of guessing or below if
+# either layer is switched off.
+#
+# Describe the circuit in two or three sentences. What does the vector of a value contain after layer 1 that it did not
+# contain before? What can a query in layer 2 compare itself with? Why does neither layer work without the other?
 
 # %% [markdown] nbgrader={"grade_id": "q3_1_findings", "solution": true}
 # *What I find:*
@@ -153,22 +160,23 @@ for name, value in circuit(runs[2]["weights"]).items():
 # %% [markdown]
 # ## 3.2 Bonus: positions and mask ({points b3_2})
 #
-# Layer 1 has to find the token *before*. How does it know which one that is? Attention by itself takes a sum over all
-# visible tokens, in whatever order they come. The model has two sources of order: its learned positions, and its mask.
-# Turn each of them off.
+# A head of layer 1 finds the token *before*. How does it know which one that is? Attention by itself is a sum over all
+# visible tokens, in any order. The model has two sources of order: its learned positions and its mask. Switch each of
+# them off and see what happens.
 #
-# Write `train_variant(positions, mask, seed)`. It trains a model of two layers, as `train_recall` does, with 400 steps
-# or until 99 %. `RecallModel(..., positions=False)` has no positions. Without the mask every token sees all tokens of
-# its row, so you need your attention without the mask. Return a dict with `"accuracy"`, the last one, and `"weights"`.
+# Write `train_variant(positions, mask, seed)`. Like `train_recall`, it trains a model with two layers for 400 steps, or
+# until the accuracy is above 99 %. `positions` and `mask` are booleans. `RecallModel(..., positions=False)` has no
+# positions. Without the mask every token attends to all tokens of its row, so write a version of your attention without
+# the mask for it. Return a dict with `"accuracy"`, the last one that you measured, and `"weights"`.
 #
-# Run it four times, and then choose:
+# Run it for the four combinations, and then choose two letters:
 #
 # - `order_without_positions`: does a model without learned positions know the order of its tokens?
 #     - `"a"`: No, attention without positions sees a bag of tokens.
 #     - `"b"`: No, but this task can be solved in any order.
 #     - `"c"`: Yes, because the embeddings learn the places.
 #     - `"d"`: Yes, if a mask shows each token another past.
-# - `answers_without_mask`: without a mask a query sees the whole row, and what comes after it too. Does this give its
+# - `answers_without_mask`: without a mask a query sees the whole row, including what comes after it. Does this give its
 #   answer away?
 #     - `"a"`: Yes, because it sees the answers of the queries before it.
 #     - `"b"`: Yes, because its own target is a token of the row.
@@ -178,7 +186,7 @@ for name, value in circuit(runs[2]["weights"]).items():
 
 # %% nbgrader={"grade_id": "b3_2", "solution": true}
 def train_variant(positions, mask, seed):
-    """{"accuracy", "weights"} of two layers, with or without positions and mask."""
+    """Train two layers with or without positions and mask, and return {"accuracy", "weights"}."""
     ### BEGIN SOLUTION
     model = RecallModel(2, causal_attention if mask else full_attention, seed=seed, positions=positions, device=device)
     tokens, targets = recall_batch(np.random.default_rng(1000 + seed), 1000)
@@ -214,18 +222,21 @@ answers_without_mask = "c"
 
 # %% nbgrader={"grade_id": "b3_2_test", "grade": true, "points": 3} rooflab={"needs": ["q1_2", "q2_1"], "seconds": 600}
 def check_variant(positions, mask, seed, least, most):
-    run, what = train_variant(positions, mask, seed), f"positions {positions}, mask {mask}, seed {seed}"
+    run, what = train_variant(positions, mask, seed), f"train_variant({positions}, {mask}, {seed})"
     keys = {"accuracy", "weights"}
-    assert isinstance(run, dict) and set(run) == keys, f"train_variant: the keys are {sorted(keys)}"
-    assert ("positions" in run["weights"]) == positions, f"{what}: the weights say otherwise of the positions"
+    got = sorted(run) if isinstance(run, dict) else type(run).__name__
+    assert got == sorted(keys), f"{what} must return a dict with the keys {sorted(keys)}, got {got}"
+    has = "no positions" if positions else "positions"
+    assert ("positions" in run["weights"]) == positions, f"{what}: the weights have {has}, expected the opposite"
     attention = partial(fused_attention, is_causal=mask)
     model = RecallModel(2, attention, positions=positions, device=device)
     model.load_state_dict(run["weights"])
     accuracy = recall_accuracy(model, *recall_rows(np.random.default_rng(10**6 + seed), 1000))
-    assert is_number(run["accuracy"]), f"{what}: accuracy is a number"
-    close = abs(run["accuracy"] - accuracy) <= 0.03
-    assert close, f"{what}: accuracy {run['accuracy']:.3f} is not what the test measures on rows of its own"
-    assert least <= accuracy <= most, f"{what}: {accuracy:.1%} on fresh rows. Is this switched on and off as asked?"
+    assert is_number(run["accuracy"]), f"{what}: accuracy must be a number, got {run['accuracy']!r}"
+    said = f"{what}: accuracy is {run['accuracy']:.3f}, but the test measures {accuracy:.3f} on rows of its own"
+    assert abs(run["accuracy"] - accuracy) <= 0.03, said
+    said = f"{what}: the model has {accuracy:.1%} on fresh rows, expected {least:.0%} to {most:.0%}"
+    assert least <= accuracy <= most, f"{said}. Are positions and mask switched on and off as the arguments say?"
 
 
 check_variant(True, True, 0, 0.9, 1)
@@ -236,26 +247,28 @@ check_variant(True, False, 42, 0.5, 1)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b3_2_order_test", "grade": true, "points": 1}
-assert order_without_positions in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
+said = f'order_without_positions must be "a", "b", "c" or "d", got {order_without_positions!r}'
+assert order_without_positions in ("a", "b", "c", "d"), said
 ### BEGIN HIDDEN TESTS
 assert_choice(
     order_without_positions,
     "d",
     a="Compare your two models without positions: one of them is far better than a bag of tokens allows.",
-    b="In another order of its tokens a row pairs other keys with other values. Your models show who can tell.",
-    c="Keys and values are drawn anew for each row, so a token says nothing of its place.",
+    b="In another order the same tokens are other pairs of keys and values, so a model needs the order to answer.",
+    c="Keys and values are drawn anew for each row, so a token tells nothing about its place.",
 )
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b3_2_leak_test", "grade": true, "points": 1}
-assert answers_without_mask in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
+said = f'answers_without_mask must be "a", "b", "c" or "d", got {answers_without_mask!r}'
+assert answers_without_mask in ("a", "b", "c", "d"), said
 ### BEGIN HIDDEN TESTS
 assert_choice(
     answers_without_mask,
     "c",
-    a="The rows hold no answers, neither behind the queries nor between them. Look at one again.",
-    b="Its target stands among the pairs, and the mask shows those to it as well. It must still find which one it is.",
-    d="What is counted in the loss says nothing of what a token may see.",
+    a="The rows contain no answers, neither after the queries nor between them. Look at a row again.",
+    b="Its target is a value of the pairs, which a query also sees with the mask. It must still find the right one.",
+    d="Which tokens count in the loss does not decide which tokens a query attends to.",
 )
 ### END HIDDEN TESTS
 
@@ -268,10 +281,12 @@ for positions in (True, False):
 Table(("positions", "mask", "accuracy"), rows)
 
 # %% [markdown]
+# With either source of order, most answers are right. With neither, the model only guesses.
+#
 # ## Longer rows
 #
-# Does a row with more pairs need more layers? The steps below grow with the number of pairs, and training stops at
-# 99 %. A GPU takes more pairs and more layers.
+# Does a row with more pairs need more layers? The next cell trains with more pairs, with 50 steps per pair, and stops
+# at 99 %. A GPU runs more pairs and more layers.
 
 
 # %%
@@ -292,9 +307,12 @@ found |= {(layers, pairs): accuracy_of(layers, pairs) for layers in some_layers 
 rl.plots.plot_accuracy_grid(found, title="Accuracy", note="guessing among the values shown: 1 / pairs")
 
 # %% [markdown]
+# One layer has about the accuracy of guessing, 1 / pairs, for every number of pairs, and two layers solve them all. So
+# longer rows do not need more layers.
+#
 # ## What a training step costs
 #
-# These models are tiny. Does a step take long because of its arithmetic? Count the launches, and divide.
+# These models are tiny. Is a step limited by its arithmetic? The next cell counts the launches and times a step.
 
 # %%
 rows = []
@@ -306,12 +324,12 @@ for layers in (1, 2, 3, 4):
     ms = rl.latency(next, steps, warmup=2, repeat=20, device=device).median_ms
     each = (f"{c.macs / 1e6:.0f}", c.launches, f"{ms:.1f}", f"{1e3 * ms / c.launches:.1f}")
     rows.append((layers, *each, f"{2e-9 * c.macs / ms:.3f}"))
-Table(("layers", "million MACs a step", "launches", "ms a step", "µs a launch", "TFLOP/s"), rows)
+Table(("layers", "million MACs per step", "launches", "ms per step", "µs per launch", "TFLOP/s"), rows)
 
 # %% [markdown]
-# Compare the last column with what your machine can do (`rooflab machine`). Each launch has very little to do. On a GPU
-# it ends before the host has started the next one, so the host is the limit. Labs 1 and 3 have the remedies: fused
-# kernels, a compiler, and graphs. Which kernels take the time of a step with four layers?
+# Compare the last column with the peak of your machine (`rooflab machine` measures it). Each launch does very little
+# work. On a GPU it ends before the host has issued the next one, so the launches limit the step. Labs 1 and 3 show what
+# helps: fused kernels, a compiler, and graphs. Which kernels take the most time in a step with four layers?
 
 # %%
 with rl.profile() as prof:
@@ -319,5 +337,4 @@ with rl.profile() as prof:
 print(prof.key_averages().table(row_limit=8))
 
 # %% [markdown]
-# `rooflab train recall --num-layers 2 --pairs 16` trains larger tasks from the command line, with the library's own
-# attention.
+# `rooflab train recall --num-layers 2 --pairs 16` trains larger tasks in a terminal, with the library's own attention.

@@ -105,16 +105,16 @@ def assert_counts(function: Callable[..., Any], expected: Mapping[tuple[int, ...
     Raises
     ------
     AssertionError
-        The call, what it gave, and `hint`. It never says what is right.
+        The call, what it returned, what is expected, and `hint`.
 
     Examples
     --------
     >>> assert_counts(lambda B, L: B * L, {(2, 8): 16}, "one for each token")
     """
     for sizes, right in expected.items():
-        call, got = f"{function.__name__}({', '.join(map(str, sizes))})", function(*sizes)
-        assert is_count(got), f"{call} has to return a whole number, an int, and not {got!r}"
-        assert got == right, f"{call} gave {got}: {hint}"
+        call, got = f"{function.__name__}({', '.join(map(repr, sizes))})", function(*sizes)
+        assert is_count(got), f"{call} must return a whole number (int), got {got!r}"
+        assert got == right, f"{call} returned {got}, expected {right}. Hint: {hint}"
 
 
 def value_of(terms: Mapping[str, int], B: int, L: int) -> int:
@@ -147,12 +147,14 @@ def assert_terms(name: str, terms: Any, keys: tuple[str, ...], counted: Mapping[
     >>> assert_terms("my_terms", {"1": 7, "BL": 3}, ("1", "BL"), {(2, 10): 67, (1, 1): 10})
     """
     listed = ", ".join(f'"{key}"' for key in keys)
-    assert isinstance(terms, dict) and set(terms) == set(keys), f"{name} is a dict with the keys {listed}"
+    assert isinstance(terms, dict) and set(terms) == set(keys), (
+        f"{name} must be a dict with the keys {listed}, got {terms!r}"
+    )
     for key, number in terms.items():
-        assert is_count(number), f'{name}["{key}"] is a whole number, an int, and not {number!r}'
+        assert is_count(number), f'{name}["{key}"] must be a whole number (int), got {number!r}'
     for (B, L), count in counted.items():
-        at = f"at B = {B}, L = {L}"
-        assert value_of(terms, B, L) == count, f"{name} {at} do not add up to what your function gives for GPT-2 XL"
+        got, at = value_of(terms, B, L), f"at B = {B}, L = {L}"
+        assert got == count, f"{name} add up to {got} {at}, but your function returns {count} for GPT-2 XL"
 
 
 def assert_rows(name: str, table: Any, cases: Sequence[tuple[int, int]]) -> None:
@@ -169,10 +171,12 @@ def assert_rows(name: str, table: Any, cases: Sequence[tuple[int, int]]) -> None
     >>> assert_rows("table", {(1, 32): row | {"bound": "compute"}}, [(1, 32)])
     """
     keys = isinstance(table, dict) and set(table) == set(cases)
-    assert keys, f"{name} is a dict with the keys {', '.join(map(str, cases))}"
+    assert keys, f"{name} must be a dict with the keys {', '.join(map(str, cases))}, got {table!r}"
     for case, row in table.items():
-        assert isinstance(row, dict) and set(row) == set(_ROW), f"{name}[{case}] has the keys {', '.join(_ROW)}"
-        assert is_count(row["flops"]) and is_count(row["bytes"]), f"{name}[{case}]: counts are whole numbers"
+        said = f"{name}[{case}] must be a dict with the keys {', '.join(_ROW)}, got {row!r}"
+        assert isinstance(row, dict) and set(row) == set(_ROW), said
+        for key in ("flops", "bytes"):
+            assert is_count(row[key]), f"{name}[{case}]: {key} must be a whole number (int), got {row[key]!r}"
 
 
 def assert_times(name: str, table: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
@@ -190,12 +194,14 @@ def assert_times(name: str, table: Mapping[tuple[int, int], Mapping[str, Any]]) 
     """
     assert table, f"{name} is empty"
     for case, row in table.items():
-        figures = all(is_number(row[key]) and row[key] > 0 for key in ("compute_s", "memory_s", "time_s", "intensity"))
-        assert figures, f"{name}[{case}]: times and intensity are positive numbers"
+        for key in ("compute_s", "memory_s", "time_s", "intensity"):
+            said = f"{name}[{case}]: {key} must be a positive number, got {row[key]!r}"
+            assert is_number(row[key]) and row[key] > 0, said
         larger = max(row["compute_s"], row["memory_s"])
-        assert is_near(row["time_s"], larger, 0.01), f"{name}[{case}]: T is the larger of the two times"
+        said = f"{name}[{case}]: time_s is {row['time_s']:.6g}, expected the larger of the two times, {larger:.6g}"
+        assert is_near(row["time_s"], larger, 0.01), said
         intensity = row["flops"] / row["bytes"]
-        assert is_near(row["intensity"], intensity, 1e-4), (
-            f"{name}[{case}]: the intensity is FLOPs over bytes, not rounded"
-        )
-        assert row["bound"] in ("memory", "compute"), f'{name}[{case}]: the bound is "memory" or "compute"'
+        said = f"{name}[{case}]: intensity is {row['intensity']:.6g}, expected FLOPs over bytes, {intensity:.6g}"
+        assert is_near(row["intensity"], intensity, 1e-4), said
+        said = f'{name}[{case}]: bound must be "memory" or "compute", got {row["bound"]!r}'
+        assert row["bound"] in ("memory", "compute"), said

@@ -96,7 +96,7 @@ def _misfit(got: Any, right: Any) -> str:
         what = f"{len(right)} values" if isinstance(right, tuple) else "a list"
         return "" if isinstance(got, (tuple, list)) and (isinstance(right, list) or len(got) == len(right)) else what
     if isinstance(right, int) and not isinstance(right, bool):
-        return "" if is_count(got) else "a whole number, an int"
+        return "" if is_count(got) else "a whole number (int)"
     if isinstance(right, float):
         return "" if is_number(got) else "a number"
     return "" if isinstance(got, type(right)) else f"a {type(right).__name__}"
@@ -113,7 +113,7 @@ def assert_values(
     Raises
     ------
     AssertionError
-        The call, what it gave, and `hint`. It never says what is right.
+        The call, what it returned, what is expected, and `hint`.
 
     Examples
     --------
@@ -123,8 +123,8 @@ def assert_values(
         got = function(*arguments)
         call = f"{function.__name__}({', '.join(map(repr, arguments))})"
         kind = _misfit(got, right)
-        assert not kind, f"{call} has to return {kind}, and not {got!r}"
-        assert _agrees(got, right, relative), f"{call} gave {got!r}: {hint}"
+        assert not kind, f"{call} must return {kind}, got {got!r}"
+        assert _agrees(got, right, relative), f"{call} returned {got!r}, expected {right!r}. Hint: {hint}"
 
 
 def rounded(x: Any, name: str) -> Any:
