@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab import _habits
 
 PAGE = Path(__file__).with_name("at_home.txt").read_text(encoding="utf-8")
 
@@ -43,6 +44,10 @@ STATEMENTS = {
     "w[[0, 0, 2]].sum().backward(); w.grad": "tensor([2., 0., 1.])",
     "w[w > 1].sum().backward(); w.grad": "tensor([0., 1., 1.])",
     "h = w * 2; h += 1; (h * h).sum().backward(); w.grad": "tensor([12., 20., 28.])",
+    "x += np.ones(3, 'float32'); x": "tensor([2., 3., 4.])",
+    "o = rl.optim.AdamW([w]); w.sum().backward(); o.zero_grad(set_to_none=False); w.grad": "tensor([0., 0., 0.])",
+    "o = rl.optim.AdamW([w]); w.sum().backward(); o.zero_grad(); w.grad": "None",
+    "l = rl.nn.Linear(3, 1); l(m).sum().backward(); l.zero_grad(set_to_none=False); l.bias.grad": "tensor([0.])",
 }
 
 
@@ -92,6 +97,47 @@ def test_it_leaves(statements, expected):
     for statement in before:
         exec(statement, space)
     assert printed(eval(last, space)) == expected
+
+
+def writable():
+    space = names() | {"x": rl.rand(2, 3) + 0.5, "y": rl.rand(2, 3), "array": np.ones((2, 3), np.float32)}
+    space["w"].grad = rl.ones(3)
+    return space | {"mask": space["x"] > 1, "index": rl.tensor([[0, 1, 1], [1, 0, 1]])}
+
+
+TABLES = {"x": _habits.TENSOR, "rl": _habits.FUNCTIONS, "rl.nn": _habits.NN, "rl.optim": _habits.OPTIM}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "instead"), [(owner, *each) for owner, table in TABLES.items() for each in table.items()]
+)
+def test_it_says_what_to_write_and_that_runs(owner, name, instead):
+    space = writable()
+    with pytest.raises(AttributeError, match="has no attribute") as raised:
+        eval(f"{owner}.{name}", space)
+    assert str(raised.value).endswith(f"; write {instead}")
+    exec(instead, space)
+
+
+# What some of them give, by NumPy.
+SAME = {
+    "lerp": lambda x, y: x + 0.5 * (y - x),
+    "ceil": lambda x, y: np.ceil(x),
+    "floor": lambda x, y: np.floor(x),
+    "log2": lambda x, y: np.log2(x),
+    "norm": lambda x, y: np.linalg.norm(x),
+    "logsumexp": lambda x, y: np.log(np.exp(x).sum(-1)),
+    "outer": lambda x, y: np.outer(x[0], y[0]),
+    "flip": lambda x, y: np.flip(x, 0),
+    "repeat": lambda x, y: np.tile(x, (2, 1)),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_it_is_the_same_by_another_name(name):
+    space = writable()
+    expected = SAME[name](*(space[each].numpy().astype(float) for each in "xy"))
+    np.testing.assert_allclose(eval(_habits.TENSOR[name], space).numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_it_is_a_page_of_its_size():

@@ -31,35 +31,55 @@ void set_grad(Tensor& self, const std::optional<Tensor>& grad) {
   self.meta()->grad = grad ? grad->detach() : Tensor();
 }
 
+// A Python function that a node keeps. Of several results each stands for a reference of its own to it, so that each
+// can show one to the garbage collector; the first that is left stands for those of results that are gone.
+struct HeldFunction {
+  py::function function;
+  std::vector<py::function> more;  // one less than there are results
+  std::vector<std::weak_ptr<Meta>> results;
+
+  // None when somebody else owns the node too.
+  size_t references_of(const Meta& result) const {
+    long left = 0;
+    const Meta* first = nullptr;
+    for (const std::weak_ptr<Meta>& each : results)
+      if (const std::shared_ptr<Meta> meta = each.lock()) {
+        if (!left++) first = meta.get();
+      }
+    if (result.node.use_count() != left) return 0;
+    return &result == first ? results.size() - left + 1 : 1;
+  }
+};
+
+// Graphs end and run backward without the GIL, which a Python function wants for both.
+std::shared_ptr<HeldFunction> held(const py::function& function, size_t results = 1) {
+  return {new HeldFunction{function, std::vector<py::function>(results - 1, function), {}}, [](HeldFunction* held) {
+            const py::gil_scoped_acquire gil;
+            delete held;
+          }};
+}
+
 // The backward of a Function as a rule of the tape.
 struct PythonRule {
-  std::shared_ptr<py::function> function;
-  size_t results, inputs;
+  std::shared_ptr<HeldFunction> held;
+  size_t inputs;
 
   Tensors operator()(const Gradients& d, const Tensors& saved) const {
     const py::gil_scoped_acquire gil;
     Tensors gradients;
     std::vector<bool> wanted;
-    for (size_t i = 0; i < results; ++i) gradients.push_back(d[static_cast<int>(i)]);
+    for (size_t i = 0; i < held->results.size(); ++i) gradients.push_back(d[static_cast<int>(i)]);
     for (size_t i = 0; i < inputs; ++i) wanted.push_back(d.wanted(static_cast<int>(i)));
-    const py::object given = (*function)(to_optional(gradients), to_optional(saved), wanted);
+    const py::object given = held->function(to_optional(gradients), to_optional(saved), wanted);
     return from_optional(given.cast<std::vector<std::optional<Tensor>>>());
   }
 };
-
-// Graphs end and run backward without the GIL, which a Python function wants for both.
-std::shared_ptr<py::function> held(const py::function& function) {
-  return {new py::function(function), [](py::function* function) {
-            const py::gil_scoped_acquire gil;
-            delete function;
-          }};
-}
 
 // What rooflab.autograd.checkpoint stands on: the result of run(), which again() repeats on the way back.
 py::object checkpoint(const Tensors& inputs, const py::function& run, const py::function& again) {
   auto repeat = [again = held(again)] {
     const py::gil_scoped_acquire gil;
-    (*again)();
+    again->function();
   };
   const autograd::Checkpoint::Scope scope(std::make_shared<autograd::Checkpoint>(inputs, std::move(repeat)));
   return run();
@@ -70,9 +90,10 @@ Tensors record_function(const std::string& op, Tensors results, const std::vecto
                         const std::vector<std::optional<Tensor>>& saved, const py::function& rule) {
   std::vector<Tensor*> places;
   for (Tensor& y : results) places.push_back(&(y = y.detach()));
+  const std::shared_ptr<HeldFunction> function = held(rule, results.size());
   autograd::attach(op, places, std::vector<autograd::Ref>(inputs.begin(), inputs.end()),
-                   std::vector<autograd::Ref>(saved.begin(), saved.end()),
-                   PythonRule{held(rule), places.size(), inputs.size()});
+                   std::vector<autograd::Ref>(saved.begin(), saved.end()), PythonRule{function, inputs.size()});
+  for (const Tensor& y : results) function->results.push_back(y.meta());
   return results;
 }
 
@@ -93,10 +114,11 @@ int show_to_collector(PyObject* self, visitproc visit, void* arg) {
   while (!left.empty()) {
     const std::shared_ptr<Meta>& meta = *left.back();
     left.pop_back();
-    if (meta.use_count() != 1 || meta->node.use_count() != 1) continue;
+    if (meta.use_count() != 1 || !meta->node) continue;
     const Node& node = *meta->node;
-    if (const auto* rule = node.rule.target<PythonRule>(); rule && rule->function.use_count() == 1)
-      Py_VISIT(rule->function->ptr());
+    if (const auto* rule = node.rule.target<PythonRule>(); rule && rule->held.use_count() == 1)
+      for (size_t i = rule->held->references_of(*meta); i > 0; --i) Py_VISIT(rule->held->function.ptr());
+    if (meta->node.use_count() != 1) continue;
     for (const std::shared_ptr<Meta>& input : node.inputs) left.push_back(&input);
   }
   return 0;

@@ -2,7 +2,9 @@
 // eye, random numbers.
 #include "bindings/bindings.h"
 #include "core/target.h"
+#include "ops/arithmetic.h"
 #include "ops/random.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -164,7 +166,7 @@ template <class Make>
 Tensor made_by(const Make& make, const Shape& shape, DType dtype, Device device, bool requires_grad = false) {
   Tensor made = [&] {
     const NoGil no_gil;
-    return make(shape, dtype, device);
+    return make(shape, dtype, Trace::stand_in(device));
   }();
   return with_grad(std::move(made), requires_grad);
 }
@@ -193,6 +195,19 @@ auto like(Make make) {
   };
 }
 
+// What NumPy's arange holds, made by ops that can be recorded: fill, cumsum and arithmetic.
+Tensor counted_up(const py::object& numbers, DType dtype, Device device) {
+  using enum ElementwiseOp;
+  const auto count = static_cast<int64_t>(py::len(numbers));
+  const auto number = [&](int64_t i) { return i < count ? numbers.attr("item")(i) : py::object(py::int_(0)); };
+  const py::object first = number(0), step = number(1) - first;
+  const bool is_integer = PyIndex_Check(first.ptr());
+  const Tensor places = cumsum(filled_with({1, 1})({count}, DType::kInt64, device), 0);
+  const Tensor zero_based = cast(elementwise(kSub, places, Scalar{1, 1}), is_integer ? DType::kInt64 : DType::kFloat64);
+  const Tensor steps = elementwise(kMul, zero_based, step.cast<Scalar>());
+  return cast(elementwise(kAdd, steps, first.cast<Scalar>()), dtype);
+}
+
 Tensor arange(const py::object& first, const py::object& second, const py::object& step, const py::object& dtype,
               const py::object& device, bool requires_grad) {
   const bool one = second.is_none();
@@ -206,7 +221,8 @@ Tensor arange(const py::object& first, const py::object& second, const py::objec
   RL_CHECK(!step.equal(py::int_(0)), "arange", "step: expected not 0");
   const DType type = !dtype.is_none() ? to_dtype(dtype) : is_integer ? DType::kInt64 : DType::kFloat32;
   const py::object numbers = py::module_::import("numpy").attr("arange")(start, end, step);
-  return with_grad(from_array(numbers, type, to_device(device)), requires_grad);
+  const Device on = Trace::stand_in(to_device(device));
+  return with_grad(Trace::current() ? counted_up(numbers, type, on) : from_array(numbers, type, on), requires_grad);
 }
 
 Tensor eye(int64_t rows, int64_t columns, DType dtype, Device device) {
@@ -231,10 +247,19 @@ void register_factories(py::module_& m) {
   m.def("rand", factory(&rand), dtype, device, grad, "Uniform values in [0, 1); the same on every device for a seed.");
   m.def(
       "full",
-      [](const Shape& shape, Scalar value, const py::object& dtype, const py::object& device, bool requires_grad) {
-        return made_by(filled_with(value), shape, to_dtype(dtype), to_device(device), requires_grad);
+      [](const Shape& shape, const py::object& value, const py::object& dtype, const py::object& device, bool grad) {
+        py::detail::make_caster<Scalar> number;
+        if (!number.load(value, true))
+          throw py::type_error("[full] value: expected float, got " +
+                               std::string(py::str(py::type::of(value).attr("__name__"))));
+        const DType otherwise = PyBool_Check(value.ptr())    ? DType::kBool
+                                : PyIndex_Check(value.ptr()) ? DType::kInt64
+                                                             : DType::kFloat32;
+        return made_by(filled_with(py::detail::cast_op<Scalar>(number)), shape, dtype_or(dtype, otherwise),
+                       to_device(device), grad);
       },
-      py::arg("shape"), py::arg("value"), named, dtype, device, grad, "A tensor of one value.");
+      py::arg("shape"), py::arg("value"), named, no_dtype, device, grad,
+      "A tensor of one value. Its dtype is that of the value when none is given: bool, int64 or float32.");
   m.def(
       "randint",
       [](int64_t low, int64_t high, const Shape& shape, const py::object& dtype, const py::object& device) {

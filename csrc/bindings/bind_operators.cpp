@@ -27,12 +27,18 @@ Tensor comparable(const Tensor& x, py::handle object) {
 
 py::object not_implemented() { return py::reinterpret_borrow<py::object>(Py_NotImplemented); }
 
+// Another library's array; neither a tensor nor a number.
+bool is_foreign_array(py::handle object) {
+  return !py::isinstance<Tensor>(object) && py::hasattr(object, "__array__") && !number_of(object);
+}
+
 py::object apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected) {
+  if (is_foreign_array(b)) return apply(op, a, py::cast(from_array(b, std::nullopt, a.device())), reflected);
   if (py::isinstance<Tensor>(b)) {
     const Tensor& other = b.cast<const Tensor&>();
     const auto run = [&] {
       const NoGil no_gil;
-      return elementwise(op, a, other);
+      return reflected ? elementwise(op, other, a) : elementwise(op, a, other);
     };
     return py::cast(run());
   }
@@ -44,6 +50,17 @@ py::object apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected
     return py::cast(run());
   }
   return not_implemented();
+}
+
+// a @ b, where one of them may be another library's array.
+py::object product(const Tensor& x, py::handle other, bool reflected) {
+  if (!py::isinstance<Tensor>(other) && !is_foreign_array(other)) return not_implemented();
+  const Tensor y = py::isinstance<Tensor>(other) ? other.cast<Tensor>() : from_array(other, std::nullopt, x.device());
+  const auto run = [&] {
+    const NoGil no_gil;
+    return reflected ? matmul(y, x) : matmul(x, y);
+  };
+  return py::cast(run());
 }
 
 // Python would make a comparison that is not implemented a plain False.
@@ -73,6 +90,10 @@ bool write_object(ElementwiseOp op, const py::object& self, py::handle y) {
   Tensor& x = self.cast<Tensor&>();
   if (py::isinstance<Tensor>(y)) {
     write_operand(op, x, y.cast<const Tensor&>());
+    return true;
+  }
+  if (is_foreign_array(y)) {
+    write_operand(op, x, from_array(y, std::nullopt, x.device()));
     return true;
   }
   const std::optional<Scalar> number = number_of(y);
@@ -139,8 +160,8 @@ void register_operators(py::class_<Tensor>& tensor) {
           "__invert__", [](const Tensor& x) { return elementwise(kBitwiseNot, x); }, WithoutGil())
       .def(
           "matmul", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::arg("b"), WithoutGil())
-      .def(
-          "__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::is_operator(), WithoutGil())
+      .def("__matmul__", [](const Tensor& a, py::handle b) { return product(a, b, false); })
+      .def("__rmatmul__", [](const Tensor& b, py::handle a) { return product(b, a, true); })
       .def("__contains__", [](const Tensor& self, py::handle element) {
         const py::object equal = compare(kEq, self, element);
         return equal.attr("any")().attr("item")().cast<bool>();

@@ -82,9 +82,36 @@ Tensor rebuild(const py::object& values, const py::object& dtype, const py::obje
   return made;
 }
 
+// What PyTorch's tensors have under a name that ours have not; empty when nothing is known of it.
+std::string habit(py::handle type, py::handle name) {
+  if (py::hasattr(type, name)) return {};  // a property raised the error
+  const py::object known = py::module_::import("rooflab._habits").attr("TENSOR").attr("get")(name, "");
+  return py::str(known);
+}
+
+// A missing attribute's error says what to write in its place.
+PyObject* get_attribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError) || PyUnicode_READ_CHAR(name, 0) == '_') return found;
+  py::error_already_set error;
+  try {
+    const std::string instead = habit(py::handle(reinterpret_cast<PyObject*>(Py_TYPE(self))), name);
+    if (!instead.empty())
+      PyErr_SetString(
+          PyExc_AttributeError,
+          message("'Tensor' object has no attribute '", std::string(py::str(name)), "'; write ", instead).c_str());
+    else
+      error.restore();
+  } catch (const std::exception&) {  // nothing may leave a function that Python calls
+    error.restore();
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void register_protocols(py::module_& m, py::class_<Tensor>& tensor) {
+  reinterpret_cast<PyTypeObject*>(tensor.ptr())->tp_getattro = &get_attribute;
   tensor
       .def(
           "item", [](const Tensor& self) { return element(self, "item"); }, "The only element as a Python number.")

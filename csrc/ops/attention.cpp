@@ -66,7 +66,7 @@ AttentionResult composed_attention(const AttentionOperands& operands, bool retur
   }
   Tensor weights = softmax(scores, -1);
   if (sees_nothing) weights = where(*sees_nothing, Scalar{}, weights);
-  result.out = heads_product(weights, operands.v);
+  result.out = heads_product(weights, values_that_count(operands));
   return result;
 }
 

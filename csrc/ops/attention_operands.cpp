@@ -43,6 +43,13 @@ Tensor counted(int64_t count, Device device) {
   return cumsum(ones, 0);
 }
 
+// How many of the keys 1 to L_kv count: as many as the device holds, if there are so many.
+Tensor end_of_keys(const kernels::AttentionArgs& args, const Tensor& held) {
+  using enum ElementwiseOp;
+  const Scalar none{}, all{static_cast<double>(args.kv_length), args.kv_length};
+  return elementwise(kMaximum, elementwise(kMinimum, held, all), none);
+}
+
 // attention_mask where k and v end at a number of keys that the device holds.
 Tensor held_mask(const kernels::AttentionArgs& args, const Tensor& held) {
   using enum ElementwiseOp;
@@ -50,7 +57,7 @@ Tensor held_mask(const kernels::AttentionArgs& args, const Tensor& held) {
   const auto number = [](int64_t n) { return Scalar{static_cast<double>(n), n}; };
   const Tensor key = counted(args.kv_length, held.device());
   const Tensor query = elementwise(kAdd, counted(args.q_length, held.device()).unsqueeze(1), number(-args.q_length));
-  const Tensor end = elementwise(kMaximum, elementwise(kMinimum, held, number(args.kv_length)), number(0));
+  const Tensor end = end_of_keys(args, held);
   const Tensor ahead = elementwise(kSub, key - query, end);  // how far the key stands behind the query's own
   Tensor sees = elementwise(kLe, key, end);
   const auto also = [&](ElementwiseOp op, int64_t n) {
@@ -179,6 +186,13 @@ Tensor masked_scores(const AttentionOperands& operands) {
                    hidden);
   if (!operands.mask) return scores;
   return args.mask_is_bool ? where(*operands.mask, scores, hidden) : scores + *operands.mask;
+}
+
+Tensor values_that_count(const AttentionOperands& operands) {
+  if (!operands.held) return operands.v;
+  const autograd::GradMode off(false);
+  const Tensor key = counted(operands.args.kv_length, operands.v.device()).unsqueeze(1);
+  return where(elementwise(ElementwiseOp::kLe, key, end_of_keys(operands.args, *operands.held)), operands.v, Scalar{});
 }
 
 bool may_see_nothing(const kernels::AttentionArgs& args) {

@@ -42,6 +42,8 @@ int64_t visible_pairs(const kernels::AttentionArgs& args);
 Tensor heads_product(const Tensor& a, const Tensor& b);
 // Scaled scores (B, H, L_q, L_kv), -inf where masked.
 Tensor masked_scores(const AttentionOperands& operands);
+// v with zeros past the number of keys that the device holds: memory there may be NaN, which a weight of 0 would keep.
+Tensor values_that_count(const AttentionOperands& operands);
 // Whether the first query, which sees the fewest keys, may see none.
 bool may_see_nothing(const kernels::AttentionArgs& args);
 

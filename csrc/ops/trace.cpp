@@ -38,6 +38,10 @@ void Trace::end() {
 
 Trace* Trace::current() { return recording; }
 
+Device Trace::stand_in(Device device) {
+  return recording && without_memory(device) == recording->device_ ? recording->device_ : device;
+}
+
 void Trace::refuse(const char* op, const char* why) { RL_CHECK(!recording, op, why); }
 
 void Trace::number(const std::shared_ptr<Storage>& storage, bool is_argument) {

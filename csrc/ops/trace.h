@@ -49,6 +49,8 @@ class Trace {
   int64_t bytes_of(int storage) const { return bytes_[storage]; }
 
   static Trace* current();  // that this thread records; null when none
+  // Where a tensor that is asked for on `device` is made: while a function is traced, beside its arguments' stand-ins.
+  static Device stand_in(Device device);
   // Called by what cannot be recorded and run again.
   static void refuse(const char* op, const char* why);
 

@@ -12,7 +12,7 @@ import importlib as _importlib
 import sysconfig as _sysconfig
 from pathlib import Path as _Path
 
-from . import _check_interpreter, _core
+from . import _check_interpreter, _core, _habits
 from ._core import *  # noqa: F403
 from ._core import CudaError, OutOfMemoryError, Tensor
 from .autocast import autocast
@@ -29,6 +29,9 @@ __version__ = "0.1.0"
 for _folder in sorted(_Path(_sysconfig.get_path("purelib")).glob("nvidia/*/lib")):
     _core.add_library_directory(str(_folder))
 
+# PyTorch's other names of dtypes. As names of this module they would hide Python's float, int and bool.
+_DTYPES = {"double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "bool": "bool_"}
+
 # Modules that import matplotlib or read files load when first used.
 _LAZY = {
     "cost", "grading", "labs", "machine", "nn", "optim", "plots", "profiler", "roofline", "specs", "testing",
@@ -41,9 +44,11 @@ def __getattr__(name):
         return _importlib.import_module(".profiler", __name__).profile
     if name in _LAZY:
         return _importlib.import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'rooflab' has no attribute {name!r}")
+    if name in _DTYPES:
+        return getattr(_core, _DTYPES[name])
+    raise _habits.no_attribute(__name__, name, _habits.FUNCTIONS)
 
 
 def __dir__():
-    inner = {"add_library_directory", "set_cpu_blas", "annotations", "html", "serialization"}
+    inner = {"add_library_directory", "set_cpu_blas", "annotations", "compiler", "files", "html", "serialization"}
     return sorted({name for name in (*globals(), *_LAZY, "profile") if not name.startswith("_")} - inner)

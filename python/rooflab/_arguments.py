@@ -139,7 +139,8 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
     for keyword in kwargs:
         if keyword not in names and not open_ended:
             near = _nearest(keyword, names)
-            return f"{place} {keyword}: no such argument{near or ';'} {shown}"
+            taking = next((ps for ps in overloads if any(near.endswith(f" {p.name}?") for p in ps)), overloads[0])
+            return f"{place} {keyword}: no such argument{near or ';'} expected ({', '.join(p.text for p in taking)})"
     problems, misfits = [], []
     for parameters in overloads:
         bound, problem = _bind(parameters, args, kwargs)

@@ -38,7 +38,7 @@ def test_only_what_requires_grad_is_recorded():
         lambda **options: rl.empty(2, **options),
         lambda **options: rl.randn(2, **options),
         lambda **options: rl.rand(2, **options),
-        lambda **options: rl.full((2,), 3, **options),
+        lambda **options: rl.full((2,), 3.0, **options),
     ],
 )
 def test_factories_make_leaves(make, device):

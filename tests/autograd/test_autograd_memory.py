@@ -128,6 +128,50 @@ def test_a_result_kept_on_its_own_ctx_is_collected(kept, goes_back):
     assert rl.memory.allocated() == before
 
 
+class Halves(rl.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, keeper):
+        ctx.keeper = keeper
+        return x[:32] * 2, x[32:] * 3
+
+    @staticmethod
+    def backward(ctx, da, db):
+        return rl.cat([da * 2, db * 3]), None
+
+
+@pytest.mark.parametrize("kept", [(0, 1), (1,), (0,)], ids=str)
+def test_several_results_kept_on_their_ctx_are_collected(kept):
+    gc.collect()
+    before = rl.memory.allocated()
+    keeper = Keeper()
+    alive = weakref.ref(keeper)
+    results = Halves.apply(leaf(64), keeper)
+    keeper.last = [results[place] for place in kept]
+    del keeper, results
+    gc.collect()
+    assert alive() is None
+    assert rl.memory.allocated() == before
+
+
+@pytest.mark.parametrize("held", [0, 1])
+def test_of_several_results_one_that_is_held_keeps_the_rest(held):
+    x, keeper = leaf(64), Keeper()
+    keeper.last = Halves.apply(x, keeper)
+    alive, y = weakref.ref(keeper), keeper.last[held]
+    node = keeper.last[1 - held].grad_fn
+    del keeper
+    gc.collect()
+    assert alive() is not None
+    y.sum().backward(retain_graph=True)
+    assert_close(x.grad[32 * held : 32 * held + 32], [2.0 + held] * 32)
+    del y
+    gc.collect()
+    assert node.name == "Halves" and alive() is not None  # its node can still be asked
+    del node
+    gc.collect()
+    assert alive() is None
+
+
 def test_what_is_reachable_is_not_collected():
     x, keeper = leaf(64), Keeper()
     keeper.last = Doubled.apply(x, keeper)

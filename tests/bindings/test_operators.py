@@ -1,5 +1,7 @@
 """What Python's operators mean for tensors."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,21 @@ def test_comparisons_are_elementwise_with_whatever_holds_numbers(kind, data):
         result = getattr(x, compare)(y)
         assert result.dtype == "bool"
         assert result.tolist() == getattr(np.array(data), compare)(np.array(other)).tolist()
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "matmul"])
+def test_arrays_are_operands_on_either_side(name):
+    operate = getattr(operator, name)
+    a, b = np.array([[4.0, 2.0], [9.0, 7.0]], np.float32), np.array([[3.0, 2.0], [2.0, 4.0]], np.float32)
+    for found in (operate(rl.tensor(a), b), operate(a, rl.tensor(b))):
+        assert isinstance(found, rl.Tensor)
+        assert found.tolist() == operate(a, b).tolist()
+    with pytest.raises(ValueError, match="operands are float32 and int64"):
+        operate(rl.tensor(a), b.astype(np.int64))
+    x = rl.tensor(a)
+    if name not in ("matmul", "pow"):
+        assert getattr(operator, "i" + name)(x, b) is x
+        assert x.tolist() == operate(a, b).tolist()
 
 
 def test_comparisons_reflect():

@@ -101,6 +101,24 @@ def test_a_filled_tensor_is_a_number_of_the_chain():
         assert_close(y, to_float64(function(x)), rtol=2 * unit_roundoff("bfloat16") * (dtype == "bfloat16"), atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    "arguments", [(16,), (3, 19), (40, 8, -2), (0.0, 1.6, 0.1), (0.0, -4.0, -0.25), (5, 5.9, 1 / 17)], ids=str
+)
+@pytest.mark.parametrize("dtype", [None, "float32", "bfloat16", "int64"])
+@pytest.mark.filterwarnings("error")  # falling back warns
+def test_numbers_counted_up_inside_are_made_by_ops(arguments, dtype):
+    made = rl.arange(*arguments, dtype=dtype)
+    x = rl.zeros(*made.shape, dtype=made.dtype)
+    for where in ({}, {"device": "cpu"}):
+        c, y = counted(rl.compile(lambda x: x + rl.arange(*arguments, dtype=dtype, **where)), x)  # noqa: B023
+        assert y.tolist() == made.tolist() and y.dtype == made.dtype
+        assert c.launches <= 4
+    c, y = counted(
+        rl.compile(lambda x: x * rl.ones(*x.shape, dtype=x.dtype) + rl.arange(len(x), device=x.device).to(x)), x
+    )
+    assert y.tolist() == rl.arange(len(x)).to(x).tolist()
+
+
 def test_long_and_wide_chains_are_cut():
     def long(x):
         for i in range(150):

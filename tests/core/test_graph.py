@@ -59,7 +59,7 @@ def test_a_replay_is_one_host_call_and_counts_what_runs(device):
 def test_memory_of_a_graph_is_its_own(device):
     x = rl.ones(100, 100, device=device)
     graph, y = captured(device, lambda: rl.exp(x + 1) * 2)  # two temporaries, freed while it was captured
-    held = [rl.full((100, 100), 7, device=device) for _ in range(8)]
+    held = [rl.full((100, 100), 7.0, device=device) for _ in range(8)]
     graph.replay()
     assert all((h.cpu().numpy() == 7).all() for h in held)
     np.testing.assert_allclose(y.cpu().numpy(), 2 * np.exp(2.0), rtol=1e-6)
@@ -67,7 +67,7 @@ def test_memory_of_a_graph_is_its_own(device):
 
 def test_what_a_graph_reads_lives_as_long_as_it(device):
     graph, y = captured(device, lambda: rl.ones(1000, device=device) * 3)
-    held = [rl.full((1000,), 2, device=device)]
+    held = [rl.full((1000,), 2.0, device=device)]
     second, z = captured(device, lambda: held[0] + 1)
     held.clear()
     gc.collect()

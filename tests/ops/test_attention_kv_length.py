@@ -51,6 +51,23 @@ def test_a_replay_sees_what_has_come_since(dtype, device):
         np.testing.assert_allclose(out.float().cpu().numpy(), expected, rtol=0, atol=16 * unit_roundoff(dtype))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_what_lies_past_the_last_key_is_not_seen(dtype, device):
+    q, held = rl.randn(1, 2, 3, 64, dtype=dtype, device=device), rl.tensor([70], device=device)
+    k, v = (rl.randn(1, 1, 200, 64, dtype=dtype, device=device) for _ in "kv")
+    for rung in ("", *(rung.name for rung in rl.variants("attention", device))):
+        try:
+            expected = rl.attention(q, k, v, kv_length=held, variant=rung)
+            wrong = [x.clone() for x in (k, v)]
+            for x in wrong:
+                x[:, :, 70:] = float("nan")
+            found = rl.attention(q, *wrong, kv_length=held, variant=rung)
+        except ValueError as error:
+            assert rung and "does not accept these operands" in str(error)
+            continue
+        assert found.tolist() == expected.tolist(), rung
+
+
 def test_what_does_not_fit_is_refused():
     q, k = rl.zeros(1, 1, 1, 4), rl.zeros(1, 1, 5, 4)
     for wrong in (rl.tensor([2.0]), rl.tensor([1, 2]), rl.tensor([1], dtype="int32")):

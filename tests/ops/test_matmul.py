@@ -92,3 +92,30 @@ def test_bad_operands_are_named(a, b, words):
         rl.matmul(a, b)
     for word in words:
         assert word in str(error.value)
+
+
+NANS = np.array([0x7F800001, 0xFF800001, 0x7FFFFFFF, 0xFFFFFFFF, 0x7F800000, 0xFF800000], np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("rows", [1, 17])
+@pytest.mark.parametrize("depth", [1, 33, 1000])
+def test_products_with_a_vector_keep_nan_of_any_bits_and_infinities_at_the_ends(dtype, rows, depth, device):
+    generator = np.random.default_rng(rows * depth)
+    matrix, vector = generator.standard_normal((rows, depth)), generator.standard_normal((depth, 1))
+    matrix = matrix.astype(np.float32)
+    for place in (0, -1):
+        matrix[generator.integers(rows), place] = generator.choice(NANS)
+    vector[depth // 2] = 0
+    by_rows = rl.tensor(matrix, dtype=dtype, device=device)
+    v = rl.tensor(vector, dtype=dtype, device=device)
+    for m in (by_rows, by_rows.T.contiguous().T):
+        for a, b in ((m, v), (v.T, m.T)):
+            expected = rl.matmul(a, b, variant="v0_reference").double().cpu().numpy()
+            for rung in rungs(device):
+                product = multiply(a, b, rung)
+                if product is None:
+                    continue
+                found = product.double().cpu().numpy()
+                assert (np.isnan(found) == np.isnan(expected)).all(), rung
+                assert (found[np.isinf(expected)] == expected[np.isinf(expected)]).all(), rung

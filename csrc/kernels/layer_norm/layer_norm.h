@@ -1,7 +1,7 @@
 // layer_norm: y[n, d] = (x[n, d] - mean_d x[n, :]) / sqrt(var_d x[n, :] + eps) * weight[d] + bias[d], over rows of
 // length D, with var the mean of the squared distances from the mean, computed as such (no difference of two large
-// sums). On the CPU rows whose squares overflow float are normalised all the same, as v0 does in double; v1 and v2 of
-// the GPU give their bias alone, or NaN.
+// sums). Rows whose squares overflow float are normalised all the same: v0 computes in double, the others once more
+// with smaller numbers.
 //
 // Ladder, CPU:
 //   v0_reference      one thread, three passes: mean, variance, result

@@ -1,6 +1,7 @@
 // The CUDA rungs of layer_norm: see layer_norm.h for what they compute and what was measured.
 #include "core/dispatch.h"
 #include "kernels/common/row_tile.cuh"
+#include "kernels/common/small_unit.h"
 #include "kernels/layer_norm/layer_norm.h"
 
 namespace rooflab::kernels {
@@ -32,18 +33,27 @@ __global__ void __launch_bounds__(512)
   BlockReduction<A> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T* in = x + row * x_row_stride;
-    A sum = 0, squares = 0;
-    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) sum += to_float(in[i]);
-    const A mean = block.reduce(sum, A{0}, Add{}) / static_cast<A>(d);
-    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      const A distance = to_float(in[i]) - mean;
-      squares += distance * distance;
+    A unit = 1, mean, variance;
+    const auto measure = [&] {  // of x unit
+      A sum = 0, squares = 0;
+      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) sum += static_cast<A>(to_float(in[i])) * unit;
+      mean = block.reduce(sum, A{0}, Add{}) / static_cast<A>(d);
+      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+        const A distance = static_cast<A>(to_float(in[i])) * unit - mean;
+        squares += distance * distance;
+      }
+      variance = block.reduce(squares, A{0}, Add{}) / static_cast<A>(d);
+    };
+    measure();
+    if (sizeof(A) == 4 && !isfinite(variance)) {  // the same in all threads
+      unit = kSmallUnit;
+      measure();
     }
-    const A scale = 1 / sqrt(block.reduce(squares, A{0}, Add{}) / static_cast<A>(d) + eps);
+    const A scale = 1 / sqrt(variance + eps * unit * unit);
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const A gain = weight ? static_cast<A>(to_float(weight[i])) : A{1};
       const A offset = bias ? static_cast<A>(to_float(bias[i])) : A{0};
-      y[row * d + i] = round_to<T>((to_float(in[i]) - mean) * scale * gain + offset);
+      y[row * d + i] = round_to<T>((static_cast<A>(to_float(in[i])) * unit - mean) * scale * gain + offset);
     }
   }
 }
@@ -62,32 +72,44 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     Tile tile;
     tile.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
 
-    float sum = 0, squares = 0;
-    Vector<float, kWidth> values[kVectors];
+    Vector<float, kWidth> values[kVectors];  // distances from the mean, all times unit
+    const auto variance_of = [&](float unit) {
+      float sum = 0, squares = 0;
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      values[v] = to_float(tile.vectors[v]);
+      for (int v = 0; v < kVectors; ++v) {
+        values[v] = to_float(tile.vectors[v]);
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) sum += values[v][i];
-    }
-    sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
-    if constexpr (kBlockPerRow) sum = block.across_warps(sum, 0.0f, Add{});
-    const float mean = sum * per_element;
-
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const float inside = threadIdx.x + v * blockDim.x < row_vectors ? 1.0f : 0.0f;
-      float vector_squares = 0;
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        values[v][i] -= mean;
-        vector_squares += values[v][i] * values[v][i];
+        for (int i = 0; i < kWidth; ++i) {
+          values[v][i] *= unit;
+          sum += values[v][i];
+        }
       }
-      squares += inside * vector_squares;
+      sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
+      if constexpr (kBlockPerRow) sum = block.across_warps(sum, 0.0f, Add{});
+      const float mean = sum * per_element;
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        const float inside = threadIdx.x + v * blockDim.x < row_vectors ? 1.0f : 0.0f;
+        float vector_squares = 0;
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          values[v][i] -= mean;
+          vector_squares += values[v][i] * values[v][i];
+        }
+        squares += inside * vector_squares;
+      }
+      squares = warp_reduce(squares, Add{}, kBlockPerRow ? kWarp : blockDim.x);
+      if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
+      return squares * per_element;
+    };
+    // Rows whose squares overflow are made smaller first. All threads of a warp, which rows may share, take part again.
+    float unit = 1.0f, variance = variance_of(1.0f);
+    const bool overflows = kBlockPerRow ? !isfinite(variance) : __any_sync(~0u, !isfinite(variance));
+    if (overflows) {
+      if (!isfinite(variance)) unit = kSmallUnit;
+      variance = variance_of(unit);
     }
-    squares = warp_reduce(squares, Add{}, kBlockPerRow ? kWarp : blockDim.x);
-    if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
-    const float scale = 1.0f / sqrtf(squares * per_element + eps);
+    const float scale = 1.0f / sqrtf(variance + eps * unit * unit);
 
     if (row >= n) continue;
     T* out = y + row * row_vectors * kWidth;

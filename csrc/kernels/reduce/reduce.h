@@ -1,9 +1,9 @@
 // reduce: sum, mean, amax or amin over one axis, with the input viewed as (outer, reduced, inner); several adjacent
 // axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest; a NaN is both of the latter).
 // Accumulated in float (double for float64, int64 for integers and bool); the order of additions depends on the shape
-// alone, so a result is the same on every run and for any number of threads. On the CPU a sum is infinite only where
-// the sum in double does not fit the dtype: pieces that overflow float on the way are summed again in double. On a GPU
-// v1 and v2 keep what overflowed float.
+// alone, so a result is the same on every run and for any number of threads. A sum is infinite only where the sum in
+// double does not fit the dtype: pieces that overflow float on the way are summed again, on the CPU in double, on a GPU
+// of smaller numbers.
 //
 // Ladder, CPU:
 //   v0_reference   one thread, plain loops

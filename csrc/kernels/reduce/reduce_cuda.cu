@@ -20,9 +20,8 @@ __global__ void reduce_cuda_v0_reference_kernel(const typename R::Element* x, ty
 
 template <class R>
 __global__ void __launch_bounds__(256)
-    reduce_cuda_v1_block_tree_kernel(const typename R::Element* x, typename R::Result* y,
-                                     typename R::Accumulator* partial, ReduceArgs args, ReducePlan plan,
-                                     double divisor) {
+    reduce_cuda_v1_block_tree_kernel(const typename R::Element* x, typename R::Result* y, typename R::Partial* partial,
+                                     ReduceArgs args, ReducePlan plan, double divisor) {
   reduce_tiles<R, 1, false>(x, y, partial, args, plan, divisor);
 }
 

@@ -48,7 +48,8 @@ Footprint footprint(const ReduceArgs& args, const ReducePlan& plan) {
 }  // namespace
 
 int64_t reduce_partial_bytes(const ReduceArgs& args, const ReducePlan& plan) {
-  const bool is_narrow = is_floating(args.dtype) && args.dtype != DType::kFloat64;  // accumulates in float
+  const bool is_extreme = args.op == ReduceOp::kMax || args.op == ReduceOp::kMin;
+  const bool is_narrow = is_extreme && is_floating(args.dtype) && args.dtype != DType::kFloat64;  // kept in float
   return plan.splits > 1 ? plan.splits * args.outer * args.inner * (is_narrow ? 4 : 8) : 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/dispatch.h"
 #include "kernels/common/reduce.cuh"
+#include "kernels/common/small_unit.h"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/reduce/reduce.h"
 
@@ -25,10 +26,12 @@ __device__ __forceinline__ A accumulated(T value) {
     return static_cast<A>(to_float(value));
 }
 
+// What a block leaves to the combining kernel is kept in Partial: a part of a sum may be larger than any float.
 template <class T>
 struct Sum : Add {
   using Element = T;
   using Accumulator = reduce_accumulator_t<T>;
+  using Partial = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
   using Result = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
   template <class A>
   static __device__ __forceinline__ A identity() {
@@ -40,6 +43,7 @@ template <class T>
 struct Maximum : Max {
   using Element = T;
   using Accumulator = reduce_accumulator_t<T>;
+  using Partial = Accumulator;
   using Result = T;
   template <class A>
   static __device__ __forceinline__ A identity() {
@@ -54,6 +58,7 @@ template <class T>
 struct Minimum : Min {
   using Element = T;
   using Accumulator = reduce_accumulator_t<T>;
+  using Partial = Accumulator;
   using Result = T;
   template <class A>
   static __device__ __forceinline__ A identity() {
@@ -89,12 +94,13 @@ void dispatch_reduction(const ReduceArgs& args, F&& f) {
 }
 
 // One block folds its tile of outputs over its part of the reduced axis, into y, or into partial[split, outer, inner]
-// where there are several parts.
+// where there are several parts. Sums in float that overflow on the way are made again of smaller numbers.
 template <class R, int kWidth, bool kAlong>
 __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typename R::Result* y,
-                                             typename R::Accumulator* partial, const ReduceArgs& args,
+                                             typename R::Partial* partial, const ReduceArgs& args,
                                              const ReducePlan& plan, double divisor) {
   using A = typename R::Accumulator;
+  constexpr bool kMayOverflow = std::is_same_v<A, float> && std::is_same_v<typename R::Partial, double>;
   constexpr int kFolded = kAlong ? 1 : kWidth, kUnroll = 4;
   const R fold;
   __shared__ A shared[256 * kFolded];
@@ -107,59 +113,72 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
     const int64_t column = tile % plan.column_tiles * blockDim.x + threadIdx.x;
     const int64_t row = tile / plan.column_tiles * blockDim.z + threadIdx.z;
     const bool inside = column < plan.column_count && row < args.outer;
-    A sums[kWidth];
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) sums[i] = R::template identity<A>();
-    if (inside) {
-      const typename R::Element* from = x + row * args.outer_stride + column * kWidth * args.inner_stride;
-      const auto add = [&](const Vector<typename R::Element, kWidth>& vector) {
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) sums[i] = fold(sums[i], accumulated<A>(vector[i]));
-      };
-      int64_t step = begin + threadIdx.y;
-      for (; step + (kUnroll - 1) * blockDim.y < end; step += kUnroll * blockDim.y) {
-        Vector<typename R::Element, kWidth> vectors[kUnroll];
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u)
-          vectors[u] = load_vector<kWidth>(from + (step + u * blockDim.y) * step_stride);
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u) add(vectors[u]);
-      }
-      for (; step < end; step += blockDim.y) add(load_vector<kWidth>(from + step * step_stride));
-      if constexpr (kAlong)  // what is left of the axis when it is no multiple of the width
-        if (blockIdx.y == 0 && threadIdx.y == 0)
-          for (int64_t k = plan.step_count * kWidth; k < args.reduced; ++k)
-            sums[0] = fold(sums[0], accumulated<A>(from[k]));
-    }
-
-    if constexpr (kAlong)
-#pragma unroll
-      for (int i = 1; i < kWidth; ++i) sums[0] = fold(sums[0], sums[i]);
-#pragma unroll
-    for (int i = 0; i < kFolded; ++i) mine[i] = sums[i];
-    for (int half = blockDim.y / 2; half > 0; half /= 2) {
-      __syncthreads();
-      if (threadIdx.y < half)
-#pragma unroll
-        for (int i = 0; i < kFolded; ++i) mine[i] = fold(mine[i], mine[half * blockDim.x * kFolded + i]);
-    }
-    if (inside && threadIdx.y == 0) {
-      const int64_t at = row * args.inner + column * kFolded;
-      for (int i = 0; i < kFolded; ++i)
-        if (plan.splits == 1)
-          y[at + i] = finish<R>(mine[i], divisor);
+    unsigned missing = inside && threadIdx.y == 0 ? (1u << kFolded) - 1 : 0;  // outputs that this thread has to write
+    float unit = 1;
+    do {
+      const auto value_of = [&](typename R::Element element) {
+        if constexpr (kMayOverflow)
+          return accumulated<A>(element) * unit;
         else
-          partial[blockIdx.y * args.outer * args.inner + at + i] = mine[i];
-    }
-    __syncthreads();
+          return accumulated<A>(element);
+      };
+      A sums[kWidth];
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) sums[i] = R::template identity<A>();
+      if (inside) {
+        const typename R::Element* from = x + row * args.outer_stride + column * kWidth * args.inner_stride;
+        const auto add = [&](const Vector<typename R::Element, kWidth>& vector) {
+#pragma unroll
+          for (int i = 0; i < kWidth; ++i) sums[i] = fold(sums[i], value_of(vector[i]));
+        };
+        int64_t step = begin + threadIdx.y;
+        for (; step + (kUnroll - 1) * blockDim.y < end; step += kUnroll * blockDim.y) {
+          Vector<typename R::Element, kWidth> vectors[kUnroll];
+#pragma unroll
+          for (int u = 0; u < kUnroll; ++u)
+            vectors[u] = load_vector<kWidth>(from + (step + u * blockDim.y) * step_stride);
+#pragma unroll
+          for (int u = 0; u < kUnroll; ++u) add(vectors[u]);
+        }
+        for (; step < end; step += blockDim.y) add(load_vector<kWidth>(from + step * step_stride));
+        if constexpr (kAlong)  // what is left of the axis when it is no multiple of the width
+          if (blockIdx.y == 0 && threadIdx.y == 0)
+            for (int64_t k = plan.step_count * kWidth; k < args.reduced; ++k)
+              sums[0] = fold(sums[0], value_of(from[k]));
+      }
+
+      if constexpr (kAlong)
+#pragma unroll
+        for (int i = 1; i < kWidth; ++i) sums[0] = fold(sums[0], sums[i]);
+#pragma unroll
+      for (int i = 0; i < kFolded; ++i) mine[i] = sums[i];
+      for (int half = blockDim.y / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.y < half)
+#pragma unroll
+          for (int i = 0; i < kFolded; ++i) mine[i] = fold(mine[i], mine[half * blockDim.x * kFolded + i]);
+      }
+      const int64_t at = row * args.inner + column * kFolded;
+      for (int i = 0; i < kFolded; ++i) {
+        if (!(missing >> i & 1)) continue;
+        if (kMayOverflow && unit == 1 && !isfinite(static_cast<float>(mine[i]))) continue;
+        missing &= ~(1u << i);
+        const typename R::Partial value = kMayOverflow ? mine[i] / static_cast<typename R::Partial>(unit) : mine[i];
+        if (plan.splits > 1)
+          partial[blockIdx.y * args.outer * args.inner + at + i] = value;
+        else
+          y[at + i] = kMayOverflow && unit == 1 ? finish<R>(mine[i], divisor) : finish<R>(value, divisor);
+      }
+      unit = kSmallUnit;
+    } while (__syncthreads_or(missing));
   }
 }
 
 // One warp an output: folds its `splits` partial results.
 template <class R>
-__global__ void reduce_cuda_combine_kernel(const typename R::Accumulator* partial, typename R::Result* y,
-                                           int64_t outputs, int64_t splits, double divisor) {
-  using A = typename R::Accumulator;
+__global__ void reduce_cuda_combine_kernel(const typename R::Partial* partial, typename R::Result* y, int64_t outputs,
+                                           int64_t splits, double divisor) {
+  using A = typename R::Partial;
   const int64_t warps = gridDim.x * int64_t{blockDim.y};
   for (int64_t output = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; output < outputs; output += warps) {
     A value = R::template identity<A>();
@@ -175,7 +194,7 @@ template <class R, class Kernel>
 void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan, Queue& queue) {
   const auto x = static_cast<const typename R::Element*>(args.x);
   const auto y = static_cast<typename R::Result*>(args.y);
-  const auto partial = static_cast<typename R::Accumulator*>(queue.scratch_bytes(reduce_partial_bytes(args, plan)));
+  const auto partial = static_cast<typename R::Partial*>(queue.scratch_bytes(reduce_partial_bytes(args, plan)));
   const int64_t tiles = std::min<int64_t>(plan.column_tiles * plan.row_tiles, INT32_MAX);
   queue.launch(kernel, {{tiles, plan.splits}, {plan.columns, plan.steps, plan.rows}}, x, y, partial, args, plan,
                reduce_divisor(args));

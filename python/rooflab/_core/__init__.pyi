@@ -123,7 +123,7 @@ class Tensor:
         ...
     def __lt__(self, arg0: typing.Any) -> typing.Any:
         ...
-    def __matmul__(self, arg0: Tensor) -> Tensor:
+    def __matmul__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __mod__(self, arg0: typing.Any) -> typing.Any:
         ...
@@ -148,6 +148,8 @@ class Tensor:
     def __repr__(self) -> str:
         ...
     def __rfloordiv__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __rmatmul__(self, arg0: typing.Any) -> typing.Any:
         ...
     def __rmod__(self, arg0: typing.Any) -> typing.Any:
         ...
@@ -2397,9 +2399,9 @@ def from_dlpack(source: typing.Any) -> Tensor:
     """
     A tensor that shares the memory of `source` (an object with __dlpack__, or a capsule).
     """
-def full(shape: tuple[int, ...], value: float, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
+def full(shape: tuple[int, ...], value: typing.Any, *, dtype: typing.Any = None, device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
-    A tensor of one value.
+    A tensor of one value. Its dtype is that of the value when none is given: bool, int64 or float32.
     """
 def full_like(x: Tensor, value: float, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import html
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -18,22 +17,13 @@ from typing import Any
 
 from rooflab.files import replacing
 from rooflab.grading.lab import Lab, LabError, label
+from rooflab.grading.pages import page
 from rooflab.grading.plain import table_cell
 
 COLUMNS = ("student", "question", "points", "finding")
 MAX_POINTS = 1000
 CANVAS_LATE = re.compile(r"_LATE_\d+_\d+_")  # ada_LATE_1234_5678_lab1.ipynb
 BLACKBOARD = re.compile(r"_attempt_(\d{4}-\d\d-\d\d)-(\d\d)-(\d\d)-(\d\d)_")  # lab1_ada_attempt_2026-01-31-23-59-00_...
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ max-width: 50rem; margin: 2rem auto; font: 15px/1.45 system-ui, sans-serif; }}
-pre {{ white-space: pre-wrap; font: inherit; margin: .3rem 0 1.2rem; }}
-h3 {{ margin: 0; font-size: 1rem; }}
-</style></head><body><h1>{title}</h1>
-<p>What the students wrote, question by question. Give points in the column <b>points</b> of findings.csv.</p>
-{body}
-</body></html>
-"""
 
 Manual = dict[tuple[str, str], int | float]  # by student and the label of a question
 
@@ -128,7 +118,7 @@ def merged(result: Mapping[str, Any], manual: Manual) -> dict[str, Any]:
 
 def write_findings(folder: Path, lab: Lab, results: Iterable[Mapping[str, Any]], manual: Manual) -> list[Path]:
     """`findings.csv` and `findings.html`. Points that stand in an older `findings.csv` stay there."""
-    table, page = folder / "findings.csv", folder / "findings.html"
+    table, shown = folder / "findings.csv", folder / "findings.html"
     results = sorted(results, key=lambda result: result["student"])
     found = [(one["student"], question, text) for one in results for question, text in one.get("findings", {}).items()]
     if not found:
@@ -141,15 +131,14 @@ def write_findings(folder: Path, lab: Lab, results: Iterable[Mapping[str, Any]],
         for student, question, text in found:
             given = points.get((student, question), "")
             rows.writerow([table_cell(student), question, given, table_cell(text, lines=True)])
-    with replacing(page) as unfinished:
+    with replacing(shown) as unfinished:
         unfinished.write_text(_page(lab, found), encoding="utf-8", errors="replace")
-    return [table, page]
+    return [table, shown]
 
 
 def _page(lab: Lab, found: list[tuple[str, str, str]]) -> str:
-    parts = []
-    for question in dict.fromkeys(label(cell.question) for cell in lab.cells if cell.role == "prose"):
-        parts.append(f"<h2>Question {html.escape(question)}</h2>")
-        ours = [(student, text) for student, asked, text in found if asked == question]
-        parts += [f"<h3>{html.escape(student)}</h3><pre>{html.escape(text)}</pre>" for student, text in ours]
-    return PAGE.format(title=html.escape(f"Findings: {lab.title}"), body="\n".join(parts))
+    questions = dict.fromkeys(label(cell.question) for cell in lab.cells if cell.role == "prose")
+    answers = {
+        asked: [(student, text) for student, question, text in found if question == asked] for asked in questions
+    }
+    return page("findings.html", title=lab.title, questions=answers)

@@ -13,17 +13,8 @@ from typing import Any
 from rooflab.files import replacing
 from rooflab.grading.judge import QuestionResult
 from rooflab.grading.lab import Lab
+from rooflab.grading.pages import page
 
-STYLE = """<style>
-.grade { max-width: 60rem; margin: 2rem auto; font: 15px/1.45 system-ui, sans-serif; }
-.grade table { border-collapse: collapse; width: 100%; }
-.grade td, .grade th { border-bottom: 1px solid #ddd; padding: .3rem .6rem; }
-.grade th, .grade td { text-align: left; vertical-align: top; }
-.grade td.number, .grade th.number { text-align: right; white-space: nowrap; }
-.grade .full { color: #1a7f37; }
-.grade .lost { color: #b42318; }
-.grade pre { white-space: pre-wrap; margin: 0; }
-</style>"""
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w$])\$([^$\n]+?)\$(?![\w$])", re.DOTALL)
 SAFE_OUTPUTS = ("image/png", "text/plain")
 _SAFE_TAGS = """
@@ -146,11 +137,11 @@ def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
         extra_template_basedirs=[],  # templates are code, and none comes from the working directory
     )
     exporter.register_filter("clean_html", _clean)
-    page, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": grade.lab.title}})
-    page = _typeset(page, grade.lab)
-    start = page.index(">", page.index("<body")) + 1
+    text, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": grade.lab.title}})
+    text = _typeset(text, grade.lab)
+    start = text.index(">", text.index("<body")) + 1
     with replacing(path) as unfinished:
-        whole = page[:start] + STYLE + _html_table(grade) + page[start:]
+        whole = text[:start] + _html_table(grade) + text[start:]
         unfinished.write_text(whole, encoding="utf-8", errors="replace")
 
 
@@ -163,7 +154,7 @@ def _clean(text: Any) -> str:
     return bleach.clean(whole, tags=[*bleach.ALLOWED_TAGS, *SAFE_TAGS], attributes=attributes)
 
 
-def _typeset(page: str, lab: Lab) -> str:
+def _typeset(text: str, lab: Lab) -> str:
     """The page with the lab's own formulas as MathML, which a browser shows offline. It loads nothing."""
     from latex2mathml.converter import convert
 
@@ -171,36 +162,16 @@ def _typeset(page: str, lab: Lab) -> str:
         for block, inline in FORMULA.findall(cell.source) if cell.role == "text" else ():
             written = f"$${block}$$" if block else f"${inline}$"
             shown = convert(block or inline, display="block" if block else "inline")
-            page = page.replace(html.escape(written, quote=False), shown)
-    return re.sub(r'<script src="https://[^>]*>\s*</script>', "", page)
+            text = text.replace(html.escape(written, quote=False), shown)
+    return re.sub(r'<script src="https://[^>]*>\s*</script>', "", text)
 
 
 def _html_table(grade: Grade) -> str:
-    rows = []
-    for result in grade.results:
-        mark = "lost" if result.earned < result.points else "" if result.pending else "full"
-        why = "".join(f"<pre>{html.escape(line)}</pre>" for line in _said(result))
-        rows.append(
-            f'<tr><td>{html.escape(result.label)}</td><td class="number {mark}">{result.earned} of '
-            f"{result.points + result.pending}"
-            f'</td><td class="number">{result.seconds:.1f} s</td><td>{why}</td></tr>'
-        )
-    findings = "".join(
-        f"<dt>{html.escape(question)}</dt><dd><pre>{html.escape(text)}</pre></dd>"
-        for question, text in grade.findings.items()
-    )
-    repairs = "".join(f"<li>{html.escape(repair)}</li>" for repair in grade.repairs)
-    return (
-        f'<div class="grade"><h1>{html.escape(grade.lab.title)}</h1><p>{html.escape(grade.notebook)}: '
-        f"<b>{summary(grade)}</b></p>"
-        '<table><tr><th>Question</th><th class="number">Points</th><th class="number">Graded in</th>'
-        "<th>What to look at</th></tr>"
-        + "".join(rows)
-        + "</table>"
-        + (f"<h2>Findings, as they were written</h2><dl>{findings}</dl>" if findings else "")
-        + (f"<h2>What had to be repaired</h2><ul>{repairs}</ul>" if repairs else "")
-        + "</div>"
-    )
+    rows = [
+        ("lost" if result.earned < result.points else "" if result.pending else "full", result, _said(result))
+        for result in grade.results
+    ]
+    return page("grade.html", grade=grade, summary=summary(grade), rows=rows)
 
 
 def _safe(outputs: Sequence[Any]) -> list[Any]:

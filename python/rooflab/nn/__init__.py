@@ -1,5 +1,8 @@
 """Modules under PyTorch's names, and the models that the labs measure."""
 
+from typing import TYPE_CHECKING
+
+from .. import _habits
 from . import utils
 from .gemma3 import Gemma3Attention, Gemma3DecoderLayer, Gemma3MLP
 from .gemma3_config import GEMMA3_270M, GEMMA3_PSEUDO, Gemma3Config
@@ -44,3 +47,8 @@ __all__ = [
     "sample",
     "utils",
 ]
+
+if not TYPE_CHECKING:  # which would take every name for one of this module
+
+    def __getattr__(name):
+        raise _habits.no_attribute(__name__, name, _habits.NN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .._core import Tensor
+from .._core import Tensor, zeros_like
 from ..autograd import no_grad
 
 __all__ = ["Module", "ModuleList"]
@@ -105,10 +105,10 @@ class Module:
             parameter.requires_grad = requires_grad
         return self
 
-    def zero_grad(self) -> None:
-        """Drop the gradients of all parameters."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters; with `set_to_none` False, fill them with zeros instead."""
         for parameter in self.parameters():
-            parameter.grad = None
+            parameter.grad = None if set_to_none or parameter.grad is None else zeros_like(parameter.grad)
 
     def __repr__(self) -> str:
         children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]

@@ -124,11 +124,11 @@ class AdamW:
         for param in params:
             self.state[param]["step"] = steps
 
-    def zero_grad(self) -> None:
-        """Drop the gradients of all tensors."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all tensors; with `set_to_none` False, fill them with zeros instead."""
         for group in self.param_groups:
             for param in group["params"]:
-                param.grad = None
+                param.grad = None if set_to_none or param.grad is None else zeros_like(param.grad)
 
     def state_dict(self) -> dict[str, Any]:
         """What a later run needs to go on, as PyTorch lays it out; tensors are named by their place, from 0.
