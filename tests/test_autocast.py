@@ -233,6 +233,64 @@ def test_activations_and_frozen_tensors_are_not_kept():
     assert c.by_op["cast"].launches == 4 and weight_casts(c) == 0
 
 
+def casts(counted):
+    return counted.by_op["cast"].launches if "cast" in counted.by_op else 0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_several_products_read_is_cast_once(device):
+    """And each of them has a gradient in float32: they add up to what casts of their own give, bit by bit."""
+    weights = [rl.randn(8, 8, dtype="bfloat16", device=device, requires_grad=True) for _ in range(3)]
+    given = rl.randn(4, 8, device=device)
+    gradients = []
+    for is_shared in (True, False):
+        x = given.clone().requires_grad_()
+        with rl.autocast("bfloat16"):
+            norm = rl.rms_norm(x)
+            with rl.count() as c:
+                read = [norm if is_shared else norm * 1.0 for _ in weights]
+                products = [rl.linear(one, w) for one, w in zip(read, weights, strict=True)]
+            assert casts(c) == (1 if is_shared else 3)
+        sum(y.float().sum() for y in products).backward()
+        gradients.append(x.grad)
+    if not device.startswith("meta"):
+        assert_close(*gradients, atol=0, rtol=0)
+
+
+def test_a_result_that_was_written_to_is_cast_anew():
+    x, w = rl.ones(1, 4, requires_grad=True), rl.ones(1, 4)
+    with rl.autocast("bfloat16"):
+        y = x * 1.0
+        first = rl.linear(y, w)
+        with rl.no_grad():
+            y.mul_(2)
+        assert rl.linear(y, w).item() == 2 * first.item() == 8
+
+
+def test_a_cast_that_nobody_holds_is_made_again():
+    """It serves while backward keeps it: memory is never held for the sake of a cast."""
+    x, w = rl.ones(4, 4, requires_grad=True), rl.ones(4, 4)
+    with rl.count() as c, rl.autocast("bfloat16"):
+        y = x * 1.0
+        for _ in range(2):
+            rl.linear(y, w)  # whose graph is gone with it
+    assert casts(c) == 2 * 2  # y and w
+
+
+def test_a_graph_does_not_use_a_cast_from_outside(device):
+    w, x = rl.ones(1, 4, device=device), rl.ones(1, 4, device=device, requires_grad=True)
+    y = x * 1.0
+    graph = rl.Graph(device=device)
+    with rl.autocast("bfloat16"):
+        before = rl.linear(y, w)
+        with graph.capture():
+            after = rl.linear(y, w)
+        with rl.no_grad():
+            y.mul_(3)
+        graph.replay()
+    assert (before.item(), after.item()) == (4, 12)
+
+
 # Contexts
 
 

@@ -29,9 +29,10 @@ class autocast:
 
     Parameters and their gradients keep their dtype: the cast is recorded, so a gradient is cast back on its way.
     Backward passes compute in the dtypes that the forward pass chose. The cast of a leaf that requires grad is made
-    once and kept until the outermost context ends, in memory beside the leaf; a leaf that was written to is cast anew,
-    and a captured graph and a compiled function cast at every use. Casts that are kept have the range
-    "autocast_weights".
+    once and kept until the outermost context ends, in memory beside the leaf; a captured graph and a compiled function
+    cast a leaf at every use. These casts have the range "autocast_weights". What several products in a row read, such
+    as a norm, is cast once where backward keeps the cast; each of them has a gradient in the dtype of what was cast.
+    What was written to is cast anew.
 
     Contexts nest, and belong to the thread that entered them.
 

@@ -138,9 +138,9 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
     are recomputed the inputs alone are saved, 4n BLD, and under autocast the mask that they read, 2L^2.
 
     Under autocast: weight copies 2 (N - VD - (2n + 1) D), all but the embedding and the gains; saved activations
-    n (26BLD + 6BLI + S) + 6BLD + 4LD_h with S = 6BHL^2 or 4BHL: operands of products have two bytes, the residuals and
-    the softmax four, each product keeps a cast of its own, and rope one of the angles. The loss keeps the logits in
-    float32.
+    n (20BLD + 6BLI + S) + 6BLD + 4LD_h with S = 6BHL^2 or 4BHL: operands of products have two bytes, the residuals and
+    the softmax four, the products of a norm share one cast of it, and rope keeps one of the angles. The loss keeps the
+    logits in float32.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
     if case.recompute:
         layer = 4 * rows
     elif is_mixed:
-        layer = 26 * rows + 6 * hidden + (6 if is_composed else 4) * scores
+        layer = 20 * rows + 6 * hidden + (6 if is_composed else 4) * scores
     else:
         layer = 4 * (8 * rows + 3 * hidden + scores)
     ends = 6 * rows + 4 * L * config.head_dim if is_mixed else 8 * rows
