@@ -77,7 +77,7 @@ Tensor in_last(DType dtype, const Tensor& x) {
   if (made && last.source.lock() == x.meta() && last.version == x.storage()->version() && last.dtype == dtype &&
       last.recorder == recorder) {
     Tensor y(made, made->data(), x.shape(), contiguous_strides(x.shape()), dtype);
-    record_cast(y, x);
+    if (autograd::recording(x)) record_cast(y, x);
     return y;
   }
   const Tensor y = cast(x, dtype);
@@ -140,7 +140,7 @@ Tensor in(DType dtype, const Tensor& x) {
   if (size_of(dtype) != 2) return cast(x, dtype);
   // What is captured or traced is run again, when the leaf may be another.
   if (is_leaf_to_train(x)) return Graph::capturing() || Trace::current() ? cast(x, dtype) : in_kept(dtype, x);
-  return autograd::recording(x) ? in_last(dtype, x) : cast(x, dtype);
+  return autograd::requires_grad(x) ? in_last(dtype, x) : cast(x, dtype);
 }
 
 std::optional<Tensor> in(DType dtype, const std::optional<Tensor>& x) {
