@@ -88,7 +88,7 @@ def test_each_op_computes_as_the_policy_says(op, device):
                 y = CALLS[op](x)
             y = y[0] if isinstance(y, tuple) else y
             assert y.dtype == expected, f"{given} under {low}"
-            assert ("cast" in c.by_op) == (given != expected)
+            assert ("cast" in c.by_op) == (given != expected and op != "cross_entropy")
 
 
 @pytest.mark.parametrize("op", sorted(CALLS))

@@ -51,7 +51,7 @@ a relative one of the probabilities.
 Parameters
 ----------
 dloss : Tensor
-    The gradient of the loss: () for all examples, or of the shape of `target`. Of the dtype of the logits.
+    The gradient of the loss: () for all examples, or of the shape of `target`. Of the dtype of the logits or of `lse`.
 logits, target : Tensor
     As `cross_entropy` took them.
 lse : Tensor
@@ -142,9 +142,14 @@ void register_training(py::module_& m) {
       },
       py::arg("logits"), py::arg("target"), py::arg("ignore_index") = -100, py::arg("reduction") = "mean",
       py::arg("variant") = "", WithoutGil(), kCrossEntropyDoc);
-  m.def("cross_entropy_backward", &cross_entropy_backward, py::arg("dloss"), py::arg("logits"), py::arg("target"),
-        py::arg("lse"), py::arg("count") = py::none(), py::arg("ignore_index") = -100, py::arg("variant") = "",
-        WithoutGil(), kCrossEntropyBackwardDoc);
+  m.def(
+      "cross_entropy_backward",
+      [](const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
+         const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant) {
+        return cross_entropy_backward(dloss, logits, target, lse, count, ignore_index, variant);
+      },
+      py::arg("dloss"), py::arg("logits"), py::arg("target"), py::arg("lse"), py::arg("count") = py::none(),
+      py::arg("ignore_index") = -100, py::arg("variant") = "", WithoutGil(), kCrossEntropyBackwardDoc);
   m.def(
       "adamw",
       [](const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs, int64_t step,

@@ -26,6 +26,7 @@ class autocast:
 
     What is made of these follows from them: einsum from matmul, var from mean. float16 and bfloat16 meet in float32.
     An op of the table leaves float64 alone. The policy is the same on every device; its casts are counted as `cast`.
+    `cross_entropy` takes logits of 16 bits as they are: inside it computes in float32 anyway.
 
     Parameters and their gradients keep their dtype: the cast is recorded, so a gradient is cast back on its way. Those
     of `linear` are made in that dtype, by `matmul_float32`: on a GPU they are neither rounded to 16 bits nor cast.

@@ -2137,7 +2137,7 @@ def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: T
     Parameters
     ----------
     dloss : Tensor
-        The gradient of the loss: () for all examples, or of the shape of `target`. Of the dtype of the logits.
+        The gradient of the loss: () for all examples, or of the shape of `target`. Of the dtype of the logits or of `lse`.
     logits, target : Tensor
         As `cross_entropy` took them.
     lse : Tensor

@@ -139,8 +139,8 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
 
     Under autocast: weight copies 2 (N - VD - (2n + 1) D), all but the embedding and the gains; saved activations
     n (20BLD + 6BLI + S) + 6BLD + 4LD_h with S = 6BHL^2 or 4BHL: operands of products have two bytes, the residuals and
-    the softmax four, the products of a norm share one cast of it, and rope keeps one of the angles. The loss keeps the
-    logits in float32.
+    the softmax four, the products of a norm share one cast of it, and rope keeps one of the angles. The logits are a
+    product's result, 2BLV.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
         "optimizer state": 8 * N * (case.mode == "train"),
         "weight copies": 2 * products * is_mixed,
         "saved activations": (n * layer + ends + mask) * has_graph,
-        "logits": (2 if is_mixed and not has_backward else 4) * B * L * config.vocab_size,
+        "logits": (2 if is_mixed else 4) * B * L * config.vocab_size,
     }
 
 
@@ -238,7 +238,7 @@ class _Sorted:
     def __init__(self, timeline: Timeline, sizes: Counter[int], case: Case, config: TransformerConfig) -> None:
         self.timeline, self.case, self.config = timeline, case, config
         numbers = case.batch_size * case.context_length * config.vocab_size
-        self.logits_bytes = {4 * numbers, 2 * numbers} if case.mixed_precision else {4 * numbers}
+        self.logits_bytes = (2 if case.mixed_precision else 4) * numbers
         born: dict[int, int] = {}  # phase of each block's allocation, and of its end
         gone: dict[int, int] = {}
         self.phases = timeline.phases
@@ -268,8 +268,7 @@ class _Sorted:
             sizes[block.bytes] -= 1
             return "parameters"
         if name == "forward":
-            is_cast = "loss" in path and block.op == "cast"
-            if block.bytes in self.logits_bytes and ("head" in path or is_cast):
+            if block.bytes == self.logits_bytes and "head" in path:
                 return "logits"
             if "loss" in path:
                 return "loss"
