@@ -1496,6 +1496,11 @@ class Graph:
     >>> y.tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
+    @staticmethod
+    def is_capturing() -> bool:
+        """
+        Whether this thread captures ops into a graph.
+        """
     def __init__(self, device: typing.Any = None) -> None:
         ...
     def __repr__(self) -> str:
@@ -1555,7 +1560,7 @@ def abs(x: Tensor, variant: str = '') -> Tensor:
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
-def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Sequence[Tensor], exp_avgs: collections.abc.Sequence[Tensor], exp_avg_sqs: collections.abc.Sequence[Tensor], *, step: typing.SupportsInt | typing.SupportsIndex, lr: typing.SupportsFloat | typing.SupportsIndex = 0.001, beta1: typing.SupportsFloat | typing.SupportsIndex = 0.9, beta2: typing.SupportsFloat | typing.SupportsIndex = 0.999, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-08, weight_decay: typing.SupportsFloat | typing.SupportsIndex = 0.01, decay: str = 'before', variant: str = '') -> None:
+def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Sequence[Tensor], exp_avgs: collections.abc.Sequence[Tensor], exp_avg_sqs: collections.abc.Sequence[Tensor], *, step: Tensor | typing.SupportsInt | typing.SupportsIndex, lr: Tensor | typing.SupportsFloat | typing.SupportsIndex = 0.001, beta1: typing.SupportsFloat | typing.SupportsIndex = 0.9, beta2: typing.SupportsFloat | typing.SupportsIndex = 0.999, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-08, weight_decay: typing.SupportsFloat | typing.SupportsIndex = 0.01, decay: str = 'before', variant: str = '') -> None:
     """
     One step of AdamW, in place: what `rl.optim.AdamW` calls.
     
@@ -1570,9 +1575,11 @@ def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Seque
     ----------
     params, grads, exp_avgs, exp_avg_sqs : sequence of Tensor
         p, g, m and v: those of a parameter have one shape. All have one floating dtype and device. p, m and v are written.
-    step : int
-        t, from 1.
-    lr, beta1, beta2, eps, weight_decay : float
+    step : int or Tensor
+        t, from 1. A tensor is int64 () on the parameters' device: a graph that is replayed reads it anew.
+    lr : float or Tensor
+        Beside a step that is a tensor it may be one too, float64 ().
+    beta1, beta2, eps, weight_decay : float
         Numbers of the host: a graph that is replayed repeats the ones it was captured with.
     decay : str
         "before" the update, as PyTorch's AdamW, or "after" it, as textbooks write it.

@@ -69,7 +69,8 @@ class Step:
         self.tokens, self.targets = (
             rl.randint(0, self.config.vocab_size, shape, device=case.device) for _ in ("tokens", "targets")
         )
-        self.optimizer = rl.optim.AdamW(self.model.parameters()) if case.mode == "train" else None
+        is_trained = case.mode == "train"
+        self.optimizer = rl.optim.AdamW(self.model.parameters(), capturable=case.graph) if is_trained else None
 
     def forward(self) -> rl.Tensor:
         """Logits (B, L, V)."""
@@ -111,7 +112,7 @@ class Step:
 
 
 class GraphStep(Step):
-    """The same step, of which all but the optimizer is a graph.
+    """The same step as a graph.
 
     Attributes
     ----------
@@ -127,7 +128,7 @@ class GraphStep(Step):
         rl.memory.reset_peak(case.device)
         graph = rl.Graph(device=case.device)
         with graph.capture():
-            self._captured = self.passes(None)
+            self._captured = self.timed(None)
         self._graph = graph
         self.captured_peak_bytes = rl.memory.peak(case.device)
 
@@ -135,10 +136,10 @@ class GraphStep(Step):
         """Nothing: a replay writes its gradients over those of the last one."""
         return super().prepare() if self._graph is None else None
 
-    def passes(self, prepared: rl.Tensor | None) -> rl.Tensor | None:
+    def timed(self, prepared: rl.Tensor | None) -> rl.Tensor | None:
         """A replay."""
         if self._graph is None:
-            return super().passes(prepared)
+            return super().timed(prepared)
         self._graph.replay()
         return None
 

@@ -37,8 +37,7 @@ class Case:
     mixed_precision : str
         "bfloat16" or "float16": forward and loss run under `rooflab.autocast`; "": everything in float32.
     graph : bool
-        Whether forward and backward are captured once and replayed by one host call (`rooflab.Graph`). AdamW's step is
-        not: its number changes.
+        Whether the step is captured once and replayed by one host call (`rooflab.Graph`).
     device : str
         "cpu", "cuda:0", or "meta:H200", where the times are a model's and not measured.
     warmup_steps, measure_steps : int

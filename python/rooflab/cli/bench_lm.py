@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--mixed-precision", nargs="?", const="bfloat16", default="", choices=("bfloat16", "float16"), metavar="DTYPE",
         help="forward and loss under autocast, to bfloat16 or, when named, float16")  # fmt: skip
     add("--recompute", action="store_true", help="the backward runs each block again and keeps its input alone")
-    add("--graph", action="store_true", help="forward and backward as a captured graph, replayed by one host call")
+    add("--graph", action="store_true", help="the step as a captured graph, replayed by one host call")
     add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps that do not count (default 5)")
     add("--measure-steps", type=whole_number(1), default=10, metavar="N", help="steps that do (default 10)")
     add("--profile", action="store_true", help="where the time of one more step goes, pass by pass")
