@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -71,18 +72,18 @@ class Step:
         )
         is_trained = case.mode == "train"
         self.optimizer = rl.optim.AdamW(self.model.parameters(), capturable=case.graph) if is_trained else None
+        compiled: Callable = rl.compile if case.compile else lambda function: function
+        self._logits_of, self._loss_of = compiled(self.model), compiled(functools.partial(_loss_of, self.model))
 
     def forward(self) -> rl.Tensor:
         """Logits (B, L, V)."""
         with rl.range("forward"), self._precision():
-            return self.model(self.tokens)
+            return self._logits_of(self.tokens)
 
     def loss(self) -> rl.Tensor:
         """Mean cross-entropy of the logits."""
         with rl.range("forward"), self._precision():
-            logits = self.model(self.tokens)
-            with rl.range("loss"):
-                return rl.cross_entropy(logits.reshape(-1, self.config.vocab_size), self.targets.reshape(-1))
+            return self._loss_of(self.tokens, self.targets)
 
     def _precision(self) -> contextlib.AbstractContextManager:
         dtype = self.case.mixed_precision
@@ -109,6 +110,12 @@ class Step:
                 return self.forward()
         (self.loss() if prepared is None else prepared).backward()  # which opens the range "backward"
         return None
+
+
+def _loss_of(model: rl.nn.TransformerLM, tokens: rl.Tensor, targets: rl.Tensor) -> rl.Tensor:
+    logits = model(tokens)
+    with rl.range("loss"):
+        return rl.cross_entropy(logits.reshape(-1, model.config.vocab_size), targets.reshape(-1))
 
 
 class GraphStep(Step):
