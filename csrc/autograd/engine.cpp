@@ -72,8 +72,8 @@ class Sweep {
       const bool arrived = std::any_of(state.gradients.begin(), state.gradients.end(), std::mem_fn(&Tensor::defined));
       if (!arrived || !state.leads_to_target) continue;
       const RangeScope range(node->op);
-      Tensors results = apply(*node, state.is_target ? state.gradients : std::move(state.gradients), state.wanted);
-      if (!retain_graph) node->release();
+      Tensors results =
+          apply(*node, state.is_target ? state.gradients : std::move(state.gradients), state.wanted, retain_graph);
       for (size_t i = 0; i < results.size(); ++i)
         if (state.wanted[i] && results[i].defined()) deliver(node->inputs[i], std::move(results[i]));
     }
@@ -110,9 +110,13 @@ class Sweep {
     return meta.node && states_.at(meta.node.get()).leads_to_target;
   }
 
-  static Tensors apply(const Node& node, const Tensors& gradients, const std::vector<bool>& wanted) {
+  // A node that will not run again has let go of what it saved: a rule may find itself the only one that holds it.
+  static Tensors apply(Node& node, const Tensors& gradients, const std::vector<bool>& wanted, bool retain_graph) {
     const Tensors saved = node.unpack();
-    Tensors results = node.rule({gradients, wanted}, saved);
+    const bool is_last = !retain_graph && !saved.empty();
+    const Node::Rule last = is_last ? std::move(node.rule) : nullptr;
+    if (is_last) node.release();
+    Tensors results = (is_last ? last : node.rule)({gradients, wanted}, saved);
     RL_CHECK(results.size() == wanted.size(), node.op, "backward: expected ", wanted.size(), " gradients, got ",
              results.size());
     for (size_t i = 0; i < results.size(); ++i)

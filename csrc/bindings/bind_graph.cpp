@@ -58,6 +58,9 @@ void register_graph(py::module_& m) {
           "`with graph.capture():` captures the ops inside.")
       .def("replay", &Graph::replay, WithoutGil(),
            "Runs what was captured, on the current stream. ValueError when nothing was.")
+      .def_static(
+          "is_capturing", [] { return Graph::capturing() != nullptr; },
+          "Whether this thread captures ops into a graph.")
       .def_property_readonly("device", &Graph::device)
       .def_property_readonly("launches", &Graph::launches, "Kernels that each replay runs.")
       .def("__repr__", [](const Graph& self) {

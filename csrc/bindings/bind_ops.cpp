@@ -1,5 +1,6 @@
 #include "bindings/bindings.h"
 #include "kernels/matmul/matmul.h"
+#include "ops/matmul_float32.h"
 
 namespace rooflab {
 namespace {
@@ -164,6 +165,9 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("matmul", &matmul, py::arg("a"), py::arg("b"), variant, WithoutGil(),
         "(..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a "
         "matrix.");
+  m.def("matmul_float32", &matmul_float32, py::arg("a"), py::arg("b"), variant, WithoutGil(),
+        "(M, K) @ (K, N) of float16 or bfloat16 in float32: what linear's gradients are made of under autocast. M*N*K "
+        "MACs; has no gradient itself.");
   m.def("gelu", &gelu, py::arg("x"), variant, WithoutGil(),
         "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.");
   m.def("softmax", &softmax, py::arg("x"), py::arg("dim") = -1, variant, WithoutGil(),

@@ -51,7 +51,7 @@ a relative one of the probabilities.
 Parameters
 ----------
 dloss : Tensor
-    The gradient of the loss: () for all examples, or of the shape of `target`. Of the dtype of the logits.
+    The gradient of the loss: () for all examples, or of the shape of `target`. Of the dtype of the logits or of `lse`.
 logits, target : Tensor
     As `cross_entropy` took them.
 lse : Tensor
@@ -92,9 +92,11 @@ Parameters
 ----------
 params, grads, exp_avgs, exp_avg_sqs : sequence of Tensor
     p, g, m and v: those of a parameter have one shape. All have one floating dtype and device. p, m and v are written.
-step : int
-    t, from 1.
-lr, beta1, beta2, eps, weight_decay : float
+step : int or Tensor
+    t, from 1. A tensor is int64 () on the parameters' device: a graph that is replayed reads it anew.
+lr : float or Tensor
+    Beside a step that is a tensor it may be one too, float64 ().
+beta1, beta2, eps, weight_decay : float
     Numbers of the host: a graph that is replayed repeats the ones it was captured with.
 decay : str
     "before" the update, as PyTorch's AdamW, or "after" it, as textbooks write it.
@@ -142,16 +144,35 @@ void register_training(py::module_& m) {
       },
       py::arg("logits"), py::arg("target"), py::arg("ignore_index") = -100, py::arg("reduction") = "mean",
       py::arg("variant") = "", WithoutGil(), kCrossEntropyDoc);
-  m.def("cross_entropy_backward", &cross_entropy_backward, py::arg("dloss"), py::arg("logits"), py::arg("target"),
-        py::arg("lse"), py::arg("count") = py::none(), py::arg("ignore_index") = -100, py::arg("variant") = "",
-        WithoutGil(), kCrossEntropyBackwardDoc);
+  m.def(
+      "cross_entropy_backward",
+      [](const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
+         const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant) {
+        return cross_entropy_backward(dloss, logits, target, lse, count, ignore_index, variant);
+      },
+      py::arg("dloss"), py::arg("logits"), py::arg("target"), py::arg("lse"), py::arg("count") = py::none(),
+      py::arg("ignore_index") = -100, py::arg("variant") = "", WithoutGil(), kCrossEntropyBackwardDoc);
   m.def(
       "adamw",
-      [](const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs, int64_t step,
-         double lr, double beta1, double beta2, double eps, double weight_decay, std::string_view decay,
-         std::string_view variant) {
-        adamw(params, grads, exp_avgs, exp_avg_sqs, {step, lr, beta1, beta2, eps, weight_decay, to_decay_last(decay)},
-              variant);
+      [](const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
+         const std::variant<Tensor, int64_t>& step, const std::variant<Tensor, double>& lr, double beta1, double beta2,
+         double eps, double weight_decay, std::string_view decay, std::string_view variant) {
+        AdamwOptions options{.beta1 = beta1,
+                             .beta2 = beta2,
+                             .eps = eps,
+                             .weight_decay = weight_decay,
+                             .decay_last = to_decay_last(decay),
+                             .step_at = {},
+                             .lr_at = {}};
+        if (const auto* number = std::get_if<int64_t>(&step))
+          options.step = *number;
+        else
+          options.step_at = std::get<Tensor>(step);
+        if (const auto* number = std::get_if<double>(&lr))
+          options.lr = *number;
+        else
+          options.lr_at = std::get<Tensor>(lr);
+        adamw(params, grads, exp_avgs, exp_avg_sqs, options, variant);
       },
       py::arg("params"), py::arg("grads"), py::arg("exp_avgs"), py::arg("exp_avg_sqs"), py::kw_only(), py::arg("step"),
       py::arg("lr") = 1e-3, py::arg("beta1") = 0.9, py::arg("beta2") = 0.999, py::arg("eps") = 1e-8,

@@ -3,11 +3,44 @@
 #include "nn/nn.h"
 #include "ops/arithmetic.h"
 #include "ops/autocast.h"
+#include "ops/matmul_float32.h"
 
 namespace rooflab::nn {
 namespace {
 
 using enum ElementwiseOp;
+
+// a b in a dtype: for float32 as the sums are, never rounded to the 16 bits of the operands.
+Tensor product_in(DType dtype, const Tensor& a, const Tensor& b) {
+  return dtype == DType::kFloat32 ? matmul_float32(a, b) : cast(matmul(a, b), dtype);
+}
+
+// x as rows.
+Tensor rows_of(const Tensor& x) {
+  return reshape(x, {numel(Shape(x.shape().begin(), x.shape().end() - 1)), x.size(-1)});
+}
+
+// x weight^T in a dtype of 16 bits. Each gradient comes out of its product in the dtype of what it is the gradient of.
+Tensor low_product(DType low, const Tensor& x, const Tensor& weight) {
+  Tensor low_x, low_weight, y;
+  {
+    const autograd::GradMode off(false);
+    low_x = autocast::in(low, x).detach();
+    low_weight = autocast::in(low, weight).detach();
+    y = matmul(low_x, low_weight.transpose(0, 1));
+  }
+  if (autograd::recording(x, weight))
+    autograd::record("linear", y, {x, weight},
+                     autograd::saving(autograd::only_if(autograd::requires_grad(weight), low_x),
+                                      autograd::only_if(autograd::requires_grad(x), low_weight)),
+                     [shape = x.shape(), x_dtype = x.dtype(), weight_dtype = weight.dtype()](
+                         const Gradients& d, const Tensor& x, const Tensor& weight) -> Tensors {
+                       const Tensor dy = rows_of(d);
+                       return {d.wanted(0) ? product_in(x_dtype, dy, weight).view(shape) : Tensor(),
+                               d.wanted(1) ? product_in(weight_dtype, dy.transpose(0, 1), rows_of(x)) : Tensor()};
+                     });
+  return y;
+}
 
 // log(sum(exp(x))) along dim, which stays with size 1.
 Tensor log_sum_exp(const Tensor& x, int64_t dim) { return elementwise(kLog, sum(elementwise(kExp, x), {dim}, true)); }
@@ -21,15 +54,15 @@ Tensor largest(const Tensor& x, int64_t dim) { return widen(amax(x, {dim}, true)
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
-  if (const auto dtype = autocast::wanted("linear", {&x, &weight, autocast::operand(bias)}))
-    return linear(autocast::in(*dtype, x), autocast::in(*dtype, weight), autocast::in(*dtype, bias));
   RL_CHECK(weight.ndim() == 2, "linear", "weight: expected (O, I), got ", weight.shape());
   RL_CHECK(x.ndim() >= 1 && x.size(-1) == weight.size(1), "linear", "x: expected (..., I=", weight.size(1),
            ") for a weight of ", weight.shape(), ", got ", x.shape());
   RL_CHECK(!bias || (bias->ndim() == 1 && bias->size(0) == weight.size(0)), "linear",
            "bias: expected (O=", weight.size(0), "), got ", bias->shape());
-  const Tensor y = matmul(x, transpose(weight, 0, 1));
-  return bias ? y + *bias : y;
+  const auto low = autocast::wanted("linear", {&x, &weight, autocast::operand(bias)});
+  const Tensor y = low ? low_product(*low, x, weight) : matmul(x, transpose(weight, 0, 1));
+  if (!bias) return y;
+  return y + (low ? autocast::in(*low, *bias) : *bias);
 }
 
 Tensor log_softmax(const Tensor& x, int64_t dim) {

@@ -32,14 +32,14 @@ const Ladder<AdamwArgs> kLadder(
 constexpr int64_t kFlops = 13;  // an element, and one more for decay
 
 AdamwNumbers numbers_of(const AdamwOptions& options) {
-  const auto step = static_cast<double>(options.step);
-  return {1 - options.lr * options.weight_decay,
-          options.beta1,
-          options.beta2,
-          options.lr / (1 - std::pow(options.beta1, step)),
-          std::sqrt(1 - std::pow(options.beta2, step)),
-          options.eps,
-          options.decay_last};
+  AdamwNumbers numbers{};
+  numbers.beta1 = options.beta1;
+  numbers.beta2 = options.beta2;
+  numbers.eps = options.eps;
+  numbers.decay_last = options.decay_last;
+  numbers.lr = options.lr;
+  numbers.weight_decay = options.weight_decay;
+  return adamw_numbers(numbers, static_cast<double>(options.step), options.lr);
 }
 
 // The tensors of a call, each parameter's together.
@@ -70,34 +70,47 @@ AdamwArgs args_of(const Group& group, size_t first, const AdamwNumbers& numbers)
 
 void run(const Call& call) {
   Group group;
-  group.grads = call.inputs;
+  const Tensor &step_at = call.inputs.rbegin()[1], &lr_at = call.inputs.back();
+  group.grads.assign(call.inputs.begin(), call.inputs.end() - 2);
   for (Tensor& grad : group.grads) grad = contiguous(grad.detach());
   for (size_t i = 0; i < call.outputs.size(); i += 3) {
     group.params.push_back(call.outputs[i]);
     group.means.push_back(call.outputs[i + 1]);
     group.squares.push_back(call.outputs[i + 2]);
   }
-  const AdamwNumbers numbers{call.get<double>("keep"),    call.get<double>("beta1"), call.get<double>("beta2"),
-                             call.get<double>("rate"),    call.get<double>("root"),  call.get<double>("eps"),
-                             call.get<bool>("decay_last")};
+  const AdamwNumbers numbers{.keep = call.get<double>("keep"),
+                             .beta1 = call.get<double>("beta1"),
+                             .beta2 = call.get<double>("beta2"),
+                             .rate = call.get<double>("rate"),
+                             .root = call.get<double>("root"),
+                             .eps = call.get<double>("eps"),
+                             .decay_last = call.get<bool>("decay_last"),
+                             .lr = call.get<double>("lr"),
+                             .weight_decay = call.get<double>("weight_decay"),
+                             .step_at = step_at.defined() ? step_at.data<int64_t>() : nullptr,
+                             .lr_at = lr_at.defined() ? lr_at.data<double>() : nullptr};
   for (size_t first = 0; first < group.size(); first += kernels::kAdamwTensors)
     kLadder.run(call, args_of(group, first, numbers));
 }
 
 const Op kOp("adamw", run);
 
-void fused_step(const Group& group, const AdamwNumbers& numbers, std::string_view variant) {
-  Tensors outputs;
+void fused_step(const Group& group, const AdamwNumbers& numbers, const Tensor& step_at, const Tensor& lr_at,
+                std::string_view variant) {
+  Tensors inputs = group.grads, outputs;
+  inputs.insert(inputs.end(), {step_at, lr_at});
   Cost cost;
+  cost.bytes_read = compulsory_bytes({step_at, lr_at});
   for (size_t i = 0; i < group.size(); ++i) {
     outputs.insert(outputs.end(), {group.params[i], group.means[i], group.squares[i]});
     const int64_t bytes = group.params[i].nbytes();
-    cost.flops += (kFlops + (numbers.keep != 1)) * group.params[i].numel();
+    const bool decays = lr_at.defined() ? numbers.weight_decay != 0 : numbers.keep != 1;
+    cost.flops += (kFlops + decays) * group.params[i].numel();
     cost.bytes_read += 4 * bytes;
     cost.bytes_written += 3 * bytes;
   }
   submit({&kOp,
-          group.grads,
+          inputs,
           outputs,
           {{"keep", numbers.keep},
            {"beta1", numbers.beta1},
@@ -105,7 +118,9 @@ void fused_step(const Group& group, const AdamwNumbers& numbers, std::string_vie
            {"rate", numbers.rate},
            {"root", numbers.root},
            {"eps", numbers.eps},
-           {"decay_last", numbers.decay_last}},
+           {"decay_last", numbers.decay_last},
+           {"lr", numbers.lr},
+           {"weight_decay", numbers.weight_decay}},
           cost,
           std::string(variant)});
 }
@@ -152,6 +167,13 @@ void check_like(const char* argument, const Tensors& tensors, const Tensors& par
   }
 }
 
+void check_number_of_device(const char* argument, const Tensor& x, DType dtype, Device device) {
+  if (!x.defined()) return;
+  RL_CHECK(x.ndim() == 0 && x.dtype() == dtype && x.device() == device, "adamw", argument, ": expected a number or ",
+           name(dtype), " () on ", to_string(device), ", got ", name(x.dtype()), " ", x.shape(), " on ",
+           to_string(x.device()));
+}
+
 }  // namespace
 
 void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
@@ -167,6 +189,12 @@ void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs,
   check_like("grads", grads, params, false);
   check_like("exp_avgs", exp_avgs, params, true);
   check_like("exp_avg_sqs", exp_avg_sqs, params, true);
+  RL_CHECK(options.step_at.defined() || !options.lr_at.defined(), "adamw",
+           "lr: a tensor needs a step that is a tensor too");
+  if (!params.empty()) {
+    check_number_of_device("step", options.step_at, DType::kInt64, params[0].device());
+    check_number_of_device("lr", options.lr_at, DType::kFloat64, params[0].device());
+  }
   Group group;
   for (size_t i = 0; i < params.size(); ++i) {
     if (params[i].numel() == 0) continue;
@@ -180,10 +208,11 @@ void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs,
   const AdamwNumbers numbers = numbers_of(options);
   const autograd::GradMode off(false);
   if (kLadder.composes(group.params[0].device(), args_of(group, 0, numbers), variant)) {
+    RL_CHECK(!options.step_at.defined(), "adamw", "step: v0_composed, which tensors with gaps take, wants a number");
     composed_step(group, numbers);
     return scope.done();  // its parts have counted their work
   }
-  fused_step(group, numbers, variant);
+  fused_step(group, numbers, options.step_at, options.lr_at, variant);
   for (const Tensors* tensors : {&group.params, &group.means, &group.squares})
     for (const Tensor& x : *tensors) x.storage()->bump_version();
 }

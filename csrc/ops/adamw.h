@@ -9,6 +9,8 @@ struct AdamwOptions {
   int64_t step = 1;  // from 1
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 1e-2;
   bool decay_last = false;  // decay after the update, as textbooks write it; before, as PyTorch does
+  // Where defined, they stand on the parameters' device in place of step and lr: int64 () and, beside it, float64 ().
+  Tensor step_at, lr_at;
 };
 
 // One step for each parameter, with its gradient and its moments, which have its shape, dtype and device. All

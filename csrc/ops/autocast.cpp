@@ -17,10 +17,20 @@ struct KeptCast {
   int64_t version;
 };
 
+// The last result of ops that was cast, and its cast, as long as others hold both: backward, after a product.
+struct LastCast {
+  std::weak_ptr<autograd::Meta> source;
+  std::weak_ptr<Storage> made;
+  int64_t version = 0;
+  DType dtype = DType::kFloat32;
+  const void* recorder = nullptr;  // the graph or trace that the cast is part of
+};
+
 struct Thread {
   std::optional<DType> low;
   int depth = 0;  // of contexts
   std::unordered_map<const autograd::Meta*, KeptCast> kept;
+  LastCast last;
 };
 thread_local Thread state;
 
@@ -38,6 +48,11 @@ DType widest(DType a, DType b) {
 
 bool is_leaf_to_train(const Tensor& x) { return autograd::requires_grad(x) && !x.meta()->node; }
 
+// Records y, which is there already, as the cast of x.
+void record_cast(Tensor& y, const Tensor& x) {
+  autograd::record("cast", y, {x}, [from = x.dtype()](const Tensor& dy) { return cast(dy, from); });
+}
+
 // The kept cast as a result of its own, recorded anew: a context may see several passes, some without gradients.
 Tensor in_kept(DType dtype, const Tensor& leaf) {
   KeptCast& kept = state.kept[leaf.meta().get()];
@@ -49,8 +64,24 @@ Tensor in_kept(DType dtype, const Tensor& leaf) {
     kept = {leaf, cast(leaf, dtype), leaf.storage()->version()};
   }
   Tensor y = kept.made.detach();
-  if (autograd::recording(leaf))
-    autograd::record("cast", y, {leaf}, [from = leaf.dtype()](const Tensor& dy) { return cast(dy, from); });
+  if (autograd::recording(leaf)) record_cast(y, leaf);
+  return y;
+}
+
+// What several products read, such as a norm, is cast for the first of them. Each has a gradient of its own, so that
+// they add up in the dtype of x.
+Tensor in_last(DType dtype, const Tensor& x) {
+  LastCast& last = state.last;
+  const void* recorder = Trace::current() ? static_cast<const void*>(Trace::current()) : Graph::capturing();
+  const std::shared_ptr<Storage> made = last.made.lock();
+  if (made && last.source.lock() == x.meta() && last.version == x.storage()->version() && last.dtype == dtype &&
+      last.recorder == recorder) {
+    Tensor y(made, made->data(), x.shape(), contiguous_strides(x.shape()), dtype);
+    if (autograd::recording(x)) record_cast(y, x);
+    return y;
+  }
+  const Tensor y = cast(x, dtype);
+  last = {x.meta(), y.storage(), x.storage()->version(), dtype, recorder};
   return y;
 }
 
@@ -79,7 +110,9 @@ std::optional<DType> begin(std::optional<DType> low) {
 
 void end(std::optional<DType> before) {
   state.low = before;
-  if (--state.depth == 0) state.kept.clear();
+  if (--state.depth > 0) return;
+  state.kept.clear();
+  state.last = {};
 }
 
 std::optional<DType> wanted(std::string_view op, const std::vector<const Tensor*>& operands) {
@@ -104,9 +137,10 @@ std::optional<DType> wanted(std::string_view op, std::initializer_list<const Ten
 
 Tensor in(DType dtype, const Tensor& x) {
   if (!is_floating(x.dtype()) || x.dtype() == dtype) return x;
+  if (size_of(dtype) != 2) return cast(x, dtype);
   // What is captured or traced is run again, when the leaf may be another.
-  const bool keeps = size_of(dtype) == 2 && is_leaf_to_train(x) && !Graph::capturing() && !Trace::current();
-  return keeps ? in_kept(dtype, x) : cast(x, dtype);
+  if (is_leaf_to_train(x)) return Graph::capturing() || Trace::current() ? cast(x, dtype) : in_kept(dtype, x);
+  return autograd::requires_grad(x) ? in_last(dtype, x) : cast(x, dtype);
 }
 
 std::optional<Tensor> in(DType dtype, const std::optional<Tensor>& x) {

@@ -25,7 +25,8 @@ const std::vector<std::pair<const char*, Policy>>& policies();  // of all ops th
 std::optional<DType> low_dtype();
 
 // Begins a context inside the one that there is, with a low dtype or, for none, with autocast off; gives the low dtype
-// before. end() takes that. Casts of leaves that require grad are kept until the outermost context ends.
+// before. end() takes that. Casts of leaves that require grad are kept until the outermost context ends, the last cast
+// of a result of ops as long as backward holds it.
 std::optional<DType> begin(std::optional<DType> low);
 void end(std::optional<DType> before);
 

@@ -7,7 +7,9 @@
 #include "ops/autocast.h"
 #include "ops/class_rows.h"
 #include "ops/cross_entropy.h"
+#include "ops/graph.h"
 #include "ops/rows.h"
+#include "ops/trace.h"
 #include "ops/variant.h"
 
 namespace rooflab {
@@ -49,6 +51,7 @@ void run(const Call& call) {
   args.lse = call.outputs[1].data();
   args.count = call.outputs.size() > 2 ? call.outputs[2].data() : nullptr;
   args.reduces = call.get<bool>("reduces");
+  args.wide_loss = call.outputs[0].dtype() == call.outputs[1].dtype();
   args.n = rows.n;
   args.v = rows.d;
   args.row_stride = rows.stride;
@@ -59,11 +62,11 @@ void run(const Call& call) {
 const Op kOp("cross_entropy", run);
 
 Losses fused_losses(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,
-                    std::string_view variant) {
+                    DType loss_dtype, std::string_view variant) {
   const bool reduces = reduction != Reduction::kNone;
   const DType wide = sum_dtype(logits.dtype());
   Losses made;
-  made.loss = Tensor::empty(reduces ? Shape{} : target.shape(), logits.dtype(), logits.device());
+  made.loss = Tensor::empty(reduces ? Shape{} : target.shape(), loss_dtype, logits.device());
   made.lse = Tensor::empty(target.shape(), wide, logits.device());
   Tensors outputs{made.loss, made.lse};
   if (reduction == Reduction::kMean) {
@@ -82,7 +85,8 @@ Losses fused_losses(const Tensor& logits, const Tensor& target, int64_t ignore_i
   return made;
 }
 
-Losses composed_losses(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction) {
+Losses composed_losses(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,
+                       DType loss_dtype) {
   const int64_t dim = class_dim(logits);
   const auto [counts, classes] = counted_targets(logits, target, ignore_index);
   // The maximum is subtracted first: no exponential overflows, and the loss loses no digits to a large maximum.
@@ -95,8 +99,16 @@ Losses composed_losses(const Tensor& logits, const Tensor& target, int64_t ignor
     made.count = cast(sum(counts, {}, false), made.loss.dtype());
     made.loss = made.loss / made.count;
   }
-  made.loss = cast(made.loss, logits.dtype());
+  made.loss = cast(made.loss, loss_dtype);
   return made;
+}
+
+// Whether the gradient may take the memory of the logits: it lies as they do, and nobody else has them. A graph of
+// launches runs again, and then finds there what it has itself written.
+bool is_ours(const Tensor& logits) {
+  if (logits.storage().use_count() > 1 || !with_classes_last(logits).is_contiguous() || Trace::current()) return false;
+  const Graph* graph = Graph::capturing();
+  return !graph || graph->made(logits);
 }
 
 }  // namespace
@@ -142,8 +154,8 @@ kernels::Classes as_classes(const Tensor& target, int64_t ignore_index, int64_t 
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,
                      std::string_view variant) {
-  if (const auto dtype = autocast::wanted("cross_entropy", {&logits}))
-    return cross_entropy(autocast::in(*dtype, logits), target, ignore_index, reduction, variant);
+  // It computes in float32 anyway: logits of 16 bits are read as they are.
+  const DType loss_dtype = autocast::wanted("cross_entropy", {&logits}).value_or(logits.dtype());
   const OpScope scope("cross_entropy");
   check_class_rows("cross_entropy", logits, target);
   CrossEntropyArgs args{};
@@ -151,8 +163,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
   const bool composes = kLadder.composes(logits.device(), args, variant), records = autograd::recording(logits);
   auto [loss, lse, count] = [&] {
     const autograd::GradMode off(false);
-    return composes ? composed_losses(logits, target, ignore_index, reduction)
-                    : fused_losses(logits, target, ignore_index, reduction, variant);
+    return composes ? composed_losses(logits, target, ignore_index, reduction, loss_dtype)
+                    : fused_losses(logits, target, ignore_index, reduction, loss_dtype, variant);
   }();
   if (composes) scope.done();  // its parts have counted their work
   if (records)
@@ -162,7 +174,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
                                                                              const Tensor& target, const Tensor& lse,
                                                                              const Tensor& count) -> Tensors {
           const std::optional<Tensor> divisor = count.defined() ? std::optional(count) : std::nullopt;
-          return {cross_entropy_backward(d, logits, target, lse, divisor, ignore_index, variant), Tensor()};
+          return {cross_entropy_backward(d, logits, target, lse, divisor, ignore_index, variant, is_ours(logits)),
+                  Tensor()};
         });
   return loss;
 }

@@ -12,8 +12,10 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
                      std::string_view variant = {});
 
 // The gradient of the logits. dloss is one number or has the shape of target, and is divided by `count` when there is
-// one; lse has the shape of target.
+// one; lse has the shape of target. dloss has the dtype of the logits, or that of lse. In place, the gradient takes the
+// memory of the logits, which lie in it row by row.
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
-                              const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant = {});
+                              const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant = {},
+                              bool in_place = false);
 
 }  // namespace rooflab

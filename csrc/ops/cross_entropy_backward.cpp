@@ -47,6 +47,7 @@ void run(const Call& call) {
   args.lse = lse.data();
   args.count = count.defined() ? count.data() : nullptr;
   args.dlogits = call.outputs[0].data();
+  args.wide_loss = dloss.dtype() == lse.dtype();
   args.n = rows.n;
   args.v = rows.d;
   args.row_stride = rows.stride;
@@ -81,14 +82,17 @@ void check_number(const char* argument, const Tensor& x, DType dtype, const Tens
 }  // namespace
 
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
-                              const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant) {
+                              const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant,
+                              bool in_place) {
   const OpScope scope("cross_entropy_backward");
   check_class_rows("cross_entropy_backward", logits, target);
   check_same_device("cross_entropy_backward", logits, dloss);
-  check_same_dtype("cross_entropy_backward", logits, dloss);
+  const DType wide = sum_dtype(logits.dtype());
+  RL_CHECK(dloss.dtype() == logits.dtype() || dloss.dtype() == wide, "cross_entropy_backward", "dloss: expected ",
+           name(wide), logits.dtype() == wide ? "" : message(" or ", name(logits.dtype())), ", got ",
+           name(dloss.dtype()));
   RL_CHECK(dloss.ndim() == 0 || dloss.shape() == target.shape(), "cross_entropy_backward",
            "dloss: expected () or the shape of target ", target.shape(), ", got ", dloss.shape());
-  const DType wide = sum_dtype(logits.dtype());
   check_same_device("cross_entropy_backward", logits, lse);
   RL_CHECK(lse.dtype() == wide && lse.shape() == target.shape(), "cross_entropy_backward", "lse: expected ", name(wide),
            " ", target.shape(), ", got ", name(lse.dtype()), " ", lse.shape());
@@ -104,7 +108,8 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
   }
   Shape rows = target.shape();
   rows.push_back(logits.size(class_dim(logits)));
-  const Tensor dlogits = with_classes_second(Tensor::empty(rows, logits.dtype(), logits.device()));
+  const Tensor dlogits =
+      in_place ? logits.detach() : with_classes_second(Tensor::empty(rows, logits.dtype(), logits.device()));
   const Tensors inputs{dloss, logits, target, lse, count ? *count : Tensor()};
   submit({&kOp,
           inputs,

@@ -36,6 +36,9 @@ class Graph {
   // Called for each call that is captured: refuses what a graph cannot hold, and keeps what it reads.
   void add(const char* op, const std::vector<Tensor>& operands);
 
+  // Whether the memory of x was taken in this capture, so that each replay fills it anew.
+  bool made(const Tensor& x) const { return x.storage()->pool() == &pool_; }
+
   // A number that grows by one at each replay for each call of this, in the graph's memory: the random numbers of a
   // replay are not those of the last one. Gives its place among the streams of random numbers.
   struct RandomStream {

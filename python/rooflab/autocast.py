@@ -26,12 +26,16 @@ class autocast:
 
     What is made of these follows from them: einsum from matmul, var from mean. float16 and bfloat16 meet in float32.
     An op of the table leaves float64 alone. The policy is the same on every device; its casts are counted as `cast`.
+    `cross_entropy` takes logits of 16 bits as they are: inside it computes in float32 anyway.
 
-    Parameters and their gradients keep their dtype: the cast is recorded, so a gradient is cast back on its way.
-    Backward passes compute in the dtypes that the forward pass chose. The cast of a leaf that requires grad is made
-    once and kept until the outermost context ends, in memory beside the leaf; a leaf that was written to is cast anew,
-    and a captured graph and a compiled function cast at every use. Casts that are kept have the range
-    "autocast_weights".
+    Parameters and their gradients keep their dtype: the cast is recorded, so a gradient is cast back on its way. Those
+    of `linear` are made in that dtype, by `matmul_float32`: on a GPU they are neither rounded to 16 bits nor cast.
+    Else backward passes compute in the dtypes that the forward pass chose.
+
+    The cast of a leaf that requires grad is made once and kept until the outermost context ends, in memory beside the
+    leaf; a captured graph and a compiled function cast a leaf at every use. These casts have the range
+    "autocast_weights". What several products in a row read, such as a norm, is cast once where backward keeps the cast;
+    each of them has a gradient in the dtype of what was cast. What was written to is cast anew.
 
     Contexts nest, and belong to the thread that entered them.
 

@@ -9,6 +9,7 @@ import pytest
 
 import rooflab as rl
 from rooflab.benchmark import lm
+from rooflab.testing import assert_close
 
 TINY = rl.nn.TransformerConfig(32, 64, num_layers=2, num_heads=2, vocab_size=50)
 FORWARDS = {"inference": 1, "forward": 1, "backward": 2, "both": 3, "train": 3}  # of products: a backward takes two
@@ -265,11 +266,39 @@ def test_a_graph_is_one_host_call_and_counts_what_it_does():
     eager, graph = (lm.benchmark(tiny("both", graph=is_graph), config=TINY) for is_graph in (False, True))
     assert (graph.macs, graph.launches) == (eager.macs, eager.launches) and graph.host_calls == 1
     assert graph.peak_bytes == pytest.approx(eager.peak_bytes, rel=0.05) and "graph" in str(graph)
-    trained = lm.benchmark(tiny("train", graph=True), config=TINY)
-    assert 1 < trained.host_calls < 10 and trained.macs == eager.macs
+    stepped, trained = (lm.benchmark(tiny("train", graph=is_graph), config=TINY) for is_graph in (False, True))
+    assert trained.host_calls == 1 and trained.macs == eager.macs
+    assert trained.launches == stepped.launches + 1  # which counts the steps
 
 
 @pytest.mark.parametrize("options", [{"device": rl.meta("H200")}, {"mode": "backward"}])
 def test_what_cannot_be_a_graph_is_refused(options):
     with pytest.raises(ValueError, match="graph: expected a device with memory and a mode that is one piece"):
         lm.Case(graph=True, **options)
+
+
+@pytest.mark.parametrize("mode", ["inference", "forward", "both", "train"])
+def test_a_compiled_step_computes_the_same_in_fewer_launches(mode):
+    cases = [tiny(mode, compile=is_compiled, mixed_precision="bfloat16") for is_compiled in (False, True)]
+    plain, compiled = (lm.benchmark(case, config=TINY) for case in cases)
+    assert compiled.macs == plain.macs and compiled.launches < plain.launches
+    assert compiled.case.options == "composed, bfloat16, compiled"
+
+
+def test_a_compiled_step_trains_as_it_is_written(device):
+    steps = []
+    for is_compiled in (False, True):
+        rl.manual_seed(0)
+        work = lm.Step(tiny("train", compile=is_compiled, device=device), TINY)
+        for _ in range(3):
+            work.timed(work.prepare())
+        steps.append([parameter.detach() for parameter in work.model.parameters()])
+    for plain, compiled in zip(*steps, strict=True):
+        assert_close(compiled, plain, rtol=1e-4, atol=1e-5)
+
+
+def test_a_compiled_step_is_captured_as_one_graph():
+    graph = lm.benchmark(tiny("train", compile=True, graph=True), config=TINY)
+    assert (
+        graph.host_calls == 1 and graph.launches == lm.benchmark(tiny("train", compile=True), config=TINY).launches + 1
+    )

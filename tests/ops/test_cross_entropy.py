@@ -112,7 +112,7 @@ LOGITS, TARGET, LSE = rl.zeros(3, 5), rl.tensor([0, 1, 2]), rl.zeros(3)
     ("dloss", "lse", "count", "says"),
     [
         (rl.zeros(2), LSE, None, r"dloss: expected \(\) or the shape of target \(3,\), got \(2,\)"),
-        (rl.zeros(3).double(), LSE, None, "operands are float32 and float64"),
+        (rl.zeros(3).double(), LSE, None, "dloss: expected float32, got float64"),
         (rl.zeros(3), rl.zeros(4), None, r"lse: expected float32 \(3,\), got float32 \(4,\)"),
         (rl.zeros(3), LSE.double(), None, r"lse: expected float32 \(3,\), got float64"),
         (rl.zeros(3), LSE, rl.zeros(1), r"count: expected float32 \(\), got float32 \(1,\)"),
@@ -131,3 +131,82 @@ def test_a_replayed_graph_reads_new_logits(device):
     logits.copy_(rl.zeros(4, 10))
     graph.replay()
     assert loss.item() == pytest.approx(np.log(10), rel=1e-6)
+
+
+# Memory and dtypes of a training step
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_autocast_reads_logits_of_16_bits_as_they_are(dtype, reduction, device):
+    """No cast, and the numbers of one: the loss is that of the logits in float32, and so is the gradient, rounded."""
+    logits, target = drawn(9, 50, device, dtype=dtype, requires_grad=True)
+    wide = logits.detach().float().requires_grad_()
+    with rl.autocast(dtype), rl.count() as c:
+        loss = rl.cross_entropy(logits, target, reduction=reduction)
+    assert list(c.by_op) == ["cross_entropy"] and loss.dtype == "float32"
+    right = rl.cross_entropy(wide, target, reduction=reduction)
+    assert_close(loss, right, atol=0, rtol=0 if device == "cpu" else 2.0**-20)
+    dloss = rl.rand(*loss.shape, device=device) + 0.3
+    loss.backward(dloss)
+    right.backward(dloss)
+    assert logits.grad.dtype == dtype
+    assert_close(logits.grad, wide.grad.to(dtype), atol=0, rtol=0 if device == "cpu" else 2.0**-7)
+
+
+def made_of(x, target, kept=None):
+    """The loss of logits that nobody holds but the graph, and the list `kept`."""
+    logits = x * 2.0
+    if kept is not None:
+        kept.append(logits)
+    return rl.cross_entropy(logits, target)
+
+
+@pytest.mark.parametrize("target_device", ["meta:cpu", "meta:H200"])
+def test_the_gradient_takes_the_memory_of_logits_that_nobody_holds(target_device):
+    x, target = drawn(64, 1000, target_device, requires_grad=True)
+    kept = []
+    for is_kept in (False, True):
+        x.grad = None
+        loss = made_of(x, target, kept if is_kept else None)
+        with rl.count() as c:
+            loss.backward()
+        gradients = c.bytes_allocated // x.nbytes  # of x, and of the logits where they stay
+        assert gradients == 1 + is_kept
+
+
+def test_logits_that_somebody_holds_stay_as_they_are(device):
+    x, target = drawn(6, 40, device, requires_grad=True)
+    kept, gradients = [], []
+    for holder in (None, kept):
+        x.grad = None
+        made_of(x, target, holder).backward()
+        gradients.append(x.grad)
+    x.grad = None
+    assert_close(kept[0], x.detach() * 2.0, atol=0, rtol=0)
+    view = (x * 2.0).reshape(2, 3, 40)
+    rl.cross_entropy(view.reshape(6, 40), target).backward()
+    assert_close(view, kept[0].reshape(2, 3, 40), atol=0, rtol=0)
+    assert_close(*gradients, atol=0, rtol=0)
+
+
+def test_a_backward_that_may_come_again_writes_over_nothing(device):
+    x, target = drawn(6, 40, device, requires_grad=True)
+    loss = made_of(x, target)
+    loss.backward(retain_graph=True)
+    first, x.grad = x.grad, None
+    loss.backward()
+    assert_close(x.grad, first, atol=0, rtol=0)
+
+
+def test_a_captured_backward_of_logits_from_outside_writes_over_nothing(device):
+    x, target = drawn(6, 40, device, requires_grad=True)
+    made_of(x, target).backward()
+    right, x.grad = x.grad, None
+    loss = made_of(x, target)
+    graph = rl.Graph(device=device)
+    with graph.capture():
+        (found,) = rl.autograd.grad(loss, [x])
+    for _ in range(2):
+        graph.replay()
+        assert_close(found, right, atol=0, rtol=0)

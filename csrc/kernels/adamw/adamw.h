@@ -14,9 +14,13 @@
 //   v1_fused       a thread an element, a launch a tensor
 //   v2_many        16-byte accesses, and a launch for 64 tensors: a block finds its tensor in a table
 //
+// The step's number and the learning rate may lie on the device, where a graph that is replayed finds new ones.
+//
 // FLOPs: 14 an element, 13 without decay. Compulsory bytes: p, g, m and v read, p, m and v written: 28 a float32
 // parameter. Roof: memory bandwidth.
 #pragma once
+
+#include <math.h>
 
 #include <cstdint>
 #include <initializer_list>
@@ -41,7 +45,24 @@ struct AdamwNumbers {
   double beta1, beta2;  // how much of each moment stays
   double rate, root, eps;
   bool decay_last;
+  double lr, weight_decay;
+  const int64_t* step_at;  // t, and keep, rate and root are of no account; null: they hold
+  const double* lr_at;     // in place of lr, beside step_at; or null
 };
+
+// What depends on t and lr.
+ROOFLAB_HOST_DEVICE AdamwNumbers adamw_numbers(AdamwNumbers numbers, double step, double lr) {
+  numbers.keep = 1 - lr * numbers.weight_decay;
+  numbers.rate = lr / (1 - pow(numbers.beta1, step));
+  numbers.root = sqrt(1 - pow(numbers.beta2, step));
+  return numbers;
+}
+
+// The numbers at the time of the launch.
+ROOFLAB_HOST_DEVICE AdamwNumbers adamw_numbers_now(const AdamwNumbers& numbers) {
+  if (!numbers.step_at) return numbers;
+  return adamw_numbers(numbers, static_cast<double>(*numbers.step_at), numbers.lr_at ? *numbers.lr_at : numbers.lr);
+}
 
 constexpr int kAdamwTensors = 64;  // in the parameters of one kernel, which may have 4096 bytes
 struct AdamwArgs {

@@ -7,7 +7,7 @@ namespace rooflab::kernels::ROOFLAB_ISA {
 void adamw_cpu_v1_fused(const AdamwArgs& args, Queue& queue) {
   with_floating(args.dtype, [&]<class T>() {
     constexpr int64_t kLanes = SimdOf<T>::kLanes;
-    const AdamwStep<typename ComputeOf<T>::type> step(args.numbers);
+    const AdamwStep<typename ComputeOf<T>::type> step(adamw_numbers_now(args.numbers));
     const auto root = [](SimdOf<T> x) __attribute__((always_inline)) { return sqrt(x); };
     for (int i = 0; i < args.count; ++i) {
       const AdamwTensor& x = args.tensors[i];

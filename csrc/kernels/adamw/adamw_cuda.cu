@@ -18,9 +18,20 @@ __device__ __forceinline__ void update(const AdamwStep<accumulator_t<T>>& step, 
   v = round_to<T>(wide_v);
 }
 
+// The step of all threads of a block. One of them computes powers of beta, in double.
+template <class A>
+__device__ __forceinline__ AdamwStep<A> step_now(const AdamwNumbers& numbers) {
+  if (!numbers.step_at) return AdamwStep<A>(numbers);
+  __shared__ AdamwNumbers now;
+  if (threadIdx.x == 0) now = adamw_numbers_now(numbers);
+  __syncthreads();
+  return AdamwStep<A>(now);
+}
+
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    adamw_cuda_v1_fused_kernel(AdamwTensor x, AdamwStep<accumulator_t<T>> step) {
+    adamw_cuda_v1_fused_kernel(AdamwTensor x, const __grid_constant__ AdamwNumbers numbers) {
+  const auto step = step_now<accumulator_t<T>>(numbers);
   T *p = static_cast<T*>(x.p), *m = static_cast<T*>(x.m), *v = static_cast<T*>(x.v);
   const T* g = static_cast<const T*>(x.g);
   const int64_t threads = gridDim.x * int64_t{blockDim.x};
@@ -39,9 +50,9 @@ struct AdamwBlocks {
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    adamw_cuda_v2_many_kernel(const __grid_constant__ AdamwArgs args, const __grid_constant__ AdamwBlocks blocks,
-                              AdamwStep<accumulator_t<T>> step) {
+    adamw_cuda_v2_many_kernel(const __grid_constant__ AdamwArgs args, const __grid_constant__ AdamwBlocks blocks) {
   constexpr int kWidth = kVectorWidth<T>;
+  const auto step = step_now<accumulator_t<T>>(args.numbers);
   int low = 0, high = args.count;  // the tensor is in [low, high)
   while (high - low > 1) {
     const int middle = (low + high) / 2;
@@ -81,9 +92,8 @@ __global__ void __launch_bounds__(kThreads)
 void adamw_cuda_v1_fused(const AdamwArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "adamw", [&]<class Element>() {
     using T = cuda_type_t<Element>;
-    const AdamwStep<accumulator_t<T>> step(args.numbers);
     for (int i = 0; i < args.count; ++i)
-      queue.launch(adamw_cuda_v1_fused_kernel<T>, a_thread_each(args.tensors[i].n), args.tensors[i], step);
+      queue.launch(adamw_cuda_v1_fused_kernel<T>, a_thread_each(args.tensors[i].n), args.tensors[i], args.numbers);
   });
 }
 
@@ -93,8 +103,7 @@ void adamw_cuda_v2_many(const AdamwArgs& args, Queue& queue) {
     AdamwBlocks blocks{};
     for (int i = 0; i < args.count; ++i)
       blocks.first[i + 1] = blocks.first[i] + (args.tensors[i].n + kSpan<T> - 1) / kSpan<T>;
-    queue.launch(adamw_cuda_v2_many_kernel<T>, {blocks.first[args.count], kThreads}, args, blocks,
-                 AdamwStep<accumulator_t<T>>(args.numbers));
+    queue.launch(adamw_cuda_v2_many_kernel<T>, {blocks.first[args.count], kThreads}, args, blocks);
   });
 }
 

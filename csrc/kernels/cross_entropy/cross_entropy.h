@@ -45,10 +45,10 @@ ROOFLAB_HOST_DEVICE int64_t class_of(const Classes& classes, int64_t row) {
 struct CrossEntropyArgs {
   const void* logits;  // (N, V), elements of a row adjacent
   Classes classes;
-  void* loss;   // (N), or one number when it is reduced; of dtype
+  void* loss;   // (N), or one number when it is reduced; of dtype, or of lse's type when wide_loss
   void* lse;    // (N), float; double for double
   void* count;  // the rows that are not ignored, one number of lse's type: for a mean, else null
-  bool reduces;
+  bool reduces, wide_loss;
   int64_t n, v;
   int64_t row_stride;  // in elements
   DType dtype;

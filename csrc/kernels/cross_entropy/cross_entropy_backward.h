@@ -25,13 +25,14 @@
 namespace rooflab::kernels {
 
 struct CrossEntropyBackwardArgs {
-  const void* dloss;     // (N), or one number, of dtype
+  const void* dloss;     // (N), or one number; of dtype, or of lse's type when wide_loss
   int64_t dloss_stride;  // 1, or 0
   const void* logits;    // (N, V), elements of a row adjacent
   Classes classes;
   const void* lse;    // (N), float; double for double
   const void* count;  // divides dloss; one number of lse's type, or null
-  void* dlogits;      // (N, V), contiguous
+  void* dlogits;      // (N, V), contiguous; may be the memory of logits, if these are
+  bool wide_loss;
   int64_t n, v;
   int64_t row_stride;  // of logits, in elements
   DType dtype;

@@ -20,7 +20,8 @@ struct RowGradient {
   __device__ __forceinline__ RowGradient(const CrossEntropyBackwardArgs& args, int64_t row)
       : target(class_of(args.classes, row)),
         lse(static_cast<const A*>(args.lse)[row]),
-        scale(static_cast<A>(to_float(static_cast<const T*>(args.dloss)[row * args.dloss_stride]))),
+        scale(args.wide_loss ? static_cast<const A*>(args.dloss)[row * args.dloss_stride]
+                             : static_cast<A>(to_float(static_cast<const T*>(args.dloss)[row * args.dloss_stride]))),
         ignored(target == args.classes.ignore_index) {
     if (args.count) scale /= *static_cast<const A*>(args.count);
     if (target < 0 || target >= args.v) scale = static_cast<A>(NAN);

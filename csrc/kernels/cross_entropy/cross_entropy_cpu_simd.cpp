@@ -10,6 +10,15 @@ ROOFLAB_INLINE void store_one(void* to, S value) {
   store<T>(static_cast<T*>(to), SimdOf<T>(value), 1);
 }
 
+// A loss, or its gradient: of T, or as it is computed.
+template <class T, class S>
+ROOFLAB_INLINE void store_loss(bool wide, void* losses, int64_t row, S value) {
+  if (wide)
+    static_cast<S*>(losses)[row] = value;
+  else
+    store_one<T>(static_cast<T*>(losses) + row, value);
+}
+
 template <class T>
 ROOFLAB_INLINE auto load_one(const void* from) {
   typename ComputeOf<T>::type value;
@@ -30,7 +39,7 @@ ROOFLAB_INLINE void reduce_losses(const CrossEntropyArgs& args, const S* losses)
     *static_cast<S*>(args.count) = static_cast<S>(count);
     sum /= static_cast<S>(count);
   }
-  store_one<T>(args.loss, sum);
+  store_loss<T>(args.wide_loss, args.loss, 0, sum);
 }
 
 }  // namespace
@@ -50,7 +59,7 @@ void cross_entropy_cpu_v1_online(const CrossEntropyArgs& args, Queue& queue) {
       if (args.reduces)
         losses[n] = loss;
       else
-        store_one<T>(static_cast<T*>(args.loss) + n, loss);
+        store_loss<T>(args.wide_loss, args.loss, n, loss);
     });
     if (args.reduces) reduce_losses<T>(args, losses);
   });
@@ -73,7 +82,10 @@ void cross_entropy_backward_cpu_v1_recompute(const CrossEntropyBackwardArgs& arg
         return;
       }
       const S lse = static_cast<const S*>(args.lse)[n];
-      const S gradient = load_one<T>(static_cast<const T*>(args.dloss) + n * args.dloss_stride) / divisor;
+      const int64_t at = n * args.dloss_stride;
+      const S dloss =
+          args.wide_loss ? static_cast<const S*>(args.dloss)[at] : load_one<T>(static_cast<const T*>(args.dloss) + at);
+      const S gradient = dloss / divisor;
       write_row(
           dx, args.v, streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
             SimdOf<T> p = exp(load_lanes(x + i, lanes) - lse);

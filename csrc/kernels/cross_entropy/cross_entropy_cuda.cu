@@ -100,7 +100,10 @@ __global__ void __launch_bounds__(1024)
     *static_cast<A*>(args.count) = static_cast<A>(all.count);
     all.sum /= static_cast<A>(all.count);
   }
-  *static_cast<T*>(args.loss) = round_to<T>(all.sum);
+  if (args.wide_loss)
+    *static_cast<A*>(args.loss) = all.sum;
+  else
+    *static_cast<T*>(args.loss) = round_to<T>(all.sum);
 }
 
 // Threads for a row that is read in so many steps.
@@ -114,7 +117,9 @@ void run_rows(const CrossEntropyArgs& args, Queue& queue, Rows&& rows) {
   dispatch_floating(args.dtype, "cross_entropy", [&]<class Element>() {
     using T = cuda_type_t<Element>;
     using A = accumulator_t<T>;
-    if (!args.reduces) return rows.template operator()<T, T>(static_cast<T*>(args.loss));
+    if (!args.reduces)
+      return args.wide_loss ? rows.template operator()<T, A>(static_cast<A*>(args.loss))
+                            : rows.template operator()<T, T>(static_cast<T*>(args.loss));
     A* const losses = queue.scratch<A>(args.n);
     if (args.n > 0) rows.template operator()<T, A>(losses);
     queue.launch(cross_entropy_cuda_sum_kernel<T>, {1, 1024}, args, losses);

@@ -1,6 +1,6 @@
-// The library rung: cuBLASLt, loaded at first use. float32 is computed in float32 (no TF32), float16 and bfloat16 with
-// float32 sums. cuBLASLt is asked once for each shape which of its kernels to run and what memory they work in, and
-// watched once for what its call submits.
+// The library rungs of matmul and matmul_float32: cuBLASLt, loaded at first use. float32 is computed in float32 (no
+// TF32), float16 and bfloat16 with float32 sums. cuBLASLt is asked once for each shape which of its kernels to run and
+// what memory they work in, and watched once for what its call submits.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "core/dynamic_library.h"
 #include "core/error.h"
 #include "kernels/matmul/matmul_operand.h"
+#include "kernels/matmul_float32/matmul_float32.h"
 
 namespace rooflab::kernels {
 namespace {
@@ -55,7 +56,7 @@ struct Operand {
 
 struct Problem {
   int device;
-  DType dtype;
+  DType dtype, c_dtype;
   int64_t batch;
   Operand a, b, c;
   auto operator<=>(const Problem&) const = default;
@@ -66,11 +67,12 @@ uint32_t alignment_of(const void* data) {
 }
 
 // cuBLASLt's matrices are column-major, so it is asked for C^T = B^T A^T, and a row of ours is a column of its.
-Problem problem_of(const MatmulArgs& args, int device) {
+Problem problem_of(const MatmulArgs& args, DType c_dtype, int device) {
   const MatmulOperand a = matmul_a(args), b = matmul_b(args);
   Problem problem{};
   problem.device = device;
   problem.dtype = args.dtype;
+  problem.c_dtype = c_dtype;
   problem.batch = args.batch;
   problem.a = {b.row_length, b.rows, b.leading, b.batch_stride, b.k_major, alignment_of(args.b)};
   problem.b = {a.row_length, a.rows, a.leading, a.batch_stride, !a.k_major, alignment_of(args.a)};
@@ -93,7 +95,7 @@ struct Plan {
     set(CUBLASLT_MATMUL_DESC_TRANSB, problem.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     layout(a, types.data, problem.a, problem.batch);
     layout(b, types.data, problem.b, problem.batch);
-    layout(c, types.data, problem.c, problem.batch);
+    layout(c, types_of(problem.c_dtype).data, problem.c, problem.batch);
     choose(handle, problem);
   }
 
@@ -179,10 +181,8 @@ Library& library() {
   return instance;
 }
 
-}  // namespace
-
-void matmul_cuda_library(const MatmulArgs& args, Queue& queue) {
-  const Problem problem = problem_of(args, queue.device().index);
+void run_library(const MatmulArgs& args, DType c_dtype, Queue& queue) {
+  const Problem problem = problem_of(args, c_dtype, queue.device().index);
   Library::Prepared prepared = library().prepare(problem);
   Plan& plan = prepared.plan;
   void* workspace = queue.scratch_bytes(plan.workspace_bytes);
@@ -203,5 +203,11 @@ void matmul_cuda_library(const MatmulArgs& args, Queue& queue) {
   }
   queue.library(plan.started, [&] { multiply(queue.stream()); });
 }
+
+}  // namespace
+
+void matmul_cuda_library(const MatmulArgs& args, Queue& queue) { run_library(args, args.dtype, queue); }
+
+void matmul_float32_cuda_library(const MatmulArgs& args, Queue& queue) { run_library(args, DType::kFloat32, queue); }
 
 }  // namespace rooflab::kernels

@@ -12,7 +12,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_float32', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no room; the message says what was asked for and who holds what.
@@ -1498,6 +1498,11 @@ class Graph:
     >>> y.tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
+    @staticmethod
+    def is_capturing() -> bool:
+        """
+        Whether this thread captures ops into a graph.
+        """
     def __init__(self, device: typing.Any = None) -> None:
         ...
     def __repr__(self) -> str:
@@ -1557,7 +1562,7 @@ def abs(x: Tensor, variant: str = '') -> Tensor:
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
-def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Sequence[Tensor], exp_avgs: collections.abc.Sequence[Tensor], exp_avg_sqs: collections.abc.Sequence[Tensor], *, step: typing.SupportsInt | typing.SupportsIndex, lr: typing.SupportsFloat | typing.SupportsIndex = 0.001, beta1: typing.SupportsFloat | typing.SupportsIndex = 0.9, beta2: typing.SupportsFloat | typing.SupportsIndex = 0.999, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-08, weight_decay: typing.SupportsFloat | typing.SupportsIndex = 0.01, decay: str = 'before', variant: str = '') -> None:
+def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Sequence[Tensor], exp_avgs: collections.abc.Sequence[Tensor], exp_avg_sqs: collections.abc.Sequence[Tensor], *, step: Tensor | typing.SupportsInt | typing.SupportsIndex, lr: Tensor | typing.SupportsFloat | typing.SupportsIndex = 0.001, beta1: typing.SupportsFloat | typing.SupportsIndex = 0.9, beta2: typing.SupportsFloat | typing.SupportsIndex = 0.999, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-08, weight_decay: typing.SupportsFloat | typing.SupportsIndex = 0.01, decay: str = 'before', variant: str = '') -> None:
     """
     One step of AdamW, in place: what `rl.optim.AdamW` calls.
     
@@ -1572,9 +1577,11 @@ def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Seque
     ----------
     params, grads, exp_avgs, exp_avg_sqs : sequence of Tensor
         p, g, m and v: those of a parameter have one shape. All have one floating dtype and device. p, m and v are written.
-    step : int
-        t, from 1.
-    lr, beta1, beta2, eps, weight_decay : float
+    step : int or Tensor
+        t, from 1. A tensor is int64 () on the parameters' device: a graph that is replayed reads it anew.
+    lr : float or Tensor
+        Beside a step that is a tensor it may be one too, float64 ().
+    beta1, beta2, eps, weight_decay : float
         Numbers of the host: a graph that is replayed repeats the ones it was captured with.
     decay : str
         "before" the update, as PyTorch's AdamW, or "after" it, as textbooks write it.
@@ -2139,7 +2146,7 @@ def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: T
     Parameters
     ----------
     dloss : Tensor
-        The gradient of the loss: () for all examples, or of the shape of `target`. Of the dtype of the logits.
+        The gradient of the loss: () for all examples, or of the shape of `target`. Of the dtype of the logits or of `lse`.
     logits, target : Tensor
         As `cross_entropy` took them.
     lse : Tensor
@@ -2935,6 +2942,10 @@ def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
 def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     (..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a matrix.
+    """
+def matmul_float32(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    (M, K) @ (K, N) of float16 or bfloat16 in float32: what linear's gradients are made of under autocast. M*N*K MACs; has no gradient itself.
     """
 @typing.overload
 def max(x: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -69,19 +70,20 @@ class Step:
         self.tokens, self.targets = (
             rl.randint(0, self.config.vocab_size, shape, device=case.device) for _ in ("tokens", "targets")
         )
-        self.optimizer = rl.optim.AdamW(self.model.parameters()) if case.mode == "train" else None
+        is_trained = case.mode == "train"
+        self.optimizer = rl.optim.AdamW(self.model.parameters(), capturable=case.graph) if is_trained else None
+        compiled: Callable = rl.compile if case.compile else lambda function: function
+        self._logits_of, self._loss_of = compiled(self.model), compiled(functools.partial(_loss_of, self.model))
 
     def forward(self) -> rl.Tensor:
         """Logits (B, L, V)."""
         with rl.range("forward"), self._precision():
-            return self.model(self.tokens)
+            return self._logits_of(self.tokens)
 
     def loss(self) -> rl.Tensor:
         """Mean cross-entropy of the logits."""
         with rl.range("forward"), self._precision():
-            logits = self.model(self.tokens)
-            with rl.range("loss"):
-                return rl.cross_entropy(logits.reshape(-1, self.config.vocab_size), self.targets.reshape(-1))
+            return self._loss_of(self.tokens, self.targets)
 
     def _precision(self) -> contextlib.AbstractContextManager:
         dtype = self.case.mixed_precision
@@ -110,8 +112,14 @@ class Step:
         return None
 
 
+def _loss_of(model: rl.nn.TransformerLM, tokens: rl.Tensor, targets: rl.Tensor) -> rl.Tensor:
+    logits = model(tokens)
+    with rl.range("loss"):
+        return rl.cross_entropy(logits.reshape(-1, model.config.vocab_size), targets.reshape(-1))
+
+
 class GraphStep(Step):
-    """The same step, of which all but the optimizer is a graph.
+    """The same step as a graph.
 
     Attributes
     ----------
@@ -127,7 +135,7 @@ class GraphStep(Step):
         rl.memory.reset_peak(case.device)
         graph = rl.Graph(device=case.device)
         with graph.capture():
-            self._captured = self.passes(None)
+            self._captured = self.timed(None)
         self._graph = graph
         self.captured_peak_bytes = rl.memory.peak(case.device)
 
@@ -135,10 +143,10 @@ class GraphStep(Step):
         """Nothing: a replay writes its gradients over those of the last one."""
         return super().prepare() if self._graph is None else None
 
-    def passes(self, prepared: rl.Tensor | None) -> rl.Tensor | None:
+    def timed(self, prepared: rl.Tensor | None) -> rl.Tensor | None:
         """A replay."""
         if self._graph is None:
-            return super().passes(prepared)
+            return super().timed(prepared)
         self._graph.replay()
         return None
 

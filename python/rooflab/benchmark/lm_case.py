@@ -36,9 +36,10 @@ class Case:
         Whether the backward runs each block again, of which the forward keeps the input alone.
     mixed_precision : str
         "bfloat16" or "float16": forward and loss run under `rooflab.autocast`; "": everything in float32.
+    compile : bool
+        Whether the forward, and the loss with it, is a program of `rooflab.compile`, as its backward then is.
     graph : bool
-        Whether forward and backward are captured once and replayed by one host call (`rooflab.Graph`). AdamW's step is
-        not: its number changes.
+        Whether the step is captured once and replayed by one host call (`rooflab.Graph`).
     device : str
         "cpu", "cuda:0", or "meta:H200", where the times are a model's and not measured.
     warmup_steps, measure_steps : int
@@ -57,6 +58,7 @@ class Case:
     attention: str = "composed"
     recompute: bool = False
     mixed_precision: str = ""
+    compile: bool = False
     graph: bool = False
     device: str = "cpu"
     vocab_size: int = 10000
@@ -86,7 +88,7 @@ class Case:
     @property
     def options(self) -> str:
         """Such as "flash, bfloat16, graph"."""
-        flags = {"recomputed": self.recompute, "graph": self.graph}
+        flags = {"recomputed": self.recompute, "compiled": self.compile, "graph": self.graph}
         words = (self.attention, self.mixed_precision, *(word for word, is_set in flags.items() if is_set))
         return ", ".join(filter(None, words))
 

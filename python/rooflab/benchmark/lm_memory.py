@@ -138,9 +138,9 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
     are recomputed the inputs alone are saved, 4n BLD, and under autocast the mask that they read, 2L^2.
 
     Under autocast: weight copies 2 (N - VD - (2n + 1) D), all but the embedding and the gains; saved activations
-    n (26BLD + 6BLI + S) + 6BLD + 4LD_h with S = 6BHL^2 or 4BHL: operands of products have two bytes, the residuals and
-    the softmax four, each product keeps a cast of its own, and rope one of the angles. The loss keeps the logits in
-    float32.
+    n (20BLD + 6BLI + S) + 6BLD + 4LD_h with S = 6BHL^2 or 4BHL: operands of products have two bytes, the residuals and
+    the softmax four, the products of a norm share one cast of it, and rope keeps one of the angles. The logits are a
+    product's result, 2BLV.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
     if case.recompute:
         layer = 4 * rows
     elif is_mixed:
-        layer = 26 * rows + 6 * hidden + (6 if is_composed else 4) * scores
+        layer = 20 * rows + 6 * hidden + (6 if is_composed else 4) * scores
     else:
         layer = 4 * (8 * rows + 3 * hidden + scores)
     ends = 6 * rows + 4 * L * config.head_dim if is_mixed else 8 * rows
@@ -168,7 +168,7 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
         "optimizer state": 8 * N * (case.mode == "train"),
         "weight copies": 2 * products * is_mixed,
         "saved activations": (n * layer + ends + mask) * has_graph,
-        "logits": (2 if is_mixed and not has_backward else 4) * B * L * config.vocab_size,
+        "logits": (2 if is_mixed else 4) * B * L * config.vocab_size,
     }
 
 
@@ -238,7 +238,7 @@ class _Sorted:
     def __init__(self, timeline: Timeline, sizes: Counter[int], case: Case, config: TransformerConfig) -> None:
         self.timeline, self.case, self.config = timeline, case, config
         numbers = case.batch_size * case.context_length * config.vocab_size
-        self.logits_bytes = {4 * numbers, 2 * numbers} if case.mixed_precision else {4 * numbers}
+        self.logits_bytes = (2 if case.mixed_precision else 4) * numbers
         born: dict[int, int] = {}  # phase of each block's allocation, and of its end
         gone: dict[int, int] = {}
         self.phases = timeline.phases
@@ -268,8 +268,7 @@ class _Sorted:
             sizes[block.bytes] -= 1
             return "parameters"
         if name == "forward":
-            is_cast = "loss" in path and block.op == "cast"
-            if block.bytes in self.logits_bytes and ("head" in path or is_cast):
+            if block.bytes == self.logits_bytes and "head" in path:
                 return "logits"
             if "loss" in path:
                 return "loss"

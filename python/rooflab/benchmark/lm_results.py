@@ -120,9 +120,9 @@ def _result(row: dict[str, Any]) -> Result:
 
 
 _COLUMNS = (
-    "model_size", "context_length", "batch_size", "mode", "attention", "mixed_precision", "recompute", "graph",
-    "device", "contender", "status", "steps", "first_warmup_ms", "mean_ms", "std_ms", "median_ms", "tokens_per_s",
-    "tflop_s", "share_of_peak", "peak_bytes", "launches", "parameters",
+    "model_size", "context_length", "batch_size", "mode", "attention", "mixed_precision", "recompute", "compile",
+    "graph", "device", "contender", "status", "steps", "first_warmup_ms", "mean_ms", "std_ms", "median_ms",
+    "tokens_per_s", "tflop_s", "share_of_peak", "peak_bytes", "launches", "parameters",
 )  # fmt: skip
 
 
@@ -142,7 +142,7 @@ def to_csv(results: Iterable[Result]) -> str:
 
     Examples
     --------
-    >>> to_csv([Result(Case(), samples_ms=(2.0, 4.0))]).splitlines()[0].split(",")[13:16]
+    >>> to_csv([Result(Case(), samples_ms=(2.0, 4.0))]).splitlines()[0].split(",")[14:17]
     ['mean_ms', 'std_ms', 'median_ms']
     """
     text = io.StringIO()

@@ -70,7 +70,9 @@ def measure(
     if not memory or results[0].status != "ok":
         return results, None
     progress("counting memory")
-    counted = lm_memory.measure(dataclasses.replace(case, graph=False))  # whose blocks are not seen when replayed
+    counted = lm_memory.measure(
+        dataclasses.replace(case, compile=False, graph=False)
+    )  # whose blocks show where they are made
     held = {phase.name: phase.classes for phase in counted.phases}
     return [dataclasses.replace(results[0], memory=held), *results[1:]], counted
 

@@ -62,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--mixed-precision", nargs="?", const="bfloat16", default="", choices=("bfloat16", "float16"), metavar="DTYPE",
         help="forward and loss under autocast, to bfloat16 or, when named, float16")  # fmt: skip
     add("--recompute", action="store_true", help="the backward runs each block again and keeps its input alone")
-    add("--graph", action="store_true", help="forward and backward as a captured graph, replayed by one host call")
+    add("--compile", action="store_true", help="forward and backward as programs of rooflab.compile")
+    add("--graph", action="store_true", help="the step as a captured graph, replayed by one host call")
     add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps that do not count (default 5)")
     add("--measure-steps", type=whole_number(1), default=10, metavar="N", help="steps that do (default 10)")
     add("--profile", action="store_true", help="where the time of one more step goes, pass by pass")
@@ -117,7 +118,7 @@ def _main(arguments: argparse.Namespace) -> int:
         arguments.model_size, arguments.context_length, arguments.mode,
         batch_size=arguments.batch_size, vocab_size=arguments.vocab_size, attention=arguments.attention,
         recompute=arguments.recompute, mixed_precision=arguments.mixed_precision,
-        graph=arguments.graph, device=device,
+        compile=arguments.compile, graph=arguments.graph, device=device,
         warmup_steps=arguments.warmup_steps, measure_steps=arguments.measure_steps,
     )  # fmt: skip
     if arguments.slurm or arguments.gather:
@@ -206,4 +207,6 @@ def words(arguments: argparse.Namespace) -> list[str]:
     for name in options.split():
         value = getattr(arguments, name.replace("-", "_"))
         found += [f"--{name}", str(value)] if value not in (None, "") else []
-    return found + [f"--{name}" for name in ("recompute", "graph", "profile", "memory") if getattr(arguments, name)]
+    return found + [
+        f"--{name}" for name in ("recompute", "compile", "graph", "profile", "memory") if getattr(arguments, name)
+    ]

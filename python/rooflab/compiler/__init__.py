@@ -13,6 +13,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .arguments import Unhashable, flatten
+from .modules import tensors_of_modules
 from .program import FunctionProgram
 
 __all__ = ["compile"]
@@ -24,7 +25,7 @@ class _Compiled:
     """A function that runs as the programs made of it; see `compile`."""
 
     def __init__(self, function: Callable, variant: str):
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self._function = function
         self._variant = variant
         self._programs: OrderedDict[Any, FunctionProgram | None] = OrderedDict()  # None: runs as it is written
@@ -37,7 +38,10 @@ class _Compiled:
         tensors: list[Tensor] = []
         try:
             modes = (_core.is_grad_enabled(), str(_core._autocast.low_dtype()))
-            key = (flatten((args, kwargs), tensors), _core._compiler.layouts(tensors), modes)
+            plain = flatten((args, kwargs), tensors)
+            places = tensors_of_modules(self._function, (args, kwargs))
+            tensors += places
+            key = (plain, len(places), _core._compiler.layouts(tensors), modes)
         except Unhashable as reason:
             return self._fall_back(reason, None, args, kwargs)
         with self._lock:
@@ -47,7 +51,7 @@ class _Compiled:
                 self._programs.move_to_end(key)
         if not known:
             try:
-                program = FunctionProgram(self._function, (args, kwargs), tensors, self._variant)
+                program = FunctionProgram(self._function, (args, kwargs), tensors, self._variant, places)
             except Exception as reason:
                 return self._fall_back(reason, key, args, kwargs)
             self._remember(key, program)
@@ -57,6 +61,11 @@ class _Compiled:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._function, name)
 
     def __repr__(self) -> str:
         return f"compile({self._function!r})"
@@ -99,10 +108,16 @@ def compile(function: Callable | None = None, *, variant: str = "") -> Callable:
     chain are then made again in backward rather than kept, where what they are made of is kept anyway. `rl.compile` is
     a decorator as well, with and without `variant`.
 
+    The tensors of a module are arguments too: of a module that is compiled (``rl.compile(model)``), and of one that the
+    function is given, closes over, names as a global, or finds beside it in the object whose method it is. What is
+    written to them is seen by the next call, and their gradients add up as ever. While a function is recorded, its
+    modules are not to be used by another thread.
+
     Parameters
     ----------
     function : callable
-        Takes tensors, nested tuples, lists and dicts of them, and other hashable arguments, and returns the same. It
+        Takes tensors, nested tuples, lists and dicts of them, modules and other hashable arguments, and returns
+        tensors, nested or not, and plain values. It
         must do the same ops whenever it is called with one key. What it does beside ops, such as printing, happens when
         it is recorded and not again; ranges that it opens are not seen.
     variant : str
@@ -120,7 +135,8 @@ def compile(function: Callable | None = None, *, variant: str = "") -> Callable:
     UserWarning
         Once for each reason, when the function cannot be recorded; it then runs as it is written. That is so when it
         reads a value (``.item()``, ``if x > 0``), draws random numbers, writes into an argument or into a part of a
-        tensor, uses a tensor that is no argument, or calls `backward` (``rl.autograd.grad`` can be compiled).
+        tensor, uses a tensor that is neither an argument nor a module's, or calls `backward` (``rl.autograd.grad`` can
+        be compiled).
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .arguments import check_result, replace
+from .modules import replaced
 from .plan import Call, View, alive, plan, storages_read
 
 
@@ -32,6 +33,8 @@ class FunctionProgram:
         The tensors among them, in the order of `flatten`.
     variant : str
         The rung of `fused`; "" for the fastest.
+    places : dict
+        The last of `tensors`, which modules hold: see `tensors_of_modules`.
 
     Raises
     ------
@@ -39,7 +42,10 @@ class FunctionProgram:
         Whatever the function, or an op that it calls, raises on tensors without memory.
     """
 
-    def __init__(self, function: Callable, arguments: tuple, tensors: Sequence[Tensor], variant: str):
+    def __init__(
+        self, function: Callable, arguments: tuple, tensors: Sequence[Tensor], variant: str, places: dict | None = None
+    ):
+        places = places or {}
         devices = sorted({x.device for x in tensors})
         if len(devices) != 1:
             raise ValueError(f"[compile] expected tensors on one device, got {' and '.join(devices) or 'no tensor'}")
@@ -55,7 +61,8 @@ class FunctionProgram:
             self._inputs_with_grad = [i for i, twin in enumerate(twins) if twin.requires_grad]
             taken = iter(twins)
             args, kwargs = replace(arguments, lambda _: next(taken))
-            returned = function(*args, **kwargs)
+            with replaced(places, twins[len(twins) - len(places) :]):
+                returned = function(*args, **kwargs)
             check_result(returned)
             _check_untouched(trace, twins, views)
             outputs: list[Tensor] = []
@@ -165,7 +172,8 @@ def _split(
     needs = storages_read(calls)
     read = wanted_grads.union(*(needs[i] for i in alive(calls, needs, after, wanted_grads)))
     needed = {s for s in read if s in maker or s in arguments}
-    written = {s for step in plan(calls, before, wanted) for s in step.results}
+    steps = plan(calls, before, wanted)
+    written = {s for step in steps for s in step.results or (y.storage for i in step.calls for y in calls[i].outputs)}
     written |= {s for s, i in maker.items() if not calls[i].instructions}
 
     held = arguments | (needed & written)

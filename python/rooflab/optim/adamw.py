@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._core import Tensor, adamw, zeros_like
+from .._core import Graph, Tensor, adamw, full, zeros_like
 from ..autograd import no_grad
 
 __all__ = ["AdamW"]
@@ -40,6 +40,11 @@ class AdamW:
         Shrinks the parameters by ``lr * weight_decay`` at each step.
     decay : str
         When they shrink: "before" the update, as in PyTorch, or "after" it, as in textbooks.
+    capturable : bool
+        Whether a `rooflab.Graph` may capture steps: their number then lies on the device, where one more launch counts
+        it up. ``lr`` may be a tensor there, float64 (), for a graph to read anew. Tensors that took their first step
+        together share the number, so each must have a gradient at each step. The first step is no part of a graph, as
+        it makes the state.
 
     Attributes
     ----------
@@ -47,7 +52,7 @@ class AdamW:
         ``"params"`` and the options of each group.
     state : dict
         For each tensor that was updated: ``"step"``, ``"exp_avg"`` (m), ``"exp_avg_sq"`` (v). The moments have the
-        tensor's shape, dtype and device.
+        tensor's shape, dtype and device; a capturable step is a tensor, int64 ().
 
     Raises
     ------
@@ -76,10 +81,12 @@ class AdamW:
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         decay: str = "before",
+        capturable: bool = False,
     ) -> None:
         if isinstance(params, (Tensor, Mapping)):
             raise TypeError(f"[AdamW] params: expected a list of tensors, got one {type(params).__name__}")
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "decay": decay}
+        options["capturable"] = capturable
         given: list[Any] = list(params)
         groups = given if given and isinstance(given[0], Mapping) else [{"params": given}]
         self.param_groups = [_group(group, options) for group in groups]
@@ -91,20 +98,56 @@ class AdamW:
         """Update every tensor that has a gradient; the others stay as they are."""
         for group in self.param_groups:
             _check_options(group)
+            trained = [param for param in group["params"] if param.grad is not None]
+            if Graph.is_capturing():
+                self._check_capture(group, trained)
+            for param in trained:
+                self._state_of(param)
+            if group["capturable"]:
+                self._count_on_device(group, trained)
             alike: dict[Any, list[Tensor]] = {}  # what one call of the op takes
-            for param in group["params"]:
-                if param.grad is not None:
-                    steps = self._state_of(param)["step"] + 1
-                    alike.setdefault((steps, str(param.dtype), param.device), []).append(param)
-            for (steps, *_), params in alike.items():
-                self._update(params, steps, group)
+            for param in trained:
+                steps = self.state[param]["step"]
+                number = steps if isinstance(steps, Tensor) else steps + 1
+                alike.setdefault((number, str(param.dtype), param.device), []).append(param)
+            for (number, *_), params in alike.items():
+                self._update(params, number, group)
 
     def _state_of(self, param: Tensor) -> dict[str, Any]:
         if param not in self.state:
             self.state[param] = {"step": 0} | {name: zeros_like(param) for name in _MOMENTS}
         return self.state[param]
 
-    def _update(self, params: list[Tensor], steps: int, group: dict[str, Any]) -> None:
+    def _check_capture(self, group: dict[str, Any], trained: list[Tensor]) -> None:
+        if trained and not group["capturable"]:
+            raise ValueError(
+                "[AdamW] step: a graph would repeat the number of the step that it captures; make the optimizer with "
+                "capturable=True"
+            )
+        if any(not isinstance(self.state.get(param, {}).get("step"), Tensor) for param in trained):
+            raise ValueError("[AdamW] step: the first step makes the optimizer's state; take it before the capture")
+
+    def _count_on_device(self, group: dict[str, Any], trained: list[Tensor]) -> None:
+        """One more step, in tensors; those that are at the same number on the host go on with one tensor."""
+        made: dict[Any, Tensor] = {}
+        for param in trained:
+            steps = self.state[param]["step"]
+            if not isinstance(steps, Tensor):
+                place = (steps, param.device)
+                if place not in made:
+                    made[place] = full((), steps, dtype="int64", device=param.device)
+                self.state[param]["step"] = made[place]
+        numbers = {self.state[param]["step"] for param in trained}
+        rest = [p for p in group["params"] if p.grad is None and self.state.get(p, {}).get("step") in numbers]
+        if rest:
+            raise ValueError(
+                f"[AdamW] step: {len(rest)} tensors have no gradient, but share the number of their steps with others "
+                "that have; with capturable=True all or none must have one"
+            )
+        for number in numbers:
+            number.add_(1)
+
+    def _update(self, params: list[Tensor], number: int | Tensor, group: dict[str, Any]) -> None:
         means, squares = ([self.state[param][name] for param in params] for name in _MOMENTS)
         grads = [grad for param in params if (grad := param.grad) is not None]
         beta1, beta2 = group["betas"]
@@ -113,7 +156,7 @@ class AdamW:
             grads,
             means,
             squares,
-            step=steps,
+            step=number,
             lr=group["lr"],
             beta1=beta1,
             beta2=beta2,
@@ -122,7 +165,7 @@ class AdamW:
             decay=group["decay"],
         )
         for param in params:
-            self.state[param]["step"] = steps
+            self.state[param]["step"] = number
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all tensors; with `set_to_none` False, fill them with zeros instead."""
@@ -189,8 +232,11 @@ def _group(given: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
 
 def _check_options(group: Mapping[str, Any]) -> None:
     beta1, beta2 = group["betas"]
+    lr = group["lr"]
+    if isinstance(lr, Tensor) and not group["capturable"]:
+        raise ValueError("[AdamW] lr: a tensor is read on the device, which wants capturable=True")
     for name, value, below in (
-        ("lr", group["lr"], math.inf),
+        ("lr", 0.0 if isinstance(lr, Tensor) else lr, math.inf),
         ("betas[0]", beta1, 1),
         ("betas[1]", beta2, 1),
         ("eps", group["eps"], math.inf),

@@ -1,0 +1,71 @@
+// matmul_float32: checks, cost and ladder; the version that is composed of other ops.
+#include "kernels/matmul_float32/matmul_float32.h"
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/matmul_float32.h"
+#include "ops/variant.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::MatmulArgs;
+using enum Device::Type;
+
+const Ladder<MatmulArgs> kLadder(
+    "matmul_float32", {
+                          {"library", kCuda, "cuBLASLt, with its first heuristic", kernels::matmul_cuda_library_accepts,
+                           kernels::matmul_float32_cuda_library},
+                          {"v0_composed", kCuda, "a product in 16 bits and a cast", nullptr, composed<MatmulArgs>},
+                          {"v0_composed", kCpu, "a product in 16 bits and a cast", nullptr, composed<MatmulArgs>},
+                      });
+
+// All of it but C.
+MatmulArgs planned_args(const Tensor& a, const Tensor& b) {
+  return {.a = a.data(),
+          .b = b.data(),
+          .c = nullptr,
+          .batch = 1,
+          .m = a.size(0),
+          .n = b.size(1),
+          .k = a.size(1),
+          .a_batch_stride = 0,
+          .a_row_stride = a.stride(0),
+          .a_col_stride = a.stride(1),
+          .b_batch_stride = 0,
+          .b_row_stride = b.stride(0),
+          .b_col_stride = b.stride(1),
+          .dtype = a.dtype()};
+}
+
+void run(const Call& call) {
+  MatmulArgs args = planned_args(call.inputs[0], call.inputs[1]);
+  args.c = call.outputs[0].data();
+  kLadder.run(call, args);
+}
+
+const Op kOp("matmul_float32", run);
+
+}  // namespace
+
+Tensor matmul_float32(const Tensor& a, const Tensor& b, std::string_view variant) {
+  const OpScope scope("matmul_float32");
+  check_same_device("matmul_float32", a, b);
+  check_same_dtype("matmul_float32", a, b);
+  RL_CHECK(is_floating(a.dtype()) && size_of(a.dtype()) == 2, "matmul_float32", "a: expected float16 or bfloat16, got ",
+           name(a.dtype()));
+  RL_CHECK(a.ndim() == 2 && b.ndim() == 2 && a.size(1) == b.size(0), "matmul_float32",
+           "expected (M, K) and (K, N), got ", a.shape(), " and ", b.shape());
+  const autograd::GradMode off(false);
+  if (kLadder.composes(a.device(), planned_args(a, b), variant)) {
+    const Tensor c = cast(matmul(a, b), DType::kFloat32);
+    scope.done();  // its parts have counted their work
+    return c;
+  }
+  const Tensor c = Tensor::empty({a.size(0), b.size(1)}, DType::kFloat32, a.device());
+  const int64_t macs = numel({a.size(0), b.size(1), a.size(1)});
+  submit({&kOp, {a, b}, {c}, {}, {macs, 2 * macs, compulsory_bytes({a, b}), c.nbytes()}, std::string(variant)});
+  return c;
+}
+
+}  // namespace rooflab

@@ -1,0 +1,115 @@
+"""The tensors of the modules that a function uses without being given them: weights, and tables such as angles."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from types import MethodType
+from typing import Any
+
+from .._core import Tensor
+from ..nn.module import Module
+
+Holder = dict[str, Any]
+
+
+def tensors_of_modules(function: Callable, arguments: Any = ()) -> dict[Tensor, list[tuple[Holder, str]]]:
+    """Each tensor that a module holds, with the attributes that it is.
+
+    Parameters
+    ----------
+    function : callable
+        The modules are this one, or those that it closes over, names as globals, has as defaults, or finds among the
+        attributes of the object whose method it is.
+    arguments : nested tuples, lists and dicts
+        Those among its arguments, too.
+
+    Returns
+    -------
+    dict of Tensor to list of (dict, str)
+        Attributes as the `__dict__` of an object and a name. Modules inside modules are walked as well, and objects
+        that they keep, such as their rotary embedding.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> layer = rl.nn.Linear(2, 3)
+    >>> [(x.shape, [name for _, name in places]) for x, places in tensors_of_modules(lambda x: layer(x)).items()]
+    [((3, 2), ['weight']), ((3,), ['bias'])]
+    """
+    found: dict[Tensor, list[tuple[Holder, str]]] = {}
+    seen: set[int] = set()
+    for module in _modules(function, arguments):
+        _walk(module, found, seen)
+    return found
+
+
+@contextlib.contextmanager
+def replaced(places: dict[Tensor, list[tuple[Holder, str]]], twins: list[Tensor]) -> Iterator[None]:
+    """Meanwhile the attributes are the twins, in the order of the tensors."""
+    try:
+        for attributes, twin in zip(places.values(), twins, strict=True):
+            for holder, name in attributes:
+                holder[name] = twin
+        yield
+    finally:
+        for x, attributes in places.items():
+            for holder, name in attributes:
+                holder[name] = x
+
+
+def _modules(function: Any, arguments: Any) -> Iterator[Module]:
+    """Those at the ends of what the function can name."""
+    yield from _in(arguments)
+    if isinstance(function, Module):
+        yield function
+    elif isinstance(function, functools.partial):
+        yield from _modules(function.func, (function.args, function.keywords))
+    elif isinstance(function, MethodType):
+        owner = function.__self__
+        yield from _in(owner if isinstance(owner, Module) else vars(owner) if hasattr(owner, "__dict__") else ())
+        yield from _modules(function.__func__, ())
+    elif inspect.isfunction(function):
+        with contextlib.suppress(ValueError):  # a cell that is empty yet
+            for cell in function.__closure__ or ():
+                yield from _in_closure(cell.cell_contents)
+        for name in function.__code__.co_names:
+            yield from _in(function.__globals__.get(name))
+        yield from _in((function.__defaults__ or (), function.__kwdefaults__ or {}))
+        if hasattr(function, "__wrapped__"):
+            yield from _modules(function.__wrapped__, ())
+
+
+def _in_closure(value: Any) -> Iterator[Module]:
+    yield from _modules(value, ()) if inspect.isfunction(value) else _in(value)
+
+
+def _in(value: Any) -> Iterator[Module]:
+    if isinstance(value, Module):
+        yield value
+    elif type(value) is dict:
+        yield from _in(tuple(value.values()))
+    elif type(value) in (tuple, list):
+        for each in value:
+            yield from _in(each)
+
+
+def _walk(value: Any, found: dict[Tensor, list[tuple[Holder, str]]], seen: set[int]) -> None:
+    if type(value) in (tuple, list, dict):
+        for each in value.values() if type(value) is dict else value:
+            _walk(each, found, seen)
+    elif _is_plain_object(value) and id(value) not in seen:
+        seen.add(id(value))
+        attributes = vars(value)
+        for name, each in attributes.items():
+            if isinstance(each, Tensor):
+                found.setdefault(each, []).append((attributes, name))
+            else:
+                _walk(each, found, seen)
+
+
+def _is_plain_object(value: Any) -> bool:
+    not_objects = (inspect.isroutine, inspect.isclass, inspect.ismodule)
+    return hasattr(value, "__dict__") and not any(kind(value) for kind in not_objects)
