@@ -4,7 +4,9 @@
 //   v0_reference      three loops, sums in double
 //   v1_loop_order     i-k-j: the inner loop runs along rows of B
 //   v2_blocked        tiles in cache, four rows of B for each pass over C: gains where B outgrows the cache
-//   v3_packed_simd    packed panels, sums in registers, all threads
+//   v2a_register_tile 6 rows x 2 vectors of sums in registers, one thread; float32 and float64
+//   v2b_packed_b      the same from panels of B copied into one piece; its file has the shares of NumPy's BLAS
+//   v3_packed_simd    A packed too, blocks for L2, a taller tile, all threads
 //   v4_bf16_dot       vdpbf16ps, two steps of k at once; bfloat16
 //   v5_amx_tile       16 x 32 x 16 products an instruction; bfloat16
 //   v6_gemv           one row or column: the matrix is read once
@@ -81,6 +83,8 @@ struct MatmulArgs {
 void matmul_cpu_v0_reference(const MatmulArgs&, Queue&);
 void matmul_cpu_v1_loop_order(const MatmulArgs&, Queue&);
 void matmul_cpu_v2_blocked(const MatmulArgs&, Queue&);
+ROOFLAB_PER_ISA(matmul_cpu_v2a_register_tile, MatmulArgs)
+ROOFLAB_PER_ISA(matmul_cpu_v2b_packed_b, MatmulArgs)
 ROOFLAB_PER_ISA(matmul_cpu_v3_packed_simd, MatmulArgs)
 void matmul_cpu_v4_bf16_dot(const MatmulArgs&, Queue&);
 void matmul_cpu_v5_amx_tile(const MatmulArgs&, Queue&);
@@ -88,10 +92,13 @@ ROOFLAB_PER_ISA(matmul_cpu_v6_gemv, MatmulArgs)
 void matmul_cpu_library(const MatmulArgs&, Queue&);
 Footprint matmul_cpu_v1_footprint(const MatmulArgs&, const Target&);
 Footprint matmul_cpu_v2_footprint(const MatmulArgs&, const Target&);
+ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v2a_footprint, MatmulArgs)
+ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v2b_footprint, MatmulArgs)
 ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v3_footprint, MatmulArgs)
 Footprint matmul_cpu_v4_footprint(const MatmulArgs&, const Target&);
 Footprint matmul_cpu_v5_footprint(const MatmulArgs&, const Target&);
 ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v6_footprint, MatmulArgs)
+bool matmul_cpu_v2a_accepts(const MatmulArgs&, const Target&);  // and v2b
 bool matmul_cpu_v4_accepts(const MatmulArgs&, const Target&);
 bool matmul_cpu_v5_accepts(const MatmulArgs&, const Target&);
 bool matmul_cpu_v6_accepts(const MatmulArgs&, const Target&);

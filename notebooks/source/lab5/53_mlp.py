@@ -91,8 +91,8 @@ for size in ("steps", "layers", "batch", "dim"):
                 f"{mlp_ms(**grown) / here_ms:.2f}",
             )
         )
-head = ("", "FLOPs", "launches", "ms, A100", f"ms, this machine ({device})")
-Table(head, rows, title=f"As times the base case: 2.11 ms on an A100, {here_ms:.2f} ms here")
+head = ("", "FLOPs", "launches", "ms, A100", "ms, this machine")
+Table(head, rows, title=f"As times the base case: 2.11 ms on an A100, {here_ms:.2f} ms on {lab5.machine_name(device)}")
 
 # %% [markdown]
 # Which of the two columns does the A100 follow, FLOPs or launches? And this machine?
