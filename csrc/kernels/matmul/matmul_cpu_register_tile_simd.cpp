@@ -1,17 +1,18 @@
 // The rungs of matmul between plain loops and matmul_packed.h, one idea each; one thread, float32 and float64. Figures:
-// float32 on one AMD EPYC (Zen 4) core with AVX-512, as a share of what NumPy's OpenBLAS does on that core in turn with
-// them: the median of five, and the 20th and 80th percentile.
+// float32 on one AMD EPYC (Zen 4) core with AVX-512, as a share of NumPy's OpenBLAS on one thread, by CPU time, in turn
+// with it, on a busy machine. What v2a and v3 reach is the range of three medians of five turns (three turns for
+// N = 2048), and for v2b the 20th to 80th percentile of one.
 //   matmul_cpu_v2a_register_tile   6 rows by 2 vectors of sums stay in registers while k runs: a step reads 2 vectors
 //                                  of B and 6 numbers of A for 12 FMAs, and C is written once. The 12 sums, 2 vectors
 //                                  and 1 number of A fit into the 16 registers of SSE2 and AVX2.
-//                                  N = 1024: 96 % (92 to 97), where v2_blocked has 19 %. N = 2048: 58 % (56 to 58):
-//                                  each step of k reads another row of B, 8 KiB further on, which is another page
+//                                  N = 1024: 96 to 103 %, where v2_blocked has 19 %. N = 2048: 52 to 58 %: each step
+//                                  of k reads another row of B, 8 KiB further on, which is another page
 //   matmul_cpu_v2b_packed_b        2 vectors by kDepth rows of B are first copied into one piece, in the order in
 //                                  which they are read. It stays in L2 while all rows of A pass. Where k is deeper, C
 //                                  is read and written again for each piece.
-//                                  N = 1024: 101 % (99 to 103), N = 2048: 85 % (84 to 90)
-// v3_packed_simd packs A as well, in blocks for L2, makes the tile as tall as the registers allow (N = 1024: 108 %, 106
-// to 111), and puts every thread to work.
+//                                  N = 1024: 99 to 103 %, N = 2048: 84 to 90 %
+// v3_packed_simd packs A as well, in blocks for L2, makes the tile as tall as the registers allow (N = 1024: 104 to
+// 109 %), and puts every thread to work.
 #include "kernels/common/simd.h"
 #include "kernels/matmul/matmul.h"
 
