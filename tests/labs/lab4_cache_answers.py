@@ -105,7 +105,15 @@ decode_bytes_terms = dict(zip(["1", "B", "BL"], np.array([61456000, 64000, 6600]
 """,
         )),
     ],
-    "q3_5": [("by intensity", CASES)],
+    "q3_5": [
+        ("by intensity", CASES),
+        ("by budget, from terms", """
+with_cache = {}
+for case in CASES:
+    flops, moved = value_of(decode_flops_terms, *case), value_of(decode_bytes_terms, *case)
+    with_cache[case] = budget(flops, moved, 65e12, 300e9) | {"flops": flops, "bytes": moved}
+"""),
+    ],
     "q3_5_speedup": [
         ("by sizes", SPEEDUP),
         ("by terms", """

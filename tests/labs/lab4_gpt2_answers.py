@@ -95,7 +95,16 @@ mlp_bytes_terms = {"1": 2 * mlp_bytes(1, 1, 1600, 2) - mlp_bytes(1, 2, 1600, 2),
             BY_CALLS.format(name="model", sizes="1600, 25, 48"),
         )),
     ],
-    "q2_4": [("by intensity", BUDGET)],
+    "q2_4": [
+        ("by intensity", BUDGET),
+        ("by the larger, with NumPy's numbers", """
+def budget(flops, moved, flop_s, byte_s):
+    times = {"compute": np.float64(flops) / flop_s, "memory": np.float64(moved) / byte_s}
+    bound = max(times, key=times.get)
+    return {"bound": bound, "time_s": times[bound], "intensity": np.float64(flops) / moved,
+            **{f"{name}_s": time for name, time in times.items()}}
+"""),
+    ],
     "q2_4_cases": [
         ("by times", CASES),
         ("NumPy's numbers", CASES + """

@@ -165,6 +165,22 @@ def test_accuracy_is_over_all_tokens():
     assert lab6.recall_accuracy(Fixed(), np.zeros((1, 6), int), np.array([[5, 6]])) == 0.5
 
 
+def test_once_calls_a_function_once_for_the_same_arguments():
+    calls = []
+
+    def train(*args):
+        calls.append(args)
+        return {"accuracy": len(calls)}
+
+    assert lab6.once(train, 1, 0) is lab6.once(train, 1, 0) and calls == [(1, 0)]
+    assert lab6.once(train, 2, 0) is not lab6.once(train, 1, 0) and calls == [(1, 0), (2, 0)]
+
+    def anew(*args):
+        return train(*args)
+
+    assert lab6.once(anew, 1, 0) == {"accuracy": 3}
+
+
 # What training finds. Each of these takes seconds: one seed a number of layers
 
 

@@ -38,7 +38,8 @@ def test_waves_are_a_line_where_predicted_and_markers_where_measured(tmp_path):
     assert list(lines["predicted"].get_ydata()) == [0.907, 0.556, 0.557]
     assert lines["here"].get_linestyle() == "None" and list(lines["here"].get_ydata()) == [0.85, 1.02]
     assert {"1793", "predicted", "here", "waves"} <= set(texts(figure)) and axes.get_ylim()[1] > 1.02
-    assert axes.get_ylabel() == "share of the peak"
+    assert axes.get_ylabel() == "share of the best"
+    assert "here" in texts(plot_waves({}, {"here": measured})), "a reader must learn that it was measured"
     assert plot_waves({"predicted": predicted}).axes[0].get_ylabel() == "share of the multiprocessors at work"
     saved(figure, tmp_path)
 

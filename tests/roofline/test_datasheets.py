@@ -57,13 +57,13 @@ def test_peaks_are_the_published_dense_ones(name):
 
 SMS = {
     "T4": 40, "A100": 108, "A100 40GB": 108, "A100 PCIe": 108, "A6000": 84, "RTX 3090": 82, "RTX 4090": 128,
-    "RTX 5090": 170, "H100": 132, "H100 PCIe": 114, "H200": 132, "L4": 58, "L40S": 142,
+    "RTX 5090": 170, "H100": 132, "H100 PCIe": 114, "H200": 132, "L4": 58, "L40S": 142, "A10": 72, "B200": 148,
 }  # fmt: skip
 
 
 def test_multiprocessors_are_those_of_the_product_and_not_of_the_full_chip():
     assert {name: SPECS[name].sm_count for name in SMS} == SMS
-    assert all(spec.sm_count is None for spec in SPECS.values() if spec.kind == "cpu")
+    assert all((spec.sm_count is None) == (spec.kind == "cpu") for spec in SPECS.values())
 
 
 def test_latencies_of_an_a100_are_the_published_ones():

@@ -179,6 +179,10 @@ Footprint matmul_cpu_v2_footprint(const MatmulArgs& args, const Target&) {
   return {.scratch_bytes = kRows * kColumns * size_of_sum(args.dtype)};
 }
 
+bool matmul_cpu_v2a_accepts(const MatmulArgs& args, const Target&) {
+  return args.dtype == DType::kFloat32 || args.dtype == DType::kFloat64;
+}
+
 bool matmul_cpu_v4_accepts(const MatmulArgs& args, const Target& target) {
   return args.dtype == DType::kBFloat16 && target.isa >= CpuIsa::kAvx512Bf16;
 }

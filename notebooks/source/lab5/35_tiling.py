@@ -152,3 +152,20 @@ rl.plots.plot_roofline(a100, points, dtype="float32", title=title)
 # Tiles of side T divide the traffic by T. T = 64 is the first power of two whose intensity passes the ridge in fp32,
 # and also the largest whose tiles fit into 48 KiB of shared memory. Kernels with larger tiles keep the tile of C in
 # registers.
+#
+# What are tiles worth? `rl.matmul` is a ladder of kernels, and each step adds one idea. You can read them all in
+# `csrc/kernels/matmul`. Here they are on this machine, from plain loops to tiles in registers:
+
+# %%
+N = 2048 if device == "cuda" else 384
+a, b = rl.randn(N, N, device=device), rl.randn(N, N, device=device)
+rows, before = [], None
+for rung in reversed(rl.variants("matmul", device)):
+    if rung.name[:2] not in ("v0", "v1", "v2", "v3"):
+        continue
+    ms = latency(rl.matmul, a, b, variant=rung.name, warmup=1, repeat=5).median_ms
+    gain = f"x {before / ms:.1f}" if before else ""
+    rows.append((rung.name, rung.idea, f"{ms:.2f}", f"{2e-6 * N**3 / ms:,.1f}", gain))
+    before = ms
+title = f"{N} x {N} products in fp32 on {lab5.machine_name(device)}"
+Table(("rung", "its idea", "ms", "GFLOP/s", "over the rung before"), rows, title=title)

@@ -133,7 +133,7 @@ rl.plots.plot_waves({"predicted": shares}, cliffs=cliffs((256, 128), 108, 256, 4
 
 # %%
 rows = []
-for name in ("T4", "A6000", "A100", "RTX 4090", "H100", "H200"):
+for name in ("T4", "A10", "A6000", "A100", "RTX 4090", "H100", "H200", "B200"):
     sms = SPECS[name].sm_count
     first = cliffs((256, 128), sms, 1, 4096)[0]
     before, after = (wave_efficiency(N, (256, 128), sms) for N in (first - 1, first))
@@ -172,7 +172,5 @@ for N in swept:
     measured[N] = 2 * N**3 / latency(rl.matmul, a, b, warmup=2, repeat=10).median_ms / 1e9
 best = max(measured.values())
 shares = {"measured, over the best": {N: speed / best for N, speed in measured.items()}}
-title = f"Products on this machine ({device}), best {best:.2f} TFLOP/s"
-figure = rl.plots.plot_waves(predicted, shares, cliffs=[cliff] if cliff else [], title=title)
-figure.axes[0].set_ylabel("predicted share, measured share of the best" if predicted else "share of the best")
-figure
+title = f"Products in {dtype} on {lab5.machine_name(device)}, {best:.2f} TFLOP/s at best"
+rl.plots.plot_waves(predicted, shares, cliffs=[cliff] if cliff else [], title=title)

@@ -74,7 +74,7 @@ for N in sorted({*own, *lab5.PUBLISHED_MATMUL}):
     )
     rows.append((N, *here, *published))
 head = ("N", "ms here", "TFLOP/s here", "ms, A100", "TFLOP/s, A100", "of 19.5")
-Table(head, rows, title="N x N products in fp32")
+Table(head, rows, title=f"N x N products in fp32, here: {lab5.machine_name(device)}")
 
 # %% [markdown]
 # The published numbers are for fp32 on an A100-SXM4-40GB (`SPECS["A100 SXM 40GB"]`), without tf32. Answer these

@@ -92,8 +92,8 @@ for size in ("steps", "layers", "batch", "dim"):
                 f"{mlp_ms(**grown) / here_ms:.2f}",
             )
         )
-head = ("", "FLOPs", "launches", "ms, A100", f"ms, this machine ({device})")
-Table(head, rows, title=f"Relative to the base case: 2.11 ms on an A100, {here_ms:.2f} ms here")
+head = ("", "FLOPs", "launches", "ms, A100", "ms, this machine")
+Table(head, rows, title=f"Relative to the base case: 2.11 ms on an A100, {here_ms:.2f} ms on {lab5.machine_name(device)}")
 
 # %% [markdown]
 # Which column do the times of the A100 follow, FLOPs or launches? And those of your machine?

@@ -149,4 +149,5 @@ for name, call in work.items():
     steps, us = len(prof.steps), totals["kernel_us"]
     rates = f"{per_second(flops, us) / 1e9:,.1f}", f"{per_second(moved, us) / 1e9:.1f}"
     rows.append((name, len(table) // steps, f"{us / steps:,.0f}", *rates, f"{totals['gemm_share']:.0%}", longest))
-Table(("", "kernels", "µs", "GFLOP/s", "GB/s", "products", "longest kernel"), rows, title=f"Profiles here ({device})")
+head = ("", "kernels", "µs", "GFLOP/s", "GB/s", "products", "longest kernel")
+Table(head, rows, title=f"Profiles on {lab5.machine_name(device)}")

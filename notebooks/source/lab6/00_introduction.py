@@ -65,6 +65,7 @@ from rooflab.labs.lab6 import (
     attention_maps,
     causal_attention_float64,
     fused_attention,
+    once,
     recall_accuracy,
     recall_rows,
     training,

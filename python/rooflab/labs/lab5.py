@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
+import rooflab as rl
 from rooflab.grading.accesses import counted
 from rooflab.grading.global_array import GlobalArray
 from rooflab.labs.lab4 import assert_counts
+from rooflab.machine.identity import cpu_name
 from rooflab.testing import is_count, is_number
 
 __all__ = [
     "FORMATS", "GELU_ELEMENTS", "PUBLISHED_GELU", "PUBLISHED_MATMUL", "PUBLISHED_MLP", "PUBLISHED_PROFILE",
-    "SILICON_GAINS", "assert_counts", "assert_values", "draws", "gelu_float64", "global_array", "load", "rounded",
-    "store",
+    "SILICON_GAINS", "assert_counts", "assert_values", "draws", "gelu_float64", "global_array", "load", "machine_name",
+    "rounded", "store",
 ]  # fmt: skip
 
 FORMATS = {
@@ -59,6 +61,20 @@ GELU_ELEMENTS = 2**28
 
 PUBLISHED_GELU = {"mul": 11.686, "add": 3.896, "tanh": 1.545, "fused": 1.545}
 """ms of the kernels of a GeLU written out, added up by operation, and of the fused one."""
+
+
+def machine_name(device: str) -> str:
+    """What figures of `device`, ``"cuda"`` or ``"cpu"``, are captioned with: the GPU, or the CPU and its threads.
+
+    Examples
+    --------
+    >>> "thread" in machine_name("cpu")
+    True
+    """
+    if device == "cuda":
+        return rl.cuda.properties().name
+    threads = rl.num_threads()
+    return f"{cpu_name()}, {threads} thread{'s' * (threads > 1)}"
 
 
 def draws(seed: int, *ranges: tuple[int, int], count: int = 20) -> list[tuple[int, ...]]:

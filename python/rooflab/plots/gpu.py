@@ -77,9 +77,9 @@ def plot_waves(
     Parameters
     ----------
     predicted : mapping of str to mapping of int to float
-        For each series the share of the peak, 0 to 1, at each N; drawn as lines.
+        For each series the share of the multiprocessors at work, 0 to 1, at each N; drawn as lines.
     measured : mapping of str to mapping of int to float, optional
-        The same as measured; drawn as markers.
+        For each series FLOP/s over those of the best N, or over the peak; drawn as markers.
     cliffs : sequence of int
         Each N at which a further wave begins; marked.
     title : str, optional
@@ -100,7 +100,7 @@ def plot_waves(
     for name, shares in drawn.items():
         for size, share in shares.items():
             if not 0 < share < 1.5:  # a measured share may pass 1: the datasheet's clock is not the highest
-                raise ValueError(f"[plots] {name!r} at N = {size}: expected a share of the peak, got {share!r}")
+                raise ValueError(f"[plots] {name!r} at N = {size}: expected a share, got {share!r}")
     with figure(7.6, 4.0) as made:
         axes = made.add_subplot()
         for index, (name, shares) in enumerate(predicted.items()):
@@ -116,10 +116,10 @@ def plot_waves(
         axes.set_ylim(0, 1.02 * top)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
         axes.set_xlabel("N of a product of N x N matrices")
-        axes.set_ylabel("share of the multiprocessors at work" if not measured else "share of the peak")
+        axes.set_ylabel("share of the multiprocessors at work" if not measured else "share of the best")
         if title:
             axes.set_title(title, pad=20 if cliffs else 6)
-        if len(drawn) > 1:
+        if len(drawn) > 1 or measured:
             made.legend(loc="outside lower center", ncols=3)
     return made
 

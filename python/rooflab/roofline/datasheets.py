@@ -104,6 +104,8 @@ SPECS = SpecTable(
             "NVIDIA A10 Tensor Core GPU datasheet, specifications",
             float64=_FP64_64TH.format(_GA102),
             cache=f"{_GA102}, GPC section: 512 KB by each memory controller",
+            sms=72,
+            sm_count=f"derived: 72 RT cores (A10 datasheet) at one an SM ({_GA102}, SM section)",
         ),
         _gpu(
             "A100 SXM 80GB",
@@ -192,6 +194,9 @@ SPECS = SpecTable(
             ("HGX B200",),
             tensor=_HALVED.format("NVIDIA Blackwell Architecture Technical Brief, HGX B200"),
             memory="NVIDIA DGX B200 datasheet: 1440 GB over 8 GPUs",
+            sms=148,
+            sm_count="measured: Chips and Cheese, Nvidia's B200: Keeping the CUDA Juggernaut Rolling (2025): 74 SMs on "
+            "each of two dies; no NVIDIA document gives it",
         ),
         _gpu(
             "T4",

@@ -13,6 +13,7 @@ REDUCE = "reduce/reduce_cpu_simd.cpp"
 PACKED = "matmul/matmul_packed.h"
 PACKED_SIMD = "matmul/matmul_cpu_packed_simd.cpp"
 BLOCKED = "matmul/matmul_cpu.cpp"
+REGISTER_TILE = "matmul/matmul_cpu_register_tile_simd.cpp"
 BF16_DOT = "matmul/matmul_cpu_bf16_dot.cpp"
 AMX = "matmul/matmul_cpu_amx_tile.cpp"
 GEMV = "matmul/matmul_cpu_gemv_simd.cpp"
@@ -32,6 +33,7 @@ TILES = {
     PACKED: {"kRows": 4096},
     PACKED_SIMD: {"kMr": 14, "kNc": 2048},
     BLOCKED: {"kRows": 64, "kColumns": 256, "kDepth": 128},
+    REGISTER_TILE: {"kRows": 6, "kDepth": 512},
     BF16_DOT: {"kNr": 32, "kKc": 512},
     AMX: {"kMr": 32, "kKc": 2048},
     GEMV: {"kGroup": 4, "kStretch": 4096},
