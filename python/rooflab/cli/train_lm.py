@@ -131,6 +131,7 @@ def _text(arguments: argparse.Namespace) -> TokenText:
 
 def _steps(training: LanguageModelTraining, arguments: argparse.Namespace, progress: Progress) -> None:
     """The steps that are left, with a line and a checkpoint every `--every` of them."""
+    kept = training.step  # the step that the checkpoint holds: 0 for none, else where this run goes on from
     try:
         while training.step < arguments.steps:
             loss = training.advance()
@@ -138,13 +139,13 @@ def _steps(training: LanguageModelTraining, arguments: argparse.Namespace, progr
             if training.step % arguments.every == 0 or training.step == arguments.steps:
                 if arguments.checkpoint:
                     training.save(arguments.checkpoint)
+                    kept = training.step
                 progress.clear()
                 recent = training.losses[-min(arguments.every, 10) :]
                 print(f"step {training.step:6}   loss {sum(recent) / len(recent):6.3f}", flush=True)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, FloatingPointError, OSError):
         progress.clear()
-        kept = training.step // arguments.every * arguments.every
-        if arguments.checkpoint and kept:
+        if kept:
             print(f"{arguments.checkpoint} holds step {kept} of {arguments.steps}; --resume goes on from there")
         raise
 
