@@ -1440,7 +1440,7 @@ class count:
         """
 class range:
     """
-    Names what runs inside `with rl.range('mlp'):`, for counters and profiles.
+    Names what runs inside `with rl.range('mlp'):`, for counters, profiles and Nsight Systems.
     """
     def __enter__(self) -> None:
         ...
@@ -1520,6 +1520,11 @@ class ProfilerSession:
     """
     What rooflab.profile() stands on: records the kernels of its steps.
     """
+    @staticmethod
+    def has_nvtx() -> bool:
+        """
+        Whether tools such as Nsight Systems can see ranges.
+        """
     def __init__(self, source: str = 'auto') -> None:
         ...
     def begin_step(self, number: typing.SupportsInt | typing.SupportsIndex) -> None:
