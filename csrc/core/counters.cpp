@@ -233,7 +233,8 @@ void lock_counters() { mutex.lock(); }
 void unlock_counters() { mutex.unlock(); }
 
 void notify_range(bool opened) {
-  if (!ranges_are_heard.load(std::memory_order_relaxed)) [[likely]] return;
+  if (!ranges_are_heard.load(std::memory_order_relaxed)) [[likely]]
+    return;
   std::lock_guard lock(mutex);
   for (RangeListener* listener : range_listeners) listener->range(opened, current_range());
 }
