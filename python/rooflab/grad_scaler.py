@@ -49,8 +49,8 @@ class GradScaler:
     >>> scaler.step(optimizer)
     True
     >>> scaler.update()
-    >>> w.grad.tolist(), w.tolist(), scaler.get_scale()
-    ([1.0], [1.5], 1024.0)
+    >>> w.grad.tolist(), round(w.item(), 4), scaler.get_scale()
+    ([1.0], 1.5, 1024.0)
     """
 
     def __init__(
