@@ -43,7 +43,7 @@ class TokenText:
         self._tokens = tokens
         self.vocab_size = vocab_size
         self.context_length = context_length
-        self.digest = hashlib.sha256(tokens).hexdigest()
+        self.digest = hashlib.sha256(tokens.tobytes()).hexdigest()
 
     def __len__(self) -> int:
         return len(self._tokens)
