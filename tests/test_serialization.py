@@ -72,7 +72,10 @@ def file_of(header, data=b"", length=None):
         (file_of({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, bytes(7)), "within the file"),
         (file_of({"a": {"dtype": "F32", "shape": [2], "data_offsets": [-8, 0]}}, bytes(8)), "within the file"),
         (file_of({"a": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}}, bytes(8)), "expected 12 bytes, got 8"),
-        (file_of({"a": {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]}}, bytes(8)), r"\[load\] a: expected"),
+        (
+            file_of({"a": {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]}}, bytes(8)),
+            r"\[load\] /.*: a: expected",
+        ),
     ],
 )
 def test_damaged_files_are_refused(tmp_path, raw, message):

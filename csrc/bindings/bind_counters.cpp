@@ -125,7 +125,8 @@ void register_counters(py::module_& m) {
                             message("peak ", results.peak_bytes, " B above what was held"));
       });
 
-  py::class_<Range>(m, "range", "Names what runs inside `with rl.range('mlp'):`, for counters and profiles.")
+  py::class_<Range>(m, "range",
+                    "Names what runs inside `with rl.range('mlp'):`, for counters, profiles and Nsight Systems.")
       .def(py::init([](std::string name) {
              return Range{std::move(name), {}};
            }),

@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "profiler/nvtx.h"
 #include "profiler/session.h"
 
 namespace rooflab {
@@ -40,8 +41,10 @@ py::list to_list(const std::vector<Record>& records) {
 }  // namespace
 
 void register_profiler(py::module_& m) {
+  profiler::show_ranges_to_nvtx();
   py::class_<Session>(m, "ProfilerSession", "What rooflab.profile() stands on: records the kernels of its steps.")
       .def(py::init<std::string>(), py::arg("source") = "auto")
+      .def_static("has_nvtx", &profiler::has_nvtx, "Whether tools such as Nsight Systems can see ranges.")
       .def("start", &Session::start)
       .def("stop", &Session::stop)
       .def("begin_step", &Session::begin_step, py::arg("number"))

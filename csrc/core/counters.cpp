@@ -25,6 +25,8 @@ namespace {
 std::mutex mutex;  // of all below: ops run in several threads
 std::vector<Counter*> counters;
 std::vector<LaunchListener*> listeners;
+std::vector<RangeListener*> range_listeners;
+std::atomic<bool> ranges_are_heard{false};
 int captures = 0;
 std::atomic<int64_t> launches{0};
 
@@ -111,13 +113,27 @@ void Counter::stop() {
   update_observers();
 }
 
+void add_range_listener(RangeListener* listener) {
+  std::lock_guard lock(mutex);
+  range_listeners.push_back(listener);
+  ranges_are_heard = true;
+}
+
+void remove_range_listener(RangeListener* listener) {
+  std::lock_guard lock(mutex);
+  std::erase(range_listeners, listener);
+  ranges_are_heard = !range_listeners.empty();
+}
+
 void add_listener(LaunchListener* listener) {
+  add_range_listener(listener);
   std::lock_guard lock(mutex);
   listeners.push_back(listener);
   update_observers();
 }
 
 void remove_listener(LaunchListener* listener) {
+  remove_range_listener(listener);
   std::lock_guard lock(mutex);
   std::erase(listeners, listener);
   update_observers();
@@ -217,8 +233,10 @@ void lock_counters() { mutex.lock(); }
 void unlock_counters() { mutex.unlock(); }
 
 void notify_range(bool opened) {
+  if (!ranges_are_heard.load(std::memory_order_relaxed)) [[likely]]
+    return;
   std::lock_guard lock(mutex);
-  for (LaunchListener* listener : listeners) listener->range(opened, current_range());
+  for (RangeListener* listener : range_listeners) listener->range(opened, current_range());
 }
 
 }  // namespace rooflab

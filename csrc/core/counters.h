@@ -73,12 +73,18 @@ struct LaunchRecord {
   std::shared_ptr<const std::vector<LaunchRecord>> replayed;  // kReplay: what was captured, in order
 };
 
+// Hears of ranges while it is added, in the thread that opens or closes them. Must not throw.
+struct RangeListener {
+  virtual ~RangeListener() = default;
+  virtual void range(bool opened, const std::string& path) = 0;
+};
+void add_range_listener(RangeListener* listener);
+void remove_range_listener(RangeListener* listener);
+
 // Hears of submissions and ranges while it is added; the profiler is one. Must not throw.
-struct LaunchListener {
-  virtual ~LaunchListener() = default;
+struct LaunchListener : RangeListener {
   virtual void before(const LaunchRecord& launch) = 0;
   virtual void after(const LaunchRecord& launch, bool done) = 0;  // not done: the submission threw
-  virtual void range(bool opened, const std::string& path) { (void)opened, (void)path; }
 };
 void add_listener(LaunchListener* listener);
 void remove_listener(LaunchListener* listener);

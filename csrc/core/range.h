@@ -1,4 +1,5 @@
-// Names for what is running: the op, for counts, allocations and errors; the user's ranges, for counters and profiles.
+// Names for what is running: the op, for counts, allocations and errors; the user's ranges, for counters, profiles and
+// Nsight Systems.
 #pragma once
 
 #include <cstdint>

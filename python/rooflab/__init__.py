@@ -20,6 +20,7 @@ from .autograd import enable_grad, no_grad, set_grad_enabled
 from .benchmark import Timing, latency, latency_one_time, synchronize
 from .compiler import compile
 from .cuda import CompileError
+from .grad_scaler import GradScaler
 from .memory import MemoryUse, benchmark_memory
 from .serialization import load, save
 

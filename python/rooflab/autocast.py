@@ -42,7 +42,7 @@ class autocast:
     Parameters
     ----------
     dtype : dtype or str
-        "float16" or "bfloat16". float16 has gradients below 6e-8 vanish: scale the loss.
+        "float16" or "bfloat16". float16 has gradients below 6e-8 vanish: scale the loss by a `rl.GradScaler`.
     enabled : bool
         False turns autocast off, inside another context too.
 

@@ -34,6 +34,7 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == str(unfinished):
-            error.filename, error.filename2 = str(path), None
+        # A write, as to a full disk, names no file at all.
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(unfinished)):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise

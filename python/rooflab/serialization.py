@@ -158,7 +158,9 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, _Place], n
         header = json.loads(data[8 : 8 + length].tobytes())
         entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
         metadata = {str(name): str(text) for name, text in header.get("__metadata__", {}).items()}
-        places = {name: _Place(name, entry, len(data) - 8 - length) for name, entry in entries.items()}
+        places = {
+            name: _Place(f"{os.fspath(path)}: {name}", entry, len(data) - 8 - length) for name, entry in entries.items()
+        }
     except (KeyError, TypeError, AttributeError, OverflowError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"[load] {os.fspath(path)}: the header is damaged ({error!r})") from error
     return metadata, places, data[8 + length :]
@@ -175,7 +177,9 @@ class _Place:
         if not all(0 <= size < 2**63 for size in self.shape):
             raise ValueError(f"[load] {name}: expected sizes of 0 to 2^63 - 1, got {self.shape}")
         if len(offsets) != 2 or not 0 <= offsets[0] <= offsets[1] <= room:
-            raise ValueError(f"[load] {name}: expected data within the file, got bytes {offsets} of {room}")
+            raise ValueError(
+                f"[load] {name}: expected data within the file, got bytes {offsets} of {room}: is it cut short?"
+            )
         self.begin, self.end = offsets
         expected = math.prod(self.shape) * self.dtype.itemsize
         if self.end - self.begin != expected:

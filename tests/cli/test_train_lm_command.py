@@ -1,6 +1,7 @@
 """`rooflab train lm`: what it learns, writes and refuses, and that a run in pieces is the run in one, to the bit."""
 
 import json
+import os
 import resource
 
 import numpy as np
@@ -100,8 +101,9 @@ def test_a_loss_that_is_no_number_is_named_with_its_step(value, text, tmp_path, 
     monkeypatch.setattr("rooflab.training.language_model._core.cross_entropy", broken)
     path = tmp_path / "w"
     assert train(text, "--steps", 9, "--every", 3, "--checkpoint", path, "--json", tmp_path / "j") == 1
-    error = capsys.readouterr().err
-    assert error == f"rooflab train lm: the loss is {value} at step 4; try a lower learning rate\n"
+    streams = capsys.readouterr()
+    assert streams.err == f"rooflab train lm: the loss is {value} at step 4; try a lower learning rate\n"
+    assert streams.out.splitlines()[-1] == f"{path} holds step 3 of 9; --resume goes on from there"
     kept = rl.load(path)
     assert all(rl.isfinite(tensor).all().item() for tensor in kept.values())
     assert json.loads(load_metadata(path)["rooflab_training"])["step"] == 3 and not (tmp_path / "j").exists()
@@ -117,23 +119,32 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(text, tmp_path, capsys):
         assert train(text, "--steps", 4, "--every", 2, "--checkpoint", path, "--seed", 1) == 2
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    error = capsys.readouterr().err
-    assert error.startswith("rooflab train lm: ") and "File too large" in error and error.count("\n") == 1
+    streams = capsys.readouterr()
+    assert streams.err == f"rooflab train lm: [Errno 27] File too large: '{path}'\n"
+    assert "holds step" not in streams.out.splitlines()[-1]  # nothing of this run
     assert path.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["text.txt", "w"]
 
 
-def test_ctrl_c_while_writing_leaves_the_last_checkpoint_whole(text, tmp_path, monkeypatch):
-    path = tmp_path / "w"
-    assert train(text, "--steps", 2, "--checkpoint", path) == 0
-    before = path.read_bytes()
+def test_ctrl_c_while_writing_leaves_the_last_checkpoint_whole(text, tmp_path, monkeypatch, capsys):
+    path, replace = tmp_path / "w", os.replace
 
-    def stops(*_):
-        raise KeyboardInterrupt
+    def stops(*names):
+        if path.exists():
+            raise KeyboardInterrupt
+        replace(*names)
 
     monkeypatch.setattr("rooflab.files.os.replace", stops)
-    assert train(text, "--steps", 2, "--seed", 1, "--checkpoint", path) == 130
+    options = ["--steps", 9, "--every", 2, "--checkpoint", path]
+    assert train(text, *options) == 130
+    says = f"{path} holds step 2 of 9; --resume goes on from there"  # not step 4, whose writing was stopped
+    assert capsys.readouterr().out.splitlines()[-1] == says
+    before = path.read_bytes()
+    assert train(text, *options, "--resume") == 130  # in the middle of step 4's again
+    assert capsys.readouterr().out.splitlines()[-1] == says
     assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 2
+    assert train(text, *options, "--seed", 1) == 130
+    assert "holds step" not in capsys.readouterr().out  # what it holds is no step of this training
 
 
 @pytest.mark.parametrize(

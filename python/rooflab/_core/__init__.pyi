@@ -1442,7 +1442,7 @@ class count:
         """
 class range:
     """
-    Names what runs inside `with rl.range('mlp'):`, for counters and profiles.
+    Names what runs inside `with rl.range('mlp'):`, for counters, profiles and Nsight Systems.
     """
     def __enter__(self) -> None:
         ...
@@ -1527,6 +1527,11 @@ class ProfilerSession:
     """
     What rooflab.profile() stands on: records the kernels of its steps.
     """
+    @staticmethod
+    def has_nvtx() -> bool:
+        """
+        Whether tools such as Nsight Systems can see ranges.
+        """
     def __init__(self, source: str = 'auto') -> None:
         ...
     def begin_step(self, number: typing.SupportsInt | typing.SupportsIndex) -> None:

@@ -197,8 +197,8 @@ def count_step(work: Work) -> Any:
     return counted
 
 
-def profile_step(work: Work) -> tuple[Profile, Any]:
-    """A profile and the counts of one step.
+def profile_step(work: Work, number: int = 0) -> tuple[Profile, Any]:
+    """A profile and the counts of one step, which has the ranges that a measured step of this number has.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def profile_step(work: Work) -> tuple[Profile, Any]:
     with rl.profile() as profile:
         prepared = work.prepare()
         profile.step()
-        with rl.count() as counted:
+        with rl.range("measurement"), rl.range(f"step_{number}"), rl.count() as counted:
             result = work.timed(prepared)
     del result, prepared
     return profile, counted
@@ -283,7 +283,7 @@ def _benchmark(
         warmup, samples = time_steps({"rooflab": work}, case, progress)["rooflab"]
         peak_bytes = max(rl.memory.peak(case.device), work.captured_peak_bytes)
         if is_profiled:
-            profile, counted = profile_step(work)
+            profile, counted = profile_step(work, case.measure_steps)
         else:
             counted = count_step(work)
     found = row(case, counted, work.parameters, warmup, samples, peak_bytes)

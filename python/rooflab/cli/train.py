@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recall.add_argument("--output", type=Path, metavar="FILE", help="write the weights (safetensors)")
     recall.add_argument("--json", type=Path, metavar="FILE", help="write settings, losses and accuracies as JSON")
     recall.set_defaults(run=_recall)
-    text = "A transformer language model on a text file, one token a byte, with checkpoints."
+    text = "A transformer language model on a text file, of bytes or BPE tokens, with checkpoints."
     lm = tasks.add_parser("lm", help=text, description=text)
     train_lm.add_arguments(lm)
     lm.set_defaults(run=train_lm.run)
@@ -53,7 +53,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Train and write; exit code 1 when the loss is no number, 2 when a file or the device fails, 130 when stopped."""
     try:
         return arguments.run(arguments)
-    except (ValueError, rl.CudaError, MemoryError, OSError, FloatingPointError) as error:
+    except (ValueError, ImportError, rl.CudaError, MemoryError, OSError, FloatingPointError) as error:
         print(f"rooflab train {arguments.task}: {error}", file=sys.stderr)
         return 1 if isinstance(error, FloatingPointError) else 2
     except KeyboardInterrupt:

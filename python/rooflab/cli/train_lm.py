@@ -13,16 +13,26 @@ from rooflab.cli.arguments import whole_number
 from rooflab.cli.progress import Progress
 from rooflab.files import replacing
 from rooflab.nn import TRANSFORMER_SIZES, TransformerConfig
-from rooflab.training import ByteText, LanguageModelTraining, TrainingSettings
+from rooflab.training import BpeText, ByteText, LanguageModelTraining, TokenText, TrainingSettings, tokenizer_of
 
 # Small enough for a laptop: about a minute with the defaults below.
 _SIZES = {"d_model": 128, "d_ff": 384, "num_layers": 4, "num_heads": 4}
+_VOCAB_SIZE = 4096
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rooflab train lm`."""
     count, positive = whole_number(1), _positive
-    parser.add_argument("text", type=Path, help="the file to learn from; each byte is a token")
+    parser.add_argument("text", type=Path, help="the file to learn from")
+    tokens = parser.add_argument_group("the tokens")
+    tokens.add_argument(
+        "--tokens", choices=("bytes", "bpe"), default="bytes",
+        help="bytes: each is a token; bpe: byte pair encoding, learnt from the text and kept in the checkpoint (needs "
+        "the package tokenizers); default bytes",
+    )  # fmt: skip
+    tokens.add_argument(
+        "--vocab-size", type=whole_number(257), metavar="N", help=f"V of --tokens bpe (default {_VOCAB_SIZE})"
+    )
     sizes = parser.add_argument_group("the model")
     sizes.add_argument("--model-size", choices=TRANSFORMER_SIZES, help="sizes of Lab 2, in place of the four below")
     for name, text in (("d_model", "D"), ("d_ff", "I"), ("num_layers", "layers"), ("num_heads", "heads")):
@@ -54,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises
     ------
-    ValueError, OSError
+    ValueError, OSError, ImportError
         For a text, a size or a file that cannot be used, before the first step where that can be known.
     FloatingPointError
         When the loss is no number.
@@ -68,9 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.resume:
         training.resume(arguments.checkpoint)
         print(f"going on after step {training.step} of {arguments.checkpoint}")
+    text = training.text
+    size = f"{len(text):,} {text.unit}s of text" + (f" ({text.bytes:,} bytes)" if isinstance(text, BpeText) else "")
     print(
-        f"{training.model.num_parameters():,} parameters, {len(training.text):,} bytes of text, on "
-        f"{training.model.device}; guessing has a loss of {math.log(training.text.vocab_size):.3f} nats a byte"
+        f"{training.model.num_parameters():,} parameters, {size}, on {training.model.device}; guessing has a loss of "
+        f"{math.log(text.vocab_size):.3f} nats a {text.unit}"
     )
     with Progress("training") as progress:
         _steps(training, arguments, progress)
@@ -82,7 +94,7 @@ def _training(arguments: argparse.Namespace) -> LanguageModelTraining:
     given = {name: getattr(arguments, name) for name in _SIZES if getattr(arguments, name) is not None}
     if arguments.model_size and given:
         raise ValueError(f"--model-size: expected no --{next(iter(given)).replace('_', '-')} beside it")
-    text = ByteText.from_file(arguments.text, arguments.context_length)
+    text = _text(arguments)
     options: dict[str, Any] = {
         "vocab_size": text.vocab_size,
         "context_length": arguments.context_length,
@@ -107,8 +119,19 @@ def _training(arguments: argparse.Namespace) -> LanguageModelTraining:
     return LanguageModelTraining(config, text, settings, device)
 
 
+def _text(arguments: argparse.Namespace) -> TokenText:
+    if arguments.tokens == "bytes":
+        if arguments.vocab_size:
+            raise ValueError("--vocab-size: expected --tokens bpe too; there are 256 bytes")
+        return ByteText.from_file(arguments.text, arguments.context_length)
+    tokenizer = tokenizer_of(arguments.checkpoint) if arguments.resume else None
+    vocab_size = arguments.vocab_size or _VOCAB_SIZE
+    return BpeText.from_file(arguments.text, arguments.context_length, vocab_size, tokenizer)
+
+
 def _steps(training: LanguageModelTraining, arguments: argparse.Namespace, progress: Progress) -> None:
     """The steps that are left, with a line and a checkpoint every `--every` of them."""
+    kept = training.step  # the step that the checkpoint holds: 0 for none, else where this run goes on from
     try:
         while training.step < arguments.steps:
             loss = training.advance()
@@ -116,13 +139,13 @@ def _steps(training: LanguageModelTraining, arguments: argparse.Namespace, progr
             if training.step % arguments.every == 0 or training.step == arguments.steps:
                 if arguments.checkpoint:
                     training.save(arguments.checkpoint)
+                    kept = training.step
                 progress.clear()
                 recent = training.losses[-min(arguments.every, 10) :]
                 print(f"step {training.step:6}   loss {sum(recent) / len(recent):6.3f}", flush=True)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, FloatingPointError, OSError):
         progress.clear()
-        kept = training.step // arguments.every * arguments.every
-        if arguments.checkpoint and kept:
+        if kept:
             print(f"{arguments.checkpoint} holds step {kept} of {arguments.steps}; --resume goes on from there")
         raise
 

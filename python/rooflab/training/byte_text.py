@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
 import numpy as np
 
-from .. import _core
-from .._core import Tensor
+from .token_text import TokenText
 
 __all__ = ["ByteText"]
 
 
-class ByteText:
+class ByteText(TokenText):
     """A text whose tokens are its bytes, so the vocabulary has 256.
 
     Parameters
@@ -44,16 +42,10 @@ class ByteText:
     ((3, 8), True)
     """
 
-    vocab_size = 256
+    unit = "byte"
 
     def __init__(self, data: bytes, context_length: int, name: str = "text") -> None:
-        if len(data) <= context_length:
-            raise ValueError(
-                f"[ByteText] {name}: expected at least context_length + 1 = {context_length + 1} bytes, got {len(data)}"
-            )
-        self._tokens = np.frombuffer(data, np.uint8)
-        self.context_length = context_length
-        self.digest = hashlib.sha256(data).hexdigest()
+        super().__init__(np.frombuffer(data, np.uint8), 256, context_length, name)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike, context_length: int) -> ByteText:
@@ -67,15 +59,3 @@ class ByteText:
             When it is too short.
         """
         return cls(Path(path).read_bytes(), context_length, os.fspath(path))
-
-    def __len__(self) -> int:
-        return len(self._tokens)
-
-    def batch(self, seed: int, step: int, batch_size: int, device: str = "cpu") -> tuple[Tensor, Tensor]:
-        """Tokens and the tokens after them, each int64 (B, L), from random places in the text.
-
-        The seed and the step alone decide which places, so a training that goes on needs no other state.
-        """
-        first = np.random.default_rng((seed, step)).integers(0, len(self) - self.context_length, batch_size)
-        rows = self._tokens[first[:, None] + np.arange(self.context_length + 1)].astype(np.int64)
-        return _core.tensor(rows[:, :-1], device=device), _core.tensor(rows[:, 1:], device=device)

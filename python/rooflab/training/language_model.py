@@ -15,7 +15,8 @@ from ..nn import TransformerConfig, TransformerLM
 from ..nn.utils import clip_grad_norm_
 from ..optim import AdamW, warmup_cosine
 from ..serialization import load, load_metadata, save
-from .byte_text import ByteText
+from .bpe_text import BpeText
+from .token_text import TokenText
 
 __all__ = ["LanguageModelTraining", "TrainingSettings"]
 
@@ -80,7 +81,7 @@ class LanguageModelTraining:
     ----------
     config : TransformerConfig
         Sizes of the model; its vocabulary has to be the text's.
-    text : ByteText
+    text : TokenText
         What it learns from, in rows of the model's context length.
     settings : TrainingSettings
         How it learns.
@@ -103,6 +104,7 @@ class LanguageModelTraining:
 
     Examples
     --------
+    >>> from rooflab.training import ByteText
     >>> text = ByteText(b"to be or not to be, that is the question", context_length=16)
     >>> config = TransformerConfig(32, 64, 1, 2, vocab_size=256, context_length=16)
     >>> training = LanguageModelTraining(config, text, TrainingSettings(steps=5, batch_size=4, warmup=1))
@@ -111,7 +113,7 @@ class LanguageModelTraining:
     """
 
     def __init__(
-        self, config: TransformerConfig, text: ByteText, settings: TrainingSettings, device: str = "cpu"
+        self, config: TransformerConfig, text: TokenText, settings: TrainingSettings, device: str = "cpu"
     ) -> None:
         if (config.vocab_size, config.context_length) != (text.vocab_size, text.context_length):
             raise ValueError(
@@ -175,7 +177,9 @@ class LanguageModelTraining:
         for place, entry in self._optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{moment}.{names[place]}": entry[moment] for moment in _MOMENTS}
         about = {"step": self.step, "losses": self.losses, "description": self.description()}
-        save(tensors, path, {"rooflab_training": json.dumps(about)})
+        # In the same file: a checkpoint and the tokens that it was trained on cannot come apart.
+        tokenizer = {"tokenizer": self.text.tokenizer} if isinstance(self.text, BpeText) else {}
+        save(tensors, path, {"rooflab_training": json.dumps(about)} | tokenizer)
 
     def resume(self, path: str | os.PathLike) -> None:
         """Go on from a checkpoint of the same sizes, settings and text.

@@ -1,0 +1,181 @@
+"""Loss scaling for float16, below whose smallest numbers gradients fall (Micikevicius, arxiv.org/abs/1710.03740)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ._core import Tensor, stack, sum
+from .autograd import no_grad
+
+__all__ = ["GradScaler"]
+
+_KEPT = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")  # as PyTorch names them
+
+
+class GradScaler:
+    """Keeps float16's gradients within its range: the loss is multiplied by a scale, and the gradients divided by it.
+
+    Where a gradient overflows all the same, the optimizer's step is left out and the scale shrinks. After some steps
+    without overflow it grows. bfloat16 has float32's range and needs none of this.
+
+    The gradients are divided and summed on the device, three launches a tensor; a sum that is infinite or NaN says that
+    one of them is. `step` reads that one number, so it waits for the device.
+
+    Parameters
+    ----------
+    init_scale : float
+        The first scale. Powers of two round nothing.
+    growth_factor, backoff_factor : float
+        What the scale is multiplied by when it grows, more than 1, and when it shrinks, between 0 and 1.
+    growth_interval : int
+        Steps without overflow, one after the other, until it grows.
+    enabled : bool
+        False: losses and gradients stay as they are, and every step is taken.
+
+    Raises
+    ------
+    ValueError
+        For a number out of its range.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> w = rl.tensor([2.0], requires_grad=True)
+    >>> optimizer, scaler = rl.optim.AdamW([w], lr=0.5, weight_decay=0.0), rl.GradScaler(init_scale=1024.0)
+    >>> scaler.scale(w.sum()).backward()
+    >>> w.grad.tolist()
+    [1024.0]
+    >>> scaler.step(optimizer)
+    True
+    >>> scaler.update()
+    >>> w.grad.tolist(), round(w.item(), 4), scaler.get_scale()
+    ([1.0], 1.5, 1024.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        _check("init_scale", init_scale, 0 < init_scale < math.inf, "a number above 0")
+        _check("growth_factor", growth_factor, 1 < growth_factor < math.inf, "a number above 1")
+        _check("backoff_factor", backoff_factor, 0 < backoff_factor < 1, "a number between 0 and 1")
+        _check("growth_interval", growth_interval, growth_interval >= 1, "1 or more")
+        self._scale, self._growth_factor, self._backoff_factor = float(init_scale), growth_factor, backoff_factor
+        self._growth_interval, self._growth_tracker = growth_interval, 0
+        self._enabled = enabled
+        self._sums: dict[int, Tensor | None] = {}  # of each optimizer whose gradients are divided since the last update
+        self._overflowed: dict[int, bool] = {}  # of each that has stepped since
+
+    def scale(self, loss: Tensor) -> Tensor:
+        """The loss times the scale; call `backward` of this."""
+        return loss * self._scale if self._enabled else loss
+
+    @no_grad
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of an optimizer's tensors by the scale: before they are clipped, say. `step` does it
+        where nobody has.
+
+        Raises
+        ------
+        RuntimeError
+            When it was done since the last `update`.
+        ValueError
+            For a gradient in float16: keep parameters in float32, as `rl.autocast` does.
+        """
+        if not self._enabled:
+            return
+        if id(optimizer) in self._sums:
+            raise RuntimeError("[GradScaler] unscale_: the gradients are divided already; update() ends a step")
+        tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+        gradients = [tensor.grad for tensor in tensors if tensor.grad is not None]
+        if any(str(gradient.dtype) == "float16" for gradient in gradients):
+            raise ValueError("[GradScaler] unscale_: expected gradients in float32, got float16")
+        sums = []
+        for gradient in gradients:
+            gradient.mul_(1 / self._scale)
+            sums.append(sum(gradient).to(gradients[0].device).to("float32"))
+        self._sums[id(optimizer)] = stack(sums).sum() if sums else None
+
+    def step(self, optimizer: Any) -> bool:
+        """The optimizer's step, unless a gradient is infinite or NaN.
+
+        Returns
+        -------
+        bool
+            Whether it was taken.
+
+        Raises
+        ------
+        RuntimeError
+            When it was called since the last `update`.
+        """
+        if not self._enabled:
+            optimizer.step()
+            return True
+        if id(optimizer) in self._overflowed:
+            raise RuntimeError("[GradScaler] step: this optimizer has stepped already; update() ends a step")
+        if id(optimizer) not in self._sums:
+            self.unscale_(optimizer)
+        total = self._sums[id(optimizer)]
+        overflowed = total is not None and not math.isfinite(total.item())
+        self._overflowed[id(optimizer)] = overflowed
+        if not overflowed:
+            optimizer.step()
+        return not overflowed
+
+    def update(self) -> None:
+        """End a step: shrink the scale if any gradient overflowed, else let it grow when its time has come.
+
+        Raises
+        ------
+        RuntimeError
+            When no optimizer has stepped.
+        """
+        if not self._enabled:
+            return
+        if not self._overflowed:
+            raise RuntimeError("[GradScaler] update: expected step() before it")
+        if any(self._overflowed.values()):
+            self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
+        else:
+            self._growth_tracker += 1
+            if self._growth_tracker == self._growth_interval:
+                grown = self._scale * self._growth_factor
+                self._scale, self._growth_tracker = min(grown, 2.0**127), 0  # the largest power of two in float32
+        self._sums.clear()
+        self._overflowed.clear()
+
+    def get_scale(self) -> float:
+        """The scale; 1.0 when not enabled."""
+        return self._scale if self._enabled else 1.0
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a later run needs to go on, under PyTorch's names; empty when not enabled."""
+        return {name: getattr(self, f"_{name.removeprefix('_')}") for name in _KEPT} if self._enabled else {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` gave.
+
+        Raises
+        ------
+        ValueError
+            When it lacks a name.
+        """
+        if not self._enabled:
+            return
+        missing = [name for name in _KEPT if name not in state]
+        if missing:
+            raise ValueError(f"[GradScaler] load_state_dict: expected {', '.join(_KEPT)}, got no {', '.join(missing)}")
+        for name in _KEPT:
+            setattr(self, f"_{name.removeprefix('_')}", state[name])
+
+
+def _check(name: str, value: float, is_right: bool, expected: str) -> None:
+    if not is_right:
+        raise ValueError(f"[GradScaler] {name}: expected {expected}, got {value}")

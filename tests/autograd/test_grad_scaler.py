@@ -1,0 +1,192 @@
+"""Loss scaling: gradients that float16 loses without it, steps left out, a scale that shrinks and grows."""
+
+import math
+
+import pytest
+
+import rooflab as rl
+from rooflab.optim import AdamW
+
+
+def one(value=1.0, device="cpu", **options):
+    w = rl.tensor([value], requires_grad=True, device=device)
+    return w, AdamW([w], lr=0.1, weight_decay=0.0), rl.GradScaler(**options)
+
+
+def test_gradients_that_float16_loses_are_kept(device):
+    w = rl.ones(4, 8, requires_grad=True, device=device)
+    x = rl.ones(2, 8, device=device)
+
+    def gradient(scaler):
+        w.grad = None
+        with rl.autocast("float16"):
+            loss = rl.linear(x, w).to("float32").sum() * 1e-8  # float16's smallest number is 6e-8
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        return w.grad.to("cpu").numpy()
+
+    optimizer = AdamW([w])
+    assert (gradient(rl.GradScaler(enabled=False)) == 0).all()
+    assert gradient(rl.GradScaler()) == pytest.approx(2e-8, rel=2**-10)
+
+
+def test_a_step_is_that_of_unscaled_gradients_to_the_bit(device):
+    (w, optimizer, scaler), (other, plain, _) = one(device=device), one(device=device)
+    for _ in range(3):
+        for parameter, loss_of in ((w, scaler.scale), (other, lambda loss: loss)):
+            parameter.grad = None
+            loss_of((parameter * parameter).sum()).backward()
+        assert scaler.step(optimizer) is True
+        plain.step()
+        scaler.update()
+        assert w.grad.tolist() == other.grad.tolist() and w.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan])
+def test_a_step_with_an_overflow_is_left_out_and_the_scale_shrinks(bad, device):
+    fine = rl.ones(3, requires_grad=True, device=device)
+    broken = rl.ones(1000, requires_grad=True, device=device)
+    optimizer, scaler = AdamW([fine, broken]), rl.GradScaler(init_scale=8.0)
+    fine.grad = rl.ones(3, device=device)
+    broken.grad = rl.ones(1000, device=device)
+    broken.grad[777] = bad
+    assert scaler.step(optimizer) is False
+    assert fine.tolist() == [1.0] * 3 and optimizer.state == {}
+    scaler.update()
+    assert scaler.get_scale() == 4.0
+    broken.grad = rl.ones(1000, device=device)
+    assert scaler.step(optimizer) is True and fine.tolist() != [1.0] * 3
+    scaler.update()
+    assert scaler.get_scale() == 4.0
+
+
+def test_infinities_that_cancel_are_noticed():
+    w = rl.ones(2, requires_grad=True)
+    optimizer, scaler = AdamW([w]), rl.GradScaler()
+    w.grad = rl.tensor([math.inf, -math.inf])
+    assert scaler.step(optimizer) is False
+
+
+def test_the_scale_grows_after_steps_without_overflow_in_a_row():
+    w, optimizer, scaler = one(init_scale=4.0, growth_interval=3, growth_factor=2.0)
+    scales = []
+    for step in range(9):
+        w.grad = rl.tensor([math.inf if step == 1 else 1.0])
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    assert scales == [4.0, 2.0, 2.0, 2.0, 4.0, 4.0, 4.0, 8.0, 8.0]
+
+
+def test_the_scale_stays_a_float32():
+    w, optimizer, scaler = one(init_scale=2.0**127, growth_interval=1)
+    w.grad = rl.ones(1)
+    scaler.step(optimizer)
+    scaler.update()
+    assert scaler.get_scale() == 2.0**127
+
+
+def test_clipping_comes_between():
+    w, optimizer, scaler = one()
+    scaler.scale((w * 5).sum()).backward()
+    scaler.unscale_(optimizer)
+    assert rl.nn.utils.clip_grad_norm_([w], 1.0).item() == 5.0
+    clipped = w.grad.tolist()
+    scaler.step(optimizer)
+    assert w.grad.tolist() == clipped == pytest.approx([1.0])
+
+
+def test_the_work_is_counted():
+    tensors = [rl.ones(8, requires_grad=True) for _ in range(5)]
+    for tensor in tensors:
+        tensor.grad = rl.ones(8)
+    optimizer, scaler = AdamW(tensors), rl.GradScaler()
+    with rl.count() as c:
+        scaler.unscale_(optimizer)
+    assert {op: counts.launches for op, counts in c.by_op.items()} == {"mul": 5, "sum": 6, "cat": 5}
+
+
+def test_tensors_without_a_gradient_do_not_count():
+    w, optimizer, scaler = one()
+    assert scaler.step(optimizer) is True and w.tolist() == [1.0]
+    scaler.update()
+
+
+def test_not_enabled_it_does_nothing():
+    w, optimizer, scaler = one(enabled=False)
+    loss = w.sum()
+    assert scaler.scale(loss) is loss and scaler.get_scale() == 1.0 and scaler.state_dict() == {}
+    w.grad = rl.tensor([math.inf])
+    scaler.unscale_(optimizer)
+    assert scaler.step(optimizer) is True and not math.isfinite(w.item())
+    scaler.update()
+    scaler.load_state_dict({})
+
+
+def test_the_order_of_calls_is_checked():
+    w, optimizer, scaler = one()
+    with pytest.raises(RuntimeError, match=r"update: expected step\(\) before it"):
+        scaler.update()
+    w.grad = rl.ones(1)
+    scaler.unscale_(optimizer)
+    with pytest.raises(RuntimeError, match="divided already"):
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match="stepped already"):
+        scaler.step(optimizer)
+    half = rl.ones(1, dtype="float16", requires_grad=True)
+    half.grad = rl.ones(1, dtype="float16")
+    with pytest.raises(ValueError, match="expected gradients in float32, got float16"):
+        rl.GradScaler().unscale_(AdamW([half]))
+
+
+def test_state_goes_on():
+    w, optimizer, scaler = one(init_scale=4.0, growth_interval=2)
+    w.grad = rl.ones(1)
+    scaler.step(optimizer)
+    scaler.update()
+    other = rl.GradScaler()
+    other.load_state_dict(scaler.state_dict())
+    assert other.state_dict() == scaler.state_dict() == {
+        "scale": 4.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2, "_growth_tracker": 1,
+    }  # fmt: skip
+    other.step(optimizer)
+    other.update()
+    assert other.get_scale() == 8.0
+    with pytest.raises(ValueError, match="got no growth_factor"):
+        other.load_state_dict({"scale": 1.0})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"init_scale": 0},
+        {"init_scale": math.inf},
+        {"growth_factor": 1.0},
+        {"backoff_factor": 1.0},
+        {"growth_interval": 0},
+    ],
+)
+def test_numbers_out_of_range_are_refused(options):
+    with pytest.raises(ValueError, match=rf"\[GradScaler\] {next(iter(options))}: expected .*, got"):
+        rl.GradScaler(**options)
+
+
+@pytest.mark.peer
+def test_the_scale_is_pytorchs():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    overflows = [0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0]
+    options = {"init_scale": 32.0, "growth_interval": 2, "growth_factor": 4.0, "backoff_factor": 0.25}
+    w, optimizer, ours = one(**options)
+    p = torch.ones(1, requires_grad=True)
+    their_optimizer, theirs = torch.optim.SGD([p]), torch.amp.GradScaler("cpu", **options)
+    for overflow in overflows:
+        value = math.inf if overflow else 1.0
+        w.grad, p.grad = rl.tensor([value]), torch.tensor([value])
+        theirs.scale(p.sum())  # makes its scale, which it has not before
+        theirs.step(their_optimizer)
+        theirs.update()
+        ours.step(optimizer)
+        ours.update()
+        assert ours.get_scale() == theirs.get_scale()
+    assert ours.state_dict() == theirs.state_dict()
