@@ -93,7 +93,8 @@ for size in ("steps", "layers", "batch", "dim"):
             )
         )
 head = ("", "FLOPs", "launches", "ms, A100", "ms, this machine")
-Table(head, rows, title=f"Relative to the base case: 2.11 ms on an A100, {here_ms:.2f} ms on {lab5.machine_name(device)}")
+base = f"2.11 ms on an A100, {here_ms:.2f} ms on {lab5.machine_name(device)}"
+Table(head, rows, title=f"Relative to the base case: {base}")
 
 # %% [markdown]
 # Which column do the times of the A100 follow, FLOPs or launches? And those of your machine?

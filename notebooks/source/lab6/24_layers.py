@@ -103,8 +103,8 @@ check_trained(4, seed=24)
 
 # %% [markdown]
 # Now train models with 1 to 4 layers. The figure is drawn again after each model. The dashed lines are the loss and the
-# accuracy of the second player of 2.2. `once(train_recall, 3, 0)` returns what `train_recall(3, 0)` returns, but it does
-# not train again what it has trained before.
+# accuracy of the second player of 2.2. `once(train_recall, 3, 0)` returns what `train_recall(3, 0)` returns, but it
+# does not train again what it has trained before.
 
 
 # %%
