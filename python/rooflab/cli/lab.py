@@ -80,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             one.add_argument("--output", type=Path, metavar="DIR", default=Path(), help="where the HTML report goes")
     grade.add_argument("--gradescope", type=Path, metavar="FILE", help="results as Gradescope's autograder reads them")
     grade.add_argument("--trusted", action="store_true", help="run the student's code without isolation, and say so")
+    run.add_argument("--trusted", action="store_true", help="run the lab's own code without isolation, and say so")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -229,18 +230,23 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
 
 
 def run_lab(arguments: argparse.Namespace) -> int:
-    """The solved notebook: graded, executed, reported. The lab's own solutions need no jail where none can be had."""
+    """The solved notebook: graded, executed, reported, in the jail. The code is the lab's own, so where there can be no
+    jail it runs without, and says so.
+    """
     from rooflab.grading import execute, jail, release, repair, report
 
+    isolated = not arguments.trusted and jail.refusal() is None
+    if not (isolated or arguments.trusted):
+        print(f"Not isolated, as it is the lab's own code. {jail.refusal()}", file=sys.stderr)
     lab = _with_answers(arguments)
     notebook = release.build(lab, solved=True)
     print(f"Grading {lab.title}", flush=True)
-    grade, saved = _grade(lab, repair.reference(lab), arguments, isolated=jail.refusal() is None)
+    grade, saved = _grade(lab, repair.reference(lab), arguments, isolated)
     failed: list[str] = []
 
     def make(page: Path) -> None:
         print("Running it for the report", flush=True)
-        failed.extend(execute.execute(lab, notebook, str(page.parent), print, working_on))
+        failed.extend(execute.execute(lab, notebook, str(page.parent), print, working_on, isolated))
         report.write_html(grade, notebook, page, trusted=True)
 
     reported = _reported(make, arguments, lab.stem)
