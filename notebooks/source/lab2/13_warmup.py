@@ -31,6 +31,8 @@ def check_study(warmups, measure_steps, **times):
     assert isinstance(seen.value, dict) and list(seen.value) == list(warmups), f"a row for each of {warmups}, in order"
     processes = lab2.by_process(seen.log)
     assert len(processes) == len(warmups), f"{len(warmups)} numbers of warm-up steps take as many new processes"
+    passes = len(seen.launches("forward")), len(seen.launches("backward"))
+    assert passes[0] == passes[1], f'"both" is forward and backward: {passes[0]} and {passes[1]} of them ran'
     for w, steps_ms in zip(warmups, processes, strict=True):
         name = f"warmup_study, w = {w}"
         assert len(steps_ms) == w + measure_steps, f"{name}: {len(steps_ms)} steps ran, not {w} + {measure_steps}"
