@@ -264,7 +264,7 @@ def _with_answers(arguments: argparse.Namespace) -> Lab:
 
 def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: bool | None) -> tuple[Any, bool]:
     """Grade with a line of progress a question, then print the table; also whether the JSON could be saved."""
-    from rooflab.grading import cgroup
+    from rooflab.grading import cgroup, fingerprint
     from rooflab.grading.judge import Judge
     from rooflab.grading.report import Grade, table
 
@@ -273,6 +273,7 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
         raise LabError(f"--json would overwrite {name}: name another file.")
     grade = Grade(lab, name, submission.repairs, findings=submission.findings, isolated=isolated)
     grade.limited = cgroup.note() if isolated else ""
+    grade.sha256 = fingerprint.taken(lab.folder)
     results = Judge(lab, trusted=not isolated).grade(submission)
     try:
         for number, question in enumerate(lab.questions, 1):
@@ -287,6 +288,8 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
             if arguments.json:
                 with contextlib.suppress(OSError):  # the last one tells
                     grade.write_json(arguments.json)
+        if fingerprint.taken(lab.folder) != grade.sha256:
+            raise LabError(f"rooflab or the source of {lab.name} changed while it graded: grade again.")
     except BaseException:
         if grade.results and arguments.json:
             with contextlib.suppress(OSError):
