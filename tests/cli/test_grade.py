@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from datetime import datetime
 
 import pytest
@@ -32,6 +34,30 @@ def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
     assert result["student"] == "ada" and result["points"] == 3 and len(result["questions"]) == 4
     names = {path.name for path in (tmp_path / "grades").iterdir()}
     assert names == {"ada.json", "ada.html", "bob.json", "eve.json", "eve.html", "grades.csv"}
+
+
+@pytest.mark.parametrize("graded_before", [False, True])
+def test_a_class_takes_no_more_memory_than_its_table(handed, monkeypatch, graded_before):
+    for number in range(12):
+        shutil.copy(handed / "eve.ipynb", handed / f"s{number}.ipynb")
+    (handed / "bob.ipynb").unlink()
+    made = {"status": "done", "isolated": not TRUSTED, "points": 1, "out_of": 12, "pending": 0, "findings": {}}
+    monkeypatch.setattr(Batch, "_graded", lambda *_: made | {"questions": ["why" + "x" * 10**6]})
+    if graded_before:
+        assert main(COMMAND) == 0
+    held, write_table = [], Batch.write_table
+
+    def measured(batch, results):
+        held.append(tracemalloc.get_traced_memory()[0])
+        return write_table(batch, results)
+
+    monkeypatch.setattr(Batch, "write_table", measured)
+    tracemalloc.start()
+    try:
+        assert main(COMMAND) == 0
+    finally:
+        tracemalloc.stop()
+    assert held[0] < 5e6, "of 14 MB of results"
 
 
 @pytest.mark.slow

@@ -4,9 +4,10 @@ import json
 import re
 
 import pytest
-from grading.demo_lab import GRADE, SOURCE
+from grading.demo_lab import GRADE, SOURCE, TRUSTED
 
 from rooflab.cli import main
+from rooflab.grading import execute, jail
 from rooflab.grading import lab as labs
 
 LABS = ["--labs", str(SOURCE.parent)]
@@ -154,23 +155,52 @@ def test_a_student_starts_from_an_installed_package(tmp_path, capsys, monkeypatc
     assert main(["lab", "new", str(tmp_path / "other")]) == 2
 
 
-def test_run(tmp_path, capsys):
-    assert main(["lab", "run", "lab9", *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0
+def looking_around(folder, monkeypatch, old="", new=""):
+    """Options that name a demo lab with a cell that looks for the lab's source, and for a file in the home folder."""
+    source, home = folder / "lab9", folder / "home"
+    source.mkdir(), home.mkdir()
+    (home / "mine").touch()
+    monkeypatch.setenv("HOME", str(home))
+    look = f"import os\n\nprint('sees', [os.path.exists(path) for path in ({str(source)!r}, {str(home / 'mine')!r})])"
+    (source / "00_demo.py").write_text(f"{TEXT.replace(old, new)}\n\n# %%\n{look}\n", encoding="utf-8")
+    return ["--labs", str(folder)]
+
+
+def test_run(tmp_path, capsys, monkeypatch):
+    lab = looking_around(tmp_path, monkeypatch)
+    assert main(["lab", "run", "lab9", *lab, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0
     said = clean(capsys.readouterr().out)
-    assert "12 of 12 points, 3 of 3 bonus points" in said and "[10/10] b2_2_test" in said
+    assert "12 of 12 points, 3 of 3 bonus points" in said and "[11/11] " in said
+    assert "connect another client" not in said
     page = (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
     assert (
         "a demonstration, which uses [[1. 0.]" in page
         and json.loads((tmp_path / "g").read_text(encoding="utf-8"))["full_marks"]
     )
+    assert ("sees [False, False]" in page) == ("not isolated" not in said) == (not TRUSTED)
 
 
-def test_run_of_a_wrong_solution_fails(tmp_path, capsys):
-    (tmp_path / "lab9").mkdir()
-    (tmp_path / "lab9" / "00_demo.py").write_text(TEXT.replace("corner = 50.39", "corner = 51.0"), encoding="utf-8")
-    assert main(["lab", "run", "lab9", "--labs", str(tmp_path), "--output", str(tmp_path)]) == 1
+def test_a_trusted_run_of_a_wrong_solution_fails(tmp_path, capsys, monkeypatch):
+    lab = looking_around(tmp_path, monkeypatch, "corner = 50.39", "corner = 51.0")
+    assert main(["lab", "run", "lab9", *lab, "--output", str(tmp_path), "--trusted"]) == 1
     captured = capsys.readouterr()
-    assert "9 of 12 points" in captured.out and "Cell q2_1_test failed: AssertionError" in captured.err
+    assert "9 of 12 points, 3 of 3 bonus points; not isolated\n" in captured.out
+    assert captured.err.startswith("Cell q2_1_test failed: AssertionError")
+    assert "sees [True, True]" in (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
+
+
+def test_a_run_without_a_jail_says_so(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(jail, "refusal", lambda: "There is no jail.")
+
+    def ran(*arguments):
+        assert arguments[-1] is False
+        return []
+
+    monkeypatch.setattr(execute, "execute", ran)
+    assert main(["lab", "run", "lab9", *LABS, "--output", str(tmp_path)]) == 0
+    captured = capsys.readouterr()
+    assert "bonus points; not isolated\n" in captured.out
+    assert captured.err == "Not isolated, as it is the lab's own code. There is no jail.\n"
 
 
 @pytest.mark.parametrize(

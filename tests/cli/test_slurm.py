@@ -1,15 +1,10 @@
 """`rooflab grade --slurm`: a manifest, a job array, and results that are collected; where one is lost, the next run
-goes on. Slurm is a script here, and a real one where its daemons are installed.
+goes on. Slurm is a script here; `test_real_slurm.py` has a real one.
 """
 
 import json
 import os
-import shutil
-import socket
-import subprocess
-import time
 import zipfile
-from pathlib import Path
 
 import pytest
 from cli.three_students import COMMAND, table
@@ -104,56 +99,3 @@ def test_what_cannot_be_done_is_one_sentence(handed, sbatch, capsys, monkeypatch
     monkeypatch.setenv("PATH", str(sbatch))
     assert main([*COMMAND, "--slurm"]) == 2
     assert capsys.readouterr().err.startswith("sbatch is missing: --slurm works on a machine from which")
-
-
-CONF = """
-ClusterName=rooflab
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
-AuthType=auth/munge
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/ctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-SlurmctldLogFile={folder}/ctld.log
-SlurmdLogFile={folder}/slurmd.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-ReturnToService=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
-"""
-DAEMONS = ("munged", "slurmctld", "slurmd", "sbatch")
-MISSING = [name for name in DAEMONS if not shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")]
-
-
-@pytest.fixture
-def real_slurm(tmp_path_factory, monkeypatch):
-    """A Slurm of one node, this machine, started for the test."""
-    folder, host = tmp_path_factory.mktemp("slurm"), socket.gethostname().split(".")[0]
-    for name in ("state", "spool"):
-        (folder / name).mkdir()
-    conf = CONF.format(host=host, folder=folder, cpus=os.cpu_count())
-    (folder / "slurm.conf").write_text(conf, encoding="utf-8")
-    monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
-    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/usr/sbin:/sbin")
-    Path("/run/munge").mkdir(exist_ok=True)
-    running = [
-        subprocess.Popen(command)
-        for command in (["munged", "--foreground", "--force"], ["slurmctld", "-D"], ["slurmd", "-D"])
-    ]
-    end = time.monotonic() + 60
-    while "idle" not in subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True).stdout:
-        assert time.monotonic() < end, "the node did not come up"
-        time.sleep(0.5)
-    yield
-    for process in reversed(running):
-        process.terminate()
-        process.wait(30)
-
-
-@pytest.mark.skipif(bool(MISSING) or os.getuid() != 0, reason=f"needs root, slurm-wlm and munge; missing: {MISSING}")
-def test_a_real_slurm_grades_a_class(handed, tmp_path, real_slurm, capsys):
-    assert main([*COMMAND, "--slurm", "--chunk", "2"]) == 1
-    assert {name: row["points"] for name, row in table(tmp_path).items()} == {"ada": "3", "bob": "", "eve": "0"}

@@ -5,8 +5,6 @@ from grading.demo_lab import GRADE, RIGHT, SOURCE
 
 from rooflab.cli import main
 
-pytestmark = pytest.mark.slow  # each grades a lab over and over
-
 COMMAND = ["lab", "verify", "lab9", "--labs", str(SOURCE.parent), *GRADE[2:]]
 TRANSPOSED = RIGHT.replace("return out", "return out.T")
 ANSWERS = f"""
@@ -29,6 +27,7 @@ def answers(folder, right=(), wrong=()):
     return [*COMMAND, "--answers", str(folder)]
 
 
+@pytest.mark.slow  # as others below, it grades a lab over and over
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_lab_that_grades_as_it_should(tmp_path, capsys, jobs):
     wrong = [(letter, f"corner = {letter}.0") for letter in "1234"]
@@ -48,6 +47,7 @@ def test_a_lab_that_grades_as_it_should(tmp_path, capsys, jobs):
     ]
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_graded_wrongly(tmp_path, capsys):
     right = [("no error", "def refuse(x):\n    return x")]
     wrong = [("right after all", "corner = 50.39")]
@@ -56,6 +56,21 @@ def test_an_answer_that_is_graded_wrongly(tmp_path, capsys):
     assert "NOT AS EXPECTED: 2.1 wrong right after all: 3 of 3 points.\n" in said
     assert "NOT AS EXPECTED: b2.2 right no error: 0 of 3 points. hidden: -1 was taken\n" in said
     assert said.count("NOT AS EXPECTED") == 2 and said.endswith("0 of 1 labs grade their answers as they should.\n")
+
+
+def test_the_quick_form(capsys):
+    assert main([*COMMAND, "--quick", "-j", "2"]) == 0
+    said = capsys.readouterr().out.split("\n")
+    assert said[1:3] == [
+        "question  points  solution  right  wrong  unsolved",
+        "1         5       5         -      -      0",
+    ]
+    assert said[-4:] == [
+        "nothing secret is in the notebook",
+        "",
+        "1 of 1 labs grade their answers as they should.",
+        "",
+    ]
 
 
 def source(folder, old, new):
@@ -67,6 +82,7 @@ def source(folder, old, new):
     return ["--labs", str(folder)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "old, new, said",
     [

@@ -1,10 +1,12 @@
 """Cells that IPython runs and plain Python does not: what of them counts for a grade."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
-from grading.demo_lab import demo_lab, grade_one
+from grading.demo_lab import TRUSTED, demo_lab, grade_one
 
+from rooflab.grading import judge
 from rooflab.grading import lab as labs
 from rooflab.grading.cells import as_python
 from rooflab.grading.lab import LabError, read_notebook
@@ -86,3 +88,30 @@ def test_a_notebook_that_is_too_large(tmp_path, monkeypatch):
     path.write_text(" " * (2**20 + 1), encoding="utf-8")
     with pytest.raises(LabError, match=r"^my.ipynb is larger than 1 MiB\.$"):
         read_notebook(path)
+
+
+def test_a_students_own_cells_take_none_of_the_questions_time(monkeypatch):
+    """But for what they take beyond a minute, all together."""
+    spent = {"answer": 5.0, "first": 50.0, "second": 25.0, "third": 0.0}
+    asked = {}
+
+    class Worker:
+        """It would be lost at `deadline`; its clock stands but for what cells take."""
+
+        deadline, now = 60.0, 0.0
+
+        def ask(self, kind, key, source):
+            asked[key] = self.deadline
+            self.now += spent.get(key, 0.0)
+            if key == "second":
+                raise ZeroDivisionError
+
+    worker = Worker()
+    monkeypatch.setattr(judge, "time", SimpleNamespace(monotonic=lambda: worker.now))
+    cells = [labs.Cell(key, "solution" if key == "answer" else "extra", "", "", "q1") for key in spent]
+    said = judge.Judge(demo_lab(), TRUSTED)._prepare(worker, cells)
+    assert {key: asked[key] for key in spent} == {"answer": 60, "first": 120, "second": 120, "third": 120}
+    assert worker.deadline == 120 and worker.now == 80, (
+        "40 of 60 s are left: 80 s passed, 60 of them not the question's"
+    )
+    assert said.startswith("(Cell second had stopped")

@@ -1,5 +1,6 @@
 """Control groups: where they can be made, what is written there, and that they hold where this machine has them."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -55,6 +56,19 @@ def test_where_others_share_the_group_nothing_is_left(tree):
     (tree / "cgroup.subtree_control").mkdir()  # as little to be written as where processes are
     with pytest.raises(OSError, match="directory"):
         cgroup._prepared(tree)
+    assert (tree / "cgroup.procs").read_text(encoding="ascii") == "0", "the judge is back"
+
+
+def test_a_group_that_others_share_is_said(tree, monkeypatch):
+    written = Path.write_text
+
+    def busy(path, text, **options):
+        if path.name == "cgroup.subtree_control":  # what the kernel answers while a process is in the folder itself
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        return written(path, text, **options)
+
+    monkeypatch.setattr(Path, "write_text", busy)
+    assert cgroup._prepared(tree) == f"other processes share the control group {tree}"
     assert (tree / "cgroup.procs").read_text(encoding="ascii") == "0", "the judge is back"
 
 

@@ -22,10 +22,10 @@ LABS = ["--labs", str(SOURCE.parent)]
 EPERM, ENOSYS = 1, 38
 
 
-def run(code, folder, hidden=()):
+def run(code, folder, hidden=(), **more):
     """The program `code` in the jail: what it prints, and its exit code. The folder is taken as it is outside."""
     argv = [sys.executable, "-I", "-c", textwrap.dedent(code)]
-    command = sandbox.command(argv, Limits(seconds=20, memory_gb=0.5), str(folder), True, hidden)
+    command = sandbox.command(argv, Limits(seconds=20, memory_gb=0.5), str(folder), True, hidden, **more)
     environment = sandbox.environment(str(folder))
     return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
@@ -157,6 +157,29 @@ def test_no_program_can_be_started_and_threads_can(tmp_path):
 
 
 @jailed
+def test_where_processes_may_be_started_namespaces_may_not(tmp_path):
+    code = """
+    import ctypes, os, subprocess
+    print(subprocess.run(["/usr/bin/echo", "a program"], capture_output=True, text=True).stdout.strip())
+    print(subprocess.run(["/usr/bin/unshare", "--user", "/usr/bin/true"], stderr=subprocess.DEVNULL).returncode)
+    clone, new_user, sigchld = CLONE, 0x10000000, 17
+    print(ctypes.CDLL(None, use_errno=True).syscall(clone, new_user | sigchld, 0, 0, 0, 0), ctypes.get_errno())
+    """
+    number = seccomp.CLONE[seccomp.MACHINES[platform.machine()][0]]
+    done = run(code.replace("CLONE", str(number), 1), tmp_path, processes=True)
+    assert done.stdout.split("\n") == ["a program", "1", f"-1 {EPERM}", ""], done.stderr
+
+
+@jailed
+def test_a_shared_folder_is_the_one_outside(tmp_path):
+    shared, folder = tmp_path / "shared", tmp_path / "folder"
+    shared.mkdir(), folder.mkdir()
+    done = run(f"open({str(shared / 'written')!r}, 'w').write('inside')", folder, shared=[str(shared)])
+    assert done.returncode == 0, done.stderr
+    assert (shared / "written").read_text(encoding="utf-8") == "inside"
+
+
+@jailed
 def test_the_limits_hold_inside(tmp_path):
     assert "MemoryError" in run("bytearray(10**9)", tmp_path).stderr
     raised = run("import resource as r; r.setrlimit(r.RLIMIT_DATA, (2**40, 2**40))", tmp_path)
@@ -232,6 +255,14 @@ def test_drivers_of_gpus_may_take_files_in_memory():
     number = seccomp.REFUSED["memfd_create"][0]
     assert interpreted(seccomp.program("x86_64", gpus=True), "x86_64", number, 0) == 0x7FFF0000
     assert interpreted(seccomp.program("x86_64", gpus=True), "x86_64", seccomp.REFUSED["ptrace"][0], 0) != 0x7FFF0000
+
+
+@pytest.mark.parametrize("machine", seccomp.MACHINES)
+def test_processes_and_no_namespaces_where_a_notebook_runs(machine):
+    program, clone = seccomp.program(machine, processes=True), seccomp.CLONE[seccomp.MACHINES[machine][0]]
+    assert interpreted(program, machine, clone, 17) == 0x7FFF0000, "a process, as libc forks it"
+    for bit in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
+        assert interpreted(program, machine, clone, bit | 17) == 0x50000 | EPERM, hex(bit)
 
 
 def test_numbers_of_calls_agree_as_far_as_they_can():

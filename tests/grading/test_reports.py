@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from grading.demo_lab import GRADE, SOURCE, demo_lab, grade_one
 
 from rooflab.cli import main
-from rooflab.grading import execute
+from rooflab.grading import execute, fingerprint
+from rooflab.grading.judge import Judge, QuestionResult
 from rooflab.grading.report import Grade, table
 
 LABS = ["--labs", str(SOURCE.parent)]
@@ -186,3 +188,28 @@ def test_a_grade_for_gradescope_that_cannot_be_written(tmp_path, capsys):
     command = [*GRADE, "lab9", str(path), *LABS, "--output", str(tmp_path), "--gradescope", "/dev/null/g"]
     assert main(command) == 3
     assert capsys.readouterr().err == "The grade stands, but g was not written: Not a directory: /dev/null/g.\n"
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_grade_names_what_it_rests_on_and_is_none_if_that_changed(tmp_path, capsys, monkeypatch, changed):
+    source = tmp_path / "labs" / "lab9"
+    shutil.copytree(SOURCE, source)
+    place = tmp_path / "g"
+
+    def graded(self, submission):
+        if changed:
+            with (source / "00_demo.py").open("a", encoding="utf-8") as file:
+                file.write("# changed\n")
+        return iter([QuestionResult(question) for question in self.lab.questions])
+
+    monkeypatch.setattr(Judge, "grade", graded)
+    path = student(tmp_path)
+    code = main(
+        [*GRADE, "lab9", str(path), "--labs", str(source.parent), "--json", str(place), "--output", str(tmp_path)]
+    )
+    if changed:
+        assert code == 2 and not place.exists()
+        assert capsys.readouterr().err == "rooflab or the source of lab9 changed while it graded: grade again.\n"
+    else:
+        assert code == 0
+        assert json.loads(place.read_text(encoding="utf-8"))["graded_with"] == fingerprint.taken(SOURCE)

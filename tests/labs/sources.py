@@ -1,4 +1,4 @@
-"""The labs of this checkout, each read once, and a judge for each."""
+"""The labs of this checkout, each read once, and what grades each."""
 
 from functools import cache
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from rooflab.grading import jail
 from rooflab.grading.judge import Judge
 from rooflab.grading.lab import Lab, find_sources, from_source, public_half
+from rooflab.grading.verify import Verifier
 
 SOURCES = find_sources(Path(__file__).parents[2] / "notebooks" / "source")
 TRUSTED = jail.refusal() is not None
@@ -17,8 +18,13 @@ def lab(path: Path) -> Lab:
 
 
 @cache
+def verifier(path: Path) -> Verifier:
+    """What `rooflab lab verify` grades with."""
+    return Verifier(lab(path), TRUSTED)
+
+
 def judge(path: Path) -> Judge:
-    return Judge(lab(path), TRUSTED)
+    return verifier(path).judge
 
 
 @cache

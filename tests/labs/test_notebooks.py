@@ -4,18 +4,17 @@ import ast
 import builtins
 import importlib.util
 import re
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from grading.demo_lab import with_answers
-from labs.sources import SOURCES, judge, lab, public_judge
+from labs.sources import SOURCES, judge, lab, public_judge, verifier
 
 from rooflab.grading import release
 from rooflab.grading.lab import loaded_names, local_names
-from rooflab.grading.repair import reference
+from rooflab.grading.verify import Case
 
 
 @cache
@@ -126,17 +125,11 @@ def test_the_right_choice_is_not_the_longest_and_each_wrong_one_has_its_reason(p
     "path, question",
     [pytest.param(p, q, id=f"{p.name}-{q}", marks=slow_if(trains(p, q))) for p in SOURCES for q in lab(p).questions],
 )
-class TestQuestion:
-    def test_the_reference_earns_all(self, path, question):
-        result = judge(path).grade_question(question, reference(lab(path)))
-        assert result.earned == result.points, [test.message for test in result.tests]
-
-    def test_the_stub_earns_nothing(self, path, question):
-        whole = reference(lab(path))
-        needed = lab(path).needs(question)
-        stubs = [replace(c, source=c.public) if c.question in needed else c for c in whole.cells]
-        result = judge(path).grade_question(question, replace(whole, cells=stubs))
-        assert result.earned == 0 and all(test.message for test in result.tests)
+@pytest.mark.parametrize("kind", ["solution", "unsolved"])
+def test_verify_finds_all_points_and_none(path, question, kind):
+    """What `rooflab lab verify --quick` looks at, a test each."""
+    outcome = verifier(path).outcome(Case(question, kind))
+    assert outcome.as_expected and bool(outcome.said) == (kind == "unsolved"), str(outcome)
 
 
 @pytest.mark.parametrize("path, grade_id, code", list(answers("RIGHT")))

@@ -31,7 +31,9 @@ REPLIES = {
     "a lone surrogate": value("'\\ud800'", "may not cross"),
     "a lone surrogate, for an error": value("'negative\\ud800'", "may not cross", "b2_2"),
     "a list within itself": value("(lambda x: (x.append(x), x)[1])([])", "nested deeper"),
-    "very many items": value("[None] * 5_000_000", "more than 2000000 items|too many items|MemoryError"),
+    "very many items": Attack(
+        f"{VALUE}[None] * 5_000_000", 0, "more than 2000000 items|too many items|MemoryError", seconds=60.0
+    ),
     "an int of a megabyte": value("1 << 2**23", "may not cross"),
     "a dict with a key that is a list's": value("{(1, (2, frozenset())): 1}", "may not cross"),
     "a dict with many nan": value("dict.fromkeys([float('nan') for _ in range(9)])", "N rows and M columns"),

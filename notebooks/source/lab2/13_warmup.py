@@ -35,6 +35,8 @@ def check_study(warmups, measure_steps, **times):
     assert len(processes) == len(warmups), (
         f"call new_process once for each of the {len(warmups)} w; you called it {len(processes)} times"
     )
+    forward, backward = len(seen.launches("forward")), len(seen.launches("backward"))
+    assert forward == backward, f'"both" is forward and backward; {forward} and {backward} of them ran'
     for w, steps_ms in zip(warmups, processes, strict=True):
         name = f"warmup_study, w = {w}"
         assert len(steps_ms) == w + measure_steps, f"{name}: expected {w} + {measure_steps} steps, got {len(steps_ms)}"

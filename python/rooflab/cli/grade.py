@@ -84,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     from rooflab.grading import jail, marking, slurm, submissions
-    from rooflab.grading.batch import Batch
+    from rooflab.grading.batch import COLUMNS, Batch
 
     found = labs.find_sources(arguments.labs)
     lab = labs.from_source(labs.pick(found, arguments.lab, "here: name the folder of lab sources with --labs"))
@@ -105,12 +105,19 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
         manual = marking.read_manual(arguments.manual, lab, (one.student for one in handed))
     arguments.output.mkdir(parents=True, exist_ok=True)
     batch = Batch(lab, arguments.output, arguments.trusted)
-    known = [] if arguments.regrade else [result for one in handed if (result := batch.known(one))]
-    have = {result["student"] for result in known}
+    of = {one.student: one for one in handed}
+
+    def kept(result: dict[str, Any]) -> dict[str, Any]:
+        """What the tables need of a result whose file is complete: the rest of a large class's fills the memory."""
+        whole = batch.complete(result, of[result["student"]], arguments.due, manual)
+        return {name: whole[name] for name in (*COLUMNS, "findings") if name in whole}
+
+    known = () if arguments.regrade else (result for one in handed if (result := batch.known(one)))
+    results = [kept(result) for result in known]
+    have = {result["student"] for result in results}
     todo = [one for one in handed if one.student not in have]
-    if known:
-        print(f"{len(known)} of {len(handed)} are graded already.")
-    results = list(known)
+    if have:
+        print(f"{len(have)} of {len(handed)} are graded already.")
     if arguments.slurm is None or not todo:
         grading = batch.grade(todo, arguments.jobs)
     else:
@@ -118,10 +125,8 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     with contextlib.closing(grading):
         while len(results) < len(handed):
             with working_on(f"[{len(results) + 1}/{len(handed)}]"):
-                results.append(next(grading))
+                results.append(kept(next(grading)))
             print(f"[{len(results)}/{len(handed)}] {results[-1]['student']}: {_said(results[-1])}", flush=True)
-    of = {one.student: one for one in handed}
-    results = [batch.complete(result, of[result["student"]], arguments.due, manual) for result in results]
     table = batch.write_table(results)  # first: points in an older findings.csv may be no points
     for path in marking.write_findings(arguments.output, lab, results, manual):
         print(f"Findings to read: {path}")

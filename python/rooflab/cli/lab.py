@@ -65,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument(
         "--answers", type=Path, metavar="DIR", help="right and wrong answers (default: the checkout's tests/labs)"
     )
+    verify.add_argument("--quick", action="store_true", help="the solutions and the unsolved notebook alone")
     verify.add_argument("-j", "--jobs", type=whole_number(1), default=1, metavar="N", help="how many at a time")
     verify.add_argument("--trusted", action="store_true", help="run the answers without isolation")
     check = action("check", check_notebook, "Run the public tests of a notebook: its own, or those of --labs.")
@@ -80,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             one.add_argument("--output", type=Path, metavar="DIR", default=Path(), help="where the HTML report goes")
     grade.add_argument("--gradescope", type=Path, metavar="FILE", help="results as Gradescope's autograder reads them")
     grade.add_argument("--trusted", action="store_true", help="run the student's code without isolation, and say so")
+    run.add_argument("--trusted", action="store_true", help="run the lab's own code without isolation, and say so")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -152,7 +154,7 @@ def verify_labs(arguments: argparse.Namespace) -> int:
     for path in paths:
         lab = labs.from_source(path)
         answers = arguments.answers or path.parents[2] / "tests" / "labs"
-        todo = verify.cases(lab, answers)
+        todo = verify.cases(lab, None if arguments.quick else answers)
         report = verify.Report(lab, verify.leak(lab))
         outcomes = verify.verify(lab, todo, arguments.trusted, arguments.jobs)
         with contextlib.closing(outcomes):
@@ -229,18 +231,23 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
 
 
 def run_lab(arguments: argparse.Namespace) -> int:
-    """The solved notebook: graded, executed, reported. The lab's own solutions need no jail where none can be had."""
+    """The solved notebook: graded, executed, reported, in the jail. The code is the lab's own, so where there can be no
+    jail it runs without, and says so.
+    """
     from rooflab.grading import execute, jail, release, repair, report
 
+    isolated = not arguments.trusted and jail.refusal() is None
+    if not (isolated or arguments.trusted):
+        print(f"Not isolated, as it is the lab's own code. {jail.refusal()}", file=sys.stderr)
     lab = _with_answers(arguments)
     notebook = release.build(lab, solved=True)
     print(f"Grading {lab.title}", flush=True)
-    grade, saved = _grade(lab, repair.reference(lab), arguments, isolated=jail.refusal() is None)
+    grade, saved = _grade(lab, repair.reference(lab), arguments, isolated)
     failed: list[str] = []
 
     def make(page: Path) -> None:
         print("Running it for the report", flush=True)
-        failed.extend(execute.execute(lab, notebook, str(page.parent), print, working_on))
+        failed.extend(execute.execute(lab, notebook, str(page.parent), print, working_on, isolated))
         report.write_html(grade, notebook, page, trusted=True)
 
     reported = _reported(make, arguments, lab.stem)
@@ -257,7 +264,7 @@ def _with_answers(arguments: argparse.Namespace) -> Lab:
 
 def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: bool | None) -> tuple[Any, bool]:
     """Grade with a line of progress a question, then print the table; also whether the JSON could be saved."""
-    from rooflab.grading import cgroup
+    from rooflab.grading import cgroup, fingerprint
     from rooflab.grading.judge import Judge
     from rooflab.grading.report import Grade, table
 
@@ -266,6 +273,7 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
         raise LabError(f"--json would overwrite {name}: name another file.")
     grade = Grade(lab, name, submission.repairs, findings=submission.findings, isolated=isolated)
     grade.limited = cgroup.note() if isolated else ""
+    grade.sha256 = fingerprint.taken(lab.folder)
     results = Judge(lab, trusted=not isolated).grade(submission)
     try:
         for number, question in enumerate(lab.questions, 1):
@@ -280,6 +288,8 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
             if arguments.json:
                 with contextlib.suppress(OSError):  # the last one tells
                     grade.write_json(arguments.json)
+        if fingerprint.taken(lab.folder) != grade.sha256:
+            raise LabError(f"rooflab or the source of {lab.name} changed while it graded: grade again.")
     except BaseException:
         if grade.results and arguments.json:
             with contextlib.suppress(OSError):

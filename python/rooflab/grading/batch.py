@@ -26,7 +26,7 @@ from typing import Any
 import rooflab
 from rooflab.files import replacing
 from rooflab.grading import cgroup, marking
-from rooflab.grading.judge import SLACK_S
+from rooflab.grading.judge import EXPERIMENTS_S, SLACK_S
 from rooflab.grading.lab import Lab
 from rooflab.grading.marking import Manual
 from rooflab.grading.plain import table_cell
@@ -44,7 +44,8 @@ class Batch:
     def __init__(self, lab: Lab, folder: Path, trusted: bool) -> None:
         assert lab.folder
         self.lab, self.source, self.folder, self.trusted = lab, lab.folder, folder, trusted
-        self.limit_s = START_S + sum(lab.limits(question).seconds + SLACK_S for question in lab.questions)
+        slack_s = EXPERIMENTS_S + SLACK_S
+        self.limit_s = START_S + sum(lab.limits(question).seconds + slack_s for question in lab.questions)
         self.running: set[subprocess.Popen] = set()
         self.stopping = False
         self.lock = threading.Lock()

@@ -11,6 +11,7 @@ Elsewhere the limits of the processes stay alone, and the grade's JSON says why.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import secrets
@@ -123,11 +124,13 @@ def _prepared(folder: Path) -> Path | str:
     try:
         (own / "cgroup.procs").write_text("0", encoding="ascii")
         (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in CONTROLLERS), encoding="ascii")
-    except OSError:
+    except OSError as error:
         with contextlib.suppress(OSError):
             (folder / "cgroup.procs").write_text("0", encoding="ascii")
         with contextlib.suppress(OSError):
             own.rmdir()
+        if error.errno == errno.EBUSY:
+            return f"other processes share the control group {folder}"
         raise
     return folder
 

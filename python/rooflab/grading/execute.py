@@ -1,16 +1,26 @@
-"""Run a solved notebook in a Jupyter kernel, with a line of progress a cell."""
+"""Run a solved notebook in a Jupyter kernel, with a line of progress a cell.
+
+The kernel runs in the jail of student code, and may start processes there. It speaks over sockets in a folder that the
+jail shares with this process, so neither needs a network.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
-from rooflab.grading.lab import Lab
+import rooflab
+from rooflab.grading import sandbox, worker_command
+from rooflab.grading.lab import Lab, Limits
 
 CELL_TIMEOUT_S = 600
+MEMORY_GB = 16.0  # of the whole notebook
 
 
 def execute(
@@ -19,8 +29,9 @@ def execute(
     folder: str,
     say: Callable[[str], None],
     working_on: Callable[[str], AbstractContextManager],
+    isolated: bool,
 ) -> list[str]:
-    """Fill the notebook's outputs in place; files that it writes go to `folder`.
+    """Fill the notebook's outputs in place. Files that it writes go to `folder`; an `isolated` one's are removed.
 
     `say` is told each cell that was run, and `working_on` makes a context in which a cell runs. Returns a sentence for
     each cell that failed.
@@ -28,13 +39,45 @@ def execute(
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
 
-    with tempfile.TemporaryDirectory() as sockets:
-        manager = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{sockets}/kernel")
+    with contextlib.ExitStack() as held:
+        sockets, home = (held.enter_context(tempfile.TemporaryDirectory(prefix="rooflab-")) for _ in range(2))
+        kind, started = AsyncKernelManager, {}
+        if isolated:
+            kind = _jailed(lab, len(notebook.cells), sockets, home, held)
+            started = {"env": _environment(home), "independent": True}  # it ends with the jail
+        manager = kind(kernel_name="python3", transport="ipc", ip=f"{sockets}/kernel")
+        manager.connection_file = f"{sockets}/kernel.json"
         where = {"metadata": {"path": folder}}
         client = NotebookClient(notebook, km=manager, timeout=CELL_TIMEOUT_S, resources=where)
         client.owns_km = True  # so that the kernel is shut down with the client
-        with client.setup_kernel():
+        with client.setup_kernel(**started):
             return _run(client, lab, notebook, say, working_on)
+
+
+def _jailed(lab: Lab, cells: int, sockets: str, home: str, held: contextlib.ExitStack) -> type:
+    """A kernel manager whose kernels run in the jail."""
+    from jupyter_client.manager import AsyncKernelManager
+
+    limits = Limits(seconds=CELL_TIMEOUT_S * cells, memory_gb=MEMORY_GB)
+    hidden = [str(lab.folder.parent)] if lab.folder else []
+    group = sandbox.group(limits)
+    if group:
+        held.callback(group.remove)
+
+    class Jailed(AsyncKernelManager):
+        def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
+            argv = [*super().format_kernel_cmd(extra_arguments), "--quiet"]
+            return sandbox.command(argv, limits, home, True, hidden, group, shared=[sockets], processes=True)
+
+    return Jailed
+
+
+def _environment(home: str) -> dict[str, str]:
+    """The worker's, with plots in the notebook, and rooflab where it lies for this process."""
+    made = sandbox.environment(home)
+    del made["MPLBACKEND"]
+    places = [str(Path(rooflab.__file__).parents[1]), *worker_command.libraries()]
+    return made | {"PYTHONPATH": os.pathsep.join(places)}
 
 
 def _run(client: Any, lab: Lab, notebook: Any, say: Callable, working_on: Callable) -> list[str]:

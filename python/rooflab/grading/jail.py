@@ -30,9 +30,9 @@ LIBRARY_PATHS = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
 TRUST = "or grade with --trusted, for code that you would run yourself"
 
 
-def command(argv: Iterable[str], folder: str, hidden: Iterable[str] = ()) -> list[str]:
+def command(argv: Iterable[str], folder: str, hidden: Iterable[str] = (), shared: Iterable[str] = ()) -> list[str]:
     """The command that runs `argv` in the jail, where `folder` is the place to write and starts with the files that it
-    holds outside. The folders `hidden` are empty there.
+    holds outside. The folders `hidden` are empty there. The folders `shared` are those outside, and can be written.
     """
     return [
         *("bwrap", "--unshare-all", "--unshare-user", "--uid", USER, "--gid", USER, "--cap-drop", "ALL"),
@@ -41,6 +41,7 @@ def command(argv: Iterable[str], folder: str, hidden: Iterable[str] = ()) -> lis
         *(word for place in hidden if os.path.isdir(place) for word in ("--tmpfs", place, "--remount-ro", place)),
         *("--size", str(FOLDER_BYTES), "--tmpfs", folder),
         *(word for path in sorted(Path(folder).iterdir()) for word in ("--ro-bind", str(path), str(path))),
+        *(word for place in shared for word in ("--bind", place, place)),
         *_gpus(),
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", folder, "--"),
         *argv,

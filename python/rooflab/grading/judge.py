@@ -24,6 +24,7 @@ from rooflab.grading.plain import printable
 from rooflab.grading.repair import Submission
 
 SLACK_S = 10.0
+EXPERIMENTS_S = 60.0  # of a question's worker, for cells that the student added: they take none of the question's time
 
 
 class JudgeTimeout(BaseException):
@@ -121,7 +122,7 @@ class Judge:
         limits = self.lab.limits(question)
         link = Link(limits, self.isolated, self.hidden)
         try:
-            with _alarm(limits.seconds + SLACK_S), _kernels(self.isolated):
+            with _alarm(limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(self.isolated):
                 wanted = self.lab.needs(question) | {""}
                 theirs = [c for c in submission.cells if c.role in ("solution", "extra") and c.question in wanted]
                 trouble = self._prepare(link, theirs)
@@ -144,15 +145,20 @@ class Judge:
 
     def _prepare(self, link: Link, theirs: Sequence[Cell]) -> str:
         """Run the cells that the question builds on; says which of the student's failed."""
-        trouble = ""
+        trouble, left = "", EXPERIMENTS_S
         try:
             for cell in self.setup:
                 link.ask("setup", cell.key, cell.source)
             for cell in theirs:
+                start, more = time.monotonic(), left if cell.role == "extra" else 0.0
+                link.deadline += more
                 try:
                     link.ask("run", cell.key, as_python(cell.source))
                 except Exception as error:
                     trouble = trouble or f"(Cell {cell.key} had stopped: {_text(error)})"
+                spent = min(more, time.monotonic() - start)
+                link.deadline -= more - spent
+                left -= spent
         except WorkerLost:
             pass
         return trouble

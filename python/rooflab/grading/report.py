@@ -29,7 +29,7 @@ class Grade:
     """What `rooflab lab check`, `run` and `grade` produce.
 
     `isolated` says whether student code ran in the jail; None where that does not matter, as it was the student's own
-    machine. `limited` says what limits it there.
+    machine. `limited` says what limits it there. `sha256` names the package and the lab's source.
     """
 
     lab: Lab
@@ -40,6 +40,7 @@ class Grade:
     done: bool = False
     isolated: bool | None = None
     limited: str = ""
+    sha256: dict[str, str] = field(default_factory=dict)
 
     def total(self, first: str, earned: bool) -> int:
         """Sum over the questions whose id begins with `first` (q or b)."""
@@ -63,6 +64,7 @@ class Grade:
             "full_marks": self.full,
             "isolated": self.isolated,
             "limited": self.limited,
+            "graded_with": self.sha256,
             "repairs": self.repairs,
             "findings": self.findings,
             "questions": [_question(result) for result in self.results],

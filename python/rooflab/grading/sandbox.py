@@ -35,9 +35,12 @@ def command(
     isolated: bool,
     hidden: Iterable[str] = (),
     group: cgroup.Group | None = None,
+    shared: Iterable[str] = (),
+    processes: bool = False,
 ) -> list[str]:
-    """The command that runs `argv` within `limits` and in `group`, and if `isolated` in the jail: there `folder` alone
-    can be written, and the folders `hidden` are empty.
+    """The command that runs `argv` within `limits` and in `group`, and if `isolated` in the jail: there `folder` and
+    the folders `shared` can be written, the folders `hidden` are empty, and processes can be started only if
+    `processes` says so.
     """
     cpus = os.cpu_count() or 1
     memory_gb = _memory_gb(limits)
@@ -48,8 +51,8 @@ def command(
         "RLIMIT_NOFILE": 4096,
         "RLIMIT_CORE": 0,
     }
-    system_calls = seccomp.program(gpus=bool(jail.gpus())).hex() if isolated else ""
-    inside = jail.command(argv, folder, hidden) if isolated else argv
+    system_calls = seccomp.program(gpus=bool(jail.gpus()), processes=processes).hex() if isolated else ""
+    inside = jail.command(argv, folder, hidden, shared) if isolated else argv
     return [
         sys.executable,
         "-I",

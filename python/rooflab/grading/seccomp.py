@@ -51,9 +51,11 @@ REFUSED = {
     "memfd_secret": (447, 447),
 }
 FOR_GPUS = frozenset(["memfd_create"])  # the GPU's driver may make such a call; a control group counts what it takes
+FOR_PROCESSES = frozenset(["fork", "vfork"])
 CLONE, CLONE3 = (56, 220), (435, 435)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column above, AUDIT_ARCH of linux/audit.h
 CLONE_THREAD = 0x00010000
+CLONE_NAMESPACES = 0x7E020000  # each CLONE_NEW... of linux/sched.h that clone takes
 X32 = 0x40000000  # numbers from here on are calls of x86-64's other ABI
 
 # Operations of linux/bpf_common.h, places in struct seccomp_data, verdicts of linux/seccomp.h.
@@ -62,9 +64,9 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 
 
-def program(machine: str | None = None, gpus: bool = False) -> bytes:
-    """The filter for this machine, or another ("x86_64", "aarch64"), as an array of `struct sock_filter`; with what the
-    driver of GPUs may need.
+def program(machine: str | None = None, gpus: bool = False, processes: bool = False) -> bytes:
+    """The filter for this machine, or another ("x86_64", "aarch64"), as an array of `struct sock_filter`. It allows
+    what the driver of `gpus` may need, and `processes` to be started.
 
     Raises
     ------
@@ -75,8 +77,11 @@ def program(machine: str | None = None, gpus: bool = False) -> bytes:
     if machine not in MACHINES:
         raise OSError(f"the system calls of {machine} are not known")
     column, architecture = MACHINES[machine]
-    numbers = {name: both[column] for name, both in REFUSED.items() if not (gpus and name in FOR_GPUS)}
-    refused = [number for number in numbers.values() if number >= 0]
+    allowed = (FOR_GPUS if gpus else frozenset()) | (FOR_PROCESSES if processes else frozenset())
+    refused = [both[column] for name, both in REFUSED.items() if name not in allowed and both[column] >= 0]
+    clone = [(_IF_ANY_BIT, 1, 0, CLONE_THREAD), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
+    if processes:
+        clone = _unless(_IF_ANY_BIT, CLONE_NAMESPACES, _FAIL | errno.EPERM)
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_IF_EQUAL, 1, 0, architecture),
@@ -91,8 +96,7 @@ def program(machine: str | None = None, gpus: bool = False) -> bytes:
         (_IF_EQUAL, 1, 0, CLONE[column]),
         (_RETURN, 0, 0, _ALLOW),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        (_IF_ANY_BIT, 1, 0, CLONE_THREAD),
-        (_RETURN, 0, 0, _FAIL | errno.EPERM),
+        *clone,
         (_RETURN, 0, 0, _ALLOW),
     ]
     return b"".join(struct.pack("=HBBI", *line) for line in lines)

@@ -96,8 +96,8 @@ def grade(
         if left:
             with contextlib.suppress(OSError):
                 subprocess.run(["scancel", job], capture_output=True, check=False)
-            waiting.kill()
-        waiting.communicate()  # a job whose results are all here ends by itself
+        waiting.kill()  # sbatch looks every half minute; a job whose results are all here ends by itself
+        waiting.communicate()
 
 
 def _collected(batch: Batch, left: list[Handed], waiting: subprocess.Popen) -> Generator[dict[str, Any], None, None]:
@@ -117,14 +117,14 @@ def _collected(batch: Batch, left: list[Handed], waiting: subprocess.Popen) -> G
 
 
 def run_task(manifest: Path, number: int) -> None:
-    """Grade the notebooks of one task."""
+    """Grade the notebooks of one task. Where its node was lost and Slurm starts it again, it goes on."""
     told = json.loads(manifest.read_text(encoding="utf-8"))
     batch = Batch(from_source(Path(told["lab"])), Path(told["folder"]), told["trusted"])
-    todo = [
+    ours = [
         Handed(one["student"], Path(one["path"]) if one["path"] else None, one["problem"])
         for one in told["tasks"][number]
     ]
-    for result in batch.grade(todo, told["jobs"]):
+    for result in batch.grade([one for one in ours if not batch.stored(one)], told["jobs"]):
         print(result["student"], result["status"], flush=True)
 
 

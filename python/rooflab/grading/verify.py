@@ -71,7 +71,7 @@ class Report:
 
 
 def cases(lab: Lab, answers: Path | None) -> list[Case]:
-    """All cases of a lab, question by question.
+    """All cases of a lab, question by question; without a folder of answers the solutions and the unsolved notebook.
 
     Raises
     ------
@@ -88,12 +88,30 @@ def cases(lab: Lab, answers: Path | None) -> list[Case]:
     return sorted(found, key=lambda case: lab.questions.index(case.question))
 
 
+class Verifier:
+    """Grades cases of one lab, each as a student's notebook is graded."""
+
+    def __init__(self, lab: Lab, trusted: bool = False) -> None:
+        self.judge = Judge(lab, trusted)
+        cells = [cell if cell.locked else replace(cell, source=cell.public) for cell in lab.cells]
+        self.unsolved = repair.Submission(cells, [None] * len(cells), [])
+
+    def outcome(self, case: Case) -> Outcome:
+        """What the case earns."""
+        whole = self.unsolved if case.kind == "unsolved" else repair.reference(self.judge.lab)
+        if case.grade_id:
+            cells = [replace(one, source=case.code) if one.key == case.grade_id else one for one in whole.cells]
+            whole = replace(whole, cells=cells)
+        result = self.judge.grade_question(case.question, whole)
+        said = next((test.message for test in result.tests if test.message), "")
+        return Outcome(case, result.earned, result.points, result.pending, said)
+
+
 def verify(lab: Lab, todo: Sequence[Case], trusted: bool, jobs: int) -> Generator[Outcome]:
-    """Grade the cases as a student's notebooks are graded, `jobs` at a time."""
+    """The outcomes of the cases, `jobs` at a time."""
     assert lab.folder
-    judge, unsolved = _prepared(lab, trusted)
     if jobs == 1:
-        yield from (_outcome(judge, unsolved, case) for case in todo)
+        yield from map(Verifier(lab, trusted).outcome, todo)
         return
     arguments = (str(lab.folder), trusted)
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _prepare, arguments) as pool:
@@ -158,28 +176,12 @@ def _read(folder: Path | None, name: str) -> dict[str, dict[str, list[tuple[str,
         sys.path.pop(0)
 
 
-def _prepared(lab: Lab, trusted: bool) -> tuple[Judge, repair.Submission]:
-    """The judge, and the unsolved notebook as a student would hand it in."""
-    cells = [cell if cell.locked else replace(cell, source=cell.public) for cell in lab.cells]
-    return Judge(lab, trusted), repair.Submission(cells, [None] * len(cells), [])
-
-
-def _outcome(judge: Judge, unsolved: repair.Submission, case: Case) -> Outcome:
-    whole = unsolved if case.kind == "unsolved" else repair.reference(judge.lab)
-    if case.grade_id:
-        cells = [replace(one, source=case.code) if one.key == case.grade_id else one for one in whole.cells]
-        whole = replace(whole, cells=cells)
-    result = judge.grade_question(case.question, whole)
-    said = next((test.message for test in result.tests if test.message), "")
-    return Outcome(case, result.earned, result.points, result.pending, said)
-
-
-_held: list[tuple[Judge, repair.Submission]] = []  # of a process of the pool
+_held: list[Verifier] = []  # of a process of the pool
 
 
 def _prepare(folder: str, trusted: bool) -> None:
-    _held.append(_prepared(from_source(Path(folder)), trusted))
+    _held.append(Verifier(from_source(Path(folder)), trusted))
 
 
 def _in_process(case: Case) -> Outcome:
-    return _outcome(*_held[0], case)
+    return _held[0].outcome(case)
