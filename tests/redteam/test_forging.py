@@ -1,14 +1,13 @@
 """Answers that change what the worker reports of them: the counters, the clock, the reply itself.
 
-What is marked as known climbs to the worker's own objects, in the process that it shares with them. Only a runtime in
-a process of its own can count where no answer reaches.
+Some climb to the worker's own objects, in the process that they share. Nothing is counted there: the runtime counts,
+in a process that no answer reaches.
 """
 
 import pytest
 from grading.demo_lab import RIGHT
 from redteam.attack import LOOPS, Attack, cases, check
 
-CLIMBS = "it climbs to the worker's objects: what counts has to be in another process"
 COUNT = """
 from rooflab.grading import measure
 import rooflab as rl
@@ -75,6 +74,23 @@ def above(name):
         frame = frame.f_back
     return frame.f_locals[name]
 """
+# It finds the worker, and sends in its name.
+IN_PLACE = (
+    CLIMB
+    + """
+import json, os
+def gemm(a, b):
+    number = above('number')
+    frame = sys._getframe()
+    while 'replies' not in dir(frame.f_locals.get('self')):
+        frame = frame.f_back
+    worker = frame.f_locals['self']
+    codec, measurers = (type(worker).answer.__globals__[name] for name in ('codec', 'measurers'))
+    reply = {reply}
+    codec.send(worker.replies, codec.message((number, 'ok', reply)))
+    os._exit(0)
+"""
+)
 
 FORGING = {
     # calls that the worker makes on each reply
@@ -195,13 +211,12 @@ FORGING = {
         "negative",
         "b2_2",
     ),
-    # known
+    # the worker's own objects
     "takes the counters from its caller's frame": Attack(
         CLIMB + PRODUCT.replace("return rl", "above('counters').__exit__(None, None, None)\n    return rl"),
         0,
         "no product",
         test=FEW,
-        known=CLIMBS,
     ),
     "replaces the measurement in its caller's module": Attack(
         "import gc\n"
@@ -212,7 +227,6 @@ FORGING = {
         0,
         "one product",
         test=COUNT,
-        known=CLIMBS,
     ),
     "breaks the seal through a closure": Attack(
         "import tracemalloc, os\n"
@@ -226,15 +240,10 @@ FORGING = {
         test=COUNT,
     ),
     "answers in the worker's place": Attack(
-        CLIMB + "import os\ndef gemm(a, b):\n    worker, number = above('self'), above('number')\n"
-        "    codec = type(worker).answer.__globals__['codec']\n"
-        "    counters = dict.fromkeys(type(worker).answer.__globals__['measurers'].COUNTERS, 0)\n"
-        "    reply = {'value': a @ b, 'by_op': {}} | counters\n"
-        "    codec.send(worker.replies, codec.message((number, 'ok', reply)))\n    os._exit(0)",
+        IN_PLACE.format(reply="{'value': a @ b, 'by_op': {}} | dict.fromkeys(measurers.COUNTERS, 0)"),
         0,
-        "no product",
+        "what was recorded is no trace",
         test=FEW,
-        known=CLIMBS,
     ),
 }
 
