@@ -105,8 +105,8 @@ Tensor strided(const Tensor& base, const py::object& sizes, const py::object& st
     RL_CHECK(elements <= kMost, "strided", "shape: ", shape, " is too large");
   }
   const int64_t last = reach(shape, strides);
-  RL_CHECK(offset >= 0 && offset <= kMost && (last < 0 || offset + last <= reach(base.shape(), base.strides())), "strided",
-           "shape ", shape, " with strides ", strides, " from ", offset, " lies outside of the tensor");
+  RL_CHECK(offset >= 0 && offset <= kMost && (last < 0 || offset + last <= reach(base.shape(), base.strides())),
+           "strided", "shape ", shape, " with strides ", strides, " from ", offset, " lies outside of the tensor");
   return base.detach().as_strided(shape, strides, last < 0 ? 0 : offset);
 }
 

@@ -126,9 +126,7 @@ class Judge:
         seconds, memory_gb = sum(one.seconds for one in limits), max((one.memory_gb for one in limits), default=1.0)
         return Runtime(Limits(seconds, memory_gb), self.isolated)
 
-    def grade_question(
-        self, question: str, submission: Submission, runtime: Runtime | None = None
-    ) -> QuestionResult:
+    def grade_question(self, question: str, submission: Submission, runtime: Runtime | None = None) -> QuestionResult:
         """One question; with a `runtime` of its own unless it is given one."""
         if runtime is None:
             with self.runtime() as runtime:
@@ -174,9 +172,7 @@ class Judge:
             pass
         return trouble
 
-    def _run(
-        self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str], runtime: Runtime
-    ) -> str:
+    def _run(self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str], runtime: Runtime) -> str:
         """Run one test cell; the empty message is a pass. Its question's later cells see what it defines."""
         try:
             for name in sorted(loaded_names(cell.source) & self.lab.student_names(cell.question)):

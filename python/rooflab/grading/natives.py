@@ -1,4 +1,4 @@
-"""What of rooflab's core a trace may name, by lists: calls that are written down by `recorder` and made again by `replay`.
+"""What of rooflab's core a trace may name: calls that `recorder` writes down and `replay` makes again.
 
 A name is that of a function of `rooflab._core`, or of a class there and a method. Every op and every method of a tensor
 is in one of these lists, or in `UNRECORDED`; a test sees to it.
@@ -66,11 +66,9 @@ _gemma3.Layer.decode _gemma3.Mlp.forward cuda.Event.record cuda.Event.synchroniz
 cuda.Stream.__enter__ cuda.Stream.__exit__ cuda.Stream.synchronize Program.__call__"""
 FUNCTIONS, UNRECORDED = _FUNCTIONS.split(), frozenset(_UNRECORDED.split())
 METHODS, OTHERS = [f"Tensor.{name}" for name in _METHODS.split()], _OTHERS.split()
-TREES = frozenset("_autograd.checkpoint _autograd.grad Tensor.backward Program".split())
-DOWNLOADS = frozenset(
-    f"Tensor.{name}"
-    for name in "item tolist numpy __array__ __float__ __int__ __bool__ __index__ __repr__ __format__".split()
-)
+TREES = frozenset(["_autograd.checkpoint", "_autograd.grad", "Tensor.backward", "Program"])
+_DOWNLOADS = "item tolist numpy __array__ __float__ __int__ __bool__ __index__ __repr__ __format__"
+DOWNLOADS = frozenset(f"Tensor.{name}" for name in _DOWNLOADS.split())
 HELD = (rl.Tensor, *CLASSES.values())
 
 

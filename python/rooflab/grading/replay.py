@@ -1,12 +1,13 @@
 """In the runtime: a trace of student code made again, by rooflab's own functions and with the judge's arguments.
 
-`recorder` says what a trace holds. It comes from the process of the student's code, so nothing in it is believed: it is
+`trace` says what it holds. It comes from the process of the student's code, so nothing in it is believed: it is
 only a program of few words. A name stands for a function of `natives`, a handle for what this replay itself has made,
 and anything else ends it with `Refused`. What the counters then see is what the trace really does.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import weakref
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import rooflab as rl
 from rooflab import _core
 from rooflab.compiler.program import FunctionProgram
 from rooflab.grading import natives
-from rooflab.grading.recorder import MAX_BYTES, MAX_EVENTS, leaves
+from rooflab.grading.trace import MAX_BYTES, MAX_EVENTS, leaves
 
 MAX_TEXT, MAX_DEPTH = 2**27, 64
 TYPES = {"bool": bool, "int": int, "float": float}
@@ -71,11 +72,14 @@ class Replay:
             self.state, before, events = trace["state"], trace["before"], trace["events"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise Refused("what was recorded is no trace") from None
-        if type(before) is not list or type(events) is not list or not all(type(one) is list and one for one in before + events):
+        if (
+            type(before) is not list
+            or type(events) is not list
+            or not all(type(one) is list and one for one in before + events)
+        ):
             raise Refused("what was recorded is no trace")
         if len(before) + len(events) > 2 * MAX_EVENTS or sum(map(_size, values.values())) > 2 * MAX_BYTES:
             raise Refused("what was recorded is more than can be counted again")
-        self.table = natives.table() | {"Program": self._program, "Program.__call__": self._run_program}
         self.before, self.events, self.values, self.at = before, events, values, 0
         self.held: dict[int, Any] = {}
         self.arguments: set[int] = set()
@@ -169,7 +173,7 @@ class Replay:
                 raise Refused("the trace is nested too deep") from None
 
     def _call(self, name: str, args: list, kwargs: dict, result: Any, end: str | None) -> None:
-        function = self.table.get(name)
+        function = self._function(name)
         if function is None:
             raise Refused(f"{name[:60]} is nothing that may be counted")
         try:
@@ -187,6 +191,10 @@ class Replay:
         if result == ["!"]:
             raise Refused(f"{name} did not fail when it was counted")
         self._bind(result, made)
+
+    def _function(self, name: str) -> Callable | None:
+        own = {"Program": self._program, "Program.__call__": self._run_program}
+        return own.get(name) or _table().get(name)
 
     def _made(self, name: str, function: Callable, args: list, kwargs: dict) -> Any:
         given = [self._value(one) for one in args]
@@ -295,6 +303,11 @@ class Replay:
         if _core._compiler.layouts(tensors) != self.layouts[program]:
             raise Refused("a compiled function got tensors that it was not compiled for")
         return program(tensors)
+
+
+@functools.cache
+def _table() -> dict[str, Callable]:
+    return natives.table()
 
 
 def _reset(state: Any) -> None:

@@ -8,6 +8,7 @@ worth: it is counted for what it does.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -76,16 +77,25 @@ def replayed(kind: str, args: tuple, kwargs: dict, options: dict, text: Any, val
         raise Refused("it is nothing that is counted")
     replay = Replay(text, values)
     replay.prepare()
+    before = measurers._crossed, measurers._host
     measurers._crossed, measurers._host = replay.crossed, False
-    if kind == "saved":
-        return measurers.kept_by(replay, args, kwargs, lambda: replay.saved)
-    return measurers.LOCAL[kind](replay, args, kwargs, **options)
+    gc.collect()  # what is freed meanwhile would lower the peak
+    gc.disable()
+    try:
+        if kind == "saved":
+            return measurers.kept_by(replay, args, kwargs, lambda: replay.saved)
+        return measurers.LOCAL[kind](replay, args, kwargs, **options)
+    finally:
+        measurers._crossed, measurers._host = before
+        gc.enable()
 
 
 def main(requests: int, replies: int) -> NoReturn:
     """Greet the judge and serve it."""
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), sys.stderr.fileno())  # the judge read there why a start failed
+    gc.collect()
+    gc.freeze()  # so that a collection before each measurement is a short one
     codec.send(replies, codec.message((0, "ready", codec.version())))
     while True:
         number, kind, *payload = codec.receive(requests)

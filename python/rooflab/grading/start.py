@@ -1,4 +1,4 @@
-"""How a worker or a runtime finds rooflab: a script that imports it from where the judge says it lies, and nothing beside it."""
+"""How a worker or a runtime finds rooflab: a script that imports it from where the judge says, and nothing else."""
 
 from __future__ import annotations
 
