@@ -53,6 +53,7 @@ def check_launches(*shape):
     assert "gelu" not in seen.by_op, "the fused operation did the work"
     assert seen.by_op.get("tanh") == 1, "use the tanh form of the formula, with one rl.tanh"
     assert seen.launches >= 8, f"{seen.launches} launches: write out the eight operations of the formula"
+    assert seen.uploaded_bytes < seen.value.nbytes, "the result came from outside of rl: work with rl tensors"
 
 
 check_launches(1000)

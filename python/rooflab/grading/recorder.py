@@ -201,7 +201,7 @@ def _program_init(recorder: Recorder, original: Callable) -> Callable:
     @functools.wraps(original)
     def init(self: Any, function: Callable, arguments: tuple, tensors: list, variant: str) -> None:
         outer, was_on = recorder.trace, recorder.on
-        trace = outer if outer is not None and was_on else Trace(recorder, layouts=True)
+        trace = Trace(recorder, layouts=True)  # compiling counts nothing, so a trace that uses it begins with it
         recorder.trace, recorder.on = trace, False
 
         def flat(*twins: Any) -> Any:
@@ -218,8 +218,7 @@ def _program_init(recorder: Recorder, original: Callable) -> Callable:
             recorder.tree(trace, "Program", compiled, (compiled_flat, list(tensors), variant), {})
         finally:
             recorder.trace, recorder.on = outer, was_on
-        if trace is not outer:
-            trace.handle = trace.known[id(self)][0] if not trace.lost else 0
-            recorder.made(self, trace)
+        trace.handle = trace.known[id(self)][0] if not trace.lost else 0
+        recorder.made(self, trace)
 
     return init
