@@ -35,6 +35,16 @@ seen = measure.gradients(gemm, x, x, upstream=x)
 assert seen.saved == (), 'something was kept'
 """
 WRONG = "\ndef gemm(a, b):\n    return np.ones((a.shape[0], b.shape[1]))\n"
+OWN = """
+from rooflab.grading import measure
+import rooflab as rl
+a, b = rl.randn(3, 4), rl.randn(4, 5)
+seen = measure.count(gemm, a, b)
+assert np.allclose(seen.value.numpy(), (a @ b).numpy(), atol=1e-5), 'the product'
+assert seen.uploaded_bytes < seen.value.nbytes, 'it came from outside'
+assert seen.macs == 60, 'one product'
+"""
+VALUE = OWN[: OWN.index("assert seen.uploaded_bytes")]
 ZEROS = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.zeros((3, 5))\n"
 PRODUCT = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.matmul(a, b)\n"
 FAKE = """
@@ -239,6 +249,66 @@ FORGING = {
         "one product",
         test=COUNT,
     ),
+    # the trace
+    "keeps the function inside the wrapper": Attack(
+        "import rooflab as rl\nmatmul = rl.matmul.__wrapped__\ndef gemm(a, b):\n    return matmul(a, b)",
+        0,
+        "it came from outside",
+        test=OWN,
+    ),
+    "turns the recorder off": Attack(
+        "import rooflab as rl\nrecorder = next(cell.cell_contents for cell in rl.matmul.__closure__\n"
+        "                if hasattr(cell.cell_contents, '__self__')).__self__\n"
+        "def gemm(a, b):\n    recorder.on = False\n    return rl.matmul(a, b)",
+        0,
+        "it came from outside",
+        test=OWN,
+    ),
+    "multiplies in NumPy": Attack(
+        "import rooflab as rl\ndef gemm(a, b):\n    return rl.tensor(a.numpy() @ b.numpy())",
+        0,
+        "it came from outside",
+        test=OWN,
+    ),
+    "writes the product into a tensor by NumPy": Attack(
+        "import rooflab as rl\ndef gemm(a, b):\n    out = rl.zeros(3, 5)\n    out.numpy()[:] = a.numpy() @ b.numpy()\n"
+        "    return out",
+        0,
+        "it came from outside",
+        test=OWN,
+    ),
+    "counts a product in its trace that gives something else": Attack(
+        IN_PLACE.format(
+            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['c', 'matmul', [['h', -1], "
+            "['h', -2]], {}, ['h', 1]], ['c', 'exp', [['h', 1]], {}, ['h', 2]], ['r', ['h', 2]]]}), {})"
+        ),
+        0,
+        "the product",
+        test=OWN,
+    ),
+    "names what is not allowed in its trace": Attack(
+        IN_PLACE.format(
+            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['c', 'memory.set_limit', [1], {}, "
+            "None], ['r', 1]]}), {})"
+        ),
+        0,
+        "memory.set_limit is nothing that may be counted",
+        test=OWN,
+    ),
+    "sends a trace without end": Attack(
+        IN_PLACE.format(
+            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['x', 1]] * 500000}), {})"
+        ),
+        0,
+        "more than can be counted again",
+        test=OWN,
+    ),
+    "makes more calls than a trace holds": Attack(
+        "import rooflab as rl\ndef gemm(a, b):\n    for _ in range(300000):\n        a.T\n    return rl.matmul(a, b)",
+        0,
+        "more than 200,000 operations",
+        test=OWN,
+    ),
     "answers in the worker's place": Attack(
         IN_PLACE.format(reply="{'value': a @ b, 'by_op': {}} | dict.fromkeys(measurers.COUNTERS, 0)"),
         0,
@@ -263,8 +333,11 @@ def test_a_forged_report_earns_nothing(attack):
         ),
         (RIGHT, LOOPS),
         ("import rooflab as rl\ndef gemm(a, b):\n    return a + b", LEAN),
+        (PRODUCT, OWN),
+        # A right answer loses nothing where only its value is asked for.
+        ("import rooflab as rl\nown = rl.matmul.__wrapped__\ndef gemm(a, b):\n    return own(a, b)", VALUE),
     ],
-    ids=["count", "few", "loops", "lean"],
+    ids=["count", "few", "loops", "lean", "own", "value"],
 )
 def test_an_honest_answer_passes_the_same_tests(code, test):
     check(Attack(code, 5, test=test))
