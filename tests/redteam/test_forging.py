@@ -288,8 +288,8 @@ FORGING = {
     ),
     "names what is not allowed in its trace": Attack(
         IN_PLACE.format(
-            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['c', 'memory.set_limit', [1], {}, "
-            "None], ['r', 1]]}), {})"
+            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['c', 'memory.set_limit', [1], "
+            "{}, None], ['r', 1]]}), {})"
         ),
         0,
         "memory.set_limit is nothing that may be counted",
