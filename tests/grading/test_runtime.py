@@ -217,6 +217,7 @@ FORGED = {
         [["(", "_autograd.checkpoint", [["l", X], ["f", 1, "f"], ["f", 2, "g"]], {}], [")", ["h", 1]], RESULT],
         "does not tell what a function did|failed when it was counted",
     ),
+    "nothing": ([["c", "Graph.replay", [None], {}, None], RESULT], "it is called on something else"),
     "a thing of another kind": ([["c", "Graph.replay", [X], {}, None], RESULT], "failed when it was counted"),
     "a program of other sizes": (
         [

@@ -199,6 +199,10 @@ class Replay:
     def _made(self, name: str, function: Callable, args: list, kwargs: dict) -> Any:
         given = [self._value(one) for one in args]
         named = {key: self._value(one) for key, one in kwargs.items()}
+        path = name.rpartition(".")[0]
+        kind = rl.Tensor if path == "Tensor" else natives.CLASSES.get(path)
+        if kind and not (given and isinstance(given[0], kind)):  # the core would follow a null pointer for None
+            raise Refused(f"{name} failed when it was counted: it is called on something else")
         if name in natives.DOWNLOADS and given and isinstance(given[0], rl.Tensor):
             self.downloaded += given[0].nbytes
         if name in ("tensor", "_rebuild") and args and type(args[0]) is list and args[0][:1] not in (["h"], ["v"]):
