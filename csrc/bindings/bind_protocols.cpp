@@ -108,6 +108,34 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   return nullptr;
 }
 
+// How far the last element lies from the first, in elements; -1 when there is none.
+int64_t reach(const Shape& shape, const Shape& strides) {
+  int64_t last = 0;
+  for (int i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0) return -1;
+    last += (shape[i] - 1) * strides[i];
+  }
+  return last;
+}
+
+Tensor strided(const Tensor& base, const py::object& sizes, const py::object& steps, int64_t offset) {
+  constexpr int64_t kMost = int64_t{1} << 40;  // so that no product overflows
+  const Shape shape = to_shape(sizes), strides = to_shape(steps);
+  RL_CHECK(shape.size() == strides.size(), "strided", "strides: expected ", shape.size(), " of them, got ", strides);
+  int64_t elements = 1;
+  for (int i = 0; i < shape.size(); ++i) {
+    RL_CHECK(shape[i] >= 0 && shape[i] <= kMost && strides[i] >= 0, "strided", "shape or strides out of range: ", shape,
+             " ", strides);
+    RL_CHECK(shape[i] <= 1 || strides[i] <= kMost / shape[i], "strided", "strides: ", strides, " are too large");
+    elements *= shape[i];
+    RL_CHECK(elements <= kMost, "strided", "shape: ", shape, " is too large");
+  }
+  const int64_t last = reach(shape, strides);
+  RL_CHECK(offset >= 0 && offset <= kMost && (last < 0 || offset + last <= reach(base.shape(), base.strides())),
+           "strided", "shape ", shape, " with strides ", strides, " from ", offset, " lies outside of the tensor");
+  return base.detach().as_strided(shape, strides, last < 0 ? 0 : offset);
+}
+
 }  // namespace
 
 void register_protocols(py::module_& m, py::class_<Tensor>& tensor) {
@@ -131,6 +159,8 @@ void register_protocols(py::module_& m, py::class_<Tensor>& tensor) {
           "__deepcopy__", [](const Tensor& self, const py::dict&) { return deep_copy(self); }, WithoutGil())
       .def("__reduce__", &reduce);
   m.def("_rebuild", &rebuild, "What pickle calls.");
+  m.def("_strided", &strided, py::arg("base"), py::arg("shape"), py::arg("strides"), py::arg("offset"),
+        "A view of what lies between the first and the last element of base; strides and offset in elements.");
 }
 
 }  // namespace rooflab

@@ -1,14 +1,13 @@
 """Answers that change what the worker reports of them: the counters, the clock, the reply itself.
 
-What is marked as known climbs to the worker's own objects, in the process that it shares with them. Only a runtime in
-a process of its own can count where no answer reaches.
+Some climb to the worker's own objects, in the process that they share. Nothing is counted there: the runtime counts,
+in a process that no answer reaches.
 """
 
 import pytest
 from grading.demo_lab import RIGHT
 from redteam.attack import LOOPS, Attack, cases, check
 
-CLIMBS = "it climbs to the worker's objects: what counts has to be in another process"
 COUNT = """
 from rooflab.grading import measure
 import rooflab as rl
@@ -36,6 +35,16 @@ seen = measure.gradients(gemm, x, x, upstream=x)
 assert seen.saved == (), 'something was kept'
 """
 WRONG = "\ndef gemm(a, b):\n    return np.ones((a.shape[0], b.shape[1]))\n"
+OWN = """
+from rooflab.grading import measure
+import rooflab as rl
+a, b = rl.randn(3, 4), rl.randn(4, 5)
+seen = measure.count(gemm, a, b)
+assert np.allclose(seen.value.numpy(), (a @ b).numpy(), atol=1e-5), 'the product'
+assert seen.uploaded_bytes < seen.value.nbytes, 'it came from outside'
+assert seen.macs == 60, 'one product'
+"""
+VALUE = OWN[: OWN.index("assert seen.uploaded_bytes")]
 ZEROS = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.zeros((3, 5))\n"
 PRODUCT = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.matmul(a, b)\n"
 FAKE = """
@@ -75,6 +84,23 @@ def above(name):
         frame = frame.f_back
     return frame.f_locals[name]
 """
+# It finds the worker, and sends in its name.
+IN_PLACE = (
+    CLIMB
+    + """
+import json, os
+def gemm(a, b):
+    number = above('number')
+    frame = sys._getframe()
+    while 'replies' not in dir(frame.f_locals.get('self')):
+        frame = frame.f_back
+    worker = frame.f_locals['self']
+    codec, measurers = (type(worker).answer.__globals__[name] for name in ('codec', 'measurers'))
+    reply = {reply}
+    codec.send(worker.replies, codec.message((number, 'ok', reply)))
+    os._exit(0)
+"""
+)
 
 FORGING = {
     # calls that the worker makes on each reply
@@ -195,13 +221,12 @@ FORGING = {
         "negative",
         "b2_2",
     ),
-    # known
+    # the worker's own objects
     "takes the counters from its caller's frame": Attack(
         CLIMB + PRODUCT.replace("return rl", "above('counters').__exit__(None, None, None)\n    return rl"),
         0,
         "no product",
         test=FEW,
-        known=CLIMBS,
     ),
     "replaces the measurement in its caller's module": Attack(
         "import gc\n"
@@ -212,7 +237,6 @@ FORGING = {
         0,
         "one product",
         test=COUNT,
-        known=CLIMBS,
     ),
     "breaks the seal through a closure": Attack(
         "import tracemalloc, os\n"
@@ -225,16 +249,71 @@ FORGING = {
         "one product",
         test=COUNT,
     ),
-    "answers in the worker's place": Attack(
-        CLIMB + "import os\ndef gemm(a, b):\n    worker, number = above('self'), above('number')\n"
-        "    codec = type(worker).answer.__globals__['codec']\n"
-        "    counters = dict.fromkeys(type(worker).answer.__globals__['measurers'].COUNTERS, 0)\n"
-        "    reply = {'value': a @ b, 'by_op': {}} | counters\n"
-        "    codec.send(worker.replies, codec.message((number, 'ok', reply)))\n    os._exit(0)",
+    # the trace
+    "keeps the function inside the wrapper": Attack(
+        "import rooflab as rl\nmatmul = rl.matmul.__wrapped__\ndef gemm(a, b):\n    return matmul(a, b)",
         0,
-        "no product",
+        "it came from outside",
+        test=OWN,
+    ),
+    "turns the recorder off": Attack(
+        "import rooflab as rl\nrecorder = next(cell.cell_contents for cell in rl.matmul.__closure__\n"
+        "                if hasattr(cell.cell_contents, '__self__')).__self__\n"
+        "def gemm(a, b):\n    recorder.on = False\n    return rl.matmul(a, b)",
+        0,
+        "it came from outside",
+        test=OWN,
+    ),
+    "multiplies in NumPy": Attack(
+        "import rooflab as rl\ndef gemm(a, b):\n    return rl.tensor(a.numpy() @ b.numpy())",
+        0,
+        "it came from outside",
+        test=OWN,
+    ),
+    "writes the product into a tensor by NumPy": Attack(
+        "import rooflab as rl\ndef gemm(a, b):\n    out = rl.zeros(3, 5)\n    out.numpy()[:] = a.numpy() @ b.numpy()\n"
+        "    return out",
+        0,
+        "it came from outside",
+        test=OWN,
+    ),
+    "counts a product in its trace that gives something else": Attack(
+        IN_PLACE.format(
+            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['c', 'matmul', [['h', -1], "
+            "['h', -2]], {}, ['h', 1]], ['c', 'exp', [['h', 1]], {}, ['h', 2]], ['r', ['h', 2]]]}), {})"
+        ),
+        0,
+        "the product",
+        test=OWN,
+    ),
+    "names what is not allowed in its trace": Attack(
+        IN_PLACE.format(
+            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['c', 'memory.set_limit', [1], "
+            "{}, None], ['r', 1]]}), {})"
+        ),
+        0,
+        "memory.set_limit is nothing that may be counted",
+        test=OWN,
+    ),
+    "sends a trace without end": Attack(
+        IN_PLACE.format(
+            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['x', 1]] * 500000}), {})"
+        ),
+        0,
+        "more than can be counted again",
+        test=OWN,
+    ),
+    "makes more calls than a trace holds": Attack(
+        "import rooflab as rl\ndef gemm(a, b):\n    for _ in range(300000):\n        a.T\n    return rl.matmul(a, b)",
+        0,
+        "more than 200,000 operations",
+        test=OWN,
+    ),
+    "answers in the worker's place": Attack(
+        IN_PLACE.format(reply="{'value': a @ b, 'by_op': {}} | dict.fromkeys(measurers.COUNTERS, 0)"),
+        0,
+        "what was recorded is no trace",
         test=FEW,
-        known=CLIMBS,
     ),
 }
 
@@ -254,8 +333,11 @@ def test_a_forged_report_earns_nothing(attack):
         ),
         (RIGHT, LOOPS),
         ("import rooflab as rl\ndef gemm(a, b):\n    return a + b", LEAN),
+        (PRODUCT, OWN),
+        # A right answer loses nothing where only its value is asked for.
+        ("import rooflab as rl\nown = rl.matmul.__wrapped__\ndef gemm(a, b):\n    return own(a, b)", VALUE),
     ],
-    ids=["count", "few", "loops", "lean"],
+    ids=["count", "few", "loops", "lean", "own", "value"],
 )
 def test_an_honest_answer_passes_the_same_tests(code, test):
     check(Attack(code, 5, test=test))

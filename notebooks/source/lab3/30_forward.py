@@ -114,6 +114,7 @@ def check_flash(B, L_q, L_kv, d, dtype="float64", scale=1.0, tolerance=1e-9, key
     assert_close(seen.value, exact, rtol=tolerance, atol=tolerance, name=what)
     library = seen.by_op.keys() & {"softmax", "attention"}
     assert not library, "rl.softmax or rl.attention ran: use other rl operations"
+    assert seen.uploaded_bytes < seen.value.nbytes, "the result came from outside of rl: work with rl tensors"
 
 
 check_flash(4, 128, 128, 64, "float32", tolerance=1e-4)
@@ -185,6 +186,7 @@ def forward_in_tiles(B, L_q, L_kv, d):
     assert peak <= held, f"memory held at once: expected at most {held:,} bytes (eight tiles), got {peak:,}"
     host = forward.host_bytes
     assert host <= 2**21, f"{host:,} bytes were allocated outside of rl: work with rl tensors"
+    assert forward.uploaded_bytes < seen.value.nbytes, "the result came from outside of rl: work with rl tensors"
     return forward
 
 

@@ -127,6 +127,8 @@ def check_backward_memory(*sizes):
     peak = max(seen.forward.peak_bytes, seen.backward.peak_bytes)
     assert peak <= held, f"memory held at once: expected at most {held:,} bytes (eight tiles), got {peak:,}"
     assert seen.backward.host_bytes <= 2**21, "memory was allocated outside of rl: use rl tensors"
+    came = seen.backward.uploaded_bytes
+    assert came < seen.value.nbytes, "the gradients came from outside of rl: work with rl tensors"
     library = seen.backward.by_op.keys() & {"softmax", "attention", "attention_backward"}
     assert not library, "rl.softmax or rl.attention ran: use other rl operations"
 

@@ -1561,6 +1561,10 @@ def _rebuild(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: bool) -
     """
     What pickle calls.
     """
+def _strided(base: Tensor, shape: typing.Any, strides: typing.Any, offset: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
+    """
+    A view of what lies between the first and the last element of base; strides and offset in elements.
+    """
 def abs(x: Tensor, variant: str = '') -> Tensor:
     """
     |x|, elementwise. One launch.

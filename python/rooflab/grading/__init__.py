@@ -1,7 +1,7 @@
 """Building, checking and grading labs.
 
-A test cell runs in the judge; student code runs in a worker, another process. Only plain values cross
-(`codec`).
+A test cell runs in the judge; student code runs in a worker, another process. What is counted is counted in a third
+one, the runtime, which makes the worker's calls again. Only plain values cross (`codec`).
 
     lab.py       a lab read from its parts, or from its student notebook
     release.py   source of a lab -> student notebook, with a leak check
@@ -15,6 +15,8 @@ A test cell runs in the judge; student code runs in a worker, another process. O
     guard.py     what the worker forbids student code inside the interpreter
     measure.py   what test cells measure of student code: counts, figures, and on clock.py what it times
     measurers.py how each is measured, in the process that holds the code
+    runtime.py   what counts, in a process without student code: replay.py makes again there what recorder.py wrote down
+                 in the worker, as a trace.py of calls that natives.py lists
     follow.py    a function followed from its text, for questions that ask for loops; allowed.py is what it may use
     report.py    the table, the HTML and the JSON of a grade, and Gradescope's
     plain.py     a student's text as it may stand in a terminal or a table

@@ -10,8 +10,10 @@ A value is one tag byte and its body; integers are little-endian:
     l t d  u32 n, items   list, tuple, dict (n key/value pairs)
     a  array              numpy.ndarray       g  array           numpy scalar
     x  str device, array  rooflab.Tensor
+    m  str device, head   rooflab.Tensor without memory, on meta
     r  u128 state, u128 increment, u64 buffer   numpy.random.Generator of PCG64, as numpy.random.default_rng makes it
-    array := u8 n, dtype name; u8 ndim; ndim x u64 sizes; raw bytes in C order
+    array := head, raw bytes in C order
+    head := u8 n, dtype name; u8 ndim; ndim x u64 sizes
 
 A message is the magic `RLv1`, a u64 length and one value. The reader trusts nothing: a size is checked
 before it is used, and whatever breaks a rule raises `CodecError`. Types are matched exactly, so no subclass
@@ -32,7 +34,7 @@ from typing import Any
 import numpy as np
 
 MAGIC = b"RLv1"
-PROTOCOL = 2
+PROTOCOL = 3
 MAX_BYTES = 512 * 2**20
 MAX_ITEMS = 2_000_000
 MAX_DEPTH = 32
@@ -133,7 +135,9 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
         if kind is not array.dtype.type:
             raise CodecError(f"a value of type {_name(kind)} may not cross")
         out += [b"g", *_array(array)]
-    elif (tensor := _tensor_type()) is not None and kind is tensor:
+    elif (tensor := _tensor_type()) is not None and kind is tensor and str(value.device).startswith("meta"):
+        out += [b"m", _text(str(value.device)), _head(str(value.dtype), value.shape)]
+    elif tensor is not None and kind is tensor:
         out += [b"x", _text(str(value.device)), *_array(value.detach().cpu().numpy())]
     elif kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
         out += [b"r", _generator(value.bit_generator.state)]
@@ -158,8 +162,11 @@ def _array(array: np.ndarray) -> list[bytes]:
     if array.nbytes > MAX_BYTES:
         raise CodecError(f"an array of {array.nbytes} bytes is too large to cross (limit {MAX_BYTES})")
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    head = struct.pack("<B", len(name)) + name.encode() + struct.pack(f"<B{array.ndim}Q", array.ndim, *array.shape)
-    return [head, array.tobytes()]
+    return [_head(name, array.shape), array.tobytes()]
+
+
+def _head(name: str, shape: tuple[int, ...]) -> bytes:
+    return struct.pack("<B", len(name)) + name.encode() + struct.pack(f"<B{len(shape)}Q", len(shape), *shape)
 
 
 def _generator(state: dict) -> bytes:
@@ -249,6 +256,8 @@ class _Reader:
                 return array[()]
             case b"x":
                 return self.tensor()
+            case b"m":
+                return self.tensor_without_memory()
             case b"r":
                 return self.generator()
         raise CodecError("an unknown tag")
@@ -266,7 +275,8 @@ class _Reader:
             result[key] = self.value(depth + 1)
         return result
 
-    def array(self) -> np.ndarray:
+    def head(self) -> tuple[np.dtype, tuple[int, ...]]:
+        """The dtype and the sizes of an array."""
         try:
             dtype = _dtype(str(self.take(self.unpack("<B")[0]), "ascii"))
         except UnicodeDecodeError:
@@ -274,7 +284,10 @@ class _Reader:
         ndim = self.unpack("<B")[0]
         if ndim > MAX_DIMS:
             raise CodecError("an array has too many dimensions")
-        shape = self.unpack(f"<{ndim}Q")
+        return dtype, self.unpack(f"<{ndim}Q")
+
+    def array(self) -> np.ndarray:
+        dtype, shape = self.head()
         size = math.prod(shape) * dtype.itemsize
         spanned = math.prod(max(n, 1) for n in shape) * dtype.itemsize  # NumPy refuses more, even where a size is 0
         if max(shape, default=0) > MAX_BYTES or size > MAX_BYTES or spanned >= 2**63:
@@ -297,6 +310,17 @@ class _Reader:
             "uinteger": buffer & 0xFFFFFFFF,
         }
         return np.random.Generator(bits)
+
+    def tensor_without_memory(self) -> Any:
+        if _tensor_type() is None:
+            raise CodecError("a tensor came where rooflab is not loaded")
+        device, (dtype, shape) = self.text(), self.head()
+        if not device.startswith("meta") or math.prod(max(n, 1) for n in shape) * dtype.itemsize >= 2**63:
+            raise CodecError("a tensor without memory is not on meta, or too large")
+        try:
+            return sys.modules["rooflab"].empty(*shape, dtype=dtype.name, device=device)
+        except Exception as error:
+            raise CodecError(f"a tensor cannot be made: {error}") from None
 
     def tensor(self) -> Any:
         if _tensor_type() is None:

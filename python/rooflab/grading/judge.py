@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from rooflab.grading import jail, kernel, measure
+from rooflab.grading import jail, kernel, measure, measurers
 from rooflab.grading.cells import as_python
-from rooflab.grading.lab import Cell, Lab, LabError, label, loaded_names
+from rooflab.grading.lab import Cell, Lab, LabError, Limits, label, loaded_names
 from rooflab.grading.link import Link, WorkerLost
 from rooflab.grading.plain import printable
 from rooflab.grading.repair import Submission
+from rooflab.grading.runtime import Runtime
 
 SLACK_S = 10.0
 EXPERIMENTS_S = 60.0  # of a question's worker, for cells that the student added: they take none of the question's time
@@ -74,14 +75,17 @@ class QuestionResult:
 class Proxy:
     """Stands for one function of the student; `cells` are the sources that define it."""
 
-    def __init__(self, name: str, link: Link, cells: Sequence[str]) -> None:
-        self.__name__, self._link, self.__rooflab_cells__ = name, link, cells
+    def __init__(self, name: str, link: Link, cells: Sequence[str], runtime: Runtime) -> None:
+        self.__name__, self._link, self.__rooflab_cells__, self._runtime = name, link, cells, runtime
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._link.ask("call", self.__name__, args, kwargs)
 
     def __rooflab_measure__(self, kind: str, args: tuple, kwargs: dict, options: dict) -> Any:
-        return self._link.ask("measure", kind, self.__name__, args, kwargs, options)
+        seen = self._link.ask("measure", kind, self.__name__, args, kwargs, options)
+        if kind not in measurers.COUNTED:
+            return seen
+        return self._runtime.measure(kind, args, kwargs, options, seen, self._link.limits.seconds)
 
     def __repr__(self) -> str:
         return f"<the student's {self.__name__}>"
@@ -113,23 +117,34 @@ class Judge:
 
     def grade(self, submission: Submission) -> Iterator[QuestionResult]:
         """Questions in order, each as soon as it is graded."""
-        for question in self.lab.questions:
-            yield self.grade_question(question, submission)
+        with self.runtime() as runtime:
+            for question in self.lab.questions:
+                yield self.grade_question(question, submission, runtime)
 
-    def grade_question(self, question: str, submission: Submission) -> QuestionResult:
+    def runtime(self) -> Runtime:
+        """What counts for all questions of a submission."""
+        limits = [self.lab.limits(question) for question in self.lab.questions if self.lab.tests(question)]
+        seconds, memory_gb = sum(one.seconds for one in limits), max((one.memory_gb for one in limits), default=1.0)
+        return Runtime(Limits(seconds, memory_gb), self.isolated)
+
+    def grade_question(self, question: str, submission: Submission, runtime: Runtime | None = None) -> QuestionResult:
+        """One question; with a `runtime` of its own unless it is given one."""
+        if runtime is None:
+            with self.runtime() as runtime:
+                return self.grade_question(question, submission, runtime)
         start = time.monotonic()
         result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in self.lab.tests(question)])
         limits = self.lab.limits(question)
         link = Link(limits, self.isolated, self.hidden)
         try:
-            with _alarm(limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(self.isolated):
+            with _alarm(2 * limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(self.isolated):
                 wanted = self.lab.needs(question) | {""}
                 theirs = [c for c in submission.cells if c.role in ("solution", "extra") and c.question in wanted]
                 trouble = self._prepare(link, theirs)
                 scope, sources = dict(self.trusted), [one.source for one in (*self.setup, *theirs)]
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
                     with waiting(test):
-                        test.message = self._run(cell, link, scope, sources)
+                        test.message = self._run(cell, link, scope, sources, runtime)
                     test.pending = "" if test.message else test.pending
                     if test.message and trouble:
                         test.message += " " + trouble
@@ -163,14 +178,14 @@ class Judge:
             pass
         return trouble
 
-    def _run(self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str]) -> str:
+    def _run(self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str], runtime: Runtime) -> str:
         """Run one test cell; the empty message is a pass. Its question's later cells see what it defines."""
         try:
             for name in sorted(loaded_names(cell.source) & self.lab.student_names(cell.question)):
                 state, value = link.ask("get", name)
                 if state == "missing":
                     return f"{name} is not defined."
-                scope[name] = Proxy(name, link, sources) if state == "callable" else value
+                scope[name] = Proxy(name, link, sources, runtime) if state == "callable" else value
             exec(compiled(cell), scope)
         except (KeyboardInterrupt, JudgeTimeout, LabError):
             raise

@@ -70,7 +70,7 @@ class Unfit(BaseException):
 
 
 class Link:
-    """One worker process, `isolated` in the jail or not. The folders `hidden` are empty in the jail.
+    """One worker process, or a `runtime`, `isolated` in the jail or not. The folders `hidden` are empty in the jail.
 
     After a failure `lost` says why, and every further question raises `WorkerLost`.
 
@@ -80,8 +80,8 @@ class Link:
         The worker did not start. One sentence says why, and what to do.
     """
 
-    def __init__(self, limits: Limits, isolated: bool, hidden: Sequence[str] = ()) -> None:
-        self.limits, self.isolated, self.hidden = limits, isolated, hidden
+    def __init__(self, limits: Limits, isolated: bool, hidden: Sequence[str] = (), serves: str = "worker") -> None:
+        self.limits, self.isolated, self.hidden, self.serves = limits, isolated, hidden, serves
         self.lost, self.number = "", 0
         self.mark = f"ROOFLAB_WORKER={secrets.token_hex(16)}"
         try:
@@ -165,7 +165,7 @@ class Link:
                 held.callback(self.group.remove)
             self.process = subprocess.Popen(
                 sandbox.command(
-                    worker_command.command(requests, replies),
+                    worker_command.command(requests, replies, self.serves),
                     self.limits,
                     folder,
                     self.isolated,

@@ -1,7 +1,7 @@
 """What a test cell measures of a student's function; works the same in Jupyter and under the judge.
 
-In Jupyter the function is called here, by `measurers`. Under the judge it is a proxy: the worker calls them, and the
-judge refuses what cannot be.
+In Jupyter the function is called here, by `measurers`. Under the judge it is a proxy: the worker calls them. What is
+counted is counted in a process without student code (`runtime`), and the judge refuses what cannot be.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from rooflab.grading.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.kernel import emulated_kernel as emulated_kernel
 from rooflab.grading.measurers import COUNTERS, LOCAL
 
+CROSSING = ("largest_bytes", "host_bytes", "uploaded_bytes", "downloaded_bytes")
+
 
 class Implausible(AssertionError):
     """A measurement that cannot be true."""
@@ -31,7 +33,9 @@ class Counted:
     """The runtime's counters around one call; `by_op` holds the calls of each op, the same on every device.
 
     `largest_bytes` (the largest block that a tensor took) and `host_bytes` (the most that Python and NumPy took) are
-    known in the passes of `gradients` and `saved` only.
+    known in the passes of `gradients` and `saved` only. When graded, `host_bytes` is 0, and instead it is known what
+    came into tensors from Python and NumPy beside the arguments, `uploaded_bytes`, tensors from before the call
+    included, and what went out to them, `downloaded_bytes`. In Jupyter these two are 0.
     """
 
     value: Any
@@ -47,9 +51,11 @@ class Counted:
     by_op: dict[str, int] = field(default_factory=dict)
     largest_bytes: int = 0
     host_bytes: int = 0
+    uploaded_bytes: int = 0
+    downloaded_bytes: int = 0
 
     def __post_init__(self) -> None:
-        counters = (getattr(self, name) for name in (*COUNTERS, "largest_bytes", "host_bytes"))
+        counters = (getattr(self, name) for name in (*COUNTERS, *CROSSING))
         for number in (*counters, *self.by_op.values()):
             _check(type(number) is int and number >= 0, "a counter is not a whole number")
 

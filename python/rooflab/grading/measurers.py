@@ -6,7 +6,7 @@ Each gives a dict, of which `measure` makes its results.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from tracemalloc import get_traced_memory
@@ -28,22 +28,31 @@ COUNTERS = (
 
 
 def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    return _counted(lambda: _traced(fn)(*args, **kwargs))
+
+
+def _counted(call: Callable[[], Any]) -> dict:
+    """The value of `call()`, its counters, and what it took from the host and gave to it."""
     with rl.count() as counters:
-        value = fn(*args, **kwargs)
+        value = call()
     _inspect()
+    uploaded, downloaded = _crossed()
     ops = {name: int(op.ops) for name, op in counters.by_op.items() if op.ops}
-    return {"value": value, "by_op": ops} | {name: int(getattr(counters, name)) for name in COUNTERS}
+    seen = {name: int(getattr(counters, name)) for name in COUNTERS}
+    return {"value": value, "by_op": ops, "uploaded_bytes": uploaded, "downloaded_bytes": downloaded} | seen
 
 
 def _watched(call: Callable[[], Any]) -> tuple[Any, dict]:
     """The value of `call()`, and its counters with the largest block and what was taken beside tensors."""
-    start_tracing()
+    if _host:
+        start_tracing()
     try:
         with rl.memory.record() as timeline:
-            counted = _count(call, (), {})
-        host_bytes = get_traced_memory()[1]
+            counted = _counted(call)
+        host_bytes = get_traced_memory()[1] if _host else 0
     finally:
-        stop_tracing()
+        if _host:
+            stop_tracing()
     taken = [block.bytes for block in timeline.allocations if block.start_us is not None and not block.is_scratch]
     return counted.pop("value"), counted | {"largest_bytes": max(taken, default=0), "host_bytes": host_bytes}
 
@@ -57,7 +66,7 @@ def _differentiable(args: tuple) -> tuple:
 
 def _gradients(fn: Callable, args: tuple, kwargs: dict, upstream: Any) -> dict:
     args = _differentiable(args)
-    value, forward = _watched(lambda: fn(*args, **kwargs))
+    value, forward = _watched(lambda: _traced(fn)(*args, **kwargs))
     if not isinstance(value, rl.Tensor) or not value.requires_grad:
         raise TypeError("the result is not a tensor that knows how it was made, so there is no gradient")
     kept = tuple((one.op, tuple(one.shape), str(one.dtype), int(one.bytes)) for one in rl.autograd.saved_tensors(value))
@@ -76,11 +85,17 @@ def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
         return (None,) * len(args)
 
     spy = type(cls.__name__, (cls,), {"backward": staticmethod(backward)})
-    value, forward = _watched(lambda: spy.apply(*_differentiable(args), **kwargs))
+    return kept_by(spy.apply, args, kwargs, lambda: kept)
+
+
+def kept_by(apply: Callable, args: tuple, kwargs: dict, kept: Callable[[], Iterable]) -> dict:
+    """A call of an `rl.autograd.Function`; once its backward has run, `kept` tells what its forward saved."""
+    given = _differentiable(args)
+    value, forward = _watched(lambda: _traced(apply)(*given, **kwargs))
     if not isinstance(value, rl.Tensor) or not value.requires_grad:
         raise TypeError("forward did not return a tensor of its own")
     value.backward(value.detach())
-    return {"value": value.detach(), "tensors": tuple(one.detach() for one in kept), "forward": forward}
+    return {"value": value.detach(), "tensors": tuple(one.detach() for one in kept()), "forward": forward}
 
 
 def _call(fn: Callable, args: tuple, kwargs: dict) -> dict:
@@ -110,7 +125,7 @@ def _accesses(fn: Callable, args: tuple, kwargs: dict) -> dict:
 
 def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
     with rl.profile() as prof:
-        fn(*args, **kwargs)
+        _traced(fn)(*args, **kwargs)
     _inspect()
     return {"ops": tuple(kernel.op for kernel in prof.kernels)}
 
@@ -188,5 +203,9 @@ LOCAL: dict[str, Callable[..., dict]] = {
     "steps": _steps,
     "timed": _timed,
 }
+COUNTED = ("count", "gradients", "saved", "launched")  # what the runtime measures
+_crossed: Callable[[], tuple[int, int]] = lambda: (0, 0)  # noqa: E731  bytes from the host and to it: the runtime knows
+_host = True  # whether what Python and NumPy take is measured
+_traced: Callable[[Callable], Callable] = lambda fn: fn  # noqa: E731  the worker records here what is called
 _inspect: Callable[[], object] = lambda: None  # noqa: E731  the worker looks here for what student code replaced
 _pause: Callable[[], AbstractContextManager] = nullcontext  # the worker's guard lets the clock's tracer in

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from rooflab.grading import cells, clock, codec, fake_run, kernel, measurers
+from rooflab.grading import cells, clock, codec, fake_run, kernel, measurers, recorder
 from rooflab.grading.guard import Guard, Seal
 
 THREAD_GRACE_S = 0.5
@@ -50,6 +50,8 @@ class Worker:
         self.guard = Guard(self.stop, os.getcwd())
         self.seal: Seal | None = None
         self.threads = 0
+        self.recorder = recorder.install()
+        measurers._traced, measurers._host = self.recorder.measured, False
 
     def serve(self) -> NoReturn:
         while True:
@@ -141,8 +143,16 @@ class Worker:
     def do_call(self, name: str, args: tuple, kwargs: dict) -> Any:
         return self.names[name](*args, **kwargs)
 
-    def do_measure(self, kind: str, name: str, args: tuple, kwargs: dict, options: dict) -> dict:
-        return measurers.LOCAL[kind](self.names[name], args, kwargs, **options)
+    def do_measure(self, kind: str, name: str, args: tuple, kwargs: dict, options: dict) -> dict | str | tuple:
+        """A measurement; of what is counted, the trace of it or a sentence that says why there is none."""
+
+        def measure() -> dict:
+            return measurers.LOCAL[kind](self.names[name], args, kwargs, **options)
+
+        if kind not in measurers.COUNTED:
+            return measure()
+        trace = self.recorder.record(measure)
+        return trace.lost or trace.parts()
 
     def do_kernel(self, source: str, name: str, grid: tuple, block: tuple, args: tuple) -> tuple:
         """The student's kernel; in a worker that is asked for nothing else."""

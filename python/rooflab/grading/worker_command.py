@@ -17,8 +17,8 @@ import rooflab
 from rooflab.grading.lab import SOURCES, find_sources
 
 
-def command(requests: int, replies: int) -> list[str]:
-    """The command that starts a worker, which reads and writes these two ends of pipes."""
+def command(requests: int, replies: int, serves: str = "worker") -> list[str]:
+    """The command that starts a worker, or a runtime, which reads and writes these two ends of pipes."""
     package = [os.path.abspath(path) for path in (rooflab.__file__, *rooflab.__path__)]
     return [
         sys.executable,
@@ -27,6 +27,7 @@ def command(requests: int, replies: int) -> list[str]:
         json.dumps([package, libraries()]),
         str(requests),
         str(replies),
+        serves,
     ]
 
 

@@ -1,0 +1,224 @@
+"""In the worker: wrappers that write down what student code asks of rooflab's core while it is measured.
+
+`install` puts a wrapper around each function in `natives`, before student code runs. A wrapper only forwards until a
+measurement runs. Then each call that student code makes becomes an event of a `trace`; what the core calls in turn is
+part of that call.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import itertools
+import weakref
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import rooflab as rl
+from rooflab import _core
+from rooflab.compiler.arguments import replace
+from rooflab.compiler.program import FunctionProgram
+from rooflab.grading import natives
+from rooflab.grading.trace import Callback, Trace
+
+REMADE = ("_gemma3.Attention", "_gemma3.Layer", "_gemma3.Mlp")  # their tensors alone make them
+
+
+class Recorder:
+    """The recorder of this process. `on`: student code runs and is measured; not while the core runs."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.trace: Trace | None = None
+        self.numbers = itertools.count(1)
+        self.recipes: dict[int, Any] = {}
+
+    def measured(self, fn: Callable) -> Callable:
+        """The function, of which a call is written down."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            trace = self.trace
+            assert trace is not None
+            trace.begin(args, kwargs)
+            self.on = True
+            try:
+                value = fn(*args, **kwargs)
+            finally:
+                self.on = False
+            trace.look()
+            trace.add("r", trace.given(value))
+            return value
+
+        return call
+
+    def record(self, measure: Callable[[], Any]) -> Trace:
+        """The trace of a measurement, in which a function from `measured` is called."""
+        self.trace = trace = Trace(self)
+        try:
+            measure()
+        finally:
+            self.on, self.trace = False, None
+        return trace
+
+    def call(self, name: str, original: Callable, args: tuple, kwargs: dict) -> Any:
+        """Make a call of student code's, and write it down."""
+        trace = self.trace
+        assert trace is not None
+        self.on = False
+        try:
+            if trace.lost:
+                return original(*args, **kwargs)
+            if trace.shared:
+                trace.look()
+            if name in natives.TREES:
+                return self.tree(trace, name, original, args, kwargs)
+            if name == "_autograd.record_function" and len(args) == 5:
+                args = (*args[:4], self.callback(args[4]))
+            given = [trace.given(one) for one in _arguments(name, args)]
+            event = ["c", name, given, {key: trace.given(one) for key, one in kwargs.items()}, None]
+            try:
+                value = original(*args, **kwargs)
+            except BaseException:
+                event[4] = ["!"]
+                trace.add(*event)
+                raise
+            if value is NotImplemented:
+                return value
+            if name == "Tensor.__iter__":
+                event[4] = ["l", *map(trace.result, rows := list(value))]
+                value = iter(rows)
+            else:
+                event[4] = trace.result(value)
+            trace.add(*event)
+            if trace.shared:
+                trace.look_again()
+            if name in ("Tensor.numpy", "Tensor.__array__"):
+                trace.share(args[0], value)
+            return value
+        finally:
+            self.on = True
+
+    def tree(self, trace: Trace, name: str, original: Callable, args: tuple, kwargs: dict) -> Any:
+        args = tuple(self.callback(one) if isinstance(one, FunctionType) else one for one in args)
+        trace.add("(", name, [trace.given(one) for one in args], {k: trace.given(v) for k, v in kwargs.items()})
+        result: Any = ["!"]
+        try:
+            value = original(*args, **kwargs)
+            result = trace.result(value)
+            return value
+        finally:
+            trace.add(")", result)
+
+    def callback(self, function: Callable) -> Callback:
+        made, trace = Callback(self, function), self.trace
+        number = made.number
+        assert trace is not None
+
+        def ended(_: Any) -> None:
+            trace.callbacks.pop(number, None)
+            trace.events.append(["d", number])
+
+        trace.callbacks[number] = weakref.ref(made, ended)
+        return made
+
+    def made(self, one: Any, recipe: Any) -> None:
+        """Remember how an object of the core was made."""
+        place = id(one)
+        self.recipes[place] = recipe
+        weakref.finalize(one, self.recipes.pop, place, None)
+
+
+def _arguments(name: str, args: tuple) -> tuple:
+    if name.endswith("__exit__"):  # asks only whether there is an error
+        return (args[0], *(None if one is None else True for one in args[1:2]), None, None)
+    return args
+
+
+def install() -> Recorder:
+    """Wrap what student code may call of the core, wherever rooflab's modules hold it already."""
+    recorder, originals = Recorder(), natives.table()
+    functions = {id(originals[name]): name for name in natives.FUNCTIONS}
+    holders = [
+        one for one in gc.get_referrers(*(originals[name] for name in natives.FUNCTIONS)) if one is not originals
+    ]
+    wrapped = {name: _wrapped(recorder, name, original) for name, original in originals.items()}
+    for holder in holders:
+        if isinstance(holder, dict) and "__qualname__" not in holder:
+            for key, value in list(holder.items()):
+                if id(value) in functions:
+                    holder[key] = wrapped[functions[id(value)]]
+    for name in (*natives.METHODS, *natives.OTHERS):
+        owner, last = natives.owner_of(name)
+        setattr(owner, last, wrapped[name])
+    for name in {*natives.GETTERS, *natives.SETTERS}:
+        before, full = vars(rl.Tensor)[name], f"Tensor.{name}"
+        made = property(wrapped.get(full, before.fget), wrapped.get(f"{full}=", before.fset), doc=before.__doc__)
+        setattr(rl.Tensor, name, made)
+    for name in natives.MADE:
+        kind = natives.CLASSES[name]
+        kind.__init__ = _init(recorder, name, kind.__init__)  # type: ignore[misc]
+    FunctionProgram.__init__ = _program_init(recorder, FunctionProgram.__init__)  # type: ignore[method-assign]
+    return recorder
+
+
+def _wrapped(recorder: Recorder, name: str, original: Callable) -> Callable:
+    call = recorder.call
+
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if recorder.on:
+            return call(name, original, args, kwargs)
+        return original(*args, **kwargs)
+
+    wrapper.__module__ = _core.__name__  # methods of the core know none
+    return wrapper
+
+
+def _init(recorder: Recorder, name: str, original: Callable) -> Callable:
+    """In place of what fills a new object of a class of the core."""
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not recorder.on:
+            original(self, *args, **kwargs)
+            if name in REMADE:
+                recorder.made(self, (name, args, kwargs))
+            return
+
+        def made(*args: Any, **kwargs: Any) -> Any:
+            original(self, *args, **kwargs)
+            return self
+
+        recorder.call(name, made, args, kwargs)
+
+    return init
+
+
+def _program_init(recorder: Recorder, original: Callable) -> Callable:
+    """In place of what compiles a function, which calls it once."""
+
+    @functools.wraps(original)
+    def init(self: Any, function: Callable, arguments: tuple, tensors: list, variant: str) -> None:
+        outer, was_on = recorder.trace, recorder.on
+        trace = Trace(recorder, layouts=True)  # compiling counts nothing, so a trace that uses it begins with it
+        recorder.trace, recorder.on = trace, False
+
+        def flat(*twins: Any) -> Any:
+            given = iter(twins)
+            args, kwargs = replace(arguments, lambda _: next(given))
+            return function(*args, **kwargs)
+
+        def compiled(function: Callable, tensors: list, variant: str) -> Any:
+            original(self, function, (tuple(tensors), {}), tensors, variant)
+            return self
+
+        compiled_flat = functools.wraps(function, updated=())(flat)
+        try:
+            recorder.tree(trace, "Program", compiled, (compiled_flat, list(tensors), variant), {})
+        finally:
+            recorder.trace, recorder.on = outer, was_on
+        trace.handle = trace.known[id(self)][0] if not trace.lost else 0
+        recorder.made(self, trace)
+
+    return init

@@ -1,0 +1,109 @@
+"""The runtime: a process that counts what student code did, and that student code never enters.
+
+The worker runs the student's function and writes down what it asks of rooflab's core (`recorder`). The runtime, in the
+same jail but with nothing of the student's in it, makes those calls again with the judge's own arguments (`replay`).
+The counters, and the tensors of the result, are those that it sees. So a trace that was forged earns what it is
+worth: it is counted for what it does.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from typing import Any, NoReturn
+
+from rooflab.grading import codec, measurers
+from rooflab.grading.lab import Limits
+from rooflab.grading.link import Link, StudentError, Unfit, WorkerLost
+from rooflab.grading.replay import Refused, Replay
+
+
+class Runtime:
+    """The judge's end: a runtime that starts when it is first asked, and again after one was lost."""
+
+    def __init__(self, limits: Limits, isolated: bool) -> None:
+        self.limits, self.isolated = limits, isolated
+        self.link: Link | None = None
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        link, self.link = self.link, None
+        if link is not None:
+            link.close()
+
+    def measure(self, kind: str, args: tuple, kwargs: dict, options: dict, recorded: Any, seconds: float) -> dict:
+        """The measurement of the call that the worker `recorded`, in at most so many seconds.
+
+        Raises
+        ------
+        Unfit
+            The call cannot be counted.
+        LabError
+            The runtime did not start.
+        """
+        if type(recorded) is str:
+            raise Unfit(f"The call could not be counted: {recorded[:300]}.")
+        if type(recorded) is not tuple or len(recorded) != 2:
+            raise Unfit("The call could not be counted: what was recorded is no trace.")
+        if self.link is None:
+            self.link = Link(self.limits, self.isolated, serves="runtime")
+        self.link.deadline = time.monotonic() + seconds
+        try:
+            return self.link.ask("replay", kind, args, kwargs, options, *recorded)
+        except StudentError as error:
+            raise Unfit(f"The call could not be counted: {error}.") from None
+        except WorkerLost:
+            why = self.link.lost
+            self.close()
+            raise Unfit(f"The call could not be counted. {why}") from None
+
+
+def replayed(kind: str, args: tuple, kwargs: dict, options: dict, text: Any, values: Any) -> dict:
+    """What `measurers` measures of a trace, in this process.
+
+    Raises
+    ------
+    Refused
+        It cannot be made again.
+    """
+    if kind not in measurers.COUNTED:
+        raise Refused("it is nothing that is counted")
+    replay = Replay(text, values)
+    replay.prepare()
+    before = measurers._crossed, measurers._host
+    measurers._crossed, measurers._host = replay.crossed, False
+    gc.collect()  # what is freed meanwhile would lower the peak
+    gc.disable()
+    try:
+        if kind == "saved":
+            return measurers.kept_by(replay, args, kwargs, lambda: replay.saved)
+        return measurers.LOCAL[kind](replay, args, kwargs, **options)
+    finally:
+        measurers._crossed, measurers._host = before
+        gc.enable()
+
+
+def main(requests: int, replies: int) -> NoReturn:
+    """Greet the judge and serve it."""
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), sys.stderr.fileno())  # the judge read there why a start failed
+    gc.collect()
+    gc.freeze()  # so that a collection before each measurement is a short one
+    codec.send(replies, codec.message((0, "ready", codec.version())))
+    while True:
+        number, kind, *payload = codec.receive(requests)
+        if kind == "bye":
+            os._exit(0)
+        try:
+            reply = codec.message((number, "ok", replayed(*payload)))
+        except Exception as error:
+            text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
+            reply = codec.message((number, "error", "RuntimeError", text[:1000].encode("utf-8", "replace").decode()))
+        codec.send(replies, reply)

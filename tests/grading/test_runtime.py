@@ -1,0 +1,325 @@
+"""The runtime counts what was done in the worker exactly as it is counted where nothing is recorded."""
+
+import contextlib
+import dataclasses
+import gc
+import json
+import random
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+from grading.demo_lab import TRUSTED, demo_lab, with_answers
+
+import rooflab as rl
+from rooflab import _core
+from rooflab.grading import natives, trace
+from rooflab.grading.judge import Judge
+from rooflab.grading.replay import Refused, Replay
+from rooflab.grading.runtime import replayed
+
+CALLS = """
+import numpy as np
+import rooflab as rl
+WEIGHT = rl.ones((5, 5), requires_grad=True)
+TURNED = WEIGHT.detach().T
+class Square(rl.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.beside = x * 2
+        return x * x
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        return rl.exp(x) * dy + ctx.beside
+def chain(a, b):
+    return rl.tanh(a @ b) * 2 + 1
+known = rl.compile(chain)
+def in_place(a, b):
+    y = a @ b
+    y += 1
+    y[0] = 7.0
+    y[:, 1:3] = rl.zeros((y.shape[0], 2))
+    return [row * 2 for row in y]
+def with_global(a, b):
+    return {"y": (a @ b) @ WEIGHT + rl.matmul(TURNED, WEIGHT.detach()).sum(), "n": a.shape[0]}
+def random(a, b):
+    rl.manual_seed(3)
+    return rl.randn(4, 5) + rl.cat([b, rl.rand(4, 5)])[2:6]
+def casts(a, b):
+    with rl.autocast(), rl.no_grad():
+        return (a @ b).float().to("float64")
+def downloads(a, b):
+    return float((a @ b).sum()), a.numpy().sum(), [a.tolist()[0], f"{b[0, 0]}"]
+def numpy_writes(a, b):
+    y = rl.zeros((3, 5))
+    y.numpy()[:] = a.numpy() @ b.numpy()
+    return y + rl.tensor(np.eye(3, 5, dtype="float32"))
+def catches(a, b):
+    try:
+        return a @ a
+    except ValueError:
+        return rl.gelu(b)
+def graph(a, b):
+    captured = rl.Graph(device="cpu")
+    with captured.capture():
+        y = rl.gelu(a @ b)
+    captured.replay()
+    captured.replay()
+    return y
+def custom(a, b):
+    return Square.apply(a @ b) @ WEIGHT.detach()
+def again(a, b):
+    return rl.autograd.checkpoint(lambda x: rl.exp(rl.sin(rl.exp(x @ b))), a)
+def within(a, b):
+    x = (a @ b).detach().requires_grad_()
+    Square.apply(x).sum().backward()
+    return x.grad, rl.autograd.grad(rl.gelu(x).sum(), x)
+def compiles(a, b):
+    return rl.compile(chain)(a, b)
+def compiled(a, b):
+    return known(a, b)
+COUNTED = [in_place, with_global, random, casts, downloads, numpy_writes, catches, graph, within, compiles, compiled]
+PASSES = [chain, custom, again, compiled]
+def gemm(which, a, b):
+    return globals()[which](a, b)
+"""
+COMPARES = """
+import gc
+import numpy as np
+from rooflab.grading import measure
+theirs, here = gemm, {}
+exec(CALLS, here)
+ours = here["gemm"]
+def bits(value):
+    if isinstance(value, rl.Tensor):
+        contents = value.detach().numpy().tobytes() if value.device == "cpu" else value.device
+        return value.shape, str(value.dtype), contents
+    if isinstance(value, (list, tuple, dict)):
+        return [bits(one) for one in (value.values() if isinstance(value, dict) else value)]
+    return value
+def counts(seen):
+    beside = ("value", "host_bytes", "uploaded_bytes", "downloaded_bytes")
+    return {name: one for name, one in vars(seen).items() if name not in beside}
+def check(kind, which, *args, **options):
+    gc.collect(), gc.disable()
+    for _ in range(2):
+        local, graded = (getattr(measure, kind)(fn, which, *args, **options) for fn in (ours, theirs))
+        passes = [("", local, graded)]
+        if kind == "gradients":
+            passes = [(name, getattr(local, name), getattr(graded, name)) for name in ("forward", "backward")]
+            assert local.saved == graded.saved, which
+            assert bits(local.gradients) == bits(graded.gradients), which
+        for name, one, other in passes:
+            assert counts(one) == counts(other), (which, name, counts(one), counts(other))
+        assert bits(local.value) == bits(graded.value), (which, local.value, graded.value)
+    gc.enable()
+    return graded
+rng = np.random.default_rng(1)
+a, b = (rl.tensor(rng.standard_normal(shape), dtype="float32") for shape in ((3, 4), (4, 5)))
+"""
+CHECKS = """
+for fn in here["COUNTED"]:
+    seen = check("count", fn.__name__, a, b)
+    crossed = {"numpy_writes": (120, 188), "downloads": (0, 4 + 48 + 48 + 4)}
+    if fn.__name__ in crossed:
+        assert (seen.uploaded_bytes, seen.downloaded_bytes) == crossed[fn.__name__], (fn.__name__, seen)
+assert check("count", "with_global", a, b).uploaded_bytes == 100, "one matrix, and a view of it"
+for fn in here["PASSES"]:
+    check("gradients", fn.__name__, a, b, upstream=rl.ones((3, 5)))
+assert measure.launched(theirs, "in_place", a, b) == measure.launched(ours, "in_place", a, b) != ()
+there = [rl.empty(*shape, device=rl.meta("H200")) for shape in ((300, 400), (400, 500))]
+assert check("count", "chain", *there).macs == 300 * 400 * 500
+"""
+SAVED = """
+from rooflab.grading import measure
+seen = measure.saved(gemm, rl.tensor([1.0, 2.0, 3.0]))
+assert [one.tolist() for one in seen.tensors] == [[1, 2, 3]] and seen.value.tolist() == [1, 4, 9]
+assert seen.forward.launches == 2 and seen.forward.largest_bytes == 12 and seen.forward.uploaded_bytes == 0
+"""
+
+
+def grade(code, test):
+    lab = demo_lab()
+    changed = {"source": "import rooflab as rl\n" + test, "options": {"seconds": 60}}
+    cells = tuple(dataclasses.replace(c, **changed) if c.key == "q1_test" else c for c in lab.cells)
+    lab = dataclasses.replace(lab, cells=cells)
+    (result,) = Judge(lab, TRUSTED).grade_question("q1", with_answers(lab, {"q1": code})).tests
+    return result.message
+
+
+def test_every_counter_is_that_of_a_local_measurement():
+    assert grade(CALLS, f"CALLS = {CALLS!r}" + COMPARES + CHECKS) == ""
+
+
+def test_what_a_function_saved_is_what_its_trace_saves():
+    assert grade(CALLS + "gemm = Square\n", SAVED) == ""
+    assert "may not cross" in grade("def gemm(a, b):\n    return object()", "from rooflab.grading import measure\n"
+                                    "measure.count(gemm, 1, 2)")  # fmt: skip
+    history = "import rooflab as rl\nw = rl.ones(3, requires_grad=True) * 2\ndef gemm(x):\n    return x + w"
+    said = grade(history, "from rooflab.grading import measure\nmeasure.count(gemm, rl.ones(3))")
+    assert said.startswith("The call could not be counted: a tensor that was made before the call brings the history")
+
+
+def test_every_function_of_the_core_is_recorded_or_listed_as_not():
+    """A new op that no list names would be an upload when it is graded."""
+    known = {*natives.FUNCTIONS, *natives.METHODS, *natives.UNRECORDED}
+    known |= {f"Tensor.{name}" for name in (*natives.GETTERS, *natives.SETTERS)}
+    modules = {"": _core, "_autograd.": _core._autograd, "_autocast.": _core._autocast, "cuda.": _core.cuda}
+    found = {
+        prefix + name
+        for prefix, module in modules.items()
+        for name, value in vars(module).items()
+        if isinstance(value, types.BuiltinFunctionType | types.FunctionType)
+    }
+    found |= {
+        f"Tensor.{name}" for name, value in vars(rl.Tensor).items() if callable(value) or isinstance(value, property)
+    }
+    assert found - known == set()
+    assert {name for name in known if not name.startswith("Tensor.")} - found == set()
+
+
+def made(*events, before=(), values=None, state=(0, 0, True, None)):
+    return json.dumps({"state": state, "before": before, "events": events}), values or {}
+
+
+def count(text, values, *args):
+    return replayed("count", args, {}, {}, text, values)
+
+
+PRODUCT = ["c", "matmul", [["h", -1], ["h", -2]], {}, ["h", 1]]
+RESULT = ["r", ["h", 1]]
+X, Y = ["h", -1], ["h", -2]
+FORGED = {
+    "a limit": ([["c", "memory.set_limit", [1], {}, None]], "memory.set_limit is nothing that may be counted"),
+    "a library": ([["c", "add_library_directory", ["/tmp"], {}, None]], "nothing that may be counted"),
+    "a compiler": ([["c", "cuda.compile_source", ["", []], {}, None]], "nothing that may be counted"),
+    "an address": ([["c", "from_cuda_array", [X], {}, ["h", 1]]], "nothing that may be counted"),
+    "a name of Python": ([["c", "Tensor.__class__", [X], {}, ["h", 1]]], "nothing that may be counted"),
+    "a counter": ([["c", "count", [], {}, ["h", 1]]], "nothing that may be counted"),
+    "no such handle": ([["c", "exp", [["h", 99]], {}, ["h", 1]], RESULT], "has not made, or what is gone"),
+    "a dead handle": ([PRODUCT, ["x", 1], RESULT], "has not made, or what is gone"),
+    "another's result": ([PRODUCT, ["c", "exp", [X], {}, ["h", 1]], RESULT], "one result like another"),
+    "an argument as a result": ([["c", "exp", [X], {}, ["h", -2]], ["r", Y]], "one result like another"),
+    "an argument that there is not": ([["c", "exp", [X], {}, ["h", -3]], ["r", ["h", -3]]], "one result like another"),
+    "a result that there is not": ([["c", "exp", [X], {}, ["l", ["h", 1]]], RESULT], "a result that there is not"),
+    "a call that fails": ([["c", "matmul", [X, X], {}, ["h", 1]], RESULT], "matmul failed when it was counted"),
+    "a call that does not": ([["c", "exp", [X], {}, ["!"]], ["r", X]], "did not fail"),
+    "no result": ([PRODUCT], "an event of the trace is malformed"),
+    "no event": ([["?", 1]], "malformed"),
+    "no value": ([["r", ["q"]]], "malformed"),
+    "a write into an argument": ([["w", -1, 5], ["r", X]], "NumPy wrote where it cannot"),
+    "a function that nobody called": ([["[", 7, ["t"]], ["]", None], RESULT], "malformed"),
+    "a function that tells nothing": (
+        [["(", "_autograd.checkpoint", [["l", X], ["f", 1, "f"], ["f", 2, "g"]], {}], [")", ["h", 1]], RESULT],
+        "does not tell what a function did|failed when it was counted",
+    ),
+    "nothing": ([["c", "Graph.replay", [None], {}, None], RESULT], "it is called on something else"),
+    "a thing of another kind": ([["c", "Graph.replay", [X], {}, None], RESULT], "failed when it was counted"),
+    "a program of other sizes": (
+        [
+            ["(", "Program", [["f", 4, "f"], ["l", X], ""], {}],
+            ["[", 4, ["t", ["h", 5]]],
+            ["c", "exp", [["h", 5]], {}, ["h", 6]],
+            ["]", ["h", 6]],
+            [")", ["h", 7]],
+            ["c", "Program.__call__", [["h", 7], ["l", Y]], {}, ["h", 1]],
+            RESULT,
+        ],
+        "got tensors that it was not compiled for",
+    ),
+}
+
+
+@pytest.mark.parametrize("events, said", FORGED.values(), ids=FORGED)
+def test_a_forged_trace_is_refused(events, said):
+    text, values = made(*events, values={5: np.zeros((3, 4), "float32")})
+    with pytest.raises(Refused) as refused:
+        count(text, values, rl.ones(3, 4), rl.ones(4, 5))
+    assert any(words in str(refused.value) for words in said.split("|")), refused.value
+
+
+def test_a_trace_is_counted_for_what_it_does():
+    args = rl.ones(3, 4), rl.ones(4, 5)
+    honest = count(*made(PRODUCT, RESULT), *args)
+    assert (honest["macs"], honest["by_op"], honest["uploaded_bytes"]) == (60, {"matmul": 1}, 0)
+    twice = count(*made(PRODUCT, RESULT, ["c", "matmul", [X, Y], {}, ["h", 2]], ["r", ["h", 2]]), *args)
+    assert twice["macs"] == 60, "what follows the result is not done"
+    ready = ["b", 8, "cpu", "float32", 15, 5], ["u", 1, 8, [3, 5], [5, 1], 0, False, None]
+    brought = count(*made(RESULT, before=ready, values={5: np.full(15, 4.0, "float32")}), *args)
+    assert (brought["macs"], brought["launches"], brought["uploaded_bytes"]) == (0, 0, 60)
+
+
+def test_a_trace_has_a_size():
+    many = made(*[["x", 1]] * (2 * trace.MAX_EVENTS + 1))
+    heavy = made(RESULT, values={1: np.broadcast_to(np.float32(0), (2**28,))})
+    for text, values in (many, heavy):
+        with pytest.raises(Refused, match="more than can be counted again"):
+            Replay(text, values)
+    for text in (
+        "",
+        "[]",
+        "{}",
+        "[" * 10**5,
+        '{"state":0,"before":[],"events":3}',
+        '{"state":0,"before":[0],"events":[]}',
+        3,
+    ):
+        with pytest.raises(Refused, match="is no trace"):
+            Replay(text, {})
+
+
+COUNT = 10_000
+
+
+def test_noise_ends_in_an_exception_at_worst():
+    """Nothing else than Exception: neither a crash nor an error that the judge would not catch."""
+    draw = random.Random(7)
+    events = [event for forged, _ in FORGED.values() for event in forged] + [PRODUCT, RESULT]
+    parts = [X, Y, ["h", 1], None, -1, 0, 3, "", "x", True, [], ["l", X], ["t", Y], ["s", 1, 2, 0], ["e"], ["v", 5], {}]
+    parts += [["D", "float16"], ["m", [X, 1]], ["f", 1, "f"], 1e300, *natives.FUNCTIONS[:40], *natives.METHODS[:60]]
+    args = rl.ones(3, 4), rl.ones(4, 5)
+    rl.memory.set_limit(rl.memory.allocated() + 2**28)
+    gc.freeze()
+    try:
+        for _ in range(COUNT):
+            chosen = json.loads(json.dumps(draw.sample(events, 3)))
+            for event in chosen:
+                place = draw.randrange(len(event))
+                inner = (
+                    event[place] if isinstance(event[place], list) and event[place] and draw.random() < 0.5 else event
+                )
+                inner[draw.randrange(len(inner))] = draw.choice(parts)
+            with contextlib.suppress(Exception):
+                count(*made(*chosen, PRODUCT, RESULT, values={5: np.zeros(3)}), *args)
+    finally:
+        gc.unfreeze()
+        rl.memory.set_limit(None)
+        rl.set_grad_enabled(True)
+
+
+def test_what_is_not_measured_is_only_forwarded():
+    """Wrappers are everywhere where functions were held already, and change nothing."""
+    code = """
+import rooflab as rl, inspect, copy
+from rooflab.nn.utils import clip_grad
+from rooflab.grading import recorder
+before = (rl.matmul, rl.gelu(rl.ones(3)).tolist(), rl.gelu.__doc__)
+made = recorder.install()
+x = rl.ones(3, requires_grad=True)
+assert rl.matmul is not before[0] and rl.matmul.__wrapped__ is before[0] and rl.gelu.__doc__ == before[2]
+assert clip_grad.stack is rl.stack is rl._core.stack and clip_grad.sum.__wrapped__
+assert rl.gelu(x.detach()).tolist() == before[1] and hash(x) == hash(x) and x.T.shape == (3,)
+(x * 2).sum().backward()
+assert x.grad.tolist() == [2, 2, 2] and copy.deepcopy(x).requires_grad
+x.grad = None
+try:
+    x + "text"
+except TypeError:
+    print(x.grad, made.trace)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "None None\n", done.stderr
