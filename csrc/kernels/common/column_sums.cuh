@@ -8,61 +8,16 @@
 
 namespace rooflab::kernels {
 
-// dy and x of the row that a group of threads works on. The group's next row is on its way meanwhile: to registers where
-// two rows fit beside the sums of columns, else to the L2 cache.
+// Asks the L2 cache for the part of a row that this thread will load: few rows are in registers at a time, too few for
+// the memory to be busy.
 template <class T, int kVectors>
-class RowPair {
- public:
-  RowTile<T, kVectors> slopes, values;
-
-  // Rows from n on are all zeros.
-  __device__ __forceinline__ RowPair(const T* dy, int64_t dy_row_stride, const T* x, int64_t x_row_stride, int64_t n,
-                                     int row_vectors)
-      : dy_(dy), x_(x), dy_row_stride_(dy_row_stride), x_row_stride_(x_row_stride), n_(n), row_vectors_(row_vectors) {}
-
-  __device__ __forceinline__ void load(int64_t row) { load(row, slopes, values); }
-
-  __device__ __forceinline__ void request(int64_t next) {
-    if constexpr (kWaitsInRegisters) {
-      load(next, next_slopes_, next_values_);
-    } else if (next < n_) {
-      prefetch(dy_ + next * dy_row_stride_);
-      prefetch(x_ + next * x_row_stride_);
-    }
-  }
-
-  // On to the row that was requested.
-  __device__ __forceinline__ void advance(int64_t next) {
-    if constexpr (kWaitsInRegisters) {
-      slopes = next_slopes_;
-      values = next_values_;
-    } else {
-      load(next);
-    }
-  }
-
- private:
-  static constexpr bool kWaitsInRegisters = sizeof(T) == 2 && kVectors < 3;
-
-  __device__ __forceinline__ void load(int64_t row, RowTile<T, kVectors>& dy, RowTile<T, kVectors>& x) const {
-    const int row_vectors = row < n_ ? row_vectors_ : 0;
-    dy.load(dy_ + row * dy_row_stride_, row_vectors, from_float<T>(0.0f));
-    x.load(x_ + row * x_row_stride_, row_vectors, from_float<T>(0.0f));
-  }
-
-  __device__ __forceinline__ void prefetch(const T* row) const {
+__device__ __forceinline__ void prefetch_row(const T* row, int row_vectors) {
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const int at = threadIdx.x + v * blockDim.x;
-      if (at < row_vectors_) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + at * kVectorWidth<T>));
-    }
+  for (int v = 0; v < kVectors; ++v) {
+    const int at = threadIdx.x + v * blockDim.x;
+    if (at < row_vectors) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + at * kVectorWidth<T>));
   }
-
-  const T *dy_, *x_;
-  int64_t dy_row_stride_, x_row_stride_, n_;
-  int row_vectors_;
-  RowTile<T, kVectors> next_slopes_, next_values_;
-};
+}
 
 // Two sums that are reduced together, in half the steps.
 struct SumPair {

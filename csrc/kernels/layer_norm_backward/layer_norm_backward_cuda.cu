@@ -59,17 +59,19 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
   BlockReduction<SumPair> block(scratch);
   const float per_element = 1.0f / (row_vectors * kWidth);
   Sums of_weight, of_bias;
-  const int64_t stride = gridDim.x * int64_t{blockDim.y};
-  int64_t first = blockIdx.x * int64_t{blockDim.y};
-  RowPair<T, kVectors> rows(dy, dy_row_stride, x, x_row_stride, n, row_vectors);
-  rows.load(first + threadIdx.y);
-  for (; first < n; first += stride, rows.advance(first + threadIdx.y)) {
+  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
     const int64_t row = first + threadIdx.y;
-    rows.request(row + stride);
+    Tile slopes, values;
+    slopes.load(dy + row * dy_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
+    values.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
+    if (const int64_t next = row + gridDim.x * int64_t{blockDim.y}; next < n) {
+      prefetch_row<T, kVectors>(dy + next * dy_row_stride, row_vectors);
+      prefetch_row<T, kVectors>(x + next * x_row_stride, row_vectors);
+    }
     const auto is_inside = [&](int v) { return static_cast<int>(threadIdx.x + v * blockDim.x) < row_vectors; };
     // dy times the gain of vector v; beyond the row's end dy is 0, and no gain is read.
     const auto gained = [&](int v) {
-      Vector<float, kWidth> out = to_float(rows.slopes.vectors[v]);
+      Vector<float, kWidth> out = to_float(slopes.vectors[v]);
       if (weight && is_inside(v)) {
         const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, (threadIdx.x + v * blockDim.x) * kWidth);
 #pragma unroll
@@ -84,7 +86,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
       const Vector<float, kWidth> dn = gained(v);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
-        sum.a += to_float(rows.values.vectors[v][i]);
+        sum.a += to_float(values.vectors[v][i]);
         sum.b += dn[i];
       }
     }
@@ -99,7 +101,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
       float squares = 0;
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
-        const float distance = to_float(rows.values.vectors[v][i]) - mean;
+        const float distance = to_float(values.vectors[v][i]) - mean;
         squares += distance * distance;
         products.b += dn[i] * distance;
       }
@@ -109,12 +111,11 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
     const float r = 1.0f / sqrtf(products.a * per_element + eps), along = products.b * per_element * r;
 
     if (row >= n) continue;
-    rows.values.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
+    values.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
       Vector<float, kWidth> out = gained(v);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
-        const float dy_i = to_float(rows.slopes.vectors[v][i]),
-                    normal = (to_float(rows.values.vectors[v][i]) - mean) * r;
+        const float dy_i = to_float(slopes.vectors[v][i]), normal = (to_float(values.vectors[v][i]) - mean) * r;
         of_weight.sums[v][i] += dy_i * normal;
         of_bias.sums[v][i] += dy_i;
         out[i] = (out[i] - mean_slope - normal * along) * r;

@@ -70,16 +70,18 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
   BlockReduction<SumPair> block(scratch);
   const float per_element = 1.0f / (row_vectors * kWidth);
   Sums dweight;
-  const int64_t stride = gridDim.x * int64_t{blockDim.y};
-  int64_t first = blockIdx.x * int64_t{blockDim.y};
-  RowPair<T, kVectors> rows(dy, dy_row_stride, x, x_row_stride, n, row_vectors);
-  rows.load(first + threadIdx.y);
-  for (; first < n; first += stride, rows.advance(first + threadIdx.y)) {
+  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
     const int64_t row = first + threadIdx.y;
-    rows.request(row + stride);
+    Tile slopes, values;
+    slopes.load(dy + row * dy_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
+    values.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
+    if (const int64_t next = row + gridDim.x * int64_t{blockDim.y}; next < n) {
+      prefetch_row<T, kVectors>(dy + next * dy_row_stride, row_vectors);
+      prefetch_row<T, kVectors>(x + next * x_row_stride, row_vectors);
+    }
     // dy times the gain of vector v; beyond the row's end dy is 0, and no gain is read.
     const auto gained = [&](int v) {
-      Vector<float, kWidth> out = to_float(rows.slopes.vectors[v]);
+      Vector<float, kWidth> out = to_float(slopes.vectors[v]);
       const int at = (threadIdx.x + v * blockDim.x) * kWidth;
       if (weight && at < row_vectors * kWidth) {
         const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, at);
@@ -95,7 +97,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
         const Vector<float, kWidth> dn = gained(v);
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) {
-          const float value = to_float(rows.values.vectors[v][i]) * unit;
+          const float value = to_float(values.vectors[v][i]) * unit;
           sum.a += value * value;
           sum.b += dn[i] * value;
         }
@@ -103,12 +105,12 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
       return reduce_row<kBlockPerRow>(sum, block);
     });
     if (row >= n) continue;
-    rows.values.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
+    values.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
       Vector<float, kWidth> out = gained(v);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
-        const float normal = to_float(rows.values.vectors[v][i]) * statistics.r;
-        dweight.sums[v][i] += to_float(rows.slopes.vectors[v][i]) * normal;
+        const float normal = to_float(values.vectors[v][i]) * statistics.r;
+        dweight.sums[v][i] += to_float(slopes.vectors[v][i]) * normal;
         out[i] = (out[i] - normal * statistics.along) * statistics.r;
       }
       return out;
