@@ -82,7 +82,12 @@ def compiles(a, b):
     return rl.compile(chain)(a, b)
 def compiled(a, b):
     return known(a, b)
-COUNTED = [in_place, with_global, random, casts, downloads, numpy_writes, catches, graph, within, compiles, compiled]
+layer = rl.nn.Linear(4, 5)
+of_layer = rl.compile(lambda a: rl.tanh(layer(a)) * 2)
+def compiled_layer(a, b):
+    return of_layer(a)
+COUNTED = [in_place, with_global, random, casts, downloads, numpy_writes, catches, graph, within, compiles, compiled,
+           compiled_layer]
 PASSES = [chain, custom, again, compiled]
 def gemm(which, a, b):
     return globals()[which](a, b)
@@ -251,6 +256,15 @@ def test_a_trace_is_counted_for_what_it_does():
     ready = ["b", 8, "cpu", "float32", 15, 5], ["u", 1, 8, [3, 5], [5, 1], 0, False, None]
     brought = count(*made(RESULT, before=ready, values={5: np.full(15, 4.0, "float32")}), *args)
     assert (brought["macs"], brought["launches"], brought["uploaded_bytes"]) == (0, 0, 60)
+
+
+def test_a_trace_leaves_the_modes_as_they_were():
+    begins = ["c", "_autocast.begin", ["bfloat16"], {}, None], ["c", "_autograd.set_grad_enabled", [False], {}, None]
+    for state in ((0, 0, True, None), (0, 0, False, "float16")):
+        count(*made(*begins, PRODUCT, RESULT, state=state), rl.ones(3, 4), rl.ones(4, 5))
+        assert rl.is_grad_enabled() and _core._autocast.low_dtype() is None
+    with pytest.raises(Refused, match="ends an autocast that has not begun"):
+        count(*made(["c", "_autocast.end", [None], {}, None], RESULT), rl.ones(3, 4))
 
 
 def test_a_trace_has_a_size():

@@ -111,7 +111,7 @@ def test_products_with_a_vector_keep_nan_of_any_bits_and_infinities_at_the_ends(
     v = rl.tensor(vector, dtype=dtype, device=device)
     for m in (by_rows, by_rows.T.contiguous().T):
         for a, b in ((m, v), (v.T, m.T)):
-            expected = rl.matmul(a, b, variant="v0_reference").double().cpu().numpy()
+            expected = rl.matmul(a, b, variant=rungs(device)[-1]).double().cpu().numpy()
             for rung in rungs(device):
                 product = multiply(a, b, rung)
                 if product is None:

@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
     return HeadRows<const T>(static_cast<const T*>(data), strides, batch, h, rows, args.head_size);
   };
   const auto q = tensor(args.q, args.q_strides, head, args.q_length);
-  const auto k = tensor(args.k, args.k_strides, kv_head, args.kv_length);
-  const auto v = tensor(args.v, args.v_strides, kv_head, args.kv_length);
+  const auto k = tensor(args.k, args.k_strides, kv_head, visibility.kv_length);
+  const auto v = tensor(args.v, args.v_strides, kv_head, visibility.kv_length);
   const HeadRows<T> out(static_cast<T*>(args.out), args.out_strides, batch, head, args.q_length, args.head_size);
   const ExplicitMask<T> mask(args, batch, head);
   const Place<kPerThread> place;

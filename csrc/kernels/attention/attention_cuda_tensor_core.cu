@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     return HeadRows<const T>(static_cast<const T*>(data), strides, batch, h, rows, args.head_size);
   };
   const auto q = tensor(args.q, args.q_strides, head, args.q_length);
-  const auto k = tensor(args.k, args.k_strides, kv_head, args.kv_length);
-  const auto v = tensor(args.v, args.v_strides, kv_head, args.kv_length);
+  const auto k = tensor(args.k, args.k_strides, kv_head, visibility.kv_length);
+  const auto v = tensor(args.v, args.v_strides, kv_head, visibility.kv_length);
   const ExplicitMask<T> mask(args, batch, head);
   const ScoreUnit unit(args);
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * kTiles * kMmaM;

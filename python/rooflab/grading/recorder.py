@@ -18,6 +18,7 @@ from typing import Any
 import rooflab as rl
 from rooflab import _core
 from rooflab.compiler.arguments import replace
+from rooflab.compiler.modules import replaced
 from rooflab.compiler.program import FunctionProgram
 from rooflab.grading import natives
 from rooflab.grading.trace import Callback, Trace
@@ -199,7 +200,9 @@ def _program_init(recorder: Recorder, original: Callable) -> Callable:
     """In place of what compiles a function, which calls it once."""
 
     @functools.wraps(original)
-    def init(self: Any, function: Callable, arguments: tuple, tensors: list, variant: str) -> None:
+    def init(
+        self: Any, function: Callable, arguments: tuple, tensors: list, variant: str, places: dict | None = None
+    ) -> None:
         outer, was_on = recorder.trace, recorder.on
         trace = Trace(recorder, layouts=True)  # compiling counts nothing, so a trace that uses it begins with it
         recorder.trace, recorder.on = trace, False
@@ -207,7 +210,8 @@ def _program_init(recorder: Recorder, original: Callable) -> Callable:
         def flat(*twins: Any) -> Any:
             given = iter(twins)
             args, kwargs = replace(arguments, lambda _: next(given))
-            return function(*args, **kwargs)
+            with replaced(places or {}, list(given)):  # the others are those of modules
+                return function(*args, **kwargs)
 
         def compiled(function: Callable, tensors: list, variant: str) -> Any:
             original(self, function, (tuple(tensors), {}), tensors, variant)

@@ -87,11 +87,12 @@ class Replay:
         self.saved: tuple = ()
         self.uploaded = self.downloaded = 0
         self.inside = 0
+        self.contexts: list[Any] = []  # of autocast, that have begun and not ended: what each began in
 
     def prepare(self) -> None:
         """Make what was there before the call, which is not counted."""
         events, self.events = self.events, self.before
-        _reset([0, 0, True, None])
+        self._reset([0, 0, True, None])
         self._run(())
         self.events, self.at = events, 0
 
@@ -100,9 +101,15 @@ class Replay:
         for number, one in enumerate(leaves((args, kwargs)), 1):
             self.held[-number] = one
             self.arguments.add(-number)
-        _reset(self.state)
+        self._reset(self.state)
         event = self._run(("r",))
         return self._value(event[1])
+
+    def close(self) -> None:
+        """Leave the modes as they were before: a trace may begin what it does not end."""
+        while self.contexts:
+            _core._autocast.end(self.contexts.pop())
+        _core._autograd.set_grad_enabled(True)
 
     def crossed(self) -> tuple[int, int]:
         """Bytes that came from outside, beside the arguments, and that went out, since this was asked last."""
@@ -193,7 +200,12 @@ class Replay:
         self._bind(result, made)
 
     def _function(self, name: str) -> Callable | None:
-        own = {"Program": self._program, "Program.__call__": self._run_program}
+        own: dict[str, Callable] = {
+            "Program": self._program,
+            "Program.__call__": self._run_program,
+            "_autocast.begin": self._begin,
+            "_autocast.end": self._end,
+        }
         return own.get(name) or _table().get(name)
 
     def _made(self, name: str, function: Callable, args: list, kwargs: dict) -> Any:
@@ -308,24 +320,36 @@ class Replay:
             raise Refused("a compiled function got tensors that it was not compiled for")
         return program(tensors)
 
+    # modes
+
+    def _begin(self, low: Any) -> Any:
+        before = _core._autocast.begin(low)
+        self.contexts.append(before)
+        return before
+
+    def _end(self, before: Any) -> None:
+        if not self.contexts:
+            raise Refused("the trace ends an autocast that has not begun")
+        _core._autocast.end(self.contexts.pop())
+
+    def _reset(self, state: Any) -> None:
+        """The seed, and whether gradients are recorded and in what, as they were."""
+        match state:
+            case [int(seed), int(offset), bool(records), None | str() as low]:
+                try:
+                    _core.set_rng_state((seed, offset))
+                    if low is not None:
+                        self._begin(low)
+                except Exception:
+                    raise Refused("what was recorded is no trace") from None
+                _core._autograd.set_grad_enabled(records)
+            case _:
+                raise Refused("what was recorded is no trace")
+
 
 @functools.cache
 def _table() -> dict[str, Callable]:
     return natives.table()
-
-
-def _reset(state: Any) -> None:
-    """The seed, and whether gradients are recorded and in what, as they were."""
-    match state:
-        case [int(seed), int(offset), bool(records), None | str() as low]:
-            try:
-                _core.set_rng_state((seed, offset))
-                _core._autocast.begin(low)
-            except Exception:
-                raise Refused("what was recorded is no trace") from None
-            _core._autograd.set_grad_enabled(records)
-        case _:
-            raise Refused("what was recorded is no trace")
 
 
 def _size(value: Any) -> int:

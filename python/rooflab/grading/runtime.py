@@ -76,16 +76,17 @@ def replayed(kind: str, args: tuple, kwargs: dict, options: dict, text: Any, val
     if kind not in measurers.COUNTED:
         raise Refused("it is nothing that is counted")
     replay = Replay(text, values)
-    replay.prepare()
     before = measurers._crossed, measurers._host
     measurers._crossed, measurers._host = replay.crossed, False
-    gc.collect()  # what is freed meanwhile would lower the peak
-    gc.disable()
     try:
+        replay.prepare()
+        gc.collect()  # what is freed meanwhile would lower the peak
+        gc.disable()
         if kind == "saved":
             return measurers.kept_by(replay, args, kwargs, lambda: replay.saved)
         return measurers.LOCAL[kind](replay, args, kwargs, **options)
     finally:
+        replay.close()
         measurers._crossed, measurers._host = before
         gc.enable()
 
