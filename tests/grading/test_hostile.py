@@ -253,6 +253,7 @@ def test_a_reply_to_another_request_is_none(lab):
 
 def test_a_judge_that_is_kept_busy_is_stopped(lab, monkeypatch):
     monkeypatch.setattr("rooflab.grading.judge.SLACK_S", 0.0)
+    monkeypatch.setattr("rooflab.grading.judge.EXPERIMENTS_S", 0.0)
     cells = tuple(dataclasses.replace(c, source="while True: gemm") if c.key == "q1_test" else c for c in lab.cells)
     result = grade_one("q1", RIGHT, dataclasses.replace(lab, cells=cells))
     assert "did not end in time" in result.tests[0].message

@@ -182,7 +182,7 @@ def test_what_does_not_fit_is_refused(write, message):
         write()
 
 
-@pytest.mark.parametrize("other", ["a", None, [1.0, 2.0, 3.0], np.ones(3)])
+@pytest.mark.parametrize("other", ["a", None, [1.0, 2.0, 3.0]])
 def test_other_kinds_are_type_errors(other):
     with pytest.raises(TypeError, match=r"unsupported operand|does not support"):
         iadd(rl.ones(3), other)

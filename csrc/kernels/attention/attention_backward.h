@@ -24,20 +24,20 @@
 //   v0_composed            110      102
 //   v1_flash               5.2      5.2
 //   v2_flash_simd          338      376
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
 //                   H4 D128
 //                     L2048  D64 L16384  D128 L16384  D128 L16384  D256 L16384
 //                    causal        full         full       causal         full
 //                   float32    bfloat16     bfloat16     bfloat16     bfloat16
 //                   TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s
-//   v0_composed          11           -          104           43          201
-//   v1_flash            8.1          17           19           19           19
-//   v2_tensor_core        -         235          257          272          223
-//   v3_hopper             -         550          570          587          467
+//   v0_composed          12          67          138           55          247
+//   v1_flash            8.3          17           19           19           19
+//   v2_tensor_core        -         230          260          262          221
+//   v3_hopper             -         544          558          567          519
 //   v4_split_bf16        21           -            -            -            -
-//   torch                18         460          592          574          366
-//   torch flash           -         276          286          304          255
-//   torch cudnn           -         481          587          573          375
+//   torch                18         475          600          590          351
+//   torch flash           -         272          281          299          252
+//   torch cudnn           -         475          588          567          368
 // [end measured]
 //
 // FLOPs: 10 D_h + 4 for each visible pair (five products) and 2 for each element of O. Compulsory bytes: q, k, v, out,

@@ -19,15 +19,15 @@
 //   v0_reference          15         15
 //   v1_simd              120        130
 //   copy, GB/s            30         29
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_reference               5         9.4        5.8        9.6
-//   v1_block_per_row          36          63         37         63
-//   v2_one_pass               98          97         97         98
-//   torch                     78          67         48         65
-//   copy, GB/s              2916        2978       2651       2845
+//   v0_reference             3.6         5.7        4.3        7.8
+//   v1_block_per_row          24          43         26         46
+//   v2_one_pass               70          79         75         95
+//   torch                     64          71         35         49
+//   copy, GB/s              4043        4179       3596       3912
 // [end measured]
 //
 // FLOPs: 5 an element (sum; subtract, square, sum; multiply), 1 for the weight, 1 for the bias. Compulsory bytes: each

@@ -23,16 +23,16 @@
 //   v0_reference          21         2.1          21
 //   v1_simd              120         100         130
 //   copy, GB/s            31          30          31
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-22, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
 //                  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096
 //                        rows     columns         all        rows     columns         all
 //                    bfloat16    bfloat16    bfloat16     float32     float32     float32
 //                   % of copy   % of copy   % of copy   % of copy   % of copy   % of copy
-//   v0_reference           16         2.4      0.0024          26         5.4      0.0033
-//   v1_block_tree          36          43          41          95          97          95
-//   v2_vectorised         100          83          90         102          95          95
-//   torch                  96          80          93          98          91          98
-//   copy, GB/s           2775        2785        2782        2910        2907        2914
+//   v0_reference           11         1.7      0.0017          18         3.4      0.0024
+//   v1_block_tree          32          46          48          65          77          76
+//   v2_vectorised          94          75          86         102          96          97
+//   torch                  94          75          92          99          89          98
+//   copy, GB/s           3824        3828        3848        4032        4045        4050
 // [end measured]
 //
 // FLOPs: 1 an input element. Compulsory bytes: each input element read once, each output written once.

@@ -99,7 +99,7 @@ def _cases(ops: list[str], kind: str, wanted: str) -> Iterator[tuple[OpSpec, tup
     Of "all" these are the cases that tables show; where a ladder has no table, every case of its ops.
     """
     specs = {name: spec for name, spec in all_specs().items() if spec.bench}
-    shown = {_ladder(name, kind) for name, spec in specs.items() if spec.tables}
+    shown = {_ladder(name, kind) for name, spec in specs.items() if spec.tables.get(kind)}
     for name, spec in specs.items():
         for case in spec.bench() if spec.bench else ():
             is_in_all = f"{case[0]} {case[1]}" in spec.tables.get(kind, ()) or _ladder(name, kind) not in shown

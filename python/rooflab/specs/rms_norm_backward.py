@@ -5,7 +5,7 @@ import numpy as np
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
 from ._tiles import COLUMN_SUMS, around, tile
-from .softmax import BENCH_SHAPES, CHAIN, ROW_TABLES, SMALLEST, row_samples, with_outliers
+from .softmax import BENCH_SHAPES, CHAIN, GRADIENT_TABLES, SMALLEST, row_samples, with_outliers
 
 ROWS = 512  # the longest run of additions in one sum over rows, in any rung, for as many rows as the samples have
 
@@ -125,5 +125,5 @@ SPEC = OpSpec(
     composed_dtypes=("float64",),
     tails=gradient_tails,
     bench=gradient_bench,
-    tables=ROW_TABLES,
+    tables=GRADIENT_TABLES,
 )

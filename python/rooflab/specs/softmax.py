@@ -12,6 +12,7 @@ ROW_TABLES = {
     "cpu": ("16384x4096 float32", "32768x640 float32"),
     "cuda": ("16384x4096 bfloat16", "16384x4096 float32", "32768x640 bfloat16", "32768x640 float32"),
 }
+GRADIENT_TABLES = {"cuda": ROW_TABLES["cuda"]}
 CHAIN = 512  # the longest run of additions in one accumulator, in any rung, for rows of these lengths
 
 # What rounding to subnormals costs; smaller float32 and bfloat16 results may come out as 0.

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
-from .softmax import BENCH_SHAPES, CHAIN, ROW_TABLES, SMALLEST, row_samples, row_tails
+from .softmax import BENCH_SHAPES, CHAIN, GRADIENT_TABLES, SMALLEST, row_samples, row_tails
 from .softmax import SPEC as SOFTMAX
 
 
@@ -68,6 +68,6 @@ SPEC = OpSpec(
     composed_dtypes=("float64",),
     tails=_tails,
     bench=_bench,
-    tables=ROW_TABLES,
+    tables=GRADIENT_TABLES,
     peer=lambda torch: lambda dy, y: torch._softmax_backward_data(dy, y, -1, y.dtype),
 )
