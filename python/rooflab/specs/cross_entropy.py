@@ -15,7 +15,7 @@ from .softmax import CHAIN, SMALLEST, with_outliers
 IGNORED = -100
 # Rows and classes: of Lab 2's model with L = 512 and 1024, and of a vocabulary whose rows begin anywhere.
 _BENCH = ((2048, 10000), (4096, 10000), (4096, 50257), (2048, 131072))
-_TABLES = {
+_TABLES: dict[str, tuple[str, ...]] = {
     "cuda": ("4096x10000 bfloat16", "4096x10000 float32", "4096x50257 bfloat16", "4096x50257 float32"),
 }
 
