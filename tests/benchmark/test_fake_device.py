@@ -1,5 +1,6 @@
 """A device on a virtual clock: each time is known, and each clock of the program shows it."""
 
+import threading
 import time
 import timeit
 from time import perf_counter as imported_clock
@@ -166,3 +167,21 @@ def test_a_model_in_low_precision_and_one_without_memory():
     with pytest.raises(rl.OutOfMemoryError):
         FakeModel(device, 10.0, 20.0, out_of_memory=True)(IDS)
     assert len(device.log) == 5
+
+
+def test_other_threads_keep_their_clocks():
+    """A kernel of Jupyter has threads that sleep; on this device's clock they would not, and would bring it forward."""
+    device, seen = FakeDevice(), []
+
+    def sleeps():
+        before = time.monotonic()
+        time.sleep(0.01)
+        seen.append(time.monotonic() - before)
+
+    with device.clocks():
+        before = time.monotonic()
+        thread = threading.Thread(target=sleeps)
+        thread.start()
+        thread.join()
+        assert time.monotonic() - before < 0.001
+    assert seen[0] >= 0.01 and [one.kind for one in device.log] == ["clock", "clock"]

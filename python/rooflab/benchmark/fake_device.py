@@ -12,6 +12,7 @@ import sys
 import time
 import timeit
 from collections.abc import Callable, Iterator, Sequence
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,7 +125,8 @@ class FakeDevice:
         """Inside, whatever a program may time with obeys this device.
 
         These are the clocks of `time` and `timeit`, `time.sleep`, `rl.synchronize`, `rl.cuda.synchronize`,
-        `rl.cuda.Event` and `rl.latency`. Ranges are noted in the log. Other code runs as fast as it does.
+        `rl.cuda.Event` and `rl.latency`. Ranges are noted in the log. Other code runs as fast as it does, and in other
+        threads, such as those of Jupyter, the clocks of `time` and `timeit` stay real.
 
         Parameters
         ----------
@@ -165,21 +167,26 @@ class FakeDevice:
 
     def _stand_ins(self) -> dict[tuple[str, str], Any]:
         """What takes the place of (module, name)."""
-        seconds = sealed(lambda: self.read_ms() * 1e-3, 0)
-        nanoseconds = sealed(lambda: round(self.read_ms() * 1e6), 0)
         synchronize = waiting(sealed(self.synchronize, 0))
         found: dict[tuple[str, str], Any] = {
-            ("time", "sleep"): sealed(self._sleep, 1),
-            ("timeit", "default_timer"): seconds,
+            ("time", "sleep"): _in_this_thread(self._sleep, time.sleep, 1),
+            ("timeit", "default_timer"): _in_this_thread(self._read_s, timeit.default_timer, 0),
             ("rooflab.cuda", "Event"): event_class(sealed(self._mark, 0), sealed(self._wait_until, 1)),
             ("rooflab.cuda", "is_available"): sealed(lambda: True, 0),
             ("rooflab", "range"): range_class(sealed(self.note, 2), sys.modules["rooflab"].range),
             ("timing", "stand_in"): sealed(self._latency, 3),
         }
-        found |= {("time", name): seconds for name in ("perf_counter", "monotonic", "time")}
-        found |= {("time", f"{name}_ns"): nanoseconds for name in ("perf_counter", "monotonic", "time")}
+        for name in ("perf_counter", "monotonic", "time"):
+            found["time", name] = _in_this_thread(self._read_s, getattr(time, name), 0)
+            found["time", f"{name}_ns"] = _in_this_thread(self._read_ns, getattr(time, f"{name}_ns"), 0)
         places = ("rooflab", "rooflab.benchmark", "rooflab.cuda", "timing")
         return found | {(module, "synchronize"): synchronize for module in places}
+
+    def _read_s(self) -> float:
+        return self.read_ms() * 1e-3
+
+    def _read_ns(self) -> int:
+        return round(self.read_ms() * 1e6)
 
     def _sleep(self, seconds: float) -> None:
         before, self._now_ms = self._now_ms, self._now_ms + seconds * 1e3
@@ -207,3 +214,9 @@ class FakeDevice:
             events.append((start, self._mark()))
         self.synchronize()
         return np.array([end - start for start, end in events])
+
+
+def _in_this_thread(stand_in: Callable, real: Callable, arguments: int) -> Callable:
+    """`stand_in` where this thread calls it, and `real` in all others: they would bring the clock forward."""
+    own = get_ident()
+    return sealed(lambda *given: (stand_in if get_ident() == own else real)(*given), arguments)
