@@ -55,7 +55,7 @@ def test_exp_errs_by_less_than_its_last_bit_and_a_half(instruction_set):
     assert (y[~finite & ~np.isnan(x)] == np.inf).all()
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", pytest.param("float16", marks=pytest.mark.slow), "bfloat16"])
 def test_more_than_the_caches_hold(dtype, instruction_set):
     """Stores go around the caches there, in whole lines: the rung below, which needs none, says what is right."""
     count = (34 << 20) // rl.empty(1, dtype=dtype).nbytes + 13

@@ -33,14 +33,21 @@ def test_every_tile_is_used():
     assert used == {(source, name) for source in TILES for name in TILES[source]}
 
 
-def cases():
+def cases(device):
+    """(name, dtype) as test parameters; on a CPU, the longest of them run with --all-tests."""
     for name, spec in SPECS.items():
         if spec.tails:
             for dtype in (dtype for dtype in spec.dtypes if dtype not in spec.composed_dtypes):
-                yield pytest.param(name, dtype, id=f"{name}-{dtype}")
+                is_long = (
+                    device == "cpu"
+                    and name in ("attention_backward", "matmul")
+                    and dtype not in ("float32", "bfloat16")
+                )
+                marks = [pytest.mark.slow] * (is_long and device == "cpu")
+                yield pytest.param(name, dtype, id=f"{name}-{dtype}", marks=marks)
 
 
-@pytest.mark.parametrize(("name", "dtype"), list(cases()))
+@pytest.mark.parametrize(("name", "dtype"), list(cases("cpu")))
 def test_no_rest_is_left_out(name, dtype, instruction_sets):
     for sample in SPECS[name].tails(np.random.default_rng(0)):
         expected = Expected(SPECS[name], dtype, sample)
@@ -49,7 +56,7 @@ def test_no_rest_is_left_out(name, dtype, instruction_sets):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("name", "dtype"), list(cases()))
+@pytest.mark.parametrize(("name", "dtype"), list(cases("cuda")))
 def test_no_rest_is_left_out_on_a_gpu(name, dtype):
     for sample in SPECS[name].tails(np.random.default_rng(0)):
         Expected(SPECS[name], dtype, sample).check("cuda")
