@@ -46,7 +46,7 @@ def script(command: Sequence[str], tasks: int, file: Path, options: Iterable[str
 
     Examples
     --------
-    >>> print(script(["rooflab", "bench", "lm"], 3, Path("/tmp/rows.json")).splitlines()[2])
+    >>> print(script(["rooflab", "bench", "lm"], 3, Path("rows.json")).splitlines()[2])
     #SBATCH --array=0-2
     """
     folder = rows_folder(file.resolve())
