@@ -45,6 +45,12 @@ def _seed():
     rl.manual_seed(0)
 
 
+@pytest.fixture(autouse=True)
+def _visible_gpus(monkeypatch):
+    """A grading command that is called in a test's own process hides no GPU from the tests after it."""
+    monkeypatch.setattr("rooflab.grading.jail.hide_gpus", lambda: None)
+
+
 @pytest.fixture
 def set_isa():
     """Sets the instruction set of CPU kernels until the test ends; skips the test where this CPU lacks it."""

@@ -8,7 +8,7 @@ import sys
 import pytest
 from grading.demo_lab import TRUSTED
 
-from rooflab.grading import sandbox
+from rooflab.grading import jail, sandbox
 from rooflab.grading.lab import Limits
 
 GB = 10**9
@@ -30,7 +30,7 @@ def limits_inside(limits, folder):
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
 def test_the_limits_of_a_question_are_those_of_its_worker(tmp_path):
     inside = limits_inside(Limits(seconds=2, memory_gb=0.5), tmp_path)
-    gpu = sandbox.GPU_MEMORY_GB if os.path.exists("/dev/nvidiactl") else 0
+    gpu = sandbox.GPU_MEMORY_GB if jail.gpus() else 0
     assert inside == {
         "DATA": [(gpu + 0.5) * GB] * 2,
         "CPU": [2 * os.cpu_count() + 10] * 2,

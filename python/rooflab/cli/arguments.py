@@ -1,9 +1,11 @@
-"""Types of arguments that several commands take."""
+"""Types and texts of arguments that several commands take."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+
+GPU = "let students' code use this machine's GPUs (else it runs as where there is none)"
 
 
 def whole_number(least: int) -> Callable[[str], int]:

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rooflab.cli.arguments import whole_number
+from rooflab.cli.arguments import GPU, whole_number
 from rooflab.cli.progress import working_on
 from rooflab.grading import lab as labs
 from rooflab.grading.lab import LabError
@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chunk", type=whole_number(1), default=10, metavar="N", help="notebooks a task of Slurm (default: 10)"
     )
+    parser.add_argument("--gpu", action="store_true", help=GPU)
     parser.add_argument("--trusted", action="store_true", help="run the students' code without isolation, and say so")
 
 
@@ -104,7 +105,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     if arguments.manual:
         manual = marking.read_manual(arguments.manual, lab, (one.student for one in handed))
     arguments.output.mkdir(parents=True, exist_ok=True)
-    batch = Batch(lab, arguments.output, arguments.trusted)
+    batch = Batch(lab, arguments.output, arguments.trusted, arguments.gpu)
     of = {one.student: one for one in handed}
 
     def kept(result: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +116,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     known = () if arguments.regrade else (result for one in handed if (result := batch.known(one)))
     results = [kept(result) for result in known]
     have = {result["student"] for result in results}
-    todo = [one for one in handed if one.student not in have]
+    todo = [batch.with_seed(one) for one in handed if one.student not in have]
     if have:
         print(f"{len(have)} of {len(handed)} are graded already.")
     if arguments.slurm is None or not todo:

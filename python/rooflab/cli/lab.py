@@ -13,9 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rooflab.cli.arguments import whole_number
+from rooflab.cli.arguments import GPU, whole_number
 from rooflab.cli.progress import working_on
 from rooflab.files import replacing
+from rooflab.grading import jail
 from rooflab.grading import lab as labs
 from rooflab.grading.lab import Lab, LabError
 from rooflab.grading.plain import printable
@@ -67,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     verify.add_argument("--quick", action="store_true", help="the solutions and the unsolved notebook alone")
     verify.add_argument("-j", "--jobs", type=whole_number(1), default=1, metavar="N", help="how many at a time")
+    verify.add_argument("--gpu", action="store_true", help=GPU)
     verify.add_argument("--trusted", action="store_true", help="run the answers without isolation")
     check = action("check", check_notebook, "Run the public tests of a notebook: its own, or those of --labs.")
     run = action("run", run_lab, "Grade the solved notebook, execute it, write an HTML report.")
@@ -80,6 +82,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if one is not check:
             one.add_argument("--output", type=Path, metavar="DIR", default=Path(), help="where the HTML report goes")
     grade.add_argument("--gradescope", type=Path, metavar="FILE", help="results as Gradescope's autograder reads them")
+    grade.add_argument(
+        "--seed", type=whole_number(0), metavar="N", help="draw the inputs of an earlier grade; its JSON holds its seed"
+    )
+    grade.add_argument("--gpu", action="store_true", help=GPU)
     grade.add_argument("--trusted", action="store_true", help="run the student's code without isolation, and say so")
     run.add_argument("--trusted", action="store_true", help="run the lab's own code without isolation, and say so")
 
@@ -89,6 +95,8 @@ def main(arguments: argparse.Namespace) -> int:
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
         print(f"The labs need {', '.join(missing)}: pip install 'rooflab[labs]' brings them.", file=sys.stderr)
         return 2
+    if not getattr(arguments, "gpu", True):
+        jail.hide_gpus()
     try:
         return arguments.run(arguments)
     except LabError as error:
@@ -234,7 +242,7 @@ def run_lab(arguments: argparse.Namespace) -> int:
     """The solved notebook: graded, executed, reported, in the jail. The code is the lab's own, so where there can be no
     jail it runs without, and says so.
     """
-    from rooflab.grading import execute, jail, release, repair, report
+    from rooflab.grading import execute, release, repair, report
 
     isolated = not arguments.trusted and jail.refusal() is None
     if not (isolated or arguments.trusted):
@@ -274,7 +282,9 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
     grade = Grade(lab, name, submission.repairs, findings=submission.findings, isolated=isolated)
     grade.limited = cgroup.note() if isolated else ""
     grade.sha256 = fingerprint.taken(lab.folder)
-    results = Judge(lab, trusted=not isolated).grade(submission)
+    judge = Judge(lab, trusted=not isolated, seed=getattr(arguments, "seed", None))
+    grade.seed = judge.seed
+    results = judge.grade(submission)
     try:
         for number, question in enumerate(lab.questions, 1):
             with working_on(f"[{number}/{len(lab.questions)}] {labs.label(question)}"):

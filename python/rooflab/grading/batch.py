@@ -19,6 +19,7 @@ import tempfile
 import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -41,9 +42,9 @@ COLUMNS = _COLUMNS.split()
 class Batch:
     """Grades what a class handed in for one lab; results go to `folder`, a JSON and an HTML file a student."""
 
-    def __init__(self, lab: Lab, folder: Path, trusted: bool) -> None:
+    def __init__(self, lab: Lab, folder: Path, trusted: bool, gpu: bool = False) -> None:
         assert lab.folder
-        self.lab, self.source, self.folder, self.trusted = lab, lab.folder, folder, trusted
+        self.lab, self.source, self.folder, self.trusted, self.gpu = lab, lab.folder, folder, trusted, gpu
         slack_s = EXPERIMENTS_S + SLACK_S
         self.limit_s = START_S + sum(lab.limits(question).seconds + slack_s for question in lab.questions)
         self.running: set[subprocess.Popen] = set()
@@ -59,12 +60,15 @@ class Batch:
 
     def stored(self, one: Handed) -> dict[str, Any] | None:
         """The result in a student's file, a failure too, if it is of this very notebook, lab and rooflab."""
-        try:
-            result = json.loads(self._file(one, "json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
+        result = self._read(one)
         ours = {"isolated": not self.trusted, **self._origin(one)}
         return result if result == result | ours and result.get("status") in ("done", "failed") else None
+
+    def with_seed(self, one: Handed) -> Handed:
+        """With the seed of an earlier grade of the same notebook: grading it again draws the same inputs."""
+        result = self._read(one)
+        seed = result.get("seed") if result.get("sha256") == self._origin(one)["sha256"] else None
+        return replace(one, seed=seed if type(seed) is int and seed >= 0 else None)
 
     def forget(self, one: Handed) -> None:
         """Remove a student's result, so that the next one is seen to be new."""
@@ -124,6 +128,14 @@ class Batch:
             self._write(one, result)
             return result
 
+    def _read(self, one: Handed) -> dict[str, Any]:
+        """What stands in a student's file, or nothing."""
+        try:
+            result = json.loads(self._file(one, "json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return result if isinstance(result, dict) else {}
+
     def _write(self, one: Handed, result: dict[str, Any]) -> None:
         with replacing(self._file(one, "json")) as unfinished:
             unfinished.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
@@ -135,11 +147,13 @@ class Batch:
         shutil.copy(one.path, notebook)
         command = [sys.executable, "-P", "-m", "rooflab", "lab", "grade", self.lab.name, str(notebook)]
         command += ["--labs", str(self.source.parent), "--output", str(folder), "--json", str(result)]
+        command += ["--trusted"] * self.trusted + ["--gpu"] * self.gpu
+        command += ["--seed", str(one.seed)] * (one.seed is not None)
         with self.lock:
             if self.stopping:
                 return {}
             process = subprocess.Popen(
-                command + ["--trusted"] * self.trusted,
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

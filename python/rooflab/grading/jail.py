@@ -1,8 +1,9 @@
 """The jail around student code: namespaces of its own, made by bubblewrap.
 
 Inside are the libraries and rooflab's package, which can be read, and one folder of limited size, which can be written.
-There is no network, no other process, no home, no lab source and no device but a GPU. Where the jail cannot be had,
-`refusal` says so in a sentence, and nothing is graded unless the instructor trusts the code.
+There is no network, no other process, no home and no lab source. The only devices are GPUs, where they were asked for.
+Where the jail cannot be had, `refusal` says so in a sentence, and nothing is graded unless the instructor trusts the
+code.
 """
 
 from __future__ import annotations
@@ -93,8 +94,15 @@ def _readable() -> list[str]:
     return options
 
 
+def hide_gpus() -> None:
+    """Show no GPU to this process and those that it starts. It has to be said before the first use of CUDA."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
 def gpus() -> list[str]:
-    """The devices of the GPUs, and of their driver."""
+    """The devices of the GPUs, and of their driver; none where CUDA's own variable hides them."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return []
     return sorted(str(path) for path in Path("/dev").glob("nvidia*"))
 
 

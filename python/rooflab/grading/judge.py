@@ -8,9 +8,11 @@ sound from its start to its end.
 from __future__ import annotations
 
 import contextlib
+import secrets
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
@@ -18,13 +20,14 @@ from typing import Any
 
 from rooflab.grading import jail, kernel, measure, measurers
 from rooflab.grading.cells import as_python
-from rooflab.grading.lab import Cell, Lab, LabError, Limits, label, loaded_names
-from rooflab.grading.link import Link, WorkerLost
+from rooflab.grading.lab import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label, loaded_names
+from rooflab.grading.link import ERRORS, Link, StudentError, WorkerLost
 from rooflab.grading.plain import printable
 from rooflab.grading.repair import Submission
 from rooflab.grading.runtime import Runtime
 
 SLACK_S = 10.0
+SEED_BITS = 48  # a number that every reader of JSON keeps
 EXPERIMENTS_S = 60.0  # of a question's worker, for cells that the student added: they take none of the question's time
 
 
@@ -94,18 +97,24 @@ class Proxy:
 class Judge:
     """Grades submissions of one lab. Student code runs in the jail; a `trusted` one may run without.
 
+    Parameters
+    ----------
+    seed : int, optional
+        What hidden tests draw their inputs from; a random one unless it is given. Equal seeds draw equal inputs.
+
     Raises
     ------
     LabError
         This Python drops asserts, a setup cell fails, or there can be no jail here.
     """
 
-    def __init__(self, lab: Lab, trusted: bool = False) -> None:
+    def __init__(self, lab: Lab, trusted: bool = False, seed: int | None = None) -> None:
         if not __debug__:  # `compiled` keeps the asserts of cells, and not those of the modules that cells import
             raise LabError("Asserts decide a grade and this Python drops them: run it without -O and PYTHONOPTIMIZE.")
         if not trusted and (refusal := jail.refusal()):
             raise LabError(refusal)
         self.lab, self.isolated = lab, not trusted
+        self.seed = secrets.randbits(SEED_BITS) if seed is None else seed
         self.hidden = [str(lab.folder.parent)] if lab.folder else []
         self.setup = [cell for cell in lab.cells if cell.role == "setup"]
         self.trusted: dict[str, Any] = {"__name__": "__judge__"}
@@ -186,15 +195,14 @@ class Judge:
                 if state == "missing":
                     return f"{name} is not defined."
                 scope[name] = Proxy(name, link, sources, runtime) if state == "callable" else value
-            exec(compiled(cell), scope)
+            with measure.drawing(self.seed, cell.key):
+                exec(compiled(cell), scope)
         except (KeyboardInterrupt, JudgeTimeout, LabError):
             raise
         except WorkerLost:
             return link.lost
-        except AssertionError as error:
-            return _text(error) or "A test failed that does not say why."
         except BaseException as error:
-            return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"
+            return _message(error, cell)
         return ""
 
 
@@ -245,6 +253,27 @@ def _alarm(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _message(error: BaseException, cell: Cell) -> str:
+    """Why a test cell failed. An error of the student's code shows its own text unless a hidden test called it: that
+    text could hold the hidden inputs.
+    """
+    if isinstance(error, StudentError) and _is_hidden(error, cell):
+        if UNWRITTEN.fullmatch(_text(error)):
+            return f"NotImplementedError: Question {label(cell.question)}: write your code here"
+        kind = next(base.__name__ for base in type(error).__mro__ if base in ERRORS.values())
+        return f"{kind} on inputs that are not shown: try other sizes, types and values than those of the public tests."
+    if isinstance(error, AssertionError):
+        return _text(error) or "A test failed that does not say why."
+    return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"
+
+
+def _is_hidden(error: BaseException, cell: Cell) -> bool:
+    """Whether the cell was in its hidden tests when it failed."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == f"<{cell.key}>"]
+    marks = [number for number, line in enumerate(cell.source.splitlines(), 1) if line.strip() == HIDDEN[0]]
+    return bool(lines and marks) and (lines[0] or 0) > marks[0]
 
 
 def _text(error: BaseException) -> str:

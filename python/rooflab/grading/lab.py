@@ -20,6 +20,7 @@ POINTS = re.compile(r"\{points ([qb]\w+(?: [qb]\w+)*)\}")
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 STUB = 'raise NotImplementedError("Question {}: write your code here")'
+UNWRITTEN = re.compile(r"NotImplementedError: Question [\w.]+: write your code here(?: \(line \d+ of (\w+)\))?")
 MARGIN_STUB = "# your code here"
 SOURCES = "notebooks/source"
 MAX_NOTEBOOK_BYTES = 2**26

@@ -6,14 +6,16 @@ counted is counted in a process without student code (`runtime`), and the judge 
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+import rooflab
 from rooflab.grading import allowed
 from rooflab.grading.fake_run import Entry, Faked
 from rooflab.grading.follow import Follower
@@ -276,6 +278,32 @@ def observed(fn: Callable, observer: str, *args: Any, **kwargs: Any) -> Any:
     return _ask("observed", fn, args, kwargs, {"observer": observer})["value"]
 
 
+def draw(low: int, high: int) -> int:
+    """A whole number from `low` to `high`, both included: a size that no student can know before the test runs.
+
+    A grading has a seed, which is recorded with the grade. Every test cell draws from a generator of its own, so that
+    grading again with this seed draws the same. In Jupyter one generator, with a fixed seed, serves all cells.
+    """
+    return int(rng().integers(low, high, endpoint=True))
+
+
+def rng() -> np.random.Generator:
+    """The generator that `draw` takes its numbers from, for the values of a test's inputs."""
+    return _rng
+
+
+@contextlib.contextmanager
+def drawing(seed: int, key: str) -> Iterator[None]:
+    """Within it the test cell `key` draws from the seed of a grading, and so does `rooflab.randn`."""
+    global _rng
+    before, _rng = _rng, np.random.default_rng([seed, *key.encode()])
+    rooflab.manual_seed(draw(0, 2**62))
+    try:
+        yield
+    finally:
+        _rng = before
+
+
 def is_median(ms: Any, calls: Sequence[TimedCall]) -> bool:
     """Whether `ms` is the median that the virtual clock gave for one of these calls."""
     return isinstance(ms, float) and any(abs(ms - call.median_ms) <= 1e-9 * abs(ms) for call in calls)
@@ -304,3 +332,4 @@ def _check(holds: bool, why: str) -> None:
 
 
 _pending: Callable[[str], None] = print
+_rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from typing import Any
 
 from rooflab.files import replacing
 from rooflab.grading.judge import QuestionResult
-from rooflab.grading.lab import Lab
+from rooflab.grading.lab import UNWRITTEN, Lab
 from rooflab.grading.pages import page
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w$])\$([^$\n]+?)\$(?![\w$])", re.DOTALL)
@@ -20,7 +20,6 @@ SAFE_OUTPUTS = ("image/png", "text/plain")
 _SAFE_TAGS = """
 br del details div h1 h2 h3 h4 h5 h6 hr p pre span sub summary sup table tbody td th thead tr"""
 SAFE_TAGS = _SAFE_TAGS.split()  # beside those of bleach; none of them loads or runs anything
-STUB = re.compile(r"NotImplementedError: Question [\w.]+: write your code here(?: \(line \d+ of (\w+)\))?")
 MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
 
 
@@ -29,7 +28,8 @@ class Grade:
     """What `rooflab lab check`, `run` and `grade` produce.
 
     `isolated` says whether student code ran in the jail; None where that does not matter, as it was the student's own
-    machine. `limited` says what limits it there. `sha256` names the package and the lab's source.
+    machine. `limited` says what limits it there. `sha256` names the package and the lab's source. `seed` is what hidden
+    tests drew their inputs from: grading again with it draws the same.
     """
 
     lab: Lab
@@ -41,6 +41,7 @@ class Grade:
     isolated: bool | None = None
     limited: str = ""
     sha256: dict[str, str] = field(default_factory=dict)
+    seed: int | None = None
 
     def total(self, first: str, earned: bool) -> int:
         """Sum over the questions whose id begins with `first` (q or b)."""
@@ -65,6 +66,7 @@ class Grade:
             "isolated": self.isolated,
             "limited": self.limited,
             "graded_with": self.sha256,
+            "seed": self.seed,
             "repairs": self.repairs,
             "findings": self.findings,
             "questions": [_question(result) for result in self.results],
@@ -120,9 +122,10 @@ def _said(result: QuestionResult) -> list[str]:
         if test.pending:
             waiting[test.pending] = waiting.get(test.pending, 0) + test.points
     pending = [f"Pending, 0 of {points}: {why}" for why, points in waiting.items()]
-    stubs = [found[1] for test in result.tests if (found := STUB.fullmatch(test.message))]
+    stubs = [found[1] for test in result.tests if (found := UNWRITTEN.fullmatch(test.message))]
     empty = "Not answered yet" + f": {', '.join(dict.fromkeys(filter(None, stubs)))}" * any(stubs)
-    lost = dict.fromkeys(test.message for test in result.tests if test.message and not STUB.fullmatch(test.message))
+    said = [test.message for test in result.tests if test.message]
+    lost = dict.fromkeys(message for message in said if not UNWRITTEN.fullmatch(message))
     return [*[empty] * bool(stubs), *lost, *pending]
 
 

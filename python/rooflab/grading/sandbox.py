@@ -66,7 +66,7 @@ def command(
 
 
 def _memory_gb(limits: Limits) -> float:
-    return limits.memory_gb + (GPU_MEMORY_GB if os.path.exists("/dev/nvidiactl") else 0)
+    return limits.memory_gb + (GPU_MEMORY_GB if jail.gpus() else 0)
 
 
 def environment(folder: str) -> dict[str, str]:

@@ -36,13 +36,15 @@ def write_manifest(batch: Batch, todo: Sequence[Handed], jobs: int, chunk: int) 
     folder.mkdir(exist_ok=True)
     paths = [str(one.path.absolute()) if one.path else "" for one in todo]
     rows = [
-        {"student": one.student, "path": path, "problem": one.problem} for one, path in zip(todo, paths, strict=True)
+        {"student": one.student, "path": path, "problem": one.problem, "seed": one.seed}
+        for one, path in zip(todo, paths, strict=True)
     ]
     tasks = [rows[start : start + chunk] for start in range(0, len(rows), chunk)]
     manifest = {
         "lab": str(batch.source.absolute()),
         "folder": str(batch.folder.absolute()),
         "trusted": batch.trusted,
+        "gpu": batch.gpu,
         "jobs": jobs,
         "tasks": tasks,
     }
@@ -119,9 +121,9 @@ def _collected(batch: Batch, left: list[Handed], waiting: subprocess.Popen) -> G
 def run_task(manifest: Path, number: int) -> None:
     """Grade the notebooks of one task. Where its node was lost and Slurm starts it again, it goes on."""
     told = json.loads(manifest.read_text(encoding="utf-8"))
-    batch = Batch(from_source(Path(told["lab"])), Path(told["folder"]), told["trusted"])
+    batch = Batch(from_source(Path(told["lab"])), Path(told["folder"]), told["trusted"], told["gpu"])
     ours = [
-        Handed(one["student"], Path(one["path"]) if one["path"] else None, one["problem"])
+        Handed(one["student"], Path(one["path"]) if one["path"] else None, one["problem"], one["seed"])
         for one in told["tasks"][number]
     ]
     for result in batch.grade([one for one in ours if not batch.stored(one)], told["jobs"]):

@@ -23,11 +23,14 @@ NOT_THEIRS = ("__MACOSX",)
 
 @dataclass(frozen=True)
 class Handed:
-    """What one student handed in: the file, or why there is none to grade. `student` is safe as a file name."""
+    """What one student handed in: the file, or why there is none to grade. `student` is safe as a file name. `seed` is
+    that of an earlier grade.
+    """
 
     student: str
     path: Path | None
     problem: str = ""
+    seed: int | None = None
 
 
 def unpacked(archive: Path, folder: Path) -> Path:

@@ -37,13 +37,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case earned of how much, and what the tests said."""
+    """What a case earned of how much, what the tests said, and the seed of their inputs."""
 
     case: Case
     earned: int
     points: int
     pending: int
     said: str = ""
+    seed: int = 0
 
     @property
     def as_expected(self) -> bool:
@@ -54,7 +55,7 @@ class Outcome:
 
     def __str__(self) -> str:
         name = " ".join((label(self.case.question), self.case.kind, *filter(None, [self.case.label])))
-        return f"{name}: {self.earned} of {self.points} points. {self.said}".strip()
+        return f"{name}: {self.earned} of {self.points} points with seed {self.seed}. {self.said}".strip()
 
 
 @dataclass
@@ -104,7 +105,7 @@ class Verifier:
             whole = replace(whole, cells=cells)
         result = self.judge.grade_question(case.question, whole)
         said = next((test.message for test in result.tests if test.message), "")
-        return Outcome(case, result.earned, result.points, result.pending, said)
+        return Outcome(case, result.earned, result.points, result.pending, said, self.judge.seed)
 
 
 def verify(lab: Lab, todo: Sequence[Case], trusted: bool, jobs: int) -> Generator[Outcome]:

@@ -1,0 +1,128 @@
+"""Inputs of hidden tests: drawn from a seed a grading, recorded with the grade, and not shown in a student's words."""
+
+import dataclasses
+import json
+
+import pytest
+from grading.demo_lab import GRADE, SOURCE, TRUSTED, demo_lab, with_answers
+
+from rooflab.cli import main
+from rooflab.grading import jail, release
+from rooflab.grading.batch import Batch
+from rooflab.grading.judge import Judge
+from rooflab.grading.submissions import Handed
+
+DRAWN = """
+import rooflab as rl
+from rooflab.grading import measure
+drawn = measure.draw(1, 10**12), measure.rng().standard_normal(), rl.randn(1).item()
+assert False, repr(drawn)
+"""
+RAISED = """
+gemm(np.eye(2), np.eye(2))
+### BEGIN HIDDEN TESTS
+gemm(np.eye(3), np.full((3, 1), 50.39))
+### END HIDDEN TESTS
+"""
+
+
+def lab_with(test: str):
+    """The demo lab with this test cell of questions 1 and 2.2."""
+    lab = demo_lab()
+    ours = ("q1_test", "q2_2_test")
+    cells = [dataclasses.replace(cell, source=test) if cell.key in ours else cell for cell in lab.cells]
+    return dataclasses.replace(lab, cells=tuple(cells))
+
+
+def message(judge: Judge, question: str, answers: dict[str, str] | None = None) -> str:
+    return judge.grade_question(question, with_answers(judge.lab, answers or {})).tests[0].message
+
+
+def test_a_seed_gives_each_test_cell_inputs_of_its_own():
+    lab = lab_with(DRAWN)
+    judges = [Judge(lab, TRUSTED, seed) for seed in (5, 5, 6)]
+    first, again, other = [eval(message(judge, "q1")) for judge in judges]
+    assert first == again, "the same seed draws the same"
+    in_question_2 = eval(message(judges[0], "q2_2"))
+    for mine, others, theirs in zip(first, other, in_question_2, strict=True):
+        assert mine != others, "another seed draws something else"
+        assert mine != theirs, "so does another test cell"
+
+
+def test_each_judge_has_a_seed_of_its_own():
+    lab = demo_lab()
+    seeds = {Judge(lab, TRUSTED).seed for _ in range(4)}
+    assert len(seeds) == 4 and all(0 <= seed < 2**48 for seed in seeds)
+
+
+def said_of(code: str, test: str = RAISED) -> str:
+    return message(Judge(lab_with(test), TRUSTED), "q1", {"q1": code})
+
+
+def test_an_error_on_hidden_inputs_is_its_type_alone():
+    told = "def gemm(a, b):\n    if len(a) == {}:\n        raise ValueError(str(b))\n    return a @ b"
+    hidden = (
+        "ValueError on inputs that are not shown: try other sizes, types and values than those of the public tests."
+    )
+    assert said_of(told.format(3)) == hidden
+    assert "1." in said_of(told.format(2)), "a public test may show what the student's code says"
+    own = "class Told(LookupError):\n    pass\n\n\ndef gemm(a, b):\n    raise Told(b[0]) if len(b) == 3 else KeyError"
+    assert said_of(own, "### BEGIN HIDDEN TESTS\n" + RAISED).split()[0] in ("LookupError", "KeyError", "RuntimeError")
+
+
+def test_an_empty_answer_is_told_as_one_in_a_hidden_test_too():
+    raised = "def gemm(a, b):\n    if len(b) == 3:\n        {}\n    return a @ b"
+    ours = said_of(raised.format('raise NotImplementedError("Question 1: write your code here")'))
+    assert ours == "NotImplementedError: Question 1: write your code here"
+    forged = said_of(raised.format('raise NotImplementedError("Question 5039: write your code here")'))
+    assert forged == ours, "the number in it is not the student's"
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    path = tmp_path / "ada.ipynb"
+    path.write_text(release.dumps(release.build(demo_lab(), solved=True)), encoding="utf-8")
+    return path
+
+
+def test_the_command_records_its_seed_and_takes_one(notebook, tmp_path, capsys):
+    grade = [*GRADE, "lab9", str(notebook), "--labs", str(SOURCE.parent), "--output", str(tmp_path), "--json"]
+    seeds = []
+    for more in ([], [], ["--seed", "50"]):
+        assert main([*grade, str(tmp_path / "grade.json"), *more]) == 0
+        seeds.append(json.loads((tmp_path / "grade.json").read_text(encoding="utf-8"))["seed"])
+    assert seeds[0] != seeds[1] and seeds[2] == 50
+
+
+def test_the_same_notebook_of_a_class_keeps_its_seed(notebook, tmp_path):
+    (tmp_path / "grades").mkdir()
+    batch, later = (Batch(demo_lab(), tmp_path / "grades", TRUSTED) for _ in range(2))
+    ada = Handed("ada", notebook)
+    assert batch.with_seed(ada).seed is None
+    (first,) = batch.grade([ada], 1)
+    assert batch.with_seed(ada).seed == first["seed"]
+    (again,) = later.grade([later.with_seed(ada)], 1)
+    assert again["seed"] == first["seed"], "the command that grades is told"
+    notebook.write_text(notebook.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert batch.with_seed(ada).seed is None, "another notebook, another seed"
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"seed": true}', '{"seed": -1}', '{"seed": "5"}'])
+def test_a_file_that_holds_no_seed(notebook, tmp_path, text):
+    batch = Batch(demo_lab(), tmp_path, TRUSTED)
+    ada = Handed("ada", notebook)
+    sha256 = batch._origin(ada)["sha256"]
+    (tmp_path / "ada.json").write_text(text.replace("{", f'{{"sha256": "{sha256}", '), encoding="utf-8")
+    assert batch.with_seed(ada).seed is None
+
+
+def test_gpus_are_shown_only_where_they_were_asked_for(notebook, tmp_path, monkeypatch, capsys):
+    hidden = []
+    monkeypatch.setattr(jail, "hide_gpus", lambda: hidden.append(True))
+    grade = [*GRADE, "lab9", str(notebook), "--labs", str(SOURCE.parent), "--output", str(tmp_path)]
+    assert main([*grade, "--gpu"]) == 0 and not hidden
+    assert main(grade) == 0 and hidden
+    monkeypatch.setattr(jail.Path, "glob", lambda *_: [jail.Path("/dev/nvidia0")])
+    for value, shown in (("0", True), ("", False), ("-1", False)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+        assert ("/dev/nvidia0" in jail.command(["true"], str(tmp_path))) == shown, repr(value)
