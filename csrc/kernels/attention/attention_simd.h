@@ -13,11 +13,6 @@ constexpr int64_t kLanes = kNativeBytes / 4, kVectors = 2, kWidth = kVectors * k
 constexpr int64_t kTileRows = kNativeBytes == 64 ? 12 : 6;  // with kVectors registers each, they fill the register file
 constexpr float kInfinity = __builtin_inff(), kLog2E = 1.44269504f, kLn2 = 0.693147181f;
 
-inline int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
-inline int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
-inline int64_t parts_of(int64_t total, int64_t limit) { return (total + limit - 1) / limit; }
-inline int64_t round_up(int64_t x, int64_t multiple) { return parts_of(x, multiple) * multiple; }
-
 // Deals out a worker's memory, each part from a cache line on; without memory it only counts.
 struct Scratch {
   float* data;

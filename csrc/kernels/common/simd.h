@@ -35,6 +35,11 @@
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
+ROOFLAB_INLINE int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
+ROOFLAB_INLINE int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
+ROOFLAB_INLINE int64_t parts_of(int64_t total, int64_t limit) { return (total + limit - 1) / limit; }
+ROOFLAB_INLINE int64_t round_up(int64_t x, int64_t multiple) { return parts_of(x, multiple) * multiple; }
+
 template <class Scalar>
 struct NativeOf;
 template <>

@@ -10,9 +10,6 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
-int64_t larger(int64_t x, int64_t y) { return x < y ? y : x; }
-
 template <class T>
 struct Gemv {
   using Acc = typename ComputeOf<T>::type;

@@ -19,8 +19,6 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
-
 template <class T>
 struct RegisterTile {
   using Vector = typename NativeOf<T>::Value;

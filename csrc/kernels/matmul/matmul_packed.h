@@ -22,10 +22,6 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-inline int64_t round_up(int64_t x, int64_t multiple) { return (x + multiple - 1) / multiple * multiple; }
-inline int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
-inline int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
-inline int64_t parts_of(int64_t total, int64_t limit) { return (total + limit - 1) / limit; }
 // The size of equal parts of `total`, each a multiple of `step` and at most `limit`.
 inline int64_t even_part(int64_t total, int64_t limit, int64_t step) {
   const int64_t parts = parts_of(total, limit);
