@@ -21,8 +21,10 @@ from rooflab.grading.submissions import collect
 
 
 def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
-    assert main([*COMMAND, "-j", "2"]) == 1
+    assert main([*COMMAND, "-j", "2", "--similarity", "similar"]) == 1
     said = capsys.readouterr().out
+    assert said.startswith("Answers of 1 of 3 students to compare: similar\n")
+    assert "corner = 50.39" in (tmp_path / "similar" / "students" / "ada.py").read_text(encoding="utf-8")
     assert "ada: 3 of 12 points" in said and "eve: 0 of 12 points" in said
     assert "bob: not graded. bob.ipynb is not a notebook: it is not JSON." in said
     assert said.endswith("2 graded, 1 could not be: grades/grades.csv\n")
