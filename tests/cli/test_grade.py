@@ -132,6 +132,16 @@ def test_an_older_grade_does_not_count(graded, change):
     assert batch.known(found["ada"]) is None
 
 
+@pytest.mark.parametrize("gpu, pending, left_alone", [(True, 0, True), (False, 4, True), (True, 4, False)])
+def test_with_gpus_what_was_pending_is_graded_again(graded, gpu, pending, left_alone):
+    batch, found = graded
+    path = batch._file(found["ada"], "json")
+    result = json.loads(path.read_text(encoding="utf-8")) | {"pending": pending}
+    path.write_text(json.dumps(result), encoding="utf-8")
+    batch.gpu = gpu
+    assert (batch.known(found["ada"]) is not None) == left_alone
+
+
 def test_one_that_takes_too_long_is_ended(handed, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(batch, "START_S", -1000.0)
     assert main(COMMAND) == 1
