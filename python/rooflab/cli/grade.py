@@ -84,7 +84,8 @@ def main(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"rooflab grade: {error.strerror}: {error.filename}.", file=sys.stderr)
     except KeyboardInterrupt:
-        print("Stopped. The same command goes on from here.", file=sys.stderr)
+        how = "Without --regrade the command" if arguments.regrade else "The same command"
+        print(f"Stopped. {how} goes on from here.", file=sys.stderr)
         return 130
     return 2
 

@@ -69,8 +69,8 @@ def _members(source: zipfile.ZipFile, kinds: tuple[str, ...]) -> Iterator[tuple[
             with contextlib.suppress(UnicodeError):
                 name = name.encode("cp437").decode()
         place = PurePosixPath(name.replace("\\", "/"))
-        leads_out = place.is_absolute() or ".." in place.parts
-        if place.suffix in kinds and not (member.is_dir() or leads_out or _is_nobodys(place.parts)):
+        leads_out = place.is_absolute() or _is_nobodys(place.parts)  # which `..` is too
+        if place.suffix in kinds and not (member.is_dir() or leads_out):
             yield member, place
 
 
