@@ -1,6 +1,7 @@
 #include "autograd/checkpoint.h"
 #include "autograd/engine.h"
 #include "bindings/bindings.h"
+#include "bindings/by_reference.h"
 
 namespace rooflab {
 namespace {
@@ -153,7 +154,7 @@ void add_properties(py::class_<Tensor>& tensor) {
       .def_property_readonly(
           "is_leaf", [node](const Tensor& self) { return !node(self); }, "Whether no op recorded it.")
       .def_property_readonly("grad_fn", node, "The recorded op that made it; None for a leaf.")
-      .def("detach", &Tensor::detach, "The same memory, outside of any graph.")
+      .def("detach", by_reference(&Tensor::detach), "The same memory, outside of any graph.")
       .def(
           "backward",
           [](const Tensor& self, const std::optional<Tensor>& gradient, bool retain_graph) {

@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "bindings/by_reference.h"
 #include "core/counters.h"
 #include "core/range.h"
 #include "ops/variant.h"
@@ -131,8 +132,8 @@ void register_counters(py::module_& m) {
              return Range{std::move(name), {}};
            }),
            py::arg("name"))
-      .def("__enter__", &Range::enter)
-      .def("__exit__", &Range::exit);
+      .def("__enter__", by_reference(&Range::enter))
+      .def("__exit__", by_reference(&Range::exit));
 
   py::class_<VariantInfo>(m, "Variant", "One rung of an op's ladder.")
       .def_property_readonly("name", [](const VariantInfo& self) { return self.name; })

@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "bindings/by_reference.h"
 #include "core/cpu_isa.h"
 #include "core/cuda_runtime.h"
 #include "core/dynamic_library.h"
@@ -87,7 +88,7 @@ void register_cuda(py::module_& m) {
 
   py::class_<cuda::Event>(cuda, "Event", "A point in the time of a stream of one GPU.")
       .def(py::init<int>(), device)
-      .def_property_readonly("device", &cuda::Event::device, "The number of its GPU.")
+      .def_property_readonly("device", by_reference(&cuda::Event::device), "The number of its GPU.")
       .def(
           "record",
           [](cuda::Event& self, const StreamObject* stream) {
@@ -96,7 +97,7 @@ void register_cuda(py::module_& m) {
             self.record(stream ? stream->stream : cuda::current_stream(self.device()));
           },
           py::arg("stream") = py::none(), "In the current stream of its GPU, or in `stream`.")
-      .def("synchronize", &cuda::Event::synchronize, WithoutGil())
+      .def("synchronize", by_reference(&cuda::Event::synchronize), WithoutGil())
       .def("elapsed_ms", &cuda::Event::elapsed_ms, py::arg("later"), WithoutGil(),
            "Milliseconds from this event to `later`.");
 

@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "bindings/by_reference.h"
 #include "core/cuda_runtime.h"
 #include "ops/graph.h"
 
@@ -56,13 +57,13 @@ void register_graph(py::module_& m) {
       .def(
           "capture", [](py::object self) { return Capture{std::move(self)}; },
           "`with graph.capture():` captures the ops inside.")
-      .def("replay", &Graph::replay, WithoutGil(),
+      .def("replay", by_reference(&Graph::replay), WithoutGil(),
            "Runs what was captured, on the current stream. ValueError when nothing was.")
       .def_static(
           "is_capturing", [] { return Graph::capturing() != nullptr; },
           "Whether this thread captures ops into a graph.")
-      .def_property_readonly("device", &Graph::device)
-      .def_property_readonly("launches", &Graph::launches, "Kernels that each replay runs.")
+      .def_property_readonly("device", by_reference(&Graph::device))
+      .def_property_readonly("launches", by_reference(&Graph::launches), "Kernels that each replay runs.")
       .def("__repr__", [](const Graph& self) {
         return self.is_captured() ? message("Graph(", to_string(self.device()), ", ", self.launches(), " launches)")
                                   : message("Graph(", to_string(self.device()), ", nothing captured)");

@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "bindings/by_reference.h"
 #include "core/memory.h"
 #include "profiler/memory_recorder.h"
 
@@ -45,13 +46,16 @@ void register_memory(py::module_& m) {
 
   py::class_<MemoryRecorder>(memory, "Recorder", "What rooflab.memory.record() stands on: every allocation and free.")
       .def(py::init<std::optional<Device>>(), py::arg("device") = py::none())
-      .def("start", &MemoryRecorder::start)
-      .def("stop", &MemoryRecorder::stop)
-      .def_property_readonly("resident_bytes", &MemoryRecorder::resident_bytes, "In tensors at the start.")
-      .def_property_readonly("live_bytes", &MemoryRecorder::live_bytes, "Above `resident_bytes`, now or at the stop.")
-      .def_property_readonly("peak_bytes", &MemoryRecorder::peak_bytes, "The highest that `live_bytes` was.")
-      .def_property_readonly("duration_ns", &MemoryRecorder::duration_ns)
-      .def_property_readonly("dropped", &MemoryRecorder::dropped)
+      .def("start", by_reference(&MemoryRecorder::start))
+      .def("stop", by_reference(&MemoryRecorder::stop))
+      .def_property_readonly("resident_bytes", by_reference(&MemoryRecorder::resident_bytes),
+                             "In tensors at the start.")
+      .def_property_readonly("live_bytes", by_reference(&MemoryRecorder::live_bytes),
+                             "Above `resident_bytes`, now or at the stop.")
+      .def_property_readonly("peak_bytes", by_reference(&MemoryRecorder::peak_bytes),
+                             "The highest that `live_bytes` was.")
+      .def_property_readonly("duration_ns", by_reference(&MemoryRecorder::duration_ns))
+      .def_property_readonly("dropped", by_reference(&MemoryRecorder::dropped))
       .def("blocks", &blocks, "(op, range, device, bytes, is_scratch) of each block.")
       .def("events", &events, "(time_ns, block, freed) of each event, in order.");
 }

@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "bindings/by_reference.h"
 #include "profiler/nvtx.h"
 #include "profiler/session.h"
 
@@ -45,16 +46,16 @@ void register_profiler(py::module_& m) {
   py::class_<Session>(m, "ProfilerSession", "What rooflab.profile() stands on: records the kernels of its steps.")
       .def(py::init<std::string>(), py::arg("source") = "auto")
       .def_static("has_nvtx", &profiler::has_nvtx, "Whether tools such as Nsight Systems can see ranges.")
-      .def("start", &Session::start)
-      .def("stop", &Session::stop)
+      .def("start", by_reference(&Session::start))
+      .def("stop", by_reference(&Session::stop))
       .def("begin_step", &Session::begin_step, py::arg("number"))
-      .def("end_step", &Session::end_step)
+      .def("end_step", by_reference(&Session::end_step))
       .def("kernels", [](const Session& self) { return to_list(self.kernels()); })
       .def("ranges", [](const Session& self) { return to_list(self.ranges()); })
       .def("steps", [](const Session& self) { return to_list(self.steps()); })
-      .def_property_readonly("dropped", &Session::dropped)
-      .def_property_readonly("source", &Session::source)
-      .def_property_readonly("reason", &Session::reason);
+      .def_property_readonly("dropped", by_reference(&Session::dropped))
+      .def_property_readonly("source", by_reference(&Session::source))
+      .def_property_readonly("reason", by_reference(&Session::reason));
 }
 
 }  // namespace rooflab

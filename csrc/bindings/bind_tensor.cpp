@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "bindings/by_reference.h"
 #include "ops/ops.h"
 
 namespace rooflab {
@@ -55,13 +56,13 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
     PyErr_SetString(PyExc_TypeError, "[Tensor] make one by rl.tensor(data), rl.zeros(...) or rl.empty(...)");
     return nullptr;
   };
-  tensor.def_property_readonly("shape", &Tensor::shape, "Sizes, a tuple.")
-      .def_property_readonly("strides", &Tensor::strides,
+  tensor.def_property_readonly("shape", by_reference(&Tensor::shape), "Sizes, a tuple.")
+      .def_property_readonly("strides", by_reference(&Tensor::strides),
                              "Distance between neighbours along each dimension, in elements.")
       .def_property_readonly("dtype", [](const Tensor& self) { return from_dtype(self.dtype()); })
-      .def_property_readonly("device", &Tensor::device, "\"cpu\", \"cuda:0\" or \"meta:H200\".")
-      .def_property_readonly("ndim", &Tensor::ndim)
-      .def_property_readonly("nbytes", &Tensor::nbytes, "Bytes of its elements.")
+      .def_property_readonly("device", by_reference(&Tensor::device), "\"cpu\", \"cuda:0\" or \"meta:H200\".")
+      .def_property_readonly("ndim", by_reference(&Tensor::ndim))
+      .def_property_readonly("nbytes", by_reference(&Tensor::nbytes), "Bytes of its elements.")
       .def_property_readonly("itemsize", [](const Tensor& self) { return size_of(self.dtype()); })
       .def_property_readonly(
           "T", [](const Tensor& self) { return transposed("T", self, self.ndim() <= 2); },
@@ -76,12 +77,12 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
           },
           py::arg("dim") = py::none())
       .def("stride", [](const Tensor& self) { return self.strides(); })
-      .def("dim", &Tensor::ndim)
-      .def("numel", &Tensor::numel, "Number of elements.")
+      .def("dim", by_reference(&Tensor::ndim))
+      .def("numel", by_reference(&Tensor::numel), "Number of elements.")
       .def(
           "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, "Bytes an element.")
       .def("data_ptr", [](const Tensor& self) { return reinterpret_cast<uintptr_t>(self.data()); })
-      .def("is_contiguous", &Tensor::is_contiguous)
+      .def("is_contiguous", by_reference(&Tensor::is_contiguous))
       .def("contiguous", &contiguous, WithoutGil(), "Itself when row-major without gaps, else a copy that is.")
       .def(
           "clone", [](const Tensor& self) { return copy(self); }, WithoutGil(), "A contiguous copy.")

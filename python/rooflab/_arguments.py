@@ -126,9 +126,13 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
     TypeError: [add] b: expected Tensor or float, got str
     """
     overloads = _overloads(message)
-    has_self = re.search(r"\(self: |incompatible constructor", message) is not None
-    args = args[1:] if has_self else args
+    owner = re.search(r"\(self: ([\w.]*)", message)
     place = f"[{name}]"
+    if owner and args and owner[1]:
+        kind = owner[1].rpartition(".")[2]
+        if kind not in [base.__name__ for base in type(args[0]).__mro__]:
+            return f"{place} expected {kind}, got {_kind_of(args[0])}"
+    args = args[1:] if owner or "incompatible constructor" in message else args
     if not overloads:
         return f"{place} expected other arguments, got ({', '.join(map(_kind_of, [*args, *kwargs.values()]))})"
     names = list(dict.fromkeys(p.name for parameters in overloads for p in parameters if not p.gathers))

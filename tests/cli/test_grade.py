@@ -21,8 +21,10 @@ from rooflab.grading.submissions import collect
 
 
 def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
-    assert main([*COMMAND, "-j", "2"]) == 1
+    assert main([*COMMAND, "-j", "2", "--similarity", "similar"]) == 1
     said = capsys.readouterr().out
+    assert said.startswith("Answers of 1 of 3 students to compare: similar\n")
+    assert "corner = 50.39" in (tmp_path / "similar" / "students" / "ada.py").read_text(encoding="utf-8")
     assert "ada: 3 of 12 points" in said and "eve: 0 of 12 points" in said
     assert "bob: not graded. bob.ipynb is not a notebook: it is not JSON." in said
     assert said.endswith("2 graded, 1 could not be: grades/grades.csv\n")
@@ -128,6 +130,16 @@ def test_an_older_grade_does_not_count(graded, change):
     if change == "no file":
         path.unlink()
     assert batch.known(found["ada"]) is None
+
+
+@pytest.mark.parametrize("gpu, pending, left_alone", [(True, 0, True), (False, 4, True), (True, 4, False)])
+def test_with_gpus_what_was_pending_is_graded_again(graded, gpu, pending, left_alone):
+    batch, found = graded
+    path = batch._file(found["ada"], "json")
+    result = json.loads(path.read_text(encoding="utf-8")) | {"pending": pending}
+    path.write_text(json.dumps(result), encoding="utf-8")
+    batch.gpu = gpu
+    assert (batch.known(found["ada"]) is not None) == left_alone
 
 
 def test_one_that_takes_too_long_is_ended(handed, tmp_path, capsys, monkeypatch):

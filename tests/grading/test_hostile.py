@@ -107,7 +107,7 @@ WHOLE = {
     ),
     "equal to everything": (
         "class Any:\n    def __eq__(self, other):\n        return True\ndef gemm(a, b):\n    return Any()",
-        "may not cross",
+        "cannot be passed",
     ),
     "an array that says yes": (
         """
@@ -117,10 +117,10 @@ WHOLE = {
         def gemm(a, b):
             return np.zeros((a.shape[0], b.shape[1])).view(Yes)
         """,
-        "may not cross",
+        "cannot be passed",
     ),
-    "a generator": ("def gemm(a, b):\n    yield a", "may not cross"),
-    "an array of objects": ("def gemm(a, b):\n    return np.array([[object()]])", "may not cross"),
+    "a generator": ("def gemm(a, b):\n    yield a", "cannot be passed"),
+    "an array of objects": ("def gemm(a, b):\n    return np.array([[object()]])", "cannot be passed"),
     "too large a result": ("def gemm(a, b):\n    return np.zeros(2**26 + 1)", "too large|Unable to allocate"),
     "not a function": ("gemm = 3", "not callable"),
     "no such name": ("nothing = 1", "gemm is not defined"),
@@ -220,7 +220,7 @@ def test_a_value_is_taken_as_it_is(lab):
     for code in ("corner = np.float64(50.39)", "corner = True", "corner = float('nan')", "corner = '50.39'"):
         assert grade_one("q2_1", code, lab).earned == 0
     lying = "class F(float):\n    def __sub__(self, o):\n        return 0.0\ncorner = F(1)"
-    assert "may not cross" in grade_one("q2_1", lying, lab).tests[0].message
+    assert "cannot be passed" in grade_one("q2_1", lying, lab).tests[0].message
 
 
 def test_tests_cannot_pass_over_a_dead_worker(lab):
@@ -233,7 +233,7 @@ def test_tests_cannot_pass_over_a_dead_worker(lab):
 def test_what_may_not_cross_is_no_error_of_the_students(lab):
     """A test that expects one must not pass for it, and the question's next test goes on."""
     code = "class negative:\n    pass\ndef refuse(x):\n    return negative() if x < 0 else x"
-    assert "may not cross" in grade_one("b2_2", code, lab).tests[0].message
+    assert "cannot be passed" in grade_one("b2_2", code, lab).tests[0].message
 
 
 def test_a_reply_to_another_request_is_none(lab):

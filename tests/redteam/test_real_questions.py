@@ -27,7 +27,7 @@ NUMPY = "rl.tensor((A.numpy().astype('f8')[:, :, None] * B.numpy().astype('f8'))
 ATTACKS = {
     "an operator": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before="", product="A @ B"), [3, 0]),
     "an operator beside loops": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before=IDLE, product="A @ B"), [3, 0]),
-    "refuses by what may not cross": (
+    "refuses by what cannot be passed": (
         "lab1",
         "q1_1",
         MULTIPLY.format(refuse="return object()", before="", product="A @ B"),

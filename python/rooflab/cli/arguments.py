@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-GPU = "let students' code use this machine's GPUs (else it runs as where there is none)"
+GPU = "let students' code use the GPUs of this machine, which are hidden from it otherwise"
 
 
 def whole_number(least: int) -> Callable[[str], int]:

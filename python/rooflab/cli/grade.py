@@ -46,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--manual", type=Path, metavar="FILE", help="a CSV file with points by hand: student, question, points"
     )
     parser.add_argument(
+        "--similarity",
+        type=Path,
+        metavar="DIR",
+        help="also write each student's answers as a Python file, for tools that compare them",
+    )
+    parser.add_argument(
         "--slurm",
         nargs="?",
         const="",
@@ -78,13 +84,14 @@ def main(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"rooflab grade: {error.strerror}: {error.filename}.", file=sys.stderr)
     except KeyboardInterrupt:
-        print("Stopped. The same command goes on from here.", file=sys.stderr)
+        how = "Without --regrade the command" if arguments.regrade else "The same command"
+        print(f"Stopped. {how} goes on from here.", file=sys.stderr)
         return 130
     return 2
 
 
 def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
-    from rooflab.grading import jail, marking, slurm, submissions
+    from rooflab.grading import jail, marking, similarity, slurm, submissions
     from rooflab.grading.batch import COLUMNS, Batch
 
     found = labs.find_sources(arguments.labs)
@@ -101,6 +108,9 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     handed = submissions.collect(place if place.is_dir() else submissions.unpacked(place, unpacked), lab)
     if not handed:
         raise LabError(f"{place.name} holds no notebook of {lab.name}.")
+    if arguments.similarity:
+        written = similarity.write(arguments.similarity, lab, handed)
+        print(f"Answers of {written} of {len(handed)} students to compare: {arguments.similarity}")
     manual = marking.Manual()
     if arguments.manual:
         manual = marking.read_manual(arguments.manual, lab, (one.student for one in handed))

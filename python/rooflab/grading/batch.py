@@ -54,9 +54,13 @@ class Batch:
         self.graded_by = {"rooflab": rooflab.__version__, "lab": hashlib.sha256(text.encode()).hexdigest()}
 
     def known(self, one: Handed) -> dict[str, Any] | None:
-        """The result of an earlier run, if it is of this very notebook, lab and rooflab, and as isolated as now."""
+        """The result of an earlier run, if it is of this very notebook, lab and rooflab, as isolated as now, and whole:
+        with GPUs, what was pending can be decided.
+        """
         result = self.stored(one)
-        return result if one.path and result and result["status"] == "done" else None
+        if not (one.path and result and result["status"] == "done"):
+            return None
+        return None if self.gpu and result.get("pending") else result
 
     def stored(self, one: Handed) -> dict[str, Any] | None:
         """The result in a student's file, a failure too, if it is of this very notebook, lab and rooflab."""

@@ -44,6 +44,7 @@ MAX_DIMS = 16
 _DTYPES = """
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex64 complex128"""
 DTYPES = frozenset(_DTYPES.split())
+CANNOT = "cannot be passed between the tests and the answer"
 KEYS = (str, int, float, bool, bytes, tuple, type(None))
 SCALARS = (np.bool_, np.int32, np.int64, np.float32, np.float64, np.str_)
 DICTS = (collections.OrderedDict, collections.defaultdict, collections.Counter)
@@ -65,7 +66,7 @@ def encode(value: Any) -> bytes:
     _encode(value, chunks, 0)
     body = b"".join(chunks)
     if len(body) > MAX_BYTES:
-        raise CodecError(f"a value of {len(body)} bytes is too large to cross (limit {MAX_BYTES})")
+        raise CodecError(f"a value of {len(body)} bytes is too large, and {CANNOT} (limit {MAX_BYTES})")
     return body
 
 
@@ -96,9 +97,9 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
     value = _plain(value)
     kind = type(value)
     if depth > MAX_DEPTH:
-        raise CodecError(f"a value nested deeper than {MAX_DEPTH} levels may not cross")
+        raise CodecError(f"a value nested deeper than {MAX_DEPTH} levels {CANNOT}")
     if len(out) > 4 * MAX_ITEMS:
-        raise CodecError(f"a value of more than {MAX_ITEMS} items may not cross")
+        raise CodecError(f"a value of more than {MAX_ITEMS} items {CANNOT}")
     if value is None:
         out.append(b"N")
     elif kind is bool:
@@ -106,7 +107,7 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
     elif kind is int:
         size = value.bit_length() // 8 + 1
         if size > MAX_INT_BYTES:
-            raise CodecError(f"an int of {size} bytes may not cross")
+            raise CodecError(f"an int of {size} bytes {CANNOT}")
         out += [b"i", struct.pack("<I", size), value.to_bytes(size, "little", signed=True)]
     elif kind is float:
         out += [b"f", struct.pack("<d", value)]
@@ -125,7 +126,7 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
         for key, item in value.items():
             key = key.item() if type(key) in SCALARS else key
             if type(key) not in KEYS:
-                raise CodecError(f"a dict key of type {_name(type(key))} may not cross")
+                raise CodecError(f"a dict key of type {_name(type(key))} {CANNOT}")
             _encode(key, out, depth + 1)
             _encode(item, out, depth + 1)
     elif kind is np.ndarray:
@@ -133,7 +134,7 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
     elif issubclass(kind, np.generic) or kind.__module__ == "ml_dtypes":
         array = np.asarray(value)
         if kind is not array.dtype.type:
-            raise CodecError(f"a value of type {_name(kind)} may not cross")
+            raise CodecError(f"a value of type {_name(kind)} {CANNOT}")
         out += [b"g", *_array(array)]
     elif (tensor := _tensor_type()) is not None and kind is tensor and str(value.device).startswith("meta"):
         out += [b"m", _text(str(value.device)), _head(str(value.dtype), value.shape)]
@@ -143,7 +144,7 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
         out += [b"r", _generator(value.bit_generator.state)]
     else:
         raise CodecError(
-            f"a value of type {_name(kind)} may not cross: give plain numbers, text, lists, dicts or arrays"
+            f"a value of type {_name(kind)} {CANNOT}: use tensors, arrays, numbers, text, or lists and dicts of them"
         )
 
 
@@ -151,16 +152,16 @@ def _text(text: str) -> bytes:
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        raise CodecError("text that is not valid Unicode may not cross") from None
+        raise CodecError(f"text that is not valid Unicode {CANNOT}") from None
     return struct.pack("<I", len(data)) + data
 
 
 def _array(array: np.ndarray) -> list[bytes]:
     name = array.dtype.name
     if name not in DTYPES:
-        raise CodecError(f"an array of dtype {name} may not cross")
+        raise CodecError(f"an array of dtype {name} {CANNOT}")
     if array.nbytes > MAX_BYTES:
-        raise CodecError(f"an array of {array.nbytes} bytes is too large to cross (limit {MAX_BYTES})")
+        raise CodecError(f"an array of {array.nbytes} bytes is too large, and {CANNOT} (limit {MAX_BYTES})")
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     return [_head(name, array.shape), array.tobytes()]
 

@@ -21,7 +21,7 @@ from typing import Any
 from rooflab.grading import jail, kernel, measure, measurers
 from rooflab.grading.cells import as_python
 from rooflab.grading.lab import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label, loaded_names
-from rooflab.grading.link import ERRORS, Link, StudentError, WorkerLost
+from rooflab.grading.link import ERRORS, Link, StudentError, Unfit, WorkerLost
 from rooflab.grading.plain import printable
 from rooflab.grading.repair import Submission
 from rooflab.grading.runtime import Runtime
@@ -264,6 +264,8 @@ def _message(error: BaseException, cell: Cell) -> str:
             return f"NotImplementedError: Question {label(cell.question)}: write your code here"
         kind = next(base.__name__ for base in type(error).__mro__ if base in ERRORS.values())
         return f"{kind} on inputs that are not shown: try other sizes, types and values than those of the public tests."
+    if isinstance(error, Unfit):
+        return _text(error)[:1].upper() + _text(error)[1:]
     if isinstance(error, AssertionError):
         return _text(error) or "A test failed that does not say why."
     return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"

@@ -6,24 +6,21 @@ by hand; `findings.html` shows the same texts to read, question by question.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import math
-import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from rooflab.files import replacing
+from rooflab.grading import platforms
 from rooflab.grading.lab import Lab, LabError, label
 from rooflab.grading.pages import page
 from rooflab.grading.plain import table_cell
 
 COLUMNS = ("student", "question", "points", "finding")
 MAX_POINTS = 1000
-CANVAS_LATE = re.compile(r"_LATE_\d+_\d+_")  # ada_LATE_1234_5678_lab1.ipynb
-BLACKBOARD = re.compile(r"_attempt_(\d{4}-\d\d-\d\d)-(\d\d)-(\d\d)-(\d\d)_")  # lab1_ada_attempt_2026-01-31-23-59-00_...
 
 Manual = dict[tuple[str, str], int | float]  # by student and the label of a question
 
@@ -44,17 +41,15 @@ def _end_of(day: str) -> datetime:
 
 
 def handed_in(path: Path) -> datetime:
-    """When a file was handed in: what a learning platform wrote into its name, else the time of the file."""
-    if found := BLACKBOARD.search(path.name):
-        day, *clock = found.groups()
-        with contextlib.suppress(ValueError, OverflowError):  # a student's own name for it, and no time
-            return datetime.fromisoformat(f"{day}T{':'.join(clock)}").astimezone()
-    return datetime.fromtimestamp(int(path.stat().st_mtime)).astimezone()
+    """When a file was handed in: what a learning platform wrote into a name, else the time of the file."""
+    name = platforms.of(path)
+    return name.time if name and name.time else datetime.fromtimestamp(int(path.stat().st_mtime)).astimezone()
 
 
 def is_late(path: Path, due: datetime) -> bool:
     """Whether a file was handed in after `due`, or its name says so."""
-    return bool(CANVAS_LATE.search(path.name)) or handed_in(path) > due
+    name = platforms.of(path)
+    return bool(name and name.late) or handed_in(path) > due
 
 
 def read_manual(path: Path, lab: Lab, students: Iterable[str]) -> Manual:

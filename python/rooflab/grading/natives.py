@@ -1,7 +1,7 @@
 """What of rooflab's core a trace may name: calls that `recorder` writes down and `replay` makes again.
 
 A name is that of a function of `rooflab._core`, or of a class there and a method. Every op and every method of a tensor
-is in one of these lists, or in `UNRECORDED`; a test sees to it.
+is in one of these lists, in `REFUSED` or in `UNRECORDED`; a test sees to it.
 """
 
 from __future__ import annotations
@@ -38,15 +38,27 @@ requires_grad_ detach backward numpy __array__ neg abs relu exp log tanh sqrt rs
 mean amax amin softmax gather index_select scatter_add tril triu argmax argmin sort argsort topk cumsum max min
 log_softmax split chunk repeat_interleave var std all any isnan isinf isfinite clamp masked_fill"""
 _UNRECORDED = """
-is_grad_enabled from_cuda_array from_dlpack set_cpu_blas meta get_rng_state variants ops add_library_directory cpu_isa
+is_grad_enabled set_cpu_blas meta get_rng_state variants ops add_library_directory cpu_isa
 set_cpu_isa num_threads set_num_threads _strided
 _autograd.saved_tensors _autocast.low_dtype _autocast.policies
 cuda.is_available cuda.unavailable_reason cuda.device_count cuda.free_memory cuda.properties cuda.compile_source
 cuda.demangle
 Tensor.__init__ Tensor.__hash__ Tensor._pybind11_conduit_v1_ Tensor.size Tensor.stride Tensor.dim Tensor.numel
-Tensor.element_size Tensor.data_ptr Tensor.is_contiguous Tensor.__len__ Tensor.__reduce__ Tensor.__dlpack__
+Tensor.element_size Tensor.data_ptr Tensor.is_contiguous Tensor.__len__ Tensor.__reduce__
 Tensor.__dlpack_device__ Tensor.shape Tensor.strides Tensor.dtype Tensor.device Tensor.ndim Tensor.nbytes
-Tensor.itemsize Tensor.is_leaf Tensor.grad_fn Tensor.__cuda_array_interface__"""
+Tensor.itemsize Tensor.is_leaf Tensor.grad_fn"""
+_IMPORTS = "which shares memory with another library, so what is written there is not seen. Write rl.tensor(x)"
+_EXPORTS = "which lets another library read and write the tensor unseen. Write x.numpy()"
+REFUSED = {  # what cannot be made again, why, and what to write instead
+    "from_dlpack": f"the function called rl.from_dlpack, {_IMPORTS}",
+    "from_cuda_array": f"the function called rl.from_cuda_array, {_IMPORTS}",
+    "Tensor.__dlpack__": f"the function used x.__dlpack__(), {_EXPORTS}",
+    "Tensor.__cuda_array_interface__": f"the function used x.__cuda_array_interface__, {_EXPORTS}",
+    "cuda.Kernel.__call__": "the function launched a kernel of rl.cuda.compile, and what such a kernel does is not "
+    "seen. Write it with rooflab's operations",
+    "memory.set_limit": "the function called rl.memory.set_limit, and its work is counted without a limit. Leave that "
+    "call out",
+}
 GETTERS = ("T", "mT", "grad")
 SETTERS = ("grad", "requires_grad")
 CLASSES: dict[str, type] = {
@@ -81,6 +93,18 @@ def owner_of(name: str) -> tuple[Any, str]:
     return CLASSES.get(path) or (operator.attrgetter(path)(_core) if path else _core), last
 
 
+def shown(name: str) -> str:
+    """A name as it is written in Python: ``rl.matmul``, ``Tensor.sum``."""
+    public = name.replace("_autograd.", "autograd.").replace("_autocast.", "autocast.").replace("_gemma3.", "nn.")
+    return name if name.startswith("Tensor.") else f"rl.{public}"
+
+
+def held_by(name: str) -> Any:
+    """What stands under a name: a function, a method, or a property of a class."""
+    owner, last = owner_of(name)
+    return vars(owner)[last] if isinstance(owner, type) else getattr(owner, last)
+
+
 def _program(function: Callable, tensors: list, variant: str) -> FunctionProgram:
     return FunctionProgram(function, (tuple(tensors), {}), tensors, variant)
 
@@ -89,8 +113,7 @@ def table() -> dict[str, Callable]:
     """Each name that a trace may hold, and what it calls."""
     found: dict[str, Callable] = {}
     for name in (*FUNCTIONS, *METHODS, *OTHERS):
-        owner, last = owner_of(name)
-        found[name] = vars(owner)[last] if isinstance(owner, type) else getattr(owner, last)
+        found[name] = held_by(name)
     for name in GETTERS:
         found[f"Tensor.{name}"] = vars(rl.Tensor)[name].fget
     for name in SETTERS:

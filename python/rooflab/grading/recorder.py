@@ -7,13 +7,17 @@ part of that call.
 
 from __future__ import annotations
 
+import array
 import functools
 import gc
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from threading import get_ident
 from types import FunctionType
 from typing import Any
+
+import numpy as np
 
 import rooflab as rl
 from rooflab import _core
@@ -21,9 +25,11 @@ from rooflab.compiler.arguments import replace
 from rooflab.compiler.modules import replaced
 from rooflab.compiler.program import FunctionProgram
 from rooflab.grading import natives
-from rooflab.grading.trace import Callback, Trace
+from rooflab.grading.trace import PLAIN, Callback, Trace
 
 REMADE = ("_gemma3.Attention", "_gemma3.Layer", "_gemma3.Mlp")  # their tensors alone make them
+READ = (*PLAIN, bytes, list, tuple, range, Mapping, np.ndarray, np.generic, *natives.HELD)  # twice, and with no effect
+BUFFERS = (memoryview, bytearray, array.array)
 
 
 class Recorder:
@@ -34,6 +40,7 @@ class Recorder:
         self.trace: Trace | None = None
         self.numbers = itertools.count(1)
         self.recipes: dict[int, Any] = {}
+        self.thread = get_ident()
 
     def measured(self, fn: Callable) -> Callable:
         """The function, of which a call is written down."""
@@ -48,6 +55,7 @@ class Recorder:
             finally:
                 self.on = False
             trace.look()
+            trace.at = "the function returned"
             trace.add("r", trace.given(value))
             return value
 
@@ -66,10 +74,15 @@ class Recorder:
         """Make a call of student code's, and write it down."""
         trace = self.trace
         assert trace is not None
+        args, kwargs = tuple(map(_whole, args)), {key: _whole(one) for key, one in kwargs.items()}
         self.on = False
         try:
             if trace.lost:
                 return original(*args, **kwargs)
+            if why := natives.REFUSED.get(name):
+                trace.lose(why)
+                return original(*args, **kwargs)
+            trace.at = f"{natives.shown(name)} was given"
             if trace.shared:
                 trace.look()
             if name in natives.TREES:
@@ -99,6 +112,16 @@ class Recorder:
             return value
         finally:
             self.on = True
+
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether this is another thread than that of the measurement, which then is lost."""
+        if self.trace is None or get_ident() == self.thread:
+            return False
+        self.trace.lose(
+            f"the function called {natives.shown(name)} in a thread of its own, and the order of calls in several "
+            "threads is not known. Make all calls in the function itself"
+        )
+        return True
 
     def tree(self, trace: Trace, name: str, original: Callable, args: tuple, kwargs: dict) -> Any:
         args = tuple(self.callback(one) if isinstance(one, FunctionType) else one for one in args)
@@ -136,12 +159,23 @@ def _arguments(name: str, args: tuple) -> tuple:
     return args
 
 
+def _whole(value: Any) -> Any:
+    """An argument that can be read once or by the core alone, as a list or an array; any other as it is."""
+    if isinstance(value, BUFFERS):
+        return np.asarray(value)
+    once = isinstance(value, Iterable) and not isinstance(value, READ) and not hasattr(value, "__array__")
+    return list(value) if once else value
+
+
 def install() -> Recorder:
     """Wrap what student code may call of the core, wherever rooflab's modules hold it already."""
-    recorder, originals = Recorder(), natives.table()
-    functions = {id(originals[name]): name for name in natives.FUNCTIONS}
+    recorder, refused = Recorder(), {name: natives.held_by(name) for name in natives.REFUSED}
+    originals = natives.table() | refused
+    functions = {id(originals[name]): name for name in (*natives.FUNCTIONS, *natives.REFUSED)}
     holders = [
-        one for one in gc.get_referrers(*(originals[name] for name in natives.FUNCTIONS)) if one is not originals
+        one
+        for one in gc.get_referrers(*(originals[name] for name in functions.values()))
+        if one is not originals and one is not refused
     ]
     wrapped = {name: _wrapped(recorder, name, original) for name, original in originals.items()}
     for holder in holders:
@@ -149,7 +183,7 @@ def install() -> Recorder:
             for key, value in list(holder.items()):
                 if id(value) in functions:
                     holder[key] = wrapped[functions[id(value)]]
-    for name in (*natives.METHODS, *natives.OTHERS):
+    for name in (*natives.METHODS, *natives.OTHERS, *natives.REFUSED):
         owner, last = natives.owner_of(name)
         setattr(owner, last, wrapped[name])
     for name in {*natives.GETTERS, *natives.SETTERS}:
@@ -163,16 +197,18 @@ def install() -> Recorder:
     return recorder
 
 
-def _wrapped(recorder: Recorder, name: str, original: Callable) -> Callable:
+def _wrapped(recorder: Recorder, name: str, original: Any) -> Any:
+    if isinstance(original, property):
+        return property(_wrapped(recorder, name, original.fget), doc=original.__doc__)
     call = recorder.call
 
     @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if recorder.on:
+        if recorder.trace is not None and not recorder.is_elsewhere(name) and recorder.on:
             return call(name, original, args, kwargs)
         return original(*args, **kwargs)
 
-    wrapper.__module__ = _core.__name__  # methods of the core know none
+    wrapper.__module__, wrapper.__qualname__ = _core.__name__, name  # where pickle finds it
     return wrapper
 
 

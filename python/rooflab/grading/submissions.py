@@ -1,14 +1,16 @@
 """The notebooks of a class: found in a folder or in a zip of a learning platform, one a student.
 
-A student is named by the folder that holds the notebook, or by the file where it lies beside the others'. Of several
-notebooks in a student's folder the one of this lab counts.
+A student is named as the platform does it (`platforms`), else by the folder that holds the notebook, or by the file
+where it lies beside the others'. Of several attempts the last one counts, and of several notebooks that of this lab.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
+import unicodedata
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +18,13 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from rooflab.grading import lab as labs
+from rooflab.grading import platforms
 from rooflab.grading.lab import Lab, LabError, marks
 
 NOT_THEIRS = ("__MACOSX",)
+MAX_INNER = 100  # notebooks in a zip that a student made
+UTF_8 = 0x800  # the flag of a zip's entry whose name is in UTF-8
+BROKEN = (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError)
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class Handed:
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
-    """Write the notebooks of a zip below `folder`, and nothing else of it.
+    """Write the notebooks of a zip below `folder`, and those of zips in it, and nothing else.
 
     Raises
     ------
@@ -43,39 +49,85 @@ def unpacked(archive: Path, folder: Path) -> Path:
     """
     try:
         with zipfile.ZipFile(archive) as source:
-            for member in source.infolist():
-                place = PurePosixPath(member.filename)
-                if member.is_dir() or place.suffix != ".ipynb" or place.is_absolute() or ".." in place.parts:
-                    continue
+            for member, place in _members(source, (".ipynb", ".zip")):
                 with source.open(member) as packed:
-                    text = packed.read(labs.MAX_NOTEBOOK_BYTES + 1)  # one byte more is refused when it is read
-                to = folder.joinpath(*place.parts)
-                to.parent.mkdir(parents=True, exist_ok=True)
-                to.write_bytes(text)
-                with contextlib.suppress(ValueError, OverflowError):  # an odd date
-                    at = datetime(*member.date_time).timestamp()
-                    os.utime(to, (at, at))
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
+                    content = packed.read(labs.MAX_NOTEBOOK_BYTES + 1)  # one byte more is refused when it is read
+                if place.suffix == ".ipynb":
+                    _write(folder, place, content, member)
+                elif not _unpack_inner(content, folder, place):
+                    _write(folder, place, b"", member)  # so that its student is not forgotten
+    except BROKEN as error:
         raise LabError(f"{archive.name} cannot be unpacked: {error}.") from None
     return folder
 
 
+def _members(source: zipfile.ZipFile, kinds: tuple[str, ...]) -> Iterator[tuple[zipfile.ZipInfo, PurePosixPath]]:
+    """Its files of these kinds that a student handed in, and where they go."""
+    for member in source.infolist():
+        name = member.filename
+        if not member.flag_bits & UTF_8:  # some programs write UTF-8 and do not say so
+            with contextlib.suppress(UnicodeError):
+                name = name.encode("cp437").decode()
+        place = PurePosixPath(name.replace("\\", "/"))
+        leads_out = place.is_absolute() or _is_nobodys(place.parts)  # which `..` is too
+        if place.suffix in kinds and not (member.is_dir() or leads_out):
+            yield member, place
+
+
+def _unpack_inner(content: bytes, folder: Path, place: PurePosixPath) -> bool:
+    """Write the notebooks of a zip that a student made; whether there are any, and they are not too large."""
+    left, found = labs.MAX_NOTEBOOK_BYTES, []
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as source:
+            for member, inner in _members(source, (".ipynb",)):
+                with source.open(member) as packed:
+                    text = packed.read(left + 1)
+                left -= len(text)
+                found.append((place.with_suffix("") / inner, text, member))
+                if left < 0 or len(found) > MAX_INNER:
+                    return False
+        for to, text, member in found:
+            _write(folder, to, text, member)
+    except BROKEN:
+        return False
+    return bool(found)
+
+
+def _write(folder: Path, place: PurePosixPath, content: bytes, member: zipfile.ZipInfo) -> None:
+    """A file of a zip, with its time."""
+    to = folder.joinpath(*place.parts)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.write_bytes(content)
+    with contextlib.suppress(ValueError, OverflowError):  # an odd date
+        at = datetime(*member.date_time).timestamp()
+        os.utime(to, (at, at))
+
+
 def collect(folder: Path, lab: Lab) -> list[Handed]:
     """What was handed in for this lab, a student each, in the order of their names."""
-    found = {path: _marked_cells(path, lab) for path in _notebooks(folder)}
+    found = {path: _marked_cells(path, lab) for path in _files(folder)}
     theirs = {path: count for path, count in found.items() if count != 0}  # another lab's notebook has none
     base = folder
     while len(theirs) > 1 and len(top := {path.relative_to(base).parts[0] for path in theirs}) == 1:
         base = base / top.pop()
+    known = {path: platforms.of(path.relative_to(folder)) for path in theirs}
+    assignment = platforms.assignment([name.student for name in known.values() if name and name.has_assignment])
     students: dict[str, list[Path]] = {}
-    for path in theirs:
+    for path, name in known.items():
         first, *rest = path.relative_to(base).parts
-        students.setdefault(first if rest else path.stem, []).append(path)
+        student = name.student if name else first if rest else path.stem
+        if name and name.has_assignment:
+            student = student.removeprefix(assignment)
+        students.setdefault(unicodedata.normalize("NFC", student), []).append(path)
     names = _safe(sorted(students))
     return [_choice(names[student], {path: theirs[path] for path in students[student]}) for student in sorted(students)]
 
 
 def _choice(student: str, notebooks: dict[Path, int | LabError]) -> Handed:
+    times = {path: name.time for path in notebooks if (name := platforms.of(path)) and name.time}
+    if times:
+        last = max(times.values())
+        notebooks = {path: found for path, found in notebooks.items() if times.get(path) == last}
     counts = {path: count for path, count in notebooks.items() if isinstance(count, int)}
     if not counts:
         return Handed(student, None, str(next(iter(notebooks.values()))))
@@ -86,17 +138,25 @@ def _choice(student: str, notebooks: dict[Path, int | LabError]) -> Handed:
     return Handed(student, best[0])
 
 
-def _notebooks(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*.ipynb")):
+def _files(folder: Path) -> Iterator[Path]:
+    """Notebooks, and zips that are a student's: one in the folder of the class may be anything."""
+    for path in sorted([*folder.rglob("*.ipynb"), *folder.rglob("*.zip")]):
         parts = path.relative_to(folder).parts
-        hidden = any(part.startswith(".") or part in NOT_THEIRS for part in parts)
-        if not hidden and path.is_file() and not path.is_symlink():
+        theirs = path.suffix == ".ipynb" or len(parts) > 1 or platforms.named(path.name)
+        if theirs and not _is_nobodys(parts) and path.is_file() and not path.is_symlink():
             yield path
+
+
+def _is_nobodys(parts: tuple[str, ...]) -> bool:
+    """Whether a program made it, and no student handed it in."""
+    return any(part.startswith(".") or part in NOT_THEIRS for part in parts)
 
 
 def _marked_cells(path: Path, lab: Lab) -> int | LabError:
     """How many cells of the lab a notebook holds, or why it cannot be read."""
     keys = {cell.key for cell in lab.cells}
+    if path.suffix == ".zip":
+        return LabError(f"{path.name} is a zip without a notebook that can be read: ask for the notebook itself.")
     try:
         cells = labs.read_notebook(path)["cells"]
     except LabError as error:

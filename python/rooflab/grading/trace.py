@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 MAX_EVENTS, MAX_BYTES = 200_000, 2**28
 PLAIN = (type(None), bool, int, float, str)
+VALUES = (np.ndarray, np.generic, np.random.Generator, bytes, complex)  # that the codec carries as they are
+KINDS = "tensors, arrays, numbers, text, or lists and dicts of them"
 
 
 class Callback:
@@ -57,6 +59,7 @@ class Callback:
         try:
             returned = self.function(*args, **kwargs)
             recorder.on = False
+            trace.at = f"{self.__name__} returned"
             result = trace.given(returned)
             return returned
         finally:
@@ -79,13 +82,17 @@ class Trace:
         self.pristine: dict[int, np.ndarray] = {}
         self.callbacks: dict[int, Any] = {}
         self.bytes, self.lost, self.handle = 0, "", 0
+        self.at = ""  # what holds the values that come now
         low = _core._autocast.low_dtype()
         self.state = [*_core.get_rng_state(), _core.is_grad_enabled(), low and str(low)]
 
     def add(self, *event: Any) -> None:
         self.events.append(list(event))
         if len(self.events) > MAX_EVENTS:
-            self.lose(f"the call made more than {MAX_EVENTS:,} operations, which are too many to be counted again")
+            self.lose(
+                f"the function made more than {MAX_EVENTS:,} calls of rooflab, which are too many. Work on whole "
+                "tensors, not on single elements"
+            )
 
     def lose(self, why: str) -> int:
         """Give up, and write nothing more. Returns what may stand for a handle."""
@@ -138,7 +145,7 @@ class Trace:
         """The structure of what a callback was given."""
         args, kwargs = value
         if kwargs:
-            self.lose("a function that the core calls was given arguments by name")
+            self.lose("a function that rooflab calls was given arguments by name. Give them by position")
         return ["t", *map(self.result, args)]
 
     def given(self, value: Any) -> Any:
@@ -175,8 +182,10 @@ class Trace:
             return self.given(list(value))
         if isinstance(value, (type, np.dtype)):
             return ["D", value.__name__ if value in (bool, int, float) else np.dtype(value).name]
-        if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__array__"):
-            value = np.asarray(value)
+        if not isinstance(value, VALUES):
+            value, kind = _array_of(value), type.__getattribute__(type(value), "__name__")
+            if value is None:
+                return ["v", self.lose(f"{self.at} a value of type {kind}. Use {KINDS}")]
         number = next(self.recorder.numbers)
         self.values[number] = value.copy() if isinstance(value, np.ndarray) else value
         self.spend(getattr(value, "nbytes", 64))
@@ -186,15 +195,16 @@ class Trace:
         self.bytes += size
         if self.bytes > MAX_BYTES:
             self.lose(
-                f"the call took more than {MAX_BYTES >> 20} MiB from outside, which is too much to be counted again"
+                f"more than {MAX_BYTES >> 20} MiB came into tensors from Python, from NumPy, or from before the call, "
+                "which is too much. Compute with tensors"
             )
 
     def upload(self, x: Any) -> int:
         """Make a tensor from before known: its memory, shared with others that were uploaded, and its layout."""
         if x.grad_fn is not None:
             return self.lose(
-                "a tensor that was made before the call brings the history of its gradient along, which cannot be "
-                "counted again: make it inside of the function, or detach() it"
+                "the function used a tensor from before the call that still knows how it was computed, and that "
+                "computation is not part of the call. Make the tensor inside of the function, or use x.detach()"
             )
         shape, strides, size = x.shape, x.strides, x.itemsize
         elements = 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if x.numel() else 0
@@ -233,7 +243,7 @@ class Trace:
             self.keep(value, handle)
         else:
             kind = type(value).__name__
-            return self.lose(f"a {kind} that was made before the call cannot be counted again: make it inside")
+            return self.lose(f"the function used a {kind} from before the call. Make it inside of the function")
         return handle
 
     def share(self, x: Any, array: Any) -> None:
@@ -255,6 +265,14 @@ class Trace:
         for handle, (own, held) in self.shared.items():
             if not _same(own, held):
                 self.shared[handle] = own, own.copy()
+
+
+def _array_of(value: Any) -> np.ndarray | None:
+    """What an object gives as an array; None if it gives none, as those on a GPU do."""
+    try:
+        return np.asarray(value) if hasattr(value, "__array__") else None
+    except Exception:
+        return None
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:

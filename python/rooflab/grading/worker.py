@@ -71,6 +71,8 @@ class Worker:
             return codec.message((number, "error", *describe(error)))
         try:
             return codec.message((number, "ok", value))
+        except codec.CodecError as error:
+            return codec.message((number, "unfit", str(error)))
         except Exception as error:
             return codec.message((number, "unfit", describe(error)[1]))
 

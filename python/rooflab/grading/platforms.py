@@ -1,0 +1,84 @@
+"""How learning platforms name what they export: whose file it is, and when it was handed in.
+
+    Canvas       lovelaceada_LATE_1234_56789_lab1.ipynb, anon_k3dQz_56789_lab1.ipynb
+    Moodle       Ada Lovelace_1234567_assignsubmission_file_/lab1.ipynb, and as one name where folders are off
+    Blackboard   Lab 1_alovelace_attempt_2026-01-31-23-59-00_lab1.ipynb
+    Brightspace  12345-67890 - Ada Lovelace - Jan 31, 2026 1159 PM/lab1.ipynb, and as one name
+
+Blackboard and Brightspace export every attempt of a student, the other two the last one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+CANVAS = re.compile(r"(?P<who>anon_[^_]+|[^_]+)(?P<late>_LATE)?(?P<user>_\d+)?_\d+_.+", re.DOTALL)
+NOT_CANVAS = re.compile(r"[^_]*\d[^_]*_\d")  # lab1_2026_01_gemm.ipynb is a student's own name for it
+MOODLE = re.compile(r"(?P<who>.+_\d+)_assignsubmission_file(_.*)?", re.DOTALL)
+BLACKBOARD = re.compile(r"(?P<who>.+)_attempt_(?P<time>\d{4}(-\d\d){5})(_.*)?", re.DOTALL)
+BRIGHTSPACE = re.compile(
+    r"(?P<id>\d+-\d+) - (?P<who>.+?) ?- (?P<day>[A-Z][a-z]{2} \d\d?, \d{4}) (?P<clock>\d{3,4} [AP]M)( - .*)?", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Named:
+    """What the name of a file or a folder says: the student, the time if it holds one, and whether it says late.
+    Before the name of a student `has_assignment` tells of that of the assignment, with a `_` between.
+    """
+
+    student: str
+    time: datetime | None = None
+    late: bool = False
+    has_assignment: bool = False
+
+
+def named(name: str) -> Named | None:
+    """What a platform's name for a file or a folder says, or None for any other name.
+
+    Examples
+    --------
+    >>> named("lovelaceada_LATE_1234_56789_lab1.ipynb")
+    Named(student='lovelaceada_1234', time=None, late=True, has_assignment=False)
+    >>> named("lab1_my_answers.ipynb")
+    """
+    if found := MOODLE.fullmatch(name):
+        return Named(found["who"])
+    if found := BLACKBOARD.fullmatch(name):
+        return _at(found["who"], found["time"], "%Y-%m-%d-%H-%M-%S", has_assignment=True)
+    if found := BRIGHTSPACE.fullmatch(name):
+        return _at(f"{found['who']} {found['id']}", f"{found['day']} {found['clock']:0>7}", "%b %d, %Y %I%M %p")
+    found = CANVAS.fullmatch(name)
+    if found and (found["user"] or found["who"].startswith("anon_")) and not NOT_CANVAS.match(name):
+        return Named(found["who"] + (found["user"] or ""), late=bool(found["late"]))
+    return None
+
+
+def _at(student: str, time: str, form: str, has_assignment: bool = False) -> Named | None:
+    """None where the time is none: then the name is the student's own."""
+    with contextlib.suppress(ValueError, OverflowError):
+        return Named(student, datetime.strptime(time, form).astimezone(), has_assignment=has_assignment)
+    return None
+
+
+def of(path: Path) -> Named | None:
+    """What the name of a file says, or that of a folder that it is in."""
+    return next((found for part in reversed(path.parts) if (found := named(part))), None)
+
+
+def assignment(students: list[str]) -> str:
+    """What stands before the names of all students, as Blackboard writes it.
+
+    Examples
+    --------
+    >>> assignment(["Lab 1_ada", "Lab 1_adele"])
+    'Lab 1_'
+    """
+    first = students[0] if students else ""
+    ends = [place + 1 for place, letter in enumerate(first) if letter == "_"]
+    shared = [first[:end] for end in ends if all(one.startswith(first[:end]) for one in students)]
+    return max(shared, key=len, default="")

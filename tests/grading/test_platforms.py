@@ -1,0 +1,117 @@
+"""A class as learning platforms export it: whose notebook it is, which attempt counts, and when it came."""
+
+import io
+import unicodedata
+import zipfile
+from datetime import datetime
+
+import pytest
+from grading.demo_lab import demo_lab
+
+from rooflab.grading import lab as labs
+from rooflab.grading import marking, platforms, release
+from rooflab.grading.submissions import collect, unpacked
+
+LAB = demo_lab()
+OURS = release.dumps(release.build(LAB))
+CANVAS = ("lovelaceada_LATE_1234_56789_lab9_demo.ipynb", "müllerzoë_77_56790_lab9-1.ipynb")
+MOODLE = ("Ada Lovelace_1234567_assignsubmission_file_", "Zoë Müller_7654321_assignsubmission_file")
+BLACKBOARD = "Lab 9_{}_attempt_2026-01-{}-23-58-01_lab9_demo.ipynb"
+BRIGHTSPACE = "{} - {} - Jan {}, 2026 {} PM"
+
+
+def zipped(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, (2026, 1, 31, 12, 0, 0)), content)
+    return path
+
+
+def found(tmp_path, *names, **members):
+    """Of each student the file, below the folder of the class, or what is wrong with it."""
+    archive = zipped(tmp_path / "class.zip", **dict.fromkeys(names, OURS), **members)
+    folder = tmp_path / "class"
+    folder.mkdir()
+    handed = collect(unpacked(archive, folder), LAB)
+    return {one.student: one.path.relative_to(folder).as_posix() if one.path else one.problem for one in handed}
+
+
+def test_canvas(tmp_path):
+    assert found(tmp_path, *CANVAS) == {"lovelaceada_1234": CANVAS[0], "müllerzoë_77": CANVAS[1]}
+    assert platforms.named("anon_k3dQz_LATE_56789_lab9.ipynb") == platforms.Named("anon_k3dQz", late=True)
+    assert platforms.named("lab9_2026_01_demo.ipynb") is None, "a student's own name for it"
+    late = [marking.is_late(tmp_path / "class" / name, marking.due_time("2026-02-01")) for name in CANVAS]
+    assert late == [True, False]
+
+
+@pytest.mark.parametrize("between", ["/", "_"])
+def test_moodle(tmp_path, between):
+    students = ["Ada Lovelace_1234567", "Zoë Müller_7654321"]
+    places = [folder.rstrip("_") + between + "lab9_demo.ipynb" for folder in MOODLE]
+    assert found(tmp_path, *places) == dict(zip(students, places, strict=True))
+
+
+def test_blackboard_and_the_last_attempt(tmp_path):
+    first, last = (BLACKBOARD.format("ada_l", day) for day in (30, 31))
+    other = BLACKBOARD.format("bob_l", 29)
+    said = {first.replace("_lab9_demo.ipynb", ".txt"): "Name: Ada"}
+    assert found(tmp_path, first, last, other, **said) == {"ada_l": last, "bob_l": other}
+    assert marking.handed_in(tmp_path / last).timestamp() == datetime(2026, 1, 31, 23, 58, 1).timestamp()
+
+
+def test_brightspace_and_the_last_attempt(tmp_path):
+    first, last = (BRIGHTSPACE.format("12345-67890", "Ada Lovelace", 31, clock) for clock in ("112", "1159"))
+    other = "9-67890 - Ada Lovelace- Feb 1, 2026 1205 AM - lab9_demo.ipynb"
+    places = [f"{folder}/lab9_demo.ipynb" for folder in (first, last)]
+    students = found(tmp_path, *places, other, **{"index.html": "<html>"})
+    assert students == {"Ada Lovelace 12345-67890": places[1], "Ada Lovelace 9-67890": other}
+    times = [marking.handed_in(tmp_path / place) for place in (*places, other)]
+    expected = [datetime(2026, 1, 31, 13, 12), datetime(2026, 1, 31, 23, 59), datetime(2026, 2, 1, 0, 5)]
+    assert [time.timestamp() for time in times] == [time.timestamp() for time in expected]
+
+
+def test_two_notebooks_of_one_student_are_not_two_students(tmp_path):
+    names = [f"lovelaceada_12_{attachment}_lab9.ipynb" for attachment in (5, 6)]
+    assert found(tmp_path, *names) == {"lovelaceada_12": f"There are 2 notebooks of this lab: {', '.join(names)}."}
+
+
+def archive_of(**members):
+    return zipped(io.BytesIO(), **members).getvalue()
+
+
+def test_zips_that_students_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(labs, "MAX_NOTEBOOK_BYTES", 2**20)
+    outside = str(tmp_path / "outside.ipynb")
+    inner = {
+        "adams_1_5_work.zip": archive_of(**{"deep/lab9.ipynb": OURS, "__MACOSX/deep/._lab9.ipynb": "x"}),
+        "baker_2_6_work.zip": archive_of(**{"notes.txt": "none"}),
+        "clark_3_7_work.zip": b"no zip",
+        "davis_4_8_work.zip": archive_of(**dict.fromkeys(["../../out.ipynb", "..\\out.ipynb", outside], OURS)),
+        "evans_5_9_work.zip": archive_of(**{"large.ipynb": " " * 2**21}),
+        "frank_6_9_work.zip": archive_of(**{f"{number}.ipynb": "{}" for number in range(101)}),
+        "green_7_9_work.zip": archive_of(**{"a.ipynb": OURS, "a.ipynb/b.ipynb": OURS}),
+    }
+    students = found(tmp_path, "harris_8_9_lab9.ipynb", **inner)
+    problem = "{} is a zip without a notebook that can be read: ask for the notebook itself."
+    expected = {name[: name.index("_", 6)]: problem.format(name) for name in inner}
+    expected |= {"adams_1": "adams_1_5_work/deep/lab9.ipynb", "green_7": "green_7_9_work/a.ipynb"}
+    assert students == expected | {"harris_8": "harris_8_9_lab9.ipynb"}
+    assert not list(tmp_path.glob("*.ipynb")), "what leads out of the folder is left"
+
+
+def test_a_zip_beside_the_students_is_nobodys(tmp_path):
+    zipped(tmp_path / "class.zip", **{"ada/lab.ipynb": OURS})
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada" / "work.zip").write_bytes(b"")
+    handed = {one.student: one.problem for one in collect(tmp_path, LAB)}
+    assert list(handed) == ["ada"] and "work.zip is a zip without a notebook" in handed["ada"]
+
+
+def test_names_that_other_programs_wrote(tmp_path, monkeypatch):
+    """Folders with `\\` between, letters and accents apart, and UTF-8 that is not marked as such."""
+    apart = unicodedata.normalize("NFD", "Zoë")
+    path = tmp_path / "class.zip"
+    with monkeypatch.context() as patched:
+        patched.setattr(zipfile.ZipInfo, "_encodeFilenameFlags", lambda self: (self.filename.encode(), 0))
+        zipped(path, **{"Ömer\\lab9.ipynb": OURS, f"{apart}\\lab9.ipynb": OURS})
+    assert [one.student for one in collect(unpacked(path, tmp_path / "class"), LAB)] == ["Zoë", "Ömer"]

@@ -1,0 +1,51 @@
+"""What tools that look for similar answers are given of each student."""
+
+import ast
+
+from grading.demo_lab import RIGHT, demo_lab
+
+from rooflab.grading import release, similarity
+from rooflab.grading.submissions import Handed
+
+LAB = demo_lab()
+
+
+def notebook(tmp_path, name, answer=None, more=()):
+    from nbformat.v4 import new_code_cell
+
+    whole = release.build(LAB)
+    for cell in whole["cells"]:
+        if answer and cell["metadata"].get("nbgrader", {}).get("grade_id") == "q1":
+            cell["source"] = answer
+    whole["cells"] += [new_code_cell(source) for source in more]
+    path = tmp_path / f"{name}.ipynb"
+    path.write_text(release.dumps(whole), encoding="utf-8")
+    return Handed(name, path)
+
+
+def test_a_file_a_student_without_what_the_lab_handed_out(tmp_path):
+    given = next(cell.public for cell in LAB.cells if cell.role == "setup")
+    more = ("%time helper = 3", given, "", "def broken(:")
+    handed = [
+        notebook(tmp_path, "ada", RIGHT, more),
+        notebook(tmp_path, "bob", RIGHT),
+        notebook(tmp_path, "eve"),
+        Handed("dan", None, "There are 2 notebooks."),
+        Handed("fay", tmp_path / "none.ipynb"),
+    ]
+    folder = tmp_path / "similar"
+    assert similarity.write(folder, LAB, handed) == 2
+    written = {path.stem: path.read_text(encoding="utf-8") for path in (folder / "students").iterdir()}
+    assert written["bob"] == f"# 1\n{RIGHT.strip()}\n" and set(written) == {"ada", "bob"}
+    ada = written["ada"].removeprefix(written["bob"])
+    assert "helper = " in ada and "%time" not in ada and "def broken(:" in ada and given.strip() not in ada
+    (public,) = (folder / "handed_out").iterdir()
+    text = public.read_text(encoding="utf-8")
+    assert ast.parse(text) and "def gemm" in text and given.strip() in text and "out[i, j] +=" not in text
+    assert all(cell.source not in text for cell in LAB.cells if cell.role == "test" and cell.source != cell.public)
+
+
+def test_who_left_leaves_no_file(tmp_path):
+    ada, bob = (notebook(tmp_path, name, RIGHT) for name in ("ada", "bob"))
+    assert [similarity.write(tmp_path / "similar", LAB, handed) for handed in ([ada, bob], [bob])] == [2, 1]
+    assert [path.name for path in (tmp_path / "similar" / "students").iterdir()] == ["bob.py"]
