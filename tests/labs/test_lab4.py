@@ -8,6 +8,7 @@ from labs.sources import SOURCES, lab
 
 import rooflab as rl
 from rooflab.cost import Convention
+from rooflab.grading import measure
 from rooflab.grading.repair import reference
 from rooflab.labs import lab4
 from rooflab.roofline import SPECS
@@ -274,7 +275,10 @@ def test_the_machines_are_those_of_the_datasheets_but_for_one_bandwidth():
 
 @pytest.mark.parametrize("letters", ["B", "B L D", "M K N n", "B L D H layers n"])
 def test_sizes_are_primes_with_each_letter_once_at_1(letters):
-    names, sizes = letters.split(), lab4.sample_sizes(letters, seed=5)
+    with measure.drawing(5, "a test"):
+        names, sizes, more = letters.split(), lab4.sample_sizes(letters), lab4.sample_sizes(letters)
+    with measure.drawing(5, "a test"):
+        again = lab4.sample_sizes(letters)
     assert len(sizes) == 30 and all(len(one) == len(names) for one in sizes)
     for index, name in enumerate(names):
         drawn = [dict(zip(names, one, strict=True)) for one in sizes]
@@ -283,7 +287,7 @@ def test_sizes_are_primes_with_each_letter_once_at_1(letters):
     for one in drawn:
         assert one.get("n", 1) in (1, 2, 4, 8) and one.get("D", 1) % one.get("H", 1) == 0
         assert all(p == 1 or all(p % q for q in range(2, p)) for name, p in one.items() if name not in "Dn")
-    assert sizes == lab4.sample_sizes(letters, seed=5) != lab4.sample_sizes(letters, seed=6)
+    assert sizes == again != more, "the seed of the grading decides"
 
 
 def test_counts_are_whole_numbers():

@@ -9,6 +9,7 @@ from grading.demo_lab import with_answers
 from labs.sources import SOURCES, judge, lab
 
 import rooflab as rl
+from rooflab.grading import measure
 from rooflab.grading.accesses import counted
 from rooflab.grading.repair import reference
 from rooflab.labs import lab5, lab5_training
@@ -234,10 +235,13 @@ def test_a_message_names_the_call_what_it_returned_what_is_expected_and_the_hint
         lab5.assert_values(type("", (), {"__name__": "twice", "__call__": lambda *_: 7})(), {(3, "x"): 6}, "look here")
 
 
-def test_draws_stay_in_their_ranges_and_are_the_same_for_a_seed():
-    drawn = lab5.draws(5, (1, 3), (10, 10), count=50)
-    assert {a for a, _ in drawn} == {1, 2, 3} and {b for _, b in drawn} == {10} and len(drawn) == 50
-    assert drawn == lab5.draws(5, (1, 3), (10, 10), count=50) != lab5.draws(6, (1, 3), (10, 10), count=50)
+def test_draws_stay_in_their_ranges_and_come_from_the_seed_of_a_grading():
+    drawn, again, other = [], [], []
+    for seed, found in ((5, drawn), (5, again), (6, other)):
+        with measure.drawing(seed, "a test"):
+            found += lab5.draws((1, 3), (10, 10), (1, 10**12), count=50)
+    assert {a for a, _, _ in drawn} == {1, 2, 3} and {b for _, b, _ in drawn} == {10} and len(drawn) == 50
+    assert drawn == again and not set(drawn) & set(other)
 
 
 @pytest.mark.parametrize("sizes", [(16, 1, 1, 4), (24, 3, 2, 5)])

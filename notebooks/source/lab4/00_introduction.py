@@ -47,6 +47,7 @@
 import numpy as np
 
 import rooflab as rl
+from rooflab.grading import measure
 from rooflab.labs import lab4
 from rooflab.labs.lab4 import A100, GPT2_XL, T4, assert_counts, assert_terms, sample_sizes, value_of
 from rooflab.labs.table import Table

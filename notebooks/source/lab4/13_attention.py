@@ -35,7 +35,7 @@ def scores_bytes(B, L, D, n):
 flops_hint = "each sequence takes a product (L, D) x (D, L), and scaling takes 1 FLOP per score"
 assert_counts(scores_flops, {(2, 8, 16): 4224, (1, 1, 1): 3, (3, 2, 5): 132}, flops_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D", seed=1311), (3, 20000003, 1009), (1, 70000027, 1)]
+sizes = [*sample_sizes("B L D"), (3, 20000003, 1009), (1, 70000027, 1)]
 assert_counts(scores_flops, {(B, L, D): B * L**2 * (2 * D + 1) for B, L, D in sizes}, flops_hint)
 ### END HIDDEN TESTS
 
@@ -43,7 +43,7 @@ assert_counts(scores_flops, {(B, L, D): B * L**2 * (2 * D + 1) for B, L, D in si
 bytes_hint = "Q and K are read and the scores are written; scaling and transposing add no bytes"
 assert_counts(scores_bytes, {(2, 8, 16, 2): 1280, (1, 1, 1, 2): 6, (3, 2, 5, 4): 288}, bytes_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D n", seed=1312), (3, 70000027, 101, 2), (1, 900000011, 1, 8)]
+sizes = [*sample_sizes("B L D n"), (3, 70000027, 101, 2), (1, 900000011, 1, 8)]
 assert_counts(scores_bytes, {(B, L, D, n): n * B * L * (2 * D + L) for B, L, D, n in sizes}, bytes_hint)
 ### END HIDDEN TESTS
 
@@ -73,7 +73,7 @@ def mask_bytes(B, L, n):
 flops_hint = "1 FLOP per score, whether the score is masked or not"
 assert_counts(mask_flops, {(2, 8): 128, (1, 1): 1, (3, 2): 12}, flops_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L", seed=1321), (3, 900000011)]
+sizes = [*sample_sizes("B L"), (3, 900000011)]
 assert_counts(mask_flops, {(B, L): B * L**2 for B, L in sizes}, flops_hint)
 ### END HIDDEN TESTS
 
@@ -81,7 +81,7 @@ assert_counts(mask_flops, {(B, L): B * L**2 for B, L in sizes}, flops_hint)
 bytes_hint = "every score is read and written; no mask matrix is read"
 assert_counts(mask_bytes, {(2, 8, 2): 512, (1, 1, 2): 4, (3, 2, 4): 96}, bytes_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L n", seed=1322), (3, 900000011, 1)]
+sizes = [*sample_sizes("B L n"), (3, 900000011, 1)]
 assert_counts(mask_bytes, {(B, L, n): 2 * n * B * L**2 for B, L, n in sizes}, bytes_hint)
 ### END HIDDEN TESTS
 
@@ -111,7 +111,7 @@ def softmax_bytes(B, L, n):
 flops_hint = "3 FLOPs per score; the softmax of this lab does not compute a maximum"
 assert_counts(softmax_flops, {(2, 8): 384, (1, 1): 3, (3, 2): 36}, flops_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L", seed=1331), (2, 900000011)]
+sizes = [*sample_sizes("B L"), (2, 900000011)]
 assert_counts(softmax_flops, {(B, L): 3 * B * L**2 for B, L in sizes}, flops_hint)
 ### END HIDDEN TESTS
 
@@ -119,7 +119,7 @@ assert_counts(softmax_flops, {(B, L): 3 * B * L**2 for B, L in sizes}, flops_hin
 bytes_hint = "one pass: the scores are read once, and as many attention weights are written"
 assert_counts(softmax_bytes, {(2, 8, 2): 512, (1, 1, 2): 4, (3, 2, 4): 96}, bytes_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L n", seed=1332), (1, 900000011, 2)]
+sizes = [*sample_sizes("B L n"), (1, 900000011, 2)]
 assert_counts(softmax_bytes, {(B, L, n): 2 * n * B * L**2 for B, L, n in sizes}, bytes_hint)
 ### END HIDDEN TESTS
 
@@ -149,7 +149,7 @@ def values_bytes(B, L, D, n):
 flops_hint = "each sequence takes a product (L, L) x (L, D)"
 assert_counts(values_flops, {(2, 8, 16): 4096, (1, 1, 1): 2, (3, 2, 5): 120}, flops_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D", seed=1341), (3, 20000003, 1009), (1, 1000000007, 1)]
+sizes = [*sample_sizes("B L D"), (3, 20000003, 1009), (1, 1000000007, 1)]
 assert_counts(values_flops, {(B, L, D): 2 * B * L**2 * D for B, L, D in sizes}, flops_hint)
 ### END HIDDEN TESTS
 
@@ -157,7 +157,7 @@ assert_counts(values_flops, {(B, L, D): 2 * B * L**2 * D for B, L, D in sizes}, 
 bytes_hint = "A and V are read, and the result is written"
 assert_counts(values_bytes, {(2, 8, 16, 2): 1280, (1, 1, 1, 2): 6, (3, 2, 5, 4): 288}, bytes_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D n", seed=1342), (3, 70000027, 101, 2), (1, 900000011, 1, 8)]
+sizes = [*sample_sizes("B L D n"), (3, 70000027, 101, 2), (1, 900000011, 1, 8)]
 assert_counts(values_bytes, {(B, L, D, n): n * B * L * (2 * D + L) for B, L, D, n in sizes}, bytes_hint)
 ### END HIDDEN TESTS
 
@@ -187,7 +187,7 @@ def sdpa_bytes(B, L, D, n):
 flops_hint = "add up the scores with their scaling, the mask, the softmax, and the product with V"
 assert_counts(sdpa_flops, {(2, 8, 16): 8832, (1, 1, 1): 9, (3, 2, 5): 300}, flops_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D", seed=1351), (3, 10000019, 1009), (1, 900000011, 1)]
+sizes = [*sample_sizes("B L D"), (3, 10000019, 1009), (1, 900000011, 1)]
 assert_counts(sdpa_flops, {(B, L, D): B * L**2 * (4 * D + 5) for B, L, D in sizes}, flops_hint)
 ### END HIDDEN TESTS
 
@@ -195,7 +195,7 @@ assert_counts(sdpa_flops, {(B, L, D): B * L**2 * (4 * D + 5) for B, L, D in size
 bytes_hint = "add up the four steps; each step writes its result, and the next step reads it"
 assert_counts(sdpa_bytes, {(2, 8, 16, 2): 3584, (1, 1, 1, 2): 20, (3, 2, 5, 4): 768}, bytes_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D n", seed=1352), (3, 70000027, 101, 2), (1, 400000009, 1, 8)]
+sizes = [*sample_sizes("B L D n"), (3, 70000027, 101, 2), (1, 400000009, 1, 8)]
 assert_counts(sdpa_bytes, {(B, L, D, n): n * B * L * (4 * D + 6 * L) for B, L, D, n in sizes}, bytes_hint)
 ### END HIDDEN TESTS
 

@@ -23,7 +23,7 @@ def mha_flops(B, L, D, H):
 flops_hint = "count one head of size D/H, and multiply by H"
 assert_counts(mha_flops, {(2, 8, 16, 4): 10752, (2, 8, 16, 1): 8832, (3, 2, 10, 5): 780}, flops_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D H", seed=1411), (3, 10000019, 1010, 101), (1, 300000007, 7, 7)]
+sizes = [*sample_sizes("B L D H"), (3, 10000019, 1010, 101), (1, 300000007, 7, 7)]
 assert_counts(mha_flops, {(B, L, D, H): B * L**2 * (4 * D + 5 * H) for B, L, D, H in sizes}, flops_hint)
 ### END HIDDEN TESTS
 
@@ -45,7 +45,7 @@ def mha_bytes(B, L, D, H, n):
 bytes_hint = "each head has B L² scores of its own, and reads D/H elements per token of Q, K and V"
 assert_counts(mha_bytes, {(2, 8, 16, 4, 2): 8192, (2, 8, 16, 1, 2): 3584, (3, 2, 10, 5, 4): 2400}, bytes_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D H n", seed=1421), (3, 50000017, 1010, 101, 2), (1, 100000007, 7, 7, 8)]
+sizes = [*sample_sizes("B L D H n"), (3, 50000017, 1010, 101, 2), (1, 100000007, 7, 7, 8)]
 assert_counts(mha_bytes, {(B, L, D, H, n): n * B * L * (4 * D + 6 * H * L) for B, L, D, H, n in sizes}, bytes_hint)
 ### END HIDDEN TESTS
 
@@ -131,7 +131,7 @@ def first_quadratic_length(D, H):
 length_hint = "write the bytes of 1.4.2 as a L + b L², and find the first L with b L² > a L"
 assert_counts(first_quadratic_length, {(4096, 16): 171, (12, 3): 3, (3, 1): 3, (1, 1): 1}, length_hint)
 ### BEGIN HIDDEN TESTS
-pairs = [(1600, 25), (64, 1), (30, 2), (4096, 1), (9, 3), (2, 2), (3 * 10**18, 1), *sample_sizes("D H", seed=1431)]
+pairs = [(1600, 25), (64, 1), (30, 2), (4096, 1), (9, 3), (2, 2), (3 * 10**18, 1), *sample_sizes("D H")]
 assert_counts(first_quadratic_length, {(D, H): 2 * D // (3 * H) + 1 for D, H in pairs}, length_hint)
 ### END HIDDEN TESTS
 
@@ -206,7 +206,7 @@ def check_limit(D, H, n, expected):
 check_limit(16, 4, 2, expected=21 / 12)
 check_limit(16, 16, 4, expected=9 / 24)
 ### BEGIN HIDDEN TESTS
-for D, H, n in [(4096, 16, 2), (1600, 25, 2), (1600, 25, 4), *sample_sizes("D H n", seed=1451)]:
+for D, H, n in [(4096, 16, 2), (1600, 25, 2), (1600, 25, 4), *sample_sizes("D H n")]:
     check_limit(D, H, n, expected=(4 * D / H + 5) / (6 * n))
 ### END HIDDEN TESTS
 

@@ -25,7 +25,7 @@ def output_bytes(B, L, D, n):
 flops_hint = "one product of B L rows with a (D, D) matrix"
 assert_counts(output_flops, {(2, 8, 16): 8192, (1, 1, 1): 2, (3, 2, 5): 300}, flops_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D", seed=1501), (3, 1000003, 500009), (1, 1, 900000011)]
+sizes = [*sample_sizes("B L D"), (3, 1000003, 500009), (1, 1, 900000011)]
 assert_counts(output_flops, {(B, L, D): 2 * B * L * D**2 for B, L, D in sizes}, flops_hint)
 ### END HIDDEN TESTS
 
@@ -33,7 +33,7 @@ assert_counts(output_flops, {(B, L, D): 2 * B * L * D**2 for B, L, D in sizes}, 
 bytes_hint = "the input is read, the weights are read once for the whole batch, and the result is written"
 assert_counts(output_bytes, {(2, 8, 16, 2): 1536, (1, 1, 1, 2): 6, (3, 2, 5, 4): 340}, bytes_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D n", seed=1502), (7, 3000017, 90000049, 2), (1, 1, 900000011, 1)]
+sizes = [*sample_sizes("B L D n"), (7, 3000017, 90000049, 2), (1, 1, 900000011, 1)]
 assert_counts(output_bytes, {(B, L, D, n): n * D * (2 * B * L + D) for B, L, D, n in sizes}, bytes_hint)
 ### END HIDDEN TESTS
 
@@ -67,7 +67,7 @@ def mlp_flops(B, L, D):
 flops_hint = "add up two products, and 1 FLOP for each output element to which a bias is added"
 assert_counts(mlp_flops, {(2, 8, 16): 66816, (1, 1, 1): 21, (3, 2, 5): 2550}, flops_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D", seed=1611), (3, 1000003, 200003), (1, 1, 600000001)]
+sizes = [*sample_sizes("B L D"), (3, 1000003, 200003), (1, 1, 600000001)]
 assert_counts(mlp_flops, {(B, L, D): B * L * D * (16 * D + 5) for B, L, D in sizes}, flops_hint)
 ### END HIDDEN TESTS
 
@@ -90,7 +90,7 @@ def mlp_bytes(B, L, D, n):
 bytes_hint = "each operation reads its input, and once for all tokens its weights and its bias, and writes its result"
 assert_counts(mlp_bytes, {(2, 8, 16, 2): 9376, (1, 1, 1, 2): 46, (3, 2, 5, 4): 2100}, bytes_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D n", seed=1621), (7, 3000017, 30000001, 2), (1, 1, 600000001, 1)]
+sizes = [*sample_sizes("B L D n"), (7, 3000017, 30000001, 2), (1, 1, 600000001, 1)]
 assert_counts(mlp_bytes, {(B, L, D, n): n * D * (10 * B * L + 8 * D + 5) for B, L, D, n in sizes}, bytes_hint)
 ### END HIDDEN TESTS
 

@@ -59,16 +59,18 @@ def check_time(name, expected_ms):
 check_time("weights", {64: 9.833, 1000: 9.833})
 check_time("other", {64: 0.012288, 1000: 0.04224})
 ### BEGIN HIDDEN TESTS
-check_time("weights", {1: 2949888000 / 3e8, 5003: 2949888000 / 3e8})
-check_time("other", {L: (3072000 + 9600 * L) / 3e8 for L in (1, 128, 1024, 4099)})
+lengths = [1, 1024, measure.draw(2, 999), measure.draw(1025, 9999)]
+check_time("weights", {L: 2949888000 / 3e8 for L in lengths})
+check_time("other", {L: (3072000 + 9600 * L) / 3e8 for L in lengths})
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_1_more_test", "grade": true, "points": 2} rooflab={"needs": ["q3_4"]}
 check_time("cache", {64: 0.065536, 1000: 1.024})
 check_time("compute", {64: 0.045684, 1000: 0.050177})
 ### BEGIN HIDDEN TESTS
-check_time("cache", {L: 307200 * L / 3e8 for L in (1, 128, 1024, 4099)})
-check_time("compute", {L: (2949504000 + 312000 * L) / 65e9 for L in (1, 128, 1024, 4099)})
+lengths = [1, 1024, measure.draw(2, 999), measure.draw(1025, 9999)]
+check_time("cache", {L: 307200 * L / 3e8 for L in lengths})
+check_time("compute", {L: (2949504000 + 312000 * L) / 65e9 for L in lengths})
 ### END HIDDEN TESTS
 
 # %%
@@ -200,7 +202,8 @@ check_tokens(2, 0.5, 1.75)
 check_tokens(3, 0.0, 1)
 check_tokens(3, 1.0, 4)
 ### BEGIN HIDDEN TESTS
-for gamma, alpha in [(4, 0.8), (7, 0.31), (32, 0.95), (1, 0.0), (32, 1), (5, 0.0), (12, 1.0), (2, 0.999)]:
+drawn = [(measure.draw(2, 32), measure.draw(5, 95) / 100) for _ in range(4)]
+for gamma, alpha in [(1, 0.0), (32, 1), (measure.draw(4, 12), 0.0), (measure.draw(4, 12), 1.0), (2, 0.999), *drawn]:
     check_tokens(gamma, alpha, sum(alpha**accepted for accepted in range(gamma + 1)))
 ### END HIDDEN TESTS
 
@@ -216,7 +219,8 @@ check_speedup(2, 0.5, 0.125, 1.4)
 check_speedup(3, 1.0, 0.1, 4 / 1.3)
 check_speedup(2, 0.0, 0.25, 2 / 3)
 ### BEGIN HIDDEN TESTS
-for gamma, alpha, c in [(4, 0.8, 0.05), (4, 0.0, 0.05), (8, 0.8, 0.2), (32, 0.6, 0.2), (1, 0.5, 1.0), (9, 1, 0)]:
+drawn = [(measure.draw(2, 32), measure.draw(5, 95) / 100, measure.draw(1, 40) / 100) for _ in range(4)]
+for gamma, alpha, c in [(4, 0.0, 0.05), (9, 1, 0), *drawn]:
     check_speedup(gamma, alpha, c, sum(alpha**accepted for accepted in range(gamma + 1)) / (1 + gamma * c))
 ### END HIDDEN TESTS
 
@@ -233,8 +237,11 @@ check_best(0.5, 0.1, 2)
 check_best(0.0, 0.1, 1)
 check_best(1.0, 0.1, 32)
 ### BEGIN HIDDEN TESTS
-for alpha, c, expected in [(0.8, 0.05, 8), (0.8, 0.2, 4), (0.6, 0.2, 2), (0.99, 0.001, 32), (0.9, 1.0, 1)]:
+for alpha, c, expected in [(0.8, 0.05, 8), (0.99, 0.001, 32), (0.9, 1.0, 1)]:
     check_best(alpha, c, expected)
+for alpha, c in measure.rng().uniform((0.5, 0.01), (0.95, 0.3), (4, 2)).tolist():
+    speedups = {g: sum(alpha**accepted for accepted in range(g + 1)) / (1 + g * c) for g in range(1, 33)}
+    check_best(alpha, c, max(speedups, key=speedups.get))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_2_bound_test", "grade": true, "points": 1}

@@ -129,9 +129,8 @@ check_acceptance([0.5, 0.5], [0.25, 0.75], 0.75)
 ### BEGIN HIDDEN TESTS
 check_acceptance([1.0, 0.0, 0.0], [0.125, 0.5, 0.375], 0.125)
 check_acceptance([0.2, 0.8], [0.2, 0.8], 1.0)
-rng = np.random.default_rng(43)
-for size in (2, 5, 40):
-    p, q = rng.dirichlet(np.ones(size), 2)
+for size in (2, measure.draw(3, 9), measure.draw(10, 50)):
+    p, q = measure.rng().dirichlet(np.ones(size), 2)
     check_acceptance(p, q, 1 - np.abs(p - q).sum() / 2)
 ### END HIDDEN TESTS
 
@@ -179,14 +178,18 @@ ONE_TARGET = {(): (3, 3, 2), (0,): (4, 1, 3), (1,): (0, 8, 0), (2,): (1, 2, 5)}
 check_step(ONE_TARGET.get, lambda known: (2, 2, 4), gamma=1, parts=8)
 check_step(ONE_TARGET.get, lambda known: (3, 3, 2), gamma=1, parts=8)
 ### BEGIN HIDDEN TESTS
-check_step({(): (4, 3, 1), (0,): (1, 1, 6), (1,): (2, 4, 2), (2,): (7, 1, 0)}.get, lambda known: (8, 0, 0), 1, 8)
-check_step({(): (0, 5, 3), (0,): (2, 2, 4), (1,): (1, 1, 6), (2,): (3, 4, 1)}.get, lambda known: (4, 1, 3), 1, 8)
+for p, q in [((4, 3, 1), (8, 0, 0)), ((0, 5, 3), (4, 1, 3))]:
+    order, after = measure.rng().permutation(3), measure.rng().multinomial(8, [1 / 3] * 3, 3).tolist()
+    p, q = ([one[token] for token in order] for one in (p, q))
+    check_step({(): p, (0,): after[0], (1,): after[1], (2,): after[2]}.get, lambda known, q=q: q, 1, 8)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b4_3_drafts_test", "grade": true, "points": 2}
 rows = [(2, 1, 1), (1, 1, 2), (0, 0, 4)]
 check_step(lambda known: rows[sum(known) % 2], lambda known: rows[1], gamma=2, parts=4)
 ### BEGIN HIDDEN TESTS
+order = measure.rng().permutation(3)
+rows = [[row[token] for token in order] for row in rows]
 check_step(lambda known: rows[(1 + len(known) + sum(known)) % 2], lambda known: rows[1 if known else 2], 2, 4)
 ### END HIDDEN TESTS
 

@@ -108,7 +108,7 @@ extra_hint = (
 )
 assert_counts(extra_flops, {(2, 16, 32, 4): 2048, (1, 1, 1, 1): 1, (3, 2, 10, 5): 60}, extra_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("B L D H", seed=5101), (1, 30000001, 11, 11)]
+sizes = [*sample_sizes("B L D H"), (1, 30000001, 11, 11)]
 assert_counts(extra_flops, {(B, L, D, H): B * H * L * L for B, L, D, H in sizes}, extra_hint)
 ### END HIDDEN TESTS
 
@@ -116,7 +116,7 @@ assert_counts(extra_flops, {(B, L, D, H): B * H * L * L for B, L, D, H in sizes}
 extra_hint = "which operation is fused in our rules and a launch of its own here, and which one reads an input more?"
 assert_counts(extra_bytes, {(2, 16, 32, 4, 4): 16640, (1, 1, 1, 1, 2): 5, (3, 2, 10, 5, 2): 244}, extra_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [size for size in sample_sizes("B L D H n", seed=5102, count=60) if size[-1] > 1]
+sizes = [size for size in sample_sizes("B L D H n", count=60) if size[-1] > 1]
 sizes.append((1, 30000001, 11, 11, 8))
 assert_counts(extra_bytes, {(B, L, D, H, n): L * L * (1 + 2 * B * H * n) for B, L, D, H, n in sizes}, extra_hint)
 ### END HIDDEN TESTS
@@ -131,7 +131,7 @@ with rl.count() as c:
     rl.attention(q, k, v)
 said = f"fused_launches is not {fused_launches}: look at c.launches of rl.attention(q, k, v)"
 assert fused_launches == c.launches, said
-sizes = [size for size in sample_sizes("B L D H n", seed=5103, count=60) if size[-1] in (2, 4)]
+sizes = [size for size in sample_sizes("B L D H n", count=60) if size[-1] in (2, 4)]
 sizes.append((3, 50000017, 1010000, 101, 2))
 assert_counts(fused_bytes, {(B, L, D, H, n): n * B * L * D * 4 for B, L, D, H, n in sizes}, fused_hint)
 ### END HIDDEN TESTS

@@ -68,7 +68,7 @@ def check_kept(layers, D, H, H_kv, D_h, expected):
 check_kept(layers=2, D=12, H=4, H_kv=2, D_h=5, expected=80)
 check_kept(layers=1, D=8, H=2, H_kv=2, D_h=4, expected=32)
 ### BEGIN HIDDEN TESTS
-for sizes in [tuple(config.values()) for config in CONFIGS.values()] + sample_sizes("layers D H H_kv D_h", seed=5201):
+for sizes in [tuple(config.values()) for config in CONFIGS.values()] + sample_sizes("layers D H H_kv D_h"):
     check_kept(*sizes, expected=4 * sizes[0] * sizes[3] * sizes[4])
 ### END HIDDEN TESTS
 

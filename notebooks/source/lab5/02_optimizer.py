@@ -63,12 +63,12 @@ def adamw_float64(theta, gradients, lr, beta1, beta2, eps, decay):
     return theta
 
 
-rng = np.random.default_rng(20)
+shape, steps = (measure.draw(2, 5), measure.draw(2, 5)), measure.draw(4, 8)
 for settings in (
-    {"lr": 0.02, "decay": 0.3, "beta1": 0.8, "beta2": 0.9, "eps": 0.001},
-    {"lr": 0.5, "decay": 0.01, "beta1": 0.9, "beta2": 0.95, "eps": 0.1},
+    {"lr": 0.02, "decay": measure.draw(10, 50) / 100, "beta1": 0.8, "beta2": 0.9, "eps": 0.001},
+    {"lr": measure.draw(10, 50) / 100, "decay": 0.01, "beta1": 0.9, "beta2": 0.95, "eps": 0.1},
 ):
-    theta, gradients = rng.standard_normal((3, 4)), list(rng.standard_normal((6, 3, 4)))
+    theta, gradients = measure.rng().standard_normal(shape), list(measure.rng().standard_normal((steps, *shape)))
     check_adamw(theta, gradients, adamw_float64(theta, gradients, **settings), tolerance=1e-9, **settings)
 ### END HIDDEN TESTS
 
@@ -80,7 +80,8 @@ expected = {"theta": [0.97603727, -1.97733583], "m": [0.14, -0.04], "v": [0.0402
 for (name, right), got in zip(expected.items(), seen.value, strict=True):
     assert_close(got, right, rtol=0, atol=1e-7, name=f"{name} of an array with two parameters")
 ### BEGIN HIDDEN TESTS
-again = measure.call(adamw_step, *(2 * one for one in given), 5, 0.1, 0.9, 0.999, 1e-8, 0.1)
+given = measure.rng().uniform(0.1, 2, (4, measure.draw(3, 9)))
+again = measure.call(adamw_step, *given, 5, 0.1, 0.9, 0.999, 1e-8, 0.1)
 assert again.changed == (), "adamw_step changed an array that it was given: compute new arrays instead"
 ### END HIDDEN TESTS
 
@@ -114,7 +115,14 @@ assert_values(lr_at, {(6, 2.0, 0.5, 4, 12): 1.7803300859}, lr_hint)
 ### BEGIN HIDDEN TESTS
 cases = {0: 0.0, 5: 0.5, 10: 1.0, 35: 0.8681980515, 60: 0.55, 110: 0.1, 200: 0.1}
 assert_values(lr_at, {(t, 1.0, 0.1, 10, 110): lr for t, lr in cases.items()}, lr_hint, relative=1e-6)
-assert_values(lr_at, {(250, 6e-4, 6e-5, 100, 700): 5.20918831e-4, (699, 6e-4, 6e-5, 100, 700): 6.00037011e-5}, lr_hint)
+warmup, end = measure.draw(50, 99), measure.draw(500, 900)
+rising, falling, high, low = measure.draw(1, warmup - 1), measure.draw(warmup + 1, end - 1), 6e-4, 6e-5
+cosine = math.cos(math.pi * (falling - warmup) / (end - warmup))
+assert_values(lr_at, {(rising, high, low, warmup, end): high * rising / warmup}, lr_hint, relative=1e-6)
+assert_values(
+    lr_at, {(falling, high, low, warmup, end): (high + low + (high - low) * cosine) / 2}, lr_hint, relative=1e-6
+)
+assert_values(lr_at, {(end, high, low, warmup, end): low, (2 * end, high, low, warmup, end): low}, lr_hint)
 ### END HIDDEN TESTS
 
 # %%

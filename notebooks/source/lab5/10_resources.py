@@ -37,7 +37,7 @@ assert_values(training_days, {(1e9, 2e10, 8, 312e12, 0.5): 1.11289, (86400, 1000
 assert_values(training_days, {(86400, 1000, 2, 6e3, 0.25): 2.0}, days_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(training_days, {(70e9, 15e12, 1024, 1979e12 / 2, 0.5): 143.9304}, days_hint)
-for P, D, G in draws(11, (10**8, 10**12), (10**10, 10**13), (1, 20000)):
+for P, D, G in draws((10**8, 10**12), (10**10, 10**13), (1, 20000)):
     assert_values(training_days, {(P, D, G, 989.4e12, 0.4): 6 * P * D / (G * 989.4e12 * 0.4 * 86400)}, days_hint)
 ### END HIDDEN TESTS
 
@@ -45,7 +45,7 @@ for P, D, G in draws(11, (10**8, 10**12), (10**10, 10**13), (1, 20000)):
 mfu_hint = "divide the FLOPs of the run by those that all GPUs would do in that time at their peak"
 assert_values(measured_mfu, {(86400, 1000, 1, 6e3, 2.0): 0.5, (1e9, 2e10, 8, 312e12, 1.11289): 0.5}, mfu_hint)
 ### BEGIN HIDDEN TESTS
-for P, D, G in draws(12, (10**8, 10**12), (10**10, 10**13), (1, 20000)):
+for P, D, G in draws((10**8, 10**12), (10**10, 10**13), (1, 20000)):
     days = 6 * P * D / (G * 989.4e12 * 0.37 * 86400)
     assert_values(measured_mfu, {(P, D, G, 989.4e12, days): 0.37}, mfu_hint)
 ### END HIDDEN TESTS
@@ -104,7 +104,7 @@ largest_hint = "divide the bytes of all GPUs by those of one parameter, and roun
 assert_counts(largest_model, {(1, 24 * 10**9, 16): 1500000000, (4, 100, 16): 25, (3, 10, 7): 4}, largest_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(largest_model, {(8, 80 * 10**9, 16): 40000000000}, largest_hint)
-cases = draws(12, (1, 1000), (10**9, 10**12), (1, 40))
+cases = draws((1, 1000), (10**9, 10**12), (1, 40))
 assert_counts(largest_model, {(G, size, n): G * size // n for G, size, n in cases}, largest_hint)
 ### END HIDDEN TESTS
 
@@ -162,7 +162,7 @@ bytes_hint = (
 assert_values(training_bytes, {(1000, 0, 2, 8): (12256, 16256), (1, 10, 1, 1): (68, 72)}, bytes_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(training_bytes, {(1557611200, 0, 8, 1024): (18691465472, 24921910272)}, bytes_hint)
-for P, K, B, L in draws(13, (1, 10**12), (0, 10**7), (1, 4096), (1, 10**6)):
+for P, K, B, L in draws((1, 10**12), (0, 10**7), (1, 4096), (1, 10**6)):
     start = 12 * P + 4 * K + 16 * B * L
     assert_values(training_bytes, {(P, K, B, L): (start, start + 4 * P)}, bytes_hint)
 ### END HIDDEN TESTS
@@ -194,8 +194,8 @@ def check_held(width, layers, B, L):
 check_held(16, 1, 1, 4)
 check_held(16, 2, 3, 8)
 ### BEGIN HIDDEN TESTS
-check_held(24, 3, 2, 5)
-check_held(40, 2, 5, 16)
+for width, layers, B, L in draws((8, 40), (1, 3), (2, 5), (3, 16), count=2):
+    check_held(width, layers, B, L)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -62,17 +62,20 @@ tile_hint = "double T while both tiles still fit"
 assert_counts(largest_tile, {(2048,): 16, (2047,): 8, (10**5,): 64}, tile_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(global_reads, {(1024, 1): 2147483648, (1024, 32): 67108864, (1000, 32): 64000000}, reads_hint)
-cases = draws(35, (1, 10**7), (1, 4096))
+cases = draws((1, 10**7), (1, 4096))
 assert_counts(global_reads, {(N, T): 2 * N * N * ((N + T - 1) // T) for N, T in cases}, reads_hint)
-assert_counts(shared_bytes, {(32,): 8192, (64,): 32768, (10**9,): 8 * 10**18}, "two tiles of T x T elements of 4 bytes")
-assert_counts(largest_tile, {(48 * 1024,): 64, (164 * 1024,): 128, (8192,): 32, (8,): 1}, tile_hint)
+sizes = (32, measure.draw(33, 4096), 10**9)
+assert_counts(shared_bytes, {(T,): 8 * T * T for T in sizes}, "two tiles of T x T elements of 4 bytes")
+assert_counts(largest_tile, {(48 * 1024,): 64, (164 * 1024,): 128, (8,): 1}, tile_hint)
+T = 2 ** measure.draw(1, 12)
+assert_counts(largest_tile, {(8 * T * T,): T, (8 * T * T - 1,): T // 2, (measure.draw(9, 31) * T * T,): T}, tile_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_5_intensity_test", "grade": true, "points": 1}
 tile_hint = "divide 2 N³ FLOPs by 4 bytes for each of global_reads(N, T)"
 assert_values(tile_intensity, {(16,): 4.0, (1,): 0.25}, tile_hint)
 ### BEGIN HIDDEN TESTS
-assert_values(tile_intensity, {(T,): T / 4 for T in (2, 8, 32, 64, 128, 1024)}, tile_hint)
+assert_values(tile_intensity, {(T,): T / 4 for T in (2, 32, 1024, measure.draw(3, 999))}, tile_hint)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -107,8 +110,7 @@ def tiled_matmul(A, B, T):
 
 # %% nbgrader={"grade_id": "q3_5_product_test", "grade": true, "points": 3}
 def check_tiles(N, T):
-    rng = np.random.default_rng(N)
-    A, B = rng.integers(-9, 10, (2, N, N)).astype(float)
+    A, B = measure.rng().integers(-9, 10, (2, N, N)).astype(float)
     seen = measure.accesses(tiled_matmul, A, B, T)
     case = f"tiled_matmul of {N} x {N} in tiles of {T} x {T}"
     assert_close(seen.value, A @ B, rtol=0, atol=1e-9, name=case)
@@ -126,11 +128,12 @@ check_tiles(6, 1)
 check_tiles(10, 4)
 check_tiles(5, 8)
 ### BEGIN HIDDEN TESTS
-check_tiles(12, 3)
-check_tiles(13, 5)
+T, large = measure.draw(3, 5), measure.draw(10, 16)
+check_tiles(measure.draw(2, 4) * T, T)
+check_tiles(measure.draw(2, 3) * T + measure.draw(1, T - 1), T)
 check_tiles(1, 1)
-check_tiles(16, 16)
-check_tiles(17, 16)
+check_tiles(large, large)
+check_tiles(large + 1, large)
 ### END HIDDEN TESTS
 
 # %%

@@ -31,7 +31,7 @@ assert_counts(row_bursts, {(128, 10): 10, (160, 10): 15, (129, 4): 7, (144, 8): 
 ### BEGIN HIDDEN TESTS
 lecture = {1792: 64, 1793: 127, 1794: 126, 1800: 120, 1824: 96, 1856: 64}
 assert_counts(row_bursts, {(K, 64): number for K, number in lecture.items()}, row_hint)
-for K, rows in draws(36, (128, 5000), (1, 300)):
+for K, rows in draws((128, 5000), (1, 300)):
     touched = {burst for row in range(rows) for burst in (2 * K * row // 128, (2 * K * row + 127) // 128)}
     assert_counts(row_bursts, {(K, rows): len(touched)}, row_hint)
 ### END HIDDEN TESTS
@@ -40,9 +40,9 @@ for K, rows in draws(36, (128, 5000), (1, 300)):
 padded_hint = "for which K is 2 K a multiple of 128 bytes?"
 assert_counts(padded, {(128,): 128, (129,): 192, (1,): 64, (191,): 192, (97,): 128}, padded_hint)
 ### BEGIN HIDDEN TESTS
-assert_counts(
-    padded, {(1792,): 1792, (1793,): 1856, (1824,): 1856, (50257,): 50304, (10**18 + 1,): 10**18 + 64}, padded_hint
-)
+assert_counts(padded, {(1792,): 1792, (1793,): 1856, (50257,): 50304, (10**18 + 1,): 10**18 + 64}, padded_hint)
+K = 64 * measure.draw(2, 10**6)
+assert_counts(padded, {(K - measure.draw(1, 63),): K, (K,): K, (K + measure.draw(1, 63),): K + 64}, padded_hint)
 ### END HIDDEN TESTS
 
 # %%

@@ -34,7 +34,7 @@ assert_values(tile_share, {(10, 10, 5, 5): 1.0, (11, 11, 5, 5): 0.537778, (7, 12
 ### BEGIN HIDDEN TESTS
 assert_counts(tile_count, {(256, 256, 128, 128): 4, (256, 257, 128, 128): 6, (1793, 1793, 256, 128): 120}, tile_hint)
 assert_values(tile_share, {(256, 256, 128, 128): 1.0, (256, 257, 128, 128): 0.669271}, share_hint)
-for M, N, m, n in draws(41, (1, 10**6), (1, 10**6), (1, 300), (1, 300)):
+for M, N, m, n in draws((1, 10**6), (1, 10**6), (1, 300), (1, 300)):
     number = ((M + m - 1) // m) * ((N + n - 1) // n)
     assert_counts(tile_count, {(M, N, m, n): number}, tile_hint)
     assert_values(tile_share, {(M, N, m, n): M * N / (number * m * n)}, share_hint)
@@ -93,7 +93,7 @@ assert_values(wave_efficiency, {(384, (128, 64), 30): 0.6, (101, (10, 10), 100):
 ### BEGIN HIDDEN TESTS
 assert_values(waves, {(1792, (256, 128), 108): 1, (1793, (256, 128), 108): 2}, wave_hint)
 assert_values(wave_efficiency, {(1792, (256, 128), 108): 0.907407, (1793, (256, 128), 108): 0.555556}, efficiency_hint)
-for N, m, n, S in draws(42, (1, 20000), (1, 300), (1, 300), (1, 200)):
+for N, m, n, S in draws((1, 20000), (1, 300), (1, 300), (1, 200)):
     tiles = ((N + m - 1) // m) * ((N + n - 1) // n)
     number = (tiles + S - 1) // S
     assert_values(waves, {(N, (m, n), S): number}, wave_hint)
@@ -106,9 +106,10 @@ assert_values(throughput_gain, {(1024, 1025, (256, 128), 16): 0.667969, (100, 10
 assert_values(throughput_gain, {(64, 128, (128, 64), 30): 4.0, (128, 64, (128, 64), 30): 0.25}, gain_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(throughput_gain, {(1792, 1793, (256, 128), 108): 0.500558}, gain_hint)
-assert_values(
-    throughput_gain, {(2048, 2049, (256, 128), 132): 0.500488, (1024, 4096, (256, 128), 40): 1.230769}, gain_hint
-)
+for N, bigger, m, n, S in draws((100, 2000), (2001, 9000), (20, 300), (20, 300), (1, 200)):
+    before, after = (math.ceil(math.ceil(size / m) * math.ceil(size / n) / S) for size in (N, bigger))
+    gain = (bigger / N) ** 2 * before / after
+    assert_values(throughput_gain, {(N, bigger, (m, n), S): gain}, gain_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_2_cliffs_test", "grade": true, "points": 2} rooflab={"needs": ["q4_1"]}
@@ -117,8 +118,11 @@ assert_values(cliffs, {((10, 10), 100, 0, 145): [1, 101, 141], ((10, 10), 100, 1
 assert_values(cliffs, {((10, 10), 100, 101, 140): [], ((256, 128), 16, 500, 1100): [641, 1025]}, cliff_hint)
 ### BEGIN HIDDEN TESTS
 lecture = {((256, 128), 108, 1, 3600): [1793, 2561, 3073, 3585], ((256, 128), 40, 1, 1100): [1025]}
-lecture |= {((256, 128), 84, 1, 1600): [1537], ((256, 128), 132, 1, 2100): [2049]}
 assert_values(cliffs, lecture, cliff_hint)
+for m, n, S, first in draws((10, 99), (10, 99), (5, 50), (1, 300), count=3):
+    number = {N: math.ceil(math.ceil(N / m) * math.ceil(N / n) / S) for N in range(first, first + 700)}
+    right = [N for before, N in pairwise(number) if number[N] > number[before]]
+    assert_values(cliffs, {((m, n), S, first, first + 699): right}, cliff_hint)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -67,17 +67,20 @@ check_benchmark(2, 9, **steady)
 check_benchmark(2, 9, **steady, slow_ms=[90.0, 40.0], jitter=0.2, seed=1)
 check_benchmark(3, 1, work_ms=20.0, host_ms=0.1, slow_ms=[300.0])
 ### BEGIN HIDDEN TESTS
-check_benchmark(1, 15, work_ms=0.25, host_ms=0.01, slow_ms=[75.0], jitter=0.3, seed=2)
-check_benchmark(4, 2, work_ms=60.0, host_ms=1.0, slow_ms=[900.0, 100.0, 90.0, 80.0])
-check_benchmark(0, 7, work_ms=3.0, host_ms=0.2, jitter=0.1, seed=3)
+seeds = measure.draw(2, 10**6), measure.draw(2, 10**6)
+check_benchmark(1, measure.draw(9, 19), work_ms=0.25, host_ms=0.01, slow_ms=[75.0], jitter=0.3, seed=seeds[0])
+check_benchmark(4, 2, work_ms=float(measure.draw(20, 70)), host_ms=1.0, slow_ms=[900.0, 100.0, 90.0, 80.0])
+check_benchmark(0, measure.draw(5, 9), work_ms=measure.draw(20, 90) / 10, host_ms=0.2, jitter=0.1, seed=seeds[1])
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_outlier_test", "grade": true, "points": 2}
 check_benchmark(1, 6, **steady, slow_ms=[70.0, 5.0, 4.0, 200.0, 6.0])
 check_benchmark(2, 11, **steady, slow_ms=[70.0, 30.0, 5.5, 99.0, 4.5, 88.0])
 ### BEGIN HIDDEN TESTS
-check_benchmark(2, 5, work_ms=1.0, host_ms=0.01, slow_ms=[500.0, 2.0, 1.1, 0.9, 333.0, 1.2])
-check_benchmark(0, 8, work_ms=2.0, host_ms=0.01, slow_ms=[1.5, 50.0, 2.5])
+work_ms = float(measure.draw(1, 9))
+slow_ms = [share * work_ms for share in (500.0, 2.0, 1.1, 0.9, 333.0, 1.2)]
+check_benchmark(2, measure.draw(5, 9), work_ms=work_ms, host_ms=0.01, slow_ms=slow_ms)
+check_benchmark(0, measure.draw(6, 10), work_ms=2.0, host_ms=0.01, slow_ms=[1.5, 50.0, 2.5])
 ### END HIDDEN TESTS
 
 # %%

@@ -35,6 +35,7 @@ tflops_hint = "divide 2 N³ FLOPs by the seconds, and by 10¹²"
 assert_values(tflops, {(1000, 2.0): 1.0, (100, 1.0): 0.002, (1000, 1.0): 2.0}, tflops_hint)
 ### BEGIN HIDDEN TESTS
 cases = {(N, ms): 2 * N**3 / ms / 1e9 for N, (ms, _) in lab5.PUBLISHED_MATMUL.items()}
+cases |= {(N, ms / 10): 2 * N**3 / ms / 1e8 for N, ms in draws((100, 20000), (1, 9999), count=4)}
 assert_values(tflops, cases, tflops_hint)
 ### END HIDDEN TESTS
 
@@ -57,8 +58,9 @@ check_times([8, 16, 32], 1e12, [8, 16, 32])
 check_times([8, 16, 32], 1e-12, [8])
 check_times([24, 12], 1e12, [24, 12])
 ### BEGIN HIDDEN TESTS
-check_times([10, 20, 40, 80], 1e12, [10, 20, 40, 80])
-check_times([16], 0.0, [16])
+N = measure.draw(9, 12)
+check_times([N, 2 * N, 4 * N, 7 * N], 1e12, [N, 2 * N, 4 * N, 7 * N])
+check_times([N + 7], 0.0, [N + 7])
 ### END HIDDEN TESTS
 
 # %%

@@ -5,11 +5,11 @@ Letters: B sequences, L tokens, D model, H heads, n bytes a number.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rooflab.grading import measure
 from rooflab.roofline import MachineSpec
 from rooflab.testing import is_count, is_near, is_number
 
@@ -63,16 +63,16 @@ GPT2_XL = {"layers": 48, "D": 1600, "H": 25, "I": 6400, "V": 50257, "n": 2}
 """GPT-2 XL in fp16: layers, width, heads, width of the MLP, vocabulary, and bytes a number."""
 
 
-def sample_sizes(letters: str, seed: int, count: int = 30) -> list[tuple[int, ...]]:
+def sample_sizes(letters: str, count: int = 30) -> list[tuple[int, ...]]:
     """Sizes at which two different formulas are most unlikely to agree: primes, and each size 1 once.
+
+    They are drawn by `rooflab.grading.measure.rng`: when graded, from the seed of the grading.
 
     Parameters
     ----------
     letters : str
         Names of the sizes with spaces between them. ``n`` is 1, 2, 4 or 8, and ``D`` is a prime times ``H`` if there
         is an ``H``.
-    seed : int
-        Another seed gives other sizes; the same seed gives the same ones.
     count : int
         How many. The first ones have one size that is 1, each of `letters` in its turn.
 
@@ -83,14 +83,14 @@ def sample_sizes(letters: str, seed: int, count: int = 30) -> list[tuple[int, ..
 
     Examples
     --------
-    >>> sizes = sample_sizes("B L D H", seed=0)
+    >>> sizes = sample_sizes("B L D H")
     >>> len(sizes), sizes[0][0], sizes[1][1], all(D % H == 0 for B, L, D, H in sizes)
     (30, 1, 1, True)
     """
-    names, draw = letters.split(), random.Random(seed)
+    names, rng = letters.split(), measure.rng()
     found = []
     for index in range(count):
-        sizes = {name: draw.choice(_BYTES if name == "n" else _PRIMES) for name in names}
+        sizes = {name: int(rng.choice(_BYTES if name == "n" else _PRIMES)) for name in names}
         if index < len(names):
             sizes[names[index]] = 1
         if "D" in names and "H" in names:

@@ -6,13 +6,13 @@ Letters: M, N, K sizes of a product, T side of a tile, n bytes a number, P param
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 import rooflab as rl
+from rooflab.grading import measure
 from rooflab.grading.accesses import counted
 from rooflab.grading.global_array import GlobalArray
 from rooflab.labs.lab4 import assert_counts
@@ -77,16 +77,15 @@ def machine_name(device: str) -> str:
     return f"{cpu_name()}, {threads} thread{'s' * (threads > 1)}"
 
 
-def draws(seed: int, *ranges: tuple[int, int], count: int = 20) -> list[tuple[int, ...]]:
-    """`count` tuples of whole numbers, one number of each range (first and last included); the same for a seed.
+def draws(*ranges: tuple[int, int], count: int = 20) -> list[tuple[int, ...]]:
+    """`count` tuples of whole numbers by `rooflab.grading.measure.draw`, one of each range (first and last included).
 
     Examples
     --------
-    >>> [(a in range(1, 6), b == 7) for a, b in draws(3, (1, 5), (7, 7), count=2)]
+    >>> [(a in range(1, 6), b == 7) for a, b in draws((1, 5), (7, 7), count=2)]
     [(True, True), (True, True)]
     """
-    draw = random.Random(seed)
-    return [tuple(draw.randint(low, high) for low, high in ranges) for _ in range(count)]
+    return [tuple(measure.draw(low, high) for low, high in ranges) for _ in range(count)]
 
 
 def _agrees(got: Any, right: Any, relative: float) -> bool:
