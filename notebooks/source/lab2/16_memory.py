@@ -186,11 +186,11 @@ assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, "step", kept_gradients
 ### BEGIN HIDDEN TESTS
 for mode in ("inference", "forward", "step"):
     assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, 512, mode)
-    H = measure.draw(2, 5)
-    assert_peak(peak_bytes, 16 * H, measure.draw(100, 300), measure.draw(2, 5), H, 100, 3, measure.draw(200, 300), mode)
+    H = measure.draw(3, 5)
+    assert_peak(peak_bytes, 16 * H, measure.draw(100, 300), measure.draw(4, 6), H, 20, 3, measure.draw(200, 300), mode)
 assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, 128, "step", kept_gradients=True)
-H, L = measure.draw(3, 6), measure.draw(9, 30)
-assert_peak(peak_bytes, 64 * H, measure.draw(500, 1000), 3, H, 700, 2, L, "step", kept_gradients=True)
+H, L = measure.draw(4, 6), measure.draw(9, 30)
+assert_peak(peak_bytes, 64 * H, measure.draw(500, 1000), 3, H, 300, 2, L, "step", kept_gradients=True)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_6b_rule_test", "grade": true, "points": 2}

@@ -112,7 +112,7 @@ check_held(128, 8, 2, False)
 check_held(100, 4, 3, True)
 ### BEGIN HIDDEN TESTS
 check_held(measure.draw(140, 170), measure.draw(10, 20), 1, False)
-check_held(measure.draw(120, 150), 8, 2, True)
+check_held(measure.draw(125, 150), 8, 2, True)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_3_memory_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}

@@ -108,7 +108,7 @@ check_causal(2, 30, 100, 8)  # the first query sees 71 keys
 check_causal(3, 140, 170, 8, scale=40.0)
 check_causal(2, 1, 5, 8)
 ### BEGIN HIDDEN TESTS
-drawn = measure.draw(66, 120), measure.draw(200, 400)
+drawn = measure.draw(66, 125), measure.draw(200, 400)
 for L_q, L_kv in [(1, 1), (1, 300), (37, 91), (200, 200), (129, 129), (512, 512), drawn]:
     check_causal(2, L_q, L_kv, 8)
 check_causal(1, 150, 150, 8, scale=12.0)
@@ -143,7 +143,7 @@ def check_causal_work(*sizes):
 check_causal_work(2, 256, 256, 16)
 check_causal_work(1, 200, 333, 4)
 ### BEGIN HIDDEN TESTS
-drawn = measure.draw(66, 120), measure.draw(200, 400)
+drawn = measure.draw(66, 125), measure.draw(200, 400)
 for L_q, L_kv in [(1, 300), (37, 91), (200, 200), (129, 129), (512, 512), drawn]:
     visible = sum(
         min(TILE_Q, L_q - i) * min(TILE_KV, L_kv - j)

@@ -191,13 +191,13 @@ said = f"FLASH_THREADS has to be an int from 1 to 1024, got {FLASH_THREADS!r}"
 assert is_count(FLASH_THREADS) and 0 < FLASH_THREADS <= 1024, said
 check_kernels((2, 128, 128), (2, 50, 70), (2, 1, 40), (2, 70, 70, False, 8.0))
 ### BEGIN HIDDEN TESTS
-drawn = measure.draw(2, 4), measure.draw(130, 250), measure.draw(66, 120)
+drawn = measure.draw(2, 4), measure.draw(130, 250), measure.draw(66, 125)
 check_kernels((3, 1, 1), (3, 1, 333), (3, 65, 33), drawn, (3, 512, 512), (2, 100, 100, False, 6.0))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q6_causal_test", "grade": true, "points": 3} rooflab={"seconds": 120}
 check_kernels((2, 128, 128, True), (2, 50, 110, True), (2, 90, 90, True, 8.0))
 ### BEGIN HIDDEN TESTS
-drawn = measure.draw(2, 4), measure.draw(66, 120), measure.draw(130, 300), True
+drawn = measure.draw(2, 4), measure.draw(66, 125), measure.draw(130, 300), True
 check_kernels((3, 1, 1, True), (3, 37, 91, True), (3, 129, 129, True), drawn, (2, 100, 100, True, 6.0))
 ### END HIDDEN TESTS

@@ -169,7 +169,7 @@ def check_counts(L, d, batch, names=("naive", "flash", "library")):
 check_counts(128, 16, 2)
 check_counts(40, 8, 3, ["library"])
 ### BEGIN HIDDEN TESTS
-check_counts(measure.draw(80, 120), 8, 1, ("flash", "naive"))
+check_counts(measure.draw(80, 125), 8, 1, ("flash", "naive"))
 check_counts(measure.draw(250, 300), 16, measure.draw(2, 3))
 ### END HIDDEN TESTS
 
