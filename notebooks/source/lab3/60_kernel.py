@@ -158,6 +158,8 @@ __global__ void flash_forward(const float* Q, const float* K, const float* V, fl
 # %% nbgrader={"grade_id": "q6_test", "grade": true, "points": 3} rooflab={"seconds": 120}
 def check_kernel(B, L_q, L_kv, is_causal=False, scale=1.0):
     q, k, v = make_qkv(B, L_q, L_kv, 64, scale)
+    if scale > 1:  # whole numbers, whose large scores are exact in fp32
+        q, k = (rl.tensor(np.round(to_float64(x)), dtype="float32", device=device) for x in (q, k))
     like = {"device": device, "dtype": "float32"}
     O, lse = rl.full((B, L_q, 64), float("nan"), **like), rl.full((B, L_q), float("nan"), **like)
     run = measure.cuda_kernel(
