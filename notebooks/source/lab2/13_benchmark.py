@@ -141,15 +141,16 @@ def check_batch(B, L, V):
 check_batch(4, 128, 10000)
 check_batch(3, 700, 5)
 ### BEGIN HIDDEN TESTS
-check_batch(2, 513, 3)
-check_batch(7, 31, 50257)
+check_batch(measure.draw(2, 5), measure.draw(500, 600), measure.draw(3, 9))
+check_batch(measure.draw(6, 9), measure.draw(20, 40), measure.draw(20000, 50257))
 ### END HIDDEN TESTS
 
 
 # %% nbgrader={"grade_id": "q1_1_3a_test", "grade": true, "points": 3}
 def timed_steps(mode, warmup_steps, measure_steps, amp=None, **times):
-    times = {"work_ms": 76.0, "host_ms": 2.0, "slow_ms": [1550.0, 84.0], "jitter": 0.02, "seed": 3, **times}
+    times = {"work_ms": 76.0, "host_ms": 2.0, "slow_ms": [1550.0, 84.0], "jitter": 0.02, **times}
     ids = rl.zeros(2, 3, dtype="int64")
+    times["seed"] = measure.draw(0, 2**30)
     seen = measure.faked(benchmark, "<model>", ids, mode, warmup_steps, measure_steps, amp, device=times)
     assert_timed(seen, mode, warmup_steps, measure_steps)
     return seen
@@ -163,9 +164,10 @@ check_benchmark("forward", 5, 10)
 check_benchmark("forward", 0, 4)
 check_benchmark("forward", 2, 6, work_ms=0.8, host_ms=0.05, slow_ms=[])
 ### BEGIN HIDDEN TESTS
-check_benchmark("forward", 1, 7, work_ms=5.0, host_ms=0.3, slow_ms=[700.0, 9.0, 6.0], seed=21)
-check_benchmark("forward", 3, 1, work_ms=220.0, host_ms=40.0, seed=22)
-check_benchmark("forward", 12, 25, work_ms=0.31, host_ms=0.02, slow_ms=[11.0], seed=23)
+work_ms = measure.rng().uniform(4.0, 9.0)
+check_benchmark("forward", 1, measure.draw(5, 9), work_ms=work_ms, host_ms=0.3, slow_ms=[700.0, 9.0, 6.0])
+check_benchmark("forward", measure.draw(2, 4), 1, work_ms=220.0, host_ms=40.0)
+check_benchmark("forward", measure.draw(10, 15), measure.draw(20, 30), work_ms=0.31, host_ms=0.02, slow_ms=[11.0])
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_3a_backward_test", "grade": true, "points": 2}
@@ -174,10 +176,11 @@ check_benchmark("backward", 3, 5, backward_ms=90.0)
 low = timed_steps("forward", 2, 3, amp="<low precision>", low_factor=0.5, slow_ms=[])
 assert all(entry.work_ms < 60 for entry in low.launches("forward")), "run every forward pass inside amp_context"
 ### BEGIN HIDDEN TESTS
-check_benchmark("both", 1, 3, work_ms=12.0, backward_ms=31.0, host_ms=4.0, seed=31)
-check_benchmark("both", 0, 2, work_ms=1.5, backward_ms=3.0, host_ms=0.1, slow_ms=[40.0], seed=32)
-check_benchmark("backward", 0, 4, work_ms=50.0, backward_ms=2.0, host_ms=0.3, seed=33)
-low = timed_steps("both", 2, 3, amp="<low precision>", low_factor=0.25, slow_ms=[], seed=34)
+backward_ms = measure.rng().uniform(20.0, 40.0)
+check_benchmark("both", measure.draw(1, 3), measure.draw(3, 5), work_ms=12.0, backward_ms=backward_ms, host_ms=4.0)
+check_benchmark("both", 0, 2, work_ms=1.5, backward_ms=3.0, host_ms=0.1, slow_ms=[40.0])
+check_benchmark("backward", 0, measure.draw(3, 6), work_ms=50.0, backward_ms=2.0, host_ms=0.3)
+low = timed_steps("both", 2, 3, amp="<low precision>", low_factor=0.25, slow_ms=[])
 inside = all(entry.work_ms < 60 for entry in low.launches("forward", "backward"))
 assert inside, "run every forward pass inside amp_context, in mode both as well"
 ### END HIDDEN TESTS
@@ -201,12 +204,15 @@ check_options("")
 check_options("--model_size xl --context_length 512 --mode both", model_size="xl", context_length=512, mode="both")
 check_options("--warmup-steps 0 --mixed-precision --optimizer", warmup_steps=0, mixed_precision=True, optimizer=True)
 ### BEGIN HIDDEN TESTS
-check_options("--model-size 2.7B --vocab-size 7 --measure_steps 3", model_size="2.7B", vocab_size=7, measure_steps=3)
+V, L, m = measure.draw(5, 9999), measure.draw(5, 100), measure.draw(11, 99)
+check_options(
+    f"--model-size 2.7B --vocab-size {V} --measure_steps {m}", model_size="2.7B", vocab_size=V, measure_steps=m
+)
 check_options(
     "--batch-size 1 --nvtx-attention --profile_memory", batch_size=1, nvtx_attention=True, profile_memory=True
 )
 check_options(
-    "--measure-steps 2 --context-length 9 --mode backward", measure_steps=2, context_length=9, mode="backward"
+    f"--measure-steps {m} --context-length {L} --mode backward", measure_steps=m, context_length=L, mode="backward"
 )
 try:
     parse_arguments(["--mode", "sideways"])
@@ -258,7 +264,8 @@ def read_times(forward_ms, both_ms, num_layers, flops, peak_tflop_s):
 
 # %% nbgrader={"grade_id": "q1_1_3b_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_3a"]}
 def check_row(mode, warmup_steps, measure_steps, **times):
-    times = {"work_ms": 20.0, "host_ms": 1.0, "slow_ms": [400.0], "jitter": 0.1, "seed": 4, **times}
+    times = {"work_ms": 20.0, "host_ms": 1.0, "slow_ms": [400.0], "jitter": 0.1, **times}
+    times["seed"] = measure.draw(0, 2**30)
     ids = rl.zeros(2, 3, dtype="int64")
     seen = measure.faked(timing_row, "<model>", ids, mode, warmup_steps, measure_steps, device=times)
     row, name = seen.value, f"timing_row, {mode}, {warmup_steps} + {measure_steps} steps"
@@ -277,8 +284,8 @@ check_row("forward", 2, 5)
 check_row("both", 1, 4)
 check_row("forward", 2, 5, out_of_memory=True)
 ### BEGIN HIDDEN TESTS
-check_row("forward", 0, 6, slow_ms=[90.0, 30.0], seed=41)
-check_row("both", 3, 11, work_ms=3.0, host_ms=0.2, seed=42)
+check_row("forward", 0, measure.draw(5, 8), slow_ms=[90.0, 30.0])
+check_row("both", measure.draw(1, 4), measure.draw(9, 13), work_ms=3.0, host_ms=0.2)
 check_row("both", 0, 2, out_of_memory=True)
 ### END HIDDEN TESTS
 
@@ -296,8 +303,11 @@ check_read(20.0, 50.0, 10, 1e12, 100.0, right)
 ### BEGIN HIDDEN TESTS
 right = {"backward_over_forward": 1.0441, "ms_per_layer": 3.1933, "share_of_peak": 0.16895}
 check_read(38.32, 78.33, 12, 126244356096, 19.5, right)
-right = {"backward_over_forward": 2.0665, "ms_per_layer": 6.85125, "share_of_peak": 0.81487}
-check_read(219.24, 672.30, 32, 3483663073280, 19.5, right)
+forward_ms, backward_ms, n = measure.draw(50, 900) / 10, measure.draw(50, 900) / 10, measure.draw(2, 60)
+flops, peak_tflop_s = measure.draw(10**11, 10**12), float(measure.draw(20, 900))
+right = {"backward_over_forward": backward_ms / forward_ms, "ms_per_layer": forward_ms / n}
+right["share_of_peak"] = flops / (forward_ms * 1e9 * peak_tflop_s)
+check_read(forward_ms, forward_ms + backward_ms, n, flops, peak_tflop_s, right)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -26,7 +26,8 @@ def warmup_study(new_process, input_ids, warmups, measure_steps):
 
 # %% nbgrader={"grade_id": "q1_1_3c_test", "grade": true, "points": 3} rooflab={"needs": ["q1_1_3a"]}
 def check_study(warmups, measure_steps, **times):
-    times = {"work_ms": 25.0, "host_ms": 2.0, "slow_ms": [1500.0, 33.0], "jitter": 0.02, "seed": 5, **times}
+    times = {"work_ms": 25.0, "host_ms": 2.0, "slow_ms": [1500.0, 33.0], "jitter": 0.02, **times}
+    times["seed"] = measure.draw(0, 2**30)
     ids = rl.zeros(2, 3, dtype="int64")
     seen = measure.faked(warmup_study, "<fresh model>", ids, warmups, measure_steps, device=times)
     assert isinstance(seen.value, dict), f"warmup_study has to return a dict, not a {type(seen.value).__name__}"
@@ -46,8 +47,8 @@ def check_study(warmups, measure_steps, **times):
 
 check_study([0, 1, 2, 5], 10)
 ### BEGIN HIDDEN TESTS
-check_study([3, 0], 4, work_ms=7.0, host_ms=0.4, slow_ms=[90.0, 20.0, 12.0], seed=51)
-check_study([1, 2], 20, slow_ms=[300.0], seed=52)
+check_study([measure.draw(2, 5), 0], measure.draw(3, 6), work_ms=7.0, host_ms=0.4, slow_ms=[90.0, 20.0, 12.0])
+check_study([1, 2], measure.draw(15, 25), slow_ms=[300.0])
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -115,7 +116,8 @@ for e, m, ddof in [(1470.57, 10, 0), (100.0, 5, 1)]:
     assert_near(f"{case}: the mean", got[0], samples.mean() - 7.0, 1e-6)
     assert_near(f"{case}: the standard deviation", got[1], samples.std(ddof=ddof), 1e-6)
 ### BEGIN HIDDEN TESTS
-for e, m, ddof in [(3.0, 2, 0), (3.0, 2, 1), (839.7, 15, 1), (0.5, 100, 0), (77.0, 31, 1)]:
+drawn = [(measure.draw(5, 9000) / 10, measure.draw(3, 99), ddof) for ddof in (0, 1)]
+for e, m, ddof in [(3.0, 2, 0), (3.0, 2, 1), (839.7, 15, 1), *drawn]:
     got, samples = outlier_effect(e, m, ddof), np.array([5.0 + e] + [5.0] * (m - 1))
     assert_near(f"outlier_effect({e}, {m}, {ddof}): the mean", got[0], samples.mean() - 5.0, 1e-6)
     right = samples.std(ddof=ddof)
@@ -129,7 +131,9 @@ assert_near("undo_outlier(226.39, 441.17, 10, 0): the first sample", got[0], 154
 assert_near("undo_outlier(226.39, 441.17, 10, 0): the others", got[1], 79.33, 1e-3)
 assert r_steps in (10, 15), f"r_steps has to be 10 or 15, got {r_steps!r}"
 ### BEGIN HIDDEN TESTS
-for first, rest, m, ddof in [(1550.0, 76.0, 10, 0), (90.0, 4.0, 7, 1), (850.6, 10.8, 15, 1), (20.0, 19.0, 2, 0)]:
+rest = measure.draw(20, 900) / 10
+drawn = [(rest + measure.draw(10, 900), rest, measure.draw(3, 40), ddof) for ddof in (0, 1)]
+for first, rest, m, ddof in [(850.6, 10.8, 15, 1), (20.0, 19.0, 2, 0), *drawn]:
     samples = np.array([first] + [rest] * (m - 1))
     got = undo_outlier(samples.mean(), samples.std(ddof=ddof), m, ddof)
     assert_near(f"undo_outlier of m = {m}, ddof = {ddof}: the first sample", got[0], first, 1e-6)

@@ -67,7 +67,8 @@ def busy_and_gaps(kernels):
 
 # %% nbgrader={"grade_id": "q1_1_4a_test", "grade": true, "points": 2}
 def check_ranges(warmup_steps, measure_steps, **times):
-    times = {"work_ms": 20.0, "host_ms": 1.0, "slow_ms": [400.0], "jitter": 0.05, "seed": 6, **times}
+    times = {"work_ms": 20.0, "host_ms": 1.0, "slow_ms": [400.0], "jitter": 0.05, **times}
+    times["seed"] = measure.draw(0, 2**30)
     ids = rl.zeros(2, 3, dtype="int64")
     seen = measure.faked(annotated_steps, "<model>", ids, warmup_steps, measure_steps, device=times)
     lab2.assert_ranges(seen.log, warmup_steps, measure_steps)
@@ -84,10 +85,10 @@ def check_phases(warmup_steps, measure_steps, optimizer):
 check_ranges(2, 3)
 check_phases(1, 2, True)
 ### BEGIN HIDDEN TESTS
-check_ranges(0, 4, work_ms=3.0, host_ms=5.0)
-check_ranges(5, 2, work_ms=70.0, backward_ms=9.0, seed=61)
-check_phases(0, 3, False)
-check_phases(2, 1, True)
+check_ranges(0, measure.draw(3, 6), work_ms=3.0, host_ms=5.0)
+check_ranges(measure.draw(3, 6), 2, work_ms=70.0, backward_ms=9.0)
+check_phases(0, measure.draw(2, 4), False)
+check_phases(2, measure.draw(1, 3), True)
 ### END HIDDEN TESTS
 
 
@@ -104,7 +105,9 @@ check_busy([(100.0, 10.0), (115.0, 20.0), (150.0, 5.0)], busy=35.0, gap=20.0, sp
 check_busy([(0.0, 4.0), (4.0, 6.0)], busy=10.0, gap=0.0, span=10.0)
 ### BEGIN HIDDEN TESTS
 check_busy([(7.0, 1.0)], busy=1.0, gap=0.0, span=1.0)
-check_busy([(5.0, 1.0), (25.0, 2.0), (45.0, 3.0), (65.0, 40.0)], busy=46.0, gap=54.0, span=100.0)
+times = [(30.0 * step + measure.draw(1, 9), float(measure.draw(1, 20))) for step in range(measure.draw(3, 6))]
+busy, span = sum(duration for _, duration in times), sum(times[-1]) - times[0][0]
+check_busy(times, busy=busy, gap=span - busy, span=span)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -241,7 +244,8 @@ check_launches(768, 3072, 12, 12, 4, 128)
 check_launches(64, 128, 1, 2, 1, 16)
 ### BEGIN HIDDEN TESTS
 check_launches(2560, 10240, 32, 32, 4, 128)
-check_launches(96, 200, 5, 3, 2, 77)
+for config, _, B, L in draw_configs(measure.rng(), count=2):
+    check_launches(*config.values(), B, L)
 ### END HIDDEN TESTS
 
 
@@ -261,7 +265,8 @@ check_dominant(times, 1, "sgemm_128x64", 0.64, 2)
 check_dominant(times * 4, 4, "sgemm_128x64", 0.64, 2)
 ### BEGIN HIDDEN TESTS
 check_dominant([("a", 1.0)] * 30 + [("b", 20.0)] * 3, 3, "b", 2 / 3, 1)
-check_dominant([("nvjet_sst", 5.0), ("gelu", 2.0)] * 148, 4, "nvjet_sst", 5 / 7, 37)
+forwards, launches = measure.draw(2, 6), measure.draw(5, 40)
+check_dominant([("nvjet_sst", 5.0), ("gelu", 2.0)] * forwards * launches, forwards, "nvjet_sst", 5 / 7, launches)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_4b_share_test", "grade": true, "points": 1}
@@ -271,7 +276,7 @@ assert_near("ffn_share of 2.7B at 128", ffn_share(LARGEST, 10000, 128), 0.7396, 
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 assert_near("ffn_share of small at 128", ffn_share(SMALL, 10000, 128), 0.6889, 1e-3)
 assert_near("ffn_share of small at 1024", ffn_share(SMALL, 10000, 1024), 0.6076, 1e-3)
-for config, V, _, L in draw_configs(seed=1142, count=10):
+for config, V, _, L in draw_configs(measure.rng(), count=10):
     D, I, n = (config[name] for name in ("d_model", "d_ff", "num_layers"))
     right = 6 * n * L * D * I / (2 * L * (n * (4 * D**2 + 3 * D * I) + V * D) + 4 * n * L**2 * D)
     assert_near(f"ffn_share({config}, {V}, {L})", ffn_share(config, V, L), right, 1e-6)

@@ -75,7 +75,8 @@ check_step(768, 3072, 12, 12, 4, 128)
 check_step(64, 128, 1, 2, 1, 16)
 ### BEGIN HIDDEN TESTS
 check_step(2560, 10240, 32, 32, 4, 128)
-check_step(96, 200, 5, 3, 2, 77)
+for config, _, B, L in draw_configs(measure.rng(), count=2):
+    check_step(*config.values(), B, L)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_4d_values_test", "grade": true, "points": 3}
@@ -89,10 +90,11 @@ kernels += [{"op": "adamw", "name": "", "start_us": 30, "duration_us": 2.0, "byt
 assert_near("gemm_share", gemm_share(kernels), 0.75, 1e-6)
 assert why_it_falls in tuple("abcd"), "why_it_falls: choose a letter"
 ### BEGIN HIDDEN TESTS
-N = 3406809600
+N = measure.draw(10**6, 10**10)
 assert_whole(adamw_bytes, [((N, True), 28 * N), ((N, False), 140 * N)], "28 bytes a parameter when fused, else 140")
-more = {"op": "", "name": "sgemm_nt", "start_us": 90, "duration_us": 8.0, "bytes": 1}
-assert_near("gemm_share", gemm_share([*kernels, more]), 0.875, 1e-6)
+us = float(measure.draw(1, 50))
+more = {"op": "", "name": "sgemm_nt", "start_us": 90, "duration_us": us, "bytes": 1}
+assert_near("gemm_share", gemm_share([*kernels, more]), (6 + us) / (8 + us), 1e-6)
 assert_near("gemm_share of no products", gemm_share(kernels[1:]), 0.0, 1e-6)
 assert_choice(
     why_it_falls,
@@ -223,13 +225,9 @@ what_r_measured = "b"
 
 # %% nbgrader={"grade_id": "q1_1_4e_test", "grade": true, "points": 3}
 def check_attention(B, H, L, D_h, masked):
-    seen = measure.observed(
-        annotated_scaled_dot_product_attention, "lab2_looks.look_at_attention", B, H, L, D_h, masked
-    )
-    right, case = (
-        looks.attention_float64(B, H, L, D_h, masked),
-        f"B = {B}, H = {H}, L = {L}, D_h = {D_h}, mask: {masked}",
-    )
+    sizes, seed = (B, H, L, D_h, masked), measure.draw(0, 2**30)
+    seen = measure.observed(annotated_scaled_dot_product_attention, "lab2_looks.look_at_attention", *sizes, seed)
+    right, case = looks.attention_float64(*sizes, seed), f"B = {B}, H = {H}, L = {L}, D_h = {D_h}, mask: {masked}"
     assert_close(seen["value"], right, rtol=1e-4, atol=1e-5, name=f"attention, {case}")
     ops = seen["ops"]
     names = {"attention_matmul_QK", "attention_softmax", "attention_matmul_V"}
@@ -243,8 +241,8 @@ def check_attention(B, H, L, D_h, masked):
 check_attention(2, 3, 16, 8, masked=False)
 check_attention(1, 2, 20, 4, masked=True)
 ### BEGIN HIDDEN TESTS
-check_attention(3, 1, 33, 16, masked=True)
-check_attention(1, 4, 7, 2, masked=False)
+check_attention(3, 1, measure.draw(25, 40), measure.draw(10, 20), masked=True)
+check_attention(1, measure.draw(2, 5), measure.draw(6, 9), measure.draw(2, 5), masked=False)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_4e_ratio_test", "grade": true, "points": 2}
@@ -253,8 +251,10 @@ assert_near("softmax_flop_ratio(64, softmax_flops=3)", softmax_flop_ratio(64, so
 assert_near("softmax_byte_ratio(64, 128)", softmax_byte_ratio(64, 128), 0.5, 1e-3)
 ### BEGIN HIDDEN TESTS
 assert_near("softmax_flop_ratio(80)", softmax_flop_ratio(80), 0.015625, 1e-3)
-for D_h, L in [(64, 256), (64, 512), (64, 1024), (80, 128), (16, 4096), (128, 77)]:
+for D_h, L in [(64, 256), (64, 512), (64, 1024), (80, 128), (measure.draw(8, 256), measure.draw(16, 4096))]:
     assert_near(f"softmax_byte_ratio({D_h}, {L})", softmax_byte_ratio(D_h, L), 1 / (1 + 2 * D_h / L), 1e-6)
+    flops = measure.draw(2, 9)
+    assert_near(f"softmax_flop_ratio({D_h}, {flops})", softmax_flop_ratio(D_h, flops), flops / (4 * D_h), 1e-6)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_4e_choice_test", "grade": true, "points": 1}

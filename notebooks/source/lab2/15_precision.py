@@ -65,8 +65,9 @@ def toy_dtypes(low):
 
 # %% nbgrader={"grade_id": "q1_1_5a_test", "grade": true, "points": 2}
 def check_toy(in_features, out_features):
-    seen = measure.observed(ToyModel, "lab2_looks.look_at_toy", in_features, out_features)
-    right = looks.toy_float64(in_features, out_features)
+    seed = measure.draw(0, 2**30)
+    seen = measure.observed(ToyModel, "lab2_looks.look_at_toy", in_features, out_features, seed)
+    right = looks.toy_float64(in_features, out_features, seed)
     for name in right:
         assert_close(
             seen[name], right[name], rtol=1e-4, atol=1e-4, name=f"ToyModel({in_features}, {out_features}): {name}"
@@ -75,7 +76,7 @@ def check_toy(in_features, out_features):
 
 check_toy(20, 5)
 ### BEGIN HIDDEN TESTS
-check_toy(7, 3)
+check_toy(measure.draw(11, 30), measure.draw(2, 9))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_5a_dtypes_test", "grade": true, "points": 3}
@@ -169,12 +170,13 @@ check_sixteen(square, 256.0, "bfloat16", 65536.0)
 check_sixteen(count_ones, 2560, "float16", 2048.0)
 check_sixteen(stored, 1e-5, "float16", 1.0013580322265625e-05, 1e-12)
 ### BEGIN HIDDEN TESTS
-check_sixteen(count_ones, 2560, "bfloat16", 256.0)
-check_sixteen(count_ones, 2560, "float32", 2560.0)
+n, x = measure.draw(2049, 3000), measure.draw(2, 45)
+check_sixteen(count_ones, n, "bfloat16", 256.0)
+check_sixteen(count_ones, n, "float32", float(n))
 check_sixteen(stored, 1e-8, "float16", 0.0)
 check_sixteen(stored, 1e-8, "bfloat16", 1.0011717677116394e-08, 1e-13)
-check_sixteen(square, 300.0, "float32", 90000.0)
-check_sixteen(square, 3.0, "float16", 9.0)
+check_sixteen(square, 10.0 * x, "float32", 100.0 * x**2)
+check_sixteen(square, float(x), "float16", float(x**2))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_5b_choice_test", "grade": true, "points": 2}
@@ -257,7 +259,7 @@ byte_hint = "each number of a cast weight costs 4 + 2 bytes; gains and the embed
 assert_whole(weight_cast_bytes, [((SMALL, 10000), 725557248)], byte_hint)
 ### BEGIN HIDDEN TESTS
 assert_whole(weight_cast_bytes, [((LARGEST, 10000), 20286259200)], byte_hint)
-for config, V, B, L in draw_configs(seed=1153, count=6):
+for config, V, B, L in draw_configs(measure.rng(), count=6):
     casts, moved = looks.weight_casts(config, V, B, L)
     assert_whole(weight_casts, [((config,), casts)], hint)
     assert_whole(weight_cast_bytes, [((config, V), moved)], byte_hint)
@@ -266,7 +268,8 @@ for config, V, B, L in draw_configs(seed=1153, count=6):
 
 # %% nbgrader={"grade_id": "q1_1_5c_row_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_3a"]}
 def check_precision(mode, low_factor, **times):
-    times = {"work_ms": 40.0, "host_ms": 1.0, "slow_ms": [900.0], "jitter": 0.01, "seed": 7, **times}
+    times = {"work_ms": 40.0, "host_ms": 1.0, "slow_ms": [900.0], "jitter": 0.01, **times}
+    times["seed"] = measure.draw(0, 2**30)
     ids = rl.zeros(2, 3, dtype="int64")
     seen = measure.faked(
         precision_row, "<model>", ids, mode, "<low precision>", device={**times, "low_factor": low_factor}
@@ -286,8 +289,8 @@ def check_precision(mode, low_factor, **times):
 check_precision("forward", 0.5)
 check_precision("both", 0.8)
 ### BEGIN HIDDEN TESTS
-check_precision("forward", 1.25, work_ms=5.0, seed=71)
-check_precision("both", 0.3, work_ms=9.0, host_ms=0.3, seed=72)
+check_precision("forward", measure.draw(120, 200) / 100, work_ms=5.0)
+check_precision("both", measure.draw(20, 70) / 100, work_ms=9.0, host_ms=0.3)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_5c_choice_test", "grade": true, "points": 1}

@@ -88,9 +88,9 @@ check_timeline("forward", 2)
 check_timeline("inference", 1)
 ### BEGIN HIDDEN TESTS
 check_timeline("step", 0, optimizer=False)
-check_timeline("step", 2, d_model=32, length=128, num_layers=2)
-check_timeline("forward", 0, d_ff=50)
-check_timeline("inference", 0, num_layers=5)
+check_timeline("step", 2, d_model=32, length=measure.draw(100, 150), num_layers=2)
+check_timeline("forward", 0, d_ff=measure.draw(30, 90))
+check_timeline("inference", 0, num_layers=measure.draw(4, 6))
 ### END HIDDEN TESTS
 
 
@@ -104,8 +104,9 @@ check_phase("forward", ("forward", 100), ("forward", 50), ("backward", -1), ("ba
 check_phase("backward", ("forward", 70), ("forward", -1), ("backward", 40), ("backward", 60), ("optimizer", -1))
 check_phase("optimizer", ("forward", 10), ("forward", -1), ("backward", 8), ("optimizer", 30))
 ### BEGIN HIDDEN TESTS
-check_phase("backward", ("forward", 10), ("backward", 50), ("optimizer", -1), ("optimizer", 5))
-check_phase("forward", ("forward", 9), ("forward", 8), ("forward", -1), ("backward", 7), ("optimizer", -1))
+low, high = measure.draw(5, 40), measure.draw(45, 90)
+check_phase("backward", ("forward", high), ("backward", low), ("optimizer", -1), ("optimizer", low - 4))
+check_phase("forward", ("forward", 9), ("forward", low), ("forward", -1), ("backward", low - 1), ("optimizer", -1))
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -185,16 +186,20 @@ assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, "step", kept_gradients
 ### BEGIN HIDDEN TESTS
 for mode in ("inference", "forward", "step"):
     assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, 512, mode)
-    assert_peak(peak_bytes, 64, 128, 5, 4, 100, 3, 300, mode)
+    H = measure.draw(3, 5)
+    assert_peak(peak_bytes, 16 * H, measure.draw(100, 300), measure.draw(4, 6), H, 20, 3, measure.draw(200, 300), mode)
 assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, 128, "step", kept_gradients=True)
-assert_peak(peak_bytes, 320, 1000, 3, 5, 700, 2, 17, "step", kept_gradients=True)
+H, L = measure.draw(4, 6), measure.draw(9, 30)
+assert_peak(peak_bytes, 64 * H, measure.draw(500, 1000), 3, H, 300, 2, L, "step", kept_gradients=True)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_6b_rule_test", "grade": true, "points": 2}
 assert_near("peak_rule(100, 100)", peak_rule(100, 100), 1600, 1e-9)
 assert_near("peak_rule(100, 700)", peak_rule(100, 700), 1900, 1e-9)
 ### BEGIN HIDDEN TESTS
-for N, saved in [(3406809600, 5.9e9), (3406809600, 12.3e9), (3406809600, 28.8e9), (10, 40), (10, 41)]:
+few, many = measure.draw(10**6, 10**9), measure.draw(10**9, 10**10)
+drawn = [(few, few * measure.draw(5, 9)), (many, many * measure.draw(1, 3))]
+for N, saved in [(3406809600, 28.8e9), (10, 40), (10, 41), *drawn]:
     assert_near(f"peak_rule({N}, {saved})", peak_rule(N, saved), max(12 * N + saved, 16 * N), 1e-9)
 ### END HIDDEN TESTS
 
@@ -253,7 +258,11 @@ for mode in ("inference", "forward"):
     assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, mode, low="bfloat16")
 ### BEGIN HIDDEN TESTS
 assert_whole(weight_copy_bytes, [((MODEL_CONFIGS["2.7B"], 10000), 6762086400)], "2 bytes for each weight of a product")
-for L in (128, 512):
+for config, V, _, _ in draw_configs(measure.rng(), count=3):
+    D, I, n = (config[name] for name in ("d_model", "d_ff", "num_layers"))
+    copied = 2 * (n * (4 * D**2 + 3 * D * I) + V * D)
+    assert_whole(weight_copy_bytes, [((config, V), copied)], "2 bytes for each weight of a product")
+for L in (128, measure.draw(256, 512)):
     for mode in ("inference", "forward", "step"):
         assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, L, mode, low="bfloat16")
 ### END HIDDEN TESTS
@@ -309,7 +318,8 @@ def residual_bytes(batch_size, length, width):
 hint = "B sequences of L tokens, D numbers for each token, 4 bytes for each number"
 assert_whole(residual_bytes, [((4, 128, 2560), 5 * 2**20)], hint)
 ### BEGIN HIDDEN TESTS
-for B, L, D in [(4, 1024, 2560), (1, 1, 1), (3, 77, 100), (16, 16384, 4096)]:
+drawn = measure.draw(2, 20), measure.draw(30, 500), measure.draw(600, 5000)
+for B, L, D in [(4, 1024, 2560), (1, 1, 1), drawn, (16, 16384, 4096)]:
     assert_whole(residual_bytes, [((B, L, D), 4 * B * L * D)], hint)
 ### END HIDDEN TESTS
 
@@ -375,13 +385,15 @@ check_blocks(64, 128, 3, 8, 50, 2, 64, 5)
 ### BEGIN HIDDEN TESTS
 check_blocks(2560, 10240, 32, 32, 10000, 4, 512, 10)
 check_blocks(768, 3072, 12, 12, 10000, 4, 128, 3)
-check_blocks(32, 400, 2, 2, 30, 1, 40, 4)
+for config, V, B, L in draw_configs(measure.rng(), count=2):
+    check_blocks(*config.values(), V, B, L, measure.draw(2, 5))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_6e_lead_test", "grade": true, "points": 2}
 assert_near("scores_lead_from of small", scores_lead_from({"d_model": 768, "d_ff": 3072, "num_heads": 12}), 256, 1e-6)
 ### BEGIN HIDDEN TESTS
-for D, I, H in [(2560, 10240, 32), (512, 999, 4), (64, 96, 16)]:
+drawn = 720, measure.draw(1000, 5000), measure.draw(2, 10)
+for D, I, H in [(2560, 10240, 32), drawn, (64, 96, 16)]:
     right = I / H
     assert_near(
         f"scores_lead_from, I = {I}, H = {H}", scores_lead_from({"d_model": D, "d_ff": I, "num_heads": H}), right

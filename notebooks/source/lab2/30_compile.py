@@ -60,8 +60,7 @@ def time_attention(L, d, batch):
 
 # %% nbgrader={"grade_id": "q1_3a_test", "grade": true, "points": 2}
 def attention_operands(B, L, d):
-    rng = np.random.default_rng(B + 10 * L + 1000 * d)
-    q, k, v = (rl.tensor(rng.standard_normal((B, L, d)), dtype="float32") for _ in "qkv")
+    q, k, v = (rl.tensor(measure.rng().standard_normal((B, L, d)), dtype="float32") for _ in "qkv")
     return q, k, v, rl.triu(rl.full((L, L), float("-inf")), 1)
 
 
@@ -87,8 +86,8 @@ def check_attention(B, L, d):
 check_attention(2, 256, 8)
 check_attention(1, 300, 16)
 ### BEGIN HIDDEN TESTS
-check_attention(3, 200, 4)
-check_attention(2, 400, 8)
+check_attention(3, measure.draw(150, 250), 4)
+check_attention(2, measure.draw(300, 400), measure.draw(5, 12))
 ### END HIDDEN TESTS
 
 
@@ -108,7 +107,7 @@ def check_times(L, d, batch):
 
 check_times(44, 8, 2)
 ### BEGIN HIDDEN TESTS
-check_times(52, 4, 3)
+check_times(measure.draw(46, 60), measure.draw(3, 12), measure.draw(2, 4))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_3a_scores_test", "grade": true, "points": 1}
@@ -207,8 +206,8 @@ def check_compiled(n, B, L):
 
 check_compiled(2, 2, 16)
 ### BEGIN HIDDEN TESTS
-check_compiled(1, 3, 24)
-check_compiled(4, 1, 9)
+check_compiled(1, measure.draw(2, 4), measure.draw(18, 30))
+check_compiled(measure.draw(3, 4), 1, measure.draw(5, 12))
 ### END HIDDEN TESTS
 
 
@@ -229,7 +228,7 @@ known = {"forward", "backward", "products", "saved_bytes"}
 is_list = isinstance(unchanged, (list, tuple, set)) and set(unchanged) <= known
 assert is_list, f"unchanged has to be a list of keys of a row, got {unchanged!r}"
 ### BEGIN HIDDEN TESTS
-check_comparison(3, 1, 10)
+check_comparison(measure.draw(1, 3), measure.draw(1, 3), measure.draw(5, 15))
 assert set(unchanged) == {"products"}, "unchanged: compare the two rows of compare_lm"
 ### END HIDDEN TESTS
 

@@ -76,8 +76,10 @@ check_loop(64, 128, 3, 4, 500, 2, 200)
 assert_near("two_graphs_rule(100, 700, 30)", two_graphs_rule(100, 700, 30), 1860, 1e-9)
 ### BEGIN HIDDEN TESTS
 check_loop(1024, 4096, 24, 16, 10000, 4, 1024)
-check_loop(1600, 6400, 48, 25, 10000, 4, 512)
-for N, saved, logits in [(423183360, 25059897344, 163840000), (10, 3, 1), (7, 0, 5)]:
+H, n, L = measure.draw(2, 5), measure.draw(2, 9), measure.draw(200, 400)
+check_loop(64 * H, measure.draw(200, 900), n, H, 1000, 2, L)
+drawn = measure.draw(10, 10**9), measure.draw(10, 10**9), measure.draw(10, 10**8)
+for N, saved, logits in [(423183360, 25059897344, 163840000), drawn, (7, 0, 5)]:
     right = 4 * N + 2 * (saved + logits)
     assert_near(f"two_graphs_rule({N}, {saved}, {logits})", two_graphs_rule(N, saved, logits), right, 1e-9)
 ### END HIDDEN TESTS
@@ -154,7 +156,7 @@ def _adamw(p, g, m, v, t, lr, beta1, beta2, eps, weight_decay):
 
 # %% nbgrader={"grade_id": "b2_test", "grade": true, "points": 5}
 def check_adamw(size, t, lr, betas, eps, weight_decay):
-    rng = np.random.default_rng(size)
+    rng = measure.rng()
     arrays = [rng.standard_normal(size), rng.standard_normal(size), 0.1 * rng.standard_normal(size), rng.random(size)]
     arrays = [array.astype(np.float32) for array in arrays]
     if t == 1:
@@ -180,8 +182,8 @@ check_adamw(1000, 1, 1e-2, (0.9, 0.999), 1e-8, 0.1)
 check_adamw(513, 7, 1e-3, (0.8, 0.95), 1e-6, 0.0)
 check_adamw(300, 3, 0.05, (0.9, 0.99), 0.01, 0.3)
 ### BEGIN HIDDEN TESTS
-check_adamw(77, 2, 0.02, (0.5, 0.9), 1e-3, 0.5)
-check_adamw(4096, 1000, 0.01, (0.95, 0.999), 1e-8, 0.01)
+check_adamw(measure.draw(50, 200), measure.draw(2, 9), 0.02, (0.5, 0.9), 1e-3, 0.5)
+check_adamw(measure.draw(3000, 5000), 1000, 0.01, (0.95, 0.999), 1e-8, 0.01)
 check_adamw(1, 1, 0.1, (0.9, 0.95), 1e-8, 0.2)
 ### END HIDDEN TESTS
 
@@ -247,8 +249,9 @@ class _Recomputed(rl.autograd.Function):
 
 # %% nbgrader={"grade_id": "b3_test", "grade": true, "points": 5}
 def check_recomputed(n, B, L, D):
-    got = measure.observed(recomputed, "lab2_memory.look_at_blocks", n, B, L, D)
-    right = memory.look_at_blocks(lambda block, x: block(x), n, B, L, D)
+    sizes, seed = (n, B, L, D), measure.draw(0, 2**30)
+    got = measure.observed(recomputed, "lab2_memory.look_at_blocks", *sizes, seed)
+    right = memory.look_at_blocks(lambda block, x: block(x), *sizes, seed)
     case = f"{n} blocks, B = {B}, L = {L}, D = {D}"
     assert_close(got["value"], right["value"], rtol=1e-4, atol=1e-5, name=f"the result of {case}")
     for place, (own, expected) in enumerate(zip(got["gradients"], right["gradients"], strict=True)):
@@ -264,8 +267,8 @@ def check_recomputed(n, B, L, D):
 check_recomputed(3, 2, 8, 16)
 check_recomputed(1, 1, 5, 8)
 ### BEGIN HIDDEN TESTS
-check_recomputed(6, 1, 20, 32)
-check_recomputed(2, 3, 7, 24)
+check_recomputed(measure.draw(4, 6), 1, measure.draw(15, 25), 32)
+check_recomputed(2, measure.draw(2, 4), measure.draw(5, 9), measure.draw(10, 30))
 ### END HIDDEN TESTS
 
 # %%

@@ -65,9 +65,8 @@ from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_n
 device = "cuda" if rl.cuda.is_available() else "cpu"
 
 
-def make_qkv(B, L_q, L_kv, d, scale=1.0, dtype="float32", seed=0):
-    """Q (B, L_q, d), K and V (B, L_kv, d): normal values, Q and K times `scale`."""
-    rng = np.random.default_rng(seed)
+def make_qkv(B, L_q, L_kv, d, scale=1.0, dtype="float32"):
+    """Q (B, L_q, d), K and V (B, L_kv, d): normal values, others in each call, Q and K times `scale`."""
     sizes = [(L_q, scale), (L_kv, scale), (L_kv, 1.0)]
-    arrays = [rng.standard_normal((B, L, d)) * factor for L, factor in sizes]
+    arrays = [measure.rng().standard_normal((B, L, d)) * factor for L, factor in sizes]
     return [rl.tensor(array, dtype=dtype, device=device) for array in arrays]

@@ -67,8 +67,8 @@ def check_forward(L, d, batch, is_causal):
 check_forward(48, 8, 2, False)
 check_forward(32, 4, 3, True)
 ### BEGIN HIDDEN TESTS
-check_forward(128, 8, 2, False)
-check_forward(96, 16, 1, True)
+check_forward(measure.draw(100, 130), 8, 2, False)
+check_forward(measure.draw(80, 99), measure.draw(10, 20), 1, True)
 ### END HIDDEN TESTS
 
 
@@ -87,8 +87,8 @@ def check_backward(L, d, batch, is_causal):
 check_backward(48, 8, 2, False)
 check_backward(32, 4, 3, True)
 ### BEGIN HIDDEN TESTS
-check_backward(128, 8, 2, False)
-check_backward(96, 16, 1, True)
+check_backward(measure.draw(100, 130), 8, 2, False)
+check_backward(measure.draw(80, 99), measure.draw(10, 20), 1, True)
 ### END HIDDEN TESTS
 
 
@@ -111,8 +111,8 @@ def check_held(L, d, batch, is_causal):
 check_held(128, 8, 2, False)
 check_held(100, 4, 3, True)
 ### BEGIN HIDDEN TESTS
-check_held(160, 16, 1, False)
-check_held(144, 8, 2, True)
+check_held(measure.draw(140, 170), measure.draw(10, 20), 1, False)
+check_held(measure.draw(125, 150), 8, 2, True)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_3_memory_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
@@ -123,7 +123,8 @@ small = measure.timed(benchmark_naive, 128, 8, 2, False, spare_bytes=200_000)
 assert small.value == nothing, f"200 kB of memory, L = 128: expected None for all three, got {small.value}"
 ### BEGIN HIDDEN TESTS
 # Room for the forward pass, and not for the backward pass.
-backward_fails = measure.timed(benchmark_naive, 256, 4, 1, False, spare_bytes=256 * 256 * 4 * 4 + 100_000)
+L = measure.draw(230, 270)
+backward_fails = measure.timed(benchmark_naive, L, 4, 1, False, spare_bytes=4 * 4 * L * L + 100_000)
 said = f"out of memory in the backward pass: expected None for all three, got {backward_fails.value}"
 assert backward_fails.value == nothing, said
 row = benchmark_naive(64, 8, 2)
@@ -198,8 +199,8 @@ def lean_attention(q, k, v):
 
 # %% nbgrader={"grade_id": "q1_4_test", "grade": true, "points": 2}
 def lean_gradients(B, L_q, L_kv, d):
-    q, k, v = make_qkv(B, L_q, L_kv, d, dtype="float64", seed=L_q)
-    dO = make_qkv(B, L_q, 1, d, seed=9, dtype="float64")[0]
+    q, k, v = make_qkv(B, L_q, L_kv, d, dtype="float64")
+    dO = make_qkv(B, L_q, 1, d, dtype="float64")[0]
     seen = measure.gradients(lean_attention, q, k, v, upstream=dO)
     assert_close(seen.value, attention_float64(q, k, v)[0], rtol=1e-9, atol=1e-9, name="O")
     exact = attention_gradients_float64(q, k, v, dO)
@@ -216,7 +217,7 @@ def check_lean(*sizes):
 check_lean(2, 10, 14, 6)
 check_lean(1, 12, 5, 9)
 ### BEGIN HIDDEN TESTS
-check_lean(3, 17, 9, 16)
+check_lean(3, measure.draw(12, 25), measure.draw(5, 10), measure.draw(4, 20))
 check_lean(1, 1, 30, 4)
 ### END HIDDEN TESTS
 
@@ -233,5 +234,5 @@ def check_kept_lean(B, L, d):
 
 check_kept_lean(2, 24, 5)
 ### BEGIN HIDDEN TESTS
-check_kept_lean(3, 40, 8)
+check_kept_lean(measure.draw(2, 4), measure.draw(30, 45), measure.draw(4, 12))
 ### END HIDDEN TESTS

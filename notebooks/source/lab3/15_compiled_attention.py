@@ -60,8 +60,8 @@ compiled_attention = rl.compile(masked_attention)
 def check_masked(B, L_q, L_kv, d, hidden_keys=None, scale=1.0):
     """With no mask, with a causal one, or with one that hides the last keys from all queries."""
     assert callable(compiled_attention), "compiled_attention is what rl.compile returns"
-    q, k, v = make_qkv(B, L_q, L_kv, d, scale, "float64", seed=L_q)
-    dO, is_causal, seen_keys, visible = make_qkv(B, L_q, 1, d, seed=9, dtype="float64")[0], False, L_kv, None
+    q, k, v = make_qkv(B, L_q, L_kv, d, scale, "float64")
+    dO, is_causal, seen_keys, visible = make_qkv(B, L_q, 1, d, dtype="float64")[0], False, L_kv, None
     if hidden_keys == "later":
         is_causal, visible = True, np.tri(L_q, L_kv, L_kv - L_q, dtype=bool)
     elif hidden_keys:
@@ -87,9 +87,9 @@ check_masked(2, 9, 14, 8, hidden_keys="later")
 check_masked(3, 15, 15, 8, hidden_keys="later", scale=40.0)
 check_masked(2, 10, 16, 4, hidden_keys=5)
 ### BEGIN HIDDEN TESTS
-check_masked(1, 33, 7, 16)
-check_masked(3, 7, 33, 16, hidden_keys="later")
-check_masked(1, 21, 13, 8, hidden_keys=12, scale=30.0)
+check_masked(1, measure.draw(20, 40), measure.draw(5, 15), measure.draw(4, 16))
+check_masked(3, measure.draw(5, 15), measure.draw(20, 40), measure.draw(4, 16), hidden_keys="later")
+check_masked(1, 21, 13, 8, hidden_keys=measure.draw(6, 12), scale=30.0)
 check_masked(1, 1, 1, 4, hidden_keys="later")
 ### END HIDDEN TESTS
 
@@ -120,8 +120,8 @@ def check_fused(B, L, d, is_causal):
 check_fused(2, 32, 8, True)
 check_fused(2, 24, 8, False)
 ### BEGIN HIDDEN TESTS
-check_fused(3, 40, 4, True)
-check_fused(1, 64, 16, False)
+check_fused(3, measure.draw(30, 45), measure.draw(3, 9), True)
+check_fused(1, measure.draw(50, 70), measure.draw(10, 20), False)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -194,8 +194,8 @@ check_counted(48, 8, 2, True)
 check_counted(40, 4, 3, False)
 check_rows(compare_compiled(2**17, 16, 8))  # 512 GiB a score matrix: use tensors without memory
 ### BEGIN HIDDEN TESTS
-check_counted(128, 16, 1, True)
-check_counted(100, 8, 2, False)
+check_counted(measure.draw(110, 140), measure.draw(10, 20), 1, True)
+check_counted(measure.draw(80, 125), 8, measure.draw(2, 3), False)
 check_counted(256, 32, 8, True)
 long, longer = (compare_compiled(L, 64, 8)["compiled"]["held_bytes"] for L in (8192, 16384))
 assert is_near(longer / long, 4, 0.05), "held_bytes: from L = 8192 to 16384 it has to grow as L², on tensors too"
@@ -243,8 +243,8 @@ def check_timed(L, d, batch):
 check_timed(44, 8, 2)
 check_timed(36, 4, 3)
 ### BEGIN HIDDEN TESTS
-check_timed(92, 16, 1)
-check_timed(52, 8, 5)
+check_timed(measure.draw(80, 99), measure.draw(10, 20), 1)
+check_timed(measure.draw(40, 60), 8, measure.draw(4, 6))
 ### END HIDDEN TESTS
 
 # %% [markdown]

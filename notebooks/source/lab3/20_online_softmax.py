@@ -65,8 +65,9 @@ check_online(x * 1000, (1,) * 10, "large values, one at a time")
 check_online(np.sort(x, axis=1), (3, 3, 4), "ascending values")
 check_online(-np.sort(-x, axis=1), (3, 3, 4), "descending values")
 ### BEGIN HIDDEN TESTS
-x = rng.standard_normal((5, 64))
-for chunks in [(64,), (1, 63), (16, 16, 16, 16)]:
+R, n = measure.draw(3, 7), measure.draw(50, 80)
+x = measure.rng().standard_normal((R, n))
+for chunks in [(n,), (1, n - 1), (16, 16, n - 32)]:
     check_online(x, chunks, f"chunks {chunks}")
     check_online(np.sort(x, axis=1), chunks, f"ascending, chunks {chunks}")
     check_online(-np.sort(-x, axis=1), chunks, f"descending, chunks {chunks}")
@@ -79,11 +80,12 @@ check_online(x, (0, 6, 0, 4), "empty chunks")
 x[0], x[1, :7] = -np.inf, -np.inf
 check_online(x, (3, 3, 4), "rows of -inf")
 ### BEGIN HIDDEN TESTS
-x = rng.standard_normal((5, 64))
-check_online(x, (0, 30, 0, 34, 0), "empty chunks")
+R, n = measure.draw(3, 7), measure.draw(50, 80)
+x = measure.rng().standard_normal((R, n))
+check_online(x, (0, 30, 0, n - 30, 0), "empty chunks")
 x[0], x[1, :40], x[2, 20:] = -np.inf, -np.inf, -np.inf
-check_online(x, (8,) * 8, "rows of -inf")
-check_online(x * 1e4, (3, 61), "rows of -inf, large values")
+check_online(x, (8, 8, 8, 8, 8, n - 40), "rows of -inf")
+check_online(x * 1e4, (3, n - 3), "rows of -inf, large values")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -152,8 +154,9 @@ x, V = rng.standard_normal((3, 10)), rng.standard_normal((10, 4))
 check_average(x, V, (4, 4, 2), "chunks of 4")
 check_average(np.sort(x, axis=1) * 1000, V, (1,) * 10, "ascending large values, one at a time")
 ### BEGIN HIDDEN TESTS
-x, V = rng.standard_normal((5, 64)), rng.standard_normal((64, 7))
-for chunks in [(64,), (1, 63), (16, 16, 16, 16), (1,) * 64]:
+R, n, d = measure.draw(3, 7), measure.draw(50, 80), measure.draw(8, 12)
+x, V = measure.rng().standard_normal((R, n)), measure.rng().standard_normal((n, d))
+for chunks in [(n,), (1, n - 1), (16, 16, n - 32), (1,) * n]:
     check_average(np.sort(x, axis=1), V, chunks, f"ascending, chunks {chunks}")
     check_average(x * 1000, V, chunks, f"large values, chunks {chunks}")
 ### END HIDDEN TESTS
@@ -164,10 +167,11 @@ check_average(x, V, (0, 6, 0, 4), "empty chunks")
 x[0], x[1, :7] = -np.inf, -np.inf
 check_average(x, V, (3, 3, 4), "rows of -inf")
 ### BEGIN HIDDEN TESTS
-x, V = rng.standard_normal((5, 64)), rng.standard_normal((64, 7))
-check_average(x, V, (0, 30, 0, 34, 0), "empty chunks")
+R, n, d = measure.draw(3, 7), measure.draw(50, 80), measure.draw(8, 12)
+x, V = measure.rng().standard_normal((R, n)), measure.rng().standard_normal((n, d))
+check_average(x, V, (0, 30, 0, n - 30, 0), "empty chunks")
 x[0], x[1, :40], x[2, 20:] = -np.inf, -np.inf, -np.inf
-check_average(x, V, (8,) * 8, "rows of -inf")
+check_average(x, V, (8, 8, 8, 8, 8, n - 40), "rows of -inf")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -210,9 +214,11 @@ x, V = rng.standard_normal((4, 12)), rng.standard_normal((12, 5))
 check_combine(x, V, 5, "5 and 7 columns")
 check_combine(x * 1000, V, 4, "large values, 4 and 8 columns")
 ### BEGIN HIDDEN TESTS
-for split in (1, 6, 11):
-    check_combine(x, V, split, f"{split} columns and {12 - split}")
-    check_combine(x * 1000, V, split, f"large values, {split} columns and {12 - split}")
+R, n, d = measure.draw(3, 7), measure.draw(12, 30), measure.draw(8, 12)
+x, V = measure.rng().standard_normal((R, n)), measure.rng().standard_normal((n, d))
+for split in (1, measure.draw(2, n - 2), n - 1):
+    check_combine(x, V, split, f"{split} columns and {n - split}")
+    check_combine(x * 1000, V, split, f"large values, {split} columns and {n - split}")
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b2_3_edges_test", "grade": true, "points": 1}
@@ -221,8 +227,9 @@ check_combine(x, V, 0, "no columns and 12")
 x[0], x[1, :5] = -np.inf, -np.inf
 check_combine(x, V, 5, "rows of -inf")
 ### BEGIN HIDDEN TESTS
-x = rng.standard_normal((4, 12))
-check_combine(x, V, 12, "12 columns and none")
+R, n, d = measure.draw(3, 7), measure.draw(12, 30), measure.draw(8, 12)
+x, V = measure.rng().standard_normal((R, n)), measure.rng().standard_normal((n, d))
+check_combine(x, V, n, f"{n} columns and none")
 x[0], x[1, :6], x[2, 6:] = -np.inf, -np.inf, -np.inf
 check_combine(x, V, 6, "rows of -inf")
 ### END HIDDEN TESTS

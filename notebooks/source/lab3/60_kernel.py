@@ -157,7 +157,9 @@ __global__ void flash_forward(const float* Q, const float* K, const float* V, fl
 
 # %% nbgrader={"grade_id": "q6_test", "grade": true, "points": 3} rooflab={"seconds": 120}
 def check_kernel(B, L_q, L_kv, is_causal=False, scale=1.0):
-    q, k, v = make_qkv(B, L_q, L_kv, 64, scale, seed=L_q)
+    q, k, v = make_qkv(B, L_q, L_kv, 64, scale)
+    if scale > 1:  # whole numbers, whose large scores are exact in fp32
+        q, k = (rl.tensor(np.round(to_float64(x)), dtype="float32", device=device) for x in (q, k))
     like = {"device": device, "dtype": "float32"}
     O, lse = rl.full((B, L_q, 64), float("nan"), **like), rl.full((B, L_q), float("nan"), **like)
     run = measure.cuda_kernel(
@@ -191,11 +193,13 @@ said = f"FLASH_THREADS has to be an int from 1 to 1024, got {FLASH_THREADS!r}"
 assert is_count(FLASH_THREADS) and 0 < FLASH_THREADS <= 1024, said
 check_kernels((2, 128, 128), (2, 50, 70), (2, 1, 40), (2, 70, 70, False, 8.0))
 ### BEGIN HIDDEN TESTS
-check_kernels((3, 1, 1), (3, 1, 333), (3, 65, 33), (3, 200, 77), (3, 512, 512), (2, 100, 100, False, 6.0))
+drawn = measure.draw(2, 4), measure.draw(130, 250), measure.draw(66, 125)
+check_kernels((3, 1, 1), (3, 1, 333), (3, 65, 33), drawn, (3, 512, 512), (2, 100, 100, False, 6.0))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q6_causal_test", "grade": true, "points": 3} rooflab={"seconds": 120}
 check_kernels((2, 128, 128, True), (2, 50, 110, True), (2, 90, 90, True, 8.0))
 ### BEGIN HIDDEN TESTS
-check_kernels((3, 1, 1, True), (3, 37, 91, True), (3, 129, 129, True), (3, 65, 257, True), (2, 100, 100, True, 6.0))
+drawn = measure.draw(2, 4), measure.draw(66, 125), measure.draw(130, 300), True
+check_kernels((3, 1, 1, True), (3, 37, 91, True), (3, 129, 129, True), drawn, (2, 100, 100, True, 6.0))
 ### END HIDDEN TESTS

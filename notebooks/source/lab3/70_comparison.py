@@ -45,7 +45,9 @@ check_length(largest_naive_length(15_000_000 - 1, 3, 5), 499, "naive, one byte l
 ### BEGIN HIDDEN TESTS
 check_length(largest_naive_length(12 * 8 * 1000**2 - 1, 8, 3), 999, "naive, one byte too few, B = 8")
 check_length(largest_naive_length(80 * 2**30, 8, 3), 29912, "naive, 80 GiB, B = 8")
-check_length(largest_naive_length(2**30, 1, 3), 9459, "naive, 1 GiB, B = 1")
+L, B, matrices = measure.draw(500, 5000), measure.draw(2, 9), measure.draw(4, 9)
+what = f"naive, room for L = {L} and a little more, B = {B}, {matrices} matrices"
+check_length(largest_naive_length(4 * B * matrices * (L * L + L), B, matrices), L, what)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q7_1_flash_test", "grade": true, "points": 1}
@@ -54,7 +56,9 @@ check_length(largest_flash_length(277_200 - 1, 3, 8), 699, "flash, one byte less
 ### BEGIN HIDDEN TESTS
 check_length(largest_flash_length(4 * 2 * 257 * 1000 - 1, 2, 64), 999, "flash, one byte too few, B = 2, d = 64")
 check_length(largest_flash_length(80 * 2**30, 8, 64), 10444959, "flash, 80 GiB, B = 8, d = 64")
-check_length(largest_flash_length(2**30, 1, 128), 523265, "flash, 1 GiB, B = 1, d = 128")
+L, B, d = measure.draw(500, 5000), measure.draw(2, 9), measure.draw(10, 200)
+what = f"flash, room for L = {L} and a little more, B = {B}, d = {d}"
+check_length(largest_flash_length(4 * B * (4 * d + 1) * L + d, B, d), L, what)
 ### END HIDDEN TESTS
 
 # %%
@@ -165,8 +169,8 @@ def check_counts(L, d, batch, names=("naive", "flash", "library")):
 check_counts(128, 16, 2)
 check_counts(40, 8, 3, ["library"])
 ### BEGIN HIDDEN TESTS
-check_counts(96, 8, 1, ("flash", "naive"))
-check_counts(300, 16, 2)
+check_counts(measure.draw(80, 125), 8, 1, ("flash", "naive"))
+check_counts(measure.draw(250, 300), 16, measure.draw(2, 3))
 ### END HIDDEN TESTS
 
 
@@ -191,8 +195,8 @@ def check_times(L, d, batch, names=("naive", "flash", "library")):
 check_times(64, 16, 2)
 check_times(48, 8, 1, ["flash"])
 ### BEGIN HIDDEN TESTS
-check_times(128, 8, 1)
-check_times(96, 8, 3, ("library", "naive"))
+check_times(measure.draw(100, 130), 8, 1)
+check_times(measure.draw(80, 99), 8, measure.draw(2, 4), ("library", "naive"))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q7_2_memory_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1", "q3", "q5"]}
@@ -200,7 +204,7 @@ scarce = compared(400, 4, 1, ("naive", "library"), spare_bytes=600_000)
 assert scarce.value["naive"] is None, "naive ran out of memory: its entry has to be None"
 assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry has to be a dict"
 ### BEGIN HIDDEN TESTS
-scarce = compared(512, 4, 1, ("library", "naive"), spare_bytes=1_000_000)
+scarce = compared(measure.draw(500, 550), 4, 1, ("library", "naive"), spare_bytes=1_000_000)
 assert scarce.value["naive"] is None, "naive ran out of memory: its entry has to be None"
 assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry has to be a dict"
 ### END HIDDEN TESTS

@@ -5,7 +5,6 @@ Letters: B texts, L tokens, D model, I feed-forward, n layers, H heads, V vocabu
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -111,32 +110,28 @@ def assert_whole(function: Callable[..., Any], cases: Iterable[tuple[tuple, int]
         assert got == right, f"{call}: expected {right}, got {got}; {hint}"
 
 
-def draw_configs(seed: int, count: int = 20) -> list[tuple[dict[str, int], int, int, int]]:
+def draw_configs(rng: np.random.Generator, count: int = 20) -> list[tuple[dict[str, int], int, int, int]]:
     """(config, V, B, L) at which two different formulas are most unlikely to agree.
 
     Parameters
     ----------
-    seed : int
-        Another seed gives other sizes.
+    rng : numpy.random.Generator
+        What the sizes are drawn from, such as `measure.rng()`.
     count : int
         How many.
 
     Examples
     --------
-    >>> config, V, B, L = draw_configs(seed=1)[0]
-    >>> sorted(config), config["d_model"] % (2 * config["num_heads"])
-    (['d_ff', 'd_model', 'num_heads', 'num_layers'], 0)
+    >>> config, V, B, L = draw_configs(np.random.default_rng(1))[0]
+    >>> list(config), config["d_model"] % (2 * config["num_heads"])
+    (['d_model', 'd_ff', 'num_layers', 'num_heads'], 0)
     """
-    draw, found = random.Random(seed), []
+    found = []
     for _ in range(count):
-        heads = draw.choice((1, 2, 3, 5))
-        sizes = {
-            "d_model": 2 * heads * draw.randrange(3, 40),
-            "d_ff": draw.randrange(7, 400),
-            "num_layers": draw.randrange(1, 7),
-            "num_heads": heads,
-        }
-        found.append((sizes, draw.randrange(11, 900), draw.randrange(1, 6), draw.randrange(2, 90)))
+        heads, half, inner, layers = (int(rng.integers(*ends)) for ends in ((1, 6), (3, 40), (7, 400), (1, 7)))
+        V, B, L = (int(rng.integers(*ends)) for ends in ((11, 900), (1, 6), (2, 90)))
+        config = {"d_model": 2 * heads * half, "d_ff": inner, "num_layers": layers, "num_heads": heads}
+        found.append((config, V, B, L))
     return found
 
 

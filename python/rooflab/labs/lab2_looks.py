@@ -197,16 +197,18 @@ def _phase(path: str) -> str:
     return "/".join(parts[: min(ends) + 1]) if ends else path
 
 
-def _operands(B: int, H: int, L: int, D_h: int, masked: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
-    rng = np.random.default_rng(B + 10 * H + 100 * L + 1000 * D_h)
+def _operands(B: int, H: int, L: int, D_h: int, masked: bool, seed: int) -> tuple[list[np.ndarray], np.ndarray | None]:
+    rng = np.random.default_rng(seed)
     numbers = [rng.standard_normal((B, H, L, D_h)).astype(np.float32) for _ in "qkv"]
     mask = np.triu(np.full((L, L), -np.inf, np.float32), 1) if masked else None
     return numbers, mask
 
 
-def look_at_attention(attention: Callable[..., Any], B: int, H: int, L: int, D_h: int, masked: bool) -> dict[str, Any]:
-    """The value of an attention, and the ops of its kernels by range."""
-    operands, mask = _operands(B, H, L, D_h, masked)
+def look_at_attention(
+    attention: Callable[..., Any], B: int, H: int, L: int, D_h: int, masked: bool, seed: int
+) -> dict[str, Any]:
+    """The value of an attention of the operands that `seed` gives, and the ops of its kernels by range."""
+    operands, mask = _operands(B, H, L, D_h, masked, seed)
     tensors = [rl.tensor(x) for x in operands] + ([rl.tensor(mask)] if mask is not None else [])
     with rl.profile() as prof:
         value = attention(*tensors)
@@ -216,15 +218,15 @@ def look_at_attention(attention: Callable[..., Any], B: int, H: int, L: int, D_h
     return {"value": value, "ops": ops}
 
 
-def attention_float64(B: int, H: int, L: int, D_h: int, masked: bool) -> np.ndarray:
+def attention_float64(B: int, H: int, L: int, D_h: int, masked: bool, seed: int) -> np.ndarray:
     """What `look_at_attention` should see, in float64.
 
     Examples
     --------
-    >>> attention_float64(1, 2, 3, 4, True).shape
+    >>> attention_float64(1, 2, 3, 4, True, seed=0).shape
     (1, 2, 3, 4)
     """
-    (q, k, v), mask = _operands(B, H, L, D_h, masked)
+    (q, k, v), mask = _operands(B, H, L, D_h, masked, seed)
     scores = q.astype(np.float64) @ k.swapaxes(-1, -2) / np.sqrt(D_h) + (0 if mask is None else mask)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True) @ v.astype(np.float64)
@@ -244,17 +246,17 @@ def attention_of(q: rl.Tensor, k: rl.Tensor, v: rl.Tensor, mask: rl.Tensor) -> n
     return weights / weights.sum(-1, keepdims=True) @ v
 
 
-def _toy_numbers(in_features: int, out_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _toy_numbers(in_features: int, out_features: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """x, and the weights of fc1 and fc2."""
-    rng = np.random.default_rng(in_features)
+    rng = np.random.default_rng(seed)
     shapes = (4, in_features), (10, in_features), (out_features, 10)
     x, first, second = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
     return x, first, second
 
 
-def look_at_toy(toy_model: Callable[[int, int], Any], in_features: int, out_features: int) -> dict[str, Any]:
-    """The tensors on the way through a toy model with given weights."""
-    x, first, second = _toy_numbers(in_features, out_features)
+def look_at_toy(toy_model: Callable[[int, int], Any], in_features: int, out_features: int, seed: int) -> dict[str, Any]:
+    """The tensors on the way through a toy model, whose input and weights `seed` gives."""
+    x, first, second = _toy_numbers(in_features, out_features, seed)
     model = toy_model(in_features, out_features)
     with rl.no_grad():
         for parameter in model.parameters():
@@ -264,15 +266,15 @@ def look_at_toy(toy_model: Callable[[int, int], Any], in_features: int, out_feat
         return dict(model(rl.tensor(x)))
 
 
-def toy_float64(in_features: int, out_features: int) -> dict[str, np.ndarray]:
+def toy_float64(in_features: int, out_features: int, seed: int) -> dict[str, np.ndarray]:
     """What `look_at_toy` should see.
 
     Examples
     --------
-    >>> toy_float64(20, 5)["logits"].shape
+    >>> toy_float64(20, 5, seed=0)["logits"].shape
     (4, 5)
     """
-    x, first, second = (array.astype(np.float64) for array in _toy_numbers(in_features, out_features))
+    x, first, second = (array.astype(np.float64) for array in _toy_numbers(in_features, out_features, seed))
     fc1 = x @ first.T
     relu = np.maximum(fc1, 0)
     ln = (relu - relu.mean(-1, keepdims=True)) / np.sqrt(relu.var(-1, keepdims=True) + 1e-5)
