@@ -10,6 +10,7 @@ from labs import lab6_attention_answers, lab6_recall_answers, lab6_training_answ
 from labs.sources import SOURCES, judge, lab
 
 import rooflab as rl
+from rooflab.grading import measure
 from rooflab.grading.judge import compiled
 from rooflab.labs import lab6
 
@@ -50,7 +51,7 @@ def test_rows_are_what_2_1_asks_for():
     def count(fn, *arguments):
         return SimpleNamespace(by_op={}, value=fn(*arguments))
 
-    scope = references() | {"recall_batch": recall_batch, "measure": SimpleNamespace(count=count)}
+    scope = references() | {"recall_batch": recall_batch, "measure": SimpleNamespace(count=count, draw=measure.draw)}
     for cell in lab(SOURCE).tests("q2_1"):
         exec(compiled(cell), scope)
 

@@ -61,8 +61,8 @@ def check_shots(size, n):
 
 check_shots(12, 7)
 ### BEGIN HIDDEN TESTS
-check_shots(8, 5)
-check_shots(17, 11)
+check_shots(measure.draw(6, 11), measure.draw(4, 6))
+check_shots(measure.draw(13, 20), measure.draw(8, 13))
 ### END HIDDEN TESTS
 
 
@@ -79,7 +79,9 @@ check_spread([9.0, 2.0, 1.0, 3.0, 2.5, 1.5], first_over_median=4.0, median_ms=2.
 check_spread([2.0, 4.0, 6.0], first_over_median=0.5, median_ms=4.0, p20_ms=2.8, p80_ms=5.2)
 ### BEGIN HIDDEN TESTS
 check_spread([4.0, 4.0, 4.0], first_over_median=1.0, median_ms=4.0, p20_ms=4.0, p80_ms=4.0)
-check_spread([1.0, 10.0, 2.0, 8.0, 4.0], first_over_median=0.25, median_ms=4.0, p20_ms=1.8, p80_ms=8.4)
+samples = measure.rng().uniform(1, 9, measure.draw(6, 15)).round(2).tolist()
+p20, median, p80 = np.percentile(samples, [20, 50, 80])
+check_spread(samples, first_over_median=samples[0] / median, median_ms=median, p20_ms=p20, p80_ms=p80)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -209,8 +211,8 @@ check_gemm_and_gemv(10)
 assert is_number(predicted_ratio_at_64), f"predicted_ratio_at_64 has to be a number, got {predicted_ratio_at_64!r}"
 ### BEGIN HIDDEN TESTS
 assert is_near(predicted_ratio_at_64, 64), "count the MACs of both at size 64 again: what does each column cost?"
-check_gemm_and_gemv(7)
-check_gemm_and_gemv(16)
+check_gemm_and_gemv(measure.draw(5, 9))
+check_gemm_and_gemv(measure.draw(11, 18))
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -258,7 +260,9 @@ check_budget([20, 40, 60], first_ms=1.0, budget_s=0.03, run=[20, 40])
 check_budget([10, 30], first_ms=2.0, budget_s=0.056, run=[10, 30])  # exactly the budget
 ### BEGIN HIDDEN TESTS
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=9.0, run=[64, 128, 256, 512])  # 15 * 585 = 8775 ms
-check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=8.0, run=[64, 128, 256])  # 512 alone would fit
+size, first_ms = measure.draw(10, 90), float(measure.draw(2, 30))
+budget_s = first_ms * measure.draw(28, 35) / 1000  # in first runs: above 1 + 8 and 27, below 1 + 8 + 27
+check_budget([size, 2 * size, 3 * size, 4 * size], first_ms, budget_s, run=[size, 2 * size])
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=0.01, run=[])
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=0.1, run=[64])
 check_budget([64, 128], first_ms=100.0, budget_s=0.9, run=[64, 128])  # 900 ms of 900

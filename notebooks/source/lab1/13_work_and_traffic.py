@@ -32,11 +32,11 @@ with rl.count() as counted:
     rl.matmul(A, B)
 assert counted.macs == 134217728, "the runtime counts the same"
 ### BEGIN HIDDEN TESTS
-check_mac(512, 256, 512, expected=67108864)
-check_mac(128, 256, 512, expected=16777216)
-check_mac(7, 11, 13, expected=1001)
-check_mac(7, 11, 13, expected=1001, dtype="bfloat16")
-check_mac(7, 11, 13, expected=1001, dtype="float64")
+N, K, M = measure.draw(2, 29), measure.draw(30, 99), measure.draw(100, 600)  # no two of them are equal
+check_mac(N, K, M, expected=N * K * M)
+check_mac(K, M, N, expected=N * K * M)
+check_mac(M, N, K, expected=N * K * M, dtype="bfloat16")
+check_mac(N, M, K, expected=N * K * M, dtype="float64")
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_3_vector_test", "grade": true, "points": 2}
@@ -44,9 +44,10 @@ check_mac(20, 30, 1, expected=600)
 check_mac(1, 30, 20, expected=600)
 check_mac(60000, 1, 80000, expected=4800000000)  # more than 32 bits hold
 ### BEGIN HIDDEN TESTS
-check_mac(64, 64, 1, expected=4096)
-check_mac(1, 640, 2048, expected=1310720)
-check_mac(70000, 1, 70000, expected=4900000000)
+N, K, M = measure.draw(2, 99), measure.draw(100, 600), measure.draw(66_000, 80_000)
+check_mac(N, K, 1, expected=N * K)
+check_mac(1, K, N, expected=K * N)
+check_mac(M, 1, M + 1, expected=M * (M + 1))  # more than 32 bits hold
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -82,9 +83,9 @@ with rl.count() as counted:
     rl.matmul(A, B)
 assert counted.bytes_read + counted.bytes_written == 3145728, "the runtime counts the same"
 ### BEGIN HIDDEN TESTS
-check_io(512, 256, 512, expected=2097152)
-check_io(128, 256, 512, expected=917504)
-check_io(7, 11, 13, expected=4 * (77 + 143 + 91))
+N, K, M = measure.draw(2, 29), measure.draw(30, 99), measure.draw(100, 600)  # no two of them are equal
+check_io(N, K, M, expected=4 * (N * K + K * M + N * M))
+check_io(K, M, N, expected=4 * (N * K + K * M + N * M))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_4_vector_test", "grade": true, "points": 2}
@@ -92,9 +93,10 @@ check_io(20, 30, 1, expected=2600)
 check_io(1, 30, 20, expected=2600)
 check_io(60000, 1, 80000, expected=19200560000)
 ### BEGIN HIDDEN TESTS
-check_io(64, 64, 1, expected=16896)
-check_io(1, 640, 2048, expected=5253632)
-check_io(70000, 1, 70000, expected=19600560000)
+N, K, M = measure.draw(2, 99), measure.draw(100, 600), measure.draw(66_000, 80_000)
+check_io(N, K, 1, expected=4 * (N * K + K + N))
+check_io(1, K, N, expected=4 * (K + K * N + N))
+check_io(M, 1, M + 1, expected=4 * (M + (M + 1) + M * (M + 1)))
 ### END HIDDEN TESTS
 
 # %% [markdown]

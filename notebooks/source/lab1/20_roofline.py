@@ -78,7 +78,7 @@ for value, N in zip(sorted(gemm_points.values()), (1024, 2048, 4096, 8192), stri
     said = f"gemm_points: no value is your gemm_intensity({N}) = {gemm_intensity(N)}"
     assert is_near(value, gemm_intensity(N), 1e-3), said
 ### BEGIN HIDDEN TESTS
-for N in (303, 1024, 2048, 4096, 8192):
+for N in (measure.draw(7, 999), 1024, 2048, 4096, 8192):
     assert is_near(gemm_intensity(N), N / 6), f"gemm_intensity({N}): count FLOPs and bytes again"
 ### END HIDDEN TESTS
 
@@ -95,10 +95,11 @@ check_roof(10.0, 38.7, 0.768, expected=7.68)  # left of the ridge: bandwidth tim
 check_roof(0.25, 2.0, 0.1, expected=0.025)
 check_roof(20.0, 2.0, 0.1, expected=2.0)  # on the ridge
 ### BEGIN HIDDEN TESTS
-check_roof(0.5, 67.0, 4.8, expected=2.4)
 check_roof(13.9, 67.0, 4.8, expected=66.72)
 check_roof(14.0, 67.0, 4.8, expected=67.0)
-check_roof(0.125, 0.2, 0.04, expected=0.005)
+peak, bandwidth, share = float(measure.draw(20, 90)), measure.draw(5, 40) / 10, measure.draw(5, 95) / 100
+check_roof(share * peak / bandwidth, peak, bandwidth, expected=share * peak)
+check_roof(peak / bandwidth / share, peak, bandwidth, expected=peak)
 ### END HIDDEN TESTS
 
 
@@ -114,7 +115,7 @@ def check_drawn(points):
 
 check_drawn({"memory-bound": 2.0, "compute-bound": 300.0})
 ### BEGIN HIDDEN TESTS
-check_drawn({1: 0.5, 2: 40.0, 3: 60.0})
+check_drawn({1: measure.draw(1, 80) / 2, 2: 45.0, 3: float(measure.draw(60, 900))})
 ### END HIDDEN TESTS
 
 # %%
@@ -189,7 +190,9 @@ check_smallest(100.0, 1.0, 2, expected=300)
 ### BEGIN HIDDEN TESTS
 check_smallest(38.7, 0.768, 4, expected=303)
 check_smallest(154.8, 0.768, 2, expected=605)
-check_smallest(66.9, 3.35, 4, expected=120)
 check_smallest(989.4, 3.35, 2, expected=887)
+N, size, bandwidth = measure.draw(50, 900), 2 ** measure.draw(0, 3), measure.draw(5, 40) / 10
+peak = round(bandwidth * (2 * N - 1) / (3 * size), 3)  # N - 1/2 would lie on the ridge
+check_smallest(peak, bandwidth, size, expected=N)
 check_smallest(16.0, 1.0, 8, expected=192)
 ### END HIDDEN TESTS

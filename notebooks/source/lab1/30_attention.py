@@ -84,10 +84,9 @@ def scaled_dot_product_attention(q, k, v, attn_mask=None):
 
 # %% nbgrader={"grade_id": "q3_1_test", "grade": true, "points": 3}
 def check_attention(B, H, L_q, L_kv, D_h, mask=None, scale=1.0, tolerance=1e-5):
-    rng = np.random.default_rng(L_q + 100 * L_kv)
-    shapes = (L_q, L_kv, L_kv)
-    q, k, v = (rl.tensor(rng.standard_normal((B, H, L, D_h)), dtype="float32", device=device) for L in shapes)
-    q = q * scale
+    q, k, v = (measure.rng().standard_normal((B, H, L, D_h)) for L in (L_q, L_kv, L_kv))
+    k[:, :, 0] = -q[:, :, 0]  # far below 0, and under a causal mask the only score of the first query
+    q, k, v = (rl.tensor(array, dtype="float32", device=device) for array in (q * scale, k, v))
     masks = [] if mask is None else [rl.tensor(mask, device=device)]
     seen = measure.call(scaled_dot_product_attention, q, k, v, *masks)
     result, case = seen.value, f"q {tuple(q.shape)}, {L_kv} keys" + "".join(f", mask {mask.shape}" for _ in masks)
@@ -108,25 +107,28 @@ check_attention(2, 2, 1, 12, 8)
 check_attention(1, 2, 6, 1, 8)
 check_attention(1, 2, 7, 20, 64, scale=200.0, tolerance=5e-4)  # scores of several hundred
 ### BEGIN HIDDEN TESTS
+B, H, D_h = measure.draw(2, 3), measure.draw(4, 5), measure.draw(10, 19)
+L_q, L_kv = measure.draw(20, 39), measure.draw(40, 60)
 check_attention(1, 4, 173, 256, 128)
-check_attention(3, 2, 65, 33, 24)
-check_attention(4, 1, 1, 300, 256)
+check_attention(B, H, L_q, L_kv, D_h)
+check_attention(H, B, L_kv, L_q, D_h)
+check_attention(4, 1, 1, measure.draw(250, 350), 256)
 check_attention(2, 1, 4, 1, 3)
-check_attention(1, 2, 11, 40, 32, scale=150.0, tolerance=5e-4)
+check_attention(1, 2, D_h, L_kv, 32, scale=150.0, tolerance=5e-4)
 ### END HIDDEN TESTS
 
 
 # %% nbgrader={"grade_id": "q3_1_mask_test", "grade": true, "points": 3}
 def seen_by_chance(*shape):
     """A boolean mask in which every query may see the first key, and about half of the others."""
-    mask = np.random.default_rng(sum(shape)).random(shape) < 0.5
+    mask = measure.rng().random(shape) < 0.5
     mask[..., 0] = True
     return mask
 
 
 def bias(*shape, hide=False):
     """An additive mask: numbers around 0, and with `hide` half of the keys hidden."""
-    numbers = np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+    numbers = measure.rng().standard_normal(shape).astype(np.float32)
     return np.where(seen_by_chance(*shape), numbers, -np.inf).astype(np.float32) if hide else numbers
 
 
@@ -148,14 +150,16 @@ causal = np.tril(np.ones((20, 20), dtype=bool))
 check_attention(1, 2, 20, 20, 64, causal, scale=200.0, tolerance=5e-4)
 check_attention(1, 2, 7, 20, 64, bias(7, 20, hide=True), scale=200.0, tolerance=5e-4)
 ### BEGIN HIDDEN TESTS
-check_keyword(33, 70)
-check_attention(3, 2, 17, 33, 24, seen_by_chance(17, 33))
-check_attention(3, 2, 17, 33, 24, seen_by_chance(3, 1, 1, 33))
-check_attention(2, 4, 1, 100, 64, seen_by_chance(1, 4, 1, 100))
-check_attention(3, 2, 17, 33, 24, bias(2, 17, 33))
-check_attention(3, 2, 17, 33, 24, bias(3, 1, 1, 33, hide=True))
-check_attention(1, 2, 40, 40, 32, np.tril(np.ones((40, 40), dtype=bool)), scale=150.0, tolerance=5e-4)
-check_attention(1, 2, 11, 40, 32, bias(11, 40, hide=True), scale=150.0, tolerance=5e-4)
+L_q, L_kv = measure.draw(10, 19), measure.draw(25, 40)
+check_keyword(L_q, L_kv)
+check_attention(3, 2, L_q, L_kv, 24, seen_by_chance(L_q, L_kv))
+check_attention(3, 2, L_q, L_kv, 24, seen_by_chance(3, 1, 1, L_kv))
+check_attention(2, 4, 1, 3 * L_kv, 64, seen_by_chance(1, 4, 1, 3 * L_kv))
+check_attention(3, 2, L_q, L_kv, 24, bias(2, L_q, L_kv))
+check_attention(3, 2, L_q, L_kv, 24, bias(3, 1, 1, L_kv, hide=True))
+causal = np.tril(np.ones((L_kv, L_kv), dtype=bool))
+check_attention(1, 2, L_kv, L_kv, 32, causal, scale=150.0, tolerance=5e-4)
+check_attention(1, 2, L_q, L_kv, 32, bias(L_q, L_kv, hide=True), scale=150.0, tolerance=5e-4)
 ### END HIDDEN TESTS
 
 
@@ -173,8 +177,10 @@ def check_scratch(B, H, L_q, L_kv, D_h, macs, masked=False):
 check_scratch(1, 2, 3, 5, 4, macs=240)
 check_scratch(1, 2, 3, 5, 4, macs=240, masked=True)
 ### BEGIN HIDDEN TESTS
-check_scratch(2, 3, 7, 11, 16, macs=14784)
-check_scratch(2, 3, 7, 11, 16, macs=14784, masked=True)
+L_q, L_kv, D_h = measure.draw(5, 8), measure.draw(9, 14), measure.draw(15, 20)
+macs = 2 * (2 * 3 * L_q * L_kv * D_h)
+check_scratch(2, 3, L_q, L_kv, D_h, macs)
+check_scratch(2, 3, L_q, L_kv, D_h, macs, masked=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -208,7 +214,9 @@ check_attn_mac(2, 3, 1, 7, 4, expected=336)
 check_attn_mac(1, 4, 173, 256, 128, expected=45350912)
 check_attn_mac(1, 1, 60000, 40000, 2, expected=9600000000)  # more than 32 bits hold
 ### BEGIN HIDDEN TESTS
-check_attn_mac(3, 2, 5, 11, 8, expected=5280)
+B, H, L_q, L_kv, D_h = (measure.draw(low, low + 9) for low in (2, 12, 22, 32, 42))  # no two of them are equal
+check_attn_mac(B, H, L_q, L_kv, D_h, expected=2 * B * H * L_q * L_kv * D_h)
+check_attn_mac(D_h, L_kv, L_q, H, B, expected=2 * B * H * L_q * L_kv * D_h)
 check_attn_mac(8, 8, 1, 4096, 256, expected=134217728)
 check_attn_mac(8, 8, 4096, 4096, 256, expected=549755813888)
 check_attn_mac(2, 5, 70, 1, 3, expected=4200)
@@ -285,7 +293,10 @@ check_module_mac(1, 1, 1, small_config(D=3, H=2, H_kv=1, D_h=5), expected=110)
 check_module_mac(2, 4, 4, small_config(D=3, H=2, H_kv=2, D_h=5), expected=1600)
 check_module_mac(1, 512, 512, GEMMA3_270M_CONFIG, expected=1375731712)
 ### BEGIN HIDDEN TESTS
-check_module_mac(3, 7, 7, small_config(D=6, H=4, H_kv=2, D_h=2), expected=5376)
+B, H_kv, D_h, D, L = (measure.draw(low, low + 2) for low in (2, 5, 30, 40, 50))
+H = measure.draw(2, 4) * H_kv  # no two sizes are equal, and H D_h is not D
+expected = 2 * B * L * D_h * (D * (H + H_kv) + H * L)
+check_module_mac(B, L, L, small_config(D, H, H_kv, D_h), expected)
 check_module_mac(8, 2048, 2048, GEMMA3_270M_CONFIG, expected=95563022336)
 check_module_mac(8, 4096, 4096, GEMMA3_PSEUDO_CONFIG, expected=858993459200)
 ### END HIDDEN TESTS
@@ -295,8 +306,11 @@ check_module_mac(1, 1, 4, small_config(D=3, H=2, H_kv=1, D_h=5), expected=170)
 check_module_mac(2, 3, 8, small_config(D=3, H=4, H_kv=2, D_h=5), expected=3000)
 check_module_mac(1, 1, 2048, GEMMA3_270M_CONFIG, expected=5832704)
 ### BEGIN HIDDEN TESTS
-check_module_mac(5, 1, 9, small_config(D=6, H=4, H_kv=2, D_h=2), expected=1440)
-check_module_mac(2, 16, 100, small_config(D=8, H=3, H_kv=1, D_h=4), expected=84992)
+B, H_kv, D_h, D, L_kv = (measure.draw(low, low + 2) for low in (2, 5, 30, 40, 80))
+H = measure.draw(2, 4) * H_kv  # no two sizes are equal, and H D_h is not D
+for L_q in (1, measure.draw(50, 70)):
+    expected = 2 * B * L_q * D_h * (D * (H + H_kv) + H * L_kv)
+    check_module_mac(B, L_q, L_kv, small_config(D, H, H_kv, D_h), expected)
 check_module_mac(8, 1, 4096, GEMMA3_PSEUDO_CONFIG, expected=209715200)
 ### END HIDDEN TESTS
 

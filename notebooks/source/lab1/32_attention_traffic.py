@@ -79,9 +79,9 @@ check_attn_io(1, 1, 2, 2, 4, expected=240)
 check_attn_io(2, 3, 4, 4, 5, expected=4608)
 check_attn_io(1, 4, 1024, 1024, 128, expected=125829120)
 ### BEGIN HIDDEN TESTS
-check_attn_io(3, 2, 6, 6, 7, expected=10080)
+B, H, L, D_h = (measure.draw(low, low + 9) for low in (2, 12, 22, 32))  # no two of them are equal
+check_attn_io(B, H, L, L, D_h, expected=4 * B * H * (4 * L * D_h + 7 * L * L))
 check_attn_io(8, 8, 4096, 4096, 256, expected=31138512896)
-check_attn_io(1, 12, 512, 512, 64, expected=94371840)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_2_lengths_test", "grade": true, "points": 2}
@@ -89,7 +89,10 @@ check_attn_io(1, 1, 2, 3, 4, expected=328)
 check_attn_io(2, 3, 1, 7, 5, expected=3096)
 check_attn_io(1, 4, 173, 256, 128, expected=6717440)
 ### BEGIN HIDDEN TESTS
-check_attn_io(3, 2, 9, 4, 7, expected=10416)
+B, H, L_q, L_kv, D_h = (measure.draw(low, low + 9) for low in (2, 12, 22, 32, 42))  # no two of them are equal
+expected = 4 * B * H * (2 * (L_q + L_kv) * D_h + 7 * L_q * L_kv)
+check_attn_io(B, H, L_q, L_kv, D_h, expected)
+check_attn_io(B, H, L_kv, L_q, D_h, expected)
 check_attn_io(8, 8, 1, 4096, 256, expected=544342016)
 check_attn_io(1, 2, 10, 1, 64, expected=11824)
 ### END HIDDEN TESTS
@@ -150,7 +153,11 @@ check_module_io(1, 2, 2, sized(D=3, H=2, H_kv=1, D_h=5), expected=580)
 check_module_io(3, 4, 4, sized(D=6, H=2, H_kv=2, D_h=5), expected=4320)
 check_module_io(1, 512, 512, GEMMA3_270M_CONFIG, expected=25821184)
 ### BEGIN HIDDEN TESTS
-check_module_io(2, 7, 7, sized(D=5, H=4, H_kv=2, D_h=3), expected=8424)
+B, H_kv, D_h, D, L = (measure.draw(low, low + 2) for low in (2, 5, 30, 40, 50))
+H = measure.draw(2, 4) * H_kv  # no two sizes are equal, and H D_h is not D
+projected = 2 * D * D_h * (H + H_kv) + B * L * (4 * D + 2 * H * D_h + 2 * H_kv * D_h)
+attended = B * (2 * L * H * D_h + 2 * L * H_kv * D_h + 7 * H * L * L)
+check_module_io(B, L, L, sized(D, H, H_kv, D_h), expected=2 * (projected + attended))
 check_module_io(8, 2048, 2048, GEMMA3_270M_CONFIG, expected=2133983232)
 check_module_io(8, 4096, 4096, GEMMA3_PSEUDO_CONFIG, expected=16426991616)
 ### END HIDDEN TESTS
@@ -160,7 +167,11 @@ check_module_io(1, 2, 6, sized(D=3, H=2, H_kv=1, D_h=5), expected=884)
 check_module_io(3, 4, 9, sized(D=6, H=4, H_kv=2, D_h=5), expected=10824)
 check_module_io(1, 256, 1024, GEMMA3_270M_CONFIG, expected=22675456)
 ### BEGIN HIDDEN TESTS
-check_module_io(2, 7, 30, sized(D=5, H=4, H_kv=2, D_h=3), expected=27560)
+B, H_kv, D_h, D, L_q, L_kv = (measure.draw(low, low + 2) for low in (2, 5, 30, 40, 50, 80))
+H = measure.draw(2, 4) * H_kv  # no two sizes are equal, and H D_h is not D
+projected = 2 * D * D_h * (H + H_kv) + B * L_q * (4 * D + 2 * H * D_h + 2 * H_kv * D_h)
+attended = B * (2 * L_q * H * D_h + 2 * L_kv * H_kv * D_h + 7 * H * L_q * L_kv)
+check_module_io(B, L_q, L_kv, sized(D, H, H_kv, D_h), expected=2 * (projected + attended))
 check_module_io(4, 100, 2048, GEMMA3_270M_CONFIG, expected=63275008)
 check_module_io(2, 64, 4096, GEMMA3_PSEUDO_CONFIG, expected=149028864)
 ### END HIDDEN TESTS

@@ -90,8 +90,10 @@ def check_ranges(B, L, **sizes):
 check_ranges(1, 5, hidden_size=48, intermediate_size=80, num_attention_heads=2, head_dim=16)
 check_ranges(3, 20, hidden_size=32, intermediate_size=64, num_attention_heads=4, num_key_value_heads=2, head_dim=8)
 ### BEGIN HIDDEN TESTS
-check_ranges(2, 40)
-check_ranges(5, 7, hidden_size=64, intermediate_size=48, num_attention_heads=4, num_key_value_heads=4, head_dim=32)
+check_ranges(2, measure.draw(30, 50))
+D, I, heads = 16 * measure.draw(2, 4), 16 * measure.draw(5, 7), measure.draw(2, 4)
+sizes = {"hidden_size": D, "intermediate_size": I, "num_attention_heads": heads, "num_key_value_heads": heads}
+check_ranges(measure.draw(4, 6), measure.draw(7, 12), **sizes, head_dim=32)
 check_ranges(2, 20, hidden_size=32, intermediate_size=64, head_dim=8, sliding_window_pattern=6, sliding_window=16)
 ### END HIDDEN TESTS
 
@@ -138,10 +140,12 @@ check_read((1, 1, 4, 1, 1), (10, 40, 30, 20, 50), expected)
 expected = {"most_launches": "q_proj", "most_bytes": "act_fn", "share_outside_proj": 0.4}
 check_read((1, 4, 2, 1, 2), (1, 2, 3, 5, 4), expected)
 ### BEGIN HIDDEN TESTS
-expected = {"most_launches": "down_proj", "most_bytes": "attn_op", "share_outside_proj": 4 / 11}
-check_read((1, 2, 2, 1, 5), (7, 100, 1000, 9, 400), expected)
-expected = {"most_launches": "input_norm", "most_bytes": "q_proj", "share_outside_proj": 0.9}
-check_read((12, 1, 3, 3, 1), (7, 1000, 100, 9, 400), expected)
+names = ("input_norm", "q_proj", "attn_op", "act_fn", "down_proj")
+for _ in range(2):
+    launches, moved = (measure.rng().permutation(some).tolist() for some in ([1, 2, 3, 4, 10], [7, 9, 100, 400, 1000]))
+    share = 1 - (launches[names.index("q_proj")] + launches[names.index("down_proj")]) / 20
+    most = {"most_launches": names[launches.index(10)], "most_bytes": names[moved.index(1000)]}
+    check_read(launches, moved, {**most, "share_outside_proj": share})
 ### END HIDDEN TESTS
 
 # %% [markdown]

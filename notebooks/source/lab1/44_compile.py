@@ -75,7 +75,7 @@ def check_gelus(n):
 check_gelus(1000)
 check_gelus(300)
 ### BEGIN HIDDEN TESTS
-check_gelus(4097)
+check_gelus(measure.draw(1001, 9999))
 check_gelus(1_000_000)
 ### END HIDDEN TESTS
 
@@ -116,7 +116,8 @@ def check_mlps(B, L, **sizes):
 check_mlps(1, 1, hidden_size=32, intermediate_size=48)
 check_mlps(2, 3, hidden_size=48, intermediate_size=80)
 ### BEGIN HIDDEN TESTS
-check_mlps(3, 5, hidden_size=64, intermediate_size=32)
+wide, narrow = 8 * measure.draw(5, 8), 8 * measure.draw(2, 4)
+check_mlps(measure.draw(2, 4), measure.draw(5, 8), hidden_size=wide, intermediate_size=narrow)
 check_mlps(2, 16)
 ### END HIDDEN TESTS
 
@@ -158,7 +159,7 @@ def check_saved(B, L, D, I):
 check_saved(1, 1, 8, 24)
 check_saved(2, 3, 40, 16)
 ### BEGIN HIDDEN TESTS
-check_saved(4, 5, 24, 56)
+check_saved(measure.draw(2, 4), measure.draw(5, 8), 8 * measure.draw(2, 4), 8 * measure.draw(5, 8))
 check_saved(2, 64, 640, 2048)
 ### END HIDDEN TESTS
 

@@ -67,8 +67,8 @@ def check_graph(count, B, L, D, I):
 check_graph(12, 1, 1, 16, 24)
 check_graph(16, 2, 3, 24, 16)
 ### BEGIN HIDDEN TESTS
-check_graph(14, 3, 2, 8, 40)
-check_graph(20, 1, 4, 32, 16)
+check_graph(measure.draw(12, 17), 3, 2, 8 * measure.draw(1, 3), 8 * measure.draw(4, 6))
+check_graph(20, 1, measure.draw(3, 6), 32, 16)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -145,7 +145,8 @@ def check_replay(B, L, **sizes):
 check_replay(1, 1, hidden_size=32, intermediate_size=48)
 check_replay(2, 3, hidden_size=48, intermediate_size=80)
 ### BEGIN HIDDEN TESTS
-check_replay(3, 5, hidden_size=64, intermediate_size=32)
+wide, narrow = 8 * measure.draw(5, 8), 8 * measure.draw(2, 4)
+check_replay(measure.draw(2, 4), measure.draw(5, 8), hidden_size=wide, intermediate_size=narrow)
 check_replay(2, 16)
 ### END HIDDEN TESTS
 

@@ -78,7 +78,7 @@ check_peak(512, 1, 16, 128)
 check_peak(200, 3, 2, 32)
 ### BEGIN HIDDEN TESTS
 check_peak(1024, 1, 16, 128)
-check_peak(300, 2, 3, 64)
+check_peak(measure.draw(250, 350), 2, 3, measure.draw(40, 70))
 ### END HIDDEN TESTS
 
 
@@ -99,7 +99,7 @@ beside_gb = check_resident(512, 1, 16, 128)
 said = "resident_gb has to contain q, k and v once, and other live tensors"
 assert abs(check_resident(200, 3, 2, 32) - beside_gb) < 1e-4, said
 ### BEGIN HIDDEN TESTS
-for L, B, H, D_h in [(1024, 1, 16, 128), (300, 2, 3, 64)]:
+for L, B, H, D_h in [(1024, 1, 16, 128), (measure.draw(250, 350), 2, 3, measure.draw(40, 70))]:
     rest = check_resident(L, B, H, D_h)
     assert abs(rest - beside_gb) < 1e-4, "resident_gb has to contain q, k and v once, and other live tensors"
 ### END HIDDEN TESTS
@@ -118,7 +118,8 @@ def check_full(L, B, H, D_h, spare_bytes=None):
 check_full(256, 1, 4, 64, spare_bytes=600_000)  # room for q, k and v, and not for the scores
 ### BEGIN HIDDEN TESTS
 check_full(2_000_000, 1, 1, 16)
-check_full(300, 2, 3, 64, spare_bytes=1_000_000)
+L, D_h = measure.draw(250, 350), measure.draw(40, 70)
+check_full(L, 2, 3, D_h, spare_bytes=3 * 2 * 2 * 3 * L * D_h + 2 * 3 * L * L)  # q, k and v, and half of the scores
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -187,7 +188,8 @@ check_matrix(8, 1, 1, 2, expected=128)
 check_matrix(10, 2, 3, 4, expected=2400)
 ### BEGIN HIDDEN TESTS
 check_matrix(32768, 1, 16, 2, expected=34_359_738_368)  # 34 GB for one prompt in one layer
-check_matrix(1024, 8, 12, 4, expected=8 * 12 * 1024 * 1024 * 4)
+B, H, L, size = measure.draw(2, 9), measure.draw(10, 40), measure.draw(100, 5000), 2 ** measure.draw(0, 3)
+check_matrix(L, B, H, size, expected=size * B * H * L * L)
 check_matrix(1, 1, 1, 1, expected=1)
 ### END HIDDEN TESTS
 
@@ -254,7 +256,7 @@ for L, D_h, expected in [(256, 128, 1), (100, 10, 5)]:
     got = overhead_ratio(L, D_h)
     assert is_near(got, expected), f"overhead_ratio({L}, {D_h}): expected {expected}, got {got}"
 ### BEGIN HIDDEN TESTS
-for L, D_h in [(32768, 128), (1024, 64)]:
+for L, D_h in [(32768, 128), (measure.draw(300, 5000), measure.draw(10, 256))]:
     said = f"overhead_ratio({L}, {D_h}): count the elements of two matrices and of four tensors"
     assert is_near(overhead_ratio(L, D_h), L / (2 * D_h)), said
 ### END HIDDEN TESTS
@@ -297,6 +299,6 @@ check_largest(1.0, 1, 16, 128)
 check_largest(0.05, 4, 2, 32)
 ### BEGIN HIDDEN TESTS
 check_largest(80.0, 1, 16, 128)
-check_largest(141.0, 8, 32, 64)
-check_largest(0.001, 2, 3, 64)
+check_largest(float(measure.draw(20, 200)), measure.draw(2, 9), measure.draw(10, 40), measure.draw(50, 200))
+check_largest(measure.draw(1, 9) / 1000, 2, 3, measure.draw(20, 80))
 ### END HIDDEN TESTS

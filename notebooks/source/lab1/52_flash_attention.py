@@ -65,7 +65,7 @@ def check_intensity(L):
 check_intensity(256)
 check_intensity(64)
 ### BEGIN HIDDEN TESTS
-check_intensity(128)
+check_intensity(measure.draw(100, 200))
 check_intensity(1024)
 ### END HIDDEN TESTS
 
@@ -179,8 +179,9 @@ check_comparison(256, 1, 2, 64)
 check_comparison(512, 1, 4, 64, spare_bytes=786_432 + 2_000_000)  # q, k and v, and not the scores
 ### BEGIN HIDDEN TESTS
 check_comparison(512, 1, 16, 128)
-check_comparison(300, 2, 4, 64)
-check_comparison(640, 2, 3, 32, spare_bytes=737_280 + 3_000_000)
+check_comparison(measure.draw(200, 350), 2, measure.draw(3, 5), 8 * measure.draw(6, 9))
+L = measure.draw(560, 680)
+check_comparison(L, 2, 3, 32, spare_bytes=3 * 2 * 2 * 3 * L * 32 + 2 * 3 * L * L)  # q, k and v, and half of the scores
 ### END HIDDEN TESTS
 
 
@@ -217,7 +218,7 @@ def check_saved(L):
 check_saved(64)
 check_saved(200)
 ### BEGIN HIDDEN TESTS
-check_saved(128)
+check_saved(measure.draw(100, 200))
 check_saved(1024)
 ### END HIDDEN TESTS
 
@@ -324,7 +325,7 @@ def check_ratio(L):
 check_ratio(256)
 check_ratio(64)
 ### BEGIN HIDDEN TESTS
-check_ratio(128)
+check_ratio(measure.draw(100, 200))
 check_ratio(1024)
 ### END HIDDEN TESTS
 
@@ -342,7 +343,9 @@ check_uncached(130, 64, 2, 8, expected=33280)
 ### BEGIN HIDDEN TESTS
 check_uncached(4096, 128, 16, 128, expected=32 * (2 * 524288 + 32 * 2 * 524288))
 check_uncached(100, 128, 3, 64, expected=6 * (2 * 6400 + 2 * 6400))
-check_uncached(257, 32, 1, 16, expected=2 * (2 * 4112 + 9 * 2 * 4112))
+rows, whole, H, D_h = measure.draw(32, 60), measure.draw(4, 12), measure.draw(2, 5), measure.draw(10, 30)
+L = whole * rows + measure.draw(1, rows - 1)  # the last tile is smaller
+check_uncached(L, rows, H, D_h, expected=2 * H * (2 * L * D_h + (whole + 1) * 2 * L * D_h))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_2_3_why_test", "grade": true, "points": 1}

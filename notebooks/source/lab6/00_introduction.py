@@ -76,10 +76,10 @@ from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_n
 device = "cuda" if rl.cuda.is_available() else "cpu"
 
 
-def make_inputs(B, L, D, heads, D_h, dtype="float32", seed=0):
+def make_inputs(B, L, D, heads, D_h, dtype="float32"):
     """x (B, L, D), Wq, Wk, Wv (D, heads D_h) and Wo (heads D_h, D), as `causal_attention` takes them."""
-    rng, inner = np.random.default_rng(seed), heads * D_h
+    inner = heads * D_h
     shapes = [(B, L, D), (D, inner), (D, inner), (D, inner), (inner, D)]
-    arrays = [rng.standard_normal(shape) / (1 if len(shape) == 3 else shape[0] ** 0.5) for shape in shapes]
+    arrays = [measure.rng().standard_normal(shape) / (1 if len(shape) == 3 else shape[0] ** 0.5) for shape in shapes]
     arrays[1] *= 2  # larger scores, so that the attention weights of a row differ clearly
     return [rl.tensor(array, dtype=dtype, device=device) for array in arrays]

@@ -65,17 +65,17 @@ check_mask(4, 4)
 check_mask(2, 5)
 check_mask(1, 3)
 ### BEGIN HIDDEN TESTS
-check_mask(7, 7)
-check_mask(3, 11)
+L = measure.draw(5, 12)
+check_mask(L, L)
+check_mask(measure.draw(2, L - 2), L)
 check_mask(1, 1)
 ### END HIDDEN TESTS
 
 
 # %% nbgrader={"grade_id": "q1_1_weights_test", "grade": true, "points": 2}
-def check_weights(shape, beyond, seed):
-    rng = np.random.default_rng(seed)
+def check_weights(shape, beyond):
     visible = np.arange(shape[-1]) <= np.arange(shape[-2])[:, None] + shape[-1] - shape[-2]
-    exact = np.exp(scores := rng.standard_normal(shape)) * visible
+    exact = np.exp(scores := measure.rng().standard_normal(shape)) * visible
     exact /= exact.sum(-1, keepdims=True)
     found = []
     for hidden in (0.0, beyond):
@@ -95,12 +95,13 @@ def check_weights(shape, beyond, seed):
     assert off == 0, said
 
 
-check_weights((2, 4, 4), 500.0, seed=0)
-check_weights((3, 5), -500.0, seed=1)
+check_weights((2, 4, 4), 500.0)
+check_weights((3, 5), -500.0)
 ### BEGIN HIDDEN TESTS
-check_weights((2, 3, 6, 6), 3e4, seed=2)
-check_weights((2, 2, 7), 20.0, seed=3)
-check_weights((1, 1, 1), 0.0, seed=4)
+L = measure.draw(5, 9)
+check_weights((2, 3, L, L), 3e4)
+check_weights((2, measure.draw(2, L - 2), L), 20.0)
+check_weights((1, 1, 1), 0.0)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_choice_test", "grade": true, "points": 1}
@@ -169,7 +170,7 @@ def causal_attention(x, Wq, Wk, Wv, Wo, heads):
 
 # %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 3} rooflab={"needs": ["q1_1"]}
 def check_attention(B, L, D, heads, D_h):
-    inputs = make_inputs(B, L, D, heads, D_h, seed=L)
+    inputs = make_inputs(B, L, D, heads, D_h)
     y = causal_attention(*inputs, heads)
     assert isinstance(y, rl.Tensor), f"causal_attention must return an rl tensor, got a {type(y).__name__}"
     what = f"y of causal_attention at B = {B}, L = {L}, D = {D} with {heads} heads of size {D_h}"
@@ -180,8 +181,10 @@ check_attention(2, 6, 8, 2, 4)
 check_attention(3, 5, 6, 3, 4)
 check_attention(2, 1, 8, 2, 4)
 ### BEGIN HIDDEN TESTS
-check_attention(1, 24, 16, 4, 2)
-check_attention(2, 9, 12, 1, 5)
+B, heads, D_h = measure.draw(1, 2), measure.draw(3, 4), measure.draw(5, 6)
+L, D = measure.draw(7, 11), measure.draw(12, 14)  # no two of the sizes are equal
+check_attention(B, 2 * L, D, heads, D_h)
+check_attention(2, L, D, 1, D_h)
 check_attention(4, 2, 4, 2, 8)
 check_attention(1, 1, 6, 3, 2)
 ### END HIDDEN TESTS
@@ -189,7 +192,7 @@ check_attention(1, 1, 6, 3, 2)
 
 # %% nbgrader={"grade_id": "q1_2_causal_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1"]}
 def check_causal(B, L, D, heads, D_h, j):
-    x, *weights = make_inputs(B, L, D, heads, D_h, seed=1)
+    x, *weights = make_inputs(B, L, D, heads, D_h)
     other = to_float64(x)
     other[:, j] += 3.0
     before = to_float64(causal_attention(x, *weights, heads))
@@ -205,22 +208,22 @@ def check_causal(B, L, D, heads, D_h, j):
 check_causal(2, 6, 8, 2, 4, j=3)
 check_causal(1, 6, 8, 2, 4, j=5)
 ### BEGIN HIDDEN TESTS
-check_causal(2, 9, 6, 3, 4, j=1)
-check_causal(2, 12, 8, 1, 8, j=6)
+L = measure.draw(8, 13)
+check_causal(2, L, 6, 3, 4, j=1)
+check_causal(2, L, 8, 1, 8, j=measure.draw(2, L - 2))
 ### END HIDDEN TESTS
 
 
 # %% nbgrader={"grade_id": "q1_2_gradients_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1"]}
 def check_gradients(B, L, D, heads, D_h):
-    inputs = make_inputs(B, L, D, heads, D_h, "float64", seed=2)
-    rng, step = np.random.default_rng(3), 1e-5
-    dy = rng.standard_normal((B, L, D))
+    inputs = make_inputs(B, L, D, heads, D_h, "float64")
+    dy, step = measure.rng().standard_normal((B, L, D)), 1e-5
     seen = measure.gradients(causal_attention, *inputs, heads, upstream=rl.tensor(dy, device=device))
     arrays = [to_float64(one) for one in inputs]
     for place, name in enumerate(("x", "Wq", "Wk", "Wv", "Wo")):
         said = f"causal_attention: {name} gets no gradient. Compute y from it with rl operations only"
         assert seen.gradients[place] is not None, said
-        along = rng.standard_normal(arrays[place].shape)
+        along = measure.rng().standard_normal(arrays[place].shape)
         ends = []
         for sign in (1, -1):
             moved = [array + sign * step * along if i == place else array for i, array in enumerate(arrays)]
@@ -232,7 +235,7 @@ def check_gradients(B, L, D, heads, D_h):
 
 check_gradients(2, 5, 8, 2, 4)
 ### BEGIN HIDDEN TESTS
-check_gradients(1, 7, 6, 3, 4)
+check_gradients(1, measure.draw(6, 9), measure.draw(10, 12), 3, measure.draw(4, 5))
 check_gradients(2, 1, 4, 1, 4)
 ### END HIDDEN TESTS
 
@@ -251,6 +254,6 @@ def check_products(B, L, D, heads, D_h):
 
 check_products(2, 16, 8, 2, 4)
 ### BEGIN HIDDEN TESTS
-check_products(1, 40, 6, 3, 4)
-check_products(3, 8, 16, 1, 8)
+check_products(1, measure.draw(30, 50), measure.draw(6, 9), 3, measure.draw(4, 5))
+check_products(3, measure.draw(6, 11), measure.draw(12, 20), 1, 8)
 ### END HIDDEN TESTS

@@ -82,10 +82,11 @@ def check_rows(seed, B, pairs=8, keys=16, values=16):
 check_rows(0, 50)
 check_rows(1, 20, 3, 5, 4)
 ### BEGIN HIDDEN TESTS
-check_rows(2, 90)
-check_rows(3, 40, 6, 6, 9)
-check_rows(4, 1, 16, 32, 32)
-check_rows(5, 30, 1, 2, 2)
+seed, pairs = measure.draw(1000, 10**6), measure.draw(4, 7)
+check_rows(seed, measure.draw(60, 110))
+check_rows(seed + 1, 40, pairs, pairs, pairs + 3)
+check_rows(seed + 2, 1, 16, 32, 32)
+check_rows(seed + 3, 30, 1, 2, 2)
 ### END HIDDEN TESTS
 
 
@@ -114,8 +115,7 @@ def check_drawn(seed):
 
 check_drawn(0)
 ### BEGIN HIDDEN TESTS
-check_drawn(10)
-check_drawn(20)
+check_drawn(measure.draw(1000, 10**6))
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -236,8 +236,9 @@ check_parameters(1, 8, 16, 16)
 check_parameters(3, 16, 32, 40)
 ### BEGIN HIDDEN TESTS
 check_parameters(0, 4, 8, 8)
-check_parameters(5, 6, 6, 60)
-for layers, D, V, L in [(2, 128, 100, 48), (4, 32, 7, 9), (1, 1, 1, 1)]:
+check_parameters(measure.draw(4, 6), 6, measure.draw(6, 9), measure.draw(40, 80))
+drawn = [measure.draw(low, low + 9) for low in (2, 12, 22, 32)]  # no two of them are equal
+for layers, D, V, L in [drawn, drawn[::-1], (1, 1, 1, 1)]:
     right = (2 * V + L + 1) * D + layers * (4 * D * D + D)
     number = recall_parameters(layers, D, V, L)
     assert number == right, f"recall_parameters({layers}, {D}, {V}, {L}) returned {number}, expected {right}"
