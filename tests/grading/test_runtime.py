@@ -82,6 +82,9 @@ def compiles(a, b):
     return rl.compile(chain)(a, b)
 def compiled(a, b):
     return known(a, b)
+halves = rl.compile(lambda x: rl.tanh(x) * 2)
+def compiled_part(a, b):
+    return halves(a @ b) + 1
 rl.manual_seed(5)  # a test cell draws its own weights otherwise
 layer = rl.nn.Linear(4, 5)
 of_layer = rl.compile(lambda a: rl.tanh(layer(a)) * 2)
@@ -89,7 +92,7 @@ def compiled_layer(a, b):
     return of_layer(a)
 COUNTED = [in_place, with_global, random, casts, downloads, numpy_writes, catches, graph, within, compiles, compiled,
            compiled_layer]
-PASSES = [chain, custom, again, compiled]
+PASSES = [chain, custom, again, compiled, compiled_part]
 def gemm(which, a, b):
     return globals()[which](a, b)
 """

@@ -201,7 +201,7 @@ class Trace:
 
     def upload(self, x: Any) -> int:
         """Make a tensor from before known: its memory, shared with others that were uploaded, and its layout."""
-        if x.grad_fn is not None:
+        if x.grad_fn is not None and not self.layouts:
             return self.lose(
                 "the function used a tensor from before the call that still knows how it was computed, and that "
                 "computation is not part of the call. Make the tensor inside of the function, or use x.detach()"
@@ -221,8 +221,8 @@ class Trace:
             if not self.layouts and elements and not x.device.startswith("meta"):
                 value = self.by_value(_core._strided(x, (elements,), (1,), 0).cpu().numpy())[1]
             self.before.append(["b", base, x.device, str(x.dtype), elements, value])
-        grad = x.grad
-        held = None if grad is None or self.layouts else self.upload(grad.detach())
+        grad = None if self.layouts else x.grad
+        held = None if grad is None else self.upload(grad.detach())
         handle = next(self.recorder.numbers)
         self.before.append(["u", handle, base, shape, strides, (first - start) // size, x.requires_grad, held])
         self.keep(x, handle)
