@@ -166,7 +166,7 @@ FORGING = {
         "    thread = threading.Thread(target=lambda: out.append(rl.matmul(a, b)))\n"
         "    thread.start(), thread.join()\n    return out[0]",
         0,
-        "no product",
+        "in a thread of its own",
         test=FEW,
     ),
     "multiplies when the cell runs, for later": Attack(
@@ -221,7 +221,7 @@ FORGING = {
         "class ValueError(Exception):\n    pass\ndef refuse(x):\n    if x < 0:\n        raise ValueError('negative')\n"
         "    return x",
         0,
-        "negative",
+        "RuntimeError on inputs that are not shown",
         "b2_2",
     ),
     # the worker's own objects
@@ -309,7 +309,7 @@ FORGING = {
     "makes more calls than a trace holds": Attack(
         "import rooflab as rl\ndef gemm(a, b):\n    for _ in range(300000):\n        a.T\n    return rl.matmul(a, b)",
         0,
-        "more than 200,000 operations",
+        "more than 200,000 calls",
         test=OWN,
     ),
     "answers in the worker's place": Attack(

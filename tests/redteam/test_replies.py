@@ -54,7 +54,7 @@ REPLIES = {
         "class E(Exception):\n    __class__ = ValueError\n    __name__ = 'ValueError'\ndef refuse(x):\n"
         "    if x < 0:\n        raise E('negative')\n    return x",
         0,
-        "negative",
+        "RuntimeError on inputs that are not shown",
         "b2_2",
     ),
     "a value in place of a function": Attack("refuse = 3", 0, "not callable", "b2_2"),
