@@ -241,11 +241,19 @@ FORGING = {
         "one product",
         test=COUNT,
     ),
-    "breaks the seal through a closure": Attack(
+    "has a clock of its own until it is measured": Attack(
+        "import time\nclock = time.perf_counter\ntime.perf_counter = lambda: 0.0\n"
+        "def gemm(a, b):\n    time.perf_counter = clock\n    return a @ b",
+        0,
+        "replaced time.perf_counter",
+        test=TIMED,
+    ),
+    "breaks the seals through a closure": Attack(
         "import tracemalloc, os\n"
         "cells = [cell.cell_contents for cell in tracemalloc.start.__closure__]\n"
-        "worker = next(one for one in cells if hasattr(one, 'seal'))\n"
-        "worker.seal.contents.clear(), worker.seal.modules.clear(), worker.seal.code.clear()\n"
+        "worker = next(one for one in cells if hasattr(one, 'measuring'))\n"
+        "for seal in (worker.replying, worker.measuring):\n"
+        "    seal.contents.clear(), seal.modules.clear(), seal.code.clear()\n"
         + FAKE
         + ZEROS.replace("import rooflab as rl", "rl = real"),
         0,

@@ -7,7 +7,6 @@ runs it, and any other magic or shell line does nothing.
 from __future__ import annotations
 
 import ast
-import asyncio
 import functools
 import inspect
 import re
@@ -101,6 +100,8 @@ def run(source: str, label: str, names: dict) -> None:
     """Run a cell in `names`; one that awaits is run to its end."""
     code = compile(source, f"<{label}>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     if code.co_flags & inspect.CO_COROUTINE:
+        import asyncio  # a fifth of a worker's start
+
         asyncio.run(eval(code, names))
     else:
         exec(code, names)

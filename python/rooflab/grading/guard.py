@@ -10,10 +10,12 @@ operating-system sandbox (`sandbox.command`).
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from types import FunctionType, ModuleType
 
 import rooflab
@@ -137,9 +139,8 @@ class Seal:
                 return name
         for label, owner, names in self.contents:
             now = vars(owner)  # type: ignore[arg-type]
-            for name, value in names.items():
-                if now.get(name, self) is not value:
-                    return f"{label}.{name}"
+            if not all(map(operator.is_, map(now.get, names, repeat(self)), names.values())):
+                return next(f"{label}.{name}" for name, value in names.items() if now.get(name, self) is not value)
         for label, function, code in self.code:
             now_code = _code(function)
             if len(now_code) != len(code) or any(now is not then for now, then in zip(now_code, code, strict=True)):

@@ -28,7 +28,8 @@ BRIGHTSPACE = re.compile(
 @dataclass(frozen=True)
 class Named:
     """What the name of a file or a folder says: the student, the time if it holds one, and whether it says late.
-    Before the name of a student `has_assignment` tells of that of the assignment, with a `_` between.
+
+    With `has_assignment`, `student` begins with the name of the assignment and a `_`.
     """
 
     student: str

@@ -48,8 +48,8 @@ class Worker:
         self.names: dict[str, Any] = {"__name__": "__main__"}
         exec(cells.GIVEN, self.names)
         self.guard = Guard(self.stop, os.getcwd())
-        self.seal: Seal | None = None
-        self.threads = 0
+        self.is_armed, self.threads = False, 0
+        self.replying, self.measuring = Seal([]), Seal([])
         self.recorder = recorder.install()
         measurers._traced, measurers._host = self.recorder.measured, False
 
@@ -60,7 +60,7 @@ class Worker:
                 self.inspect()
                 os._exit(0)
             reply = self.answer(number, getattr(self, f"do_{kind}"), payload)
-            self.inspect()
+            self.look(self.replying)
             codec.send(self.replies, reply)
 
     def answer(self, number: int, action: Any, payload: list) -> bytes:
@@ -84,13 +84,16 @@ class Worker:
             os._exit(86)
 
     def inspect(self) -> None:
-        """Before each reply: nothing was replaced, no thread runs on."""
-        if self.seal is None:
-            return
-        if name := self.seal.broken():
-            self.stop(f"student code replaced {name}")
+        """Before and after each measurement, and at the end: nothing that measures was replaced, no thread runs on."""
+        self.look(self.replying, self.measuring)
+
+    def look(self, *seals: Seal) -> None:
+        """Before each reply: what these seals hold was not replaced, no thread runs on."""
+        for seal in seals:
+            if name := seal.broken():
+                self.stop(f"student code replaced {name}")
         end = time.monotonic() + THREAD_GRACE_S
-        while _thread._count() > self.threads:
+        while self.is_armed and _thread._count() > self.threads:
             if time.monotonic() > end:
                 self.stop("student code left a thread running")
             time.sleep(0.01)
@@ -105,11 +108,11 @@ class Worker:
             setattr(tracemalloc, name, self.ending(f"tracemalloc.{name}"))
             setattr(sys.modules["_tracemalloc"], name, getattr(tracemalloc, name))
         self.hide()
-        modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, clock, codec, fake_run, measurers]
-        modules += [os, select, struct, _thread, traceback]
+        modules = [np, np.linalg, time, math, operator, builtins, tracemalloc, clock, fake_run, measurers, traceback]
         modules += [sys.modules[name] for name in MEASURING if name in sys.modules]
         modules += [module for name, module in sys.modules.items() if name.startswith("rooflab.labs.")]
-        self.seal, self.threads = Seal(modules), _thread._count()
+        self.measuring, self.replying = Seal(modules), Seal([codec, os, select, struct, _thread])
+        self.is_armed, self.threads = True, _thread._count()
         self.guard.install()
 
     def hide(self) -> None:
@@ -132,7 +135,7 @@ class Worker:
 
     def do_run(self, label: str, source: str) -> None:
         """A cell of the student."""
-        if self.seal is None:
+        if not self.is_armed:
             self.arm()
         cells.run(source, label, self.names)
 
@@ -151,10 +154,14 @@ class Worker:
         def measure() -> dict:
             return measurers.LOCAL[kind](self.names[name], args, kwargs, **options)
 
-        if kind not in measurers.COUNTED:
-            return measure()
-        trace = self.recorder.record(measure)
-        return trace.lost or trace.parts()
+        self.inspect()
+        try:
+            if kind not in measurers.COUNTED:
+                return measure()
+            trace = self.recorder.record(measure)
+            return trace.lost or trace.parts()
+        finally:
+            self.inspect()
 
     def do_kernel(self, source: str, name: str, grid: tuple, block: tuple, args: tuple) -> tuple:
         """The student's kernel; in a worker that is asked for nothing else."""
