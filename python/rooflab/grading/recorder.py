@@ -28,7 +28,8 @@ from rooflab.grading import natives
 from rooflab.grading.trace import PLAIN, Callback, Trace
 
 REMADE = ("_gemma3.Attention", "_gemma3.Layer", "_gemma3.Mlp")  # their tensors alone make them
-READ = (*PLAIN, bytes, list, tuple, range, Mapping, np.ndarray, np.generic, *natives.HELD)  # reading these changes nothing
+# Reading these changes nothing.
+READ = (*PLAIN, bytes, list, tuple, range, Mapping, np.ndarray, np.generic, *natives.HELD)
 BUFFERS = (memoryview, bytearray, array.array)
 
 
@@ -160,9 +161,7 @@ def _arguments(name: str, args: tuple) -> tuple:
 
 
 def _whole(value: Any) -> Any:
-    """An iterator as a list and a buffer as an array, since the trace and the core both read them; any other value as it
-    is.
-    """
+    """An iterator as a list and a buffer as an array, since the trace and the core both read them."""
     if isinstance(value, BUFFERS):
         return np.asarray(value)
     once = isinstance(value, Iterable) and not isinstance(value, READ) and not hasattr(value, "__array__")
