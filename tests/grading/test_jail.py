@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,16 @@ def printed(code, folder, hidden=()):
     done = run(code, folder, hidden)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+@jailed
+def test_bubblewrap_is_found_wherever_it_is_installed(tmp_path, monkeypatch):
+    place, folder = tmp_path / "bin", tmp_path / "folder"
+    place.mkdir(), folder.mkdir()
+    (place / "bwrap").symlink_to(shutil.which("bwrap"))
+    monkeypatch.setenv("PATH", str(place))
+    monkeypatch.setattr(sandbox, "environment", lambda folder: {"PATH": "/nowhere"})
+    assert printed("print(1)", folder) == "1"
 
 
 @jailed

@@ -36,7 +36,8 @@ def command(argv: Iterable[str], folder: str, hidden: Iterable[str] = (), shared
     holds outside. The folders `hidden` are empty there. The folders `shared` are those outside, and can be written.
     """
     return [
-        *("bwrap", "--unshare-all", "--unshare-user", "--uid", USER, "--gid", USER, "--cap-drop", "ALL"),
+        shutil.which("bwrap") or "bwrap",  # the worker's own PATH is shorter
+        *("--unshare-all", "--unshare-user", "--uid", USER, "--gid", USER, "--cap-drop", "ALL"),
         *("--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"),
         *_readable(),
         *(word for place in hidden if os.path.isdir(place) for word in ("--tmpfs", place, "--remount-ro", place)),
