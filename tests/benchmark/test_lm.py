@@ -135,7 +135,7 @@ def test_peak_memory_is_that_of_the_measured_steps():
     assert rl.memory.peak("cpu") <= held_before + counted.peak_bytes
 
 
-def test_out_of_memory_is_a_row_and_the_next_row_is_right():
+def test_out_of_memory_is_a_row_and_the_next_row_is_right(no_garbage):
     known = lm.benchmark(tiny(), config=TINY)
     before = rl.memory.allocated("cpu")
     rl.memory.set_limit(before + 2_000_000)

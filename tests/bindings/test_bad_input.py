@@ -283,7 +283,7 @@ interpreters.run_string(interpreters.create(), '''
 try:
     import rooflab
 except ImportError as error:
-    assert "[rooflab] cannot be imported in a subinterpreter" in str(error)
+    assert "subinterpreter" in str(error), error  # from Python 3.12 on it is NumPy that says so
 else:
     raise AssertionError("imported")
 ''')

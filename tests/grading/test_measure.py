@@ -266,19 +266,22 @@ def test_its_samples_are_new_each_time_and_the_machines_clock_comes_back():
 
 
 def test_memory_beside_a_call_and_too_little_of_it(no_garbage):
+    device = "cuda" if rl.cuda.is_available() else "cpu"
+
     def takes(n):
-        held = rl.memory.allocated()
+        held = rl.memory.allocated(device)
         try:
-            return held, rl.ones(n).shape
+            return held, rl.ones(n, device=device).shape
         except rl.OutOfMemoryError:
             return held, None
 
-    before = rl.memory.allocated()
+    before = rl.memory.allocated(device)
     assert measure.timed(takes, 1000).value == (before, (1000,))
     assert measure.timed(takes, 1000, beside_bytes=2**20).value == (before + 2**20, (1000,))
     assert measure.timed(takes, 1000, spare_bytes=3000).value == (before, None)
     assert measure.timed(takes, 1000, spare_bytes=2**20).value == (before, (1000,))
-    assert rl.memory.allocated() == before and rl.ones(10**6).shape == (10**6,), "the limit is gone"
+    assert rl.memory.allocated(device) == before, "all is given back"
+    assert rl.ones(10**6, device=device).shape == (10**6,), "the limit is gone"
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

@@ -132,7 +132,7 @@ def test_the_recipe_of_the_optimiser(monkeypatch):
 def test_the_references_of_attention_agree(heads, D_h):
     inputs = references()["make_inputs"](2, 9, 8, heads, D_h)
     exact = lab6.causal_attention_float64(*inputs, heads)
-    np.testing.assert_allclose(lab6.fused_attention(*inputs, heads).numpy(), exact, atol=1e-5)
+    np.testing.assert_allclose(lab6.fused_attention(*inputs, heads).cpu().numpy(), exact, atol=1e-5)
     one = lab6.causal_attention_float64(*inputs, 1)
     assert heads == 1 or abs(one - exact).max() > 1e-3
 

@@ -48,7 +48,9 @@ REPLIES = {
     "a function": value("gemm", "cannot be passed"),
     "a module": value("np", "cannot be passed"),
     "an exception, returned": value("ValueError('negative')", "cannot be passed", "b2_2"),
-    "a tensor on another device": value("__import__('rooflab').ones((4, 2), device='cuda')", "CudaError|device|GPU"),
+    "a tensor on another device": value(
+        "__import__('rooflab').ones((4, 2), device='cuda')", "CudaError|device|GPU|N rows and M columns"
+    ),
     "error text without end": Attack("def gemm(a, b):\n    raise ValueError('x' * 10**8)", 0, "xxx"),
     "an error that lies about its type": Attack(
         "class E(Exception):\n    __class__ = ValueError\n    __name__ = 'ValueError'\ndef refuse(x):\n"

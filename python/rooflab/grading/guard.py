@@ -22,10 +22,11 @@ import rooflab
 
 TRACING = frozenset(["sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"])
 _ENDS_WORKER = """
-os.kill os.killpg os.fork os.forkpty signal.pthread_kill resource.setrlimit resource.prlimit"""
+os.kill os.killpg os.fork os.forkpty signal.pthread_kill resource.setrlimit resource.prlimit
+cpython.PyInterpreterState_New"""
 _REFUSED = """
 subprocess.Popen os.system os.exec os.posix_spawn os.spawn pty.spawn sys.addaudithook
-socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo cpython.PyInterpreterState_New
+socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo
 ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle ctypes.call_function ctypes.string_at ctypes.wstring_at
 ctypes.cdata ctypes.cdata/buffer ctypes.PyObj_FromPtr"""
 _WRITES = """
