@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from labs.sources import SOURCES, lab
+from labs.sources import SOURCES, TRUSTED, lab
 
 import rooflab as rl
+from rooflab.grading import sandbox
+from rooflab.grading.judge import Judge
 from rooflab.grading.repair import reference
 from rooflab.labs import lab1
 
@@ -12,6 +14,16 @@ from rooflab.labs import lab1
 def test_it_has_a_hundred_points_and_twenty_more():
     whole = lab(next(path for path in SOURCES if path.name == "lab1"))
     assert (whole.points, whole.bonus) == (100, 20)
+
+
+@pytest.mark.parametrize("most", [1, 16])
+def test_memory_is_graded_alike_with_any_number_of_threads(most, monkeypatch, two_threads):
+    """On the CPU each thread has scratch memory of its own, and the judge compares with what it counts itself."""
+    monkeypatch.setattr(sandbox, "MAX_THREADS", most)
+    rl.set_num_threads(16)
+    whole = lab(next(path for path in SOURCES if path.name == "lab1"))
+    result = Judge(whole, TRUSTED).grade_question("q5_2_2", reference(whole))
+    assert result.earned == result.points, [test.message for test in result.tests]
 
 
 def test_every_gpu_has_bandwidth_and_dense_peaks():

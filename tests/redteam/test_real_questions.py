@@ -21,7 +21,10 @@ def gemm(A, B):
 """
 RAISE = "raise ValueError('sizes')"
 IDLE = "for _ in range(A.shape[0] * A.shape[1] * B.shape[1]):\n        pass"
-NUMPY = "rl.tensor((A.cpu().numpy().astype('f8')[:, :, None] * B.cpu().numpy().astype('f8')).sum(1), dtype=A.dtype)"
+NUMPY = (
+    "rl.tensor((A.cpu().numpy().astype('f8')[:, :, None] * B.cpu().numpy().astype('f8')).sum(1), "
+    "dtype=A.dtype, device=A.device)"
+)
 
 # label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
 ATTACKS = {

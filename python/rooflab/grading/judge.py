@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from rooflab.grading import jail, kernel, measure, measurers
+import rooflab
+from rooflab.grading import jail, kernel, measure, measurers, sandbox
 from rooflab.grading.cells import as_python
 from rooflab.grading.lab import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label, loaded_names
 from rooflab.grading.link import ERRORS, Link, StudentError, Unfit, WorkerLost
@@ -117,6 +118,7 @@ class Judge:
         self.seed = secrets.randbits(SEED_BITS) if seed is None else seed
         self.hidden = [str(lab.folder.parent)] if lab.folder else []
         self.setup = [cell for cell in lab.cells if cell.role == "setup"]
+        rooflab.set_num_threads(sandbox.library_threads())
         self.trusted: dict[str, Any] = {"__name__": "__judge__"}
         for cell in self.setup:
             try:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import rooflab
 from rooflab.grading import cgroup, jail, seccomp
 from rooflab.grading.lab import Limits
 
@@ -65,6 +66,11 @@ def command(
     ]
 
 
+def library_threads() -> int:
+    """How many threads a library may have in a worker. The judge counts with as many, as each has scratch memory."""
+    return min(rooflab.num_threads(), MAX_THREADS)
+
+
 def _memory_gb(limits: Limits) -> float:
     return limits.memory_gb + (GPU_MEMORY_GB if jail.gpus() else 0)
 
@@ -81,7 +87,7 @@ def environment(folder: str) -> dict[str, str]:
         "NVIDIA_VISIBLE_DEVICES",
         "TZ",
     )
-    threads = str(min(os.cpu_count() or 1, MAX_THREADS))
+    threads = str(library_threads())
     return {name: os.environ[name] for name in kept if name in os.environ} | {
         "PATH": "/usr/bin:/bin",
         "HOME": folder,
