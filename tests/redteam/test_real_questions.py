@@ -22,6 +22,18 @@ def gemm(A, B):
 RAISE = "raise ValueError('sizes')"
 IDLE = "for _ in range(A.shape[0] * A.shape[1] * B.shape[1]):\n        pass"
 NUMPY = "rl.tensor((A.numpy().astype('f8')[:, :, None] * B.numpy().astype('f8')).sum(1), dtype=A.dtype)"
+# The first call leaves its result in memory, where the second finds it; both launch as often as is asked for.
+LEFT = """
+def masked_attention(q, k, v, mask):
+    exponentials = rl.exp(q @ k.mT * q.shape[-1] ** -0.5 + mask)
+    out = (exponentials / exponentials.sum(-1, keepdim=True)) @ v
+    rl.empty(5_000_000)[: out.numel()].copy_(out.reshape(-1))
+    exponentials.amax(-1)
+    return out
+def compiled_attention(q, k, v, mask):
+    q @ k.mT @ v
+    return rl.empty(5_000_000)[: q.numel()].reshape(*q.shape)
+"""
 
 # label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
 ATTACKS = {
@@ -52,6 +64,7 @@ ATTACKS = {
         MULTIPLY.format(refuse=RAISE, before="", product=NUMPY),
         [3, 0],
     ),
+    "a result that was left in memory": ("lab2", "q1_3a", LEFT, [0, 0, 0]),
     "a ufunc beside loops": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before=IDLE, product=NUMPY), [3, 0]),
 }
 
