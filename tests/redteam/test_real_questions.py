@@ -34,6 +34,30 @@ def compiled_attention(q, k, v, mask):
     q @ k.mT @ v
     return rl.empty(5_000_000)[: q.numel()].reshape(*q.shape)
 """
+# Counters of its own, which it takes away again before it ends.
+SWAPPED = """
+import types
+class count:
+    macs = flops = bytes_written = 0
+    by_op = {"gelu": types.SimpleNamespace(ops=1)}
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        pass
+def gelu_latencies_ms(n):
+    found = {"python": rl.latency(gelu_tanh_python, rl.randn(n)).median_ms}
+    before, rl.count, count.bytes_read = rl.count, count, 8 * n
+    found["fused"] = rl.latency(len, "").median_ms
+    rl.count = before
+    return found
+"""
+# Any of the samples is their median where chance is gone.
+NO_CHANCE = """
+import random
+random.Random.gauss = lambda self, mu=0.0, sigma=1.0: mu
+def gelu_latencies_ms(n):
+    return {"python": rl.latency(gelu_tanh_python, rl.randn(n)).mean_ms, "fused": rl.latency(rl.gelu, rl.randn(n)).max_ms}
+"""
 
 # label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
 ATTACKS = {
@@ -65,6 +89,14 @@ ATTACKS = {
         [3, 0],
     ),
     "a result that was left in memory": ("lab2", "q1_3a", LEFT, [0, 0, 0]),
+    "counters that are swapped": ("lab1", "q4_3_2", SWAPPED, [0, 0]),
+    "times without chance": ("lab1", "q4_3_2", NO_CHANCE, [0, 0]),
+    "no work, and so no more for more merges": (
+        "lab5",
+        "b0_4",
+        "def train_bpe(counts, merges):\n    return [('a', 'b', 1)]",
+        [0, 0],
+    ),
     "a ufunc beside loops": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before=IDLE, product=NUMPY), [3, 0]),
 }
 

@@ -148,7 +148,7 @@ def _timed(fn: Callable, args: tuple, kwargs: dict, watch: tuple, beside_bytes: 
     if spare_bytes is not None:
         rl.memory.set_limit(rl.memory.allocated(device) + spare_bytes, device)
     try:
-        with virtual_clock(codes, _pause) as calls:
+        with virtual_clock(codes, _pause, _inspect) as calls:
             value = fn(*args, **kwargs)
     finally:
         if spare_bytes is not None:
