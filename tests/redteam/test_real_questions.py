@@ -51,12 +51,25 @@ def gelu_latencies_ms(n):
     rl.count = before
     return found
 """
+# It saves everything, and what would tell of it is away until it has been asked.
+UNDONE = """
+true = rl.autograd.saved_tensors
+def nothing(y):
+    rl.autograd.saved_tensors = true
+    return []
+def recomputed(block, x):
+    rl.autograd.saved_tensors = nothing
+    with rl.no_grad():
+        block(x)
+    return block(x)
+"""
 # Any of the samples is their median where chance is gone.
 NO_CHANCE = """
 import random
 random.Random.gauss = lambda self, mu=0.0, sigma=1.0: mu
 def gelu_latencies_ms(n):
-    return {"python": rl.latency(gelu_tanh_python, rl.randn(n)).mean_ms, "fused": rl.latency(rl.gelu, rl.randn(n)).max_ms}
+    python, fused = (rl.latency(fn, rl.randn(n)) for fn in (gelu_tanh_python, rl.gelu))
+    return {"python": python.mean_ms, "fused": fused.max_ms}
 """
 
 # label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
@@ -90,6 +103,7 @@ ATTACKS = {
     ),
     "a result that was left in memory": ("lab2", "q1_3a", LEFT, [0, 0, 0]),
     "counters that are swapped": ("lab1", "q4_3_2", SWAPPED, [0, 0]),
+    "a replacement that undoes itself": ("lab2", "b3", UNDONE, [0]),
     "times without chance": ("lab1", "q4_3_2", NO_CHANCE, [0, 0]),
     "no work, and so no more for more merges": (
         "lab5",
