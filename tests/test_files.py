@@ -37,6 +37,16 @@ def test_an_error_names_the_path_that_was_asked_for(tmp_path):
     assert raised.value.filename == str(path)
 
 
+def test_a_copy_onto_a_full_disk_names_the_path_that_was_asked_for(tmp_path):
+    path = tmp_path / "a"
+    with pytest.raises(OSError, match="No space") as raised, replacing(path) as unfinished:
+        raise OSError(errno.ENOSPC, "No space left on device", "/elsewhere/a", None, str(unfinished))
+    assert raised.value.filename == str(path)
+    with pytest.raises(FileNotFoundError) as raised, replacing(path) as unfinished:
+        unfinished.write_text((tmp_path / "absent").read_text(encoding="utf-8"), encoding="utf-8")
+    assert str(raised.value.filename) == str(tmp_path / "absent")
+
+
 def test_a_folder_takes_the_place_of_an_empty_one_only(tmp_path):
     for name in ("empty", "full"):
         (tmp_path / name).mkdir()

@@ -34,7 +34,11 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
-        # A write, as to a full disk, names no file at all.
-        if isinstance(error, OSError) and error.errno and error.filename in (None, str(unfinished)):
+        if isinstance(error, OSError) and error.errno and _is_of(error, unfinished):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def _is_of(error: OSError, path: Path) -> bool:
+    """A write, as to a full disk, names no file at all, and a copy both of its files."""
+    return error.filename is None or str(path) in (str(error.filename), str(error.filename2))

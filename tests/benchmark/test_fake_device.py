@@ -1,5 +1,6 @@
 """A device on a virtual clock: each time is known, and each clock of the program shows it."""
 
+import random
 import threading
 import time
 import timeit
@@ -127,6 +128,14 @@ def test_sleep_and_a_loop_that_waits_end():
         while time.perf_counter() < start + 100.001:
             pass
     assert slept == pytest.approx(100.0, abs=1e-6)
+
+
+def test_no_program_can_take_the_jitter_away(monkeypatch):
+    for name in ("gauss", "normalvariate", "random"):
+        monkeypatch.setattr(random.Random, name, lambda *_: 0.0)
+    device = FakeDevice(jitter=0.1)
+    device.launch(10.0)
+    assert device.log[0].work_ms != 10.0
 
 
 def test_jitter_is_seeded():

@@ -263,6 +263,21 @@ def test_a_trace_is_counted_for_what_it_does():
     assert (brought["macs"], brought["launches"], brought["uploaded_bytes"]) == (0, 0, 60)
 
 
+def test_new_memory_shows_nothing_of_an_earlier_call():
+    args = rl.ones(3, 4), rl.ones(4, 5)
+    for dtype in ("float32", "bfloat16", "int64"):
+        x = rl.ones(3, 5, dtype=dtype)
+        gone = ["c", "add", [["h", 5], ["h", 5]], {}, ["h", 6]], ["x", 6]
+        ready = ["b", 7, "cpu", dtype, 15, 7], ["u", 5, 7, [3, 5], [5, 1], 0, False, None]
+        empty = ["c", "empty", [3, 5], {"dtype": dtype}, ["h", 1]], ["c", "empty_like", [["h", 5]], {}, ["h", 1]]
+        for one in empty:
+            seen = count(*made(*gone, one, RESULT, before=ready, values={7: x.numpy().ravel()}), *args)
+            assert seen["launches"] == 1 and (seen["value"].numpy() != (x + x).numpy()).all()
+        bare = ["b", 8, "cpu", dtype, 15, None], ["u", 1, 8, [3, 5], [5, 1], 0, False, None]
+        seen = count(*made(RESULT, before=[*ready, *gone, *bare], values={7: x.numpy().ravel()}), *args)
+        assert (seen["value"].numpy() != (x + x).numpy()).all()
+
+
 def test_a_trace_leaves_the_modes_as_they_were():
     begins = ["c", "_autocast.begin", ["bfloat16"], {}, None], ["c", "_autograd.set_grad_enabled", [False], {}, None]
     for state in ((0, 0, True, None), (0, 0, False, "float16")):

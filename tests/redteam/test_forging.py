@@ -248,6 +248,15 @@ FORGING = {
         "replaced time.perf_counter",
         test=TIMED,
     ),
+    "writes into the record of the clock": Attack(
+        CLIMB + "def gemm(a, b):\n"
+        "    one = dict.fromkeys(('macs', 'flops', 'bytes_read', 'bytes_written'), 0) | {'warmup': 1, 'by_op': {}}\n"
+        "    above('calls').append(one | {'samples_ms': np.ones(3), 'ran': (('product', ()),)})\n    return 1.0",
+        0,
+        "one product",
+        test=TIMED,
+        known="a clock is read in the process of the student's code",
+    ),
     "breaks the seals through a closure": Attack(
         "import tracemalloc, os\n"
         "cells = [cell.cell_contents for cell in tracemalloc.start.__closure__]\n"

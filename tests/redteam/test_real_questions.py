@@ -25,6 +25,55 @@ NUMPY = (
     "rl.tensor((A.cpu().numpy().astype('f8')[:, :, None] * B.cpu().numpy().astype('f8')).sum(1), "
     "dtype=A.dtype, device=A.device)"
 )
+# The first call leaves its result in memory, where the second finds it; both launch as often as is asked for.
+LEFT = """
+def masked_attention(q, k, v, mask):
+    exponentials = rl.exp(q @ k.mT * q.shape[-1] ** -0.5 + mask)
+    out = (exponentials / exponentials.sum(-1, keepdim=True)) @ v
+    rl.empty(5_000_000)[: out.numel()].copy_(out.reshape(-1))
+    exponentials.amax(-1)
+    return out
+def compiled_attention(q, k, v, mask):
+    q @ k.mT @ v
+    return rl.empty(5_000_000)[: q.numel()].reshape(*q.shape)
+"""
+# Counters of its own, which it takes away again before it ends.
+SWAPPED = """
+import types
+class count:
+    macs = flops = bytes_written = 0
+    by_op = {"gelu": types.SimpleNamespace(ops=1)}
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        pass
+def gelu_latencies_ms(n):
+    found = {"python": rl.latency(gelu_tanh_python, rl.randn(n)).median_ms}
+    before, rl.count, count.bytes_read = rl.count, count, 8 * n
+    found["fused"] = rl.latency(len, "").median_ms
+    rl.count = before
+    return found
+"""
+# It saves everything, and what would tell of it is away until it has been asked.
+UNDONE = """
+true = rl.autograd.saved_tensors
+def nothing(y):
+    rl.autograd.saved_tensors = true
+    return []
+def recomputed(block, x):
+    rl.autograd.saved_tensors = nothing
+    with rl.no_grad():
+        block(x)
+    return block(x)
+"""
+# Any of the samples is their median where chance is gone.
+NO_CHANCE = """
+import random
+random.Random.gauss = lambda self, mu=0.0, sigma=1.0: mu
+def gelu_latencies_ms(n):
+    python, fused = (rl.latency(fn, rl.randn(n)) for fn in (gelu_tanh_python, rl.gelu))
+    return {"python": python.mean_ms, "fused": fused.max_ms}
+"""
 
 # label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
 ATTACKS = {
@@ -54,6 +103,16 @@ ATTACKS = {
         "q1_1",
         MULTIPLY.format(refuse=RAISE, before="", product=NUMPY),
         [3, 0],
+    ),
+    "a result that was left in memory": ("lab2", "q1_3a", LEFT, [0, 0, 0]),
+    "counters that are swapped": ("lab1", "q4_3_2", SWAPPED, [0, 0]),
+    "a replacement that undoes itself": ("lab2", "b3", UNDONE, [0]),
+    "times without chance": ("lab1", "q4_3_2", NO_CHANCE, [0, 0]),
+    "no work, and so no more for more merges": (
+        "lab5",
+        "b0_4",
+        "def train_bpe(counts, merges):\n    return [('a', 'b', 1)]",
+        [0, 0],
     ),
     "a ufunc beside loops": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before=IDLE, product=NUMPY), [3, 0]),
 }

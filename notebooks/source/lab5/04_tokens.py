@@ -115,7 +115,11 @@ for letters, length in (("ab", 9), ("abc", 7), ("abcdefgh", 5)):
 def check_updates(words, length, merges):
     """Long words that no merge changes must be read once, however many merges there are."""
     text = {("xyz" * length)[index : index + length]: 1 for index in range(words)}
-    text |= {pair: 1000 + place for place, pair in enumerate(["ai", "bj", "ck", "dl", "em", "fn", "go", "hp"])}
+    pairs = {pair: 1000 + place for place, pair in enumerate(["ai", "bj", "ck", "dl", "em", "fn", "go", "hp"])}
+    text |= pairs
+    got, right = train_bpe(dict(text), merges), [(*pair, pairs[pair]) for pair in reversed(pairs)][:merges]
+    said = f"train_bpe of {words} words of {length} letters and of {pairs}: the first {merges} merges are not right"
+    assert got in (right, [*map(list, right)]), said
     steps = {number: measure.steps(train_bpe, text, number) for number in (1, merges)}
     times = f"train_bpe runs {steps[merges] / steps[1]:.1f} times as many lines of code for {merges} merges as for one"
     said = f"{times}, expected less than 3 times: do not read words again that do not contain the merged pair"

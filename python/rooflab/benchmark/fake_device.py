@@ -7,7 +7,6 @@ launched, when the host waited and when it read a clock. A launch returns after 
 from __future__ import annotations
 
 import contextlib
-import random
 import sys
 import time
 import timeit
@@ -16,6 +15,7 @@ from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import default_rng
 
 from .stand_ins import event_class, range_class, sealed, waiting
 
@@ -75,12 +75,12 @@ class FakeDevice:
 
     def __init__(self, jitter: float = 0.0, seed: int = 0) -> None:
         self.log: list[Entry] = []
-        self._draw, self._jitter = random.Random(seed), jitter
+        self._draw, self._jitter = default_rng(seed), jitter  # nothing of it can be replaced
         self._now_ms = self._free_ms = 4096.0
 
     def launch(self, work_ms: float, host_ms: float = 0.0, label: str = "") -> None:
         """Queue work of `work_ms`, which may begin at once; the call itself takes the host `host_ms`."""
-        work_ms *= max(0.0, 1 + self._jitter * self._draw.gauss(0, 1)) if self._jitter else 1
+        work_ms *= max(0.0, 1 + self._jitter * self._draw.standard_normal()) if self._jitter else 1
         self._free_ms = max(self._free_ms, self._now_ms) + work_ms
         self.log.append(Entry("launch", self._now_ms, self._free_ms, work_ms, label))
         self._now_ms += host_ms

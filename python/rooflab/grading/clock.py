@@ -8,7 +8,6 @@ student measured the right call and reported the right sample follows exactly.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from sys import getprofile, setprofile
@@ -16,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
+from numpy.random import default_rng
 
 SHORTEST_MS, LONGEST_MS = 0.02, 20.0
 SPREAD = 0.1
@@ -24,7 +24,9 @@ COUNTED = ("macs", "flops", "bytes_read", "bytes_written")
 
 @contextmanager
 def virtual_clock(
-    watched: Mapping[CodeType, str], pause: Callable[[], AbstractContextManager] = nullcontext
+    watched: Mapping[CodeType, str],
+    pause: Callable[[], AbstractContextManager] = nullcontext,
+    inspect: Callable[[], object] = lambda: None,
 ) -> Iterator[list[dict[str, Any]]]:
     """Let every `rl.latency` ask a virtual clock; gives the list of what it times, as plain values.
 
@@ -34,20 +36,30 @@ def virtual_clock(
         Functions of the student, or of the lab, whose calls are recorded with the tensors that they got.
     pause : callable
         Gives a context in which a profiler may be installed.
+    inspect : callable
+        Is called before and after each timed call: what the student's function replaces while it runs, it could put
+        back before it ends.
     """
     import rooflab as rl
     from rooflab.benchmark import timing
 
     calls: list[dict[str, Any]] = []
-    draw = random.SystemRandom()
+    draw = default_rng()  # nothing of it can be replaced, as methods written in Python can
+
+    def look() -> None:
+        own, timing.stand_in = timing.stand_in, before  # which is no replacement by the student
+        inspect()
+        timing.stand_in = own
 
     def take(call: Callable[[], object], warmup: int, repeat: int) -> np.ndarray:
         """`repeat` samples in ms of a call that is made once."""
         ran: list[tuple] = []
+        look()
         with _watching(watched, ran, pause), rl.count() as counters:
             call()
+        look()
         middle = math.exp(draw.uniform(math.log(SHORTEST_MS), math.log(LONGEST_MS)))
-        samples = np.array([middle * math.exp(draw.gauss(0, SPREAD)) for _ in range(repeat)])
+        samples = middle * np.exp(draw.normal(0, SPREAD, repeat))
         counted = {name: int(getattr(counters, name)) for name in COUNTED}
         by_op = {name: int(op.ops) for name, op in counters.by_op.items() if op.ops}
         calls.append({"warmup": warmup, "samples_ms": samples, "ran": tuple(ran), "by_op": by_op, **counted})

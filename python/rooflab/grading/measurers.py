@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from importlib import import_module
 from tracemalloc import get_traced_memory
 from tracemalloc import start as start_tracing
@@ -148,7 +149,7 @@ def _timed(fn: Callable, args: tuple, kwargs: dict, watch: tuple, beside_bytes: 
     if spare_bytes is not None:
         rl.memory.set_limit(rl.memory.allocated(device) + spare_bytes, device)
     try:
-        with virtual_clock(codes, _pause) as calls:
+        with virtual_clock(codes, _pause, _inspect) as calls:
             value = fn(*args, **kwargs)
     finally:
         if spare_bytes is not None:
@@ -185,9 +186,24 @@ def _steps(fn: Callable, args: tuple, kwargs: dict) -> dict:
 
 def _observed(fn: Callable, args: tuple, kwargs: dict, observer: str) -> dict:
     module, _, name = observer.rpartition(".")
-    value = getattr(import_module(f"rooflab.labs.{module}"), name)(fn, *args, **kwargs)
+    value = getattr(import_module(f"rooflab.labs.{module}"), name)(_inspected(fn), *args, **kwargs)
     _inspect()
     return {"value": value}
+
+
+def _inspected(fn: Callable) -> Callable:
+    """`fn`, if it is no class, with a look after each call: what it replaces could undo itself when it is used."""
+    if isinstance(fn, type):
+        return fn
+
+    @wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            _inspect()
+
+    return call
 
 
 LOCAL: dict[str, Callable[..., dict]] = {

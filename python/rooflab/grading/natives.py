@@ -81,6 +81,7 @@ FUNCTIONS, UNRECORDED = _FUNCTIONS.split(), frozenset(_UNRECORDED.split())
 METHODS, OTHERS = [f"Tensor.{name}" for name in _METHODS.split()], _OTHERS.split()
 TREES = frozenset(["_autograd.checkpoint", "_autograd.grad", "Tensor.backward", "Program"])
 _DOWNLOADS = "item tolist numpy __array__ __float__ __int__ __bool__ __index__ __repr__ __format__"
+UNFILLED = frozenset(["empty", "empty_like"])
 DOWNLOADS = frozenset(f"Tensor.{name}" for name in _DOWNLOADS.split())
 HELD = (rl.Tensor, *CLASSES.values())
 

@@ -221,6 +221,8 @@ class Replay:
             self.uploaded += 8 * _count(given[0])
         self.uploaded += sum(_sent(self.values, one) for one in (*args, *kwargs.values()))
         made = function(*given, **named)
+        if name in natives.UNFILLED:
+            _fill(made)
         return list(made) if name == "Tensor.__iter__" else made
 
     def _value(self, node: Any, depth: int = 0) -> Any:
@@ -286,6 +288,7 @@ class Replay:
     def _base(self, base: int, device: str, dtype: str, elements: int, number: int | None) -> None:
         if number is None:
             made = _core.empty(elements, dtype=dtype, device=device)
+            _fill(made)
         else:
             array = self._sent(number)
             if not isinstance(array, np.ndarray) or array.shape != (elements,) or array.dtype.name != dtype:
@@ -350,6 +353,13 @@ class Replay:
 @functools.cache
 def _table() -> dict[str, Callable]:
     return natives.table()
+
+
+def _fill(x: rl.Tensor) -> None:
+    """Let a new tensor hold no numbers of an earlier one, without counting that; a GPU's keeps what it has."""
+    if x.device == "cpu":
+        array = x.detach().numpy()
+        array.fill(np.nan if x.dtype.is_floating_point else 1)
 
 
 def _size(value: Any) -> int:
