@@ -199,6 +199,13 @@ def test_a_captured_graph_casts_its_weights_at_each_replay(device):
     assert y.item() == 12
 
 
+@pytest.mark.parametrize("dtype", ["half", "fp16", np.float16, rl.float16])
+def test_a_dtype_has_many_names(dtype):
+    with rl.autocast(dtype):
+        assert rl.linear(rl.ones(1, 2), rl.ones(1, 2)).dtype == rl.float16
+    assert repr(rl.autocast(dtype)) == "autocast('float16', enabled=True)"
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int8", None])
 def test_other_dtypes_are_refused(dtype):
     with pytest.raises(ValueError, match=r"\[autocast\] dtype: expected float16 or bfloat16, got"):

@@ -89,6 +89,8 @@ def test_what_is_no_tensor_is_refused(tmp_path):
     for tensors in ({"a": np.ones(2)}, {1: rl.ones(2)}):
         with pytest.raises(TypeError, match=r"\[save\] tensors: expected text and tensor"):
             rl.save(tensors, tmp_path / "x")
+    with pytest.raises(TypeError, match=r"\[save\] tensors: expected a dict of names and tensors, got Tensor"):
+        rl.save(rl.ones(2), tmp_path / "x")
     with pytest.raises(TypeError, match=r"\[save\] metadata: expected texts"):
         rl.save({}, tmp_path / "x", {"a": 1})
     with pytest.raises(ValueError, match=r"\[save\] tensors: .*__metadata__"):

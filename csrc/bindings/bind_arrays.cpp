@@ -34,7 +34,7 @@ void check_detached(const char* what, const Tensor& self) {
 
 py::dict cuda_array_interface(const Tensor& self) {
   if (!self.device().is_cuda())
-    throw py::attribute_error("__cuda_array_interface__: the tensor is on " + to_string(self.device()));
+    throw py::attribute_error("[__cuda_array_interface__] the tensor is on " + to_string(self.device()));
   check_detached("__cuda_array_interface__", self);
   self.storage()->use(Stream{});  // the consumer's is not told; most use the default one
   const Stream stream = cuda::current_stream(self.device().index);
@@ -83,6 +83,27 @@ void check_not_capturing() {
   RL_CHECK(!Graph::capturing(), "tensor", "a graph cannot capture it; make the tensor before the capture");
 }
 
+py::array read_array(py::handle object) {
+  try {
+    return py::array(py::module_::import("numpy").attr("asarray")(object));
+  } catch (const py::error_already_set& error) {
+    if (!error.matches(PyExc_ValueError)) throw;
+    throw std::invalid_argument(message("[tensor] data: ", std::string(py::str(error.value()))));
+  }
+}
+
+// For an array of Python objects: says which of them is no number, or which number is too large.
+void refuse_objects(const py::array& array) {
+  for (py::handle item : array.attr("flat")) {
+    RL_CHECK(PyLong_Check(item.ptr()) || PyFloat_Check(item.ptr()), "tensor",
+             "data: expected numbers in equal rows, got ", std::string(py::str(py::type::of(item).attr("__name__"))));
+    int overflow = 0;
+    if (PyLong_Check(item.ptr())) PyLong_AsLongLongAndOverflow(item.ptr(), &overflow);
+    RL_CHECK(overflow == 0, "tensor", "data: expected numbers that int64 can hold, got ", std::string(py::repr(item)));
+  }
+  throw std::invalid_argument("[tensor] data: expected an array of numbers, got one of Python objects");
+}
+
 Tensor make_tensor(py::handle data, py::handle dtype, py::handle device) {
   check_not_capturing();
   std::optional<DType> wanted;
@@ -111,11 +132,12 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
   }
   const py::module_ numpy = py::module_::import("numpy");
   const bool is_array = py::isinstance<py::array>(object);
-  py::array array = py::array::ensure(numpy.attr("asarray")(object));
-  const char kind = array ? array.dtype().kind() : 'O';
-  const std::optional<DType> own = array ? find_dtype(array.dtype()) : std::nullopt;
+  const py::array array = read_array(object);
+  const char kind = array.dtype().kind();
+  const std::optional<DType> own = find_dtype(array.dtype());
+  if (kind == 'O') refuse_objects(array);
   RL_CHECK(own || kind == 'f' || kind == 'i' || kind == 'u', "tensor", "data: expected numbers in equal rows, got ",
-           std::string(py::str(kind == 'O' ? py::type::of(object).attr("__name__") : array.attr("dtype"))));
+           std::string(py::str(array.attr("dtype"))));
   // NumPy makes uint64 of Python integers that int64 cannot hold.
   const bool is_uint64 = kind == 'u' && array.itemsize() == 8;
   if (is_uint64 && array.size() > 0) {

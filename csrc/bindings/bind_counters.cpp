@@ -29,6 +29,30 @@ std::string describe(const Counts& c) {
                  ", allocations=", c.allocations, ", bytes_allocated=", c.bytes_allocated, ")");
 }
 
+int64_t fitting(bool overflows, int64_t value) {
+  RL_CHECK(!overflows, "Cost", "expected counts below 2^63, got more");
+  return value;
+}
+
+Cost sum_of(const Cost& a, const Cost& b) {
+  const auto plus = [](int64_t x, int64_t y) {
+    int64_t sum = 0;
+    const bool overflows = __builtin_add_overflow(x, y, &sum);
+    return fitting(overflows, sum);
+  };
+  return {plus(a.macs, b.macs), plus(a.flops, b.flops), plus(a.bytes_read, b.bytes_read),
+          plus(a.bytes_written, b.bytes_written)};
+}
+
+Cost times(const Cost& c, int64_t n) {
+  const auto by_n = [n](int64_t x) {
+    int64_t product = 0;
+    const bool overflows = __builtin_mul_overflow(x, n, &product);
+    return fitting(overflows, product);
+  };
+  return {by_n(c.macs), by_n(c.flops), by_n(c.bytes_read), by_n(c.bytes_written)};
+}
+
 // The same nine read-only properties on Counts and on Counter.
 template <class Class, class Get>
 void add_counts(Class& cls, Get get) {
@@ -67,24 +91,16 @@ void register_counters(py::module_& m) {
             return bytes ? static_cast<double>(c.flops) / static_cast<double>(bytes) : 0.0;
           },
           "FLOPs a byte.")
-      .def("__add__",
-           [](const Cost& a, const Cost& b) {
-             return Cost{a.macs + b.macs, a.flops + b.flops, a.bytes_read + b.bytes_read,
-                         a.bytes_written + b.bytes_written};
-           })
-      .def("__mul__",
-           [](const Cost& c, int64_t n) {
-             return Cost{c.macs * n, c.flops * n, c.bytes_read * n, c.bytes_written * n};
-           })
-      .def("__rmul__",
-           [](const Cost& c, int64_t n) {
-             return Cost{c.macs * n, c.flops * n, c.bytes_read * n, c.bytes_written * n};
-           })
-      .def("__eq__",
-           [](const Cost& a, const Cost& b) {
-             return a.macs == b.macs && a.flops == b.flops && a.bytes_read == b.bytes_read &&
-                    a.bytes_written == b.bytes_written;
-           })
+      .def("__add__", &sum_of, py::is_operator())
+      .def("__mul__", &times, py::is_operator())
+      .def("__rmul__", &times, py::is_operator())
+      .def(
+          "__eq__",
+          [](const Cost& a, const Cost& b) {
+            return a.macs == b.macs && a.flops == b.flops && a.bytes_read == b.bytes_read &&
+                   a.bytes_written == b.bytes_written;
+          },
+          py::is_operator())
       .def("__repr__", [](const Cost& c) {
         return message("Cost(macs=", c.macs, ", flops=", c.flops, ", bytes_read=", c.bytes_read,
                        ", bytes_written=", c.bytes_written, ")");
@@ -148,10 +164,13 @@ void register_counters(py::module_& m) {
   m.def(
       "variants",
       [](const std::string& op, const std::optional<std::string>& device) {
+        const auto is_on = [&](const char* kind) { return device && device->starts_with(kind); };
+        RL_CHECK(!device || is_on("cpu") || is_on("cuda") || is_on("meta"), "variants",
+                 "device: expected \"cpu\" or \"cuda\", got \"", *device, "\"");
         std::vector<VariantInfo> found;
         for (const VariantInfo& variant : find_ladder(op).variants) {
           const char* on = variant.device == Device::Type::kCpu ? "cpu" : "cuda";
-          if (!device || device->starts_with(on)) found.push_back(variant);
+          if (!device || is_on(on)) found.push_back(variant);
         }
         return found;
       },

@@ -28,7 +28,7 @@ DType from_dlpack(dlpack::DataType type) {
 
 dlpack::Device dlpack_device(const Tensor& self) {
   if (self.device().is_meta())
-    throw py::buffer_error("__dlpack__: a tensor on " + to_string(self.device()) + " has no data");
+    throw py::buffer_error("[__dlpack__] a tensor on " + to_string(self.device()) + " has no data");
   return {self.device().is_cpu() ? dlpack::kCpu : dlpack::kCuda, self.device().index};
 }
 
@@ -57,7 +57,7 @@ py::capsule export_capsule(const Tensor& self, const py::kwargs& options) {
   RL_CHECK(!autograd::requires_grad(self), "__dlpack__", "the tensor requires grad; call .detach() first");
   const dlpack::Device device = dlpack_device(self);
   if (options.contains("copy") && py::bool_(options["copy"]))
-    throw py::buffer_error("__dlpack__: copy=True is not offered; clone() the tensor");
+    throw py::buffer_error("[__dlpack__] copy=True is not offered; clone() the tensor");
   hand_over(self, options.contains("stream") ? py::object(options["stream"]) : py::none());
   auto* out = new Exported{self, self.shape(), self.strides(), {}};
   out->managed.tensor = {self.data(),          device, self.ndim(), to_dlpack(self.dtype()), out->shape.begin(),
@@ -84,7 +84,7 @@ Tensor import_tensor(const py::object& source) {
   py::object capsule = source;
   if (!PyCapsule_CheckExact(source.ptr())) {
     if (!py::hasattr(source, "__dlpack__"))
-      throw py::type_error("from_dlpack: expected an object with __dlpack__, got " +
+      throw py::type_error("[from_dlpack] expected an object with __dlpack__, got " +
                            std::string(py::str(py::type::of(source).attr("__name__"))));
     capsule = take_over(source);
   }

@@ -89,7 +89,13 @@ Shape to_shape(py::handle object) {
   auto add = [&](py::handle item) {
     if (!PyIndex_Check(item.ptr())) refuse(item);
     const int64_t size = PyNumber_AsSsize_t(item.ptr(), PyExc_OverflowError);
-    if (PyErr_Occurred()) throw py::error_already_set();
+    if (PyErr_Occurred()) {
+      const py::error_already_set error;
+      if (PyLong_Check(item.ptr()))
+        throw py::type_error(message("expected integers of 64 bits, got ", std::string(py::repr(item))));
+      if (py::hasattr(item, "__array__")) refuse(item);
+      throw error;
+    }
     shape.push_back(size);
   };
   if (PyIndex_Check(object.ptr())) {

@@ -216,6 +216,8 @@ Tensor arange(const py::object& first, const py::object& second, const py::objec
   for (const py::object& number : {start, end, step}) {
     if (!PyNumber_Check(number.ptr()))
       throw py::type_error("[arange] expected numbers, got " + std::string(py::repr(number)));
+    RL_CHECK(std::isfinite(py::float_(number).cast<double>()), "arange", "expected finite numbers, got ",
+             std::string(py::repr(number)));
     is_integer = is_integer && PyIndex_Check(number.ptr());
   }
   RL_CHECK(!step.equal(py::int_(0)), "arange", "step: expected not 0");

@@ -27,6 +27,8 @@ Tensor comparable(const Tensor& x, py::handle object) {
 
 py::object not_implemented() { return py::reinterpret_borrow<py::object>(Py_NotImplemented); }
 
+std::string type_name(py::handle object) { return py::str(py::type::of(object).attr("__name__")); }
+
 // Another library's array; neither a tensor nor a number.
 bool is_foreign_array(py::handle object) {
   return !py::isinstance<Tensor>(object) && py::hasattr(object, "__array__") && !number_of(object);
@@ -49,6 +51,9 @@ py::object apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected
     };
     return py::cast(run());
   }
+  // Python would repeat a list as often as the tensor says, which takes an integer.
+  if (op == kMul && PySequence_Check(b.ptr()) && (is_floating(a.dtype()) || a.numel() != 1))
+    throw py::type_error("[mul] expected a tensor, a number or an array, got " + type_name(b));
   return not_implemented();
 }
 
@@ -70,8 +75,7 @@ py::object compare(ElementwiseOp op, const Tensor& a, py::handle b) {
   py::object result = apply(op, a, b, false);
   if (result.ptr() == Py_NotImplemented)
     throw py::type_error(message("[", kernels::info(op).name, "] b: expected a tensor, a number or an array, got ",
-                                 std::string(py::str(py::type::of(b).attr("__name__"))),
-                                 b.is_none() ? "; ask `is None`" : ""));
+                                 type_name(b), b.is_none() ? "; ask `is None`" : ""));
   return result;
 }
 
@@ -138,8 +142,7 @@ void register_arithmetic(py::class_<Tensor>& tensor) {
         name,
         [name = name, op = op](const py::object& self, py::handle other) {
           if (!write_object(op, self, other))
-            throw py::type_error(message("[", name, "] other: expected a tensor or a number, got ",
-                                         std::string(py::str(py::type::of(other).attr("__name__")))));
+            throw py::type_error(message("[", name, "] other: expected a tensor or a number, got ", type_name(other)));
           return self;
         },
         py::arg("other"), doc.c_str());

@@ -37,7 +37,12 @@ Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object
       dtype = from_dtype(other.dtype());
       device = py::cast(other.device());
     } else {
-      (find_dtype(argument) ? dtype : device) = py::reinterpret_borrow<py::object>(argument);
+      const std::string text = py::str(argument);
+      const bool is_type = find_dtype(argument).has_value();
+      const bool is_place = text.starts_with("cpu") || text.starts_with("cuda") || text.starts_with("meta");
+      RL_CHECK(is_type || is_place || argument.is_none(), "to",
+               "expected a dtype, such as \"float16\", a device, such as ", "\"cpu\", or a tensor, got ", text);
+      (is_type ? dtype : device) = py::reinterpret_borrow<py::object>(argument);
     }
   }
   Tensor result = self;

@@ -34,7 +34,7 @@ class Shape {
   int64_t back() const { return dims_[size_ - 1]; }
 
   void push_back(int64_t dim) {
-    RL_CHECK(size_ < kMaxDims, "tensor", "expected at most ", kMaxDims, " dimensions");
+    RL_CHECK(size_ < kMaxDims, "tensor", "expected at most ", kMaxDims, " dimensions, got more");
     dims_[size_++] = dim;
   }
   void insert(int at, int64_t dim) {
@@ -92,6 +92,7 @@ inline Shape contiguous_strides(const Shape& shape) {
 
 // A dimension counted from the front, or from the back when negative, as an index in [0, ndim).
 inline int normalize_dim(int64_t dim, int ndim, const char* op) {
+  RL_CHECK(ndim > 0, op, "dim: a tensor of shape () has no dimensions, got ", dim);
   RL_CHECK(dim >= -ndim && dim < ndim, op, "dim: expected in [", -ndim, ", ", ndim - 1, "], got ", dim);
   return static_cast<int>(dim < 0 ? dim + ndim : dim);
 }

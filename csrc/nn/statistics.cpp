@@ -18,6 +18,15 @@ Tensor filled_like(const Tensor& x, Scalar value) {
   return y;
 }
 
+// |a - b| of numbers that are held as `wide_a` and `wide_b`. Integers beyond 2^53 are not exact there, but their
+// difference is, unless it overflows.
+Tensor distance(const Tensor& a, const Tensor& b, const Tensor& wide_a, const Tensor& wide_b) {
+  const Tensor wide = elementwise(kAbs, wide_a - wide_b);
+  if (a.dtype() != DType::kInt64) return wide;
+  const Tensor exact = elementwise(kAbs, cast(a - b, DType::kFloat64));
+  return where(elementwise(kLt, wide, Scalar{0x1p62}), exact, wide);
+}
+
 // `reduce` over the truth of each element. Where there is no element, the result is `of_none`.
 Tensor fold(Tensor (*reduce)(const Tensor&, const Shape&, bool, std::string_view), Scalar of_none, const Tensor& x,
             const Shape& dims, bool keepdim) {
@@ -57,20 +66,23 @@ Tensor isclose(const Tensor& a_in, const Tensor& b_in, double rtol, double atol,
   RL_CHECK(rtol >= 0 && atol >= 0, "isclose", "rtol and atol: expected >= 0, got ", rtol, " and ", atol);
   RL_CHECK(a_in.dtype() == b_in.dtype(), "isclose", "operands are ", name(a_in.dtype()), " and ", name(b_in.dtype()),
            "; convert one with .to()");
+  broadcast_shapes("isclose", a_in.shape(), b_in.shape());
   const DType type = is_floating(a_in.dtype()) && size_of(a_in.dtype()) > 2 ? a_in.dtype()
                      : is_floating(a_in.dtype())                            ? DType::kFloat32
                                                                             : DType::kFloat64;
   const Tensor a = cast(a_in.detach(), type), b = cast(b_in.detach(), type);
-  const Tensor error = elementwise(kAbs, a - b), allowed = elementwise(kAbs, b) * rtol + atol;
+  const Tensor error = distance(a_in.detach(), b_in.detach(), a, b), allowed = elementwise(kAbs, b) * rtol + atol;
   // An infinite error is within no tolerance, not even an infinite one. Equal elements are close, infinities too.
   const Tensor within = where(elementwise(kLt, error, kInfinity), elementwise(kLe, error, allowed), kZero);
-  const Tensor close = where(elementwise(kEq, a, b), kTrue, within);
+  const Tensor close = where(elementwise(kEq, a_in.detach(), b_in.detach()), kTrue, within);
   return equal_nan ? where(isnan(a), where(isnan(b), kTrue, close), close) : close;
 }
 
 // An element that equals a bound is not cut off, so its gradient is 1.
 Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
   RL_CHECK(low || high, "clamp", "expected min, max or both, got neither");
+  for (const auto& bound : {low, high})
+    if (bound) check_number("clamp", *bound, x.dtype());
   Tensor y = x;
   if (low) y = where(elementwise(kLt, y, *low), *low, y);
   if (high) y = where(elementwise(kGt, y, *high), *high, y);
@@ -81,6 +93,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   RL_CHECK(mask.dtype() == DType::kBool, "masked_fill", "mask: expected bool, got ", name(mask.dtype()));
   RL_CHECK(broadcast_shapes("masked_fill", x.shape(), mask.shape()) == x.shape(), "masked_fill", "mask: ", mask.shape(),
            " does not broadcast to ", x.shape());
+  check_number("masked_fill", value, x.dtype());
   return where(mask, value, x);
 }
 

@@ -61,15 +61,6 @@ int64_t bits_of(Scalar scalar, DType dtype) {
   }
 }
 
-// Numbers take the dtype of the tensor they meet, which must be able to hold them.
-void check_number(const char* op, Scalar number, DType dtype) {
-  if (is_floating(dtype)) return;
-  const int64_t low = dtype == DType::kInt32 ? INT32_MIN : dtype == DType::kBool ? 0 : INT64_MIN;
-  const int64_t high = dtype == DType::kInt32 ? INT32_MAX : dtype == DType::kBool ? 1 : INT64_MAX;
-  RL_CHECK(static_cast<double>(number.integer) == number.real && number.integer >= low && number.integer <= high, op,
-           "number: expected one that ", name(dtype), " can hold, got ", number.real);
-}
-
 void check_domain(const ElementwiseInfo& info, DType dtype) {
   using enum ElementwiseDomain;
   const auto [accepted, wanted] = [&]() -> std::pair<bool, const char*> {
@@ -155,6 +146,14 @@ void run(const Call& call) {
 Member::Member(const char* name, ElementwiseOp op) : Op(name, rooflab::run), op(op) {}
 
 }  // namespace
+
+void check_number(const char* op, Scalar number, DType dtype) {
+  if (is_floating(dtype)) return;
+  const int64_t low = dtype == DType::kInt32 ? INT32_MIN : dtype == DType::kBool ? 0 : INT64_MIN;
+  const int64_t high = dtype == DType::kInt32 ? INT32_MAX : dtype == DType::kBool ? 1 : INT64_MAX;
+  RL_CHECK(static_cast<double>(number.integer) == number.real && number.integer >= low && number.integer <= high, op,
+           "number: expected one that ", name(dtype), " can hold, got ", number.real);
+}
 
 const Op& elementwise_op(ElementwiseOp op) {
   static const auto& members = *[] {

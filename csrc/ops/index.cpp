@@ -91,6 +91,7 @@ Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays, Device dev
   int64_t size = 1;
   for (size_t i = 0; i < all.size(); ++i) {
     const Places& next = all[i];
+    if (i > 0) broadcast_shapes("index", places.shape(), next.index.shape());
     apart |= i > 0 && next.dim != all[i - 1].dim + all[i - 1].dims;
     places = i == 0 ? next.index
                     : elementwise(kAdd, elementwise(kMul, places, Scalar{static_cast<double>(next.size), next.size}),

@@ -19,6 +19,8 @@ Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant =
 Tensor elementwise(ElementwiseOp op, const Tensor& a, const Tensor& b, std::string_view variant = {});
 Tensor elementwise(ElementwiseOp op, const Tensor& a, Scalar b, std::string_view variant = {});
 Tensor elementwise(ElementwiseOp op, Scalar a, const Tensor& b, std::string_view variant = {});
+// Numbers take the dtype of the tensor they meet, which must be able to hold them.
+void check_number(const char* op, Scalar number, DType dtype);
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::string_view variant = {});
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b, std::string_view variant = {});
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b, std::string_view variant = {});

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 
 from ._core import Tensor
@@ -23,14 +24,35 @@ _SYNONYMS = {
     "value": ("v",),
     "fill_value": ("value",),
 }
+
+
+def _is_int(x) -> bool:
+    """Whether x is an integer of 64 bits."""
+    try:
+        return -(2**63) <= operator.index(x) < 2**64
+    except TypeError:
+        return False
+
+
+def _is_tensor(x) -> bool:
+    return isinstance(x, Tensor)
+
+
+def _is_list(x, takes) -> bool:
+    return isinstance(x, (list, tuple)) and all(map(takes, x))
+
+
 _KINDS = {
-    "Tensor": lambda x: isinstance(x, Tensor),
-    "int": lambda x: hasattr(x, "__index__") or isinstance(x, int),
+    "Tensor": _is_tensor,
+    "int": _is_int,
     "float": lambda x: not isinstance(x, (str, Tensor, list, tuple)) and hasattr(x, "__float__"),
     "bool": lambda x: isinstance(x, bool) or type(x).__name__ == "bool_",
     "str": lambda x: isinstance(x, str),
     "None": lambda x: x is None,
     "tuple of int": lambda x: isinstance(x, (tuple, list, int)),
+    "tuple[int, int]": lambda x: _is_list(x, _is_int) and len(x) == 2,
+    "list of int": lambda x: _is_list(x, _is_int),
+    "list of Tensor": lambda x: _is_tensor(x) or _is_list(x, _is_tensor),
 }
 
 
@@ -57,6 +79,7 @@ def _plain(annotation: str) -> list[str]:
     text = annotation.replace("rooflab._core.", "").replace("typing.SupportsInt | typing.SupportsIndex", "int")
     text = re.sub(r"typing\.SupportsFloat \| typing\.SupportsIndex", "float", text)
     text = text.replace("tuple[int, ...]", "tuple of int")
+    text = re.sub(r"collections\.abc\.Sequence\[(\w+)\]", r"list of \1", text)
     return [kind.strip() for kind in text.split("|")]
 
 
@@ -91,6 +114,21 @@ def _nearest(keyword: str, names: list[str]) -> str:
 
 def _kind_of(value) -> str:
     return "None" if value is None else type(value).__name__
+
+
+def _shown(value) -> str:
+    """A number as it is; other things by their type."""
+    return repr(value) if isinstance(value, (int, float)) else _kind_of(value)
+
+
+def _misfit(name: str, kinds: list[str], value) -> str:
+    """What was expected of an argument, and what was got."""
+    if isinstance(value, int) and "int" in kinds:
+        return f"{name}: expected int of 64 bits, got {value}"
+    if "list of Tensor" in kinds and isinstance(value, (list, tuple)):
+        place = next(i for i, x in enumerate(value) if not isinstance(x, Tensor))
+        return f"{name}[{place}]: expected Tensor, got {_kind_of(value[place])}"
+    return f"{name}: expected {' or '.join(kinds)}, got {_kind_of(value)}"
 
 
 def _bind(parameters: list[_Parameter], args: tuple, kwargs: dict) -> tuple[dict, str]:
@@ -145,7 +183,7 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
             near = _nearest(keyword, names)
             taking = next((ps for ps in overloads if any(near.endswith(f" {p.name}?") for p in ps)), overloads[0])
             return f"{place} {keyword}: no such argument{near or ';'} expected ({', '.join(p.text for p in taking)})"
-    problems, misfits = [], []
+    problems, misfits, fits = [], [], []
     for parameters in overloads:
         bound, problem = _bind(parameters, args, kwargs)
         problems.append(problem)
@@ -154,14 +192,20 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
         wrong = next((p for p in parameters if p.name in bound and not p.takes(bound[p.name])), None)
         if wrong:
             misfits.append((parameters.index(wrong), wrong, bound))
+        else:
+            fits.append(bound)
     if misfits:  # those that come farthest say what would have been taken there
         farthest = max(at for at, *_ in misfits)
         nearest = [(parameter, bound) for at, parameter, bound in misfits if at == farthest]
         parameter, bound = nearest[0]
-        kinds = " or ".join(dict.fromkeys(kind for p, _ in nearest for kind in p.kinds))
-        what = "" if parameter.name.startswith("arg") else f" {parameter.name}:"
-        return f"{place}{what} expected {kinds}, got {_kind_of(bound[parameter.name])}"
+        kinds = list(dict.fromkeys(kind for p, _ in nearest for kind in p.kinds))
+        told = _misfit(parameter.name, kinds, bound[parameter.name])
+        return f"{place} {told.partition(': ')[2] if parameter.name.startswith('arg') else told}"
     if all(problems):
         return f"{place} {problems[0]}; {shown}"
-    given = [_kind_of(a) for a in args] + [f"{k}={_kind_of(v)}" for k, v in kwargs.items()]
+    for bound in fits:
+        for parameter_name, value in bound.items():
+            if isinstance(value, int) and value < 0:
+                return f"{place} {parameter_name}: expected int >= 0, got {value}"
+    given = [_shown(a) for a in args] + [f"{k}={_shown(v)}" for k, v in kwargs.items()]
     return f"{place} {shown}, got ({', '.join(given)})"

@@ -63,9 +63,9 @@ class autocast:
     """
 
     def __init__(self, dtype: Any = "bfloat16", enabled: bool = True):
-        if str(dtype) not in ("float16", "bfloat16"):
+        if dtype != _core.float16 and dtype != _core.bfloat16:
             raise ValueError(f"[autocast] dtype: expected float16 or bfloat16, got {dtype}")
-        self.dtype = dtype
+        self.dtype = _core.float16 if dtype == _core.float16 else _core.bfloat16
         self.enabled = bool(enabled)
         self._before: list[Any] = []
 

@@ -51,7 +51,7 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
     Raises
     ------
     TypeError
-        For a name or metadata that is no text, or a value that is no tensor.
+        For something else than a mapping, a name or metadata that is no text, or a value that is no tensor.
     ValueError
         For a tensor named __metadata__.
 
@@ -62,6 +62,8 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
     >>> rl.load("example.safetensors")["w"].shape
     (2, 3)
     """
+    if not isinstance(tensors, Mapping):
+        raise TypeError(f"[save] tensors: expected a dict of names and tensors, got {type(tensors).__name__}")
     header: dict[str, Any] = {}
     if metadata:
         if not all(isinstance(text, str) for item in metadata.items() for text in item):

@@ -381,5 +381,7 @@ def test_grad_of_inputs_on_the_way_leaves_grad_alone():
     exactly(dx, [21, 39])
     with pytest.raises(ValueError, match=r"\[grad\] inputs\[0\]: the outputs do not depend on it"):
         rl.autograd.grad((x * x).sum(), other)
+    with pytest.raises(ValueError, match=r"\[grad\] inputs\[1\]: the outputs do not depend on it"):
+        rl.autograd.grad((x * x).sum(), [x, other])
     with pytest.raises(ValueError, match=r"\[grad\] inputs: expected tensors that require grad"):
         rl.autograd.grad((x * x).sum(), rl.ones(2))

@@ -92,6 +92,13 @@ def test_nonsense_is_refused(options):
         rl.latency(fn, 1, **options)
 
 
+@pytest.mark.parametrize("options", [{"warmup": 1.5}, {"repeat": 2.5}, {"repeat": "3"}], ids=str)
+def test_numbers_of_calls_are_whole(options):
+    with pytest.raises(TypeError, match=r"\[latency\] warmup, repeat: expected integers, got"):
+        rl.latency(abs, 1, **options)
+    assert len(rl.latency(abs, 1, warmup=np.int64(0), repeat=np.int64(2)).samples_ms) == 2
+
+
 def test_errors_of_the_function_come_through():
     with pytest.raises(ZeroDivisionError):
         rl.latency(lambda: 1 / 0)

@@ -1,5 +1,6 @@
 """rl.cost: what the counters of the same call show, for tensors, shapes and tensors without memory."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from ops.samples import SPECS, dtypes_of_ops, prepared, samples_of, tensors_of
@@ -51,6 +52,38 @@ def test_dtypes_of_masks_and_results_count():
     assert rl.cost.gelu(rl.ones(n, requires_grad=True)).flops == 8 * n
 
 
+def test_operands_are_written_as_for_the_op():
+    assert rl.cost.cat([(2, 3), (4, 3)]) == rl.cost.cat((2, 3), (4, 3))
+    assert rl.cost.sum((2, 3, 4), [0, 1]).bytes_written == 16
+    x = rl.ones(2, 3)
+    assert rl.cost.cat([x, x], dim=1) == counted(lambda: rl.cat([x, x], dim=1))
+    for dtype in ("int64", "bool", "float32"):
+        x = rl.ones(5, dtype=dtype)
+        assert rl.cost.cast((5,), "half", dtype=dtype) == rl.cost.cast(x, "half") == counted(lambda: rl.cast(x, "half"))  # noqa: B023
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "bfloat16", rl.bfloat16, ml_dtypes.bfloat16])
+def test_a_dtype_has_many_names(dtype):
+    assert rl.cost.exp((10,), dtype=dtype).bytes == 40
+
+
+def test_what_has_no_cost_of_its_own_is_to_be_counted():
+    with pytest.raises(AttributeError, match=r"no attribute 'linear'; count a call .* with rl\.count\(\)$"):
+        rl.cost.linear((2, 3), (4, 3))
+    with pytest.raises(AttributeError, match=r"no attribute 'lineer'$"):
+        rl.cost.lineer((2, 3), (4, 3))
+
+
+def test_costs_add_up_and_compare():
+    one = rl.Cost(macs=2**62, flops=1)
+    assert one != 1 and (one == one) is True and one + rl.Cost(flops=1) == rl.Cost(macs=2**62, flops=2)
+    for too_much in (lambda: one * 2, lambda: 4 * one, lambda: one + one):
+        with pytest.raises(ValueError, match=r"\[Cost\] expected counts below 2\^63"):
+            too_much()
+    with pytest.raises(TypeError, match="unsupported operand"):
+        one + 1
+
+
 def test_sizes_beyond_32_bits_and_no_memory(no_garbage):
     before = rl.memory.allocated()
     assert rl.cost.exp((2**20, 2**20)).flops == 2**40
@@ -69,6 +102,7 @@ def test_sizes_beyond_32_bits_and_no_memory(no_garbage):
         lambda: rl.cost.exp((-1, 2)),
         lambda: rl.cost.max((3, 0), dim=1),
         lambda: rl.cost.exp((2, 3), dtype="int32"),
+        lambda: rl.cost.exp((2, 3), dtype="int8"),
         lambda: rl.cost.exp(rl.ones(3, dtype="int32")),
     ],
 )

@@ -114,6 +114,18 @@ def test_isclose(device):
     assert rl.allclose(rl.zeros(0), rl.zeros(0))
 
 
+def test_isclose_of_integers_beyond_the_exact_doubles(device):
+    a = rl.tensor([2**62, 2**53, 2**63 - 1, 5], device=device)
+    b = rl.tensor([2**62 + 300, 2**53 + 1, -(2**63), 5], device=device)
+    for atol, expected in (
+        (0, [False, False, False, True]),
+        (299, [False, True, False, True]),
+        (300, [True, True, False, True]),
+    ):
+        assert rl.isclose(a, b, rtol=0, atol=atol).tolist() == expected
+        assert rl.isclose(b, a, rtol=0, atol=atol).tolist() == expected
+
+
 def test_gradients_at_the_bounds_of_clamp(device):
     x = rl.tensor([-2.0, -1.0, 0.0, 1.0, 2.0], device=device, requires_grad=True)
     x.clamp(-1, 1).sum().backward()

@@ -219,6 +219,8 @@ def test_a_state_of_other_tensors_is_refused_whole():
     take(optimizer, params, gradients[0])
     state = optimizer.state_dict()
     other = AdamW(params[:2])
+    with pytest.raises(ValueError, match=r"\[load_state_dict\] expected what state_dict\(\) gives, got no 'state'"):
+        other.load_state_dict({"param_groups": []})
     with pytest.raises(ValueError, match=r"\[load_state_dict\] expected groups of 2 tensors, got 4"):
         other.load_state_dict(state)
     turned = AdamW(params[::-1])
@@ -270,6 +272,19 @@ def test_bad_values_are_refused(params, options, says):
 def test_bad_types_are_refused(params, says):
     with pytest.raises(TypeError, match=says):
         AdamW(params)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"lr": "a"}, r"\[AdamW\] lr: expected a number, got 'a'"),
+        ({"betas": 0.9}, r"\[AdamW\] betas: expected two numbers, got 0.9"),
+        ({"betas": (0.9, None)}, r"\[AdamW\] betas\[1\]: expected a number, got None"),
+    ],
+)
+def test_options_that_are_no_numbers_are_refused(options, says):
+    with pytest.raises(TypeError, match=says):
+        AdamW([W], **options)
 
 
 def test_a_learning_rate_that_went_bad_stops_the_step():

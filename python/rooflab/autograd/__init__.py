@@ -147,10 +147,12 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool = False) -> tupl
     if grad_outputs is not None:
         given = _sequence("grad_outputs", grad_outputs, Tensor | None)
     gradients = _core._autograd.grad(outputs, inputs, given, retain_graph)
-    found = tuple(gradient for gradient in gradients if gradient is not None)
-    if len(found) < len(gradients):
-        raise ValueError(f"[grad] inputs[{gradients.index(None)}]: the outputs do not depend on it")
-    return found
+    found = []
+    for i, gradient in enumerate(gradients):
+        if gradient is None:
+            raise ValueError(f"[grad] inputs[{i}]: the outputs do not depend on it")
+        found.append(gradient)
+    return tuple(found)
 
 
 def saved_tensors(y: Tensor) -> list[Saved]:

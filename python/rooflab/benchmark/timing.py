@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import numbers
 import re
 import time
 from collections.abc import Callable
@@ -192,6 +193,8 @@ def latency(
     ------
     ValueError
         If `warmup`, `repeat` or `l2` is out of range.
+    TypeError
+        If `warmup` or `repeat` is no integer.
 
     Examples
     --------
@@ -202,6 +205,8 @@ def latency(
     """
     if not callable(fn):
         raise ValueError(f"[latency] fn: expected a callable, got {type(fn).__name__}")
+    if not isinstance(warmup, numbers.Integral) or not isinstance(repeat, numbers.Integral):
+        raise TypeError(f"[latency] warmup, repeat: expected integers, got {warmup!r} and {repeat!r}")
     if warmup < 0 or repeat < 1:
         raise ValueError(f"[latency] expected warmup >= 0 and repeat >= 1, got {warmup} and {repeat}")
     if l2 not in ("warm", "cold"):

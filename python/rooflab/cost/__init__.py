@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 
-from .. import specs
+from .. import _core, specs
 from .._core import Cost
 from .config import from_config
 from .convention import Convention
@@ -36,4 +36,6 @@ __all__ = [
 def __getattr__(name: str):
     if name in specs.all_specs():
         return functools.partial(of, name)
-    raise AttributeError(f"module 'rooflab.cost' has no attribute {name!r}")
+    text = f"module 'rooflab.cost' has no attribute {name!r}"
+    made = name in vars(_core) and not name.startswith("_")  # of other ops, or for its effect
+    raise AttributeError(f'{text}; count a call on tensors of device="meta" with rl.count()' if made else text)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core, specs
-from .._core import Cost, Tensor
+from .._core import Cost, DType, Tensor
 from ..autograd import no_grad
+
+_DTYPES = [kind for kind in vars(_core).values() if isinstance(kind, DType)]
 
 
 def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
@@ -21,8 +23,9 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     *operands : tuple of int, Tensor, or anything else
         A tuple stands for a tensor of that shape: of `dtype`, but for the condition of `where`, which is bool. A tensor
         keeps its own dtype and is not touched; use one without memory (`rl.empty(40, 70, dtype="bool",
-        device="meta")`) for a mask. One tensor given twice is read once. Other values are passed as they are.
-    dtype : str
+        device="meta")`) for a mask. One tensor given twice is read once. `cat` takes a list of shapes or tensors.
+        Other values are passed as they are.
+    dtype : dtype or str
         Element type of the shapes, which decides the bytes.
 
     Returns
@@ -46,15 +49,16 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     known = specs.all_specs()
     if op not in known:
         raise ValueError(f"[cost] op: expected one of {', '.join(sorted(known))}; got {op!r}")
-    spec, dtype = known[op], str(dtype)
-    if dtype not in spec.dtypes:
-        raise ValueError(f"[cost] dtype: {op} takes {', '.join(spec.dtypes)}; got {dtype!r}")
+    spec, named = known[op], next((kind for kind in _DTYPES if kind == dtype), None)
+    if named is None:
+        raise ValueError(f"[cost] dtype: expected one of {', '.join(map(str, _DTYPES))}; got {dtype!r}")
+    given = [x for operand in operands for x in (operand if _is_several(operand) else [operand])]
     made: dict[object, Tensor] = {}  # one for each tensor; equal shapes are tensors of their own
-    tensors: list[Any] = list(operands)
-    for place, operand in enumerate(operands):
+    tensors: list[Any] = list(given)
+    for place, operand in enumerate(given):
         if isinstance(operand, (tuple, Tensor)):
             key = ("tensor", id(operand)) if isinstance(operand, Tensor) else place
-            tensors[place] = made.setdefault(key, _stand_in(spec, place, operand, dtype))
+            tensors[place] = made.setdefault(key, _stand_in(spec, place, operand, named))
     with no_grad():
         if spec.prepare:
             tensors = [*spec.prepare(*tensors, **kwargs)]
@@ -65,7 +69,12 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     )
 
 
-def _stand_in(spec: specs.OpSpec, place: int, operand: tuple[int, ...] | Tensor, dtype: str) -> Tensor:
+def _is_several(operand: object) -> bool:
+    """Whether it is a list of shapes or tensors; a list of dimensions is not."""
+    return isinstance(operand, list) and all(isinstance(x, (tuple, Tensor)) for x in operand)
+
+
+def _stand_in(spec: specs.OpSpec, place: int, operand: tuple[int, ...] | Tensor, dtype: DType) -> Tensor:
     """A tensor without memory; a dimension of stride 0 is one element there too."""
     if isinstance(operand, Tensor):
         if operand.device.startswith("meta"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import numbers
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -60,7 +61,7 @@ class AdamW:
         No tensors, one of them twice, one that is no leaf or not floating, none that requires grad, or an option out
         of its range.
     TypeError
-        Something that is no tensor.
+        Something that is no tensor, or an option that is no number.
 
     Examples
     --------
@@ -191,6 +192,8 @@ class AdamW:
         ValueError
             It belongs to other tensors, or an option is out of its range; nothing changes then.
         """
+        if missing := {"state", "param_groups"} - state_dict.keys():
+            raise ValueError(f"[load_state_dict] expected what state_dict() gives, got no {min(missing)!r}")
         theirs, ours = state_dict["param_groups"], self.param_groups
         if [len(group["params"]) for group in theirs] != [len(group["params"]) for group in ours]:
             raise ValueError(f"[load_state_dict] expected groups of {_sizes(ours)} tensors, got {_sizes(theirs)}")
@@ -231,18 +234,21 @@ def _group(given: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
 
 
 def _check_options(group: Mapping[str, Any]) -> None:
-    beta1, beta2 = group["betas"]
-    lr = group["lr"]
+    betas, lr = group["betas"], group["lr"]
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise TypeError(f"[AdamW] betas: expected two numbers, got {betas!r}")
     if isinstance(lr, Tensor) and not group["capturable"]:
         raise ValueError("[AdamW] lr: a tensor is read on the device, which wants capturable=True")
     for name, value, below in (
         ("lr", 0.0 if isinstance(lr, Tensor) else lr, math.inf),
-        ("betas[0]", beta1, 1),
-        ("betas[1]", beta2, 1),
+        ("betas[0]", betas[0], 1),
+        ("betas[1]", betas[1], 1),
         ("eps", group["eps"], math.inf),
         ("weight_decay", group["weight_decay"], math.inf),
     ):
-        if not 0 <= value < below:
+        if not isinstance(value, numbers.Real):
+            raise TypeError(f"[AdamW] {name}: expected a number, got {value!r}")
+        if not 0 <= float(value) < below:
             limit = "finite and not negative" if below == math.inf else "at least 0 and below 1"
             raise ValueError(f"[AdamW] {name}: expected a number that is {limit}, got {value}")
     if group["decay"] not in ("before", "after"):

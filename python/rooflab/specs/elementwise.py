@@ -139,8 +139,8 @@ def cast_target(dtype: str) -> str:
     return "float32" if dtype == "float64" else "float64"
 
 
-def cast(x, variant: str = ""):
-    return rl.cast(x, cast_target(str(x.dtype)), variant=variant)
+def cast(x, dtype=None, variant: str = ""):
+    return rl.cast(x, dtype or cast_target(str(x.dtype)), variant=variant)
 
 
 def describe(name, samples, reference, *, roundings=0, flops=1, result_dtype=lambda dtype: dtype, **fields):
