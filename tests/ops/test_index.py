@@ -151,7 +151,7 @@ def test_what_cannot_be_an_index_is_an_index_error(index, message):
         x[index]
     with pytest.raises(IndexError, match=message):
         x[index] = 0
-    with pytest.raises(ValueError, match=r"\[add\] shapes \(2,\) and \(3,\) do not broadcast"):
+    with pytest.raises(ValueError, match=r"\[index\] shapes \(2,\) and \(3,\) do not broadcast"):
         x[[0, 1], [0, 1, 2]]
     with pytest.raises(ValueError, match=r"\[index\] .*broadcast"):
         x[[0, 1]] = rl.zeros(3, 3, 5)
