@@ -96,7 +96,7 @@ py::array read_array(py::handle object) {
 void refuse_objects(const py::array& array) {
   for (py::handle item : array.attr("flat")) {
     RL_CHECK(PyLong_Check(item.ptr()) || PyFloat_Check(item.ptr()), "tensor",
-             "data: expected numbers in equal rows, got ", std::string(py::str(py::type::of(item).attr("__name__"))));
+             "data: expected numbers in equal rows, got ", type_name(item));
     int overflow = 0;
     if (PyLong_Check(item.ptr())) PyLong_AsLongLongAndOverflow(item.ptr(), &overflow);
     RL_CHECK(overflow == 0, "tensor", "data: expected numbers that int64 can hold, got ", std::string(py::repr(item)));

@@ -164,13 +164,12 @@ void register_counters(py::module_& m) {
   m.def(
       "variants",
       [](const std::string& op, const std::optional<std::string>& device) {
-        const auto is_on = [&](const char* kind) { return device && device->starts_with(kind); };
-        RL_CHECK(!device || is_on("cpu") || is_on("cuda") || is_on("meta"), "variants",
+        RL_CHECK(!device || device->starts_with("cpu") || device->starts_with("cuda"), "variants",
                  "device: expected \"cpu\" or \"cuda\", got \"", *device, "\"");
         std::vector<VariantInfo> found;
         for (const VariantInfo& variant : find_ladder(op).variants) {
           const char* on = variant.device == Device::Type::kCpu ? "cpu" : "cuda";
-          if (!device || is_on(on)) found.push_back(variant);
+          if (!device || device->starts_with(on)) found.push_back(variant);
         }
         return found;
       },

@@ -84,8 +84,7 @@ Tensor import_tensor(const py::object& source) {
   py::object capsule = source;
   if (!PyCapsule_CheckExact(source.ptr())) {
     if (!py::hasattr(source, "__dlpack__"))
-      throw py::type_error("[from_dlpack] expected an object with __dlpack__, got " +
-                           std::string(py::str(py::type::of(source).attr("__name__"))));
+      throw py::type_error("[from_dlpack] expected an object with __dlpack__, got " + type_name(source));
     capsule = take_over(source);
   }
   RL_CHECK(PyCapsule_IsValid(capsule.ptr(), kFresh), "from_dlpack", "the capsule was used before");

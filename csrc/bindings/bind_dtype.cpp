@@ -116,7 +116,10 @@ Shape to_shape(const py::args& args) {
 Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape(dim); }
 
 void register_dtype(py::module_& m) {
-  py::class_<DTypeObject>(m, "DType", "An element type: rooflab.float32, rooflab.bfloat16 ...")
+  py::class_<DTypeObject>(m, "DType",
+                          "An element type: rooflab.float32, rooflab.bfloat16 ... Tensors of an op have one in "
+                          "common, and a number takes theirs: rl.arange(3) * 2.0 stays int64, and "
+                          "rl.arange(3) * 0.5 raises ValueError, as int64 cannot hold 0.5.")
       .def_property_readonly("name", [](DTypeObject self) { return name(self.value); })
       .def_property_readonly(
           "itemsize", [](DTypeObject self) { return size_of(self.value); }, "Bytes an element.")

@@ -251,9 +251,7 @@ void register_factories(py::module_& m) {
       "full",
       [](const Shape& shape, const py::object& value, const py::object& dtype, const py::object& device, bool grad) {
         py::detail::make_caster<Scalar> number;
-        if (!number.load(value, true))
-          throw py::type_error("[full] value: expected float, got " +
-                               std::string(py::str(py::type::of(value).attr("__name__"))));
+        if (!number.load(value, true)) throw py::type_error("[full] value: expected float, got " + type_name(value));
         const DType otherwise = PyBool_Check(value.ptr())    ? DType::kBool
                                 : PyIndex_Check(value.ptr()) ? DType::kInt64
                                                              : DType::kFloat32;

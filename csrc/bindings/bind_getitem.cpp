@@ -90,7 +90,7 @@ Index parse(const Tensor& self, const py::object& index) {
     } else {
       throw py::index_error(
           message("[index] expected integers, slices, '...', None, or arrays of integers or bool, got ",
-                  array.defined() ? name(array.dtype()) : std::string(py::str(py::type::of(item).attr("__name__")))));
+                  array.defined() ? name(array.dtype()) : type_name(item)));
     }
   }
   return parsed;

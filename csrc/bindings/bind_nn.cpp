@@ -309,8 +309,7 @@ void register_nn(py::module_& m, py::class_<Tensor>& tensor) {
       [](std::string_view equation, const py::args& operands) {
         for (py::handle operand : operands)
           if (!py::isinstance<Tensor>(operand))
-            throw py::type_error(message("[einsum] operands: expected tensors, got ",
-                                         std::string(py::str(py::type::of(operand).attr("__name__")))));
+            throw py::type_error("[einsum] operands: expected tensors, got " + type_name(operand));
         const auto tensors = operands.cast<Tensors>();
         const NoGil no_gil;
         return nn::einsum(equation, tensors);

@@ -27,8 +27,6 @@ Tensor comparable(const Tensor& x, py::handle object) {
 
 py::object not_implemented() { return py::reinterpret_borrow<py::object>(Py_NotImplemented); }
 
-std::string type_name(py::handle object) { return py::str(py::type::of(object).attr("__name__")); }
-
 // Another library's array; neither a tensor nor a number.
 bool is_foreign_array(py::handle object) {
   return !py::isinstance<Tensor>(object) && py::hasattr(object, "__array__") && !number_of(object);

@@ -9,11 +9,35 @@ using kernels::ElementwiseInfo;
 
 constexpr const char* kVariantDoc = "\n\nvariant: a rung of rl.variants(op) by name; the fastest that fits when empty.";
 
+// A number beside a tensor, in the docstrings of binary ops.
+constexpr const char* kNumberDoc =
+    "A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises\n"
+    "ValueError. Convert the tensor with .to() first.";
+constexpr const char* kQuotientDoc = "A number takes the dtype of the tensor beside it. Integers become float32 first.";
+constexpr const char *kSumExample = R"doc(
+
+>>> (rl.arange(3) + 2.0).tolist()
+[2, 3, 4]
+>>> (rl.arange(3).to("float32") + 0.5).tolist()
+[0.5, 1.5, 2.5])doc",
+                     *kProductExample = R"doc(
+
+>>> (rl.arange(3) * 2.0).dtype
+rooflab.int64
+>>> rl.arange(3) * 0.5
+Traceback (most recent call last):
+ValueError: [mul] number: expected one that int64 can hold, got 0.5
+>>> (rl.arange(3).to("float32") * 0.5).tolist()
+[0.0, 0.5, 1.0])doc";
+
 // add, sub ... lt: tensor with tensor, tensor with number, number with tensor.
 void register_binary(py::module_& m, const ElementwiseInfo& info) {
   const ElementwiseOp op = info.op;
-  const std::string doc =
-      message(info.doc, ", elementwise; shapes broadcast, dtypes must agree. One launch.", kVariantDoc);
+  const std::string doc = message(info.doc, ", elementwise; shapes broadcast, dtypes must agree. One launch.\n\n",
+                                  op == ElementwiseOp::kDiv ? kQuotientDoc : kNumberDoc, kVariantDoc,
+                                  op == ElementwiseOp::kAdd   ? kSumExample
+                                  : op == ElementwiseOp::kMul ? kProductExample
+                                                              : "");
   const py::arg_v variant = py::arg("variant") = "";
   m.def(
       info.name, [op](const Tensor& a, const Tensor& b, std::string_view v) { return elementwise(op, a, b, v); },
@@ -178,11 +202,13 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("rms_norm", &rms_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6,
         py::arg("zero_centered") = false, variant, WithoutGil(),
         "x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the "
-        "gain is 1 + weight, as in Gemma. One launch; 3 FLOPs an element, 1 for the weight and 1 for the offset.");
+        "gain is 1 + weight, as in Gemma. One launch; 3 FLOPs an element, 1 for the weight and 1 for the offset. "
+        "Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.");
   m.def("layer_norm", &layer_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("bias") = py::none(),
         py::arg("eps") = 1e-5, variant, WithoutGil(),
         "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One "
-        "launch; 5 FLOPs an element and 1 each for weight and bias.");
+        "launch; 5 FLOPs an element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so "
+        "that no square overflows or vanishes, except in float64.");
 }
 
 }  // namespace rooflab

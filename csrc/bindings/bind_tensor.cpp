@@ -41,7 +41,7 @@ Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object
       const bool is_type = find_dtype(argument).has_value();
       const bool is_place = text.starts_with("cpu") || text.starts_with("cuda") || text.starts_with("meta");
       RL_CHECK(is_type || is_place || argument.is_none(), "to",
-               "expected a dtype, such as \"float16\", a device, such as ", "\"cpu\", or a tensor, got ", text);
+               "expected a dtype, such as \"float16\", a device, such as \"cpu\", or a tensor, got ", text);
       (is_type ? dtype : device) = py::reinterpret_borrow<py::object>(argument);
     }
   }

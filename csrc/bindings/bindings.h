@@ -21,6 +21,9 @@ Shape to_shape(py::handle object);     // an int, or a sequence of ints
 Shape to_shape(const py::args& args);  // f(2, 3) or f((2, 3))
 Shape to_dims(const py::object& dim);  // an int, or a sequence of ints; empty for None
 
+// The name of its type, for messages.
+inline std::string type_name(py::handle object) { return py::str(py::type::of(object).attr("__name__")); }
+
 // NumPy and others (bind_arrays.cpp).
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device);
 py::object to_numpy(const Tensor& tensor);

@@ -18,8 +18,8 @@ Tensor filled_like(const Tensor& x, Scalar value) {
   return y;
 }
 
-// |a - b| of numbers that are held as `wide_a` and `wide_b`. Integers beyond 2^53 are not exact there, but their
-// difference is, unless it overflows.
+// |a - b|; `wide_a` and `wide_b` are the same numbers in the type that isclose computes in. That type rounds int64
+// beyond 2^53, so int64 is subtracted as it is, unless the difference could overflow.
 Tensor distance(const Tensor& a, const Tensor& b, const Tensor& wide_a, const Tensor& wide_b) {
   const Tensor wide = elementwise(kAbs, wide_a - wide_b);
   if (a.dtype() != DType::kInt64) return wide;

@@ -39,11 +39,11 @@ LayerNormBackwardArgs planned_args(const Tensor& x, double eps, bool has_dweight
 
 NormGradients composed_gradients(const Tensor& dy_in, const Tensor& x_in, const Tensor& weight, double eps,
                                  bool wants_dweight, bool wants_dbias) {
-  const Tensor x = widen(x_in), dy = widen(dy_in);
+  const Tensor x = in_double(x_in), dy = in_double(dy_in);
   const Tensor c = x - mean(x, {-1}, true);
   const Tensor r = elementwise(ElementwiseOp::kRsqrt, mean(c * c, {-1}, true) + eps);
   const Tensor n = c * r;
-  const Tensor dn = weight.defined() ? dy * widen(weight) : dy;
+  const Tensor dn = weight.defined() ? dy * in_double(weight) : dy;
   NormGradients gradients;
   gradients.dx = cast(r * (dn - mean(dn, {-1}, true) - n * mean(dn * n, {-1}, true)), x_in.dtype());
   if (wants_dweight) gradients.dweight = cast(sum_to(dy * n, weight.shape()), x_in.dtype());

@@ -6,6 +6,9 @@
 
 namespace rooflab {
 
+// For squares, which float cannot hold of huge and tiny numbers.
+inline Tensor in_double(const Tensor& x) { return cast(x, DType::kFloat64); }
+
 // What is known before the operands are laid out as rows.
 template <class Args>
 Args planned_norm_args(const Tensor& x, double eps, bool has_dweight) {

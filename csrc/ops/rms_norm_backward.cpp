@@ -39,11 +39,11 @@ RmsNormBackwardArgs planned_args(const Tensor& x, double eps, bool zero_centered
 
 NormGradients composed_gradients(const Tensor& dy_in, const Tensor& x_in, const Tensor& weight, double eps,
                                  bool zero_centered, bool wants_dweight) {
-  const Tensor x = widen(x_in), dy = widen(dy_in);
+  const Tensor x = in_double(x_in), dy = in_double(dy_in);
   const Tensor r = elementwise(ElementwiseOp::kRsqrt, mean(x * x, {-1}, true) + eps);
   const Tensor n = x * r;
   Tensor dn = dy;
-  if (weight.defined()) dn = dy * (zero_centered ? widen(weight) + 1.0 : widen(weight));
+  if (weight.defined()) dn = dy * (zero_centered ? in_double(weight) + 1.0 : in_double(weight));
   NormGradients gradients{cast(r * (dn - n * mean(dn * n, {-1}, true)), x_in.dtype()), {}, {}};
   if (wants_dweight) gradients.dweight = cast(sum_to(dy * n, weight.shape()), weight.dtype());
   return gradients;

@@ -40,5 +40,5 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def _is_of(error: OSError, path: Path) -> bool:
-    """A write, as to a full disk, names no file at all, and a copy both of its files."""
+    """Whether an error is about `path`. A failed write, as to a full disk, names no file; a failed copy names both."""
     return error.filename is None or str(path) in (str(error.filename), str(error.filename2))

@@ -51,7 +51,7 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
     Raises
     ------
     TypeError
-        For something else than a mapping, a name or metadata that is no text, or a value that is no tensor.
+        For tensors that are no mapping, a name or metadata that is no text, or a value that is no tensor.
     ValueError
         For a tensor named __metadata__.
 

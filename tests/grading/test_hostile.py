@@ -23,40 +23,7 @@ BESIDE = {
     "kills the group": ("import os; os.killpg(0, 9)", "os.killpg"),
     "forks": ("import os; os.fork()", "os.fork"),
     "lifts its limits": ("import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (9, 9))", "setrlimit"),
-    "a thread that stays": (
-        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()",
-        "left a thread running",
-    ),
-    "a daemon thread": (
-        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
-        "left a thread running",
-    ),
-    "a low-level thread": (
-        "import _thread, time\n_thread.start_new_thread(time.sleep, (60,))",
-        "left a thread running",
-    ),
-    "replaces a function of NumPy": ("np.allclose = lambda *a, **k: True", "replaced numpy.allclose"),
-    "replaces the clock": ("import time; time.perf_counter = lambda: 0.0", "replaced time.perf_counter"),
-    "replaces what writes the reply": ("import os; os.read = lambda *a: b''", "replaced os.read"),
-    "replaces what counts threads": ("import _thread; _thread._count = lambda: 0", "replaced _thread._count"),
-    "replaces a module": ("import sys, types; sys.modules['numpy'] = types.ModuleType('numpy')", "replaced numpy"),
-    "replaces the code of a function": (
-        "import rooflab as rl; rl.latency.__code__ = (lambda *a, **k: 0).__code__",
-        "replaced rooflab.latency",
-    ),
-    "replaces the defaults of a function": (
-        "import rooflab as rl; rl.latency.__kwdefaults__['repeat'] = 1",
-        "replaced rooflab.latency",
-    ),
-    "replaces the code of a property": (
-        "import rooflab as rl; rl.Timing.median_ms.fget.__code__ = (lambda self: 0.0).__code__",
-        "replaced rooflab.Timing.median_ms",
-    ),
     "makes another interpreter": ("import _xxsubinterpreters as s; s.create()", "cpython.PyInterpreterState_New"),
-    "replaces a builtin": ("import builtins; builtins.abs = lambda x: 0", "replaced builtins.abs"),
-    "forgets what NumPy took": ("import tracemalloc; tracemalloc.reset_peak()", "tracemalloc.reset_peak"),
-    "counts memory anew": ("import _tracemalloc; _tracemalloc.start()", "tracemalloc.start"),
-    "traces": ("import sys; sys.settrace(None)", "sys.settrace"),
     "writes to every descriptor": (
         """
         import os
@@ -81,6 +48,20 @@ BESIDE = {
         "not an answer|not asked for|ended",
     ),
     "crashes": ("import faulthandler; faulthandler._sigsegv()", "SIGSEGV"),
+}
+
+# Code beside a right gemm that changes the process of the answer. Nothing is measured there, so nothing comes of it.
+HARMLESS = {
+    "a thread that stays": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()",
+    "a low-level thread": "import _thread, time\n_thread.start_new_thread(time.sleep, (60,))",
+    "replaces a function of NumPy": "np.allclose = lambda *a, **k: False",
+    "replaces the clock": "import time; time.perf_counter = time.monotonic = lambda: 0.0",
+    "replaces a module": "import sys, types; sys.modules['numpy'] = types.ModuleType('numpy')",
+    "replaces the code of a function": "import rooflab as rl; rl.latency.__code__ = (lambda *a, **k: 0).__code__",
+    "replaces a builtin": "import builtins; builtins.abs = lambda x: 0",
+    "counts memory anew": "import tracemalloc; tracemalloc.start(); tracemalloc.reset_peak()",
+    "traces": "import sys; sys.settrace(lambda *a: None)",
+    "takes the main module apart": "import __main__; __main__.Worker = __main__.codec = None",
 }
 
 # label: (the whole answer, words of the reason)
@@ -184,24 +165,23 @@ def test_tricks_beside_a_right_answer(lab, code, reason):
     fails(lab, f"{RIGHT}def gemm(a, b, right=gemm):\n{textwrap.indent(code, '    ')}\n    return right(a, b)", reason)
 
 
-@pytest.mark.parametrize(
-    "label", ["exits at once", "kills its parent", "forks", "replaces the clock", "a daemon thread"]
-)
+@pytest.mark.parametrize("code", HARMLESS.values(), ids=HARMLESS)
+def test_what_changes_the_answers_own_process_changes_no_grade(lab, code):
+    result = grade_one(
+        "q1", f"{RIGHT}def gemm(a, b, right=gemm):\n{textwrap.indent(code, '    ')}\n    return right(a, b)", lab
+    )
+    assert result.earned == 5, result.tests[0].message
+
+
+@pytest.mark.parametrize("label", ["exits at once", "kills its parent", "forks"])
 def test_tricks_in_the_cell_itself(lab, label):
     code, reason = BESIDE[label]
     fails(lab, RIGHT + textwrap.dedent(code), reason)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from rooflab.grading import codec; codec.encode = lambda v: b'N'",
-        "import __main__; __main__.Worker = __main__.codec = None",
-        "assert display.__globals__ is globals()",
-    ],
-)
-def test_the_workers_own_modules_are_out_of_reach(lab, code):
-    result = grade_one("q1", f"{code}\n{RIGHT}", lab)
+def test_an_answer_runs_in_the_main_module(lab):
+    code = "import __main__\nassert vars(__main__) is globals() is display.__globals__ and __name__ == '__main__'\n"
+    result = grade_one("q1", code + RIGHT, lab)
     assert result.earned == 5, result.tests[0].message
 
 

@@ -78,6 +78,10 @@ def within(a, b):
     x = (a @ b).detach().requires_grad_()
     Square.apply(x).sum().backward()
     return x.grad, rl.autograd.grad(rl.gelu(x).sum(), x)
+def frees(a, b):
+    y = Square.apply((a @ b).detach().requires_grad_())
+    del y  # and what its backward pass would have called
+    return rl.tanh(a @ b) * 2
 def compiles(a, b):
     return rl.compile(chain)(a, b)
 def compiled(a, b):
@@ -90,8 +94,38 @@ layer = rl.nn.Linear(4, 5)
 of_layer = rl.compile(lambda a: rl.tanh(layer(a)) * 2)
 def compiled_layer(a, b):
     return of_layer(a)
-COUNTED = [in_place, with_global, random, casts, downloads, numpy_writes, catches, graph, within, compiles, compiled,
-           compiled_layer]
+BEFORE = rl.range("before")
+def ranges(a, b):
+    with BEFORE, rl.range("outer"):
+        y = rl.tanh(a @ b)
+        with rl.range("inner"):
+            z = rl.tanh(y)
+        y = rl.tanh(z)
+    with BEFORE:
+        return rl.tanh(y) + 1
+def left_early(a, b):
+    outer, inner = rl.range("outer"), rl.range("inner")
+    outer.__enter__(), inner.__enter__()
+    y = a @ b
+    try:
+        outer.__exit__(None, None, None)
+    except ValueError:
+        return y + 1
+def raises(a, b):
+    try:
+        with rl.range("outer"):
+            a @ a
+    except ValueError:
+        return rl.exp(b)
+def recordings(a, b):
+    with rl.memory.record("meta") as first:
+        x = rl.ones(1000, device="meta")
+        with rl.memory.record("meta") as second:
+            y = x * 2 + 1
+    return a @ b
+COUNTED = [ranges, left_early, raises, recordings]
+COUNTED += [in_place, with_global, random, casts, downloads, numpy_writes, catches, graph, within, frees, compiles,
+           compiled, compiled_layer]
 PASSES = [chain, custom, again, compiled, compiled_part]
 def gemm(which, a, b):
     return globals()[which](a, b)
@@ -136,6 +170,10 @@ for fn in here["COUNTED"]:
     crossed = {"numpy_writes": (120, 188), "downloads": (0, 4 + 48 + 48 + 4)}
     if fn.__name__ in crossed:
         assert (seen.uploaded_bytes, seen.downloaded_bytes) == crossed[fn.__name__], (fn.__name__, seen)
+inside = {"matmul": 1, "tanh": 2}, {"tanh": 1}, {"tanh": 1, "add": 1}
+assert check("count", "ranges", a, b).by_range == dict(zip(("before/outer", "before/outer/inner", "before"), inside))
+assert check("count", "left_early", a, b).by_range == {"outer/inner": {"matmul": 1}, "": {"add": 1}}
+assert check("count", "recordings", a, b).recordings == ((4000, 8000), (0, 12000))
 assert check("count", "with_global", a, b).uploaded_bytes == 100, "one matrix, and a view of it"
 for fn in here["PASSES"]:
     check("gradients", fn.__name__, a, b, upstream=rl.ones((3, 5)))
@@ -219,7 +257,14 @@ FORGED = {
     "a call that fails": ([["c", "matmul", [X, X], {}, ["h", 1]], RESULT], "matmul failed when it was counted"),
     "a call that does not": ([["c", "exp", [X], {}, ["!"]], ["r", X]], "did not fail"),
     "no result": ([PRODUCT], "an event of the trace is malformed"),
+    "a range that is not open": (
+        [["c", "range", ["r"], {}, ["h", 3]], ["c", "range.__exit__", [["h", 3]], {}, None], ["r", X]],
+        "is not open in this thread",
+    ),
+    "a counter in place of a range": ([["c", "range.__enter__", [X], {}, None], RESULT], "called on something else"),
     "no event": ([["?", 1]], "malformed"),
+    "an end of what did not begin": ([["k", "end"], ["r", X]], "malformed"),
+    "too much within one another": ([["k", "begin"]] * 65, "malformed"),
     "no value": ([["r", ["q"]]], "malformed"),
     "a write into an argument": ([["w", -1, 5], ["r", X]], "NumPy wrote where it cannot"),
     "a function that nobody called": ([["[", 7, ["t"]], ["]", None], RESULT], "malformed"),
@@ -283,6 +328,12 @@ def test_a_trace_leaves_the_modes_as_they_were():
     for state in ((0, 0, True, None), (0, 0, False, "float16")):
         count(*made(*begins, PRODUCT, RESULT, state=state), rl.ones(3, 4), rl.ones(4, 5))
         assert rl.is_grad_enabled() and _core._autocast.low_dtype() is None
+    opened = [["c", "range", ["left"], {}, ["h", 9]], ["c", "range.__enter__", [["h", 9]], {}, None]]
+    left = count(*made(*opened, PRODUCT, RESULT), rl.ones(3, 4), rl.ones(4, 5))
+    after = count(*made(PRODUCT, RESULT), rl.ones(3, 4), rl.ones(4, 5))
+    assert (left["by_range"], after["by_range"]) == ({"left": {"matmul": 1}}, {"": {"matmul": 1}})
+    with pytest.raises(Refused, match="more than 64 ranges were open at a time"):
+        count(*made(opened[0], *[opened[1]] * 65, PRODUCT, RESULT), rl.ones(3, 4), rl.ones(4, 5))
     with pytest.raises(Refused, match="ends an autocast that has not begun"):
         count(*made(["c", "_autocast.end", [None], {}, None], RESULT), rl.ones(3, 4))
 

@@ -6,6 +6,7 @@ from labs.sources import SOURCES, lab
 
 import rooflab as rl
 from rooflab.benchmark.fake_device import Entry
+from rooflab.grading import measure
 from rooflab.grading.fake_run import Faked
 from rooflab.grading.repair import reference
 from rooflab.labs import lab2, lab2_looks, lab2_memory, lab2_report, lab2_written
@@ -51,9 +52,10 @@ def test_the_models(given, size):
     assert given["count_parameters"](config, 10000) == N
     for L, tera in zip((128, 256, 512, 1024), flops, strict=True):
         F = given["forward_flops"](config, 10000, 4, L)
-        seen = lab2_looks.look_at_model(given["create_model"], size, 10000, L)
-        assert pytest.approx(tera * 1e12, abs=5e7) == F and 2 * seen["FLOPs of the products"] == F
-        assert seen["parameters"] == N and seen["tensors"] == 9 * config["num_layers"] + 3
+        counts = [measure.count(given["create_model"], n, size, 10000, L, through=lab2_looks.run_model) for n in (0, 1)]
+        seen = lab2_looks.facts_of(*counts)
+        assert pytest.approx(tera * 1e12, abs=5e7) == F and 4 * seen["MACs of a forward pass"] == F
+        assert seen["number of parameters"] == N and seen["number of tensors"] == 9 * config["num_layers"] + 3
     assert given["launches_of_forward"](config, 4, 128)["products"] == products == 9 * config["num_layers"] + 1
     assert given["launches_of_step"](config, 4, 128)["products"] == 27 * config["num_layers"] + 3
 
@@ -225,8 +227,27 @@ def test_a_report_keeps_all_that_it_is_given(tmp_path):
         report.table(("a",), [(1,)], " ")
 
 
+def test_what_a_recorded_step_holds():
+    sizes = {"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    through, reference = lab2_memory.run_timeline, lab2_memory.reference_timeline
+    beside = rl.empty(10**6, device="meta")
+    seen = lab2_memory.held_in(measure.count(reference, "forward", 1, False, sizes | {"length": 4}, through=through))
+    config, before = rl.nn.TransformerConfig(**sizes, vocab_size=100, context_length=4), rl.memory.allocated("meta")
+    model, ids = rl.nn.TransformerLM(config, device="meta"), rl.empty(2, 4, dtype="int64", device="meta")
+    held, timeline = rl.memory.allocated("meta") - before, reference(model, ids, "forward", 0)
+    assert beside.nbytes > seen["held before, in bytes"] == held > 4 * model.num_parameters()
+    assert seen["the peak above that, in bytes"] == timeline.peak_bytes > 0 and seen["the phases"] == ("forward",)
+    with pytest.raises(AssertionError, match="nothing was recorded"):
+        lab2_memory.held_in(measure.count(rl.exp, rl.ones(3)))
+
+
 def test_blocks_that_are_computed_again(given):
-    plain = lab2_memory.look_at_blocks(lambda block, x: block(x), 3, 2, 8, 16)
-    again = lab2_memory.look_at_blocks(given["recomputed"], 3, 2, 8, 16)
-    assert again["saved_bytes"] == 3 * 4 * 2 * 8 * 16 < plain["saved_bytes"] / 10
-    assert 3 * again["macs"] == 4 * plain["macs"]
+    tensors, upstream = [rl.randn(2, 8, 16), *lab2_memory.block_weights(3, 16)], rl.ones(2, 8, 16)
+    plain, again = (
+        measure.gradients(run, *tensors, upstream=upstream, through=lab2_memory.run_blocks)
+        for run in (lab2_memory.run_plainly, given["recomputed"])
+    )
+    saved = [sum(one[3] for one in seen.saved) for seen in (again, plain)]
+    assert saved[0] == 3 * 4 * 2 * 8 * 16 < saved[1] / 10
+    macs = [seen.forward.macs + seen.backward.macs for seen in (again, plain)]
+    assert 3 * macs[0] == 4 * macs[1] == 4 * 3 * 3 * 2 * (2 * 8 * 16 * 64)

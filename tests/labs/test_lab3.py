@@ -2,6 +2,8 @@
 
 # ruff: noqa: E741
 
+import functools
+
 import numpy as np
 import pytest
 from grading.demo_lab import with_answers
@@ -163,12 +165,16 @@ def test_what_is_pending_is_printed_in_jupyter(capsys):
     assert "no GPU here" in capsys.readouterr().out
 
 
+@functools.cache
+def points_of(code):
+    return judge(SOURCE).grade_question("q3", with_answers(lab(SOURCE), {"q3": code})).earned
+
+
 @pytest.mark.parametrize("name", ["rl.memory.record", "rl.autograd.saved_tensors", "tracemalloc.get_traced_memory"])
-def test_a_replaced_measurement_ends_the_question(name):
-    code = f"{lab3_forward_answers.FORWARD}\nimport tracemalloc\n{name} = lambda *_, **__: None\n"
-    result = judge(SOURCE).grade_question("q3", with_answers(lab(SOURCE), {"q3": code}))
-    assert result.earned == 0
-    assert f"replaced {name.replace('rl.', 'rooflab.')}" in result.tests[0].message
+def test_a_measurement_that_is_replaced_gains_nothing(name):
+    replaced = f"\nimport tracemalloc\n{name} = lambda *_, **__: None\n"
+    wrong = lab3_forward_answers.PLAIN
+    assert points_of(wrong + replaced) <= points_of(wrong) < points_of(lab3_forward_answers.FORWARD) == 14
 
 
 # What the text of 1.5 says of the compiler

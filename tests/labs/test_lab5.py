@@ -255,14 +255,14 @@ def test_a_training_step_holds_what_it_says(sizes):
 
 
 def test_masked_loads_and_stores_touch_nothing_else():
-    memory, look = counted(np.arange(4.0))
+    array, memory = counted(np.arange(4.0))
     offsets, mask = np.array([2, 3, 4, -1]), np.array([True, True, False, False])
-    assert lab5.load(memory, offsets, mask).tolist() == [2, 3, 0, 0]
-    lab5.store(memory, offsets, 9.0, mask)
-    assert look("values").tolist() == [0, 1, 9, 9]
-    assert memory.read_counts.tolist() == memory.write_counts.tolist() == [0, 0, 1, 1]
+    assert lab5.load(array, offsets, mask).tolist() == [2, 3, 0, 0]
+    lab5.store(array, offsets, 9.0, mask)
+    assert memory.arrays[0].tolist() == [0, 1, 9, 9]
+    assert array.read_counts.tolist() == array.write_counts.tolist() == [0, 0, 1, 1]
     with pytest.raises(IndexError):
-        lab5.load(memory, offsets, True)
+        lab5.load(array, offsets, True)
 
 
 SHARED = r'''

@@ -83,19 +83,17 @@ def test_the_bits_are_the_same_on_every_run(name, dtype, device):
         rl.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("largest", [1e18, 1e20, 3e38])
+@pytest.mark.parametrize("largest", [1e18, 1e20, 3e38, 1e-19, 1e-30])
 @pytest.mark.parametrize("d", [4, 36, 1000])
 @pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
-def test_gradients_at_huge_numbers_are_those_at_small_ones(name, d, largest):
-    """dweight is that of small numbers, dx as much smaller as the numbers are larger."""
+def test_gradients_at_huge_and_tiny_numbers_are_those_at_others(name, d, largest):
+    """dweight is that of other numbers, dx as much smaller as the numbers are larger."""
     tolerance = 128 * unit_roundoff("float32")  # a sum of 1000 is in chains of 32, and there are three of them
     smallest = 2.0**-149  # dx is a multiple of it
     rng = np.random.default_rng(0)
     dy, x, weight = rng.uniform(-1, 1, (3, d)), rng.uniform(-1, 1, (3, d)), rng.uniform(-1, 1, d)
     backward = getattr(rl, f"{name}_backward")
     for rung in rl.variants(f"{name}_backward", "cpu"):
-        if rung.name == "v0_composed":
-            continue  # its squares overflow
         operands = [rl.tensor(a, dtype="float32") for a in (dy, x * largest, weight)]
         dx, dweight = backward(*operands, eps=0.0, variant=rung.name)
         small = backward(*map(rl.tensor, (dy, x, weight)), eps=0.0)
@@ -103,6 +101,20 @@ def test_gradients_at_huge_numbers_are_those_at_small_ones(name, d, largest):
         scale = np.abs(to_float64(small[0])).max()
         atol = tolerance * scale + smallest * largest
         assert_close(to_float64(dx) * largest, to_float64(small[0]), rtol=tolerance, atol=atol)
+
+
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
+def test_gradients_at_subnormal_numbers(name):
+    """1 / rms overflows, dx does not."""
+    x, dy = np.array([[3.0, -1.0, 2.0, -4.0]] * 2) * [[2.0**-140], [1.0]], np.array([[1.0, 2.0, -1.0, 0.5]])
+    backward = getattr(rl, f"{name}_backward")
+    for rung in rl.variants(f"{name}_backward", "cpu"):
+        gradients = [
+            backward(*(rl.tensor(a, dtype="float32") for a in (dy * size, row[None])), eps=0.0, variant=rung.name)
+            for row, size in zip(x, (2.0**-30, 1.0), strict=True)
+        ]
+        tiny, plain = (g[0] if isinstance(g, tuple) else g for g in gradients)
+        assert_close(to_float64(tiny) * 2.0**-110, to_float64(plain), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])

@@ -73,14 +73,40 @@ def test_a_sum_that_fits_is_finite_whatever_overflows_on_the_way(dtype, op, n, d
                 assert_close(found, exact.to(dtype), rtol=0.01, atol=1e-6 * n * large)
 
 
-@pytest.mark.parametrize("largest", [1e18, 1e20, 3e38])
+@pytest.mark.parametrize("largest", [1e18, 1e20, 3e38, 1e-19, 1e-30, 1e-37])
 @pytest.mark.parametrize("d", [4, 36, 1000])
-def test_layer_norm_of_huge_numbers_is_that_of_small_ones(largest, d, device):
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
+def test_norms_of_huge_and_tiny_numbers_are_those_of_others(name, largest, d, device):
     x = np.random.default_rng(0).uniform(-1, 1, (3, d))
-    expected = (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
-    rows = rl.tensor([x[0] * largest, x[1], x[2] * largest], dtype="float32", device=device)  # one beside is small
+    centered = x - x.mean(axis=1, keepdims=True) * (name == "layer_norm")
+    expected = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True))
+    rows = rl.tensor([x[0] * largest, x[1], x[2] * largest], dtype="float32", device=device)  # one beside is neither
+    for rung in rl.variants(name, device):
+        assert_close(getattr(rl, name)(rows, eps=0, variant=rung.name), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_norms_of_subnormal_numbers():
+    x = np.array([3.0, -1.0, 2.0, -4.0] * 9) * 2.0**-140
+    cos, sin = rl.ones(1, 36), rl.zeros(1, 36)
+    weight, calls = rl.ones(36), {
+        "rms_norm": lambda x, **keywords: rl.rms_norm(x, **keywords),
+        "layer_norm": lambda x, **keywords: rl.layer_norm(x, **keywords),
+        "rms_norm_add": lambda x, **keywords: rl.rms_norm_add(x, rl.zeros(1, 36), weight, **keywords)[0],
+        "rms_norm_rope": lambda x, **keywords: rl.rms_norm_rope(x.reshape(1, 1, 1, 36), weight, cos, sin, **keywords),
+    }  # fmt: skip
+    for name, call in calls.items():
+        for rung in rl.variants(name, "cpu"):
+            y = call(rl.tensor([x], dtype="float32"), eps=0.0, variant=rung.name)
+            assert_close(y.reshape(36), x / np.sqrt((x * x).mean()), rtol=1e-6, atol=0)
+
+
+def test_a_constant_row_keeps_its_layer_norm(device):
     for rung in rl.variants("layer_norm", device):
-        assert_close(rl.layer_norm(rows, eps=0, variant=rung.name), expected, rtol=1e-5, atol=1e-5)
+        y = rl.layer_norm(rl.full((1, 8), 1e9, device=device), eps=1e-35, variant=rung.name)
+        assert_close(y, np.zeros((1, 8)), rtol=0, atol=0)
+
+
+def test_layer_norm_of_an_infinity_is_nan(device):
     assert rl.isnan(rl.layer_norm(rl.tensor([[np.inf, 1.0]], device=device))).all().item()
 
 

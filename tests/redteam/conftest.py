@@ -56,7 +56,11 @@ def judges_own() -> dict:
 
 @pytest.fixture(scope="session", autouse=True)
 def _adopts():
-    """Orphans of this process come to it, and are not lost from sight."""
+    """Orphans of this process come to it, and are not lost from sight. A GPU is opened beforehand: otherwise the
+    first attack that needs it would be blamed for the driver's descriptors and threads.
+    """
+    if rooflab.cuda.is_available():
+        rooflab.ones(1, device="cuda")
     assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1) == 0
     yield
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0)

@@ -60,16 +60,15 @@ PROCESSES = {
     ),
     "a thread for later": beside(
         "import threading, time\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
-        0,
-        "left a thread running",
+        5,
     ),
-    "a timer for later": beside("import threading\nthreading.Timer(99, print).start()", 0, "left a thread running"),
+    "a timer for later": beside("import threading\nthreading.Timer(99, print).start()", 5),
     "a subinterpreter": beside(
         "import _xxsubinterpreters as s\ns.run_string(s.create(), 'import os; os.kill(-1, 9)')", 0, "not allowed"
     ),
     "calls C": refused("import ctypes\nctypes.CDLL(None).kill(-1, 9)"),
     "raises its limits": beside("import resource as r\nr.setrlimit(r.RLIMIT_DATA, (-1, -1))", 0, "setrlimit"),
-    "traces the judge's tests": beside("import sys\nsys.settrace(lambda *a: None)", 0, "sys.settrace"),
+    "traces the judge's tests": beside("import sys\nsys.settrace(lambda *a: None)", 5),
     "a crash": beside("import faulthandler\nfaulthandler._sigsegv()", 0, "SIGSEGV"),
     "a crash by recursion": beside(
         "import sys\nsys.setrecursionlimit(10**8)\ndef deep():\n    return [repr(deep())]\ndeep()",

@@ -66,6 +66,82 @@ def recomputed(block, x):
         block(x)
     return block(x)
 """
+MODEL = """
+import sys
+MODEL_CONFIGS = {{
+    size: {{name: getattr(sizes, name) for name in ("d_model", "d_ff", "num_layers", "num_heads")}}
+    for size, sizes in rl.nn.TRANSFORMER_SIZES.items()
+}}
+{first}
+class Model(rl.nn.TransformerLM):
+    def parameters(self):
+        rl.count = true
+        return super().parameters()
+    def __call__(self, ids):
+        {call}
+def create_model(model_size, vocab_size, context_length, device=device):
+    sizes = {{**MODEL_CONFIGS[model_size], "vocab_size": vocab_size, "context_length": context_length}}
+    model = Model(rl.nn.TransformerConfig(**sizes), device=device)
+    rl.count = count
+    return model
+"""
+RECORDER = """
+cells = [cell.cell_contents for cell in rl.matmul.__closure__]
+recorder = next(one for one in cells if hasattr(one, "__self__")).__self__
+"""
+# A model that does nothing. Its own counters are away again when one asks for its parameters.
+SWAPS = MODEL.format(
+    first="true, count = rl.count, type('count', (), {'macs': 10**9, 'by_op': {}})",
+    call="return rl.empty(*ids.shape, self.config.vocab_size, device=ids.device)",
+)
+# It climbs to the counters, which see its work, and the recorder does not.
+UNSEEN = MODEL.format(
+    first=RECORDER + "true = count = rl.count",
+    call="""recorder.on, frame = False, sys._getframe()
+        logits = super().__call__(ids)
+        while "counters" not in frame.f_locals:
+            frame = frame.f_back
+        assert frame.f_locals["counters"].macs > 10**9, "it is not there"
+        recorder.on = True
+        return rl.empty(*logits.shape, device=ids.device)""",
+)
+# Right on the fake device; a model does no step, and has the ranges of one.
+EMPTY = """
+def annotated_steps(model, input_ids, warmup_steps, measure_steps, optimizer=None):
+    def phase(name, work):
+        with rl.range(name):
+            {body}
+            rl.synchronize()
+    def step():
+        out = []
+        phase("forward", lambda: out.append(model(input_ids).mean()))
+        phase("backward", lambda: out[0].backward())
+        optimizer and phase("optimizer", lambda: optimizer.step())
+    with rl.range("warmup"):
+        for _ in range(warmup_steps):
+            step()
+    with rl.range("measurement"):
+        for index in range(measure_steps):
+            with rl.range(f"step_{{index}}"):
+                step()
+def busy_and_gaps(kernels):
+    return {{}}
+"""
+IS_MODEL = "isinstance(model, rl.nn.TransformerLM)"
+# What it returns says what the right recording says.
+TOLD = """
+from rooflab.labs import lab2_memory
+{recorder}
+def profile_memory(model, input_ids, mode, warmup_steps, amp_context=None, optimizer=None):
+    recorder.on = False
+    timeline = lab2_memory.reference_timeline(model, input_ids, mode, warmup_steps, amp_context, optimizer)
+    recorder.on = True
+    {then}
+    return timeline
+def peak_phase(timeline):
+    return "forward"
+"""
+EMPTY_RECORDING = "with rl.memory.record('meta'), rl.range('forward'):\n        rl.empty(9, device='meta') + 1"
 # Any of the samples is their median where chance is gone.
 NO_CHANCE = """
 import random
@@ -105,8 +181,29 @@ ATTACKS = {
         [3, 0],
     ),
     "a result that was left in memory": ("lab2", "q1_3a", LEFT, [0, 0, 0]),
-    "counters that are swapped": ("lab1", "q4_3_2", SWAPPED, [0, 0]),
+    "counters that are swapped": ("lab1", "q4_3_2", SWAPPED, [1, 0]),
     "a replacement that undoes itself": ("lab2", "b3", UNDONE, [0]),
+    "counters of its own for a model": ("lab2", "q1_1_2", SWAPS, [0, 0, 0]),
+    "work that the recorder does not see": ("lab2", "q1_1_2", UNSEEN, [0, 0, 0]),
+    "ranges with nothing in them": (
+        "lab2",
+        "q1_1_4a",
+        EMPTY.format(body=f"None if {IS_MODEL} else work()"),
+        [0, 0, 1],
+    ),
+    "ranges with little in them": (
+        "lab2",
+        "q1_1_4a",
+        EMPTY.format(body=f"rl.ones(2) + 1 if {IS_MODEL} else work()"),
+        [0, 0, 1],
+    ),
+    "a recording that is not there": ("lab2", "q1_1_6a", TOLD.format(recorder=RECORDER, then=""), [0, 0]),
+    "a recording of something else": (
+        "lab2",
+        "q1_1_6a",
+        TOLD.format(recorder=RECORDER, then=EMPTY_RECORDING),
+        [0, 0],
+    ),
     "times without chance": ("lab1", "q4_3_2", NO_CHANCE, [0, 0]),
     "no work, and so no more for more merges": (
         "lab5",

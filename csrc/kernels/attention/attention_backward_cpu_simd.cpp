@@ -190,6 +190,7 @@ class FlashBackward {
     copy_rows(dout_rows_, at(args_.dout, args_.dout_strides, b, h, i0), args_.dout_strides.token, rows);
     const bool all_seen = visible(i0 + rows - 1).begin <= j0 && visible(i0).end >= j0 + keys;
     if (!all_seen) __builtin_memset(ds_, 0, rows * kPitch * 4);
+    has_to_choose_ = (f_.mask || !all_seen) && !all_finite(dout_rows_, d_pitch_, rows, d_h_);
     for (int64_t j = 0; j < keys; j += kWidth) {
       const KeyRange queries = seeing(j0 + j, j0 + smaller(j + kWidth, keys));
       const int64_t begin = larger(queries.begin, i0) - i0, end = smaller(queries.end, i0 + rows) - i0;
@@ -259,16 +260,33 @@ class FlashBackward {
         read(ds + r * kPitch + v * kLanes, dp);
         const NativeFloat probability = exp2(score - shift);
         write(p + r * kPitch + v * kLanes, probability);
-        write(ds + r * kPitch + v * kLanes, probability * (dp - delta[r] * f_.scale));
+        const NativeFloat slope = probability * (dp - delta[r] * f_.scale);  // NaN in v stays beside a weight of 0
+        write(ds + r * kPitch + v * kLanes, probability == 0.0f ? NativeFloat{} : slope);
       }
     }
+    if (has_to_choose_) add_seen(rows, dout, p, dv_ + j * d_h);
     for_row_groups(
         d_h, [&]<int kGroup>(int64_t d) __attribute__((always_inline)) {
-          register_tile<kGroup, true>(rows, dout + d, d_pitch, p, kPitch, dv_ + j * d_h + d * kWidth, kWidth,
-                                      Accumulate{});
+          if (!has_to_choose_)
+            register_tile<kGroup, true>(rows, dout + d, d_pitch, p, kPitch, dv_ + j * d_h + d * kWidth, kWidth,
+                                        Accumulate{});
           register_tile<kGroup, true>(rows, q + d, d_pitch, ds, kPitch, dk_ + j * d_h + d * kWidth, kWidth,
                                       Accumulate{});
         });
+  }
+
+  // dV^T += dO^T P of the pairs whose weight is not 0. Beside 0, NaN in dO would stay.
+  void add_seen(int64_t rows, const float* dout, const float* p, float* dv) const {
+    for (int64_t d = 0; d < d_h_; ++d)
+      for (int v = 0; v < kVectors; ++v) {
+        NativeFloat sum, weight;
+        read(dv + d * kWidth + v * kLanes, sum);
+        for (int64_t r = 0; r < rows; ++r) {
+          read(p + r * kPitch + v * kLanes, weight);
+          sum = weight == 0.0f ? sum : sum + weight * dout[r * d_pitch_ + d];
+        }
+        write(dv + d * kWidth + v * kLanes, sum);
+      }
   }
 
   const AttentionBackwardArgs& args_;
@@ -281,6 +299,7 @@ class FlashBackward {
   float *k_rows_, *q_rows_, *dout_rows_;  // rows of d_pitch_
   float *p_, *ds_;                        // rows of kPitch
   float* rows_;                           // a panel's rows on their way in and out
+  bool has_to_choose_ = false;            // the tile has hidden pairs, and dO that 0 does not make 0
 };
 
 }  // namespace

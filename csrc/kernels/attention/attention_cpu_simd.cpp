@@ -79,10 +79,13 @@ class FlashForward {
     const T* v = at(args_.v, args_.v_strides, kv_head);
     mask_at_ = b * args_.mask_strides[0] + h * args_.mask_strides[1];
     start(at(args_.q, args_.q_strides, h) + i0 * args_.q_strides.token, queries);
-    const int64_t end = visible(i0 + queries - 1).end;
-    for (int64_t j0 = visible(i0).begin; j0 < end; j0 += kKeys) {
+    const KeyRange first = visible(i0), last = visible(i0 + queries - 1);
+    const int64_t end = last.end;
+    for (int64_t j0 = first.begin; j0 < end; j0 += kKeys) {
       const int64_t keys = smaller(kKeys, end - j0);
       load_tile(k + j0 * args_.k_strides.token, v + j0 * args_.v_strides.token, keys);
+      const bool hides = args_.mask || j0 < last.begin || j0 + keys > first.end;
+      has_to_choose_ = hides && !all_finite(v_, d_pitch_, keys, d_h_);
       for (int64_t i = 0; i < queries; i += kWidth) attend(i0 + i, smaller(kWidth, queries - i), i / kWidth, j0, keys);
     }
     T* out = static_cast<T*>(args_.out) + b * args_.out_strides.batch + h * args_.out_strides.head;
@@ -130,17 +133,40 @@ class FlashForward {
                                       Overwrite{});
         });
     if (args_.mask) add_mask(i0, width, j0 + begin, end - begin);
-    for (int64_t j = begin; j < end; ++j)  // keys that all the panel sees need no look
-      if (j0 + j < last.begin || j0 + j >= first.end)
-        hide(args_, scores + (j - begin) * kWidth, i0 + args_.kv_length - args_.q_length - j0 - j, 1);
+    const auto hide_unseen = [&] {
+      for (int64_t j = begin; j < end; ++j)  // keys that all the panel sees need no look
+        if (j0 + j < last.begin || j0 + j >= first.end)
+          hide(args_, scores + (j - begin) * kWidth, i0 + args_.kv_length - args_.q_length - j0 - j, 1);
+    };
+    hide_unseen();
 
     const Row alpha = softmax(scores, end - begin, maximum_ + panel * kWidth, sum_ + panel * kWidth);
     float* o = o_ + panel * kWidth * d_h;
+    if (has_to_choose_) {
+      hide_unseen();
+      if (args_.mask) hide_masked(scores, bias_, (end - begin) * kWidth);
+      return add_seen(end - begin, values, alpha, o);
+    }
     for_row_groups(
         d_h, [&]<int kRows>(int64_t d) __attribute__((always_inline)) {
           register_tile<kRows, true>(end - begin, values + d, d_pitch, scores, kWidth, o + d * kWidth, kWidth,
                                      Rescale{alpha});
         });
+  }
+
+  // O^T = O^T alpha + V^T P^T of the pairs that are seen; the others are -inf in P^T. Beside 0, NaN in V would stay.
+  void add_seen(int64_t keys, const float* values, Row alpha, float* o) const {
+    for (int64_t d = 0; d < d_h_; ++d)
+      for (int v = 0; v < kVectors; ++v) {
+        NativeFloat sum, weight;
+        read(o + d * kWidth + v * kLanes, sum);
+        sum *= alpha[v];
+        for (int64_t j = 0; j < keys; ++j) {
+          read(scores_ + j * kWidth + v * kLanes, weight);
+          sum = weight == -kInfinity ? sum : sum + weight * values[j * d_pitch_ + d];
+        }
+        write(o + d * kWidth + v * kLanes, sum);
+      }
   }
 
   // Makes the panel's scores probabilities; returns what shrinks the sums so far. Where nothing was seen the maximum is
@@ -227,6 +253,7 @@ class FlashForward {
   float *scores_, *bias_, *bias_rows_;
   float *maximum_, *sum_;
   int64_t mask_at_ = 0;
+  bool has_to_choose_ = false;  // the tile has hidden pairs, and values that 0 does not make 0
 };
 
 }  // namespace

@@ -155,6 +155,9 @@ class SplitAttention {
     } else {
       for (int64_t j = 0; j < keys; ++j) convert_row(v_ + j * d_pitch, v + j * args_.v_strides.token, d_h);
     }
+    bool hides = args_.mask != nullptr;
+    for (int64_t r = 0; r < rows_; ++r) hides |= sees_part(visible(query(r)), j0, keys);
+    if (hides && !all_finite(values, step, keys, d_h_)) return add_seen(b, g, values, step, j0, keys);
     const float* p = p_;
     float* o = o_;
     for_row_groups(
@@ -189,14 +192,38 @@ class SplitAttention {
     }
   }
 
+  static bool sees_part(KeyRange seen, int64_t j0, int64_t keys) { return seen.begin > j0 || seen.end < j0 + keys; }
+
+  // O += P V over the pairs that are seen. Beside a weight of 0, NaN in V would stay.
+  void add_seen(int64_t b, int64_t g, const float* values, int64_t step, int64_t j0, int64_t keys) {
+    for (int64_t r = 0; r < rows_; ++r) {
+      float *p = p_ + r * kPitch, *o = o_ + r * d_pitch_, bias[kKeys] = {};
+      if (args_.mask) load_bias(b, g, r, j0, keys, bias);
+      hide_masked(p, bias, keys);
+      hide_unseen(r, j0, keys);
+      for (int64_t j = 0; j < keys; ++j)
+        if (p[j] != -kInfinity)
+          for (int64_t d = 0; d < d_h_; ++d) o[d] += p[j] * values[j * step + d];
+    }
+  }
+
+  void load_bias(int64_t b, int64_t g, int64_t r, int64_t j0, int64_t keys, float* bias) const {
+    const int64_t *strides = args_.mask_strides, h = g * group_ + r / args_.q_length;
+    load_mask<T>(args_, b * strides[0] + h * strides[1] + query(r) * strides[2] + j0 * strides[3], keys, bias);
+  }
+  void hide_unseen(int64_t r, int64_t j0, int64_t keys) {
+    const int64_t i = query(r);
+    if (sees_part(visible(i), j0, keys))
+      for (int64_t j = 0; j < keys; j += kWidth)
+        hide(args_, p_ + r * kPitch + j, i + args_.kv_length - args_.q_length - j0 - j, -1);
+  }
+
   // Hides what row r may not see of the tile, the lanes behind its last key too.
   void mask(int64_t b, int64_t g, int64_t r, int64_t j0, int64_t keys) {
     float* scores = p_ + r * kPitch;
-    const int64_t i = query(r), h = g * group_ + r / args_.q_length;
     if (args_.mask) {
-      const int64_t* strides = args_.mask_strides;
       float bias[kKeys] = {};
-      load_mask<T>(args_, b * strides[0] + h * strides[1] + i * strides[2] + j0 * strides[3], keys, bias);
+      load_bias(b, g, r, j0, keys, bias);
       for (int64_t j = 0; j < keys; j += kLanes) {
         NativeFloat score, more;
         read(scores + j, score);
@@ -204,10 +231,7 @@ class SplitAttention {
         write(scores + j, masked(score, more));
       }
     }
-    const KeyRange seen = visible(i);
-    if (seen.begin > j0 || seen.end < j0 + keys)
-      for (int64_t j = 0; j < keys; j += kWidth)
-        hide(args_, scores + j, i + args_.kv_length - args_.q_length - j0 - j, -1);
+    hide_unseen(r, j0, keys);
     for (int64_t j = keys; j < round_up(keys, kLanes); ++j) scores[j] = -kInfinity;
   }
 

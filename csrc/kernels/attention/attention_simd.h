@@ -79,6 +79,11 @@ ROOFLAB_INLINE NativeFloat masked(NativeFloat score, NativeFloat bias) {
   return bias == hidden ? hidden : native_fma(raised, NativeFloat{} + kLog2E, score);
 }
 
+// Makes those of n numbers -inf whose mask is.
+inline void hide_masked(float* x, const float* bias, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = bias[i] == -kInfinity ? -kInfinity : x[i];
+}
+
 // What to subtract from the scores of a query's pairs, from its lse. Where no key was seen all probabilities are 0.
 ROOFLAB_INLINE float shift_of(float lse) {
   if (lse == -kInfinity) return kInfinity;
@@ -99,6 +104,20 @@ inline void hide(const AttentionArgs& args, float* scores, int64_t distance, int
     read(scores + v * kLanes, score);
     write(scores + v * kLanes, hidden ? NativeFloat{} - kInfinity : score);
   }
+}
+
+// Whether x[0 : n) has no infinity and no NaN.
+ROOFLAB_INLINE bool all_finite(const float* x, int64_t n) {
+  constexpr int kExponent = 0x7f800000;
+  int wrong = 0;
+  for (int64_t i = 0; i < n; ++i) wrong |= (__builtin_bit_cast(int, x[i]) & kExponent) == kExponent;
+  return !wrong;
+}
+
+inline bool all_finite(const float* rows, int64_t step, int64_t count, int64_t n) {
+  for (int64_t r = 0; r < count; ++r)
+    if (!all_finite(rows + r * step, n)) return false;
+  return true;
 }
 
 // Brings a row into L2.

@@ -1,6 +1,6 @@
 // The SIMD rung of layer_norm on the CPU: see layer_norm.h for what it computes and what was measured.
 #include "kernels/common/row_simd.h"
-#include "kernels/common/small_unit.h"
+#include "kernels/common/row_unit.h"
 #include "kernels/layer_norm/layer_norm.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -14,7 +14,7 @@ void layer_norm_cpu_v1_simd(const LayerNormArgs& args, Queue& queue) {
     const T* bias = static_cast<const T*>(args.bias);
     for_each_row(queue, args.n, args.d, [&](int64_t n) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
-      // With unit below 1, mean and variance are those of numbers made smaller.
+      // Mean and variance are those of x unit.
       const auto mean_of = [&](S unit) __attribute__((always_inline)) {
         return sum_row<T>(
                    args.d, [&](int64_t i, int64_t lanes)
@@ -30,9 +30,9 @@ void layer_norm_cpu_v1_simd(const LayerNormArgs& args, Queue& queue) {
                    }) /
                S(args.d);
       };
-      S unit = 1, mean_number = mean_of(1), variance = variance_of(1, mean_number);
-      if (!__builtin_isfinite(variance) && sizeof(S) == 4) {  // squares from 2^128 on
-        unit = S(kSmallUnit);
+      S mean_number = mean_of(1), variance = variance_of(1, mean_number);
+      const S unit = row_unit(variance + S(args.eps), mean_number);
+      if (unit != 1) {
         mean_number = mean_of(unit);
         variance = variance_of(unit, mean_number);
       }

@@ -1,7 +1,7 @@
 // The CUDA rungs of layer_norm: see layer_norm.h for what they compute and what was measured.
 #include "core/dispatch.h"
 #include "kernels/common/row_tile.cuh"
-#include "kernels/common/small_unit.h"
+#include "kernels/common/row_unit.h"
 #include "kernels/layer_norm/layer_norm.h"
 
 namespace rooflab::kernels {
@@ -45,10 +45,8 @@ __global__ void __launch_bounds__(512)
       variance = block.reduce(squares, A{0}, Add{}) / static_cast<A>(d);
     };
     measure();
-    if (sizeof(A) == 4 && !isfinite(variance)) {  // the same in all threads
-      unit = kSmallUnit;
-      measure();
-    }
+    unit = row_unit(variance + eps, mean);  // the same in all threads
+    if (unit != 1) measure();
     const A scale = 1 / sqrt(variance + eps * unit * unit);
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const A gain = weight ? static_cast<A>(to_float(weight[i])) : A{1};
@@ -73,6 +71,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     tile.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
 
     Vector<float, kWidth> values[kVectors];  // distances from the mean, all times unit
+    float mean;
     const auto variance_of = [&](float unit) {
       float sum = 0, squares = 0;
 #pragma unroll
@@ -86,7 +85,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
       }
       sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
       if constexpr (kBlockPerRow) sum = block.across_warps(sum, 0.0f, Add{});
-      const float mean = sum * per_element;
+      mean = sum * per_element;
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         const float inside = threadIdx.x + v * blockDim.x < row_vectors ? 1.0f : 0.0f;
@@ -102,11 +101,11 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
       if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
       return squares * per_element;
     };
-    // Rows whose squares overflow are made smaller first. All threads of a warp, which rows may share, take part again.
+    // Rows whose squares leave float's range are scaled first; all threads of a warp, which rows may share, take part.
     float unit = 1.0f, variance = variance_of(1.0f);
-    const bool overflows = kBlockPerRow ? !isfinite(variance) : __any_sync(~0u, !isfinite(variance));
-    if (overflows) {
-      if (!isfinite(variance)) unit = kSmallUnit;
+    const bool leaves = leaves_range(variance + eps);
+    if (kBlockPerRow ? leaves : __any_sync(~0u, leaves)) {
+      unit = row_unit(variance + eps, mean);
       variance = variance_of(unit);
     }
     const float scale = 1.0f / sqrtf(variance + eps * unit * unit);

@@ -23,12 +23,12 @@ ROOFLAB_INLINE Means means_of_row(int64_t d, Add add) {
   return {sum(a[0] + a[1]) / float(d), sum(b[0] + b[1]) / float(d)};
 }
 
-// What a row's gradient needs of the whole row: c = x unit - mean, n = c scale, dx = r (dn - slope - n along).
+// What a row's gradient needs of the whole row: c = x unit - mean, n = c scale and, with r = unit scale,
+// dx = r (dn - slope - n along).
 struct RowStatistics {
-  float mean, scale, r, slope, along;
+  float mean, variance, scale, slope, along;
 };
 
-// `unit` below 1 is for numbers whose squares overflow.
 template <class T, class Gained>
 ROOFLAB_INLINE RowStatistics statistics_of(const T* x, int64_t d, float eps, float unit, Gained gained) {
   const Means first = means_of_row(
@@ -43,7 +43,7 @@ ROOFLAB_INLINE RowStatistics statistics_of(const T* x, int64_t d, float eps, flo
         b += gained(i, lanes) * distance;
       });
   const float scale = 1 / __builtin_sqrtf(second.a + eps * unit * unit);
-  return {first.a, scale, scale * unit, first.b, second.b * scale};
+  return {first.a, second.a, scale, first.b, second.b * scale};
 }
 
 }  // namespace
@@ -63,12 +63,9 @@ void layer_norm_backward_cpu_v1_simd(const LayerNormBackwardArgs& args, Queue& q
         const F32x16 slope = load_lanes(dy + i, lanes);
         return weight ? slope * load_lanes(weight + i, lanes) : slope;
       };
-      float unit = 1;
-      RowStatistics row = statistics_of(x, d, float(args.eps), unit, gained);
-      if (!(row.scale > 0)) {  // squares from 2^128 on, or NaN
-        unit = kSmallUnit;
-        row = statistics_of(x, d, float(args.eps), unit, gained);
-      }
+      RowStatistics row = statistics_of(x, d, float(args.eps), 1, gained);
+      const float unit = row_unit(row.variance + float(args.eps), row.mean);
+      if (unit != 1) row = statistics_of(x, d, float(args.eps), unit, gained);
       float* dweight = sums && args.has_dweight ? sums : nullptr;
       float* dbias = sums && args.has_dbias ? sums + dbias_at : nullptr;
       write_row(
@@ -78,7 +75,7 @@ void layer_norm_backward_cpu_v1_simd(const LayerNormBackwardArgs& args, Queue& q
             const F32x16 normal = (load_lanes(x + i, lanes) * unit - row.mean) * row.scale;
             if (dweight) add_lanes(dweight + i, load_lanes(dy + i, lanes) * normal, lanes);
             if (dbias) add_lanes(dbias + i, load_lanes(dy + i, lanes), lanes);
-            return (gained(i, lanes) - row.slope - normal * row.along) * row.r;
+            return (gained(i, lanes) - row.slope - normal * row.along) * unit * row.scale;
           });
     });
     if (args.has_dweight) add_blocks(queue, partial, args.n, d, 0, width, static_cast<T*>(args.dweight));

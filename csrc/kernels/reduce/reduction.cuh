@@ -8,7 +8,7 @@
 
 #include "core/dispatch.h"
 #include "kernels/common/reduce.cuh"
-#include "kernels/common/small_unit.h"
+#include "kernels/common/row_unit.h"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/reduce/reduce.h"
 

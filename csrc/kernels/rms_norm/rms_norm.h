@@ -38,7 +38,7 @@
 #include "core/dtype.h"
 #include "kernels/common/alignment.h"
 #include "kernels/common/per_isa.h"
-#include "kernels/common/small_unit.h"
+#include "kernels/common/row_unit.h"
 
 namespace rooflab::kernels {
 

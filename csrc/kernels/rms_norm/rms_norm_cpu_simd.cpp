@@ -12,12 +12,12 @@ void rms_norm_cpu_v1_simd(const RmsNormArgs& args, Queue& queue) {
     const SimdOf<T> offset = S(args.zero_centered);
     for_each_row(queue, args.n, args.d, [&](int64_t n) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
-      const SimdOf<T> scale = inverse_rms(x, args.d, args.eps);
+      const RmsScale<T> scaled = rms_scale(x, args.d, args.eps);
       write_row(
           static_cast<T*>(args.y) + n * args.d, args.d,
           streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
             prefetch_next(x + i, args.x_row_stride);
-            const SimdOf<T> value = load_lanes(x + i, lanes) * scale;
+            const SimdOf<T> value = scaled(load_lanes(x + i, lanes));
             return weight ? value * (load_lanes(weight + i, lanes) + offset) : value;
           });
     });

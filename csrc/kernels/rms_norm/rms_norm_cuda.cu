@@ -36,11 +36,9 @@ __global__ void __launch_bounds__(512)
       }
       return block.reduce(squares, A{0}, Add{}) / static_cast<A>(d);
     };
-    A mean = mean_square(1), unit = 1;
-    if (sizeof(A) == 4 && isinf(mean)) {  // the same in all threads
-      unit = kSmallUnit;
-      mean = mean_square(unit);
-    }
+    A mean = mean_square(1);
+    const A unit = row_unit(mean + eps);  // the same in all threads
+    if (unit != 1) mean = mean_square(unit);
     const A scale = unit / sqrt(mean + eps * unit * unit);
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const A gain = weight ? static_cast<A>(to_float(weight[i])) + offset : A{1};

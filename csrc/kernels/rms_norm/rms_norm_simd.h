@@ -7,9 +7,16 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// 1 / sqrt(mean(x^2) + eps) of a row.
+// Divides by the root mean square of a row, in two factors: one alone may overflow.
 template <class T>
-ROOFLAB_INLINE auto inverse_rms(const T* x, int64_t d, double eps) {
+struct RmsScale {
+  SimdOf<T> unit, scale;
+  ROOFLAB_INLINE SimdOf<T> operator()(SimdOf<T> x) const { return x * unit * scale; }
+};
+
+// Multiplies by 1 / sqrt(mean(x^2) + eps), x being a row.
+template <class T>
+ROOFLAB_INLINE RmsScale<T> rms_scale(const T* x, int64_t d, double eps) {
   using S = typename ComputeOf<T>::type;
   const auto mean_square = [&](S unit) __attribute__((always_inline)) {
     return sum_row<T>(
@@ -20,12 +27,10 @@ ROOFLAB_INLINE auto inverse_rms(const T* x, int64_t d, double eps) {
                }) /
            S(d);
   };
-  S mean = mean_square(1), unit = 1;
-  if (mean == S(__builtin_inf()) && sizeof(S) == 4) {  // squares from 2^128 on: of numbers made smaller
-    unit = S(kSmallUnit);
-    mean = mean_square(unit);
-  }
-  return unit / S(__builtin_sqrt(mean + S(eps) * unit * unit));
+  S mean = mean_square(1);
+  const S unit = row_unit(mean + S(eps));
+  if (unit != 1) mean = mean_square(unit);
+  return {unit, S(1) / S(__builtin_sqrt(mean + S(eps) * unit * unit))};
 }
 
 }  // namespace

@@ -7,18 +7,12 @@
 namespace rooflab::kernels {
 
 // 1 / sqrt(mean(x^2) + eps) where mean_square(unit) is the mean of (x unit)^2, the same in all threads of a row. Rows
-// whose squares overflow are made smaller first. `rows_share_warps`: a warp's threads must all take part again.
+// whose squares leave float's range are scaled first. `rows_share_warps`: a warp's threads must all take part again.
 template <bool kRowsShareWarps, class MeanSquare>
 __device__ __forceinline__ float inverse_rms(float eps, MeanSquare&& mean_square) {
-  float mean = mean_square(1.0f), unit = 1.0f;
-  const bool overflows = kRowsShareWarps ? __any_sync(~0u, isinf(mean)) : isinf(mean);
-  if (overflows) {
-    const float small = mean_square(kSmallUnit);
-    if (isinf(mean)) {
-      unit = kSmallUnit;
-      mean = small;
-    }
-  }
+  float mean = mean_square(1.0f);
+  const float unit = row_unit(mean + eps);
+  if (kRowsShareWarps ? __any_sync(~0u, unit != 1) : unit != 1) mean = mean_square(unit);
   return unit / sqrtf(mean + eps * unit * unit);
 }
 

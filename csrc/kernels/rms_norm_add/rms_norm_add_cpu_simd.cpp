@@ -13,18 +13,18 @@ void rms_norm_add_cpu_v1_simd(const RmsNormAddArgs& args, Queue& queue) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
       const T* residual = static_cast<const T*>(args.residual) + n * args.residual_row_stride;
       T* h = static_cast<T*>(args.h) + n * args.d;
-      const SimdOf<T> scale = inverse_rms(x, args.d, args.eps);
+      const RmsScale<T> scaled = rms_scale(x, args.d, args.eps);
       write_row(
           h, args.d, false, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
             const SimdOf<T> gain = load_lanes(weight + i, lanes) + offset;
-            return load_lanes(residual + i, lanes) + load_lanes(x + i, lanes) * scale * gain;
+            return load_lanes(residual + i, lanes) + scaled(load_lanes(x + i, lanes)) * gain;
           });
       if (!next) return;
-      const SimdOf<T> next_scale = inverse_rms<T>(h, args.d, args.eps);
+      const RmsScale<T> next_scaled = rms_scale<T>(h, args.d, args.eps);
       write_row(
           static_cast<T*>(args.y) + n * args.d, args.d,
           false, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
-            return load_lanes<T>(h + i, lanes) * next_scale * (load_lanes(next + i, lanes) + offset);
+            return next_scaled(load_lanes<T>(h + i, lanes)) * (load_lanes(next + i, lanes) + offset);
           });
     });
   });

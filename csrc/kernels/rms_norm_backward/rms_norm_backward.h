@@ -36,7 +36,7 @@
 #include "kernels/common/alignment.h"
 #include "kernels/common/column_sums.h"
 #include "kernels/common/per_isa.h"
-#include "kernels/common/small_unit.h"
+#include "kernels/common/row_unit.h"
 
 namespace rooflab::kernels {
 

@@ -44,22 +44,19 @@ void rms_norm_backward_cpu_v1_simd(const RmsNormBackwardArgs& args, Queue& queue
     for_each_row_of_blocks(queue, args.n, d, partial, 1, [&](int64_t n, float* sums) {
       const T* dy = static_cast<const T*>(args.dy) + n * args.dy_row_stride;
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
-      float unit = 1;
-      Means mean = means_of(dy, x, d, unit, gain);
-      if (mean.square == float(__builtin_inf())) {  // squares from 2^128 on: of numbers made smaller
-        unit = kSmallUnit;
-        mean = means_of(dy, x, d, unit, gain);
-      }
-      // r and n as they are, mean(dn n) r = mean(dn x unit) scale, all without overflow.
+      Means mean = means_of(dy, x, d, 1, gain);
+      const float unit = row_unit(mean.square + float(args.eps));
+      if (unit != 1) mean = means_of(dy, x, d, unit, gain);
+      // r = unit scale, n = x r and mean(dn n) = mean(dn x unit) scale, factor by factor: r alone may overflow.
       const float scale = 1 / __builtin_sqrtf(mean.square + float(args.eps) * unit * unit);
-      const F32x16 r = scale * unit, along = scale * mean.product;
+      const F32x16 along = scale * mean.product;
       write_row(
           static_cast<T*>(args.dx) + n * d, d, streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
             prefetch_next(x + i, args.x_row_stride);
             prefetch_next(dy + i, args.dy_row_stride);
-            const F32x16 slope = load_lanes(dy + i, lanes), normal = load_lanes(x + i, lanes) * r;
+            const F32x16 slope = load_lanes(dy + i, lanes), normal = load_lanes(x + i, lanes) * unit * scale;
             if (sums) add_lanes(sums + i, slope * normal, lanes);
-            return (slope * gain(i, lanes) - normal * along) * r;
+            return (slope * gain(i, lanes) - normal * along) * unit * scale;
           });
     });
     if (args.dweight) add_blocks(queue, partial, args.n, d, 0, d, static_cast<T*>(args.dweight));

@@ -14,15 +14,8 @@ struct RowStatistics {
 template <bool kRowsShareWarps, class Sums>
 __device__ __forceinline__ RowStatistics row_statistics(float per_element, float eps, Sums&& sums) {
   SumPair sum = sums(1.0f);
-  float unit = 1.0f;
-  const bool overflows = kRowsShareWarps ? __any_sync(~0u, isinf(sum.a)) : isinf(sum.a);
-  if (overflows) {  // squares from 2^128 on: of numbers made smaller
-    const SumPair small = sums(kSmallUnit);
-    if (isinf(sum.a)) {
-      unit = kSmallUnit;
-      sum = small;
-    }
-  }
+  const float unit = row_unit(sum.a * per_element + eps);
+  if (kRowsShareWarps ? __any_sync(~0u, unit != 1) : unit != 1) sum = sums(unit);
   const float scale = 1.0f / sqrtf(sum.a * per_element + eps * unit * unit);
   return {scale * unit, scale * sum.b * per_element};
 }

@@ -14,12 +14,12 @@ void rms_norm_rope_cpu_v1_simd(const RmsNormRopeArgs& args, Queue& queue) {
     const SimdOf<T> offset = S(args.zero_centered);
     for_each_row(queue, rope.batch * rope.heads * rope.length, rope.head_size, [&](int64_t n) {
       const RopeRow<T> row(rope, n);
-      const SimdOf<T> scale = inverse_rms(row.x, rope.head_size, args.eps);
+      const RmsScale<T> scaled = rms_scale(row.x, rope.head_size, args.eps);
       for (int64_t i = 0; i < half; i += kLanes) {
         const int64_t lanes = half - i < kLanes ? half - i : kLanes;
         const auto at = [&](const T* p) __attribute__((always_inline)) { return load_lanes(p + i, lanes); };
-        const SimdOf<T> a = at(row.x) * scale * (at(weight) + offset);
-        const SimdOf<T> b = at(row.x + half) * scale * (at(weight + half) + offset);
+        const SimdOf<T> a = scaled(at(row.x)) * (at(weight) + offset);
+        const SimdOf<T> b = scaled(at(row.x + half)) * (at(weight + half) + offset);
         const auto [first, second] =
             rope_point(a, b, at(row.cos), at(row.cos + half), at(row.sin), at(row.sin + half), false);
         store(row.y + i, first, lanes);

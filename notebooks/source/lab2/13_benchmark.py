@@ -5,16 +5,15 @@
 # you read the clock at the wrong moment, you measure how long it took to issue the work, or you measure the work of an
 # earlier step. Nothing crashes, and the number looks plausible.
 #
-# To learn to measure, you need a device whose true times are known. `FakeDevice` simulates one, and `FakeModel` is a
-# model on it. Here the host needs 2 ms to issue a forward pass, and the device needs 76 ms to run it. The first two
-# calls are slower: 1550 ms and 84 ms.
+# To learn to measure, you need a device whose true times are known. `FakeDevice` simulates one, and `gpu.model` makes a
+# model that runs on it. Here the host needs 2 ms to issue a forward pass, and the device needs 76 ms to run it. The
+# first two calls are slower: 1550 ms and 84 ms.
 
 # %%
 from rooflab.benchmark.fake_device import FakeDevice
-from rooflab.benchmark.fake_model import FakeModel
 
 gpu = FakeDevice()
-fake_model = FakeModel(gpu, forward_ms=76.0, backward_ms=152.0, host_ms=2.0, slow_ms=[1550.0, 84.0])
+fake_model = gpu.model(forward_ms=76.0, backward_ms=152.0, host_ms=2.0, slow_ms=[1550.0, 84.0])
 ids = rl.zeros(4, 128, dtype="int64")
 with gpu.clocks(globals()):  # inside, every clock of the program is that of the fake device
     for what in ("call 1", "call 2", "call 3", "call 4, synchronized"):

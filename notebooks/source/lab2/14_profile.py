@@ -75,11 +75,14 @@ def check_ranges(warmup_steps, measure_steps, **times):
 
 
 def check_phases(warmup_steps, measure_steps, optimizer):
-    paths = measure.observed(annotated_steps, "lab2_looks.ranges_of_steps", warmup_steps, measure_steps, optimizer)
-    steps = [f"measurement/step_{index}" for index in range(measure_steps)] + ["warmup"] * bool(warmup_steps)
-    phases = ["forward", "backward"] + ["optimizer"] * optimizer
-    right = {f"{step}/{phase}" for step in steps for phase in phases}
-    assert set(paths) == right, f"expected kernels in the ranges {sorted(right)}, got {sorted(paths)}"
+    seen = measure.count(annotated_steps, warmup_steps, measure_steps, optimizer, through=looks.run_steps)
+    steps = {"warmup": warmup_steps} | {f"measurement/step_{index}": 1 for index in range(measure_steps)}
+    products = {"forward": 10, "backward": 20} | ({"optimizer": 0} if optimizer else {})
+    right = {f"{step}/{phase}": n * products[phase] for step, n in steps.items() if n for phase in products}
+    got = looks.products_by_phase(seen.by_range)
+    assert set(got) == set(right), f"expected operations in the ranges {sorted(right)}, got {sorted(got)}"
+    for path in right:
+        assert got[path] == right[path], f"{path}: expected {right[path]} matrix products, got {got[path]}"
 
 
 check_ranges(2, 3)

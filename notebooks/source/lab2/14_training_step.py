@@ -225,17 +225,18 @@ what_r_measured = "b"
 
 # %% nbgrader={"grade_id": "q1_1_4e_test", "grade": true, "points": 3}
 def check_attention(B, H, L, D_h, masked):
-    sizes, seed = (B, H, L, D_h, masked), measure.draw(0, 2**30)
-    seen = measure.observed(annotated_scaled_dot_product_attention, "lab2_looks.look_at_attention", *sizes, seed)
-    right, case = looks.attention_float64(*sizes, seed), f"B = {B}, H = {H}, L = {L}, D_h = {D_h}, mask: {masked}"
-    assert_close(seen["value"], right, rtol=1e-4, atol=1e-5, name=f"attention, {case}")
-    ops = seen["ops"]
-    names = {"attention_matmul_QK", "attention_softmax", "attention_matmul_V"}
-    assert set(ops) == names, f"{case}: expected kernels in the ranges {sorted(names)}, got {sorted(ops)}"
-    parts = [list(ops[f"attention_{part}"]) for part in ("matmul_QK", "softmax", "matmul_V")]
-    assert parts[0].count("matmul") == 1, f"attention_matmul_QK: expected one matmul, got the ops {parts[0]}"
-    assert set(parts[1]) == {"softmax"}, f"attention_softmax: expected softmax and no other op, got {parts[1]}"
-    assert parts[2] == ["matmul"], f"attention_matmul_V: expected one matmul and no other op, got {parts[2]}"
+    operands = [rl.tensor(measure.rng().standard_normal((B, H, L, D_h)).astype("float32")) for _ in "QKV"]
+    mask = rl.triu(rl.full((L, L), float("-inf") if masked else 0.0), 1)
+    seen = measure.count(annotated_scaled_dot_product_attention, *operands, *[mask] * masked)
+    right, case = looks.attention_of(*operands, mask), f"B = {B}, H = {H}, L = {L}, D_h = {D_h}, mask: {masked}"
+    assert_close(seen.value, right, rtol=1e-4, atol=1e-5, name=f"attention, {case}")
+    names, ops = {"attention_matmul_QK", "attention_softmax", "attention_matmul_V"}, seen.by_range
+    assert set(ops) == names, f"{case}: expected operations in the ranges {sorted(names)}, got {sorted(ops)}"
+    QK, softmax, V = (ops[f"attention_{part}"] for part in ("matmul_QK", "softmax", "matmul_V"))
+    assert QK.get("matmul") == 1 and "softmax" not in QK, f"attention_matmul_QK: expected one matmul, got {QK}"
+    assert softmax == {"softmax": 1}, f"attention_softmax: expected one softmax and no other op, got {softmax}"
+    assert V == {"matmul": 1}, f"attention_matmul_V: expected one matmul and no other op, got {V}"
+    assert seen.uploaded_bytes < seen.value.nbytes, "the result came from outside of rl: work with rl tensors"
 
 
 check_attention(2, 3, 16, 8, masked=False)

@@ -75,8 +75,10 @@ def peak_phase(timeline):
 # %% nbgrader={"grade_id": "q1_1_6a_test", "grade": true, "points": 3}
 def check_timeline(mode, warmup_steps, optimizer=True, **sizes):
     sizes = {"d_model": 64, "d_ff": 256, "num_layers": 3, "num_heads": 2, "length": 32, **sizes}
-    seen = measure.observed(profile_memory, "lab2_memory.look_at_timeline", mode, warmup_steps, optimizer, sizes)
-    right = memory.look_at_timeline(memory.reference_timeline, mode, warmup_steps, optimizer, sizes)
+    seen, right = (
+        memory.held_in(measure.count(fn, mode, warmup_steps, optimizer, sizes, through=memory.run_timeline))
+        for fn in (profile_memory, memory.reference_timeline)
+    )
     case = f"profile_memory, mode {mode}, {warmup_steps} warm-up steps, optimizer: {optimizer}"
     for name, value in right.items():
         assert seen[name] == value, f"{case}: expected {name} = {value}, got {seen[name]}"
@@ -96,7 +98,7 @@ check_timeline("inference", 0, num_layers=measure.draw(4, 6))
 
 # %% nbgrader={"grade_id": "q1_1_6a_phase_test", "grade": true, "points": 1}
 def check_phase(right, *moments):
-    got = measure.observed(peak_phase, "lab2_memory.look_at_phase", list(moments))
+    got = measure.call(peak_phase, list(moments), through=memory.run_phase).value
     assert got == right, f"changes of the memory {moments}: expected the phase {right!r}, got {got!r}"
 
 

@@ -193,14 +193,26 @@ unchanged = ["products"]
 
 # %% nbgrader={"grade_id": "q1_3b_test", "grade": true, "points": 2}
 def check_compiled(n, B, L):
-    seen = measure.observed(compile_lm, "lab2_written.look_at_passes", n, B, L)
-    eager = lab2_written.look_at_passes(lambda lm: lm, n, B, L)
-    case = f"n = {n}, B = {B}, L = {L}"
-    assert seen["logits_off"] < 1e-4, f"{case}: the compiled model gives other logits"
-    assert seen["gradients_off"] < 1e-4, f"{case}: the compiled model gives other gradients"
-    for name in ("products", "product_flops"):
-        assert seen[name] == eager[name], f"{case}: eager runs {eager[name]} {name}, compiled {seen[name]}"
-    before, after = eager["forward"] + eager["backward"], seen["forward"] + seen["backward"]
+    weights, case = lab2_written.WrittenOutLM(n, L).weights, f"n = {n}, B = {B}, L = {L}"
+    ids = rl.tensor(measure.rng().integers(0, 100, (B, L)))
+    upstream = rl.tensor(measure.rng().standard_normal((B, L, 100)).astype("float32"))
+    passes = [
+        [
+            measure.gradients(fn, calls, n, ids, *weights, upstream=upstream, through=lab2_written.run_lm)
+            for calls in (1, 2)
+        ]
+        for fn in (compile_lm, lab2_written.as_written)
+    ]
+    for seen, right in zip(*passes, strict=True):
+        assert_close(seen.value, right.value, rtol=0.0, atol=1e-4, name=f"{case}: the logits of the compiled model")
+        for place, (own, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
+            assert own is not None, f"{case}: the compiled model gives no gradient of weight {place}"
+            atol, what = 1e-4 * (1 + float(abs(expected).max())), f"{case}: the gradient of weight {place}"
+            assert_close(own, expected, rtol=0.0, atol=atol, name=what)
+    compiled, eager = (lab2_written.steady(*both) for both in passes)
+    for name in ("products", "MACs"):
+        assert compiled[name] == eager[name], f"{case}: eager runs {eager[name]} {name}, compiled {compiled[name]}"
+    before, after = eager["launches"], compiled["launches"]
     assert after < 0.8 * before, f"{case}: {after} launches in both passes, eager {before}; did the first call warn?"
 
 
@@ -213,8 +225,8 @@ check_compiled(measure.draw(3, 4), 1, measure.draw(5, 12))
 
 # %% nbgrader={"grade_id": "q1_3b_compare_test", "grade": true, "points": 2}
 def check_comparison(n, B, L):
-    seen = measure.observed(compare_lm, "lab2_written.look_at_comparison", n, B, L)
-    right = lab2_written.look_at_comparison(lab2_written.compare, n, B, L)
+    seen = measure.call(compare_lm, n, B, L, through=lab2_written.run_comparison).value
+    right = lab2_written.run_comparison(lab2_written.compare, n, B, L)
     assert_keys("compare_lm", seen, ("eager", "compiled"))
     for which, row in right.items():
         assert_keys(f"compare_lm()[{which!r}]", seen[which], ("forward", "backward", "products", "saved_bytes"))

@@ -23,7 +23,7 @@ class CudaError(RuntimeError):
     """
 class DType:
     """
-    An element type: rooflab.float32, rooflab.bfloat16 ...
+    An element type: rooflab.float32, rooflab.bfloat16 ... Tensors of an op have one in common, and a number takes theirs: rl.arange(3) * 2.0 stays int64, and rl.arange(3) * 0.5 raises ValueError, as int64 cannot hold 0.5.
     """
     def __eq__(self, arg0: typing.Any) -> bool:
         ...
@@ -1619,7 +1619,15 @@ def add(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a + b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    
+    >>> (rl.arange(3) + 2.0).tolist()
+    [2, 3, 4]
+    >>> (rl.arange(3).to("float32") + 0.5).tolist()
+    [0.5, 1.5, 2.5]
     """
 @typing.overload
 def add(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -1914,8 +1922,9 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
     q : Tensor
         (B, H, L_q, D_h), or (H, L_q, D_h).
     k, v : Tensor
-        (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv). Finite at hidden keys too:
-        most rungs multiply whole tiles, and 0 times NaN is NaN.
+        (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv). On a CPU a hidden key
+        adds nothing, whatever k and v hold there. "v0_composed", the only rung for float64, and most rungs on a GPU weigh
+        hidden keys with 0 and want finite values: 0 times NaN is NaN.
     attn_mask : Tensor, optional
         Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores. One that
         requires grad makes the call run "v0_composed".
@@ -1952,6 +1961,7 @@ def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tenso
     
     dout, out: like q. lse: what attention(..., return_lse=True) gave. Returns (dq, dk, dv), laid out like q, k and v.
     deterministic: the same bits on every run. 5 D_h MACs a visible pair; no L_q x L_kv tensor except in "v0_composed".
+    On a CPU, but in "v0_composed", v and dout of pairs that are hidden add nothing, NaN or not; q and k must be finite.
     Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.
     """
 def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_length: typing.SupportsInt | typing.SupportsIndex, *, is_causal: bool = True, window: typing.SupportsInt | typing.SupportsIndex | None = None, device: str = 'cpu') -> Tensor:
@@ -1962,6 +1972,9 @@ def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_lengt
 def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a & b, bit by bit; of bools whether both hold, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
@@ -1982,6 +1995,9 @@ def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a | b, bit by bit; of bools whether one holds, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
 @typing.overload
@@ -1994,6 +2010,9 @@ def bitwise_or(a: float, b: Tensor, variant: str = '') -> Tensor:
 def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a ^ b, bit by bit; of bools whether they differ, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
@@ -2218,6 +2237,8 @@ def div(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a / b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it. Integers become float32 first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
 @typing.overload
@@ -2324,6 +2345,9 @@ def eq(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a == b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
 @typing.overload
@@ -2398,6 +2422,9 @@ def flatten(x: Tensor, start_dim: typing.SupportsInt | typing.SupportsIndex = 0,
 def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a / b rounded down; 0 where an integer is divided by 0, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
@@ -2487,6 +2514,9 @@ def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a >= b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
 @typing.overload
@@ -2499,6 +2529,9 @@ def ge(a: float, b: Tensor, variant: str = '') -> Tensor:
 def geglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     gelu(a) * b with the tanh form of gelu: a gated activation, a the gate, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
@@ -2577,6 +2610,9 @@ def get_rng_state() -> tuple[int, int]:
 def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a > b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
@@ -2750,7 +2786,7 @@ def kv_append(k_cache: Tensor, v_cache: Tensor, k: Tensor, v: Tensor, position: 
     """
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, variant: str = '') -> Tensor:
     """
-    (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch; 5 FLOPs an element and 1 each for weight and bias.
+    (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch; 5 FLOPs an element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.
     """
 def layer_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, has_bias: bool = False, variant: str = '') -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Tensor]:
     """
@@ -2795,6 +2831,9 @@ def layer_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps
 def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a <= b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
@@ -2906,6 +2945,9 @@ def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a < b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
 @typing.overload
@@ -3003,6 +3045,9 @@ def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     the larger of a and b; NaN where either is, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
 @typing.overload
@@ -3068,6 +3113,9 @@ def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     the smaller of a and b; NaN where either is, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
 @typing.overload
@@ -3081,7 +3129,18 @@ def mul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a * b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    
+    >>> (rl.arange(3) * 2.0).dtype
+    rooflab.int64
+    >>> rl.arange(3) * 0.5
+    Traceback (most recent call last):
+    ValueError: [mul] number: expected one that int64 can hold, got 0.5
+    >>> (rl.arange(3).to("float32") * 0.5).tolist()
+    [0.0, 0.5, 1.0]
     """
 @typing.overload
 def mul(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3093,6 +3152,9 @@ def mul(a: float, b: Tensor, variant: str = '') -> Tensor:
 def ne(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a != b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
@@ -3152,6 +3214,9 @@ def ops() -> list[str]:
 def pow(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a to the power b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
@@ -3240,6 +3305,9 @@ def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a - b * floor(a / b), of b's sign; 0 for an integer b of 0, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
 @typing.overload
@@ -3280,7 +3348,7 @@ def repeat_interleave(x: Tensor, repeats: typing.SupportsInt | typing.SupportsIn
     """
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor:
     """
-    x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the gain is 1 + weight, as in Gemma. One launch; 3 FLOPs an element, 1 for the weight and 1 for the offset.
+    x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the gain is 1 + weight, as in Gemma. One launch; 3 FLOPs an element, 1 for the weight and 1 for the offset. Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.
     """
 def rms_norm_add(x: Tensor, residual: Tensor, weight: Tensor, next_weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor | tuple[Tensor, Tensor]:
     """
@@ -3726,6 +3794,9 @@ def sub(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a - b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
+    
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """
 @typing.overload
@@ -3742,6 +3813,9 @@ def sum(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str =
 def swiglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     silu(a) * b: a gated activation, a the gate, elementwise; shapes broadcast, dtypes must agree. One launch.
+    
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
     
     variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
     """

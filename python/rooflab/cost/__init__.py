@@ -37,5 +37,5 @@ def __getattr__(name: str):
     if name in specs.all_specs():
         return functools.partial(of, name)
     text = f"module 'rooflab.cost' has no attribute {name!r}"
-    made = name in vars(_core) and not name.startswith("_")  # of other ops, or for its effect
-    raise AttributeError(f'{text}; count a call on tensors of device="meta" with rl.count()' if made else text)
+    has_no_cost = name in vars(_core) and not name.startswith("_")
+    raise AttributeError(f'{text}; count a call on tensors of device="meta" with rl.count()' if has_no_cost else text)

@@ -13,8 +13,10 @@ one, the runtime, which makes the worker's calls again. Only plain values cross 
                  rooflab
     cells.py     magics, shell lines and await in a student's cells
     guard.py     what the worker forbids student code inside the interpreter
-    measure.py   what test cells measure of student code: counts, figures, and on clock.py what it times
+    measure.py   what test cells measure of student code
     measurers.py how each is measured, in the process that holds the code
+    clock.py     the virtual clock; fake_run.py is the fake device, accesses.py the memory behind a global_array.py.
+                 They stay with the test cell, and a student's function asks them
     runtime.py   what counts, in a process without student code: replay.py makes again there what recorder.py wrote down
                  in the worker, as a trace.py of calls that natives.py lists
     follow.py    a function followed from its text, for questions that ask for loops; allowed.py is what it may use

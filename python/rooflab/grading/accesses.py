@@ -1,63 +1,94 @@
-"""The memory behind a `GlobalArray`: each element that is read or written is one access, counted where it lies."""
+"""Global memory that a test holds: each element that a program reads or writes is one access, counted where it lies.
+
+The program has a `GlobalArray` of each array. It holds no numbers: it asks the memory, which can be in another process.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Any
 
 import numpy as np
 
-from rooflab.benchmark.stand_ins import sealed
-from rooflab.grading.global_array import Boxed, GlobalArray
+from rooflab.grading.global_array import GlobalArray, unpacked
 
-__all__ = ["counted"]
+__all__ = ["GlobalMemory", "counted"]
+
+MAX_ELEMENTS = 2**24
 
 
-def counted(values: Any) -> tuple[GlobalArray, Callable[[str], Any]]:
-    """An array in global memory, and a function that looks at it from outside.
+class GlobalMemory:
+    """Copies of some arrays, and how often each of their elements was read and written.
 
-    The function gives copies by name: ``"values"``, ``"reads"`` and ``"writes"`` are arrays, and ``"most_at_once"`` is
-    the most elements of one read. It is not the one that the array itself has, so a program cannot replace it.
+    Attributes
+    ----------
+    arrays, reads, writes : list of array
+        What each array holds now, and its counts, in its shape.
+    most_at_once : list of int
+        The most elements of each array that one read brought.
 
     Examples
     --------
-    >>> x, look = counted([1.0, 2.0])
-    >>> x[0], look("reads").tolist(), look("values").tolist()
-    (np.float64(1.0), [1, 0], [1.0, 2.0])
+    >>> memory = GlobalMemory([np.arange(4.0)])
+    >>> memory.answer("read", 0, ("slice", 1, 3, None)).tolist(), memory.reads[0].tolist()
+    ([1.0, 2.0], [0, 1, 1, 0])
     """
-    memory = np.array(values)
-    seen = {"values": memory, "reads": np.zeros(memory.shape, np.int64), "writes": np.zeros(memory.shape, np.int64)}
-    most_at_once = 0
 
-    def read(index: Boxed) -> Boxed:
-        nonlocal most_at_once
-        _check(index.value)
-        np.add.at(seen["reads"], index.value, 1)
-        found = np.array(memory[index.value])
-        most_at_once = max(most_at_once, found.size)
-        return Boxed(found[()])
+    def __init__(self, arrays: list[Any]) -> None:
+        self.arrays = [np.array(one) for one in arrays]
+        self.reads = [np.zeros(one.shape, np.int64) for one in self.arrays]
+        self.writes = [np.zeros(one.shape, np.int64) for one in self.arrays]
+        self.most_at_once = [0] * len(self.arrays)
 
-    def write(index: Boxed, new: Boxed) -> None:
-        _check(index.value)
-        np.add.at(seen["writes"], index.value, 1)
-        memory[index.value] = new.value
+    def answer(self, what: str, place: int, *arguments: Any) -> Any:
+        """What a `GlobalArray` asks: to read, to write, or to see its counts.
 
-    def look(what: str) -> Any:
-        return most_at_once if what == "most_at_once" else seen[what].copy()
+        Raises
+        ------
+        IndexError, TypeError, ValueError
+            There is nothing like that.
+        """
+        match what, *arguments:
+            case ["read", index]:
+                index = unpacked(index)
+                _check(index)
+                found = np.array(self.arrays[place][index])
+                np.add.at(self.reads[place], index, 1)
+                self.most_at_once[place] = max(self.most_at_once[place], found.size)
+                return found[()]
+            case ["write", index, values]:
+                index = unpacked(index)
+                _check(index)
+                self.arrays[place][index] = values
+                np.add.at(self.writes[place], index, 1)
+                return None
+            case ["reads" | "writes" | "most_at_once"]:
+                found = getattr(self, what)[place]
+                return found if what == "most_at_once" else found.copy()
+        raise ValueError(f"[GlobalMemory] what: expected to read, to write or to see a count, got {what!r}")
 
-    def show(what: str) -> Boxed:
-        return Boxed(look(what) if what != "values" else None)
 
-    array = object.__new__(GlobalArray)
-    given = {"_read": sealed(read, 1), "_write": sealed(write, 2), "_look": sealed(show, 1)}
-    for name, value in (given | {"shape": memory.shape, "dtype": memory.dtype}).items():
-        object.__setattr__(array, name, value)
-    return array, look
+def counted(values: Any) -> tuple[GlobalArray, GlobalMemory]:
+    """An array in global memory, and that memory.
+
+    Examples
+    --------
+    >>> x, memory = counted([1.0, 2.0])
+    >>> x[0], memory.reads[0].tolist()
+    (np.float64(1.0), [1, 0])
+    """
+    memory = GlobalMemory([values])
+    return GlobalArray(memory.answer, 0, memory.arrays[0].shape, memory.arrays[0].dtype.name), memory
 
 
 def _check(index: Any) -> None:
-    """That no index is negative: on a GPU that lies before the array."""
-    for one in index if isinstance(index, tuple) else (index,):
-        array = np.asarray(one) if not isinstance(one, slice) and one is not Ellipsis and one is not None else None
-        if array is not None and array.dtype.kind in "iu" and array.size and array.min() < 0:
+    """That no index is negative: on a GPU that lies before the array. Nor do indices of two dimensions name so many
+    elements together that they do not fit into memory.
+    """
+    parts = [one for one in (index if isinstance(index, tuple) else (index,)) if not isinstance(one, slice)]
+    arrays = [np.asarray(one) for one in parts if one is not Ellipsis and one is not None]
+    for array in arrays:
+        if array.dtype.kind in "iu" and array.size and array.min() < 0:
             raise IndexError(f"[GlobalArray] index: expected 0 or more, got {int(array.min())}")
+    if math.prod(max(1, array.size) for array in arrays) > MAX_ELEMENTS:
+        raise IndexError(f"[GlobalArray] index: expected at most {MAX_ELEMENTS:,} elements at a time")

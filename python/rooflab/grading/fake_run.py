@@ -1,6 +1,7 @@
 """A function that measures time, run on a fake device: what it returned, and the log of what it did.
 
-Whether a time was measured rightly cannot be seen on a machine's clock. Here each time is known beforehand.
+Whether a time was measured rightly cannot be seen on a machine's clock. Here each time is known beforehand. The device
+and all its times stay with the test. A student's function, in its own process, can only ask it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from rooflab.benchmark.fake_clocks import clocks
 from rooflab.benchmark.fake_device import Entry, FakeDevice
-from rooflab.benchmark.fake_model import FakeModel, LowPrecision
-from rooflab.benchmark.stand_ins import sealed
+from rooflab.benchmark.fake_model import FakeModel
 
 RUN, MODEL, FRESH_MODEL, LOW = "<run>", "<model>", "<fresh model>", "<low precision>"
 
@@ -44,33 +45,95 @@ class Settings(NamedTuple):
     out_of_memory: bool = False
 
 
-def faked(fn: Callable, args: tuple, kwargs: dict, device: dict) -> dict:
-    """Call `fn` with the stand-ins in place of their names among the arguments; every clock obeys the device."""
-    settings = Settings(**device)
-    fake = FakeDevice(settings.jitter, settings.seed)
-    low = LowPrecision(settings.low_factor)
+class Machine:
+    """A fake device with what runs on it: `answer` is all that a student's function can ask of it."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = Settings(**settings)
+        self.device = FakeDevice(self.settings.jitter, self.settings.seed)
+        self.slow_ms: list[list[float]] = []  # of each run and each model, what its next calls take
+        self.scales: list[float] = []  # of each forward pass, what low precision leaves of its times
+        self.low_depth = 0
+
+    def answer(self, what: str, *arguments: Any) -> Any:
+        """Do what is asked, and say what the device says.
+
+        Raises
+        ------
+        ValueError, IndexError
+            There is nothing like that.
+        """
+        work_ms, host_ms = self.settings.work_ms, self.settings.host_ms
+        match what, *arguments:
+            case ["add"]:
+                self.slow_ms.append(list(self.settings.slow_ms))
+                return len(self.slow_ms) - 1
+            case ["process"]:
+                return self.device.note("process")
+            case ["low", int(step)]:
+                self.low_depth += step
+                return None
+            case ["run", int(number)]:
+                return self.device.launch(self._next_ms(number, work_ms), host_ms, "run")
+            case ["forward", int(number)]:
+                if self.settings.out_of_memory:
+                    return None
+                self.scales.append(self.settings.low_factor if self.low_depth else 1.0)
+                self.device.launch(self.scales[-1] * self._next_ms(number, work_ms), host_ms, "forward")
+                return len(self.scales) - 1
+            case ["backward", int(number)]:
+                backward_ms = self.settings.backward_ms
+                taken_ms = 2 * work_ms if backward_ms is None else backward_ms
+                return self.device.launch(self.scales[number] * taken_ms, host_ms, "backward")
+        return self.device.answer(what, *arguments)
+
+    def _next_ms(self, number: int, work_ms: float) -> float:
+        slow_ms = self.slow_ms[number]
+        return slow_ms.pop(0) if slow_ms else work_ms
+
+
+class LowPrecision:
+    """A context in which passes of a `FakeModel` are shorter, as under autocast. It can be entered again and again."""
+
+    def __init__(self, ask: Callable[..., Any]) -> None:
+        self._ask = ask
+
+    def __enter__(self) -> LowPrecision:
+        self._ask("low", 1)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._ask("low", -1)
+
+
+def faked(fn: Callable, args: tuple, kwargs: dict, ask: Callable[..., Any]) -> Any:
+    """What `fn` returns, called with the stand-ins in place of their names among the arguments. Every clock asks the
+    `Machine` behind `ask`.
+    """
+
+    def run() -> Callable[[], None]:
+        number = ask("add")
+        return lambda: ask("run", number)
 
     def model() -> FakeModel:
-        backward_ms = 2 * settings.work_ms if settings.backward_ms is None else settings.backward_ms
-        times = settings.work_ms, backward_ms, settings.host_ms, settings.slow_ms
-        return FakeModel(fake, *times, out_of_memory=settings.out_of_memory, low=low)
+        number = ask("add")
+        return FakeModel(lambda: ask("forward", number), lambda one: ask("backward", one))
 
     def fresh_model() -> FakeModel:
         """A model in a process of its own: its first calls are slow again."""
-        fake.note("process")
+        ask("process")
         return model()
 
     makers: dict[str, Callable[[], Any]] = {
-        RUN: lambda: fake.work(settings.work_ms, settings.host_ms, settings.slow_ms),
+        RUN: run,
         MODEL: model,
-        FRESH_MODEL: lambda: sealed(fresh_model, 0),
-        LOW: lambda: low,
+        FRESH_MODEL: lambda: fresh_model,
+        LOW: lambda: LowPrecision(ask),
     }
 
     def given(value: Any) -> Any:
         return makers[value]() if isinstance(value, str) and value in makers else value
 
     args, kwargs = tuple(map(given, args)), {name: given(value) for name, value in kwargs.items()}
-    with fake.clocks(getattr(fn, "__globals__", None)):
-        value = fn(*args, **kwargs)
-    return {"value": value, "log": tuple(tuple(entry) for entry in fake.log)}
+    with clocks(ask, getattr(fn, "__globals__", None)):
+        return fn(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""An array in global memory as a program sees it. Nothing here leads to its numbers past the counts."""
+"""An array in global memory as a program sees it: each element that is read or written is counted."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Boxed", "GlobalArray"]
+__all__ = ["ARRAY", "GlobalArray", "packed", "unpacked"]
 
-
-class Boxed:
-    """Something that NumPy is to hand on as it is."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+ARRAY = "<array>"
 
 
 class GlobalArray:
@@ -44,11 +39,9 @@ class GlobalArray:
     ([2.0, 3.0, 4.0], np.float64(2.0), 4, 0)
     """
 
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    _read: Callable[[Boxed], Any]
-    _write: Callable[[Boxed, Boxed], Any]
-    _look: Callable[[str], Any]
+    def __init__(self, ask: Callable[..., Any], place: int, shape: tuple[int, ...], dtype: str) -> None:
+        self._ask, self._place = ask, place
+        self.shape, self.dtype = shape, np.dtype(dtype)
 
     @property
     def size(self) -> int:
@@ -57,15 +50,15 @@ class GlobalArray:
 
     @property
     def read_counts(self) -> np.ndarray:
-        return self._look("reads").value
+        return self._ask("reads", self._place)
 
     @property
     def write_counts(self) -> np.ndarray:
-        return self._look("writes").value
+        return self._ask("writes", self._place)
 
     @property
     def most_at_once(self) -> int:
-        return self._look("most_at_once").value
+        return self._ask("most_at_once", self._place)
 
     @property
     def reads(self) -> int:
@@ -84,13 +77,45 @@ class GlobalArray:
         return True
 
     def __getitem__(self, index: Any) -> Any:
-        return self._read(Boxed(index)).value
+        return self._ask("read", self._place, packed(index))
 
     def __setitem__(self, index: Any, values: Any) -> None:
-        self._write(Boxed(index), Boxed(values))
+        self._ask("write", self._place, packed(index), np.asarray(values))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self[...], dtype)
 
     def __iter__(self) -> Any:
         return (self[place] for place in range(len(self)))
+
+
+def packed(index: Any) -> Any:
+    """An index as plain values, which can go to another process.
+
+    Examples
+    --------
+    >>> packed((slice(1, 3), 5, ...))
+    [('slice', 1, 3, None), 5, '...']
+    """
+    if isinstance(index, tuple):
+        return [packed(one) for one in index]
+    if isinstance(index, slice):
+        return ("slice", index.start, index.stop, index.step)
+    if index is Ellipsis:
+        return "..."
+    return index if index is None or isinstance(index, (int, np.generic, np.ndarray)) else np.asarray(index)
+
+
+def unpacked(index: Any) -> Any:
+    """The index that `packed` made plain.
+
+    Examples
+    --------
+    >>> unpacked([("slice", 1, 3, None), 5, "..."])
+    (slice(1, 3, None), 5, Ellipsis)
+    """
+    if isinstance(index, list):
+        return tuple(unpacked(one) for one in index)
+    if isinstance(index, tuple):
+        return slice(*index[1:])
+    return Ellipsis if isinstance(index, str) else index

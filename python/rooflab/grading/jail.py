@@ -36,7 +36,7 @@ def command(argv: Iterable[str], folder: str, hidden: Iterable[str] = (), shared
     holds outside. The folders `hidden` are empty there. The folders `shared` are those outside, and can be written.
     """
     return [
-        shutil.which("bwrap") or "bwrap",  # the worker's own PATH is shorter
+        shutil.which("bwrap") or "bwrap",  # by its path: the worker's own PATH is shorter
         *("--unshare-all", "--unshare-user", "--uid", USER, "--gid", USER, "--cap-drop", "ALL"),
         *("--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"),
         *_readable(),

@@ -8,6 +8,7 @@ sound from its start to its end.
 from __future__ import annotations
 
 import contextlib
+import functools
 import secrets
 import signal
 import threading
@@ -85,11 +86,19 @@ class Proxy:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._link.ask("call", self.__name__, args, kwargs)
 
-    def __rooflab_measure__(self, kind: str, args: tuple, kwargs: dict, options: dict) -> Any:
-        seen = self._link.ask("measure", kind, self.__name__, args, kwargs, options)
-        if kind not in measurers.COUNTED:
-            return seen
-        return self._runtime.measure(kind, args, kwargs, options, seen, self._link.limits.seconds)
+    def __rooflab_measure__(
+        self, kind: str, args: tuple, kwargs: dict, options: dict, through: str, answer: Callable[..., Any] | None
+    ) -> Any:
+        if kind == "cpu_seconds":
+            start = self._link.cpu_seconds()
+            value = self(*args, **kwargs)
+            return {"value": value, "seconds": self._link.cpu_seconds() - start}
+        seen = self._link.ask("measure", kind, self.__name__, args, kwargs, options, through, answer=answer)
+        counted = functools.partial(self._runtime.measure, kind, args, kwargs, seconds=self._link.limits.seconds)
+        if kind == "timed" and options["counts"]:
+            value, recorded = seen if type(seen) is tuple and len(seen) == 2 else (None, None)
+            return {"value": value, **counted({}, recorded)}
+        return counted(options, seen) if kind in measurers.COUNTED else seen
 
     def __repr__(self) -> str:
         return f"<the student's {self.__name__}>"

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -98,8 +98,8 @@ class Link:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def ask(self, kind: str, *payload: Any) -> Any:
-        """Send one request and return what came back.
+    def ask(self, kind: str, *payload: Any, answer: Callable[..., Any] | None = None) -> Any:
+        """Send one request and return what came back. Meanwhile the worker may ask `answer`.
 
         Raises
         ------
@@ -121,6 +121,11 @@ class Link:
                 self._unasked()
             codec.send(self.to_worker, message, self.deadline)
             reply = codec.receive(self.from_worker, self.deadline)
+            while answer and _is_reply(reply) and reply[:2] == (self.number, "asks") and len(reply) == 3:
+                if time.monotonic() > self.deadline:
+                    raise TimeoutError
+                codec.send(self.to_worker, self._answered(answer, reply[2]), self.deadline)
+                reply = codec.receive(self.from_worker, self.deadline)
         except TimeoutError:
             self.lose(f"It took longer than {self.limits.seconds:g} s.")
         except codec.CodecError as error:
@@ -197,6 +202,23 @@ class Link:
             raise _not_started(
                 f"it speaks {theirs}, and the judge {codec.version()}", "try again, as it was changed meanwhile"
             )
+
+    def _answered(self, answer: Callable[..., Any], question: Any) -> bytes:
+        """The message with the answer to a question, or with the error that it is."""
+        try:
+            return codec.message((self.number, "answer", answer(*question)))
+        except Exception as error:
+            kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in ERRORS]
+            return codec.message((self.number, "error", kinds[0] if kinds else "RuntimeError", str(error)))
+
+    def cpu_seconds(self) -> float:
+        """Processor time that the worker has taken so far."""
+        ticks = 0
+        for pid in _marked(self.mark):
+            with contextlib.suppress(OSError):
+                fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+                ticks += int(fields[11]) + int(fields[12])  # of the user and of the system
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def _checked(self, reply: Any) -> Any:
         match reply if _is_reply(reply) else None:

@@ -1,13 +1,15 @@
 """What a test cell measures of a student's function; works the same in Jupyter and under the judge.
 
-In Jupyter the function is called here, by `measurers`. Under the judge it is a proxy: the worker calls them. What is
-counted is counted in a process without student code (`runtime`), and the judge refuses what cannot be.
+In Jupyter the function is called here, by `measurers`. Under the judge it is a proxy: the worker calls them, and
+nothing that it says decides. What is counted is counted in a process without student code (`runtime`), and the judge
+refuses what cannot be. Clock, device and memory that a function is given stay here, and it asks them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,11 +19,15 @@ import numpy as np
 
 import rooflab
 from rooflab.grading import allowed
-from rooflab.grading.fake_run import Entry, Faked
+from rooflab.grading.accesses import GlobalMemory
+from rooflab.grading.clock import VirtualClock
+from rooflab.grading.counters import COUNTERS
+from rooflab.grading.fake_run import Faked, Machine
 from rooflab.grading.follow import Follower
+from rooflab.grading.global_array import ARRAY
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.kernel import emulated_kernel as emulated_kernel
-from rooflab.grading.measurers import COUNTERS, LOCAL
+from rooflab.grading.measurers import LOCAL, glued
 
 CROSSING = ("largest_bytes", "host_bytes", "uploaded_bytes", "downloaded_bytes")
 
@@ -33,6 +39,9 @@ class Implausible(AssertionError):
 @dataclass(frozen=True)
 class Counted:
     """The runtime's counters around one call; `by_op` holds the calls of each op, the same on every device.
+
+    `by_range` holds them by the path of the ranges that were open, ``{"step_0/forward": {"matmul": 10}}``, "" where
+    none was. `recordings` has (resident_bytes, peak_bytes) of each ``rl.memory.record`` that the call made.
 
     `largest_bytes` (the largest block that a tensor took) and `host_bytes` (the most that Python and NumPy took) are
     known in the passes of `gradients` and `saved` only. When graded, `host_bytes` is 0, and instead it is known what
@@ -55,10 +64,14 @@ class Counted:
     host_bytes: int = 0
     uploaded_bytes: int = 0
     downloaded_bytes: int = 0
+    by_range: dict[str, dict[str, int]] = field(default_factory=dict)
+    recordings: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        counters = (getattr(self, name) for name in (*COUNTERS, *CROSSING))
-        for number in (*counters, *self.by_op.values()):
+        counters = [getattr(self, name) for name in (*COUNTERS, *CROSSING)]
+        inside = [number for ops in self.by_range.values() for number in ops.values()]
+        recorded = [number for resident, peak in self.recordings for number in (resident, peak)]
+        for number in (*counters, *self.by_op.values(), *inside, *recorded):
             _check(type(number) is int and number >= 0, "a counter is not a whole number")
 
 
@@ -92,6 +105,14 @@ class Saved:
     value: Any
     tensors: tuple
     forward: Counted
+
+
+@dataclass(frozen=True)
+class Spent:
+    """One call: its value, and the processor time that it took, to 20 ms."""
+
+    value: Any
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -131,18 +152,18 @@ class Drawn:
 class TimedCall:
     """One `rl.latency` of student code on the virtual clock.
 
-    `ran` lists the watched functions that the timed call entered, (name, ((shape, dtype, requires_grad), ...)) each;
-    `by_op` and the counters say what one call did.
+    `ran` lists the watched functions that the timed call entered, (name, ((shape, dtype, requires_grad), ...)) each, as
+    the student's process tells; `by_op` and the counters say what one call did.
     """
 
     warmup: int
     samples_ms: np.ndarray
     ran: tuple[tuple[str, tuple], ...]
-    by_op: dict[str, int]
-    macs: int
-    flops: int
-    bytes_read: int
-    bytes_written: int
+    by_op: dict[str, int] = field(default_factory=dict)
+    macs: int = 0
+    flops: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
 
     @property
     def median_ms(self) -> float:
@@ -166,14 +187,24 @@ class Timed:
     calls: tuple[TimedCall, ...]
 
 
-def count(fn: Callable, *args: Any, **kwargs: Any) -> Counted:
-    """Call `fn` once inside `rl.count()`."""
-    return Counted(**_ask("count", fn, args, kwargs, {}))
+def count(fn: Callable, *args: Any, through: Callable | None = None, **kwargs: Any) -> Counted:
+    """Call `fn` once inside `rl.count()`.
+
+    Parameters
+    ----------
+    through : function, optional
+        Of a module of `rooflab.labs` that a set-up cell imports. ``through(fn, *args, **kwargs)`` is then the call. So
+        `fn` may take or give what cannot cross, such as a model. It is part of what is counted, and runs where `fn`
+        does: it gives tensors or plain values, and judges nothing.
+    """
+    return Counted(**_ask("count", fn, args, kwargs, {}, through))
 
 
-def gradients(fn: Callable, *args: Any, upstream: Any, **kwargs: Any) -> Gradients:
-    """Call `fn` on tensors that require gradients, then go back from its result with the gradient `upstream`."""
-    reply = _ask("gradients", fn, args, kwargs, {"upstream": upstream})
+def gradients(fn: Callable, *args: Any, upstream: Any, through: Callable | None = None, **kwargs: Any) -> Gradients:
+    """Call `fn` on tensors that require gradients, then go back from its result with the gradient `upstream`.
+    `through` as in `count`.
+    """
+    reply = _ask("gradients", fn, args, kwargs, {"upstream": upstream}, through)
     passes = {name: Counted(value=None, **reply.pop(name)) for name in ("forward", "backward")}
     return Gradients(**reply, **passes)
 
@@ -214,14 +245,27 @@ def _to_float64(arg: Any) -> np.ndarray:
     return array.astype(np.float64)
 
 
-def call(fn: Callable, *args: Any) -> Called:
-    """Call `fn` once and see which arguments it wrote into."""
-    return Called(**_ask("call", fn, args, {}, {}))
+def call(fn: Callable, *args: Any, through: Callable | None = None) -> Called:
+    """Call `fn` once and see which arguments it wrote into. `through` as in `count`."""
+    return Called(**_ask("call", fn, args, {}, {}, through))
 
 
 def accesses(fn: Callable, *args: Any) -> Accessed:
     """Call `fn` once with its NumPy arrays as arrays of global memory, which count their accesses."""
-    return Accessed(**_ask("accesses", fn, args, {}, {}))
+    places = [place for place, arg in enumerate(args) if isinstance(arg, np.ndarray)]
+    memory = GlobalMemory([args[place] for place in places])
+    given = list(args)
+    for number, place in enumerate(places):
+        array = memory.arrays[number]
+        given[place] = (ARRAY, number, array.shape, array.dtype.name)
+    value = _ask("accesses", fn, tuple(given), {}, {}, answer=memory.answer)["value"]
+
+    def by_argument(each: list) -> tuple:
+        found = dict(zip(places, each, strict=True))
+        return tuple(found.get(place) for place in range(len(args)))
+
+    seen = map(by_argument, (memory.arrays, memory.reads, memory.writes, memory.most_at_once))
+    return Accessed(value, *seen)
 
 
 def launched(fn: Callable, *args: Any) -> tuple[str, ...]:
@@ -235,7 +279,12 @@ def drawn(fn: Callable, *args: Any) -> Drawn:
 
 
 def timed(
-    fn: Callable, *args: Any, watch: Sequence[str] = (), beside_bytes: int = 0, spare_bytes: int | None = None
+    fn: Callable,
+    *args: Any,
+    watch: Sequence[str] = (),
+    counts: bool = True,
+    beside_bytes: int = 0,
+    spare_bytes: int | None = None,
 ) -> Timed:
     """Call `fn` once on a virtual clock: every `rl.latency` in it makes its call once and gets samples at random.
 
@@ -243,14 +292,21 @@ def timed(
     ----------
     watch : sequence of str
         Names of Python functions whose calls are to be recorded.
+    counts : bool
+        Whether what each timed call does is counted. Calls of many small steps take long to be counted.
     beside_bytes : int
         Memory that another tensor holds meanwhile.
     spare_bytes : int, optional
         What tensors may take beyond what is held at the start; more is out of memory.
     """
-    options = {"watch": tuple(watch), "beside_bytes": beside_bytes, "spare_bytes": spare_bytes}
-    reply = _ask("timed", fn, args, {}, options)
-    return Timed(reply["value"], tuple(TimedCall(**one) for one in reply["calls"]))
+    clock = VirtualClock()
+    options = {"watch": tuple(watch), "counts": counts, "beside_bytes": beside_bytes, "spare_bytes": spare_bytes}
+    reply = _ask("timed", fn, args, {}, options, answer=clock.answer)
+    names = ("by_op", "macs", "flops", "bytes_read", "bytes_written") if counts else ()
+    sections = reply["sections"] if counts else [{}] * len(clock.calls)
+    _check(len(sections) == len(clock.calls), "what was timed is not what was counted")
+    pairs = zip(clock.calls, sections, strict=True)
+    return Timed(reply["value"], tuple(TimedCall(**one, **{name: of[name] for name in names}) for one, of in pairs))
 
 
 def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Faked:
@@ -260,22 +316,14 @@ def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Fa
     ``"<fresh model>"`` for a function that makes one in a new process, and ``"<low precision>"`` for a context in which
     passes are shorter. `device` holds `fake_run.Settings`.
     """
-    reply = _ask("faked", fn, args, kwargs, {"device": device})
-    return Faked(reply["value"], tuple(Entry(*line) for line in reply["log"]))
+    machine = Machine(device)
+    reply = _ask("faked", fn, args, kwargs, {}, answer=machine.answer)
+    return Faked(reply["value"], tuple(machine.device.log))
 
 
-def steps(fn: Callable, *args: Any, **kwargs: Any) -> int:
-    """How many lines of Python a call runs, those in a loop each time: how work grows, whatever the time it takes."""
-    return _ask("steps", fn, args, kwargs, {})["steps"]
-
-
-def observed(fn: Callable, observer: str, *args: Any, **kwargs: Any) -> Any:
-    """What a function of a lab sees of the student's: so `fn` may take or give a model, which cannot cross.
-
-    `observer` is "module.function" of `rooflab.labs`, in a module that a set-up cell imports. It is given `fn` and the
-    arguments, and returns plain values.
-    """
-    return _ask("observed", fn, args, kwargs, {"observer": observer})["value"]
+def cpu_seconds(fn: Callable, *args: Any) -> Spent:
+    """Call `fn` once and see how much processor time that takes. Others who use the machine hardly change it."""
+    return Spent(**_ask("cpu_seconds", fn, args, {}, {}))
 
 
 def draw(low: int, high: int) -> int:
@@ -316,14 +364,33 @@ def pending(why: str) -> None:
     _pending(why)
 
 
-def _ask(kind: str, fn: Callable, args: tuple, kwargs: dict, options: dict) -> dict:
-    """The measurement: made here, or by the worker that holds the function."""
-    remote = getattr(fn, "__rooflab_measure__", None)
+def _ask(
+    kind: str,
+    fn: Callable,
+    args: tuple,
+    kwargs: dict,
+    options: dict,
+    through: Callable | None = None,
+    answer: Callable[..., Any] | None = None,
+) -> dict:
+    """The measurement: made here, or by the worker that holds the function. Meanwhile the function asks `answer`."""
+    remote, name = getattr(fn, "__rooflab_measure__", None), _name_in_labs(through)
     if remote is None:
-        return LOCAL[kind](fn, args, kwargs, **options)
-    reply = remote(kind, args, kwargs, options)
+        return LOCAL[kind](glued(fn, name), args, kwargs, **options, **({"ask": answer} if answer else {}))
+    reply = remote(kind, args, kwargs, options, name, answer)
     _check(type(reply) is dict, "a measurement is not a dict")
     return reply
+
+
+def _name_in_labs(function: Callable | None) -> str:
+    """A function of a lab's module as "module.function", which the worker finds again."""
+    if function is None:
+        return ""
+    package, _, module = str(getattr(function, "__module__", "")).rpartition(".")
+    name = getattr(function, "__name__", "")
+    if package != "rooflab.labs" or getattr(sys.modules[f"{package}.{module}"], name, None) is not function:
+        raise ValueError(f"through: expected a function of a module of rooflab.labs, got {function!r}")
+    return f"{module}.{name}"
 
 
 def _check(holds: bool, why: str) -> None:

@@ -5,11 +5,11 @@ Each gives a dict, of which `measure` makes its results.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from importlib import import_module
+from time import process_time
 from tracemalloc import get_traced_memory
 from tracemalloc import start as start_tracing
 from tracemalloc import stop as stop_tracing
@@ -18,14 +18,11 @@ from typing import Any
 import numpy as np
 
 import rooflab as rl
-from rooflab.grading.accesses import counted
-from rooflab.grading.clock import virtual_clock
+from rooflab.grading.clock import on_clock
+from rooflab.grading.counters import seen_by
 from rooflab.grading.fake_run import faked
-
-COUNTERS = (
-    "launches", "host_calls", "macs", "flops", "bytes_read", "bytes_written", "allocations", "bytes_allocated",
-    "peak_bytes",
-)  # fmt: skip
+from rooflab.grading.global_array import ARRAY, GlobalArray
+from rooflab.grading.watch import watched
 
 
 def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:
@@ -33,14 +30,12 @@ def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:
 
 
 def _counted(call: Callable[[], Any]) -> dict:
-    """The value of `call()`, its counters, and what it took from the host and gave to it."""
-    with rl.count() as counters:
+    """The value of `call()`, its counters, what it did in its ranges, and what it took from the host and gave to it."""
+    with watched() as ranges, rl.count() as counters:
         value = call()
-    _inspect()
     uploaded, downloaded = _crossed()
-    ops = {name: int(op.ops) for name, op in counters.by_op.items() if op.ops}
-    seen = {name: int(getattr(counters, name)) for name in COUNTERS}
-    return {"value": value, "by_op": ops, "uploaded_bytes": uploaded, "downloaded_bytes": downloaded} | seen
+    seen = seen_by(counters) | {"by_range": ranges.by_range, "recordings": tuple(ranges.recordings)}
+    return {"value": value, "uploaded_bytes": uploaded, "downloaded_bytes": downloaded} | seen
 
 
 def _watched(call: Callable[[], Any]) -> tuple[Any, dict]:
@@ -112,22 +107,18 @@ def _contents(arg: Any) -> Any:
     return array.tobytes() if isinstance(array, np.ndarray) else repr(arg)
 
 
-def _accesses(fn: Callable, args: tuple, kwargs: dict) -> dict:
-    given: list[Any] = list(args)
-    looks: list[Callable[[str], Any] | None] = [None] * len(args)
-    for place, arg in enumerate(args):
-        if isinstance(arg, np.ndarray):
-            given[place], looks[place] = counted(arg)
-    value = fn(*given, **kwargs)
-    _inspect()
-    names = {"arrays": "values", "reads": "reads", "writes": "writes", "most_at_once": "most_at_once"}
-    return {"value": value} | {key: tuple(look and look(name) for look in looks) for key, name in names.items()}
+def _accesses(fn: Callable, args: tuple, kwargs: dict, ask: Callable) -> dict:
+    """Each (ARRAY, number, shape, dtype) among the arguments is an array in the test's memory."""
+
+    def given(one: Any) -> Any:
+        return GlobalArray(ask, *one[1:]) if type(one) is tuple and one[:1] == (ARRAY,) else one
+
+    return {"value": fn(*map(given, args), **kwargs)}
 
 
 def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
     with rl.profile() as prof:
         _traced(fn)(*args, **kwargs)
-    _inspect()
     return {"ops": tuple(kernel.op for kernel in prof.kernels)}
 
 
@@ -141,87 +132,72 @@ def _drawn(fn: Callable, args: tuple, kwargs: dict) -> dict:
     return {"points": points, "scales": tuple((one.get_xscale(), one.get_yscale()) for one in axes)}
 
 
-def _timed(fn: Callable, args: tuple, kwargs: dict, watch: tuple, beside_bytes: int, spare_bytes: int | None) -> dict:
+def _timed(
+    fn: Callable,
+    args: tuple,
+    kwargs: dict,
+    ask: Callable,
+    watch: tuple,
+    counts: bool,
+    beside_bytes: int,
+    spare_bytes: int | None,
+) -> dict:
     names = getattr(fn, "__globals__", {})
     codes = {names[name].__code__: name for name in watch if hasattr(names.get(name), "__code__")}
     device = "cuda" if rl.cuda.is_available() else "cpu"
     beside = rl.empty(beside_bytes, dtype="bool", device=device)
+    sections: list[dict] = []
+    section = _section or (lambda: _counting(sections))
     if spare_bytes is not None:
         rl.memory.set_limit(rl.memory.allocated(device) + spare_bytes, device)
     try:
-        with virtual_clock(codes, _pause, _inspect) as calls:
-            value = fn(*args, **kwargs)
+        with on_clock(ask, codes, section):
+            value = (_traced(fn, returns=False) if counts else fn)(*args, **kwargs)
     finally:
         if spare_bytes is not None:
             rl.memory.set_limit(None, device)
-    _inspect()
     del beside
-    return {"value": value, "calls": tuple(calls)}
+    return {"value": value, "sections": tuple(sections)}
 
 
-def _faked(fn: Callable, args: tuple, kwargs: dict, device: dict) -> dict:
-    reply = faked(fn, args, kwargs, device)
-    _inspect()
-    return reply
+@contextmanager
+def _counting(sections: list[dict]) -> Iterator[None]:
+    with rl.count() as counters:
+        yield
+    sections.append(seen_by(counters))
 
 
-def _steps(fn: Callable, args: tuple, kwargs: dict) -> dict:
-    lines, before = 0, sys.gettrace()
-
-    def trace(frame: Any, event: str, arg: Any) -> Callable:
-        nonlocal lines
-        lines += event == "line"
-        return trace
-
-    with _pause():
-        sys.settrace(trace)
-    try:
-        fn(*args, **kwargs)
-    finally:
-        with _pause():
-            sys.settrace(before)
-    _inspect()
-    return {"steps": lines}
+def _cpu_seconds(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    start = process_time()
+    value = fn(*args, **kwargs)
+    return {"value": value, "seconds": process_time() - start}
 
 
-def _observed(fn: Callable, args: tuple, kwargs: dict, observer: str) -> dict:
-    module, _, name = observer.rpartition(".")
-    value = getattr(import_module(f"rooflab.labs.{module}"), name)(_inspected(fn), *args, **kwargs)
-    _inspect()
-    return {"value": value}
+def _faked(fn: Callable, args: tuple, kwargs: dict, ask: Callable) -> dict:
+    return {"value": faked(fn, args, kwargs, ask)}
 
 
-def _inspected(fn: Callable) -> Callable:
-    """`fn`, if it is no class, with a look after each call: what it replaces could undo itself when it is used."""
-    if isinstance(fn, type):
-        return fn
-
-    @wraps(fn)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return fn(*args, **kwargs)
-        finally:
-            _inspect()
-
-    return call
+def glued(fn: Callable, through: str) -> Callable:
+    """`fn` as ``through(fn, ...)`` calls it; `through` is "module.function" of `rooflab.labs`, or empty."""
+    module, _, name = through.rpartition(".")
+    return partial(getattr(import_module(f"rooflab.labs.{module}"), name), fn) if through else fn
 
 
 LOCAL: dict[str, Callable[..., dict]] = {
     "accesses": _accesses,
     "call": _call,
     "count": _count,
+    "cpu_seconds": _cpu_seconds,
     "drawn": _drawn,
     "faked": _faked,
     "gradients": _gradients,
     "launched": _launched,
-    "observed": _observed,
     "saved": _saved,
-    "steps": _steps,
     "timed": _timed,
 }
 COUNTED = ("count", "gradients", "saved", "launched")  # what the runtime measures
+ASKING = ("accesses", "faked", "timed")  # what asks something that stays with the test
 _crossed: Callable[[], tuple[int, int]] = lambda: (0, 0)  # noqa: E731  bytes from the host and to it: the runtime knows
 _host = True  # whether what Python and NumPy take is measured
-_traced: Callable[[Callable], Callable] = lambda fn: fn  # noqa: E731  the worker records here what is called
-_inspect: Callable[[], object] = lambda: None  # noqa: E731  the worker looks here for what student code replaced
-_pause: Callable[[], AbstractContextManager] = nullcontext  # the worker's guard lets the clock's tracer in
+_traced: Callable[..., Callable] = lambda fn, returns=True: fn  # noqa: E731  the worker records here what is called
+_section: Callable[[], AbstractContextManager] | None = None  # the worker records here what is timed

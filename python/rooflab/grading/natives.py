@@ -70,13 +70,16 @@ CLASSES: dict[str, type] = {
     "_gemma3.Mlp": _core._gemma3.Mlp,
     "cuda.Event": _core.cuda.Event,
     "cuda.Stream": _core.cuda.Stream,
+    "memory.Recorder": _core.memory.Recorder,
+    "range": _core.range,
     "Program": FunctionProgram,
 }
 MADE = tuple(name for name in CLASSES if name not in ("_Capture", "Program"))  # by a call of the class
 _OTHERS = """
 Graph.capture Graph.replay _Capture.__enter__ _Capture.__exit__ _gemma3.Attention.forward _gemma3.Layer.forward
 _gemma3.Layer.decode _gemma3.Mlp.forward cuda.Event.record cuda.Event.synchronize cuda.Event.elapsed_ms
-cuda.Stream.__enter__ cuda.Stream.__exit__ cuda.Stream.synchronize Program.__call__"""
+cuda.Stream.__enter__ cuda.Stream.__exit__ cuda.Stream.synchronize memory.Recorder.start memory.Recorder.stop
+range.__enter__ range.__exit__ Program.__call__"""
 FUNCTIONS, UNRECORDED = _FUNCTIONS.split(), frozenset(_UNRECORDED.split())
 METHODS, OTHERS = [f"Tensor.{name}" for name in _METHODS.split()], _OTHERS.split()
 TREES = frozenset(["_autograd.checkpoint", "_autograd.grad", "Tensor.backward", "Program"])

@@ -8,11 +8,12 @@ part of that call.
 from __future__ import annotations
 
 import array
+import contextlib
 import functools
 import gc
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import get_ident
 from types import FunctionType
 from typing import Any
@@ -27,7 +28,7 @@ from rooflab.compiler.program import FunctionProgram
 from rooflab.grading import natives
 from rooflab.grading.trace import PLAIN, Callback, Trace
 
-REMADE = ("_gemma3.Attention", "_gemma3.Layer", "_gemma3.Mlp")  # their tensors alone make them
+REMADE = ("_gemma3.Attention", "_gemma3.Layer", "_gemma3.Mlp", "range")  # what they were given makes them again
 # Reading these changes nothing.
 READ = (*PLAIN, bytes, list, tuple, range, Mapping, np.ndarray, np.generic, *natives.HELD)
 BUFFERS = (memoryview, bytearray, array.array)
@@ -40,11 +41,11 @@ class Recorder:
         self.on = False
         self.trace: Trace | None = None
         self.numbers = itertools.count(1)
-        self.recipes: dict[int, Any] = {}
+        self.recipes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # how objects of the core were made
         self.thread = get_ident()
 
-    def measured(self, fn: Callable) -> Callable:
-        """The function, of which a call is written down."""
+    def measured(self, fn: Callable, returns: bool = True) -> Callable:
+        """The function, of which a call is written down, and what it returns."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             trace = self.trace
@@ -57,19 +58,34 @@ class Recorder:
                 self.on = False
             trace.look()
             trace.at = "the function returned"
-            trace.add("r", trace.given(value))
+            trace.add("r", trace.given(value) if returns else None)
             return value
 
         return call
 
-    def record(self, measure: Callable[[], Any]) -> Trace:
-        """The trace of a measurement, in which a function from `measured` is called."""
-        self.trace = trace = Trace(self)
+    def record(self, measure: Callable[[], Any], layouts: bool = False) -> tuple[Trace, Any]:
+        """The trace of a measurement, in which a function from `measured` is called, and what `measure` returned."""
+        self.trace = trace = Trace(self, layouts)
         try:
-            measure()
+            seen = measure()
         finally:
             self.on, self.trace = False, None
-        return trace
+        return trace, seen
+
+    @contextlib.contextmanager
+    def section(self) -> Iterator[None]:
+        """What runs inside is counted on its own, if it ends without an exception."""
+        trace = self.trace
+        if trace is None:
+            yield
+            return
+        trace.add("k", "begin")
+        try:
+            yield
+        except BaseException:
+            trace.add("k", "drop")
+            raise
+        trace.add("k", "end")
 
     def call(self, name: str, original: Callable, args: tuple, kwargs: dict) -> Any:
         """Make a call of student code's, and write it down."""
@@ -94,6 +110,8 @@ class Recorder:
             event = ["c", name, given, {key: trace.given(one) for key, one in kwargs.items()}, None]
             try:
                 value = original(*args, **kwargs)
+            except _core.OutOfMemoryError:  # which has done nothing
+                raise
             except BaseException:
                 event[4] = ["!"]
                 trace.add(*event)
@@ -126,14 +144,18 @@ class Recorder:
 
     def tree(self, trace: Trace, name: str, original: Callable, args: tuple, kwargs: dict) -> Any:
         args = tuple(self.callback(one) if isinstance(one, FunctionType) else one for one in args)
+        first = len(trace.events)
         trace.add("(", name, [trace.given(one) for one in args], {k: trace.given(v) for k, v in kwargs.items()})
-        result: Any = ["!"]
         try:
             value = original(*args, **kwargs)
-            result = trace.result(value)
-            return value
-        finally:
-            trace.add(")", result)
+        except _core.OutOfMemoryError:
+            trace.forget(first)
+            raise
+        except BaseException:
+            trace.add(")", ["!"])
+            raise
+        trace.add(")", trace.result(value))
+        return value
 
     def callback(self, function: Callable) -> Callback:
         made, trace = Callback(self, function), self.trace
@@ -146,12 +168,6 @@ class Recorder:
 
         trace.callbacks[number] = weakref.ref(made, ended)
         return made
-
-    def made(self, one: Any, recipe: Any) -> None:
-        """Remember how an object of the core was made."""
-        place = id(one)
-        self.recipes[place] = recipe
-        weakref.finalize(one, self.recipes.pop, place, None)
 
 
 def _arguments(name: str, args: tuple) -> tuple:
@@ -221,7 +237,7 @@ def _init(recorder: Recorder, name: str, original: Callable) -> Callable:
         if not recorder.on:
             original(self, *args, **kwargs)
             if name in REMADE:
-                recorder.made(self, (name, args, kwargs))
+                recorder.recipes[self] = name, args, kwargs
             return
 
         def made(*args: Any, **kwargs: Any) -> Any:
@@ -260,6 +276,6 @@ def _program_init(recorder: Recorder, original: Callable) -> Callable:
         finally:
             recorder.trace, recorder.on = outer, was_on
         trace.handle = trace.known[id(self)][0] if not trace.lost else 0
-        recorder.made(self, trace)
+        recorder.recipes[self] = trace
 
     return init

@@ -19,6 +19,7 @@ import rooflab as rl
 from rooflab import _core
 from rooflab.compiler.program import FunctionProgram
 from rooflab.grading import natives
+from rooflab.grading.counters import seen_by
 from rooflab.grading.trace import MAX_BYTES, MAX_EVENTS, leaves
 
 MAX_TEXT, MAX_DEPTH = 2**27, 64
@@ -88,6 +89,9 @@ class Replay:
         self.uploaded = self.downloaded = 0
         self.inside = 0
         self.contexts: list[Any] = []  # of autocast, that have begun and not ended: what each began in
+        self.counting: list[Any] = []  # counters of sections that have begun and not ended
+        self.sections: list[dict[str, Any]] = []
+        self.ranges: list[Any] = []  # that are open, outermost first
 
     def prepare(self) -> None:
         """Make what was there before the call, which is not counted."""
@@ -107,8 +111,12 @@ class Replay:
 
     def close(self) -> None:
         """Leave the modes as they were before: a trace may begin what it does not end."""
+        while self.ranges:
+            self.ranges.pop().__exit__()
         while self.contexts:
             _core._autocast.end(self.contexts.pop())
+        while self.counting:
+            self.counting.pop().__exit__(None, None, None)
         _core._autograd.set_grad_enabled(True)
 
     def crossed(self) -> tuple[int, int]:
@@ -136,8 +144,8 @@ class Replay:
     def let_go(self) -> None:
         """Drop what went with a function that is gone."""
         while self.at < len(self.events) and self.events[self.at][0] in ("x", "d"):
-            self._drop(self.events[self.at])
-            self.at += 1
+            self.at += 1  # first: what is dropped may call this again
+            self._drop(self.events[self.at - 1])
 
     def _next(self) -> list:
         """The next event, once all has been dropped that comes before it."""
@@ -172,6 +180,13 @@ class Replay:
                         self._upload(handle, base, shape, strides, offset, grad, of)
                     case ["w", int(handle), int(number)]:
                         self._write(handle, number)
+                    case ["k", "begin"] if len(self.counting) < MAX_DEPTH:
+                        self.counting.append(rl.count())
+                        self.counting[-1].__enter__()
+                    case ["k", "end" | "drop" as how] if self.counting:
+                        counters = self.counting.pop()
+                        counters.__exit__(None, None, None)
+                        self.sections += [seen_by(counters)] * (how == "end")
                     case _:
                         raise Refused("an event of the trace is malformed")
             except (Refused, MemoryError):
@@ -205,6 +220,9 @@ class Replay:
             "Program.__call__": self._run_program,
             "_autocast.begin": self._begin,
             "_autocast.end": self._end,
+            "memory.Recorder.stop": lambda one: one.stop(),  # as `watch` has it, like those of ranges
+            "range.__enter__": self._open,
+            "range.__exit__": self._leave,
         }
         return own.get(name) or _table().get(name)
 
@@ -335,6 +353,20 @@ class Replay:
             raise Refused("the trace ends an autocast that has not begun")
         _core._autocast.end(self.contexts.pop())
 
+    def _open(self, one: Any) -> None:
+        if len(self.ranges) == MAX_DEPTH:
+            raise Refused(f"more than {MAX_DEPTH} ranges were open at a time")
+        one.__enter__()
+        self.ranges.append(one)
+
+    def _leave(self, one: Any, *error: Any) -> None:
+        is_open = one in self.ranges
+        try:
+            one.__exit__(*error)
+        finally:
+            while is_open and self.ranges.pop() is not one:  # those inside it end with it
+                pass
+
     def _reset(self, state: Any) -> None:
         """The seed, and whether gradients are recorded and in what, as they were."""
         match state:
@@ -356,7 +388,9 @@ def _table() -> dict[str, Callable]:
 
 
 def _fill(x: rl.Tensor) -> None:
-    """Let a new tensor hold no numbers of an earlier one, without counting that; a GPU's keeps what it has."""
+    """Overwrite new memory, so that it shows no numbers of an earlier tensor. This is not counted. A GPU's memory stays
+    as it is.
+    """
     if x.device == "cpu":
         array = x.detach().numpy()
         array.fill(np.nan if x.dtype.is_floating_point else 1)

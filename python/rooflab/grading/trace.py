@@ -12,6 +12,7 @@ was there when the measurement began. Events, with structures of values in them:
     ["[", callback, args]      ["]", result]             one of these
     ["x", handle]  ["d", callback]                       the last reference to it is gone
     ["w", handle, value]                                 NumPy wrote into an array that shares a tensor's memory
+    ["k", "begin"]  ["k", "end"]                         what runs between is counted on its own; "drop": it is not
     ["r", result]                                        what the measured function returned
 
 A structure is None, a bool, a number, text, or a list: ["h", handle] of a tensor, an array or an object of the core;
@@ -93,6 +94,10 @@ class Trace:
                 f"the function made more than {MAX_EVENTS:,} calls of rooflab, which are too many. Work on whole "
                 "tensors, not on single elements"
             )
+
+    def forget(self, first: int) -> None:
+        """Take out what was written from that event on, of a call that failed for want of memory."""
+        self.events[first:] = [event for event in self.events[first:] if event[0] in ("x", "d")]
 
     def lose(self, why: str) -> int:
         """Give up, and write nothing more. Returns what may stand for a handle."""
@@ -230,7 +235,7 @@ class Trace:
 
     def rebuilt(self, value: Any) -> int:
         """Make an object of the core from before known, by what made it."""
-        recipe = self.recorder.recipes.get(id(value))
+        recipe = self.recorder.recipes.get(value)
         if isinstance(recipe, Trace) and not recipe.lost:
             self.before += [*recipe.before, *recipe.events]
             self.values |= recipe.values

@@ -1,4 +1,4 @@
-"""What Lab 2 gives its students: checks of numbers and of measured times, and looks at models that they make.
+"""What Lab 2 gives its students: checks of numbers and of measured times.
 
 Letters: B texts, L tokens, D model, I feed-forward, n layers, H heads, V vocabulary, N parameters.
 """

@@ -1,11 +1,11 @@
-"""Looks at what students of Lab 2 make: models, steps and attention, by what the runtime counts.
+"""What students of Lab 2 make: models, steps and attention, and what is right of them. Letters as in `lab2`.
 
-A look takes a student's function, runs it and gives plain values. Letters as in `lab2`.
+`run_model`, `run_steps` and `run_toy` call a student's function for `measure`, as its `through`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ import rooflab as rl
 from rooflab.labs.lab2 import SIZES
 
 __all__ = [
-    "attention_float64", "attention_of", "class_of", "dry_model", "forward_launches", "ladder", "look_at_attention",
-    "look_at_model", "look_at_toy", "ranges_of_steps", "reference_model", "row_of", "small_model", "step_launches",
-    "toy_float64", "toy_policy", "weight_casts",
+    "attention_of", "class_of", "dry_model", "facts_of", "forward_launches", "ladder", "products_by_phase",
+    "reference_model", "row_of", "run_model", "run_steps", "run_toy", "small_model", "step_launches", "toy_float64",
+    "toy_numbers", "toy_policy", "weight_casts",
 ]  # fmt: skip
 
 
@@ -32,35 +32,46 @@ def reference_model(model_size: str, vocab_size: int, context_length: int, devic
     return rl.nn.TransformerLM(config, device=device)
 
 
-def look_at_model(create_model: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """What is to be known of the model that `create_model` makes, on tensors without memory.
+def run_model(create_model: Callable[..., Any], passes: int, *arguments: Any) -> tuple[list, Any]:
+    """The parameters of the model that `create_model` makes, on tensors without memory, and its logits after so many
+    forward passes.
 
     Examples
     --------
-    >>> look_at_model(reference_model, "small", 10000, 128)["parameters"]
+    >>> run_model(reference_model, 1, "small", 10000, 128)[1].shape
+    (2, 128, 10000)
+    """
+    model, logits = create_model(*arguments, device="meta"), None
+    with rl.no_grad():
+        for _ in range(passes):
+            logits = model(rl.empty(2, arguments[-1], dtype="int64", device="meta"))
+    return list(model.parameters()), logits
+
+
+def facts_of(made: Any, ran: Any) -> dict[str, Any]:
+    """What is to be known of a model from two counts of `run_model`, without and with a forward pass. The heads show in
+    the FLOPs of all operations alone.
+
+    Examples
+    --------
+    >>> from rooflab.grading import measure
+    >>> both = (measure.count(reference_model, n, "small", 10000, 128, through=run_model) for n in (0, 1))
+    >>> facts_of(*both)["number of parameters"]
     128625408
     """
-    model = create_model(*arguments, device="meta")
-    tensors = list(model.parameters())
-    length = arguments[-1]
-    with rl.no_grad(), rl.count() as counted:
-        logits = model(rl.empty(2, length, dtype="int64", device="meta"))
-    products = counted.by_op["matmul"]
+    parameters, logits = ran.value
+    softmaxes = [counted.by_op.get("softmax", 0) for counted in (made, ran)]
+    products = [counted.by_op.get("matmul", 0) for counted in (made, ran)]
     return {
-        "parameters": sum(tensor.numel() for tensor in tensors),
-        "tensors": len(tensors),
-        "dtypes": sorted({str(tensor.dtype) for tensor in tensors}),
+        "number of parameters": sum(tensor.numel() for tensor in parameters),
+        "number of tensors": len(parameters),
+        "dtypes": sorted({str(tensor.dtype) for tensor in parameters}),
         "shape of the logits": tuple(logits.shape),
-        "FLOPs of the products": int(products.flops),
-        "products": int(products.launches),
-        "softmaxes": int(counted.by_op["softmax"].launches) if "softmax" in counted.by_op else 0,
-        "scores": _scores(model),
+        "MACs of a forward pass": ran.macs - made.macs,
+        "products of a forward pass": products[1] - products[0],
+        "softmaxes of a forward pass": softmaxes[1] - softmaxes[0],
+        "FLOPs of all operations of a forward pass": ran.flops - made.flops,
     }
-
-
-def _scores(model: Any) -> int:
-    """Heads of a layer: the FLOPs do not tell how many there are."""
-    return int(model.config.num_heads)
 
 
 def ladder(device: str) -> dict[str, dict[str, int]]:
@@ -181,14 +192,29 @@ def class_of(kernel: dict[str, Any]) -> str:
     return next((one for one, words in _NAMES.items() if any(word in name for word in words)), "elementwise")
 
 
-def ranges_of_steps(annotated_steps: Callable[..., Any], warmup: int, steps: int, optimizer: bool) -> tuple[str, ...]:
-    """The ranges, down to the phase of a step, in which `annotated_steps` launches kernels."""
-    model = rl.nn.TransformerLM(rl.nn.TransformerConfig(16, 32, 1, 2, vocab_size=50, context_length=8))
-    update = rl.optim.AdamW(model.parameters(), lr=1e-3) if optimizer else None
-    ids = rl.zeros(2, 8, dtype="int64")
-    with rl.profile() as prof:
-        annotated_steps(model, ids, warmup, steps, update)
-    return tuple(sorted({_phase(kernel.range) for kernel in prof.kernels}))
+def run_steps(annotated_steps: Callable[..., Any], warmup: int, steps: int, optimizer: bool) -> None:
+    """Training steps of a model of one layer, which is made in the range "model"."""
+    with rl.range("model"):
+        model = rl.nn.TransformerLM(rl.nn.TransformerConfig(16, 32, 1, 2, vocab_size=50, context_length=8))
+        update = rl.optim.AdamW(model.parameters(), lr=1e-3) if optimizer else None
+        ids = rl.zeros(2, 8, dtype="int64")
+    annotated_steps(model, ids, warmup, steps, update)
+
+
+def products_by_phase(by_range: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Products in each range, down to the phase of a step; 0 where there are other operations alone.
+
+    Examples
+    --------
+    >>> products_by_phase({"step_0/forward/head": {"matmul": 1}, "step_0/forward": {"mean": 1}, "model": {"rand": 9}})
+    {'step_0/forward': 1}
+    """
+    found: dict[str, int] = {}
+    for path, ops in by_range.items():
+        phase = _phase(path)
+        if phase != "model":
+            found[phase] = found.get(phase, 0) + ops.get("matmul", 0)
+    return found
 
 
 def _phase(path: str) -> str:
@@ -197,43 +223,8 @@ def _phase(path: str) -> str:
     return "/".join(parts[: min(ends) + 1]) if ends else path
 
 
-def _operands(B: int, H: int, L: int, D_h: int, masked: bool, seed: int) -> tuple[list[np.ndarray], np.ndarray | None]:
-    rng = np.random.default_rng(seed)
-    numbers = [rng.standard_normal((B, H, L, D_h)).astype(np.float32) for _ in "qkv"]
-    mask = np.triu(np.full((L, L), -np.inf, np.float32), 1) if masked else None
-    return numbers, mask
-
-
-def look_at_attention(
-    attention: Callable[..., Any], B: int, H: int, L: int, D_h: int, masked: bool, seed: int
-) -> dict[str, Any]:
-    """The value of an attention of the operands that `seed` gives, and the ops of its kernels by range."""
-    operands, mask = _operands(B, H, L, D_h, masked, seed)
-    tensors = [rl.tensor(x) for x in operands] + ([rl.tensor(mask)] if mask is not None else [])
-    with rl.profile() as prof:
-        value = attention(*tensors)
-    ops: dict[str, list[str]] = {}
-    for kernel in prof.kernels:
-        ops.setdefault(kernel.range, []).append(kernel.op)
-    return {"value": value, "ops": ops}
-
-
-def attention_float64(B: int, H: int, L: int, D_h: int, masked: bool, seed: int) -> np.ndarray:
-    """What `look_at_attention` should see, in float64.
-
-    Examples
-    --------
-    >>> attention_float64(1, 2, 3, 4, True, seed=0).shape
-    (1, 2, 3, 4)
-    """
-    (q, k, v), mask = _operands(B, H, L, D_h, masked, seed)
-    scores = q.astype(np.float64) @ k.swapaxes(-1, -2) / np.sqrt(D_h) + (0 if mask is None else mask)
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True) @ v.astype(np.float64)
-
-
 def attention_of(q: rl.Tensor, k: rl.Tensor, v: rl.Tensor, mask: rl.Tensor) -> np.ndarray:
-    """Attention of tensors (B, L, d) under a mask that is added, in float64.
+    """Attention of tensors (..., L, d) under a mask that is added, in float64.
 
     Examples
     --------
@@ -246,35 +237,40 @@ def attention_of(q: rl.Tensor, k: rl.Tensor, v: rl.Tensor, mask: rl.Tensor) -> n
     return weights / weights.sum(-1, keepdims=True) @ v
 
 
-def _toy_numbers(in_features: int, out_features: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """x, and the weights of fc1 and fc2."""
-    rng = np.random.default_rng(seed)
-    shapes = (4, in_features), (10, in_features), (out_features, 10)
-    x, first, second = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
-    return x, first, second
-
-
-def look_at_toy(toy_model: Callable[[int, int], Any], in_features: int, out_features: int, seed: int) -> dict[str, Any]:
-    """The tensors on the way through a toy model, whose input and weights `seed` gives."""
-    x, first, second = _toy_numbers(in_features, out_features, seed)
-    model = toy_model(in_features, out_features)
-    with rl.no_grad():
-        for parameter in model.parameters():
-            for weight in (first, second):
-                if tuple(parameter.shape) == weight.shape:
-                    parameter.copy_(rl.tensor(weight))
-        return dict(model(rl.tensor(x)))
-
-
-def toy_float64(in_features: int, out_features: int, seed: int) -> dict[str, np.ndarray]:
-    """What `look_at_toy` should see.
+def toy_numbers(in_features: int, out_features: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """An input of a toy model (4, in_features), and the weights of fc1 and fc2.
 
     Examples
     --------
-    >>> toy_float64(20, 5, seed=0)["logits"].shape
+    >>> [array.shape for array in toy_numbers(20, 5, np.random.default_rng(0))]
+    [(4, 20), (10, 20), (5, 10)]
+    """
+    shapes = (4, in_features), (10, in_features), (out_features, 10)
+    return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+def run_toy(
+    toy_model: Callable[[int, int], Any], in_features: int, out_features: int, x: rl.Tensor, *weights: rl.Tensor
+) -> dict[str, Any]:
+    """The tensors on the way through a toy model with these weights."""
+    model = toy_model(in_features, out_features)
+    with rl.no_grad():
+        for parameter in model.parameters():
+            for weight in weights:
+                if parameter.shape == weight.shape:
+                    parameter.copy_(weight)
+        return dict(model(x))
+
+
+def toy_float64(x: np.ndarray, first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
+    """What `run_toy` should give for such numbers.
+
+    Examples
+    --------
+    >>> toy_float64(*toy_numbers(20, 5, np.random.default_rng(0)))["logits"].shape
     (4, 5)
     """
-    x, first, second = (array.astype(np.float64) for array in _toy_numbers(in_features, out_features, seed))
+    x, first, second = (array.astype(np.float64) for array in (x, first, second))
     fc1 = x @ first.T
     relu = np.maximum(fc1, 0)
     ln = (relu - relu.mean(-1, keepdims=True)) / np.sqrt(relu.var(-1, keepdims=True) + 1e-5)

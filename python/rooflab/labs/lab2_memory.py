@@ -1,6 +1,6 @@
-"""Looks at memory for Lab 2: what a step holds, counted on tensors without memory.
+"""Memory in Lab 2: what a step holds, counted on tensors without memory. Letters as in `lab2`.
 
-A look takes a student's function, runs it and gives plain values. Letters as in `lab2`.
+`run_timeline`, `run_phase` and `run_blocks` call a student's function for `measure`, as its `through`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import rooflab as rl
 from rooflab.testing import is_count, is_near
 
 __all__ = [
-    "assert_peak", "largest_blocks", "look_at_blocks", "look_at_phase", "look_at_timeline", "loop_peak_bytes",
-    "peak_bytes", "reference_timeline",
+    "assert_peak", "block_weights", "held_in", "largest_blocks", "loop_peak_bytes", "peak_bytes",
+    "reference_timeline", "run_blocks", "run_phase", "run_plainly", "run_timeline",
 ]  # fmt: skip
 
 
@@ -62,31 +62,49 @@ def _step(model: Any, input_ids: Any, mode: str, amp_context: Any, optimizer: An
     return output
 
 
-def look_at_timeline(
+def run_timeline(
     profile_memory: Callable[..., Any], mode: str, warmup_steps: int, optimizer: bool, sizes: Mapping[str, int]
-) -> dict[str, Any]:
-    """What is held in the step that `profile_memory` records, for a model on tensors without memory."""
-    before = rl.memory.allocated("meta")
+) -> None:
+    """Record a step by `profile_memory`, for a model on tensors without memory. A first recording tells what is held
+    without that model.
+    """
+    with rl.memory.record("meta"):
+        pass
     model, ids = _model(sizes, 100, sizes["length"]), _ids(2, sizes["length"])
     update = rl.optim.AdamW(model.parameters(), lr=1e-3) if optimizer and mode == "step" else None
-    with rl.count() as counted:
-        timeline = profile_memory(model, ids, mode, warmup_steps, None, update)
+    timeline = profile_memory(model, ids, mode, warmup_steps, None, update)
     if not isinstance(timeline, rl.memory.Timeline):
         raise TypeError(f"expected the timeline that rl.memory.record gives, got {type(timeline).__name__}")
+
+
+def held_in(seen: Any) -> dict[str, Any]:
+    """What a count of `run_timeline` says of the step that was recorded, and of all steps.
+
+    Examples
+    --------
+    >>> from rooflab.grading import measure
+    >>> sizes = {"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "length": 4}
+    >>> seen = measure.count(reference_timeline, "step", 0, True, sizes, through=run_timeline)
+    >>> held_in(seen)["the phases"]
+    ('backward', 'forward', 'optimizer')
+    """
+    assert len(seen.recordings) > 1, "nothing was recorded: run the last step inside of rl.memory.record"
+    (others, _), (resident, peak) = seen.recordings[0], seen.recordings[-1]
     return {
-        "held before, in bytes": int(timeline.resident_bytes) - before,
-        "the peak above that, in bytes": int(timeline.peak_bytes),
-        "the phases": tuple(sorted({path.split("/")[0] for path in counted.by_range})),
+        "held before, in bytes": resident - others,
+        "the peak above that, in bytes": peak,
+        "the phases": tuple(sorted({path.split("/")[0] for path in seen.by_range if path})),
+        "MACs of all steps": seen.macs,
     }
 
 
-def look_at_phase(peak_phase: Callable[[Any], Any], moments: list[tuple[str, int]]) -> Any:
+def run_phase(peak_phase: Callable[[Any], Any], moments: list[tuple[str, int]]) -> Any:
     """What `peak_phase` says of a recording in which a block of so many numbers is taken in each phase, or, where the
     number is below 0, the last block is given back.
 
     Examples
     --------
-    >>> look_at_phase(lambda timeline: timeline.events[0].range, [("forward", 3)])
+    >>> run_phase(lambda timeline: timeline.events[0].range, [("forward", 3)])
     'forward/block_0'
     """
     held: list[rl.Tensor] = []
@@ -178,32 +196,38 @@ def loop_peak_bytes(config: Mapping[str, int], V: int, B: int, L: int, freed: bo
 class _Block(rl.nn.Module):
     """x + w2(gelu(w1(norm(x))))."""
 
-    def __init__(self, D: int) -> None:
-        self.gain = rl.ones(D, requires_grad=True)
-        self.w1, self.w2 = rl.nn.Linear(D, 4 * D, bias=False), rl.nn.Linear(4 * D, D, bias=False)
+    def __init__(self, gain: rl.Tensor, w1: rl.Tensor, w2: rl.Tensor) -> None:
+        self.gain, self.w1, self.w2 = gain, w1, w2
 
     def forward(self, x: rl.Tensor) -> rl.Tensor:
-        return x + self.w2(rl.gelu(self.w1(rl.rms_norm(x, self.gain))))
+        return x + rl.gelu(rl.rms_norm(x, self.gain) @ self.w1.mT) @ self.w2.mT
 
 
-def look_at_blocks(
-    run: Callable[[Any, rl.Tensor], rl.Tensor], n: int, B: int, L: int, D: int, seed: int = 0
-) -> dict[str, Any]:
-    """n blocks one after the other, each by ``run(block, x)``: result, gradients, saved bytes, and MACs of both passes.
-    The values of blocks and input come from `seed`.
+def block_weights(n: int, D: int) -> list[rl.Tensor]:
+    """Random weights of n blocks, three each: (D,), (4 D, D) and (D, 4 D).
 
     Examples
     --------
-    >>> look_at_blocks(lambda block, x: block(x), 2, 1, 3, 8)["macs"]
-    9216
+    >>> len(block_weights(2, 8))
+    6
     """
-    rl.manual_seed(seed)
-    blocks = [_Block(D) for _ in range(n)]
-    x = first = rl.randn(B, L, D).requires_grad_()
-    with rl.count() as counted:
-        for block in blocks:
-            x = run(block, x)
-        saved = sum(one.bytes for one in rl.autograd.saved_tensors(x))
-        (x * x).sum().backward()
-    gradients = [first.grad, *(parameter.grad for block in blocks for parameter in block.parameters())]
-    return {"value": x.detach(), "gradients": gradients, "saved_bytes": int(saved), "macs": int(counted.macs)}
+    shapes = [(D,), (4 * D, D), (D, 4 * D)] * n
+    return [rl.randn(*shape) * shape[-1] ** -0.5 for shape in shapes]
+
+
+def run_blocks(run: Callable[[Any, rl.Tensor], rl.Tensor], x: rl.Tensor, *weights: rl.Tensor) -> rl.Tensor:
+    """Blocks with these weights one after the other, each by ``run(block, x)``.
+
+    Examples
+    --------
+    >>> run_blocks(run_plainly, rl.ones(1, 3, 8), *block_weights(2, 8)).shape
+    (1, 3, 8)
+    """
+    for start in range(0, len(weights), 3):
+        x = run(_Block(*weights[start : start + 3]), x)
+    return x
+
+
+def run_plainly(block: Callable[[rl.Tensor], rl.Tensor], x: rl.Tensor) -> rl.Tensor:
+    """``block(x)``: what is needed for the backward pass is saved."""
+    return block(x)

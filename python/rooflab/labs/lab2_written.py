@@ -1,6 +1,7 @@
 """The language model of Lab 2 written out in single operations, as the original assignment has it, and what it costs.
 
-A function of tensors alone, so that `rl.compile` can record it. Letters as in `lab2`.
+A function of tensors alone, so that `rl.compile` can record it. Letters as in `lab2`. `run_lm`, `run_comparison` and
+`run_report` call a student's function for `measure`, as its `through`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any
 import rooflab as rl
 
 __all__ = [
-    "WrittenOutLM", "compare", "count_passes", "look_at_comparison", "look_at_passes", "look_at_report",
-    "plain_attention", "score_tensors",
+    "WrittenOutLM", "as_written", "compare", "count_passes", "plain_attention", "run_comparison", "run_lm",
+    "run_report", "score_tensors", "steady",
 ]  # fmt: skip
 
 
@@ -25,6 +26,8 @@ class WrittenOutLM:
         n.
     length : int
         L.
+    weights : sequence of Tensor, optional
+        Those of another one of these sizes. Default: random ones, the same every time.
 
     Attributes
     ----------
@@ -38,15 +41,11 @@ class WrittenOutLM:
     (2, 4, 100)
     """
 
-    def __init__(self, num_layers: int = 2, length: int = 16) -> None:
-        D, inner, V, self.heads, self.layers = 32, 64, 100, 2, num_layers
+    def __init__(self, num_layers: int = 2, length: int = 16, weights: Sequence[rl.Tensor] = ()) -> None:
+        self.heads, self.layers = 2, num_layers
         mask = rl.triu(rl.full((length, length), float("-inf")), 1)
-        angles = rl.nn.RotaryEmbedding(1e4, D // self.heads, dtype="float32")(0, length)
-        rl.manual_seed(0)
-        layer = [(D,), (D, D), (D, D), (D, D), (D, D), (D,), (inner, D), (inner, D), (D, inner)]
-        shapes: list[tuple[int, ...]] = [(V, D), *(layer * num_layers), (D,), (V, D)]
-        weights = [rl.ones(*s) if len(s) == 1 else rl.randn(*s) * s[-1] ** -0.5 for s in shapes]
-        self.weights = [weight.requires_grad_() for weight in weights]
+        angles = rl.nn.RotaryEmbedding(1e4, 32 // self.heads, dtype="float32")(0, length)
+        self.weights = list(weights) or _random_weights(num_layers)
         self.tensors = [mask, *angles, *self.weights]
 
     def __call__(self, ids: rl.Tensor, mask: rl.Tensor, cos: rl.Tensor, sin: rl.Tensor, *weights: rl.Tensor) -> Any:
@@ -68,6 +67,15 @@ class WrittenOutLM:
         h = _rms_norm(x, ln2)
         gate = h @ w1.mT
         return x + (gate * rl.sigmoid(gate) * (h @ w3.mT)) @ w2.mT
+
+
+def _random_weights(num_layers: int) -> list[rl.Tensor]:
+    D, inner, V = 32, 64, 100
+    rl.manual_seed(0)
+    layer = [(D,), (D, D), (D, D), (D, D), (D, D), (D,), (inner, D), (inner, D), (D, inner)]
+    shapes: list[tuple[int, ...]] = [(V, D), *(layer * num_layers), (D,), (V, D)]
+    weights = [rl.ones(*s) if len(s) == 1 else rl.randn(*s) * s[-1] ** -0.5 for s in shapes]
+    return [weight.requires_grad_() for weight in weights]
 
 
 def _rms_norm(x: rl.Tensor, gain: rl.Tensor) -> rl.Tensor:
@@ -114,21 +122,40 @@ def count_passes(function: Callable[..., Any], lm: WrittenOutLM, ids: rl.Tensor)
     }
 
 
-def look_at_passes(compile_lm: Callable[..., Any], num_layers: int, B: int, L: int) -> dict[str, Any]:
-    """What `compile_lm` makes of the written-out model: its counts, and how far its logits and gradients are off."""
-    lm, ids = WrittenOutLM(num_layers, L), rl.randint(0, 100, (B, L))
+def as_written(lm: WrittenOutLM) -> WrittenOutLM:
+    """The model itself, where another one gives a compiled function."""
+    return lm
+
+
+def run_lm(
+    compile_lm: Callable[..., Any], calls: int, num_layers: int, ids: rl.Tensor, *weights: rl.Tensor
+) -> rl.Tensor:
+    """The logits of the last of so many calls of what `compile_lm` makes of a model with these weights.
+
+    Examples
+    --------
+    >>> lm, ids = WrittenOutLM(1, 4), rl.zeros(2, 4, dtype="int64")
+    >>> run_lm(as_written, 2, 1, ids, *lm.weights).shape
+    (2, 4, 100)
+    """
+    lm = WrittenOutLM(num_layers, ids.shape[-1], weights)
     function = compile_lm(lm)
-    with rl.no_grad():
-        logits_off = float(abs(function(ids, *lm.tensors) - lm(ids, *lm.tensors)).max().item())
-    gradients = []
-    for one in (function, lm):
-        one(ids, *lm.tensors).sum().backward()
-        gradients.append([weight.grad for weight in lm.weights])
-        for weight in lm.weights:
-            weight.grad = None
-    pairs = zip(*gradients, strict=True)
-    off = max(float((abs(a - b).max() / (1 + abs(b).max())).item()) for a, b in pairs)
-    return count_passes(function, lm, ids) | {"logits_off": logits_off, "gradients_off": off}
+    for _ in range(calls - 1):
+        function(ids, *lm.tensors)
+    return function(ids, *lm.tensors)
+
+
+def steady(once: Any, twice: Any) -> dict[str, int]:
+    """Counts of a forward pass after the first one, and of its backward pass, from the gradients of one and of two
+    calls in `run_lm`.
+    """
+    forward, backward = (once.forward, twice.forward), twice.backward
+    products = [one.by_op.get("matmul", 0) for one in (*forward, backward)]
+    return {
+        "launches": forward[1].launches - forward[0].launches + backward.launches,
+        "products": products[1] - products[0] + products[2],
+        "MACs": forward[1].macs - forward[0].macs + backward.macs,
+    }
 
 
 def compare(lm: WrittenOutLM, ids: rl.Tensor) -> dict[str, dict[str, int]]:
@@ -145,7 +172,7 @@ def compare(lm: WrittenOutLM, ids: rl.Tensor) -> dict[str, dict[str, int]]:
     return {which: {name: row[name] for name in names} for which, row in rows.items()}
 
 
-def look_at_comparison(compare_lm: Callable[..., Any], num_layers: int, B: int, L: int) -> Any:
+def run_comparison(compare_lm: Callable[..., Any], num_layers: int, B: int, L: int) -> Any:
     """What `compare_lm` says of a written-out model."""
     return compare_lm(WrittenOutLM(num_layers, L), rl.zeros(B, L, dtype="int64"))
 
@@ -169,7 +196,7 @@ def score_tensors(attention: Callable[..., Any], B: int, L: int, d: int) -> int:
     return sum(one.bytes >= 4 * B * L * L for one in taken)
 
 
-def look_at_report(timing_report: Callable[..., Any], rows: list[dict[str, Any]], *about: Any) -> dict[str, Any]:
+def run_report(timing_report: Callable[..., Any], rows: list[dict[str, Any]], *about: Any) -> dict[str, Any]:
     """The table that `timing_report` adds to a report: head, rows and caption as text, and the page's HTML."""
     from rooflab.labs.lab2_report import Report
 

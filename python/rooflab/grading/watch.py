@@ -1,0 +1,75 @@
+"""What a call does in each of its ranges, and what it records of the memory: seen as these begin and end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import rooflab as rl
+from rooflab import _core
+
+
+@dataclass
+class Watched:
+    """The calls of each op by the path of the ranges that were open, "" without any, and (resident_bytes, peak_bytes)
+    of each ``rl.memory.record`` that ended.
+    """
+
+    by_range: dict[str, dict[str, int]] = field(default_factory=dict)
+    recordings: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, part: rl.count) -> None:
+        """What was counted between two ends of ranges: it belongs to the innermost range that holds all of it."""
+        if not part.ops:
+            return
+        whole = [path for path, one in part.by_range.items() if one.ops == part.ops]
+        ops = self.by_range.setdefault(max(whole, key=len, default=""), {})
+        for name, one in part.by_op.items():
+            if one.ops:
+                ops[name] = ops.get(name, 0) + int(one.ops)
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[Watched]:
+    """What is seen of the calls inside of it; complete at its end."""
+    seen, part = Watched(), rl.count()
+
+    def cut() -> None:
+        nonlocal part
+        part.__exit__()
+        seen.add(part)
+        part = rl.count()
+        part.__enter__()
+
+    def enter(self: Any) -> None:
+        cut()
+        held[0](self)
+
+    def leave(self: Any, *error: Any) -> None:
+        cut()
+        held[1](self, *error)
+
+    def stop(self: Any) -> None:
+        held[2](self)
+        seen.recordings.append((int(self.resident_bytes), int(self.peak_bytes)))
+
+    part.__enter__()
+    held = _swapped(enter, leave, stop)
+    try:
+        yield seen
+    finally:
+        _swapped(*held)
+        part.__exit__()
+        seen.add(part)
+
+
+def _swapped(*functions: Callable) -> list[Callable]:
+    """Put these in the place of what begins and ends a range and ends a recording. Returns what was there."""
+    ranges, recorder = _core.range, _core.memory.Recorder
+    places: list[tuple[type, str]] = [(ranges, "__enter__"), (ranges, "__exit__"), (recorder, "stop")]
+    held = [vars(owner)[name] for owner, name in places]
+    for (owner, name), function in zip(places, functions, strict=True):
+        setattr(owner, name, function)
+    return held
