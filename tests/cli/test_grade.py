@@ -1,5 +1,6 @@
 """`rooflab grade`: a class of notebooks, some of which are broken, slow or graded already."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import sys
 import time
 import tracemalloc
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from cli.three_students import COMMAND, table
@@ -160,8 +162,16 @@ def test_a_command_that_dies_costs_only_its_own_grade(handed, tmp_path, capsys, 
     assert "ada: 3 of 12 points" in said and "eve: not graded. The command ended with exit code -9." in said
 
 
+def commands():
+    """Those of all processes of this machine."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            yield path.read_bytes().decode(errors="replace")
+
+
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(handed, tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_goes_on(handed, tmp_path, how):
     text = (handed / "ada.ipynb").read_text(encoding="utf-8")
     (handed / "bob.ipynb").write_text(text, encoding="utf-8")
     slow = text.replace("corner = 50.39", "import time; time.sleep(50)")
@@ -172,13 +182,15 @@ def test_an_interrupted_run_goes_on(handed, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what a shell runs behind it ignores Ctrl-C
+        preexec_fn=lambda: signal.signal(how, signal.SIG_DFL),  # what a shell runs behind it ignores Ctrl-C
     )
     for _ in range(2):
         assert "3 of 12 points" in run.stdout.readline()
     time.sleep(0.5)
-    run.send_signal(signal.SIGINT)
+    assert any("eve.ipynb" in command for command in commands())
+    run.send_signal(how)
     _, said = run.communicate(timeout=30)
+    assert not any("eve.ipynb" in command for command in commands())
     assert run.returncode == 130 and said == "Stopped. The same command goes on from here.\n"
     assert {path.name for path in (tmp_path / "grades").iterdir()} == {"ada.json", "ada.html", "bob.json", "bob.html"}
     (handed / "eve.ipynb").write_text(text, encoding="utf-8")

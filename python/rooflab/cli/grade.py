@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shutil
+import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from rooflab.grading import lab as labs
 from rooflab.grading.lab import LabError
 from rooflab.grading.plain import printable
 
-EXIT_CODES = "Exit codes: 0 all are graded; 1 some could not be; 2 none could, and one sentence says why; 130 Ctrl-C."
+EXIT_CODES = "Exit codes: 0 all are graded; 1 some could not be; 2 none could, and one sentence says why; 130 stopped."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +79,7 @@ def _time(text: str) -> datetime:
 def main(arguments: argparse.Namespace) -> int:
     """Grade them; an error of the user's is one sentence and exit code 2."""
     try:
-        with tempfile.TemporaryDirectory(prefix="rooflab-class-") as unpacked:
+        with _stopped_as_by_ctrl_c(), tempfile.TemporaryDirectory(prefix="rooflab-class-") as unpacked:
             return _grade(arguments, Path(unpacked))
     except LabError as error:
         print(error, file=sys.stderr)
@@ -88,6 +90,18 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"Stopped. {how} goes on from here.", file=sys.stderr)
         return 130
     return 2
+
+
+@contextlib.contextmanager
+def _stopped_as_by_ctrl_c() -> Iterator[None]:
+    """Meanwhile SIGTERM and a closed terminal stop the command as Ctrl-C does: what it started ends with it."""
+    kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(kind) != signal.SIG_IGN]  # nohup
+    before = [signal.signal(kind, signal.default_int_handler) for kind in kinds]
+    try:
+        yield
+    finally:
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, handler)
 
 
 def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
