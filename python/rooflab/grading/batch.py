@@ -26,7 +26,7 @@ from typing import Any
 
 import rooflab
 from rooflab.files import replacing
-from rooflab.grading import cgroup, marking
+from rooflab.grading import cgroup, marking, sandbox
 from rooflab.grading.judge import EXPERIMENTS_S, SLACK_S
 from rooflab.grading.lab import Lab
 from rooflab.grading.marking import Manual
@@ -158,6 +158,7 @@ class Batch:
                 return {}
             process = subprocess.Popen(
                 command,
+                env=os.environ | sandbox.SLEEPY,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*[a-z]?)(?:_[a-z]\w*)?")
@@ -123,11 +125,21 @@ def label(question: str) -> str:
     return question.removeprefix("q").replace("_", ".")
 
 
+def _jupytext() -> ModuleType:
+    """jupytext, without a grammar that takes jsonschema 0.7 s at import, and that no notebook needs."""
+    grammar = "rfc3987_syntax"
+    loaded = sys.modules.setdefault(grammar, None)  # type: ignore[arg-type]  # None is what cannot be imported
+    try:
+        import jupytext
+    finally:
+        if loaded is None:
+            del sys.modules[grammar]
+    return jupytext
+
+
 def from_source(folder: Path) -> Lab:
     """The lab whose parts lie in a folder, joined in the order of their names."""
-    import jupytext
-
-    parts = [(path, jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")) for path in _parts(folder)]
+    parts = [(path, _jupytext().reads(path.read_text(encoding="utf-8"), fmt="py:percent")) for path in _parts(folder)]
     stem = parts[0][1].metadata.get("rooflab", {}).get("notebook") if parts else None
     if not stem:
         raise LabError(f"{folder.name}: the header of its first part has to name its notebook.")
