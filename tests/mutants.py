@@ -90,8 +90,8 @@ def copy_tree(to: Path) -> None:
         shutil.copy2(extension, to / "python" / "rooflab" / extension.name)
 
 
-def outcome(tests: tuple[str, ...], tree: Path) -> str:
-    """ "passed", "failed", or why nobody knows."""
+def outcome(tests: tuple[str, ...], tree: Path, shows: bool = False) -> str:
+    """ "passed", "failed", or why nobody knows. If it `shows`, what pytest said of tests that do not pass is printed."""
     # The copy must win over an installed package, in programs that tests start as well.
     environment = os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--all-tests", "-p", "no:cacheprovider", *tests]
@@ -99,6 +99,8 @@ def outcome(tests: tuple[str, ...], tree: Path) -> str:
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return f"no answer in {SECONDS} seconds"
+    if shows and done.returncode:
+        print(done.stdout[-4000:], done.stderr[-1000:], flush=True)
     if done.returncode == 1 or done.returncode < 0:  # a crash is noticed too
         return "failed"
     if done.returncode == 4 and "ImportError while loading conftest" in done.stdout + done.stderr:
@@ -126,7 +128,7 @@ class Trees:
         """Of tests without a fault."""
         place = self.free.get()
         try:
-            return outcome(tests, place)
+            return outcome(tests, place, shows=True)
         finally:
             self.free.put(place)
 

@@ -30,14 +30,23 @@ def test_faults_are_many_and_differ():
 )
 def test_tests_must_pass_without_the_fault_and_fail_with_it(monkeypatch, outcomes, says):
     monkeypatch.setattr(mutants, "copy_tree", lambda tree: (tree / "x.py").write_text("1", encoding="utf-8"))
-    monkeypatch.setattr(mutants, "outcome", lambda tests, tree: outcomes.pop(0))
+    monkeypatch.setattr(mutants, "outcome", lambda *_, **__: outcomes.pop(0))
     assert mutants.survivors([mutants.Fault("x.py", ("tests/test_x.py",), "1", "2")], None, 1) == says
+
+
+def test_what_pytest_says_of_tests_that_fail_without_a_fault_is_shown(tmp_path, capsys):
+    options = "def pytest_addoption(parser):\n    parser.addoption('--all-tests', action='store_true')"
+    (tmp_path / "conftest.py").write_text(options, encoding="utf-8")
+    (tmp_path / "test_x.py").write_text("def test_x():\n    assert 1 == 2", encoding="utf-8")
+    assert mutants.outcome(("test_x.py",), tmp_path) == "failed" and not capsys.readouterr().out
+    assert mutants.outcome(("test_x.py",), tmp_path, shows=True) == "failed"
+    assert "assert 1 == 2" in capsys.readouterr().out
 
 
 def test_faults_side_by_side_do_not_meet(monkeypatch):
     """Each of two trees has one fault at a time, and none is left in it."""
 
-    def found(tests, tree):
+    def found(tests, tree, shows=False):
         text = (tree / "x.py").read_text(encoding="utf-8")
         assert text in ("abcdef", "a", "b", "c", "d", "e", "f")
         return "failed" if text in "abc" else "passed"

@@ -69,10 +69,11 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
     else
       register_binary(m, info);
   }
-  const char* where_doc = "a where the condition (bool) holds, else b; shapes broadcast. One launch.";
+  const std::string where_doc =
+      message("a where the condition (bool) holds, else b; shapes broadcast. One launch.\n\n", kNumberDoc);
   const py::arg_v variant = py::arg("variant") = "";
   m.def("where", py::overload_cast<const Tensor&, const Tensor&, const Tensor&, std::string_view>(&where),
-        py::arg("condition"), py::arg("a"), py::arg("b"), variant, WithoutGil(), where_doc);
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant, WithoutGil(), where_doc.c_str());
   m.def("where", py::overload_cast<const Tensor&, const Tensor&, Scalar, std::string_view>(&where),
         py::arg("condition"), py::arg("a"), py::arg("b"), variant, WithoutGil());
   m.def("where", py::overload_cast<const Tensor&, Scalar, const Tensor&, std::string_view>(&where),

@@ -6,13 +6,20 @@ import shutil
 import subprocess
 
 import pytest
-from grading.demo_lab import TRUSTED, demo_lab
+from grading.demo_lab import SOURCE, TRUSTED, demo_lab
+from labs.sources import SOURCES
 
 from rooflab.grading import release
 from rooflab.grading.judge import Judge
+from rooflab.grading.lab import from_source
 from rooflab.grading.repair import read_submission
 
 NEEDED = pytest.mark.skipif(not shutil.which("nbgrader"), reason="nbgrader is not installed: pip install '.[nbgrader]'")
+CONFIG = """
+config = get_config()
+config.CourseDirectory.course_id = "demo"
+config.ExecutePreprocessor.timeout = 900
+"""
 
 
 def test_prose_is_graded_by_hand_in_nbgrader():
@@ -24,24 +31,27 @@ def test_prose_is_graded_by_hand_in_nbgrader():
 
 
 @NEEDED
-def test_nbgrader_gives_the_same_points(tmp_path):
-    lab = demo_lab()
+@pytest.mark.parametrize(
+    "source", [SOURCE, *(pytest.param(path, marks=pytest.mark.slow) for path in SOURCES)], ids=lambda path: path.name
+)
+def test_nbgrader_gives_the_same_points(tmp_path, source):
+    lab = from_source(source)
     names = {"ada": True, "bob": False}
     for folder, solved in {"source": True, **{f"submitted/{name}": solved for name, solved in names.items()}}.items():
-        path = tmp_path / folder / "lab9" / f"{lab.stem}.ipynb"
+        path = tmp_path / folder / lab.name / f"{lab.stem}.ipynb"
         path.parent.mkdir(parents=True)
         path.write_text(release.dumps(release.build(lab, solved=solved)), encoding="utf-8")
-    (tmp_path / "nbgrader_config.py").write_text("get_config().CourseDirectory.course_id = 'demo'\n", encoding="utf-8")
+    (tmp_path / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    for command in (["generate_assignment", "lab9"], ["autograde", "lab9"], ["export", "--to", "grades.csv"]):
+    for command in (["generate_assignment", lab.name], ["autograde", lab.name], ["export", "--to", "grades.csv"]):
         done = subprocess.run(["nbgrader", *command], cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-2000:]
     with (tmp_path / "grades.csv").open(encoding="utf-8", newline="") as file:
         theirs = {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
     judge = Judge(lab, TRUSTED)
     for name in names:
-        submission = read_submission(lab, tmp_path / "submitted" / name / "lab9" / f"{lab.stem}.ipynb")
+        submission = read_submission(lab, tmp_path / "submitted" / name / lab.name / f"{lab.stem}.ipynb")
         results = list(judge.grade(submission))
         ours = sum(one.earned for one in results), sum(one.points for one in results)
         assert theirs[name] == ours, name
-    assert [theirs[name][0] for name in names] == [15, 0]
+    assert theirs["ada"] == (theirs["bob"][1],) * 2 and theirs["bob"][0] == 0
