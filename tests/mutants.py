@@ -91,7 +91,7 @@ def copy_tree(to: Path) -> None:
 
 
 def outcome(tests: tuple[str, ...], tree: Path, shows: bool = False) -> str:
-    """ "passed", "failed", or why nobody knows. If it `shows`, what pytest said of tests that do not pass is printed."""
+    """ "passed", "failed", or why nobody knows. If it `shows`, it prints what pytest said of tests that fail."""
     # The copy must win over an installed package, in programs that tests start as well.
     environment = os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--all-tests", "-p", "no:cacheprovider", *tests]
