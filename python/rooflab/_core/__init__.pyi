@@ -4025,6 +4025,9 @@ def variants(op: str, device: str | None = None) -> list[Variant]:
 def where(condition: Tensor, a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a where the condition (bool) holds, else b; shapes broadcast. One launch.
+    
+    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    ValueError. Convert the tensor with .to() first.
     """
 @typing.overload
 def where(condition: Tensor, a: Tensor, b: float, variant: str = '') -> Tensor:
