@@ -11,7 +11,8 @@ An entry of the list is a file and the tests that must fail, then the text to re
     - "GB/s": (1e9, "B/s"),
     + "GB/s": (2**30, "B/s"),
 
-Before the faults comes a control: without any, their tests must pass, or those of their faults are left out. Faults in CUDA kernels need a GPU.
+Before the faults comes a control: where tests do not pass without any, their faults are left out. Faults in CUDA
+kernels need a GPU.
 The exit code is 0 when all were noticed.
 """
 
