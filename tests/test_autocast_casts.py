@@ -73,6 +73,17 @@ def test_casts_are_kept_until_the_outermost_context_ends():
     assert weight_casts(c) == 1
 
 
+@pytest.mark.parametrize("how", ["backward", "grad"])
+def test_a_backward_in_the_context_computes_as_its_forward_pass_did_outside(how):
+    """Products of float32 stay products of float32, though the context would have them in bfloat16."""
+    x, w = rl.randn(4, 5), rl.randn(3, 5, requires_grad=True)
+    y, dy = rl.linear(x, w), rl.randn(4, 3)
+    with rl.count() as c, rl.autocast("bfloat16"):
+        got = rl.autograd.grad(y, w, dy, retain_graph=True)[0] if how == "grad" else (y.backward(dy), w.grad)[1]
+    assert "cast" not in c.by_op and got.dtype == "float32"
+    assert got.numpy().tobytes() == (dy.T @ x).numpy().tobytes()
+
+
 def test_a_backward_in_the_context_does_not_end_it_or_its_casts():
     """Its rules compute in the dtypes of the forward pass: a bias's gradient is a sum of bfloat16."""
     w, b, x = rl.ones(4, 4, requires_grad=True), rl.zeros(4, requires_grad=True), rl.ones(3, 4)
