@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rooflab.grading import measure
-from rooflab.grading.accesses import counted
+from rooflab.grading.accesses import GlobalMemory, counted
 from rooflab.grading.global_array import GlobalArray, packed, unpacked
 
 
@@ -68,7 +68,17 @@ def test_an_index_goes_to_another_process(index):
     assert np.array_equal(x[unpacked(packed(index))], x[index])
 
 
-@pytest.mark.parametrize("question", [("values", 0), ("read", 0), ("read", 1, 0), ("write", 0, 0), ("arrays", 0)])
+@pytest.mark.parametrize("index", [np.zeros(2**13, int), [np.zeros(2**13, int), ("slice", None, None, None)]])
+def test_rows_that_do_not_fit_into_memory_are_not_read(index):
+    memory = GlobalMemory([np.zeros((2, 2**12))])
+    with pytest.raises(IndexError, match="at a time"):
+        memory.answer("read", 0, index)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [("values", 0), ("read", 0), ("read", 1, 0), ("write", 0, 0), ("write", 0, 0, "text"), ("arrays", 0)],
+)
 def test_a_program_can_ask_for_nothing_else(question):
     _, memory = counted(np.zeros(4))
     with pytest.raises((ValueError, IndexError)):

@@ -150,6 +150,20 @@ def gelu_latencies_ms(n):
     python, fused = (rl.latency(fn, rl.randn(n)) for fn in (gelu_tanh_python, rl.gelu))
     return {"python": python.mean_ms, "fused": fused.max_ms}
 """
+# No sample is near a time without end, which is as far from any as it is large.
+ENDLESS = """
+def gelu_latencies_ms(n):
+    rl.latency(gelu_tanh_python, rl.randn(n)), rl.latency(rl.gelu, rl.randn(n))
+    return {"python": float("inf"), "fused": float("inf")}
+"""
+# It climbs to what its clocks ask, and tells the fake device of runs that take no time.
+NOTED = """
+def benchmark(run, warmup, trials):
+    ask = next(one.cell_contents for one in rl.synchronize.__closure__)
+    for _ in range(warmup + trials):
+        ask("note", "launch", "run")
+    return {"median_ms": 0.0, "p20_ms": 0.0, "p80_ms": 0.0}
+"""
 
 # label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
 ATTACKS = {
@@ -205,6 +219,8 @@ ATTACKS = {
         [0, 0],
     ),
     "times without chance": ("lab1", "q4_3_2", NO_CHANCE, [0, 0]),
+    "times without end": ("lab1", "q4_3_2", ENDLESS, [0, 0]),
+    "launches that are only noted": ("lab5", "q5_1", NOTED, [0, 0]),
     "no work, and so no more for more merges": (
         "lab5",
         "b0_4",
