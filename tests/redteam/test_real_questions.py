@@ -164,6 +164,18 @@ def benchmark(run, warmup, trials):
         ask("note", "launch", "run")
     return {"median_ms": 0.0, "p20_ms": 0.0, "p80_ms": 0.0}
 """
+# It compiles nothing. Where one call is counted it launches more, so that two calls seem to add few to it.
+INFLATED = """
+import sys
+def compile_lm(lm):
+    calls = sys._getframe(1).f_locals["calls"]
+    def run(ids, *tensors):
+        for _ in range(60 if calls == 1 else 0):
+            rl.zeros(1) + 1.0
+        return lm(ids, *tensors)
+    return run
+compare_lm, unchanged = None, []
+"""
 
 # label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
 ATTACKS = {
@@ -220,6 +232,7 @@ ATTACKS = {
     ),
     "times without chance": ("lab1", "q4_3_2", NO_CHANCE, [0, 0]),
     "times without end": ("lab1", "q4_3_2", ENDLESS, [0, 0]),
+    "a difference that is made small": ("lab2", "q1_3b", INFLATED, [0, 0]),
     "launches that are only noted": ("lab5", "q5_1", NOTED, [0, 0]),
     "no work, and so no more for more merges": (
         "lab5",
