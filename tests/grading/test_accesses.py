@@ -1,5 +1,7 @@
 """Arrays in global memory count each element that is read and written, wherever the index is."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,20 @@ def test_rows_that_do_not_fit_into_memory_are_not_read(index):
     memory = GlobalMemory([np.zeros((2, 2**12))])
     with pytest.raises(IndexError, match="at a time"):
         memory.answer("read", 0, index)
+
+
+@pytest.mark.parametrize("how", ["read", "write"])
+@pytest.mark.parametrize("index", [[None] * 31, [np.zeros((1,) * 16, int), *[None] * 16]])
+def test_a_result_of_many_dimensions_does_not_end_the_process(how, index):
+    """In one of its own, as NumPy would follow a wild pointer."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            GlobalMemory([np.zeros((8, 8))]).answer(how, 0, index, *[np.ones(1)] * (how == "write"))
+        except IndexError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 @pytest.mark.parametrize(

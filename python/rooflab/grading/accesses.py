@@ -14,7 +14,7 @@ from rooflab.grading.global_array import GlobalArray, unpacked
 
 __all__ = ["GlobalMemory", "counted"]
 
-MAX_ELEMENTS = 2**24
+MAX_ELEMENTS, MAX_DIMS = 2**24, 16  # of what one index names
 
 
 class GlobalMemory:
@@ -83,10 +83,15 @@ def counted(values: Any) -> tuple[GlobalArray, GlobalMemory]:
 
 def _check(index: Any, shape: tuple[int, ...]) -> None:
     """That no index is negative: on a GPU that lies before the array. Nor does it name so many elements that they do
-    not fit into memory. It names at most those that its arrays name together, in the largest of the other dimensions.
+    not fit into memory: at most those that its arrays name together, in the largest of the other dimensions. Nor has
+    what it names more dimensions than `np.add.at` can count: from 33 on it ends the process.
     """
-    parts = [one for one in (index if isinstance(index, tuple) else (index,)) if not isinstance(one, slice)]
-    arrays = [np.asarray(one) for one in parts if one is not Ellipsis and one is not None]
+    parts = index if isinstance(index, tuple) else (index,)
+    arrays = [
+        np.asarray(one) for one in parts if not isinstance(one, slice) and one is not Ellipsis and one is not None
+    ]
+    if len(shape) + len(parts) + sum(array.ndim for array in arrays) > MAX_DIMS:
+        raise IndexError(f"[GlobalArray] index: expected at most {MAX_DIMS} dimensions")
     for array in arrays:
         if array.dtype.kind in "iu" and array.size and array.min() < 0:
             raise IndexError(f"[GlobalArray] index: expected 0 or more, got {int(array.min())}")
