@@ -196,6 +196,7 @@ def test_a_model_in_low_precision_and_one_without_memory():
         (("sleep", float("inf")), "non-negative"),
         (("read_ms", 1.0), "expected one of"),
         (("note", "open"), "expected one of"),
+        (("note", "launch", "run"), "kind: expected one of"),
         (("run", 0), "out of range"),
         (("backward", 0), "out of range"),
     ],

@@ -1,10 +1,12 @@
 """Arrays in global memory count each element that is read and written, wherever the index is."""
 
+import os
+
 import numpy as np
 import pytest
 
 from rooflab.grading import measure
-from rooflab.grading.accesses import counted
+from rooflab.grading.accesses import GlobalMemory, counted
 from rooflab.grading.global_array import GlobalArray, packed, unpacked
 
 
@@ -68,7 +70,31 @@ def test_an_index_goes_to_another_process(index):
     assert np.array_equal(x[unpacked(packed(index))], x[index])
 
 
-@pytest.mark.parametrize("question", [("values", 0), ("read", 0), ("read", 1, 0), ("write", 0, 0), ("arrays", 0)])
+@pytest.mark.parametrize("index", [np.zeros(2**13, int), [np.zeros(2**13, int), ("slice", None, None, None)]])
+def test_rows_that_do_not_fit_into_memory_are_not_read(index):
+    memory = GlobalMemory([np.zeros((2, 2**12))])
+    with pytest.raises(IndexError, match="at a time"):
+        memory.answer("read", 0, index)
+
+
+@pytest.mark.parametrize("how", ["read", "write"])
+@pytest.mark.parametrize("index", [[None] * 31, [np.zeros((1,) * 16, int), *[None] * 16]])
+def test_a_result_of_many_dimensions_does_not_end_the_process(how, index):
+    """In one of its own, as NumPy would follow a wild pointer."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            GlobalMemory([np.zeros((8, 8))]).answer(how, 0, index, *[np.ones(1)] * (how == "write"))
+        except IndexError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.mark.parametrize(
+    "question",
+    [("values", 0), ("read", 0), ("read", 1, 0), ("write", 0, 0), ("write", 0, 0, "text"), ("arrays", 0)],
+)
 def test_a_program_can_ask_for_nothing_else(question):
     _, memory = counted(np.zeros(4))
     with pytest.raises((ValueError, IndexError)):

@@ -275,6 +275,8 @@ WRONG = {
     "b0_4": [
         ("every word for each merge", READ_AGAIN),
         ("every word by regular expressions", ONE_TEXT),
+        ("slow on purpose for one merge", changed(
+            READ_AGAIN, "counts}, []", "counts}, []\n    sum(range(10**8 * (merges == 1) * (len(counts) > 9)))")),
         *mutants(
             BPE,
             ("ties to the first pair", "(item[1], item[0])", "item[1]"),

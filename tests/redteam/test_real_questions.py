@@ -150,6 +150,73 @@ def gelu_latencies_ms(n):
     python, fused = (rl.latency(fn, rl.randn(n)) for fn in (gelu_tanh_python, rl.gelu))
     return {"python": python.mean_ms, "fused": fused.max_ms}
 """
+# No sample is near a time without end, which is as far from any as it is large.
+ENDLESS = """
+def gelu_latencies_ms(n):
+    rl.latency(gelu_tanh_python, rl.randn(n)), rl.latency(rl.gelu, rl.randn(n))
+    return {"python": float("inf"), "fused": float("inf")}
+"""
+# It climbs to what its clocks ask, and tells the fake device of runs that take no time.
+NOTED = """
+def benchmark(run, warmup, trials):
+    ask = next(one.cell_contents for one in rl.synchronize.__closure__)
+    for _ in range(warmup + trials):
+        ask("note", "launch", "run")
+    return {"median_ms": 0.0, "p20_ms": 0.0, "p80_ms": 0.0}
+"""
+# It compiles nothing. Where one call is counted it launches more, so that two calls seem to add few to it.
+INFLATED = """
+import sys
+def compile_lm(lm):
+    calls = sys._getframe(1).f_locals["calls"]
+    def run(ids, *tensors):
+        for _ in range(60 if calls == 1 else 0):
+            rl.zeros(1) + 1.0
+        return lm(ids, *tensors)
+    return run
+compare_lm, unchanged = None, []
+"""
+# The library's attention in one range, and something small in the others.
+ONE_RANGE = """
+def annotated_scaled_dot_product_attention(Q, K, V, mask=None):
+    with rl.range("attention_matmul_QK"):
+        one = rl.zeros(1, 1)
+        one @ one
+        out = rl.attention(Q, K, V, is_causal=mask is not None)
+    with rl.range("attention_softmax"):
+        rl.softmax(one)
+    with rl.range("attention_matmul_V"):
+        one @ one
+    return out
+softmax_flop_ratio = softmax_byte_ratio = len
+what_r_measured = None
+"""
+# Right on the fake device; of a model it multiplies single numbers.
+SMALL = """
+def annotated_steps(model, input_ids, warmup_steps, measure_steps, optimizer=None):
+    is_model = isinstance(model, rl.nn.TransformerLM)
+    out = []
+    def phase(name, products, work):
+        with rl.range(name):
+            for _ in range(products * is_model):
+                rl.zeros(1, 1) @ rl.zeros(1, 1)
+            is_model or work()
+            rl.synchronize()
+    def step():
+        phase("forward", 10, lambda: out.append(model(input_ids).mean()))
+        phase("backward", 20, lambda: out.pop().backward())
+        with rl.range("optimizer"):
+            optimizer and rl.zeros(1)
+    with rl.range("warmup"):
+        for _ in range(warmup_steps):
+            step()
+    with rl.range("measurement"):
+        for index in range(measure_steps):
+            with rl.range(f"step_{index}"):
+                step()
+def busy_and_gaps(kernels):
+    return {}
+"""
 
 # label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
 ATTACKS = {
@@ -205,6 +272,11 @@ ATTACKS = {
         [0, 0],
     ),
     "times without chance": ("lab1", "q4_3_2", NO_CHANCE, [0, 0]),
+    "times without end": ("lab1", "q4_3_2", ENDLESS, [0, 0]),
+    "a difference that is made small": ("lab2", "q1_3b", INFLATED, [0, 0]),
+    "attention in one range": ("lab2", "q1_1_4e", ONE_RANGE, [0, 0, 0]),
+    "ranges with small products": ("lab2", "q1_1_4a", SMALL, [0, 0, 1]),
+    "launches that are only noted": ("lab5", "q5_1", NOTED, [0, 0]),
     "no work, and so no more for more merges": (
         "lab5",
         "b0_4",

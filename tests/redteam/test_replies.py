@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from redteam.attack import Attack, cases, check
 
+from rooflab.grading import clock as clock_module
 from rooflab.grading import codec
+from rooflab.grading.clock import VirtualClock
 from rooflab.grading.lab import Limits
 from rooflab.grading.link import ERRORS, Link, StudentError, Unfit, WorkerLost
 
@@ -110,6 +112,7 @@ ODD += [
     np.ones(3),
     (np.ones(3), "ok", 2),
     (1, "pass", 5),
+    (1, np.ones(3), 5),
 ]
 
 
@@ -134,6 +137,53 @@ def test_a_reply_raises_only_what_is_listed(kind):
         with pytest.raises(Unfit):
             line.answered((1, "unfit", "x"))
     assert not issubclass(Unfit, Exception) and not issubclass(WorkerLost, Exception)
+
+
+ASKED = [5, None, "x" * 9, b"x" * 9, ["read", 0], {"read": 0}, np.ones(9), ("read",), ("read", 0, 0, 0), ([],)]
+
+
+@pytest.mark.parametrize("question", ASKED, ids=repr)
+def test_an_odd_question_is_answered_by_an_error(question):
+    with Line() as line:
+        line.number = 1
+        number, kind, name, text = codec.decode(line._answered(VirtualClock().answer, question)[12:])
+    assert (number, kind) == (1, "error") and name in ("TypeError", "ValueError")
+    assert type(question) is tuple or text.startswith("expected a question")
+
+
+def test_an_error_of_an_answer_is_short():
+    def fail():
+        raise ValueError("x" * 10**6)
+
+    with Line() as line:
+        line.number = 1
+        assert len(line._answered(fail, ())) < 2000
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        (0, 1, (("x" * 10**6, ()),)),
+        (0, 1, (("gemm", (((), "x" * 10**6, False),)),)),
+        (0, 1, (("gemm", (((1 << 4000,), "float32", False),)),)),
+        (1 << 4000, 1, ()),
+    ],
+    ids=["name", "dtype", "size", "warmup"],
+)
+def test_what_a_clock_keeps_of_a_call_is_little(question):
+    clock = VirtualClock()
+    with pytest.raises(ValueError):
+        clock.answer(*question)
+    assert clock.calls == []
+
+
+def test_a_clock_keeps_no_call_without_end(monkeypatch):
+    monkeypatch.setattr(clock_module, "MAX_CALLS", 10)
+    clock = VirtualClock()
+    with pytest.raises(ValueError, match="more than"):
+        for _ in range(100):
+            clock.answer(0, 1, ())
+    assert len(clock.calls) == 10
 
 
 def test_a_hundred_thousand_frames_of_noise():

@@ -83,6 +83,8 @@ def check_phases(warmup_steps, measure_steps, optimizer):
     assert set(got) == set(right), f"expected operations in the ranges {sorted(right)}, got {sorted(got)}"
     for path in right:
         assert got[path] == right[path], f"{path}: expected {right[path]} matrix products, got {got[path]}"
+    macs = 173_568 * (warmup_steps + measure_steps)
+    assert seen.macs == macs, f"{warmup_steps} + {measure_steps} steps take {macs:,} MACs, yours took {seen.macs:,}"
 
 
 check_ranges(2, 3)

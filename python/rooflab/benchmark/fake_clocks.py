@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ASKED", "clocks"]
+__all__ = ["ASKED", "NOTED", "clocks"]
 
 ASKED: dict[str, list[type]] = {
     "synchronize": [],
@@ -26,6 +26,9 @@ ASKED: dict[str, list[type]] = {
     "mark": [],
 }
 """What a program asks of the device: methods of `FakeDevice`, and the types of their arguments."""
+
+NOTED = ("open", "close")
+"""What a program may note: the begin and the end of a range. A launch that it could note would be no work at all."""
 
 
 @contextlib.contextmanager

@@ -164,7 +164,7 @@ class FakeDevice:
         Raises
         ------
         ValueError
-            For anything else.
+            For anything else, and for a note that no range makes.
 
         Examples
         --------
@@ -172,7 +172,9 @@ class FakeDevice:
         4096.0001
         """
         if [type(one) for one in arguments] != fake_clocks.ASKED.get(what):
-            raise ValueError(f"[FakeDevice] what: expected one of {sorted(fake_clocks.ASKED)}, got {what!r}")
+            raise ValueError(f"[FakeDevice] what: expected one of {sorted(fake_clocks.ASKED)} with its arguments")
+        if what == "note" and arguments[0] not in fake_clocks.NOTED:
+            raise ValueError(f"[FakeDevice] kind: expected one of {fake_clocks.NOTED}")
         return getattr(self, what)(*arguments)
 
     def clocks(self, names: dict[str, Any] | None = None) -> AbstractContextManager[None]:

@@ -14,7 +14,7 @@ from rooflab.grading.global_array import GlobalArray, unpacked
 
 __all__ = ["GlobalMemory", "counted"]
 
-MAX_ELEMENTS = 2**24
+MAX_ELEMENTS, MAX_DIMS = 2**24, 16  # of what one index names
 
 
 class GlobalMemory:
@@ -51,21 +51,21 @@ class GlobalMemory:
         match what, *arguments:
             case ["read", index]:
                 index = unpacked(index)
-                _check(index)
+                _check(index, self.arrays[place].shape)
                 found = np.array(self.arrays[place][index])
                 np.add.at(self.reads[place], index, 1)
                 self.most_at_once[place] = max(self.most_at_once[place], found.size)
                 return found[()]
-            case ["write", index, values]:
+            case ["write", index, np.ndarray() as values]:
                 index = unpacked(index)
-                _check(index)
+                _check(index, self.arrays[place].shape)
                 self.arrays[place][index] = values
                 np.add.at(self.writes[place], index, 1)
                 return None
             case ["reads" | "writes" | "most_at_once"]:
                 found = getattr(self, what)[place]
                 return found if what == "most_at_once" else found.copy()
-        raise ValueError(f"[GlobalMemory] what: expected to read, to write or to see a count, got {what!r}")
+        raise ValueError("[GlobalMemory] what: expected to read, to write an array or to see a count")
 
 
 def counted(values: Any) -> tuple[GlobalArray, GlobalMemory]:
@@ -81,14 +81,21 @@ def counted(values: Any) -> tuple[GlobalArray, GlobalMemory]:
     return GlobalArray(memory.answer, 0, memory.arrays[0].shape, memory.arrays[0].dtype.name), memory
 
 
-def _check(index: Any) -> None:
-    """That no index is negative: on a GPU that lies before the array. Nor do indices of two dimensions name so many
-    elements together that they do not fit into memory.
+def _check(index: Any, shape: tuple[int, ...]) -> None:
+    """That no index is negative: on a GPU that lies before the array. Nor does it name so many elements that they do
+    not fit into memory: at most those that its arrays name together, in the largest of the other dimensions. Nor has
+    what it names more dimensions than `np.add.at` can count: from 33 on it ends the process.
     """
-    parts = [one for one in (index if isinstance(index, tuple) else (index,)) if not isinstance(one, slice)]
-    arrays = [np.asarray(one) for one in parts if one is not Ellipsis and one is not None]
+    parts = index if isinstance(index, tuple) else (index,)
+    arrays = [
+        np.asarray(one) for one in parts if not isinstance(one, slice) and one is not Ellipsis and one is not None
+    ]
+    if len(shape) + len(parts) + sum(array.ndim for array in arrays) > MAX_DIMS:
+        raise IndexError(f"[GlobalArray] index: expected at most {MAX_DIMS} dimensions")
     for array in arrays:
         if array.dtype.kind in "iu" and array.size and array.min() < 0:
             raise IndexError(f"[GlobalArray] index: expected 0 or more, got {int(array.min())}")
-    if math.prod(max(1, array.size) for array in arrays) > MAX_ELEMENTS:
+    taken = sum(array.ndim if array.dtype.kind == "b" else 1 for array in arrays)
+    others = math.prod(sorted(shape)[taken:])
+    if arrays and others * math.prod(max(1, array.size) for array in arrays) > MAX_ELEMENTS:
         raise IndexError(f"[GlobalArray] index: expected at most {MAX_ELEMENTS:,} elements at a time")

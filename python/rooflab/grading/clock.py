@@ -20,7 +20,9 @@ import numpy as np
 SHORTEST_MS, LONGEST_MS = 0.02, 20.0
 SPREAD = 0.1
 MAX_SAMPLES = 1_000_000  # of all calls together
-MAX_RUNS, MAX_TENSORS = 100_000, 64
+MAX_CALLS = 100_000  # timed and watched together
+MAX_TENSORS, MAX_TEXT, MAX_SIZE = 64, 100, 2**63  # of a watched call
+MAX_SIZES = 2_000_000  # of the tensors of all watched calls
 
 
 class VirtualClock:
@@ -41,7 +43,7 @@ class VirtualClock:
 
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
-        self._samples = self._runs = 0
+        self._samples = self._made = self._sizes = 0
         self._draw = np.random.default_rng()
 
     def answer(self, warmup: int, repeat: int, ran: tuple) -> np.ndarray:
@@ -50,13 +52,16 @@ class VirtualClock:
         Raises
         ------
         ValueError
-            For more than a million samples, or what describes no call.
+            For more than a million samples or a hundred thousand calls, or what describes no call.
         """
-        if type(warmup) is not int or type(repeat) is not int or type(ran) is not tuple or warmup < 0 or repeat < 1:
+        if type(warmup) is not int or type(repeat) is not int or not 0 <= warmup < MAX_SIZE or repeat < 1:
             raise ValueError("[VirtualClock] expected warmup >= 0 and repeat >= 1")
-        self._samples, self._runs = self._samples + repeat, self._runs + len(ran)
-        if self._samples > MAX_SAMPLES or self._runs > MAX_RUNS or not all(map(_is_run, ran)):
-            raise ValueError(f"[VirtualClock] more than {MAX_SAMPLES:,} samples or {MAX_RUNS:,} calls were watched")
+        if type(ran) is not tuple or not all(map(_is_run, ran)):
+            raise ValueError("[VirtualClock] ran: expected the names of functions, with the tensors that they got")
+        self._samples, self._made = self._samples + repeat, self._made + 1 + len(ran)
+        self._sizes += sum(len(shape) + 1 for _, tensors in ran for shape, *_ in tensors)
+        if self._samples > MAX_SAMPLES or self._made > MAX_CALLS or self._sizes > MAX_SIZES:
+            raise ValueError(f"[VirtualClock] more than {MAX_SAMPLES:,} samples or {MAX_CALLS:,} calls")
         middle = math.exp(self._draw.uniform(math.log(SHORTEST_MS), math.log(LONGEST_MS)))
         samples_ms = middle * np.exp(self._draw.normal(0, SPREAD, repeat))
         self.calls.append({"warmup": warmup, "samples_ms": samples_ms.copy(), "ran": ran})
@@ -67,14 +72,14 @@ def _is_run(one: Any) -> bool:
     """Whether this is a function's name and, of each tensor it got, shape, dtype and whether it requires gradients."""
     match one:
         case (str(), tuple(tensors)):
-            return len(tensors) <= MAX_TENSORS and all(map(_is_tensor, tensors))
+            return len(one[0]) <= MAX_TEXT and len(tensors) <= MAX_TENSORS and all(map(_is_tensor, tensors))
     return False
 
 
 def _is_tensor(one: Any) -> bool:
     match one:
         case (tuple(shape), str(dtype), bool()):
-            return len(shape) + len(dtype) <= MAX_TENSORS and all(type(size) is int for size in shape)
+            return len(dtype) <= MAX_TEXT and all(type(size) is int and 0 <= size < MAX_SIZE for size in shape)
     return False
 
 

@@ -25,6 +25,7 @@ from rooflab.grading import codec, sandbox, worker_command
 from rooflab.grading.lab import LabError, Limits
 
 GRACE_S = 2.0
+MAX_ERROR = 1000  # characters of an error that the worker gets
 START_S = 120.0  # imports from a slow network disk are no fault of the student's
 INSTALL = "install rooflab again for this Python (pip install 'rooflab[labs]')"
 ERRORS = {
@@ -206,10 +207,13 @@ class Link:
     def _answered(self, answer: Callable[..., Any], question: Any) -> bytes:
         """The message with the answer to a question, or with the error that it is."""
         try:
+            if type(question) is not tuple:  # text would be taken apart into as many objects as it has letters
+                raise TypeError(f"expected a question with its arguments, got {type(question).__name__}")
             return codec.message((self.number, "answer", answer(*question)))
         except Exception as error:
             kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in ERRORS]
-            return codec.message((self.number, "error", kinds[0] if kinds else "RuntimeError", str(error)))
+            text = str(error)[:MAX_ERROR]
+            return codec.message((self.number, "error", kinds[0] if kinds else "RuntimeError", text))
 
     def cpu_seconds(self) -> float:
         """Processor time that the worker has taken so far."""
@@ -293,8 +297,8 @@ def _cause(said: IO[bytes]) -> str:
 
 
 def _is_reply(value: Any) -> bool:
-    """Whether its first field may be compared with a number: an array there would raise."""
-    return type(value) is tuple and bool(value) and type(value[0]) is int
+    """Whether its first fields may be compared with a number and a word: an array there would raise."""
+    return type(value) is tuple and len(value) > 1 and (type(value[0]), type(value[1])) == (int, str)
 
 
 def _readable(fd: int, seconds: float) -> bool:

@@ -28,6 +28,7 @@ from rooflab.grading.global_array import ARRAY
 from rooflab.grading.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.kernel import emulated_kernel as emulated_kernel
 from rooflab.grading.measurers import LOCAL, glued
+from rooflab.testing import is_near
 
 CROSSING = ("largest_bytes", "host_bytes", "uploaded_bytes", "downloaded_bytes")
 
@@ -354,7 +355,7 @@ def drawing(seed: int, key: str) -> Iterator[None]:
 
 def is_median(ms: Any, calls: Sequence[TimedCall]) -> bool:
     """Whether `ms` is the median that the virtual clock gave for one of these calls."""
-    return isinstance(ms, float) and any(abs(ms - call.median_ms) <= 1e-9 * abs(ms) for call in calls)
+    return any(isinstance(ms, float) and is_near(ms, call.median_ms, 1e-9) for call in calls)
 
 
 def pending(why: str) -> None:
