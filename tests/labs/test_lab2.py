@@ -10,6 +10,7 @@ from rooflab.grading import measure
 from rooflab.grading.fake_run import Faked
 from rooflab.grading.repair import reference
 from rooflab.labs import lab2, lab2_looks, lab2_memory, lab2_report, lab2_written
+from rooflab.labs.references import lab2_memory as references
 
 # size: N, F in TFLOP at 128, 256, 512, 1024, products of a forward pass
 KNOWN = {
@@ -194,7 +195,7 @@ def test_a_range_that_is_left_too_early():
         (lambda: lab2.assert_near("ratio", 1.1, 1.0), "ratio: expected 1, got 1.1"),
         (lambda: lab2.assert_whole(lambda x: 2.0, [((1,), 2)], "look"), "has to return an int"),
         (lambda: lab2.assert_whole(lambda x: 3, [((1,), 2)], "look"), "expected 2, got 3; look"),
-        (lambda: lab2_memory.assert_peak(lambda *a: 1, 8, 16, 1, 2, 10, 2, 4, "forward"), "expected .* got 0.0 MiB"),
+        (lambda: references.assert_peak(lambda *a: 1, 8, 16, 1, 2, 10, 2, 4, "forward"), "expected .* got 0.0 MiB"),
     ],
 )
 def test_checks_say_what_is_wrong(check, said):
@@ -229,7 +230,7 @@ def test_a_report_keeps_all_that_it_is_given(tmp_path):
 
 def test_what_a_recorded_step_holds():
     sizes = {"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
-    through, reference = lab2_memory.run_timeline, lab2_memory.reference_timeline
+    through, reference = lab2_memory.run_timeline, references.timeline_of
     beside = rl.empty(10**6, device="meta")
     seen = lab2_memory.held_in(measure.count(reference, "forward", 1, False, sizes | {"length": 4}, through=through))
     config, before = rl.nn.TransformerConfig(**sizes, vocab_size=100, context_length=4), rl.memory.allocated("meta")

@@ -71,7 +71,6 @@ from rooflab.labs import lab2, lab2_report, lab2_written
 from rooflab.labs import lab2_looks as looks
 from rooflab.labs import lab2_memory as memory
 from rooflab.labs.lab2 import assert_keys, assert_near, assert_timed, assert_whole, draw_configs
-from rooflab.labs.lab2_memory import assert_peak
 from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number
 

@@ -73,11 +73,14 @@ def peak_phase(timeline):
 
 
 # %% nbgrader={"grade_id": "q1_1_6a_test", "grade": true, "points": 3}
+from rooflab.labs.references import lab2_memory as reference
+
+
 def check_timeline(mode, warmup_steps, optimizer=True, **sizes):
     sizes = {"d_model": 64, "d_ff": 256, "num_layers": 3, "num_heads": 2, "length": 32, **sizes}
     seen, right = (
         memory.held_in(measure.count(fn, mode, warmup_steps, optimizer, sizes, through=memory.run_timeline))
-        for fn in (profile_memory, memory.reference_timeline)
+        for fn in (profile_memory, reference.timeline_of)
     )
     case = f"profile_memory, mode {mode}, {warmup_steps} warm-up steps, optimizer: {optimizer}"
     for name, value in right.items():
@@ -182,6 +185,8 @@ def peak_rule(N, saved_bytes):
 
 
 # %% nbgrader={"grade_id": "q1_1_6b_test", "grade": true, "points": 4} rooflab={"needs": ["q1_1_6a"]}
+from rooflab.labs.references.lab2_memory import assert_peak
+
 for mode in ("inference", "forward", "step"):
     assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, mode)
 assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, "step", kept_gradients=True)
@@ -254,6 +259,8 @@ does_it_save = "a"
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q1_1_6c_test", "grade": true, "points": 4} rooflab={"needs": ["q1_1_2", "q1_1_6b"]}
+from rooflab.labs.references.lab2_memory import assert_peak
+
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 assert_whole(weight_copy_bytes, [((SMALL, 10000), 241852416)], "2 bytes for each weight of a product")
 for mode in ("inference", "forward"):
@@ -364,13 +371,16 @@ def scores_lead_from(config):
 
 
 # %% nbgrader={"grade_id": "q1_1_6e_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_6a"]}
+from rooflab.labs.references import lab2_memory as reference
+
+
 def check_blocks(D, I, n, H, V, B, L, count):
     config = {"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}
     got, case = largest_blocks(config, V, B, L, count), f"D = {D}, I = {I}, L = {L}"
     assert isinstance(got, list) and len(got) == count, f"{case}: expected a list of {count} dicts"
     for one in got:
         assert_keys("largest_blocks()[i]", one, ("bytes", "op", "range"))
-    right = memory.largest_blocks(config, V, B, L)
+    right = reference.largest_blocks(config, V, B, L)
     assert [one["bytes"] for one in got] == [one[0] for one in right[:count]], (
         f"{case}: expected the bytes {[one[0] for one in right[:count]]}, got {[one['bytes'] for one in got]}"
     )

@@ -58,12 +58,13 @@ what_helps = "b"
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "b1_test", "grade": true, "points": 3}
+from rooflab.labs.references import lab2_memory as reference
 
 
 def check_loop(D, I, n, H, V, B, L):
     config = {"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}
     for freed in (False, True):
-        got, right = loop_peak_bytes(config, V, B, L, freed), memory.loop_peak_bytes(config, V, B, L, freed)
+        got, right = loop_peak_bytes(config, V, B, L, freed), reference.loop_peak_bytes(config, V, B, L, freed)
         case = f"loop_peak_bytes, D = {D}, n = {n}, L = {L}, freed = {freed}"
         assert is_count(got), f"{case}: expected an int, got {got!r}"
         assert is_near(got, right, 0.01), (

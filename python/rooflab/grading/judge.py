@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -28,6 +29,8 @@ from rooflab.grading.plain import printable
 from rooflab.grading.repair import Submission
 from rooflab.grading.runtime import Runtime
 
+# What public tests compare answers with: no answer sees it.
+REFERENCES = [str(Path(path) / "labs" / "references") for path in rooflab.__path__]
 SLACK_S = 10.0
 SEED_BITS = 48  # a number that every reader of JSON keeps
 EXPERIMENTS_S = 60.0  # of a question's worker, for cells that the student added: they take none of the question's time
@@ -125,7 +128,7 @@ class Judge:
             raise LabError(refusal)
         self.lab, self.isolated = lab, not trusted
         self.seed = secrets.randbits(SEED_BITS) if seed is None else seed
-        self.hidden = [str(lab.folder.parent)] if lab.folder else []
+        self.hidden = [*([str(lab.folder.parent)] if lab.folder else []), *REFERENCES]
         self.setup = [cell for cell in lab.cells if cell.role == "setup"]
         rooflab.set_num_threads(sandbox.library_threads())
         self.trusted: dict[str, Any] = {"__name__": "__judge__"}
