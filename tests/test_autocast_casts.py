@@ -192,10 +192,10 @@ def test_linear_has_gradients_for_rows_of_any_shape(shape, device):
 
 
 def test_a_result_that_was_written_to_is_cast_anew():
-    x, w = rl.ones(1, 4, requires_grad=True), rl.ones(1, 4)
+    x, w = rl.ones(1, 4, requires_grad=True), rl.ones(1, 4, requires_grad=True)
     with rl.autocast("bfloat16"):
         y = x * 1.0
-        first = rl.linear(y, w)
+        first = rl.linear(y, w)  # its graph holds the cast of y, for the gradient of w
         with rl.no_grad():
             y.mul_(2)
         assert rl.linear(y, w).item() == 2 * first.item() == 8
@@ -212,7 +212,7 @@ def test_a_cast_that_nobody_holds_is_made_again():
 
 
 def test_a_graph_does_not_use_a_cast_from_outside(device):
-    w, x = rl.ones(1, 4, device=device), rl.ones(1, 4, device=device, requires_grad=True)
+    w, x = (rl.ones(1, 4, device=device, requires_grad=True) for _ in "wx")  # for the gradient of w a cast is held
     y = x * 1.0
     graph = rl.Graph(device=device)
     with rl.autocast("bfloat16"):
