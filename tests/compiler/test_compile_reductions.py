@@ -139,6 +139,10 @@ def test_rows_of_any_layout():
     check_same(lambda x: (x * 2 + 1).sum(-1), x, **bounds(255))
     c, _ = counted(rl.compile(lambda x: (x * 2 + 1).sum(-1)), x)
     assert c.launches == 1
+    bias = rl.randn(64, 150).T  # an element a row, whose dimensions do not merge either
+    check_same(lambda x, b: (x * 2 + 1).sum(-1) + 100 * b, x, bias, **bounds(255))
+    c, _ = counted(rl.compile(lambda x, b: (x * 2 + 1).sum(-1) + 100 * b), x, bias)
+    assert c.launches == 1
 
 
 def test_what_is_made_of_a_row_and_its_elements_is_a_launch_of_its_own():

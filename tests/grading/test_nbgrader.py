@@ -52,6 +52,7 @@ def test_nbgrader_gives_the_same_points(tmp_path, source):
     for name in names:
         submission = read_submission(lab, tmp_path / "submitted" / name / lab.name / f"{lab.stem}.ipynb")
         results = list(judge.grade(submission))
-        ours = sum(one.earned for one in results), sum(one.points for one in results)
+        # What is pending here passes in a notebook, which knows no such state.
+        ours = (sum(one.earned + one.pending for one in results), sum(one.points + one.pending for one in results))
         assert theirs[name] == ours, name
     assert theirs["ada"] == (theirs["bob"][1],) * 2 and theirs["bob"][0] == 0
