@@ -10,6 +10,7 @@ from grading.demo_lab import RIGHT, demo_lab, grade_one
 import rooflab as rl
 from rooflab.grading import measure
 from rooflab.labs import lab2_looks, lab2_memory
+from rooflab.labs.references.lab2_models import model_of
 
 LISTS = """
 def gemm(a, b):
@@ -351,7 +352,7 @@ LOOKALIKE = type("run_phase", (), {"__module__": "rooflab.labs.lab2_memory"})
 
 def test_a_call_goes_through_a_function_of_a_lab():
     sizes = "small", 100, 8
-    seen = measure.count(lab2_looks.reference_model, 1, *sizes, through=lab2_looks.run_model)
+    seen = measure.count(model_of, 1, *sizes, through=lab2_looks.run_model)
     parameters, logits = seen.value
     assert logits.shape == (2, 8, 100) and len(parameters) == 9 * 12 + 3
     assert seen.by_range["head"] == {"rms_norm": 1, "matmul": 1} and seen.by_op["matmul"] == 9 * 12 + 1

@@ -86,6 +86,8 @@ def forward_flops(config, vocab_size, batch_size, length):
 
 
 # %% nbgrader={"grade_id": "q1_1_2_test", "grade": true, "points": 2}
+from rooflab.labs.references import lab2_models as reference
+
 assert isinstance(MODEL_CONFIGS, dict), "MODEL_CONFIGS is a dict"
 assert_keys("MODEL_CONFIGS", MODEL_CONFIGS, ("small", "medium", "large", "xl", "2.7B"))
 for size, sizes in MODEL_CONFIGS.items():
@@ -94,7 +96,7 @@ for size, sizes in MODEL_CONFIGS.items():
 
 def check_model(size, vocab_size, context_length):
     sizes, facts = (size, vocab_size, context_length), []
-    for create in (create_model, looks.reference_model):
+    for create in (create_model, reference.model_of):
         counts = [measure.count(create, passes, *sizes, through=looks.run_model) for passes in (0, 1)]
         facts.append(looks.facts_of(*counts))
     seen, right = facts

@@ -235,9 +235,12 @@ def ffn_share(config, vocab_size, length):
 
 
 # %% nbgrader={"grade_id": "q1_1_4b_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_2"]}
+from rooflab.labs.references import lab2_models as reference
+
+
 def check_launches(D, I, n, H, B, L):
     config = {"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}
-    got, right = launches_of_forward(config, B, L), looks.forward_launches(config, B, L)
+    got, right = launches_of_forward(config, B, L), reference.forward_launches(config, B, L)
     assert_keys("launches_of_forward", got, ("products", "all"))
     for name in got:
         assert is_count(got[name]), f"launches_of_forward: {name} has to be an int, got {got[name]!r}"

@@ -82,6 +82,9 @@ check_classes(elementwise="swiglu:s add:a sum:s swiglu_backward:x :reduce_kernel
 
 
 # %% nbgrader={"grade_id": "q1_1_4c_table_test", "grade": true, "points": 2}
+from rooflab.labs.references import lab2_models as reference
+
+
 def check_table(kernels, order):
     rows = [dict(zip(("op", "name", "start_us", "duration_us", "bytes"), one, strict=True)) for one in kernels]
     got = by_class(rows)
@@ -91,7 +94,7 @@ def check_table(kernels, order):
     busy = sum(row["duration_us"] for row in rows)
     for name in order:
         assert_keys(f"by_class()[{name!r}]", got[name], ("us", "launches", "bytes", "share"))
-        own = [row for row in rows if looks.class_of(row) == name]
+        own = [row for row in rows if reference.class_of(row) == name]
         assert got[name]["launches"] == len(own), f"{name}: expected {len(own)} launches, got {got[name]['launches']}"
         moved = sum(row["bytes"] for row in own)
         assert got[name]["bytes"] == moved, f"{name}: expected {moved} bytes, got {got[name]['bytes']}"

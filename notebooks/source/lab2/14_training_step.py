@@ -62,9 +62,12 @@ why_it_falls = "b"
 
 
 # %% nbgrader={"grade_id": "q1_1_4d_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_4c"]}
+from rooflab.labs.references import lab2_models as reference
+
+
 def check_step(D, I, n, H, B, L):
     config = {"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}
-    got, right = launches_of_step(config, B, L), looks.step_launches(config, B, L)
+    got, right = launches_of_step(config, B, L), reference.step_launches(config, B, L)
     assert_keys("launches_of_step", got, ("products", "optimizer", "all"))
     for name in got:
         assert is_count(got[name]), f"launches_of_step: {name} has to be an int, got {got[name]!r}"

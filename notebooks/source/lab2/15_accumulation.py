@@ -61,6 +61,7 @@ fp16_stops_at = 32
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q1_1_5_test", "grade": true, "points": 3}
+from rooflab.labs.references import lab2_models as reference
 
 
 def check_sum(value, steps, total_dtype, term_dtype, right):
@@ -83,10 +84,12 @@ for total, term in [
     ("float32", "float16"),
 ]:
     value, steps = measure.draw(1, 400) / 1000, measure.draw(300, 900)
-    check_sum(value, steps, total, term, lab2.added_up(value, steps, total, term))
+    check_sum(value, steps, total, term, reference.added_up(value, steps, total, term))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_5_step_test", "grade": true, "points": 2}
+from rooflab.labs.references import lab2_models as reference
+
 for total, value, dtype, right in [(5.0, 0.01, "float16", 0.01171875), (9.0, 0.01, "float16", 0.0078125)]:
     assert_near(f"step_taken({total}, {value}, {dtype!r})", step_taken(total, value, dtype), right, 1e-9)
 assert is_count(bf16_stops_after), f"bf16_stops_after has to be an int, got {bf16_stops_after!r}"
@@ -96,7 +99,7 @@ got = step_taken(4.0, 0.01, "bfloat16")
 assert got == 0.0, f"step_taken(4.0, 0.01, 'bfloat16'): expected 0.0, got {got}"
 for total, dtype in [(float(measure.draw(1, 30)), "bfloat16"), (31.0, "float16"), (0.5, "float32")]:
     value = measure.draw(1, 400) / 1000
-    right = lab2.added_up(value, 1, dtype, dtype, start=total) - total
+    right = reference.added_up(value, 1, dtype, dtype, start=total) - total
     assert_near(f"step_taken({total}, {value}, {dtype!r})", step_taken(total, value, dtype), right, 1e-9)
 assert bf16_stops_after == 350, (
     "bf16_stops_after: find the smallest number of additions after which one more changes nothing"

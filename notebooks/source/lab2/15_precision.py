@@ -81,6 +81,7 @@ check_toy(measure.draw(11, 30), measure.draw(2, 9))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_5a_dtypes_test", "grade": true, "points": 3}
+from rooflab.labs.references import lab2_models as reference
 
 
 def check_dtypes(low):
@@ -89,7 +90,7 @@ def check_dtypes(low):
     assert all(isinstance(one, str) for one in got.values()), (
         f"toy_dtypes: each value has to be a string such as 'float32', got {got}"
     )
-    right = looks.toy_policy(low)
+    right = reference.toy_policy(low)
     wrong = [name for name in got if got[name].removeprefix("rooflab.") != right[name]]
     assert not wrong, f"toy_dtypes({low!r}): {', '.join(f'{name} is not {got[name]}' for name in wrong)}; read .dtype"
 
@@ -252,6 +253,8 @@ bf16_is_slower = "b"
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q1_1_5c_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_2"]}
+from rooflab.labs.references import lab2_models as reference
+
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 LARGEST = {"d_model": 2560, "d_ff": 10240, "num_layers": 32, "num_heads": 32}
 hint = "count the weights of products: 4 of attention and 3 of SwiGLU in each layer, and the head"
@@ -261,7 +264,7 @@ assert_whole(weight_cast_bytes, [((SMALL, 10000), 725557248)], byte_hint)
 ### BEGIN HIDDEN TESTS
 assert_whole(weight_cast_bytes, [((LARGEST, 10000), 20286259200)], byte_hint)
 for config, V, B, L in draw_configs(measure.rng(), count=6):
-    casts, moved = looks.weight_casts(config, V, B, L)
+    casts, moved = reference.weight_casts(config, V, B, L)
     assert_whole(weight_casts, [((config,), casts)], hint)
     assert_whole(weight_cast_bytes, [((config, V), moved)], byte_hint)
 ### END HIDDEN TESTS

@@ -225,9 +225,12 @@ check_compiled(measure.draw(3, 4), 1, measure.draw(5, 12))
 
 
 # %% nbgrader={"grade_id": "q1_3b_compare_test", "grade": true, "points": 2}
+from rooflab.labs.references import lab2_models as reference
+
+
 def check_comparison(n, B, L):
     seen = measure.call(compare_lm, n, B, L, through=lab2_written.run_comparison).value
-    right = lab2_written.run_comparison(lab2_written.compare, n, B, L)
+    right = lab2_written.run_comparison(reference.compare, n, B, L)
     assert_keys("compare_lm", seen, ("eager", "compiled"))
     for which, row in right.items():
         assert_keys(f"compare_lm()[{which!r}]", seen[which], ("forward", "backward", "products", "saved_bytes"))

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from rooflab.testing import is_count, is_near, is_number
 
 __all__ = [
-    "LABELS", "ORIGINAL_PEAKS", "R_ATTENTION", "R_PEAKS", "SIZES", "W_TIMES", "W_WARMUP", "adamw_float64",
-    "added_up", "assert_keys", "assert_near", "assert_ranges", "assert_report", "assert_study_row",
-    "assert_summary", "assert_timed", "assert_whole", "by_process", "draw_configs",
+    "LABELS", "ORIGINAL_PEAKS", "R_ATTENTION", "R_PEAKS", "SIZES", "W_TIMES", "W_WARMUP", "assert_keys",
+    "assert_near", "assert_ranges", "assert_report", "assert_study_row", "assert_summary", "assert_timed",
+    "assert_whole", "by_process", "draw_configs",
 ]  # fmt: skip
 
 W_TIMES = {
@@ -276,49 +275,6 @@ def assert_ranges(log: Iterable[Any], warmup_steps: int, measure_steps: int) -> 
         for step in range(measure_steps):
             path = f"measurement/step_{step}/{phase}"
             assert paths.count(path) == 1, f"expected one range {path}, got {paths.count(path)}"
-
-
-def added_up(value: float, steps: int, total_dtype: str, term_dtype: str, start: float = 0.0) -> float:
-    """`value` in one dtype, added `steps` times to a sum in another, which is rounded each time.
-
-    Examples
-    --------
-    >>> added_up(0.01, 1000, "float16", "float16"), added_up(0.01, 1000, "bfloat16", "bfloat16")
-    (9.953125, 4.0)
-    """
-    total_type, term_type = (np.dtype(getattr(ml_dtypes, name, name)) for name in (total_dtype, term_dtype))
-    term = np.array(value).astype(term_type).astype(total_type)
-    total = np.array(start).astype(total_type)
-    for _ in range(steps):
-        total = (total + term).astype(total_type)
-    return float(total)
-
-
-def adamw_float64(
-    p: Any,
-    g: Any,
-    m: Any,
-    v: Any,
-    t: int,
-    lr: float,
-    betas: Sequence[float],
-    eps: float,
-    weight_decay: float,
-    decay: str = "before",
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(p, m, v) after step t of AdamW, in float64; its weight decay comes before the update or after it.
-
-    Examples
-    --------
-    >>> p, m, v = adamw_float64([1.0], [2.0], [0.0], [0.0], 1, 0.1, (0.9, 0.999), 1e-8, 0.0)
-    >>> round(float(p[0]), 6), round(float(m[0]), 6)
-    (0.9, 0.2)
-    """  # fmt: skip
-    p, g, m, v = (np.asarray(array, np.float64) for array in (p, g, m, v))
-    m, v = betas[0] * m + (1 - betas[0]) * g, betas[1] * v + (1 - betas[1]) * g**2
-    update = lr * m / (1 - betas[0] ** t) / (np.sqrt(v / (1 - betas[1] ** t)) + eps)
-    kept = 1 - lr * weight_decay
-    return (p * kept - update if decay == "before" else (p - update) * kept), m, v
 
 
 def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, dtype: str, ddof: int) -> None:

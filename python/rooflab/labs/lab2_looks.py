@@ -14,22 +14,9 @@ import rooflab as rl
 from rooflab.labs.lab2 import SIZES
 
 __all__ = [
-    "attention_of", "class_of", "dry_model", "facts_of", "forward_launches", "ladder", "products_by_phase",
-    "reference_model", "row_of", "run_model", "run_steps", "run_toy", "small_model", "step_launches", "toy_float64",
-    "toy_numbers", "toy_policy", "weight_casts",
+    "attention_of", "facts_of", "ladder", "products_by_phase", "row_of", "run_model", "run_steps", "run_toy",
+    "small_model", "toy_float64", "toy_numbers",
 ]  # fmt: skip
-
-
-def reference_model(model_size: str, vocab_size: int, context_length: int, device: str = "cpu") -> rl.nn.TransformerLM:
-    """One of the five models of the lab, in fp32.
-
-    Examples
-    --------
-    >>> reference_model("small", 10000, 128, device="meta").num_parameters()
-    128625408
-    """
-    config = rl.nn.TransformerConfig.of(model_size, vocab_size=vocab_size, context_length=context_length)
-    return rl.nn.TransformerLM(config, device=device)
 
 
 def run_model(create_model: Callable[..., Any], passes: int, *arguments: Any) -> tuple[list, Any]:
@@ -38,7 +25,8 @@ def run_model(create_model: Callable[..., Any], passes: int, *arguments: Any) ->
 
     Examples
     --------
-    >>> run_model(reference_model, 1, "small", 10000, 128)[1].shape
+    >>> from rooflab.labs.references.lab2_models import model_of
+    >>> run_model(model_of, 1, "small", 10000, 128)[1].shape
     (2, 128, 10000)
     """
     model, logits = create_model(*arguments, device="meta"), None
@@ -55,7 +43,8 @@ def facts_of(made: Any, ran: Any) -> dict[str, Any]:
     Examples
     --------
     >>> from rooflab.grading import measure
-    >>> both = (measure.count(reference_model, n, "small", 10000, 128, through=run_model) for n in (0, 1))
+    >>> from rooflab.labs.references.lab2_models import model_of
+    >>> both = (measure.count(model_of, n, "small", 10000, 128, through=run_model) for n in (0, 1))
     >>> facts_of(*both)["number of parameters"]
     128625408
     """
@@ -91,55 +80,6 @@ def ladder(device: str) -> dict[str, dict[str, int]]:
     return {size: {name: getattr(config, name) for name in names} for size, config in fitting.items()}
 
 
-def dry_model(config: dict[str, int], length: int) -> rl.nn.TransformerLM:
-    """A model with V = 1000 that has no memory.
-
-    Examples
-    --------
-    >>> dry_model({"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}, 4).num_parameters()
-    16664
-    """
-    return rl.nn.TransformerLM(rl.nn.TransformerConfig(**config, vocab_size=1000, context_length=length), device="meta")
-
-
-def _ids(B: int, L: int) -> rl.Tensor:
-    return rl.empty(B, L, dtype="int64", device="meta")
-
-
-def forward_launches(config: dict[str, int], B: int, L: int) -> dict[str, int]:
-    """Launches of one forward pass with V = 1000.
-
-    Examples
-    --------
-    >>> forward_launches({"d_model": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2}, 1, 4)["products"]
-    19
-    """
-    model = dry_model(config, L)
-    with rl.no_grad(), rl.count() as counted:
-        model(_ids(B, L))
-    return {"products": int(counted.by_op["matmul"].launches), "all": int(counted.launches)}
-
-
-def step_launches(config: dict[str, int], B: int, L: int) -> dict[str, int]:
-    """Launches of the second training step with V = 1000.
-
-    Examples
-    --------
-    >>> step_launches({"d_model": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2}, 1, 4)["products"]
-    57
-    """
-    model = dry_model(config, L)
-    optimizer = rl.optim.AdamW(model.parameters(), lr=1e-3)
-    for _ in range(2):
-        model.zero_grad()
-        with rl.count() as passes:
-            model(_ids(B, L)).mean().backward()
-        with rl.count() as update:
-            optimizer.step()
-    products, both = int(passes.by_op["matmul"].launches), int(passes.launches)
-    return {"products": products, "optimizer": int(update.launches), "all": both + int(update.launches)}
-
-
 def small_model(device: str = "cpu") -> rl.nn.TransformerLM:
     """A model of two layers for texts of up to 64 tokens, V = 1000, whose steps take milliseconds.
 
@@ -166,30 +106,6 @@ def row_of(kernel: Any) -> dict[str, Any]:
     names = ("op", "name", "range", "start_us", "duration_us")
     row = {name: getattr(kernel, name) for name in names}
     return row | {"flops": int(kernel.cost.flops), "bytes": int(kernel.cost.bytes)}
-
-
-_OPS = {
-    "matmul": "gemm", "linear": "gemm", "softmax": "softmax", "rms_norm": "norm", "layer_norm": "norm",
-    "embedding": "embedding", "copy": "copy", "cat": "copy", "fill": "copy", "adamw": "optimizer",
-}  # fmt: skip
-_NAMES = {
-    "gemm": ("gemm", "cutlass", "nvjet"), "softmax": ("softmax",), "norm": ("norm",), "embedding": ("embedding",),
-    "copy": ("memcpy", "memset", "copy", "fill"), "optimizer": ("adam",),
-}  # fmt: skip
-
-
-def class_of(kernel: dict[str, Any]) -> str:
-    """The class of a kernel by its op, or by its name where it has none.
-
-    Examples
-    --------
-    >>> class_of({"op": "rope", "name": ""}), class_of({"op": "", "name": "nvjet_sst"})
-    ('elementwise', 'gemm')
-    """
-    if kernel["op"]:
-        return _OPS.get(kernel["op"].removesuffix("_backward"), "elementwise")
-    name = kernel["name"].lower()
-    return next((one for one, words in _NAMES.items() if any(word in name for word in words)), "elementwise")
 
 
 def run_steps(annotated_steps: Callable[..., Any], warmup: int, steps: int, optimizer: bool) -> None:
@@ -275,25 +191,3 @@ def toy_float64(x: np.ndarray, first: np.ndarray, second: np.ndarray) -> dict[st
     relu = np.maximum(fc1, 0)
     ln = (relu - relu.mean(-1, keepdims=True)) / np.sqrt(relu.var(-1, keepdims=True) + 1e-5)
     return {"input": x, "fc1": fc1, "relu": relu, "ln": ln, "logits": ln @ second.T}
-
-
-def toy_policy(low: str) -> dict[str, str]:
-    """dtypes in a toy model under ``rl.autocast(low)``.
-
-    Examples
-    --------
-    >>> toy_policy("float16")["ln"]
-    'float32'
-    """
-    in_low = dict.fromkeys(("fc1", "relu", "logits"), low)
-    return in_low | dict.fromkeys(("parameters", "ln", "loss", "gradients"), "float32")
-
-
-def weight_casts(config: dict[str, int], V: int, B: int, L: int) -> tuple[int, int]:
-    """Weights that a forward pass copies to 16 bits under autocast, and the bytes that this moves: counted."""
-    sizes = rl.nn.TransformerConfig(**config, vocab_size=V, context_length=L)
-    model = rl.nn.TransformerLM(sizes, device="meta")
-    with rl.autocast("bfloat16"), rl.count() as counted:
-        model(_ids(B, L))
-    casts = [part for path, part in counted.by_range.items() if path.rpartition("/")[2] == "autocast_weights"]
-    return sum(int(one.launches) for one in casts), sum(int(one.bytes_read + one.bytes_written) for one in casts)

@@ -1,4 +1,4 @@
-"""What public tests compare an answer with where the machine decides the right value, such as by its number of threads.
+"""What public tests compare an answer with, where no number that stands in the notebook would do.
 
-The process in which an answer is graded does not see this folder.
+The process in which an answer is graded does not see this folder, so no answer can name what it is compared with.
 """
