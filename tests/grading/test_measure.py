@@ -350,8 +350,10 @@ LOOKALIKE = type("run_phase", (), {"__module__": "rooflab.labs.lab2_memory"})
 
 
 def test_a_call_goes_through_a_function_of_a_lab():
-    sizes = "small", 100, 8
-    seen = measure.count(lab2_looks.reference_model, 1, *sizes, through=lab2_looks.run_model)
+    def create(V, L, device):
+        return rl.nn.TransformerLM(rl.nn.TransformerConfig(8, 16, 12, 2, vocab_size=V, context_length=L), device=device)
+
+    seen = measure.count(create, 1, 100, 8, through=lab2_looks.run_model)
     parameters, logits = seen.value
     assert logits.shape == (2, 8, 100) and len(parameters) == 9 * 12 + 3
     assert seen.by_range["head"] == {"rms_norm": 1, "matmul": 1} and seen.by_op["matmul"] == 9 * 12 + 1
