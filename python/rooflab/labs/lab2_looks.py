@@ -14,8 +14,8 @@ import rooflab as rl
 from rooflab.labs.lab2 import SIZES
 
 __all__ = [
-    "attention_of", "class_of", "dry_model", "facts_of", "forward_launches", "ladder", "products_by_phase",
-    "row_of", "run_model", "run_steps", "run_toy", "small_model", "step_launches", "toy_float64",
+    "attention_of", "class_of", "facts_of", "ladder", "products_by_phase",
+    "row_of", "run_model", "run_steps", "run_toy", "small_model", "toy_float64",
     "toy_numbers", "toy_policy", "weight_casts",
 ]  # fmt: skip
 
@@ -77,55 +77,6 @@ def ladder(device: str) -> dict[str, dict[str, int]]:
     sizes = {size: rl.nn.TransformerConfig.of(size) for size in SIZES}
     fitting = {size: config for size, config in sizes.items() if 12 * config.num_parameters < free}
     return {size: {name: getattr(config, name) for name in names} for size, config in fitting.items()}
-
-
-def dry_model(config: dict[str, int], length: int) -> rl.nn.TransformerLM:
-    """A model with V = 1000 that has no memory.
-
-    Examples
-    --------
-    >>> dry_model({"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}, 4).num_parameters()
-    16664
-    """
-    return rl.nn.TransformerLM(rl.nn.TransformerConfig(**config, vocab_size=1000, context_length=length), device="meta")
-
-
-def _ids(B: int, L: int) -> rl.Tensor:
-    return rl.empty(B, L, dtype="int64", device="meta")
-
-
-def forward_launches(config: dict[str, int], B: int, L: int) -> dict[str, int]:
-    """Launches of one forward pass with V = 1000.
-
-    Examples
-    --------
-    >>> forward_launches({"d_model": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2}, 1, 4)["products"]
-    19
-    """
-    model = dry_model(config, L)
-    with rl.no_grad(), rl.count() as counted:
-        model(_ids(B, L))
-    return {"products": int(counted.by_op["matmul"].launches), "all": int(counted.launches)}
-
-
-def step_launches(config: dict[str, int], B: int, L: int) -> dict[str, int]:
-    """Launches of the second training step with V = 1000.
-
-    Examples
-    --------
-    >>> step_launches({"d_model": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2}, 1, 4)["products"]
-    57
-    """
-    model = dry_model(config, L)
-    optimizer = rl.optim.AdamW(model.parameters(), lr=1e-3)
-    for _ in range(2):
-        model.zero_grad()
-        with rl.count() as passes:
-            model(_ids(B, L)).mean().backward()
-        with rl.count() as update:
-            optimizer.step()
-    products, both = int(passes.by_op["matmul"].launches), int(passes.launches)
-    return {"products": products, "optimizer": int(update.launches), "all": both + int(update.launches)}
 
 
 def small_model(device: str = "cpu") -> rl.nn.TransformerLM:
@@ -282,6 +233,6 @@ def weight_casts(config: dict[str, int], V: int, B: int, L: int) -> tuple[int, i
     sizes = rl.nn.TransformerConfig(**config, vocab_size=V, context_length=L)
     model = rl.nn.TransformerLM(sizes, device="meta")
     with rl.autocast("bfloat16"), rl.count() as counted:
-        model(_ids(B, L))
+        model(rl.empty(B, L, dtype="int64", device="meta"))
     casts = [part for path, part in counted.by_range.items() if path.rpartition("/")[2] == "autocast_weights"]
     return sum(int(one.launches) for one in casts), sum(int(one.bytes_read + one.bytes_written) for one in casts)
