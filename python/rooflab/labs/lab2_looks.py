@@ -16,7 +16,7 @@ from rooflab.labs.lab2 import SIZES
 __all__ = [
     "attention_of", "class_of", "facts_of", "ladder", "products_by_phase",
     "row_of", "run_model", "run_steps", "run_toy", "small_model", "toy_float64",
-    "toy_numbers", "toy_policy", "weight_casts",
+    "toy_numbers", "weight_casts",
 ]  # fmt: skip
 
 
@@ -214,18 +214,6 @@ def toy_float64(x: np.ndarray, first: np.ndarray, second: np.ndarray) -> dict[st
     relu = np.maximum(fc1, 0)
     ln = (relu - relu.mean(-1, keepdims=True)) / np.sqrt(relu.var(-1, keepdims=True) + 1e-5)
     return {"input": x, "fc1": fc1, "relu": relu, "ln": ln, "logits": ln @ second.T}
-
-
-def toy_policy(low: str) -> dict[str, str]:
-    """dtypes in a toy model under ``rl.autocast(low)``.
-
-    Examples
-    --------
-    >>> toy_policy("float16")["ln"]
-    'float32'
-    """
-    in_low = dict.fromkeys(("fc1", "relu", "logits"), low)
-    return in_low | dict.fromkeys(("parameters", "ln", "loss", "gradients"), "float32")
 
 
 def weight_casts(config: dict[str, int], V: int, B: int, L: int) -> tuple[int, int]:
