@@ -12,7 +12,7 @@ from typing import Any
 import rooflab as rl
 
 __all__ = [
-    "WrittenOutLM", "as_written", "compare", "count_passes", "plain_attention", "run_comparison", "run_lm",
+    "WrittenOutLM", "as_written", "count_passes", "plain_attention", "run_comparison", "run_lm",
     "run_report", "score_tensors", "steady",
 ]  # fmt: skip
 
@@ -158,20 +158,6 @@ def steady(once: Any, twice: Any) -> dict[str, int]:
         "products": products[1] - products[0] + products[2],
         "MACs": forward[1].macs - forward[0].macs + backward.macs,
     }
-
-
-def compare(lm: WrittenOutLM, ids: rl.Tensor) -> dict[str, dict[str, int]]:
-    """Counts of the model as it is written, and compiled.
-
-    Examples
-    --------
-    >>> lm = WrittenOutLM(num_layers=1, length=4)
-    >>> sorted(compare(lm, rl.zeros(2, 4, dtype="int64")))
-    ['compiled', 'eager']
-    """
-    names = ("forward", "backward", "products", "saved_bytes")
-    rows = {"eager": count_passes(lm, lm, ids), "compiled": count_passes(rl.compile(lm.__call__), lm, ids)}
-    return {which: {name: row[name] for name in names} for which, row in rows.items()}
 
 
 def run_comparison(compare_lm: Callable[..., Any], num_layers: int, B: int, L: int) -> Any:
