@@ -136,6 +136,7 @@ WRONG = {
             ("low gradients", '"loss", "gradients")', '"loss")', '"relu", "logits")',
              '"relu", "logits", "gradients")'),
             ("fp16 in bf16's list", '"logits"), low)', '"logits"), "float16")'),
+            ("a low norm and a full ReLU", '"ln", "loss"', '"relu", "loss"', '"fc1", "relu"', '"fc1", "ln"'),
         ),
     ],
     "q1_1_5b": mutants(
@@ -169,7 +170,7 @@ WRONG = {
 
 ONLY_HIDDEN = {
     "q1_1_5": "fp16 stalls|bf16 never stops|one addition later",
-    "q1_1_5a": "fp16 in bf16's list",
+    "q1_1_5a": "a low norm and a full ReLU",
     "q1_1_5b": "bf16 is more precise|bf16 cures all|bf16 cures nothing|bf16 overflows",
     "q1_1_5c": "the copies|a mean is a mean|the profiler",
 }

@@ -11,7 +11,7 @@ from rooflab.grading.fake_run import Faked
 from rooflab.grading.repair import reference
 from rooflab.labs import lab2, lab2_looks, lab2_memory, lab2_report, lab2_written
 from rooflab.labs.references import lab2_memory as references
-from rooflab.labs.references import lab2_models as models
+from rooflab.labs.references import lab2_numbers as numbers
 
 # size: N, F in TFLOP at 128, 256, 512, 1024, products of a forward pass
 KNOWN = {
@@ -100,9 +100,9 @@ def test_sixteen_bits(given):
     sums = [given["accumulate"](0.01, 1000, *kind) for kind in kinds]
     assert sums == pytest.approx([10.0001, 9.9531, 10.0021, 4.0, 10.0098], abs=6e-5)
     for value, steps, kind in ((0.3, 777, kinds[1]), (0.07, 300, ("bfloat16", "float16"))):
-        assert given["accumulate"](value, steps, *kind) == models.added_up(value, steps, *kind)
+        assert given["accumulate"](value, steps, *kind) == numbers.added_up(value, steps, *kind)
     stops = [
-        n for n in (349, 350, 351) if models.added_up(0.01, n, *kinds[3]) == models.added_up(0.01, n + 1, *kinds[3])
+        n for n in (349, 350, 351) if numbers.added_up(0.01, n, *kinds[3]) == numbers.added_up(0.01, n + 1, *kinds[3])
     ]
     assert stops == [350, 351] and given["bf16_stops_after"] == 350
     assert given["step_taken"](32.0, 0.01, "float16") == 0 < given["step_taken"](31.98, 0.01, "float16")

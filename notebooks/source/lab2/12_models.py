@@ -86,30 +86,56 @@ def forward_flops(config, vocab_size, batch_size, length):
 
 
 # %% nbgrader={"grade_id": "q1_1_2_test", "grade": true, "points": 2}
-from rooflab.labs.references import lab2_models as reference
-
 assert isinstance(MODEL_CONFIGS, dict), "MODEL_CONFIGS is a dict"
 assert_keys("MODEL_CONFIGS", MODEL_CONFIGS, ("small", "medium", "large", "xl", "2.7B"))
 for size, sizes in MODEL_CONFIGS.items():
     assert_keys(f"MODEL_CONFIGS[{size!r}]", sizes, ("d_model", "d_ff", "num_layers", "num_heads"))
 
 
-def check_model(size, vocab_size, context_length):
-    sizes, facts = (size, vocab_size, context_length), []
-    for create in (create_model, reference.model_of):
-        counts = [measure.count(create, passes, *sizes, through=looks.run_model) for passes in (0, 1)]
-        facts.append(looks.facts_of(*counts))
-    seen, right = facts
+def facts_about(create, *sizes):
+    return looks.facts_of(*(measure.count(create, passes, *sizes, through=looks.run_model) for passes in (0, 1)))
+
+
+def check_model(size, vocab_size, context_length, right):
+    seen = facts_about(create_model, size, vocab_size, context_length)
     for name, value in right.items():
         what = f"create_model({size!r}, {vocab_size}, {context_length})"
         assert seen[name] == value, f"{what}: expected {name} = {value}, got {seen[name]}"
 
 
-check_model("small", 10000, 128)
-check_model("2.7B", 777, 256)
+small = {
+    "number of parameters": 128625408,
+    "number of tensors": 111,
+    "dtypes": ["float32"],
+    "shape of the logits": (2, 128, 10000),
+    "MACs of a forward pass": 31561089024,
+    "products of a forward pass": 109,
+    "softmaxes of a forward pass": 12,
+    "FLOPs of all operations of a forward pass": 63210258432,
+}
+largest = {
+    "number of parameters": 3359587840,
+    "number of tensors": 291,
+    "dtypes": ["float32"],
+    "shape of the logits": (2, 256, 777),
+    "MACs of a forward pass": 1740480184320,
+    "products of a forward pass": 289,
+    "softmaxes of a forward pass": 32,
+    "FLOPs of all operations of a forward pass": 3482819493888,
+}
+check_model("small", 10000, 128, small)
+check_model("2.7B", 777, 256, largest)
+
+
 ### BEGIN HIDDEN TESTS
+def known_model(size, vocab_size, context_length, device):
+    config = rl.nn.TransformerConfig.of(size, vocab_size=vocab_size, context_length=context_length)
+    return rl.nn.TransformerLM(config, device=device)
+
+
 for size in ("medium", "large", "xl", "2.7B"):
-    check_model(size, measure.draw(500, 50000), measure.draw(32, 512))
+    sizes = size, measure.draw(500, 50000), measure.draw(32, 512)
+    check_model(*sizes, facts_about(known_model, *sizes))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_2_count_test", "grade": true, "points": 2}

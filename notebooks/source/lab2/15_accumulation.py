@@ -61,7 +61,7 @@ fp16_stops_at = 32
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q1_1_5_test", "grade": true, "points": 3}
-from rooflab.labs.references import lab2_models as reference
+from rooflab.labs.references import lab2_numbers as reference
 
 
 def check_sum(value, steps, total_dtype, term_dtype, right):
@@ -88,7 +88,7 @@ for total, term in [
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_5_step_test", "grade": true, "points": 2}
-from rooflab.labs.references import lab2_models as reference
+from rooflab.labs.references import lab2_numbers as reference
 
 for total, value, dtype, right in [(5.0, 0.01, "float16", 0.01171875), (9.0, 0.01, "float16", 0.0078125)]:
     assert_near(f"step_taken({total}, {value}, {dtype!r})", step_taken(total, value, dtype), right, 1e-9)

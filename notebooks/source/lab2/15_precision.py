@@ -81,23 +81,25 @@ check_toy(measure.draw(11, 30), measure.draw(2, 9))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_5a_dtypes_test", "grade": true, "points": 3}
-from rooflab.labs.references import lab2_models as reference
 
 
-def check_dtypes(low):
+def check_dtypes(low, *in_low):
     got = toy_dtypes(low)
     assert_keys("toy_dtypes", got, ("parameters", "fc1", "relu", "ln", "logits", "loss", "gradients"))
     assert all(isinstance(one, str) for one in got.values()), (
         f"toy_dtypes: each value has to be a string such as 'float32', got {got}"
     )
-    right = reference.toy_policy(low)
-    wrong = [name for name in got if got[name].removeprefix("rooflab.") != right[name]]
-    assert not wrong, f"toy_dtypes({low!r}): {', '.join(f'{name} is not {got[name]}' for name in wrong)}; read .dtype"
+    got = {name: dtype.removeprefix("rooflab.") for name, dtype in got.items()}
+    said = f"toy_dtypes({low!r}): expected three times {low} and four times float32, got {got}; read .dtype"
+    assert sorted(got.values()) == sorted([low] * 3 + ["float32"] * 4), said
+    for name in in_low:
+        assert got[name] == low, f"toy_dtypes({low!r}): {name} is not {got[name]}; read .dtype"
 
 
 check_dtypes("bfloat16")
 ### BEGIN HIDDEN TESTS
-check_dtypes("float16")
+for low in ("bfloat16", "float16"):
+    check_dtypes(low, "fc1", "relu", "logits")
 ### END HIDDEN TESTS
 
 # %%
@@ -253,7 +255,7 @@ bf16_is_slower = "b"
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q1_1_5c_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_2"]}
-from rooflab.labs.references import lab2_models as reference
+from rooflab.labs.references import lab2_numbers as reference
 
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 LARGEST = {"d_model": 2560, "d_ff": 10240, "num_layers": 32, "num_heads": 32}

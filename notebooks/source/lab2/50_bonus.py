@@ -156,7 +156,7 @@ def _adamw(p, g, m, v, t, lr, beta1, beta2, eps, weight_decay):
 
 
 # %% nbgrader={"grade_id": "b2_test", "grade": true, "points": 5}
-from rooflab.labs.references import lab2_models as reference
+from rooflab.labs.references import lab2_numbers as reference
 
 
 def check_adamw(size, t, lr, betas, eps, weight_decay):

@@ -25,9 +25,8 @@ def run_model(create_model: Callable[..., Any], passes: int, *arguments: Any) ->
 
     Examples
     --------
-    >>> from rooflab.labs.references.lab2_models import model_of
-    >>> run_model(model_of, 1, "small", 10000, 128)[1].shape
-    (2, 128, 10000)
+    >>> run_model(lambda length, device: rl.nn.Embedding(10, 4, device=device), 1, 3)[1].shape
+    (2, 3, 4)
     """
     model, logits = create_model(*arguments, device="meta"), None
     with rl.no_grad():
@@ -43,10 +42,9 @@ def facts_of(made: Any, ran: Any) -> dict[str, Any]:
     Examples
     --------
     >>> from rooflab.grading import measure
-    >>> from rooflab.labs.references.lab2_models import model_of
-    >>> both = (measure.count(model_of, n, "small", 10000, 128, through=run_model) for n in (0, 1))
-    >>> facts_of(*both)["number of parameters"]
-    128625408
+    >>> create = lambda length, device: rl.nn.Embedding(10, 4, device=device)
+    >>> facts_of(*(measure.count(create, passes, 3, through=run_model) for passes in (0, 1)))["number of parameters"]
+    40
     """
     parameters, logits = ran.value
     softmaxes = [counted.by_op.get("softmax", 0) for counted in (made, ran)]

@@ -1,0 +1,90 @@
+"""What Lab 2's tests on kernels, precision and AdamW compare with. Letters as in `rooflab.labs.lab2`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import rooflab as rl
+
+__all__ = ["adamw_float64", "added_up", "class_of", "weight_casts"]
+
+
+_OPS = {
+    "matmul": "gemm", "linear": "gemm", "softmax": "softmax", "rms_norm": "norm", "layer_norm": "norm",
+    "embedding": "embedding", "copy": "copy", "cat": "copy", "fill": "copy", "adamw": "optimizer",
+}  # fmt: skip
+_NAMES = {
+    "gemm": ("gemm", "cutlass", "nvjet"), "softmax": ("softmax",), "norm": ("norm",), "embedding": ("embedding",),
+    "copy": ("memcpy", "memset", "copy", "fill"), "optimizer": ("adam",),
+}  # fmt: skip
+
+
+def class_of(kernel: dict[str, Any]) -> str:
+    """The class of a kernel by its op, or by its name where it has none.
+
+    Examples
+    --------
+    >>> class_of({"op": "rope", "name": ""}), class_of({"op": "", "name": "nvjet_sst"})
+    ('elementwise', 'gemm')
+    """
+    if kernel["op"]:
+        return _OPS.get(kernel["op"].removesuffix("_backward"), "elementwise")
+    name = kernel["name"].lower()
+    return next((one for one, words in _NAMES.items() if any(word in name for word in words)), "elementwise")
+
+
+def weight_casts(config: dict[str, int], V: int, B: int, L: int) -> tuple[int, int]:
+    """Weights that a forward pass copies to 16 bits under autocast, and the bytes that this moves: counted."""
+    sizes = rl.nn.TransformerConfig(**config, vocab_size=V, context_length=L)
+    model = rl.nn.TransformerLM(sizes, device="meta")
+    with rl.autocast("bfloat16"), rl.count() as counted:
+        model(rl.empty(B, L, dtype="int64", device="meta"))
+    casts = [part for path, part in counted.by_range.items() if path.rpartition("/")[2] == "autocast_weights"]
+    return sum(int(one.launches) for one in casts), sum(int(one.bytes_read + one.bytes_written) for one in casts)
+
+
+def added_up(value: float, steps: int, total_dtype: str, term_dtype: str, start: float = 0.0) -> float:
+    """`value` in one dtype, added `steps` times to a sum in another, which is rounded each time.
+
+    Examples
+    --------
+    >>> added_up(0.01, 1000, "float16", "float16"), added_up(0.01, 1000, "bfloat16", "bfloat16")
+    (9.953125, 4.0)
+    """
+    total_type, term_type = (np.dtype(getattr(ml_dtypes, name, name)) for name in (total_dtype, term_dtype))
+    term = np.array(value).astype(term_type).astype(total_type)
+    total = np.array(start).astype(total_type)
+    for _ in range(steps):
+        total = (total + term).astype(total_type)
+    return float(total)
+
+
+def adamw_float64(
+    p: Any,
+    g: Any,
+    m: Any,
+    v: Any,
+    t: int,
+    lr: float,
+    betas: Sequence[float],
+    eps: float,
+    weight_decay: float,
+    decay: str = "before",
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(p, m, v) after step t of AdamW, in float64; its weight decay comes before the update or after it.
+
+    Examples
+    --------
+    >>> p, m, v = adamw_float64([1.0], [2.0], [0.0], [0.0], 1, 0.1, (0.9, 0.999), 1e-8, 0.0)
+    >>> round(float(p[0]), 6), round(float(m[0]), 6)
+    (0.9, 0.2)
+    """  # fmt: skip
+    p, g, m, v = (np.asarray(array, np.float64) for array in (p, g, m, v))
+    m, v = betas[0] * m + (1 - betas[0]) * g, betas[1] * v + (1 - betas[1]) * g**2
+    update = lr * m / (1 - betas[0] ** t) / (np.sqrt(v / (1 - betas[1] ** t)) + eps)
+    kept = 1 - lr * weight_decay
+    return (p * kept - update if decay == "before" else (p - update) * kept), m, v
