@@ -1,5 +1,6 @@
 """rl.autocast: the policy on every device, gradients, nesting, threads, and what it leaves alone."""
 
+import inspect
 import re
 import threading
 
@@ -70,9 +71,8 @@ CALLS = {
 def test_the_table_in_the_documentation_is_the_policy():
     policies = dict(rl._core._autocast.policies())
     assert policies.keys() == CALLS.keys()
-    rows = re.findall(
-        r"^    (\S.*?)\s\s+(`dtype`|float32)$((?:\n    \S[a-z_, ]+$)*)", rl.autocast.__doc__, re.MULTILINE
-    )
+    table = inspect.getdoc(rl.autocast)
+    rows = re.findall(r"^(\S.*?)\s\s+(`dtype`|float32)$((?:\n\S[a-z_, ]+$)*)", table, re.MULTILINE)
     named = {word: kind for first, kind, rest in rows for word in re.findall(r"\w+", first + rest)}
     assert {op: "low" if kind == "`dtype`" else kind for op, kind in named.items()} == policies
 

@@ -1,5 +1,6 @@
 """The demo lab, and short ways to grade answers to it."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from rooflab.grading.repair import Submission, reference
 
 SOURCE = Path(__file__).parent / "demo" / "lab9"
 TRUSTED = jail.refusal() is not None  # tests of grading run in the jail wherever it can be had
+SUBINTERPRETERS = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"  # the module's name
 # Question 1 as the reference has it.
 RIGHT = """
 def gemm(a, b):

@@ -6,7 +6,7 @@ import textwrap
 import time
 
 import pytest
-from grading.demo_lab import RIGHT, TRUSTED, demo_lab, grade_one, with_answers
+from grading.demo_lab import RIGHT, SUBINTERPRETERS, TRUSTED, demo_lab, grade_one, with_answers
 
 from rooflab.grading.judge import Judge
 
@@ -23,7 +23,7 @@ BESIDE = {
     "kills the group": ("import os; os.killpg(0, 9)", "os.killpg"),
     "forks": ("import os; os.fork()", "os.fork"),
     "lifts its limits": ("import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (9, 9))", "setrlimit"),
-    "makes another interpreter": ("import _xxsubinterpreters as s; s.create()", "cpython.PyInterpreterState_New"),
+    "makes another interpreter": (f"import {SUBINTERPRETERS} as s; s.create()", "cpython.PyInterpreterState_New"),
     "writes to every descriptor": (
         """
         import os

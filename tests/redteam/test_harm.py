@@ -11,7 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from grading.demo_lab import RIGHT
+from grading.demo_lab import RIGHT, SUBINTERPRETERS
 from redteam.attack import Attack, cases, check
 
 from rooflab.grading.jail import gpus
@@ -64,7 +64,7 @@ PROCESSES = {
     ),
     "a timer for later": beside("import threading\nthreading.Timer(99, print).start()", 5),
     "a subinterpreter": beside(
-        "import _xxsubinterpreters as s\ns.run_string(s.create(), 'import os; os.kill(-1, 9)')", 0, "not allowed"
+        f"import {SUBINTERPRETERS} as s\ns.run_string(s.create(), 'import os; os.kill(-1, 9)')", 0, "not allowed"
     ),
     "calls C": refused("import ctypes\nctypes.CDLL(None).kill(-1, 9)"),
     "raises its limits": beside("import resource as r\nr.setrlimit(r.RLIMIT_DATA, (-1, -1))", 0, "setrlimit"),
