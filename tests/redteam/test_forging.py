@@ -69,9 +69,9 @@ sys.modules["rooflab"] = fake
 BLIND = """
 import os
 import rooflab as rl
-from rooflab.grading import codec, measure
+from rooflab.grading import codec, counters
 def gemm(a, b):
-    reply = {"value": rl.matmul(a, b), "by_op": {}} | dict.fromkeys(measure.COUNTERS, 0)
+    reply = {"value": rl.matmul(a, b), "by_op": {}} | dict.fromkeys(counters.COUNTERS, 0)
     for fd in range(3, 64):
         try:
             codec.send(fd, codec.message((4, "ok", reply)))

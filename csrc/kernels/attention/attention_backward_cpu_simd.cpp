@@ -260,7 +260,7 @@ class FlashBackward {
         read(ds + r * kPitch + v * kLanes, dp);
         const NativeFloat probability = exp2(score - shift);
         write(p + r * kPitch + v * kLanes, probability);
-        const NativeFloat slope = probability * (dp - delta[r] * f_.scale);  // NaN in v stays beside a weight of 0
+        const NativeFloat slope = probability * (dp - delta[r] * f_.scale);  // NaN where v is
         write(ds + r * kPitch + v * kLanes, probability == 0.0f ? NativeFloat{} : slope);
       }
     }
@@ -275,7 +275,7 @@ class FlashBackward {
         });
   }
 
-  // dV^T += dO^T P of the pairs whose weight is not 0. Beside 0, NaN in dO would stay.
+  // dV^T += dO^T P of the pairs whose weight is not 0. The others are left out, as 0 times a NaN in dO is NaN.
   void add_seen(int64_t rows, const float* dout, const float* p, float* dv) const {
     for (int64_t d = 0; d < d_h_; ++d)
       for (int v = 0; v < kVectors; ++v) {
@@ -299,7 +299,7 @@ class FlashBackward {
   float *k_rows_, *q_rows_, *dout_rows_;  // rows of d_pitch_
   float *p_, *ds_;                        // rows of kPitch
   float* rows_;                           // a panel's rows on their way in and out
-  bool has_to_choose_ = false;            // the tile has hidden pairs, and dO that 0 does not make 0
+  bool has_to_choose_ = false;            // the tile has hidden pairs, and not all of dO is finite
 };
 
 }  // namespace

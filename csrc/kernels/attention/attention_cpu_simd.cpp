@@ -154,7 +154,8 @@ class FlashForward {
         });
   }
 
-  // O^T = O^T alpha + V^T P^T of the pairs that are seen; the others are -inf in P^T. Beside 0, NaN in V would stay.
+  // O^T = O^T alpha + V^T P^T of the pairs that are seen. The others are -inf in P^T, and left out: 0 times a NaN in V
+  // is NaN.
   void add_seen(int64_t keys, const float* values, Row alpha, float* o) const {
     for (int64_t d = 0; d < d_h_; ++d)
       for (int v = 0; v < kVectors; ++v) {
@@ -253,7 +254,7 @@ class FlashForward {
   float *scores_, *bias_, *bias_rows_;
   float *maximum_, *sum_;
   int64_t mask_at_ = 0;
-  bool has_to_choose_ = false;  // the tile has hidden pairs, and values that 0 does not make 0
+  bool has_to_choose_ = false;  // the tile has hidden pairs, and not all of V is finite
 };
 
 }  // namespace

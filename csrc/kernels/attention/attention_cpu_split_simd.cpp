@@ -194,7 +194,7 @@ class SplitAttention {
 
   static bool sees_part(KeyRange seen, int64_t j0, int64_t keys) { return seen.begin > j0 || seen.end < j0 + keys; }
 
-  // O += P V over the pairs that are seen. Beside a weight of 0, NaN in V would stay.
+  // O += P V over the pairs that are seen. The others are left out, as 0 times a NaN in V is NaN.
   void add_seen(int64_t b, int64_t g, const float* values, int64_t step, int64_t j0, int64_t keys) {
     for (int64_t r = 0; r < rows_; ++r) {
       float *p = p_ + r * kPitch, *o = o_ + r * d_pitch_, bias[kKeys] = {};

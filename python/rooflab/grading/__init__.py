@@ -13,12 +13,12 @@ one, the runtime, which makes the worker's calls again. Only plain values cross 
                  rooflab
     cells.py     magics, shell lines and await in a student's cells
     guard.py     what the worker forbids student code inside the interpreter
-    measure.py   what test cells measure of student code
+    measure.py   what test cells measure of student code; measurements.py is what they get
     measurers.py how each is measured, in the process that holds the code
     clock.py     the virtual clock; fake_run.py is the fake device, accesses.py the memory behind a global_array.py.
                  They stay with the test cell, and a student's function asks them
     runtime.py   what counts, in a process without student code: replay.py makes again there what recorder.py wrote down
-                 in the worker, as a trace.py of calls that natives.py lists
+                 in the worker, as a trace.py of calls that natives.py lists; modes.py is what a trace may leave open
     follow.py    a function followed from its text, for questions that ask for loops; allowed.py is what it may use
     report.py    the table, the HTML and the JSON of a grade, and Gradescope's
     plain.py     a student's text as it may stand in a terminal or a table

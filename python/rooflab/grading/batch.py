@@ -158,7 +158,7 @@ class Batch:
                 return {}
             process = subprocess.Popen(
                 command,
-                env=os.environ | sandbox.SLEEPY,
+                env=os.environ | sandbox.IDLE_THREADS,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -29,7 +29,7 @@ from rooflab.grading.plain import printable
 from rooflab.grading.repair import Submission
 from rooflab.grading.runtime import Runtime
 
-# What public tests compare answers with: no answer sees it.
+# What public tests compare answers with. The jail hides it from every answer.
 REFERENCES = [str(Path(path) / "labs" / "references") for path in rooflab.__path__]
 SLACK_S = 10.0
 SEED_BITS = 48  # a number that every reader of JSON keeps

@@ -126,7 +126,7 @@ def label(question: str) -> str:
 
 
 def _jupytext() -> ModuleType:
-    """jupytext, without a grammar that takes jsonschema 0.7 s at import, and that no notebook needs."""
+    """jupytext. It imports jsonschema, which would read a grammar of web addresses for 0.7 s. No notebook needs it."""
     grammar = "rfc3987_syntax"
     loaded = sys.modules.setdefault(grammar, None)  # type: ignore[arg-type]  # None is what cannot be imported
     try:
@@ -139,7 +139,8 @@ def _jupytext() -> ModuleType:
 
 def from_source(folder: Path) -> Lab:
     """The lab whose parts lie in a folder, joined in the order of their names."""
-    parts = [(path, _jupytext().reads(path.read_text(encoding="utf-8"), fmt="py:percent")) for path in _parts(folder)]
+    jupytext = _jupytext()
+    parts = [(path, jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")) for path in _parts(folder)]
     stem = parts[0][1].metadata.get("rooflab", {}).get("notebook") if parts else None
     if not stem:
         raise LabError(f"{folder.name}: the header of its first part has to name its notebook.")

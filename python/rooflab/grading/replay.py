@@ -19,15 +19,11 @@ import rooflab as rl
 from rooflab import _core
 from rooflab.compiler.program import FunctionProgram
 from rooflab.grading import natives
-from rooflab.grading.counters import seen_by
-from rooflab.grading.trace import MAX_BYTES, MAX_EVENTS, leaves
+from rooflab.grading.modes import MAX_DEPTH, Modes
+from rooflab.grading.trace import MAX_BYTES, MAX_EVENTS, Refused, leaves
 
-MAX_TEXT, MAX_DEPTH = 2**27, 64
+MAX_TEXT = 2**27
 TYPES = {"bool": bool, "int": int, "float": float}
-
-
-class Refused(Exception):
-    """A trace that cannot be made again. The message says why."""
 
 
 class _Raised(Exception):
@@ -88,15 +84,12 @@ class Replay:
         self.saved: tuple = ()
         self.uploaded = self.downloaded = 0
         self.inside = 0
-        self.contexts: list[Any] = []  # of autocast, that have begun and not ended: what each began in
-        self.counting: list[Any] = []  # counters of sections that have begun and not ended
-        self.sections: list[dict[str, Any]] = []
-        self.ranges: list[Any] = []  # that are open, outermost first
+        self.modes = Modes()
 
     def prepare(self) -> None:
         """Make what was there before the call, which is not counted."""
         events, self.events = self.events, self.before
-        self._reset([0, 0, True, None])
+        self.modes.reset([0, 0, True, None])
         self._run(())
         self.events, self.at = events, 0
 
@@ -105,19 +98,13 @@ class Replay:
         for number, one in enumerate(leaves((args, kwargs)), 1):
             self.held[-number] = one
             self.arguments.add(-number)
-        self._reset(self.state)
+        self.modes.reset(self.state)
         event = self._run(("r",))
         return self._value(event[1])
 
     def close(self) -> None:
-        """Leave the modes as they were before: a trace may begin what it does not end."""
-        while self.ranges:
-            self.ranges.pop().__exit__()
-        while self.contexts:
-            _core._autocast.end(self.contexts.pop())
-        while self.counting:
-            self.counting.pop().__exit__(None, None, None)
-        _core._autograd.set_grad_enabled(True)
+        """Leave the modes as they were before."""
+        self.modes.close()
 
     def crossed(self) -> tuple[int, int]:
         """Bytes that came from outside, beside the arguments, and that went out, since this was asked last."""
@@ -180,13 +167,8 @@ class Replay:
                         self._upload(handle, base, shape, strides, offset, grad, of)
                     case ["w", int(handle), int(number)]:
                         self._write(handle, number)
-                    case ["k", "begin"] if len(self.counting) < MAX_DEPTH:
-                        self.counting.append(rl.count())
-                        self.counting[-1].__enter__()
-                    case ["k", "end" | "drop" as how] if self.counting:
-                        counters = self.counting.pop()
-                        counters.__exit__(None, None, None)
-                        self.sections += [seen_by(counters)] * (how == "end")
+                    case ["k", str(how)]:
+                        self.modes.section(how)
                     case _:
                         raise Refused("an event of the trace is malformed")
             except (Refused, MemoryError):
@@ -218,11 +200,11 @@ class Replay:
         own: dict[str, Callable] = {
             "Program": self._program,
             "Program.__call__": self._run_program,
-            "_autocast.begin": self._begin,
-            "_autocast.end": self._end,
+            "_autocast.begin": self.modes.begin,
+            "_autocast.end": self.modes.end,
             "memory.Recorder.stop": lambda one: one.stop(),  # as `watch` has it, like those of ranges
-            "range.__enter__": self._open,
-            "range.__exit__": self._leave,
+            "range.__enter__": self.modes.open,
+            "range.__exit__": self.modes.leave,
         }
         return own.get(name) or _table().get(name)
 
@@ -340,46 +322,6 @@ class Replay:
         if _core._compiler.layouts(tensors) != self.layouts[program]:
             raise Refused("a compiled function got tensors that it was not compiled for")
         return program(tensors)
-
-    # modes
-
-    def _begin(self, low: Any) -> Any:
-        before = _core._autocast.begin(low)
-        self.contexts.append(before)
-        return before
-
-    def _end(self, before: Any) -> None:
-        if not self.contexts:
-            raise Refused("the trace ends an autocast that has not begun")
-        _core._autocast.end(self.contexts.pop())
-
-    def _open(self, one: Any) -> None:
-        if len(self.ranges) == MAX_DEPTH:
-            raise Refused(f"more than {MAX_DEPTH} ranges were open at a time")
-        one.__enter__()
-        self.ranges.append(one)
-
-    def _leave(self, one: Any, *error: Any) -> None:
-        is_open = one in self.ranges
-        try:
-            one.__exit__(*error)
-        finally:
-            while is_open and self.ranges.pop() is not one:  # those inside it end with it
-                pass
-
-    def _reset(self, state: Any) -> None:
-        """The seed, and whether gradients are recorded and in what, as they were."""
-        match state:
-            case [int(seed), int(offset), bool(records), None | str() as low]:
-                try:
-                    _core.set_rng_state((seed, offset))
-                    if low is not None:
-                        self._begin(low)
-                except Exception:
-                    raise Refused("what was recorded is no trace") from None
-                _core._autograd.set_grad_enabled(records)
-            case _:
-                raise Refused("what was recorded is no trace")
 
 
 @functools.cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import html
 import json
 import re
@@ -153,15 +152,11 @@ def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
 
 def _clean(text: Any) -> str:
     """HTML with safe tags alone; nbconvert's own filter would leave paragraphs and headings as text."""
-    return _cleaner().clean(text.decode() if isinstance(text, bytes) else str(text))
-
-
-@functools.cache
-def _cleaner() -> Any:
     import bleach
 
     attributes = {**bleach.ALLOWED_ATTRIBUTES, "*": ["class", "id"]}
-    return bleach.Cleaner([*bleach.ALLOWED_TAGS, *SAFE_TAGS], attributes)
+    whole = text.decode() if isinstance(text, bytes) else str(text)
+    return bleach.clean(whole, tags=[*bleach.ALLOWED_TAGS, *SAFE_TAGS], attributes=attributes)
 
 
 def _typeset(text: str, lab: Lab) -> str:

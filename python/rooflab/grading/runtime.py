@@ -84,7 +84,7 @@ def replayed(kind: str, args: tuple, kwargs: dict, options: dict, text: Any, val
         gc.disable()
         if kind == "timed":
             replay(*args, **kwargs)
-            return {"sections": tuple(replay.sections)}
+            return {"sections": tuple(replay.modes.sections)}
         if kind == "saved":
             return measurers.kept_by(replay, args, kwargs, lambda: replay.saved)
         return measurers.LOCAL[kind](replay, args, kwargs, **options)

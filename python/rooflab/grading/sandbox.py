@@ -17,7 +17,7 @@ from rooflab.grading import cgroup, jail, seccomp
 from rooflab.grading.lab import Limits
 
 GPU_MEMORY_GB = 16  # what the driver and its libraries map on the host
-SLEEPY = {"OPENBLAS_THREAD_TIMEOUT": "4"}  # the least: NumPy's idle threads leave the processors to others at once
+IDLE_THREADS = {"OPENBLAS_THREAD_TIMEOUT": "4"}  # the least: NumPy's sleep at once, and do not spin
 PROCESSES, MAX_THREADS = 1024, 16  # threads count as processes; of a library's threads
 
 
@@ -98,5 +98,5 @@ def environment(folder: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "OMP_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
-        **SLEEPY,
+        **IDLE_THREADS,
     }

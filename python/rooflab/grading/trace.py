@@ -43,6 +43,10 @@ VALUES = (np.ndarray, np.generic, np.random.Generator, bytes, complex)  # that t
 KINDS = "tensors, arrays, numbers, text, or lists and dicts of them"
 
 
+class Refused(Exception):
+    """A trace that cannot be made again. The message says why."""
+
+
 class Callback:
     """A student's function as the core gets it, so that its calls are part of the trace."""
 

@@ -12,8 +12,8 @@ from typing import Any
 import rooflab as rl
 
 __all__ = [
-    "WrittenOutLM", "as_written", "count_passes", "plain_attention", "run_comparison", "run_lm",
-    "run_report", "score_tensors", "steady",
+    "WrittenOutLM", "as_written", "count_passes", "plain_attention", "run_comparison", "run_lm", "run_report",
+    "score_tensors", "steady",
 ]  # fmt: skip
 
 
@@ -147,8 +147,8 @@ def run_lm(
 
 def steady(once: Any, twice: Any) -> dict[str, int]:
     """Counts from the gradients of one and of two calls in `run_lm`: the products and MACs of the second forward pass
-    with its backward pass, and all launches of two calls and of their backward pass. A difference of launches would
-    become smaller by launches in vain in the one call.
+    with its backward pass, and all launches of two calls and of their backward pass. Launches are not a difference of
+    both: useless ones in the one call would make it small.
     """
     forward, backward = (once.forward, twice.forward), twice.backward
     products = [one.by_op.get("matmul", 0) for one in (*forward, backward)]

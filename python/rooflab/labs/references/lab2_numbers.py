@@ -1,4 +1,4 @@
-"""What Lab 2's tests on kernels, precision and AdamW compare with. Letters as in `rooflab.labs.lab2`."""
+"""What Lab 2's tests on kernels, rounding and AdamW compare with. Letters as in `rooflab.labs.lab2`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-import rooflab as rl
-
-__all__ = ["adamw_float64", "added_up", "class_of", "weight_casts"]
+__all__ = ["adamw_float64", "added_up", "class_of"]
 
 
 _OPS = {
@@ -35,16 +33,6 @@ def class_of(kernel: dict[str, Any]) -> str:
         return _OPS.get(kernel["op"].removesuffix("_backward"), "elementwise")
     name = kernel["name"].lower()
     return next((one for one, words in _NAMES.items() if any(word in name for word in words)), "elementwise")
-
-
-def weight_casts(config: dict[str, int], V: int, B: int, L: int) -> tuple[int, int]:
-    """Weights that a forward pass copies to 16 bits under autocast, and the bytes that this moves: counted."""
-    sizes = rl.nn.TransformerConfig(**config, vocab_size=V, context_length=L)
-    model = rl.nn.TransformerLM(sizes, device="meta")
-    with rl.autocast("bfloat16"), rl.count() as counted:
-        model(rl.empty(B, L, dtype="int64", device="meta"))
-    casts = [part for path, part in counted.by_range.items() if path.rpartition("/")[2] == "autocast_weights"]
-    return sum(int(one.launches) for one in casts), sum(int(one.bytes_read + one.bytes_written) for one in casts)
 
 
 def added_up(value: float, steps: int, total_dtype: str, term_dtype: str, start: float = 0.0) -> float:
