@@ -1,8 +1,11 @@
 """The jail, without the guard inside the interpreter: what a program that does as it likes can see, write and call."""
 
+import contextlib
 import os
 import platform
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,7 +17,7 @@ import pytest
 from grading.demo_lab import SOURCE, demo_lab, grade_one
 
 from rooflab.cli import main
-from rooflab.grading import jail, sandbox, seccomp
+from rooflab.grading import codec, jail, process, sandbox, seccomp
 from rooflab.grading.judge import Judge
 from rooflab.grading.lab import LabError, Limits
 
@@ -23,18 +26,61 @@ LABS = ["--labs", str(SOURCE.parent)]
 EPERM, ENOSYS = 1, 38
 
 
+LIMITS = Limits(seconds=20, memory_gb=0.5)
+PRINTED = """
+lines = []
+def print(*words, flush=True):
+    lines.append(" ".join(map(str, words)))
+"""
+
+
 def run(code, folder, hidden=(), **more):
     """The program `code` in the jail: what it prints, and its exit code. The folder is taken as it is outside."""
     argv = [sys.executable, "-I", "-c", textwrap.dedent(code)]
-    command = sandbox.command(argv, Limits(seconds=20, memory_gb=0.5), str(folder), True, hidden, **more)
+    command = sandbox.command(argv, LIMITS, str(folder), True, hidden, **more)
     environment = sandbox.environment(str(folder))
     return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
 
-def printed(code, folder, hidden=()):
+def printed_by_a_program(code, folder, hidden=()):
     done = run(code, folder, hidden)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+@contextlib.contextmanager
+def forked(folder, hidden=()):
+    """A worker that was forked into the jail, and a function that asks it, as the judge does."""
+    with contextlib.ExitStack() as held:
+        (requests, to_worker), (from_worker, replies) = os.pipe(), os.pipe()
+        for fd in (to_worker, from_worker):
+            held.callback(os.close, fd)
+        said = held.enter_context(tempfile.TemporaryFile())
+        worker = process.Forked(LIMITS, str(folder), "worker", (requests, replies), said, hidden, None)
+        held.callback(worker.kill)
+        for fd in (requests, replies):
+            os.close(fd)
+        assert codec.receive(from_worker)[:2] == (0, "ready")
+
+        def ask(*request):
+            codec.send(to_worker, codec.message((1, *request)))
+            _, kind, *answer = codec.receive(from_worker)
+            assert kind == "ok", answer
+            return answer[0]
+
+        yield worker, ask
+
+
+def printed_by_a_fork(code, folder, hidden=()):
+    with forked(folder, hidden) as (_, ask):
+        ask("setup", "program", PRINTED + textwrap.dedent(code))  # a cell that no guard watches
+        return "\n".join(ask("get", "lines")[1])
+
+
+@pytest.fixture(params=[printed_by_a_program, printed_by_a_fork])
+def printed(request):
+    """What a program prints that is started in the jail, and one that was forked into it."""
+    return request.param
 
 
 @jailed
@@ -44,11 +90,11 @@ def test_bubblewrap_is_found_wherever_it_is_installed(tmp_path, monkeypatch):
     (place / "bwrap").symlink_to(shutil.which("bwrap"))
     monkeypatch.setenv("PATH", str(place))
     monkeypatch.setattr(sandbox, "environment", lambda folder: {"PATH": "/nowhere"})
-    assert printed("print(1)", folder) == "1"
+    assert printed_by_a_program("print(1)", folder) == "1"
 
 
 @jailed
-def test_nothing_of_the_checkout_but_the_package_can_be_seen(tmp_path):
+def test_nothing_of_the_checkout_but_the_package_can_be_seen(printed, tmp_path):
     with tempfile.NamedTemporaryFile() as beside:
         places = [str(SOURCE), str(Path(__file__).parent), "/home", "/root/.ssh", "/var", "/etc/shadow", beside.name]
         code = f"import os; print(*(os.path.exists(place) for place in {places!r}))"
@@ -56,7 +102,7 @@ def test_nothing_of_the_checkout_but_the_package_can_be_seen(tmp_path):
 
 
 @jailed
-def test_a_folder_of_sources_among_the_libraries_is_empty(tmp_path, monkeypatch):
+def test_a_folder_of_sources_among_the_libraries_is_empty(printed, tmp_path, monkeypatch):
     library = tmp_path / "site-packages"
     (library / "notebooks").mkdir(parents=True)
     (library / "notebooks" / "answers.py").touch()
@@ -71,7 +117,7 @@ def test_a_folder_of_sources_among_the_libraries_is_empty(tmp_path, monkeypatch)
 
 
 @jailed
-def test_files_are_written_in_the_folder_alone_and_are_gone_after(tmp_path):
+def test_files_are_written_in_the_folder_alone_and_are_gone_after(printed, tmp_path):
     (tmp_path / "given").write_text("from outside", encoding="utf-8")
     code = f"""
     import os
@@ -96,7 +142,7 @@ def test_files_are_written_in_the_folder_alone_and_are_gone_after(tmp_path):
 
 
 @jailed
-def test_the_folder_has_a_size(tmp_path):
+def test_the_folder_has_a_size(printed, tmp_path):
     code = """
     try:
         for number in range(8):
@@ -108,11 +154,11 @@ def test_the_folder_has_a_size(tmp_path):
 
 
 @jailed
-def test_there_are_no_other_processes_no_network_and_no_privileges(tmp_path):
+def test_there_are_no_other_processes_no_network_and_no_privileges(printed, tmp_path):
     code = """
     import os, socket
     print(os.getuid(), os.getgid())
-    print(len([name for name in os.listdir("/proc") if name.isdigit()]) <= 2, os.getppid() <= 1)
+    print(len([name for name in os.listdir("/proc") if name.isdigit()]) <= 3, os.getppid() <= 1)
     print([name for _, name in socket.if_nameindex()])
     print({line.split()[1] for line in open("/proc/self/status") if line.startswith("Cap")})
     print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("NoNewPrivs", "Seccomp:"))])
@@ -128,7 +174,7 @@ def test_there_are_no_other_processes_no_network_and_no_privileges(tmp_path):
 
 @jailed
 @pytest.mark.parametrize("machine", [platform.machine()])
-def test_system_calls_that_are_refused(tmp_path, machine):
+def test_system_calls_that_are_refused(printed, tmp_path, machine):
     column = seccomp.MACHINES[machine][0]
     numbers = {name: both[column] for name, both in seccomp.REFUSED.items() if both[column] >= 0}
     for name in seccomp.FOR_GPUS if jail.gpus() else ():
@@ -151,7 +197,7 @@ def test_system_calls_that_are_refused(tmp_path, machine):
 
 
 @jailed
-def test_no_program_can_be_started_and_threads_can(tmp_path):
+def test_no_program_can_be_started_and_threads_can(printed, tmp_path):
     code = """
     import os, subprocess, threading
     thread = threading.Thread(target=lambda: print("a thread"))
@@ -191,6 +237,85 @@ def test_a_shared_folder_is_the_one_outside(tmp_path):
 
 
 @jailed
+def test_a_fork_brings_nothing_of_the_processes_that_it_came_from(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROOFLAB_SECRET", "of the judge")
+    code = """
+    import os, random, sys
+    import numpy as np
+    files = []
+    print(*sorted(os.environ))
+    for fd in os.listdir("/proc/self/fd"):
+        if int(fd) > 2 and os.path.exists(f"/proc/self/fd/{fd}"):  # the listing's own is closed again
+            files.append(os.readlink(f"/proc/self/fd/{fd}").split(":")[0])
+    print(*files)
+    print(os.getcwd() == os.environ["HOME"], os.getsid(0) == os.getpid())
+    print(*(name for name in sys.modules if "references" in name or "judge" in name))
+    print(random.random(), np.random.random())
+    """
+    names, files, place, modules, first = printed_by_a_fork(code, tmp_path).split("\n")
+    assert names.split() == sorted(sandbox.environment(str(tmp_path)))
+    assert files.split() == ["pipe", "pipe"], "requests and replies"
+    assert (place, modules) == ("True True", "")
+    second = printed_by_a_fork(code, tmp_path).split("\n")[-1]
+    assert not set(first.split()) & set(second.split()), "each has its own random numbers"
+
+
+@jailed
+def test_a_fork_has_the_limits_of_its_question(tmp_path):
+    code = f"""
+    import resource
+    for name in {list(sandbox.resources(LIMITS))!r}:
+        print(name, resource.getrlimit(getattr(resource, name))[1])
+    """
+    found = dict(line.split() for line in printed_by_a_fork(code, tmp_path).split("\n"))
+    assert {name: int(value) for name, value in found.items()} == sandbox.resources(LIMITS)
+
+
+def gone(pid):
+    """Whether the process ends within ten seconds."""
+    for _ in range(500):
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text(encoding="utf-8").split(")")[1].split()[0] == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@jailed
+def test_a_fork_ends_with_its_keeper_or_with_the_judge_and_its_jail_with_it(tmp_path):
+    with forked(tmp_path) as (worker, _):
+        assert worker.wait(0) is None and worker.pid
+        parent = int(Path(f"/proc/{worker.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+        jail_pid = int(Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split()[0])
+        os.kill(parent, signal.SIGKILL)
+        assert gone(worker.pid) and gone(jail_pid)
+    with forked(tmp_path) as (worker, _):
+        assert worker.wait(0) is None
+        worker.line.shutdown(socket.SHUT_RDWR)  # as when the judge ends
+        assert gone(worker.pid)
+
+
+@jailed
+def test_a_fork_tells_its_exit_code(tmp_path):
+    for how, code in (("os._exit(7)", 7), ("os.kill(os.getpid(), 9)", -9)):
+        with forked(tmp_path) as (worker, ask):
+            with pytest.raises(EOFError):
+                ask("setup", "end", f"import os\n{how}")
+            assert worker.wait(10) == code
+
+
+@jailed
+def test_forks_go_on_when_the_server_ends_and_another_is_started(tmp_path):
+    with forked(tmp_path) as (_, ask):
+        before = process._server.process.pid
+        process._server.process.kill()
+        process._server.process.wait()
+        assert printed_by_a_fork("print(1)", tmp_path) == "1" and process._server.process.pid != before
+        ask("setup", "cell", "still = 'here'")
+        assert ask("get", "still") == ("value", "here")
+
+
+@jailed
 def test_the_limits_hold_inside(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # the driver of a GPU needs more memory
     assert "MemoryError" in run("bytearray(10**9)", tmp_path).stderr
@@ -213,17 +338,12 @@ sys.stdin.read()
     pid = int(parent.stdout.readline())
     parent.kill()
     parent.communicate()
-    for _ in range(500):
-        state = Path(f"/proc/{pid}/stat")
-        if not state.exists() or state.read_text(encoding="utf-8").split(")")[1].split()[0] == "Z":
-            return
-        time.sleep(0.02)
-    pytest.fail("the jail runs on without its judge")
+    assert gone(pid), "the jail runs on without its judge"
 
 
 @jailed
 @pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="there are GPUs here")
-def test_devices_are_those_of_every_process(tmp_path):
+def test_devices_are_those_of_every_process(printed, tmp_path):
     devices = set(printed("import os; print(*os.listdir('/dev'))", tmp_path).split())
     assert devices <= {"null", "zero", "full", "random", "urandom", "tty", "console", "core", "ptmx", "pts", "shm"} | {
         *("fd", "stdin", "stdout", "stderr"),

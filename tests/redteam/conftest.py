@@ -12,8 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+from grading.demo_lab import TRUSTED
 
 import rooflab
+from rooflab.grading.lab import Limits
+from rooflab.grading.link import Link
 
 NAME = "rooflab_red"  # in the name of every file that an attack writes
 PLACES = ["/", "/tmp", "/var/tmp", "/dev/shm", "/run", "~", sysconfig.get_path("purelib"), *rooflab.__path__]
@@ -56,9 +59,11 @@ def judges_own() -> dict:
 
 @pytest.fixture(scope="session", autouse=True)
 def _adopts():
-    """Orphans of this process come to it, and are not lost from sight. A GPU is opened beforehand: otherwise the
-    first attack that needs it would be blamed for the driver's descriptors and threads.
+    """Orphans of this process come to it, and are not lost from sight. What all attacks share is opened beforehand, as
+    the first of them would be blamed for it: the GPU with its driver's threads, and what workers are forked from.
     """
+    if not TRUSTED:
+        Link(Limits(), isolated=True).close()
     if rooflab.cuda.is_available():
         rooflab.ones(1, device="cuda")
     assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1) == 0

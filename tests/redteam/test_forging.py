@@ -234,9 +234,7 @@ FORGING = {
         test=FEW,
     ),
     "replaces the measurement in its caller's module": Attack(
-        "import gc\n"
-        "table = next(one for one in gc.get_objects() if type(one) is dict and 'saved' in one and 'count' in one\n"
-        "             and getattr(one['count'], '__name__', '') == '_count')\n"
+        "from rooflab.grading.measurers import LOCAL as table\n"
         "true = table['count']\n"
         "table['count'] = lambda *call: true(*call) | {'macs': 60, 'by_op': {'matmul': 1}}\n" + ZEROS,
         0,

@@ -9,8 +9,9 @@ one, the runtime, which makes the worker's calls again. Only plain values cross 
     handout.py   what students get: notebooks, instructions, the package without answers
     repair.py    student notebook -> the master with the student's answers in their places
     judge.py     runs the test cells; link.py is its end of the line to worker.py
-    sandbox.py   how a worker starts: enter.py and cgroup.py limit it, jail.py and seccomp.py isolate it, start.py finds
-                 rooflab
+    process.py   a worker's process: forked into the jail by forkserver.py, which namespaces.py lets in, or a new one
+                 where the code is trusted; start.py finds rooflab
+    sandbox.py   what it may use: enter.py and cgroup.py limit it, jail.py and seccomp.py isolate it
     cells.py     magics, shell lines and await in a student's cells
     guard.py     what the worker forbids student code inside the interpreter
     measure.py   what test cells measure of student code; measurements.py is what they get

@@ -15,7 +15,8 @@ import sys
 PR_SET_PDEATHSIG = 1
 
 
-def _main(limits: dict[str, int], system_calls: str, group: str, argv: list[str]) -> None:
+def limit(limits: dict[str, int], group: str) -> None:
+    """Set these limits, such as RLIMIT_DATA, on this process and those that it starts, and enter the control group."""
     if group:
         with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
             file.write("0")
@@ -24,8 +25,17 @@ def _main(limits: dict[str, int], system_calls: str, group: str, argv: list[str]
         hard = resource.getrlimit(kind)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))
+
+
+def die_with_parent() -> None:
+    """Let the kernel end this process when its parent is gone."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _main(limits: dict[str, int], system_calls: str, group: str, argv: list[str]) -> None:
+    limit(limits, group)
+    die_with_parent()
     if system_calls:
         file = os.memfd_create("system_calls", 0)
         os.write(file, bytes.fromhex(system_calls))

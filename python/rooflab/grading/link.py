@@ -13,7 +13,6 @@ import secrets
 import select
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from rooflab.grading import codec, sandbox, worker_command
+from rooflab.grading import codec, process, sandbox
 from rooflab.grading.lab import LabError, Limits
 
 GRACE_S = 2.0
@@ -84,7 +83,6 @@ class Link:
     def __init__(self, limits: Limits, isolated: bool, hidden: Sequence[str] = (), serves: str = "worker") -> None:
         self.limits, self.isolated, self.hidden, self.serves = limits, isolated, hidden, serves
         self.lost, self.number = "", 0
-        self.mark = f"ROOFLAB_WORKER={secrets.token_hex(16)}"
         try:
             with contextlib.ExitStack() as held:
                 self._start(held)
@@ -166,26 +164,15 @@ class Link:
             held.callback(os.close, self.from_worker)
             os.set_blocking(self.to_worker, False)
             said = held.enter_context(tempfile.TemporaryFile())
-            self.group = sandbox.group(self.limits) if self.isolated else None
-            if self.group:
-                held.callback(self.group.remove)
-            self.process = subprocess.Popen(
-                sandbox.command(
-                    worker_command.command(requests, replies, self.serves),
-                    self.limits,
-                    folder,
-                    self.isolated,
-                    self.hidden,
-                    self.group,
-                ),
-                cwd=folder,
-                env=sandbox.environment(folder) | dict([self.mark.split("=")]),
-                pass_fds=(requests, replies),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=said,
-                start_new_session=True,
-            )
+            pipes = requests, replies
+            if self.isolated:
+                self.group = sandbox.group(self.limits)
+                if self.group:
+                    held.callback(self.group.remove)
+                self.process = process.Forked(self.limits, folder, self.serves, pipes, said, self.hidden, self.group)
+            else:
+                self.group = None
+                self.process = process.Spawned(self.limits, folder, self.serves, pipes, said)
             held.callback(self._kill)
         self._await_greeting(said)
 
@@ -217,12 +204,7 @@ class Link:
 
     def cpu_seconds(self) -> float:
         """Processor time that the worker has taken so far."""
-        ticks = 0
-        for pid in _marked(self.mark):
-            with contextlib.suppress(OSError):
-                fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-                ticks += int(fields[11]) + int(fields[12])  # of the user and of the system
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return self.process.cpu_seconds()
 
     def _checked(self, reply: Any) -> Any:
         match reply if _is_reply(reply) else None:
@@ -257,31 +239,18 @@ class Link:
         self.lose("It sent something that was not asked for.")
 
     def _end(self) -> str:
-        try:
-            code = self.process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
+        code = self.process.wait(GRACE_S)
+        if code is None:
             return "It closed its line to the judge."
         if self.group and self.group.failed_for_memory():
             return f"It took more than {self.limits.memory_gb:g} GB of memory."
-        number = code - 128 if self.isolated else -code  # the jail adds 128, as a shell does
-        if number in set(signal.Signals):
-            return f"It was ended by {signal.Signals(number).name}."
+        if -code in set(signal.Signals):
+            return f"It was ended by {signal.Signals(-code).name}."
         return f"It ended in the middle (exit code {code})."
 
     def _kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        for _ in range(20):
-            strays = _marked(self.mark)
-            for pid in strays:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-            if not strays:
-                return
-            if not self.isolated:  # the jail ends what runs in it, which takes a moment
-                self.lost = self.lost or "The student's code left a process behind."
-            time.sleep(0.02)
+        if self.process.kill():
+            self.lost = self.lost or "The student's code left a process behind."
 
 
 def _not_started(why: str, remedy: str) -> LabError:
@@ -305,18 +274,6 @@ def _readable(fd: int, seconds: float) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return bool(poll.poll(seconds * 1e3))
-
-
-def _marked(mark: str) -> list[int]:
-    """Living processes that were started by the worker with this mark, whatever group or session they have
-    moved to.
-    """
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if mark.encode() in entry.read_bytes().split(b"\0"):
-                found.append(int(entry.parent.name))
-    return found
 
 
 def _copy_font_list(folder: str) -> None:

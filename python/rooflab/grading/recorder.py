@@ -184,22 +184,25 @@ def _whole(value: Any) -> Any:
     return list(value) if once else value
 
 
+@functools.cache
+def holders() -> tuple[dict, ...]:
+    """The dictionaries in which modules hold functions of the core. A forkserver looks for them before it forks."""
+    table = natives.table()
+    functions = [table[name] for name in natives.FUNCTIONS] + [natives.held_by(name) for name in natives.REFUSED]
+    del table
+    return tuple(one for one in gc.get_referrers(*functions) if isinstance(one, dict) and "__qualname__" not in one)
+
+
 def install() -> Recorder:
     """Wrap what student code may call of the core, wherever rooflab's modules hold it already."""
-    recorder, refused = Recorder(), {name: natives.held_by(name) for name in natives.REFUSED}
-    originals = natives.table() | refused
+    recorder, held = Recorder(), holders()  # what is made here may not be among them
+    originals = natives.table() | {name: natives.held_by(name) for name in natives.REFUSED}
     functions = {id(originals[name]): name for name in (*natives.FUNCTIONS, *natives.REFUSED)}
-    holders = [
-        one
-        for one in gc.get_referrers(*(originals[name] for name in functions.values()))
-        if one is not originals and one is not refused
-    ]
     wrapped = {name: _wrapped(recorder, name, original) for name, original in originals.items()}
-    for holder in holders:
-        if isinstance(holder, dict) and "__qualname__" not in holder:
-            for key, value in list(holder.items()):
-                if id(value) in functions:
-                    holder[key] = wrapped[functions[id(value)]]
+    for holder in held:
+        for key, value in list(holder.items()):
+            if id(value) in functions:
+                holder[key] = wrapped[functions[id(value)]]
     for name in (*natives.METHODS, *natives.OTHERS, *natives.REFUSED):
         owner, last = natives.owner_of(name)
         setattr(owner, last, wrapped[name])

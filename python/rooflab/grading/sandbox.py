@@ -1,4 +1,5 @@
-"""How a worker is started: within the kernel's limits, in the jail or, where the code is trusted, without it.
+"""What student code may use: the kernel's limits, and the command that starts a program within them, in the jail or,
+where the code is trusted, without it.
 
 The limits are memory, processor time, file size and open files. There are no core dumps, and the worker dies with the
 judge. Where a control group can be made, it limits memory, processes and processors of all that the worker holds.
@@ -30,6 +31,17 @@ def group(limits: Limits) -> cgroup.Group | None:
     return cgroup.Group(parent, cgroup.limits(memory, PROCESSES, min(os.cpu_count() or 1, MAX_THREADS)))
 
 
+def resources(limits: Limits) -> dict[str, int]:
+    """What `enter` sets on a process: the names of limits of the kernel, and their values."""
+    return {
+        "RLIMIT_DATA": int(_memory_gb(limits) * 1e9),  # not RLIMIT_AS: CUDA reserves far more addresses than it uses
+        "RLIMIT_CPU": int(limits.seconds * (os.cpu_count() or 1)) + 10,
+        "RLIMIT_FSIZE": 2**28,
+        "RLIMIT_NOFILE": 4096,
+        "RLIMIT_CORE": 0,
+    }
+
+
 def command(
     argv: Sequence[str],
     limits: Limits,
@@ -44,15 +56,6 @@ def command(
     the folders `shared` can be written, the folders `hidden` are empty, and processes can be started only if
     `processes` says so.
     """
-    cpus = os.cpu_count() or 1
-    memory_gb = _memory_gb(limits)
-    values = {
-        "RLIMIT_DATA": int(memory_gb * 1e9),  # not RLIMIT_AS: CUDA reserves far more addresses than it uses
-        "RLIMIT_CPU": int(limits.seconds * cpus) + 10,
-        "RLIMIT_FSIZE": 2**28,
-        "RLIMIT_NOFILE": 4096,
-        "RLIMIT_CORE": 0,
-    }
     system_calls = seccomp.program(gpus=bool(jail.gpus()), processes=processes).hex() if isolated else ""
     inside = jail.command(argv, folder, hidden, shared) if isolated else argv
     return [
@@ -60,7 +63,7 @@ def command(
         "-I",
         "-S",
         str(Path(__file__).with_name("enter.py")),
-        json.dumps(values),
+        json.dumps(resources(limits)),
         system_calls,
         str(group.folder) if group else "",
         *inside,

@@ -8,11 +8,11 @@ import json
 import sys
 
 
-def _main(handed: str, requests: int, replies: int, serves: str) -> None:
+def _main(handed: str, serves: str, *fds: int) -> None:
     package, folders = json.loads(handed)
     sys.path[:] = dict.fromkeys([*folders, *sys.path])
     _load(*package)
-    importlib.import_module(f"rooflab.grading.{serves}").main(requests, replies)
+    importlib.import_module(f"rooflab.grading.{serves}").main(*fds)
 
 
 def _load(file: str, *folders: str) -> None:
@@ -24,4 +24,4 @@ def _load(file: str, *folders: str) -> None:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    _main(*sys.argv[1:3], *map(int, sys.argv[3:]))

@@ -17,17 +17,16 @@ import rooflab
 from rooflab.grading.lab import SOURCES, find_sources
 
 
-def command(requests: int, replies: int, serves: str = "worker") -> list[str]:
-    """The command that starts a worker, or a runtime, which reads and writes these two ends of pipes."""
+def command(serves: str, *fds: int) -> list[str]:
+    """The command that starts a worker, a runtime or a forkserver, which talks to the judge over these descriptors."""
     package = [os.path.abspath(path) for path in (rooflab.__file__, *rooflab.__path__)]
     return [
         sys.executable,
         "-I",
         str(Path(__file__).with_name("start.py")),
         json.dumps([package, libraries()]),
-        str(requests),
-        str(replies),
         serves,
+        *map(str, fds),
     ]
 
 

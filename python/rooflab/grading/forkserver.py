@@ -1,0 +1,133 @@
+"""A process that has imported what workers need, and forks them: one starts in a fraction of a new interpreter's time.
+
+No student code runs here, and nothing of a lab or a submission is known here. The judge asks for one worker at a time,
+in the jail, and gives the ends of its pipes. Each has a keeper, a process that stays outside. The keeper starts the
+jail around a `cat`, which holds it open, and joins the namespaces of that. So the worker, its child, is born inside. It
+gives up all privileges before it reads the first word from the judge. The keeper tells the judge the worker's process
+id, and at last its exit code. When either ends, the worker or the judge's line to the keeper, so does the jail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import traceback
+from typing import Any, NoReturn
+
+import numpy as np
+
+import rooflab
+from rooflab.grading import enter, namespaces, recorder
+
+SERVES = ("worker", "runtime")
+DRAWS = "plots"  # not imported beforehand: matplotlib takes as long as all else, and few answers draw
+MAX_REQUEST = 2**20
+
+
+def main(control: int) -> None:
+    """Serve the judge at the other end of this socket. Returns in workers alone, when they have ended."""
+    for name in (*SERVES, "measure"):
+        importlib.import_module(f"rooflab.grading.{name}")
+    for name in set(dir(rooflab)) - {DRAWS}:
+        getattr(rooflab, name)  # many are imported when they are asked for
+    recorder.holders()
+    gc.collect()
+    gc.freeze()  # no collector touches these objects, so their memory stays shared with the workers
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing is left of a keeper that has ended
+    serves, pipes = _inside(*_forked(control))  # each returns in another process
+    importlib.import_module(f"rooflab.grading.{serves}").main(*pipes)
+
+
+def _forked(control: int) -> tuple[bytes, list[int]]:
+    """The text and the descriptors of a request, in a new process."""
+    judge = socket.socket(fileno=control)
+    while True:
+        text, fds, _, _ = socket.recv_fds(judge, MAX_REQUEST, 4)
+        if not text:
+            os._exit(0)  # the judge is gone
+        if os.fork() == 0:
+            judge.close()
+            return text, fds
+        for fd in fds:
+            os.close(fd)
+
+
+def _inside(text: bytes, fds: list[int]) -> tuple[str, list[int]]:
+    """Become a keeper, and return in the worker, in the jail and without privileges: what it serves, by which pipes.
+
+    What fails is said on the judge's `said`, and ends the process.
+    """
+    *pipes, said, line = fds
+    request = json.loads(text)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.dup2(said, 2)
+    try:
+        os.setsid()
+        enter.limit(request["limits"], request["group"])
+        jail, inside = _start_jail(request["jail"], request["environment"])
+        namespaces.enter(inside)
+        if worker := os.fork():
+            for fd in (*pipes, said):
+                os.close(fd)
+            _keep(worker, jail, socket.socket(fileno=line))
+        _become_worker(request, pipes)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    return request["serves"], pipes
+
+
+def _become_worker(request: dict[str, Any], pipes: list[int]) -> None:
+    """Give up all that came with the fork, in the jail."""
+    enter.die_with_parent()
+    if os.getppid() != 0:  # the keeper is outside and has no number here: it is gone
+        os._exit(1)
+    os.setsid()
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd not in (0, 1, 2, *pipes):
+            with contextlib.suppress(OSError):  # the listing's own is closed already
+                os.close(fd)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    np.random.seed()  # Python's own generator does so after each fork
+    namespaces.give_up_privileges(bytes.fromhex(request["system_calls"]))
+
+
+def _start_jail(command: list[str], environment: dict[str, str]) -> tuple[subprocess.Popen, int]:
+    """The jail around `cat`, once it stands, and the process id of what is inside."""
+    (tells, told), (hears, heard), (answers, answered) = os.pipe(), os.pipe(), os.pipe()
+    command = [command[0], "--info-fd", str(told), *command[1:]]
+    jail = subprocess.Popen(command, env=environment, pass_fds=[told], stdin=hears, stdout=answered)
+    for fd in (told, hears, answered):
+        os.close(fd)
+    with open(tells, encoding="utf-8") as file:
+        text = file.read()
+    with contextlib.suppress(BrokenPipeError):
+        os.write(heard, b"\n")  # stays open, as does `cat`
+    if os.read(answers, 1) != b"\n":
+        os._exit(1)  # the jail has said why
+    return jail, json.loads(text)["child-pid"]
+
+
+def _keep(worker: int, jail: subprocess.Popen, judge: socket.socket) -> NoReturn:
+    """Await the end of the worker, or of the judge's interest in it; leave nothing running."""
+    judge.send(json.dumps(worker).encode())
+    poll = select.poll()
+    poll.register(os.pidfd_open(worker), select.POLLIN)
+    poll.register(judge, select.POLLIN)
+    poll.poll()
+    os.kill(worker, signal.SIGKILL)  # if it has ended, it is still there for its exit code
+    code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+    jail.kill()
+    jail.wait()
+    with contextlib.suppress(OSError):
+        judge.send(json.dumps(code).encode())
+    os._exit(0)
