@@ -4,7 +4,7 @@ No student code runs here, and nothing of a lab or a submission is known here. T
 in the jail, and gives the ends of its pipes. Each has a keeper, a process that stays outside. The keeper starts the
 jail around a `cat`, which holds it open, and joins the namespaces of that. So the worker, its child, is born inside. It
 gives up all privileges before it reads the first word from the judge. The keeper tells the judge the worker's process
-id, and at last its exit code. When either ends, the worker or the judge's line to the keeper, so does the jail.
+id, and at last its exit code. When one of them ends, the worker, the keeper or the judge's line to it, so does the jail.
 """
 
 from __future__ import annotations
@@ -86,16 +86,12 @@ def _inside(text: bytes, fds: list[int]) -> tuple[str, list[int]]:
 
 def _become_worker(request: dict[str, Any], pipes: list[int]) -> None:
     """Give up all that came with the fork, in the jail."""
-    enter.die_with_parent()
-    if os.getppid() != 0:  # the keeper is outside and has no number here: it is gone
-        os._exit(1)
     os.setsid()
     for fd in map(int, os.listdir("/proc/self/fd")):
         if fd not in (0, 1, 2, *pipes):
             with contextlib.suppress(OSError):  # the listing's own is closed already
                 os.close(fd)
-    os.environ.clear()
-    os.environ.update(request["environment"])
+    os.environ.update(request["environment"])  # the same names
     os.chdir(request["folder"])
     np.random.seed()  # Python's own generator does so after each fork
     namespaces.give_up_privileges(bytes.fromhex(request["system_calls"]))
