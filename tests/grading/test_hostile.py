@@ -23,7 +23,7 @@ BESIDE = {
     "kills the group": ("import os; os.killpg(0, 9)", "os.killpg"),
     "forks": ("import os; os.fork()", "os.fork"),
     "lifts its limits": ("import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (9, 9))", "setrlimit"),
-    "makes another interpreter": (f"import {SUBINTERPRETERS} as s; s.create()", "cpython.PyInterpreterState_New"),
+    "makes another interpreter": (f"import {SUBINTERPRETERS} as s; s.create()", f"imported {SUBINTERPRETERS}"),
     "writes to every descriptor": (
         """
         import os

@@ -1,10 +1,10 @@
 """A process that has imported what workers need, and forks them: one starts in a fraction of a new interpreter's time.
 
 No student code runs here, and nothing of a lab or a submission is known here. The judge asks for one worker at a time,
-in the jail, and gives the ends of its pipes. Each has a keeper, a process that stays outside. The keeper starts the
-jail around a `cat`, which holds it open, and joins the namespaces of that. So the worker, its child, is born inside. It
+in the jail, and gives the ends of its pipes. Each worker has a keeper, a process that stays outside. The keeper starts
+the jail around a `cat`, which holds it open, and joins its namespaces. So the worker, its child, is born inside. It
 gives up all privileges before it reads the first word from the judge. The keeper tells the judge the worker's process
-id, and at last its exit code. When one of them ends, the worker, the keeper or the judge's line to it, so does the jail.
+id, and at last its exit code. When the worker ends, or the keeper, or the judge's line to it, so does the jail.
 """
 
 from __future__ import annotations

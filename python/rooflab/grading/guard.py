@@ -1,9 +1,9 @@
 """What student code may not do in the worker, enforced inside the interpreter.
 
-An audit hook ends the worker when student code sends signals or forks, and refuses files outside the libraries and
-the worker's own folder, other programs, the network and foreign functions. Native code could get around it: that is the
-task of the operating-system sandbox (`sandbox.command`). What student code changes in this process harms its own answer
-alone, for the judge believes nothing that is said here.
+An audit hook ends the worker when student code sends signals, forks or reaches for another interpreter. It refuses
+files outside the libraries and the worker's own folder, other programs, the network and foreign functions. Native code
+could get around it: that is the task of the operating-system sandbox (`jail`). What student code changes in this
+process harms its own answer alone, for the judge believes nothing that is said here.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _WRITES = """
 os.remove os.rename os.rmdir os.mkdir os.chmod os.chown os.truncate os.link os.symlink os.utime os.setxattr
 os.mkfifo os.mknod shutil.rmtree shutil.move shutil.copyfile"""
 ENDS_WORKER, REFUSED, WRITES = (frozenset(names.split()) for names in (_ENDS_WORKER, _REFUSED, _WRITES))
+INTERPRETERS = frozenset(["_interpreters", "_xxsubinterpreters"])  # Python 3.13 tells no hook of a new interpreter
 READS = frozenset(["os.listdir", "os.scandir", "os.chdir"])
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 SYSTEM = (
@@ -70,6 +71,8 @@ class Guard:
     def audit(self, event: str, args: tuple) -> None:
         if event in ENDS_WORKER:
             self.stop(f"student code called {event}, which is not allowed")
+        elif event == "import" and args[0] in INTERPRETERS:
+            self.stop(f"student code imported {args[0]}, which is not allowed")
         elif event in REFUSED or (event == "mmap.__new__" and args[0] == -1):
             raise PermissionError(f"{event} is not allowed in a graded answer")
         elif event == "import" and args[1] and os.path.realpath(args[1]).startswith(self.folder):
