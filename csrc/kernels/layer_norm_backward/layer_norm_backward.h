@@ -2,8 +2,7 @@
 // r = 1 / sqrt(mean_d c^2 + eps) and dn = dy weight, over rows of length D,
 //   dx[n, d] = r (dn - mean_d dn - n mean_d(dn n))        dweight[d] = sum_n dy n        dbias[d] = sum_n dy.
 // Nothing is saved beside x and weight: mean and r are found again from the row, which must be read anyway. Rows of
-// huge or tiny numbers, whose squares leave float's range, are scaled first by v1_simd, and taken in double by
-// v0_composed; v1_block_per_row and v2_one_pass take them as they are.
+// huge or tiny numbers, whose squares leave float's range, are scaled first, and taken in double by v0_composed.
 //
 // Ladder, CPU:
 //   v0_composed       the formula, made of other ops

@@ -15,29 +15,37 @@ __global__ void __launch_bounds__(512)
   BlockReduction<SumPair> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
+    float unit = 1;
+    SumPair means{}, products{};  // of x and dn; of c^2 and dn c; x and c are times unit
     // Rounded alike wherever it is used, so that nothing is left of it less its mean where all are equal.
     const auto gained = [&](int64_t i) {
       const float dy_i = to_float(slope[i]);
       return weight ? __fmul_rn(dy_i, to_float(weight[i])) : dy_i;
     };
-    SumPair sum{0, 0};
+    const auto distance = [&](int64_t i) { return to_float(in[i]) * unit - means.a; };
+    const auto measure = [&] {
+      SumPair sum{0, 0};
+      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+        sum.a += to_float(in[i]) * unit;
+        sum.b += gained(i);
+      }
+      sum = reduce_row<true>(sum, block);
+      means = {sum.a / d, sum.b / d};
+      sum = {0, 0};
+      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+        sum.a += distance(i) * distance(i);
+        sum.b += gained(i) * distance(i);
+      }
+      sum = reduce_row<true>(sum, block);
+      products = {sum.a / d, sum.b / d};
+    };
+    measure();
+    unit = row_unit(products.a + eps, means.a);  // the same in all threads
+    if (unit != 1) measure();
+    const float scale = 1.0f / sqrtf(products.a + eps * unit * unit), along = products.b * scale;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      sum.a += to_float(in[i]);
-      sum.b += gained(i);
-    }
-    sum = reduce_row<true>(sum, block);
-    const float mean = sum.a / d, mean_slope = sum.b / d;
-    SumPair products{0, 0};
-    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      const float distance = to_float(in[i]) - mean;
-      products.a += distance * distance;
-      products.b += gained(i) * distance;
-    }
-    products = reduce_row<true>(products, block);
-    const float r = 1.0f / sqrtf(products.a / d + eps), along = products.b / d * r;
-    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      const float dy_i = to_float(slope[i]), normal = (to_float(in[i]) - mean) * r;
-      dx[row * d + i] = from_float<T>((gained(i) - mean_slope - normal * along) * r);
+      const float dy_i = to_float(slope[i]), normal = distance(i) * scale;
+      dx[row * d + i] = from_float<T>((gained(i) - means.b - normal * along) * unit * scale);
       const int64_t at = blockIdx.x * d + i;  // a sum of this thread alone
       const bool is_first = row == blockIdx.x;
       if (dweight) dweight[at] = (is_first ? 0.0f : dweight[at]) + dy_i * normal;
@@ -45,6 +53,81 @@ __global__ void __launch_bounds__(512)
     }
   }
 }
+
+// What a thread holds of a row: c and dn, in float, so that they are converted once. And what the gradient needs of the
+// whole row: n = c scale, dx = (dn - mean_dn - n along) scale. Rows whose squares leave float's range are times a power
+// of two, the unit: first c, then dn, in which dx is linear.
+template <int kVectors, int kWidth>
+struct HeldRow {
+  Vector<float, kWidth> c[kVectors], dn[kVectors];
+  float mean_dn, scale, along;
+
+  // x(v) and dn(v) are vector v of the row, 0 beyond its end; reduce(sums) adds up over its threads.
+  template <bool kRowsShareWarps, class X, class Dn, class Inside, class Reduce>
+  __device__ __forceinline__ void find(float per_element, float eps, X&& x_of, Dn&& dn_of, Inside&& is_inside,
+                                       Reduce&& reduce) {
+    float mean, variance, product;
+    const auto measure = [&](float unit) {
+      SumPair sum{0, 0};
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        c[v] = x_of(v);
+        dn[v] = dn_of(v);
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          sum.a += c[v][i] *= unit;
+          sum.b += dn[v][i];
+        }
+      }
+      sum = reduce(sum);
+      mean = sum.a * per_element;
+      mean_dn = sum.b * per_element;
+      sum = {0, 0};
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        float squares = 0;
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          c[v][i] -= mean;
+          squares += c[v][i] * c[v][i];
+          sum.b += dn[v][i] * c[v][i];
+        }
+        sum.a += is_inside(v) ? squares : 0.0f;
+      }
+      sum = reduce(sum);
+      variance = sum.a * per_element;
+      product = sum.b * per_element;
+    };
+    float unit = 1.0f;
+    measure(1.0f);
+    const bool leaves = leaves_range(variance + eps);
+    if (kRowsShareWarps ? __any_sync(~0u, leaves) : leaves) {
+      unit = row_unit(variance + eps, mean);
+      measure(unit);
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) dn[v][i] *= unit;
+    }
+    scale = rsqrtf(variance + eps * unit * unit);
+    along = product * scale * unit;
+    mean_dn *= unit;
+  }
+
+  // dx of vector v, and its part of the sums over rows.
+  __device__ __forceinline__ Vector<float, kWidth> gradient(int v, const Vector<float, kWidth>& dy,
+                                                            float (&dweight)[kWidth], float (&dbias)[kWidth]) const {
+    Vector<float, kWidth> dx;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      const float normal = c[v][i] * scale;
+      dweight[i] += dy[i] * normal;
+      dbias[i] += dy[i];
+      dx[i] = (dn[v][i] - mean_dn - normal * along) * scale;
+    }
+    return dx;
+  }
+};
 
 template <class T, int kVectors, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
@@ -75,52 +158,17 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
       if (weight && is_inside(v)) {
         const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, (threadIdx.x + v * blockDim.x) * kWidth);
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) out[i] = __fmul_rn(out[i], gain[i]);
+        for (int i = 0; i < kWidth; ++i) out[i] = __fmul_rn(out[i], gain[i]);  // not fused, see v1_block_per_row
       }
       return out;
     };
-
-    SumPair sum{0, 0};
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const Vector<float, kWidth> dn = gained(v);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        sum.a += to_float(values.vectors[v][i]);
-        sum.b += dn[i];
-      }
-    }
-    sum = reduce_row<kBlockPerRow>(sum, block);
-    const float mean = sum.a * per_element, mean_slope = sum.b * per_element;
-
-    SumPair products{0, 0};
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const Vector<float, kWidth> dn = gained(v);
-      const float inside = is_inside(v) ? 1.0f : 0.0f;
-      float squares = 0;
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        const float distance = to_float(values.vectors[v][i]) - mean;
-        squares += distance * distance;
-        products.b += dn[i] * distance;
-      }
-      products.a += inside * squares;
-    }
-    products = reduce_row<kBlockPerRow>(products, block);
-    const float r = 1.0f / sqrtf(products.a * per_element + eps), along = products.b * per_element * r;
-
+    HeldRow<kVectors, kWidth> held;
+    held.template find<!kBlockPerRow>(
+        per_element, eps, [&](int v) { return to_float(values.vectors[v]); }, gained, is_inside,
+        [&](SumPair sums) { return reduce_row<kBlockPerRow>(sums, block); });
     if (row >= n) continue;
     values.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
-      Vector<float, kWidth> out = gained(v);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        const float dy_i = to_float(slopes.vectors[v][i]), normal = (to_float(values.vectors[v][i]) - mean) * r;
-        of_weight.sums[v][i] += dy_i * normal;
-        of_bias.sums[v][i] += dy_i;
-        out[i] = (out[i] - mean_slope - normal * along) * r;
-      }
-      return out;
+      return held.gradient(v, to_float(slopes.vectors[v]), of_weight.sums[v], of_bias.sums[v]);
     });
   }
   const int64_t own = blockIdx.x * int64_t{row_vectors} * kWidth;

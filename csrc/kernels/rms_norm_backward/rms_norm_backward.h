@@ -1,7 +1,8 @@
 // rms_norm_backward: the gradients of rms_norm's x and weight. With gain g = weight (1 + weight when it is
 // zero-centered; 1 without one), r = 1 / sqrt(mean_d x^2 + eps), n = x r and dn = dy g, over rows of length D,
 //   dx[n, d] = r (dn - n mean_d(dn n))        dweight[d] = sum_n dy n.
-// Nothing is saved beside x and weight: r is found again from the row, which must be read anyway.
+// Nothing is saved beside x and weight: r is found again from the row, which must be read anyway. Rows of huge or tiny
+// numbers, whose squares leave float's range, are scaled first, and taken in double by v0_composed.
 //
 // Ladder, CPU:
 //   v0_composed       the formula, made of other ops

@@ -5,21 +5,6 @@
 namespace rooflab::kernels {
 namespace {
 
-// What a row's gradient needs of the whole row: n = x r, dx = r (dn - n along).
-struct RowStatistics {
-  float r, along;
-};
-
-// `sums(unit)`: of (x unit)^2 and of dn x unit over the row, the same in all of its threads.
-template <bool kRowsShareWarps, class Sums>
-__device__ __forceinline__ RowStatistics row_statistics(float per_element, float eps, Sums&& sums) {
-  SumPair sum = sums(1.0f);
-  const float unit = row_unit(sum.a * per_element + eps);
-  if (kRowsShareWarps ? __any_sync(~0u, unit != 1) : unit != 1) sum = sums(unit);
-  const float scale = 1.0f / sqrtf(sum.a * per_element + eps * unit * unit);
-  return {scale * unit, scale * sum.b * per_element};
-}
-
 // Sums for dweight are kept in `partial`, a row a block.
 template <class T>
 __global__ void __launch_bounds__(512)
@@ -28,27 +13,88 @@ __global__ void __launch_bounds__(512)
                                                    float eps, float offset) {
   __shared__ typename BlockReduction<SumPair>::Scratch scratch;
   BlockReduction<SumPair> block(scratch);
-  const auto gain = [&](int64_t i) { return weight ? to_float(weight[i]) + offset : 1.0f; };
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
-    const RowStatistics statistics = row_statistics<false>(1.0f / d, eps, [&](float unit) {
+    float unit = 1;
+    SumPair means{};  // of x^2 and dn x; x is times unit
+    const auto value = [&](int64_t i) { return to_float(in[i]) * unit; };
+    const auto gained = [&](int64_t i) { return to_float(slope[i]) * (weight ? to_float(weight[i]) + offset : 1.0f); };
+    const auto measure = [&] {
       SumPair sum{0, 0};
       for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-        const float value = to_float(in[i]) * unit;
-        sum.a += value * value;
-        sum.b += to_float(slope[i]) * gain(i) * value;
+        sum.a += value(i) * value(i);
+        sum.b += gained(i) * value(i);
       }
-      return reduce_row<true>(sum, block);
-    });
+      sum = reduce_row<true>(sum, block);
+      means = {sum.a / d, sum.b / d};
+    };
+    measure();
+    unit = row_unit(means.a + eps);  // the same in all threads
+    if (unit != 1) measure();
+    const float scale = 1.0f / sqrtf(means.a + eps * unit * unit), along = means.b * scale;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      const float dy_i = to_float(slope[i]), normal = to_float(in[i]) * statistics.r;
-      dx[row * d + i] = from_float<T>((dy_i * gain(i) - normal * statistics.along) * statistics.r);
+      const float normal = value(i) * scale;
+      dx[row * d + i] = from_float<T>((gained(i) - normal * along) * unit * scale);
       if (!partial) continue;
       float& sum = partial[blockIdx.x * d + i];  // of this thread alone
-      sum = (row == blockIdx.x ? 0.0f : sum) + dy_i * normal;
+      sum = (row == blockIdx.x ? 0.0f : sum) + to_float(slope[i]) * normal;
     }
   }
 }
+
+// What a thread holds of a row: x and dn, in float, so that they are converted once. And what the gradient needs of the
+// whole row: n = x scale, dx = (dn - n along) scale. Rows whose squares leave float's range are times a power of two,
+// the unit: first x, then dn, in which dx is linear.
+template <int kVectors, int kWidth>
+struct HeldRow {
+  Vector<float, kWidth> x[kVectors], dn[kVectors];
+  float scale, along;
+
+  // x(v) and dn(v) are vector v of the row, 0 beyond its end; reduce(sums) adds up over its threads.
+  template <bool kRowsShareWarps, class X, class Dn, class Reduce>
+  __device__ __forceinline__ void find(float per_element, float eps, X&& x_of, Dn&& dn_of, Reduce&& reduce) {
+    const auto measure = [&](float unit) {
+      SumPair sum{0, 0};
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        x[v] = x_of(v);
+        dn[v] = dn_of(v);
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          x[v][i] *= unit;
+          sum.a += x[v][i] * x[v][i];
+          sum.b += dn[v][i] * x[v][i];
+        }
+      }
+      sum = reduce(sum);
+      return SumPair{sum.a * per_element, sum.b * per_element};
+    };
+    SumPair means = measure(1.0f);
+    const float unit = row_unit(means.a + eps);
+    if (kRowsShareWarps ? __any_sync(~0u, unit != 1) : unit != 1) {
+      means = measure(unit);
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) dn[v][i] *= unit;
+    }
+    scale = rsqrtf(means.a + eps * unit * unit);
+    along = means.b * scale * unit;
+  }
+
+  // dx of vector v, and its part of the sums over rows.
+  __device__ __forceinline__ Vector<float, kWidth> gradient(int v, const Vector<float, kWidth>& dy,
+                                                            float (&dweight)[kWidth]) const {
+    Vector<float, kWidth> dx;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      const float normal = x[v][i] * scale;
+      dweight[i] += dy[i] * normal;
+      dx[i] = (dn[v][i] - normal * along) * scale;
+    }
+    return dx;
+  }
+};
 
 template <class T, int kVectors, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
@@ -83,31 +129,13 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
       }
       return out;
     };
-    const RowStatistics statistics = row_statistics<!kBlockPerRow>(per_element, eps, [&](float unit) {
-      SumPair sum{0, 0};
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        const Vector<float, kWidth> dn = gained(v);
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) {
-          const float value = to_float(values.vectors[v][i]) * unit;
-          sum.a += value * value;
-          sum.b += dn[i] * value;
-        }
-      }
-      return reduce_row<kBlockPerRow>(sum, block);
-    });
+    HeldRow<kVectors, kWidth> held;
+    held.template find<!kBlockPerRow>(
+        per_element, eps, [&](int v) { return to_float(values.vectors[v]); }, gained,
+        [&](SumPair sums) { return reduce_row<kBlockPerRow>(sums, block); });
     if (row >= n) continue;
-    values.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
-      Vector<float, kWidth> out = gained(v);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        const float normal = to_float(values.vectors[v][i]) * statistics.r;
-        dweight.sums[v][i] += to_float(slopes.vectors[v][i]) * normal;
-        out[i] = (out[i] - normal * statistics.along) * statistics.r;
-      }
-      return out;
-    });
+    values.store(dx + row * row_vectors * kWidth, row_vectors,
+                 [&](int v, int) { return held.gradient(v, to_float(slopes.vectors[v]), dweight.sums[v]); });
   }
   if (partial) dweight.store(partial + blockIdx.x * int64_t{row_vectors} * kWidth, row_vectors, columns);
 }
