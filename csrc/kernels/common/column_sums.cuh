@@ -4,6 +4,7 @@
 
 #include "core/queue.h"
 #include "kernels/common/column_sums.h"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/row_tile.cuh"
 
 namespace rooflab::kernels {
@@ -86,6 +87,7 @@ __global__ void __launch_bounds__(kSumLanes* kSumTeams)
   const int64_t column = blockIdx.x * int64_t{kSumLanes} + threadIdx.x;
   const float* from = partial + blockIdx.y * blocks * d + column;
   float sum = 0;
+  wait_for_previous_kernel();
   if (column < d) {
 #pragma unroll 8
     for (int64_t block = threadIdx.y; block < blocks; block += kSumTeams) sum += from[block * d];
@@ -101,8 +103,11 @@ __global__ void __launch_bounds__(kSumLanes* kSumTeams)
 // Adds up `sums` partial results (blocks, D), which lie one behind the other.
 template <class T>
 void launch_column_sums(Queue& queue, const float* partial, int64_t blocks, int64_t d, int sums, T* out0, T* out1) {
-  queue.launch(column_sums_cuda_kernel<T>, {{(d + kSumLanes - 1) / kSumLanes, sums}, {kSumLanes, kSumTeams}}, partial,
-               blocks, d, out0, out1);
+  queue.launch(column_sums_cuda_kernel<T>,
+               {.grid = {(d + kSumLanes - 1) / kSumLanes, sums},
+                .block = {kSumLanes, kSumTeams},
+                .early = can_launch_early(queue)},
+               partial, blocks, d, out0, out1);
 }
 
 // Calls launch.operator()<kVectors, kBlockPerRow>() for the plan of elements T.
