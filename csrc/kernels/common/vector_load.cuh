@@ -75,6 +75,24 @@ __device__ __forceinline__ void store_vector(T* to, const Vector<T, kWidth>& vec
   }
 }
 
+// Sets all elements, by whole words: half a word would have the compiler take the others apart as well.
+template <class T, int kWidth>
+__device__ __forceinline__ void fill_vector(Vector<T, kWidth>& vector, T value) {
+  if constexpr (sizeof(T) < 4 && sizeof(vector) % 4 == 0) {
+    const Vector<T, 4 / sizeof(T)> word = [&] {
+      Vector<T, 4 / sizeof(T)> all;
+      for (T& element : all.values) element = value;
+      return all;
+    }();
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(vector) / 4); ++i)
+      reinterpret_cast<uint32_t*>(&vector)[i] = reinterpret_cast<const uint32_t&>(word);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) vector[i] = value;
+  }
+}
+
 // As float. A bfloat16 is the upper half of a float: taken from its pair's word it costs one instruction, alone two.
 template <class T, int kWidth>
 __device__ __forceinline__ Vector<float, kWidth> to_float(const Vector<T, kWidth>& vector) {
