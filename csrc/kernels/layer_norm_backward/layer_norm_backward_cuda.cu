@@ -57,22 +57,29 @@ __global__ void __launch_bounds__(512)
 // What a thread holds of a row: c and dn, in float, so that they are converted once. And what the gradient needs of the
 // whole row: n = c scale, dx = (dn - mean_dn - n along) scale. Rows whose squares leave float's range are times a power
 // of two, the unit: first c, then dn, in which dx is linear.
-template <int kVectors, int kWidth>
+template <class Tile, int kVectors, bool kRowsShareWarps>
 struct HeldRow {
+  static constexpr int kWidth = Tile::kWidth;
   Vector<float, kWidth> c[kVectors], dn[kVectors];
   float mean_dn, scale, along;
 
-  // x(v) and dn(v) are vector v of the row, 0 beyond its end; reduce(sums) adds up over its threads.
-  template <bool kRowsShareWarps, class X, class Dn, class Inside, class Reduce>
-  __device__ __forceinline__ void find(float per_element, float eps, X&& x_of, Dn&& dn_of, Inside&& is_inside,
-                                       Reduce&& reduce) {
+  // reduce(sums) adds up over the threads of the row; again(values) loads it again: rare, so it does not wait for that.
+  template <class Again, class Reduce>
+  __device__ __forceinline__ void find(const Tile& slopes, Tile& values, const float* gains, int row_vectors,
+                                       float per_element, float eps, Again&& again, Reduce&& reduce) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      dn[v] = to_float(slopes.vectors[v]);
+      const Vector<float, kWidth> gain = load_vector<kWidth>(gains + Tile::place(v) * kWidth);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) dn[v][i] = __fmul_rn(dn[v][i], gain[i]);  // not fused, see v1_block_per_row
+    }
     float mean, variance, product;
     const auto measure = [&](float unit) {
       SumPair sum{0, 0};
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
-        c[v] = x_of(v);
-        dn[v] = dn_of(v);
+        c[v] = to_float(values.vectors[v]);
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) {
           sum.a += c[v][i] *= unit;
@@ -92,7 +99,7 @@ struct HeldRow {
           squares += c[v][i] * c[v][i];
           sum.b += dn[v][i] * c[v][i];
         }
-        sum.a += is_inside(v) ? squares : 0.0f;
+        sum.a += Tile::place(v) < row_vectors ? squares : 0.0f;
       }
       sum = reduce(sum);
       variance = sum.a * per_element;
@@ -103,6 +110,7 @@ struct HeldRow {
     const bool leaves = leaves_range(variance + eps);
     if (kRowsShareWarps ? __any_sync(~0u, leaves) : leaves) {
       unit = row_unit(variance + eps, mean);
+      again(values);
       measure(unit);
 #pragma unroll
       for (int v = 0; v < kVectors; ++v)
@@ -132,46 +140,37 @@ struct HeldRow {
 template <class T, int kVectors, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
     layer_norm_backward_cuda_v2_one_pass_kernel(const T* dy, const T* x, const T* weight, T* dx, float* dweight,
-                                                float* dbias, int64_t n, int row_vectors, int64_t dy_row_stride,
+                                                float* dbias, int64_t n, int d, int tile, int64_t dy_row_stride,
                                                 int64_t x_row_stride, float eps) {
-  using Tile = RowTile<T, kVectors>;
-  using Sums = ColumnSums<kVectors, Tile::kWidth>;
-  constexpr int kWidth = Tile::kWidth;
+  using Tile = ColumnSumTile<T, kVectors, kBlockPerRow>;
   __shared__ typename BlockReduction<SumPair>::Scratch scratch;
-  __shared__ float columns[kBlockPerRow ? 1 : Sums::kSharedFloats];
+  extern __shared__ __align__(16) float columns[];  // gains, and sums in the end
   BlockReduction<SumPair> block(scratch);
-  const float per_element = 1.0f / (row_vectors * kWidth);
-  Sums of_weight, of_bias;
-  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
-    const int64_t row = first + threadIdx.y;
+  load_gains(columns, weight, 0.0f, d, tile);
+  const int row_vectors = d / Tile::kWidth;
+  ColumnSums<Tile, kVectors> of_weight, of_bias;
+  const int64_t step = gridDim.x * int64_t{blockDim.y};
+  for (int64_t row = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; row - threadIdx.y < n; row += step) {
+    const bool is_row = kBlockPerRow || row < n;
+    const int held_vectors = is_row ? row_vectors : 0;
+    const T *dy_row = dy + row * dy_row_stride, *x_row = x + row * x_row_stride;
+    const auto load_x = [&](Tile& values) { values.load(x_row, held_vectors, from_float<T>(0.0f)); };
     Tile slopes, values;
-    slopes.load(dy + row * dy_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
-    values.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
-    if (const int64_t next = row + gridDim.x * int64_t{blockDim.y}; next < n) {
-      prefetch_row<T, kVectors>(dy + next * dy_row_stride, row_vectors);
-      prefetch_row<T, kVectors>(x + next * x_row_stride, row_vectors);
+    slopes.load(dy_row, held_vectors, from_float<T>(0.0f));
+    load_x(values);
+    if (kBlockPerRow && row + step < n) {
+      prefetch_row(dy_row + step * dy_row_stride, d);
+      prefetch_row(x_row + step * x_row_stride, d);
     }
-    const auto is_inside = [&](int v) { return static_cast<int>(threadIdx.x + v * blockDim.x) < row_vectors; };
-    // dy times the gain of vector v; beyond the row's end dy is 0, and no gain is read.
-    const auto gained = [&](int v) {
-      Vector<float, kWidth> out = to_float(slopes.vectors[v]);
-      if (weight && is_inside(v)) {
-        const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, (threadIdx.x + v * blockDim.x) * kWidth);
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) out[i] = __fmul_rn(out[i], gain[i]);  // not fused, see v1_block_per_row
-      }
-      return out;
-    };
-    HeldRow<kVectors, kWidth> held;
-    held.template find<!kBlockPerRow>(
-        per_element, eps, [&](int v) { return to_float(values.vectors[v]); }, gained, is_inside,
-        [&](SumPair sums) { return reduce_row<kBlockPerRow>(sums, block); });
-    if (row >= n) continue;
-    values.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
+    HeldRow<Tile, kVectors, !kBlockPerRow> held;
+    held.find(slopes, values, columns, row_vectors, 1.0f / d, eps, load_x,
+              [&](SumPair sums) { return reduce_row<kBlockPerRow>(sums, block); });
+    if (!is_row) continue;
+    Tile::store(dx + row * d, row_vectors, [&](int v, int) {
       return held.gradient(v, to_float(slopes.vectors[v]), of_weight.sums[v], of_bias.sums[v]);
     });
   }
-  const int64_t own = blockIdx.x * int64_t{row_vectors} * kWidth;
+  const int64_t own = blockIdx.x * int64_t{d};
   if (dweight) of_weight.store(dweight + own, row_vectors, columns);
   if (dbias) of_bias.store(dbias + own, row_vectors, columns);
 }
@@ -221,10 +220,10 @@ void layer_norm_backward_cuda_v2_one_pass(const LayerNormBackwardArgs& args, Que
     if (plan.blocks > 0)
       dispatch_column_sums<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
         queue.launch(layer_norm_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
-                     {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.dy),
+                     {plan.blocks, {plan.group, plan.rows_per_block}, plan.tile * 4}, static_cast<const T*>(args.dy),
                      static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<T*>(args.dx),
-                     partials.dweight(), partials.dbias(), args.n, static_cast<int>(args.d / kVectorWidth<T>),
-                     args.dy_row_stride, args.x_row_stride, static_cast<float>(args.eps));
+                     partials.dweight(), partials.dbias(), args.n, static_cast<int>(args.d),
+                     static_cast<int>(plan.tile), args.dy_row_stride, args.x_row_stride, static_cast<float>(args.eps));
       });
     partials.add_up<T>(queue);
   });

@@ -10,8 +10,9 @@
 // Ladder, CUDA:
 //   v0_composed       as on the CPU
 //   v1_block_per_row  blocks walk over rows element by element, each with its own sums for dweight in device memory
-//   v2_one_pass       the row waits in registers, and so do a block's sums for dweight, over all rows that it works on;
-//                     16-byte accesses; rows of up to 8192 elements, aligned
+//   v2_one_pass       the row waits in registers, converted once, and so do a block's sums for dweight, over all rows
+//                     that it works on; the gains wait in shared memory; accesses of 16 bytes, or of 4 elements, for a
+//                     closer fit, where a warp works on a row; rows of up to 8192 elements, aligned
 // The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
 //
 // [measured rms_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
