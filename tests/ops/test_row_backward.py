@@ -83,38 +83,65 @@ def test_the_bits_are_the_same_on_every_run(name, dtype, device):
         rl.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("largest", [1e18, 1e20, 3e38, 1e-19, 1e-30])
-@pytest.mark.parametrize("d", [4, 36, 1000])
+def rungs_that_take(name, operands, **options):
+    """What each rung returns that accepts the operands, by its name: dx, and dweight where there is a weight."""
+    found = {}
+    for rung in rl.variants(f"{name}_backward", operands[0].device):
+        try:
+            found[rung.name] = getattr(rl, f"{name}_backward")(*operands, variant=rung.name, **options)
+        except ValueError as error:
+            assert "does not accept these operands" in str(error)
+    return found
+
+
+@pytest.mark.parametrize("largest", [1e18, 1e20, 3e38, 1e-19, 1e-25, 1e-30])
+@pytest.mark.parametrize("d", [4, 36, 640, 1000, 1024])
 @pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
-def test_gradients_at_huge_and_tiny_numbers_are_those_at_others(name, d, largest):
+def test_gradients_at_huge_and_tiny_numbers_are_those_at_others(name, d, largest, device):
     """dweight is that of other numbers, dx as much smaller as the numbers are larger."""
     tolerance = 128 * unit_roundoff("float32")  # a sum of 1000 is in chains of 32, and there are three of them
     smallest = 2.0**-149  # dx is a multiple of it
     rng = np.random.default_rng(0)
     dy, x, weight = rng.uniform(-1, 1, (3, d)), rng.uniform(-1, 1, (3, d)), rng.uniform(-1, 1, d)
-    backward = getattr(rl, f"{name}_backward")
-    for rung in rl.variants(f"{name}_backward", "cpu"):
-        operands = [rl.tensor(a, dtype="float32") for a in (dy, x * largest, weight)]
-        dx, dweight = backward(*operands, eps=0.0, variant=rung.name)
-        small = backward(*map(rl.tensor, (dy, x, weight)), eps=0.0)
-        assert_close(dweight, to_float64(small[1]), rtol=tolerance, atol=tolerance)
-        scale = np.abs(to_float64(small[0])).max()
+    size = np.array([[largest], [1], [largest]])  # one row beside is neither huge nor tiny
+    small = [to_float64(g) for g in getattr(rl, f"{name}_backward")(*map(rl.tensor, (dy, x, weight)), eps=0.0)]
+    scale = np.abs(small[0]).max()
+    operands = [rl.tensor(a, dtype="float32", device=device) for a in (dy, x * size, weight)]
+    found = rungs_that_take(name, operands, eps=0.0)
+    assert len(found) > 1
+    for dx, dweight in found.values():
+        assert_close(dweight, small[1], rtol=tolerance, atol=tolerance)
         atol = tolerance * scale + smallest * largest
-        assert_close(to_float64(dx) * largest, to_float64(small[0]), rtol=tolerance, atol=atol)
+        assert_close(to_float64(dx) * size, small[0], rtol=tolerance, atol=atol)
 
 
+@pytest.mark.parametrize("largest", [1e20, 1e38, 1e-25])
 @pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
-def test_gradients_at_subnormal_numbers(name):
+def test_bfloat16_gradients_at_huge_and_tiny_numbers(name, largest, device):
+    """All rungs round the same gradients, whatever the squares of the numbers are in float."""
+    rng = np.random.default_rng(0)
+    arrays = rng.uniform(-1, 1, (9, 640)), rng.uniform(-1, 1, (9, 640)) * largest, rng.uniform(-1, 1, 640)
+    operands = [rl.tensor(a, dtype="bfloat16", device=device) for a in arrays]
+    found = rungs_that_take(name, operands, eps=0.0)
+    expected = [to_float64(g) for g in found.pop("v0_composed")]
+    for gradients in found.values():
+        for ours, theirs in zip(gradients, expected, strict=True):
+            tolerance = 2 * unit_roundoff("bfloat16")
+            atol = tolerance * np.abs(theirs).max() + 2.0**-133  # of which the smallest bfloat16 are multiples
+            assert_close(ours, theirs, rtol=tolerance, atol=atol)
+
+
+@pytest.mark.parametrize("d", [4, 640, 4096])
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
+def test_gradients_at_subnormal_numbers(name, d, device):
     """1 / rms overflows, dx does not."""
-    x, dy = np.array([[3.0, -1.0, 2.0, -4.0]] * 2) * [[2.0**-140], [1.0]], np.array([[1.0, 2.0, -1.0, 0.5]])
-    backward = getattr(rl, f"{name}_backward")
-    for rung in rl.variants(f"{name}_backward", "cpu"):
-        gradients = [
-            backward(*(rl.tensor(a, dtype="float32") for a in (dy * size, row[None])), eps=0.0, variant=rung.name)
-            for row, size in zip(x, (2.0**-30, 1.0), strict=True)
-        ]
-        tiny, plain = (g[0] if isinstance(g, tuple) else g for g in gradients)
-        assert_close(to_float64(tiny) * 2.0**-110, to_float64(plain), rtol=1e-6, atol=1e-6)
+    x, dy = np.tile([3.0, -1.0, 2.0, -4.0], d // 4), np.tile([1.0, 2.0, -1.0, 0.5], d // 4)
+    tiny, plain = (
+        rungs_that_take(name, [rl.tensor([a], dtype="float32", device=device) for a in (dy * up, x * size)], eps=0.0)
+        for up, size in ((2.0**-30, 2.0**-140), (1.0, 1.0))
+    )
+    for rung, dx in tiny.items():
+        assert_close(to_float64(dx) * 2.0**-110, to_float64(plain[rung]), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])

@@ -2,9 +2,9 @@
 // second, and what both share.
 #pragma once
 
-#include "core/target.h"
 #include "kernels/attention/attention_tile.cuh"
 #include "kernels/common/cuda_types.cuh"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/ptx_ampere.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector_load.cuh"
@@ -52,20 +52,6 @@ __device__ __forceinline__ void store_row(const AttentionArgs& args, int64_t bat
   if (args.lse != nullptr && column == 0) {
     args.lse[(batch * args.heads + head) * args.q_length + query] = (max + log2f(sum)) * kLn2;
   }
-}
-
-// A kernel that is launched early may come before the one ahead of it has ended: all but its set-up must wait.
-__device__ __forceinline__ void wait_for_previous_kernel() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-
-// From here on, the kernel behind may come as soon as there is room for it.
-__device__ __forceinline__ void let_next_kernel_come() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
 }
 
 constexpr int kCombineThreads = 512, kCombineBatch = 8;
@@ -124,9 +110,6 @@ __global__ void __launch_bounds__(kCombineThreads, 1)
                max, sum);
 #endif
 }
-
-// From Hopper on, the launch itself overlaps the end of the kernel ahead.
-inline bool can_launch_early(const Queue& queue) { return queue.target().compute_capability >= 90; }
 
 // A thread for four columns of every few parts of a row, as many as a block has room for.
 template <class T>

@@ -4,19 +4,32 @@
 
 #include "core/queue.h"
 #include "kernels/common/column_sums.h"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/row_tile.cuh"
 
 namespace rooflab::kernels {
 
-// Asks the L2 cache for the part of a row that this thread will load: few rows are in registers at a time, too few for
+// The part of a row that a thread holds. A thread has several vectors of a row only where a whole warp, or more, works
+// on it.
+template <class T, int kVectors, bool kBlockPerRow>
+using ColumnSumTile = RowTile<T, kVectors, kBlockPerRow ? kVectorWidth<T> : kWarpRowWidth, kBlockPerRow ? 0 : kWarp>;
+
+// Asks the L2 cache for a row that the threads of a block will load: few rows are in registers at a time, too few for
 // the memory to be busy.
-template <class T, int kVectors>
-__device__ __forceinline__ void prefetch_row(const T* row, int row_vectors) {
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-    const int at = threadIdx.x + v * blockDim.x;
-    if (at < row_vectors) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + at * kVectorWidth<T>));
-  }
+template <class T>
+__device__ __forceinline__ void prefetch_row(const T* row, int64_t d) {
+  constexpr int kLine = 128 / sizeof(T);
+  for (int64_t at = threadIdx.x * kLine; at < d; at += blockDim.x * kLine)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(row + at));
+}
+
+// The gains of the columns, in shared memory as float: `weight` plus `offset`, or 1; 0 beyond the row's end.
+template <class T>
+__device__ __forceinline__ void load_gains(float* gains, const T* weight, float offset, int d, int tile) {
+  const int threads = blockDim.x * blockDim.y;
+  for (int i = threadIdx.x + threadIdx.y * blockDim.x; i < tile; i += threads)
+    gains[i] = i >= d ? 0.0f : weight ? to_float(weight[i]) + offset : 1.0f;
+  __syncthreads();
 }
 
 // Two sums that are reduced together, in half the steps.
@@ -35,44 +48,39 @@ __device__ __forceinline__ SumPair reduce_row(SumPair sums, BlockReduction<SumPa
   return sums;
 }
 
-// What one thread adds up of the columns that it holds.
-template <int kVectors, int kWidth>
+// What one thread adds up of the columns that it holds in a tile.
+template <class Tile, int kVectors>
 struct ColumnSums {
-  static constexpr int kSharedFloats = kWarp * kVectors * kWidth;  // the longest row of a block with several
+  static constexpr int kWidth = Tile::kWidth;
   float sums[kVectors][kWidth] = {};
 
-  // Writes the sums over all rows of the block. `columns`: kSharedFloats, used where a block has several rows; every
-  // thread of the block must call.
+  // Writes the sums over all rows of the block. `columns`: shared memory for a tile; every thread of the block must
+  // call.
   __device__ __forceinline__ void store(float* partial, int row_vectors, float* columns) {
     const int last = static_cast<int>(blockDim.y) - 1, own = static_cast<int>(threadIdx.y);
+    __syncthreads();  // the columns may be in use still
     for (int y = 0; y < last; ++y) {
       if (own == y) {
 #pragma unroll
         for (int v = 0; v < kVectors; ++v)
 #pragma unroll
           for (int i = 0; i < kWidth; ++i) {
-            float& column = columns[place(v) + i];
+            float& column = columns[Tile::place(v) * kWidth + i];
             column = y > 0 ? column + sums[v][i] : sums[v][i];
           }
       }
       __syncthreads();
     }
-    if (own == last) {
+    if (own != last) return;
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        if (place(v) >= row_vectors * kWidth) continue;
-        Vector<float, kWidth> out;
+    for (int v = 0; v < kVectors; ++v) {
+      const int at = Tile::place(v) * kWidth;
+      if (Tile::place(v) >= row_vectors) continue;
+      Vector<float, kWidth> out;
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) out[i] = sums[v][i] + (last > 0 ? columns[place(v) + i] : 0.0f);
-        store_vector(partial + place(v), out);
-      }
+      for (int i = 0; i < kWidth; ++i) out[i] = sums[v][i] + (last > 0 ? columns[at + i] : 0.0f);
+      store_vector(partial + at, out);
     }
-    __syncthreads();  // the columns may be those of other sums next
-  }
-
- private:
-  __device__ __forceinline__ static int place(int v) {
-    return (static_cast<int>(threadIdx.x) + v * static_cast<int>(blockDim.x)) * kWidth;
   }
 };
 
@@ -86,6 +94,7 @@ __global__ void __launch_bounds__(kSumLanes* kSumTeams)
   const int64_t column = blockIdx.x * int64_t{kSumLanes} + threadIdx.x;
   const float* from = partial + blockIdx.y * blocks * d + column;
   float sum = 0;
+  wait_for_previous_kernel();
   if (column < d) {
 #pragma unroll 8
     for (int64_t block = threadIdx.y; block < blocks; block += kSumTeams) sum += from[block * d];
@@ -101,20 +110,26 @@ __global__ void __launch_bounds__(kSumLanes* kSumTeams)
 // Adds up `sums` partial results (blocks, D), which lie one behind the other.
 template <class T>
 void launch_column_sums(Queue& queue, const float* partial, int64_t blocks, int64_t d, int sums, T* out0, T* out1) {
-  queue.launch(column_sums_cuda_kernel<T>, {{(d + kSumLanes - 1) / kSumLanes, sums}, {kSumLanes, kSumTeams}}, partial,
-               blocks, d, out0, out1);
+  queue.launch(column_sums_cuda_kernel<T>,
+               {.grid = {(d + kSumLanes - 1) / kSumLanes, sums},
+                .block = {kSumLanes, kSumTeams},
+                .early = can_launch_early(queue)},
+               partial, blocks, d, out0, out1);
 }
 
 // Calls launch.operator()<kVectors, kBlockPerRow>() for the plan of elements T.
 template <class T, class Launch>
 void dispatch_column_sums(const ColumnSumPlan& plan, Launch&& launch) {
-  constexpr int kWidth = kVectorWidth<T>, kMost = warp_row_vectors(kWidth);
-  static_assert(kMost == 3 || kMost == 4);
-  if (plan.block_per_row) return launch.template operator()<kColumnSumElements / kWidth, true>();
-  if (plan.vectors == 1) return launch.template operator()<1, false>();
-  if (plan.vectors == 2) return launch.template operator()<2, false>();
-  if (plan.vectors == 3) return launch.template operator()<3, false>();
-  if constexpr (kMost == 4) launch.template operator()<4, false>();
+  static_assert(kWarpRowElements == 5 * kWarpRowWidth && kColumnSumElements == 4 * kWarpRowWidth);
+  if (plan.block_per_row) return launch.template operator()<kColumnSumElements / kVectorWidth<T>, true>();
+  switch (plan.vectors) {
+    case 1: return launch.template operator()<1, false>();
+    case 2: return launch.template operator()<2, false>();
+    case 3: return launch.template operator()<3, false>();
+    case 4: return launch.template operator()<4, false>();
+    default:
+      if constexpr (sizeof(T) == 2) launch.template operator()<5, false>();
+  }
 }
 
 }  // namespace rooflab::kernels

@@ -23,37 +23,39 @@ inline constexpr int64_t kMostBlocks = 256;                        // of which t
 // How a CUDA rung deals rows of (N, D) that wait in registers: a group of neighbouring threads a row, several rows a
 // block. Blocks stay resident and stride over the rows, so that there are few partial sums.
 struct ColumnSumPlan {
-  int vectors;  // of 16 bytes, that a thread holds of each of its rows
+  int vectors;  // that a thread holds of each of its rows
   int group;    // threads on a row
   int rows_per_block;
   bool block_per_row;  // the group may be wider than a warp
+  int tile;            // elements that the group has room for
   int64_t blocks;
 };
 
-inline constexpr int kColumnSumElements = 16;     // of a row that a block works on, that a thread holds
+inline constexpr int kColumnSumElements = 16;     // of a row, that a thread holds at most: with their sums, more spill
+inline constexpr int kWarpRowElements = 20;       // the same where a warp works on a row of 16-bit elements
+inline constexpr int kWarpRowWidth = 4;           // elements of a vector of such a row, and of any that a warp works on
 inline constexpr int kColumnSumThreads = 256;     // of a block with several rows
 inline constexpr int kColumnSumRowThreads = 512;  // of a block with one row, at most
 inline constexpr int kResidentThreads = 512;      // of a multiprocessor, at 128 registers each
 inline constexpr int kFewestRows = 8;             // that are worth a row of partial sums
 
-// The most vectors, of `width` elements, that a thread holds of a row that a warp works on. With the sums of its
-// columns beside them, more would not fit into its registers.
-constexpr int warp_row_vectors(int width) { return width == 8 ? 3 : 4; }
-
 inline ColumnSumPlan plan_column_sums(DType dtype, int64_t n, int64_t d, const Target& target) {
   constexpr int kLanes = 32;
-  const int width = static_cast<int>(16 / size_of(dtype)), row_vectors = static_cast<int>(d / width);
   ColumnSumPlan plan{};
-  plan.block_per_row = row_vectors > warp_row_vectors(width) * kLanes;
+  plan.block_per_row = d > kLanes * (size_of(dtype) == 2 ? kWarpRowElements : kColumnSumElements);
   if (plan.block_per_row) {
+    const int width = static_cast<int>(16 / size_of(dtype));
     plan.vectors = kColumnSumElements / width;
-    plan.group = (row_vectors + plan.vectors * kLanes - 1) / (plan.vectors * kLanes) * kLanes;
+    plan.group = static_cast<int>((d + kColumnSumElements * kLanes - 1) / (kColumnSumElements * kLanes)) * kLanes;
     plan.rows_per_block = 1;
+    plan.tile = plan.group * kColumnSumElements;
   } else {
+    const int row_vectors = static_cast<int>((d + kWarpRowWidth - 1) / kWarpRowWidth);
     plan.group = 1;
     while (plan.group < kLanes && plan.group < row_vectors) plan.group *= 2;
     plan.vectors = (row_vectors + plan.group - 1) / plan.group;
     plan.rows_per_block = kColumnSumThreads / plan.group;
+    plan.tile = plan.group * plan.vectors * kWarpRowWidth;
   }
   const int64_t rows = std::max(plan.rows_per_block, kFewestRows);
   const int resident = std::max(kResidentThreads / (plan.group * plan.rows_per_block), 1);

@@ -79,35 +79,36 @@ void dispatch_tile_type(DType dtype, Launch&& launch) {
   }
 }
 
-// What one thread holds of a row.
-template <class T, int kVectors>
+// What one thread holds of a row: vectors of kVectorElements, kGroup apart (0: as many as threads work on the row).
+template <class T, int kVectors, int kVectorElements = kVectorWidth<T>, int kGroup = 0>
 struct RowTile {
-  static constexpr int kWidth = kVectorWidth<T>;
+  static constexpr int kWidth = kVectorElements;
   Vector<T, kWidth> vectors[kVectors];
+
+  // Vector v is number place(v) of the row.
+  __device__ __forceinline__ static int place(int v) {
+    return static_cast<int>(threadIdx.x) + v * (kGroup > 0 ? kGroup : static_cast<int>(blockDim.x));
+  }
 
   // Elements past the row's end become `fill`, which should not disturb what is computed.
   __device__ __forceinline__ void load(const T* row, int row_vectors, T fill) {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      const int at = threadIdx.x + v * blockDim.x;
-      if (at < row_vectors) {
-        vectors[v] = load_vector<kWidth, CachePolicy::kStreaming>(row + at * kWidth);
-      } else {
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) vectors[v][i] = fill;
-      }
+      if (place(v) < row_vectors)
+        vectors[v] = load_vector<kWidth, CachePolicy::kStreaming>(row + place(v) * kWidth);
+      else
+        fill_vector(vectors[v], fill);
     }
   }
 
   // Writes result(v, at), kWidth floats, in place of vector v, whose first element is number `at` of the row.
   template <class Result>
-  __device__ __forceinline__ void store(T* row, int row_vectors, Result&& result) const {
+  __device__ __forceinline__ static void store(T* row, int row_vectors, Result&& result) {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      const int at = threadIdx.x + v * blockDim.x;
-      if (at >= row_vectors) continue;
-      const Vector<float, kWidth> out = result(v, at * kWidth);
-      store_vector<CachePolicy::kStreaming>(row + at * kWidth, from_float<T>(out));
+      if (place(v) >= row_vectors) continue;
+      const Vector<float, kWidth> out = result(v, place(v) * kWidth);
+      store_vector<CachePolicy::kStreaming>(row + place(v) * kWidth, from_float<T>(out));
     }
   }
 };

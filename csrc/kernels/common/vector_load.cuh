@@ -75,12 +75,39 @@ __device__ __forceinline__ void store_vector(T* to, const Vector<T, kWidth>& vec
   }
 }
 
-// As float, element by element (pairs of bfloat16 or float16 are converted two at a time by the compiler).
+// Sets all elements, by whole words: half a word would have the compiler take the others apart as well.
+template <class T, int kWidth>
+__device__ __forceinline__ void fill_vector(Vector<T, kWidth>& vector, T value) {
+  if constexpr (sizeof(T) < 4 && sizeof(vector) % 4 == 0) {
+    const Vector<T, 4 / sizeof(T)> word = [&] {
+      Vector<T, 4 / sizeof(T)> all;
+      for (T& element : all.values) element = value;
+      return all;
+    }();
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(vector) / 4); ++i)
+      reinterpret_cast<uint32_t*>(&vector)[i] = reinterpret_cast<const uint32_t&>(word);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) vector[i] = value;
+  }
+}
+
+// As float. A bfloat16 is the upper half of a float: taken from its pair's word it costs one instruction, alone two.
 template <class T, int kWidth>
 __device__ __forceinline__ Vector<float, kWidth> to_float(const Vector<T, kWidth>& vector) {
   Vector<float, kWidth> out;
+  if constexpr (std::is_same_v<T, __nv_bfloat16> && kWidth % 2 == 0) {
 #pragma unroll
-  for (int i = 0; i < kWidth; ++i) out[i] = to_float(vector[i]);
+    for (int i = 0; i < kWidth; i += 2) {
+      const uint32_t pair = *reinterpret_cast<const uint32_t*>(&vector[i]);
+      out[i] = __uint_as_float(pair << 16);
+      out[i + 1] = __uint_as_float(pair & 0xffff0000u);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) out[i] = to_float(vector[i]);
+  }
   return out;
 }
 

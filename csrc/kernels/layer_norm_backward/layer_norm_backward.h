@@ -2,8 +2,7 @@
 // r = 1 / sqrt(mean_d c^2 + eps) and dn = dy weight, over rows of length D,
 //   dx[n, d] = r (dn - mean_d dn - n mean_d(dn n))        dweight[d] = sum_n dy n        dbias[d] = sum_n dy.
 // Nothing is saved beside x and weight: mean and r are found again from the row, which must be read anyway. Rows of
-// huge or tiny numbers, whose squares leave float's range, are scaled first by v1_simd, and taken in double by
-// v0_composed; v1_block_per_row and v2_one_pass take them as they are.
+// huge or tiny numbers, whose squares leave float's range, are scaled first, and taken in double by v0_composed.
 //
 // Ladder, CPU:
 //   v0_composed       the formula, made of other ops
@@ -13,8 +12,9 @@
 //   v0_composed       as on the CPU
 //   v1_block_per_row  blocks walk over rows element by element, each with its own sums for dweight and dbias in device
 //                     memory
-//   v2_one_pass       the row waits in registers, and so do a block's sums for dweight and dbias, over all rows that it
-//                     works on; 16-byte accesses; rows of up to 8192 elements, aligned
+//   v2_one_pass       the row waits in registers, converted once, and so do a block's sums for dweight and dbias, over
+//                     all rows that it works on; the weight waits in shared memory; accesses of 16 bytes, or of 4
+//                     elements, for a closer fit, where a warp works on a row; rows of up to 8192 elements, aligned
 // The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
 //
 // [measured layer_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured

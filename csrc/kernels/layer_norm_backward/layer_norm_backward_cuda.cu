@@ -15,29 +15,37 @@ __global__ void __launch_bounds__(512)
   BlockReduction<SumPair> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
+    float unit = 1;
+    SumPair means{}, products{};  // of x and dn; of c^2 and dn c; x and c are times unit
     // Rounded alike wherever it is used, so that nothing is left of it less its mean where all are equal.
     const auto gained = [&](int64_t i) {
       const float dy_i = to_float(slope[i]);
       return weight ? __fmul_rn(dy_i, to_float(weight[i])) : dy_i;
     };
-    SumPair sum{0, 0};
+    const auto distance = [&](int64_t i) { return to_float(in[i]) * unit - means.a; };
+    const auto measure = [&] {
+      SumPair sum{0, 0};
+      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+        sum.a += to_float(in[i]) * unit;
+        sum.b += gained(i);
+      }
+      sum = reduce_row<true>(sum, block);
+      means = {sum.a / d, sum.b / d};
+      sum = {0, 0};
+      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+        sum.a += distance(i) * distance(i);
+        sum.b += gained(i) * distance(i);
+      }
+      sum = reduce_row<true>(sum, block);
+      products = {sum.a / d, sum.b / d};
+    };
+    measure();
+    unit = row_unit(products.a + eps, means.a);  // the same in all threads
+    if (unit != 1) measure();
+    const float scale = 1.0f / sqrtf(products.a + eps * unit * unit), along = products.b * scale;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      sum.a += to_float(in[i]);
-      sum.b += gained(i);
-    }
-    sum = reduce_row<true>(sum, block);
-    const float mean = sum.a / d, mean_slope = sum.b / d;
-    SumPair products{0, 0};
-    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      const float distance = to_float(in[i]) - mean;
-      products.a += distance * distance;
-      products.b += gained(i) * distance;
-    }
-    products = reduce_row<true>(products, block);
-    const float r = 1.0f / sqrtf(products.a / d + eps), along = products.b / d * r;
-    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      const float dy_i = to_float(slope[i]), normal = (to_float(in[i]) - mean) * r;
-      dx[row * d + i] = from_float<T>((gained(i) - mean_slope - normal * along) * r);
+      const float dy_i = to_float(slope[i]), normal = distance(i) * scale;
+      dx[row * d + i] = from_float<T>((gained(i) - means.b - normal * along) * unit * scale);
       const int64_t at = blockIdx.x * d + i;  // a sum of this thread alone
       const bool is_first = row == blockIdx.x;
       if (dweight) dweight[at] = (is_first ? 0.0f : dweight[at]) + dy_i * normal;
@@ -46,84 +54,123 @@ __global__ void __launch_bounds__(512)
   }
 }
 
+// What a thread holds of a row: c and dn, in float, so that they are converted once. And what the gradient needs of the
+// whole row: n = c scale, dx = (dn - mean_dn - n along) scale. Rows whose squares leave float's range are times a power
+// of two, the unit: first c, then dn, in which dx is linear.
+template <class Tile, int kVectors, bool kRowsShareWarps>
+struct HeldRow {
+  static constexpr int kWidth = Tile::kWidth;
+  Vector<float, kWidth> c[kVectors], dn[kVectors];
+  float mean_dn, scale, along;
+
+  // reduce(sums) adds up over the threads of the row; again(values) loads it again: rare, so it does not wait for that.
+  template <class Again, class Reduce>
+  __device__ __forceinline__ void find(const Tile& slopes, Tile& values, const float* gains, int row_vectors,
+                                       float per_element, float eps, Again&& again, Reduce&& reduce) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      dn[v] = to_float(slopes.vectors[v]);
+      const Vector<float, kWidth> gain = load_vector<kWidth>(gains + Tile::place(v) * kWidth);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) dn[v][i] = __fmul_rn(dn[v][i], gain[i]);  // not fused, see v1_block_per_row
+    }
+    float mean, variance, product;
+    const auto measure = [&](float unit) {
+      SumPair sum{0, 0};
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        c[v] = to_float(values.vectors[v]);
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          sum.a += c[v][i] *= unit;
+          sum.b += dn[v][i];
+        }
+      }
+      sum = reduce(sum);
+      mean = sum.a * per_element;
+      mean_dn = sum.b * per_element;
+      sum = {0, 0};
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        float squares = 0;
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          c[v][i] -= mean;
+          squares += c[v][i] * c[v][i];
+          sum.b += dn[v][i] * c[v][i];
+        }
+        sum.a += Tile::place(v) < row_vectors ? squares : 0.0f;
+      }
+      sum = reduce(sum);
+      variance = sum.a * per_element;
+      product = sum.b * per_element;
+    };
+    float unit = 1.0f;
+    measure(1.0f);
+    const bool leaves = leaves_range(variance + eps);
+    if (kRowsShareWarps ? __any_sync(~0u, leaves) : leaves) {
+      unit = row_unit(variance + eps, mean);
+      again(values);
+      measure(unit);
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) dn[v][i] *= unit;
+    }
+    scale = rsqrtf(variance + eps * unit * unit);
+    along = product * scale * unit;
+    mean_dn *= unit;
+  }
+
+  // dx of vector v, and its part of the sums over rows.
+  __device__ __forceinline__ Vector<float, kWidth> gradient(int v, const Vector<float, kWidth>& dy,
+                                                            float (&dweight)[kWidth], float (&dbias)[kWidth]) const {
+    Vector<float, kWidth> dx;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      const float normal = c[v][i] * scale;
+      dweight[i] += dy[i] * normal;
+      dbias[i] += dy[i];
+      dx[i] = (dn[v][i] - mean_dn - normal * along) * scale;
+    }
+    return dx;
+  }
+};
+
 template <class T, int kVectors, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
     layer_norm_backward_cuda_v2_one_pass_kernel(const T* dy, const T* x, const T* weight, T* dx, float* dweight,
-                                                float* dbias, int64_t n, int row_vectors, int64_t dy_row_stride,
+                                                float* dbias, int64_t n, int d, int tile, int64_t dy_row_stride,
                                                 int64_t x_row_stride, float eps) {
-  using Tile = RowTile<T, kVectors>;
-  using Sums = ColumnSums<kVectors, Tile::kWidth>;
-  constexpr int kWidth = Tile::kWidth;
+  using Tile = ColumnSumTile<T, kVectors, kBlockPerRow>;
   __shared__ typename BlockReduction<SumPair>::Scratch scratch;
-  __shared__ float columns[kBlockPerRow ? 1 : Sums::kSharedFloats];
+  extern __shared__ __align__(16) float columns[];  // gains, and sums in the end
   BlockReduction<SumPair> block(scratch);
-  const float per_element = 1.0f / (row_vectors * kWidth);
-  Sums of_weight, of_bias;
-  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
-    const int64_t row = first + threadIdx.y;
+  load_gains(columns, weight, 0.0f, d, tile);
+  const int row_vectors = d / Tile::kWidth;
+  ColumnSums<Tile, kVectors> of_weight, of_bias;
+  const int64_t step = gridDim.x * int64_t{blockDim.y};
+  for (int64_t row = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; row - threadIdx.y < n; row += step) {
+    const bool is_row = kBlockPerRow || row < n;
+    const int held_vectors = is_row ? row_vectors : 0;
+    const T *dy_row = dy + row * dy_row_stride, *x_row = x + row * x_row_stride;
+    const auto load_x = [&](Tile& values) { values.load(x_row, held_vectors, from_float<T>(0.0f)); };
     Tile slopes, values;
-    slopes.load(dy + row * dy_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
-    values.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
-    if (const int64_t next = row + gridDim.x * int64_t{blockDim.y}; next < n) {
-      prefetch_row<T, kVectors>(dy + next * dy_row_stride, row_vectors);
-      prefetch_row<T, kVectors>(x + next * x_row_stride, row_vectors);
+    slopes.load(dy_row, held_vectors, from_float<T>(0.0f));
+    load_x(values);
+    if (kBlockPerRow && row + step < n) {
+      prefetch_row(dy_row + step * dy_row_stride, d);
+      prefetch_row(x_row + step * x_row_stride, d);
     }
-    const auto is_inside = [&](int v) { return static_cast<int>(threadIdx.x + v * blockDim.x) < row_vectors; };
-    // dy times the gain of vector v; beyond the row's end dy is 0, and no gain is read.
-    const auto gained = [&](int v) {
-      Vector<float, kWidth> out = to_float(slopes.vectors[v]);
-      if (weight && is_inside(v)) {
-        const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, (threadIdx.x + v * blockDim.x) * kWidth);
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) out[i] = __fmul_rn(out[i], gain[i]);
-      }
-      return out;
-    };
-
-    SumPair sum{0, 0};
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const Vector<float, kWidth> dn = gained(v);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        sum.a += to_float(values.vectors[v][i]);
-        sum.b += dn[i];
-      }
-    }
-    sum = reduce_row<kBlockPerRow>(sum, block);
-    const float mean = sum.a * per_element, mean_slope = sum.b * per_element;
-
-    SumPair products{0, 0};
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const Vector<float, kWidth> dn = gained(v);
-      const float inside = is_inside(v) ? 1.0f : 0.0f;
-      float squares = 0;
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        const float distance = to_float(values.vectors[v][i]) - mean;
-        squares += distance * distance;
-        products.b += dn[i] * distance;
-      }
-      products.a += inside * squares;
-    }
-    products = reduce_row<kBlockPerRow>(products, block);
-    const float r = 1.0f / sqrtf(products.a * per_element + eps), along = products.b * per_element * r;
-
-    if (row >= n) continue;
-    values.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
-      Vector<float, kWidth> out = gained(v);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        const float dy_i = to_float(slopes.vectors[v][i]), normal = (to_float(values.vectors[v][i]) - mean) * r;
-        of_weight.sums[v][i] += dy_i * normal;
-        of_bias.sums[v][i] += dy_i;
-        out[i] = (out[i] - mean_slope - normal * along) * r;
-      }
-      return out;
+    HeldRow<Tile, kVectors, !kBlockPerRow> held;
+    held.find(slopes, values, columns, row_vectors, 1.0f / d, eps, load_x,
+              [&](SumPair sums) { return reduce_row<kBlockPerRow>(sums, block); });
+    if (!is_row) continue;
+    Tile::store(dx + row * d, row_vectors, [&](int v, int) {
+      return held.gradient(v, to_float(slopes.vectors[v]), of_weight.sums[v], of_bias.sums[v]);
     });
   }
-  const int64_t own = blockIdx.x * int64_t{row_vectors} * kWidth;
+  const int64_t own = blockIdx.x * int64_t{d};
   if (dweight) of_weight.store(dweight + own, row_vectors, columns);
   if (dbias) of_bias.store(dbias + own, row_vectors, columns);
 }
@@ -173,10 +220,10 @@ void layer_norm_backward_cuda_v2_one_pass(const LayerNormBackwardArgs& args, Que
     if (plan.blocks > 0)
       dispatch_column_sums<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
         queue.launch(layer_norm_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
-                     {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.dy),
+                     {plan.blocks, {plan.group, plan.rows_per_block}, plan.tile * 4}, static_cast<const T*>(args.dy),
                      static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<T*>(args.dx),
-                     partials.dweight(), partials.dbias(), args.n, static_cast<int>(args.d / kVectorWidth<T>),
-                     args.dy_row_stride, args.x_row_stride, static_cast<float>(args.eps));
+                     partials.dweight(), partials.dbias(), args.n, static_cast<int>(args.d),
+                     static_cast<int>(plan.tile), args.dy_row_stride, args.x_row_stride, static_cast<float>(args.eps));
       });
     partials.add_up<T>(queue);
   });

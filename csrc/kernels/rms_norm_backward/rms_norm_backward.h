@@ -1,7 +1,8 @@
 // rms_norm_backward: the gradients of rms_norm's x and weight. With gain g = weight (1 + weight when it is
 // zero-centered; 1 without one), r = 1 / sqrt(mean_d x^2 + eps), n = x r and dn = dy g, over rows of length D,
 //   dx[n, d] = r (dn - n mean_d(dn n))        dweight[d] = sum_n dy n.
-// Nothing is saved beside x and weight: r is found again from the row, which must be read anyway.
+// Nothing is saved beside x and weight: r is found again from the row, which must be read anyway. Rows of huge or tiny
+// numbers, whose squares leave float's range, are scaled first, and taken in double by v0_composed.
 //
 // Ladder, CPU:
 //   v0_composed       the formula, made of other ops
@@ -9,8 +10,9 @@
 // Ladder, CUDA:
 //   v0_composed       as on the CPU
 //   v1_block_per_row  blocks walk over rows element by element, each with its own sums for dweight in device memory
-//   v2_one_pass       the row waits in registers, and so do a block's sums for dweight, over all rows that it works on;
-//                     16-byte accesses; rows of up to 8192 elements, aligned
+//   v2_one_pass       the row waits in registers, converted once, and so do a block's sums for dweight, over all rows
+//                     that it works on; the gains wait in shared memory; accesses of 16 bytes, or of 4 elements, for a
+//                     closer fit, where a warp works on a row; rows of up to 8192 elements, aligned
 // The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
 //
 // [measured rms_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured

@@ -5,21 +5,6 @@
 namespace rooflab::kernels {
 namespace {
 
-// What a row's gradient needs of the whole row: n = x r, dx = r (dn - n along).
-struct RowStatistics {
-  float r, along;
-};
-
-// `sums(unit)`: of (x unit)^2 and of dn x unit over the row, the same in all of its threads.
-template <bool kRowsShareWarps, class Sums>
-__device__ __forceinline__ RowStatistics row_statistics(float per_element, float eps, Sums&& sums) {
-  SumPair sum = sums(1.0f);
-  const float unit = row_unit(sum.a * per_element + eps);
-  if (kRowsShareWarps ? __any_sync(~0u, unit != 1) : unit != 1) sum = sums(unit);
-  const float scale = 1.0f / sqrtf(sum.a * per_element + eps * unit * unit);
-  return {scale * unit, scale * sum.b * per_element};
-}
-
 // Sums for dweight are kept in `partial`, a row a block.
 template <class T>
 __global__ void __launch_bounds__(512)
@@ -28,88 +13,130 @@ __global__ void __launch_bounds__(512)
                                                    float eps, float offset) {
   __shared__ typename BlockReduction<SumPair>::Scratch scratch;
   BlockReduction<SumPair> block(scratch);
-  const auto gain = [&](int64_t i) { return weight ? to_float(weight[i]) + offset : 1.0f; };
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
-    const RowStatistics statistics = row_statistics<false>(1.0f / d, eps, [&](float unit) {
+    float unit = 1;
+    SumPair means{};  // of x^2 and dn x; x is times unit
+    const auto value = [&](int64_t i) { return to_float(in[i]) * unit; };
+    const auto gained = [&](int64_t i) { return to_float(slope[i]) * (weight ? to_float(weight[i]) + offset : 1.0f); };
+    const auto measure = [&] {
       SumPair sum{0, 0};
       for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-        const float value = to_float(in[i]) * unit;
-        sum.a += value * value;
-        sum.b += to_float(slope[i]) * gain(i) * value;
+        sum.a += value(i) * value(i);
+        sum.b += gained(i) * value(i);
       }
-      return reduce_row<true>(sum, block);
-    });
+      sum = reduce_row<true>(sum, block);
+      means = {sum.a / d, sum.b / d};
+    };
+    measure();
+    unit = row_unit(means.a + eps);  // the same in all threads
+    if (unit != 1) measure();
+    const float scale = 1.0f / sqrtf(means.a + eps * unit * unit), along = means.b * scale;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      const float dy_i = to_float(slope[i]), normal = to_float(in[i]) * statistics.r;
-      dx[row * d + i] = from_float<T>((dy_i * gain(i) - normal * statistics.along) * statistics.r);
+      const float normal = value(i) * scale;
+      dx[row * d + i] = from_float<T>((gained(i) - normal * along) * unit * scale);
       if (!partial) continue;
       float& sum = partial[blockIdx.x * d + i];  // of this thread alone
-      sum = (row == blockIdx.x ? 0.0f : sum) + dy_i * normal;
+      sum = (row == blockIdx.x ? 0.0f : sum) + to_float(slope[i]) * normal;
     }
   }
 }
 
+// What a thread holds of a row: x and dn, in float, so that they are converted once. And what the gradient needs of the
+// whole row: n = x scale, dx = (dn - n along) scale. Rows whose squares leave float's range are times a power of two,
+// the unit: first x, then dn, in which dx is linear.
+template <class Tile, int kVectors, bool kRowsShareWarps>
+struct HeldRow {
+  static constexpr int kWidth = Tile::kWidth;
+  Vector<float, kWidth> x[kVectors], dn[kVectors];
+  float scale, along;
+
+  // reduce(sums) adds up over the threads of the row.
+  template <class Reduce>
+  __device__ __forceinline__ void find(const Tile& slopes, const Tile& values, const float* gains, float per_element,
+                                       float eps, Reduce&& reduce) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      x[v] = to_float(values.vectors[v]);
+      dn[v] = to_float(slopes.vectors[v]);
+      const Vector<float, kWidth> gain = load_vector<kWidth>(gains + Tile::place(v) * kWidth);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) dn[v][i] *= gain[i];
+    }
+    const auto means = [&] {  // of x^2 and dn x
+      SumPair sum{0, 0};
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          sum.a += x[v][i] * x[v][i];
+          sum.b += dn[v][i] * x[v][i];
+        }
+      sum = reduce(sum);
+      return SumPair{sum.a * per_element, sum.b * per_element};
+    };
+    const auto multiply = [](Vector<float, kWidth>(&vectors)[kVectors], float factor) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) vectors[v][i] *= factor;
+    };
+    SumPair mean = means();
+    const float unit = row_unit(mean.a + eps);
+    if (kRowsShareWarps ? __any_sync(~0u, unit != 1) : unit != 1) {
+      multiply(x, unit);
+      mean = means();
+      multiply(dn, unit);
+    }
+    scale = rsqrtf(mean.a + eps * unit * unit);
+    along = mean.b * scale * unit;
+  }
+
+  // dx of vector v, and its part of the sums over rows.
+  __device__ __forceinline__ Vector<float, kWidth> gradient(int v, const Vector<float, kWidth>& dy,
+                                                            float (&dweight)[kWidth]) const {
+    Vector<float, kWidth> dx;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      const float normal = x[v][i] * scale;
+      dweight[i] += dy[i] * normal;
+      dx[i] = (dn[v][i] - normal * along) * scale;
+    }
+    return dx;
+  }
+};
+
 template <class T, int kVectors, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
     rms_norm_backward_cuda_v2_one_pass_kernel(const T* dy, const T* x, const T* weight, T* dx, float* partial,
-                                              int64_t n, int row_vectors, int64_t dy_row_stride, int64_t x_row_stride,
+                                              int64_t n, int d, int tile, int64_t dy_row_stride, int64_t x_row_stride,
                                               float eps, float offset) {
-  using Tile = RowTile<T, kVectors>;
-  using Sums = ColumnSums<kVectors, Tile::kWidth>;
-  constexpr int kWidth = Tile::kWidth;
+  using Tile = ColumnSumTile<T, kVectors, kBlockPerRow>;
   __shared__ typename BlockReduction<SumPair>::Scratch scratch;
-  __shared__ float columns[kBlockPerRow ? 1 : Sums::kSharedFloats];
+  extern __shared__ __align__(16) float columns[];  // gains, and sums in the end
   BlockReduction<SumPair> block(scratch);
-  const float per_element = 1.0f / (row_vectors * kWidth);
-  Sums dweight;
-  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
-    const int64_t row = first + threadIdx.y;
+  load_gains(columns, weight, offset, d, tile);
+  const int row_vectors = d / Tile::kWidth;
+  ColumnSums<Tile, kVectors> dweight;
+  const int64_t step = gridDim.x * int64_t{blockDim.y};
+  for (int64_t row = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; row - threadIdx.y < n; row += step) {
+    const bool is_row = kBlockPerRow || row < n;
+    const T *dy_row = dy + row * dy_row_stride, *x_row = x + row * x_row_stride;
     Tile slopes, values;
-    slopes.load(dy + row * dy_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
-    values.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
-    if (const int64_t next = row + gridDim.x * int64_t{blockDim.y}; next < n) {
-      prefetch_row<T, kVectors>(dy + next * dy_row_stride, row_vectors);
-      prefetch_row<T, kVectors>(x + next * x_row_stride, row_vectors);
+    slopes.load(dy_row, is_row ? row_vectors : 0, from_float<T>(0.0f));
+    values.load(x_row, is_row ? row_vectors : 0, from_float<T>(0.0f));
+    if (kBlockPerRow && row + step < n) {
+      prefetch_row(dy_row + step * dy_row_stride, d);
+      prefetch_row(x_row + step * x_row_stride, d);
     }
-    // dy times the gain of vector v; beyond the row's end dy is 0, and no gain is read.
-    const auto gained = [&](int v) {
-      Vector<float, kWidth> out = to_float(slopes.vectors[v]);
-      const int at = (threadIdx.x + v * blockDim.x) * kWidth;
-      if (weight && at < row_vectors * kWidth) {
-        const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, at);
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) out[i] *= gain[i] + offset;
-      }
-      return out;
-    };
-    const RowStatistics statistics = row_statistics<!kBlockPerRow>(per_element, eps, [&](float unit) {
-      SumPair sum{0, 0};
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        const Vector<float, kWidth> dn = gained(v);
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) {
-          const float value = to_float(values.vectors[v][i]) * unit;
-          sum.a += value * value;
-          sum.b += dn[i] * value;
-        }
-      }
-      return reduce_row<kBlockPerRow>(sum, block);
-    });
-    if (row >= n) continue;
-    values.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
-      Vector<float, kWidth> out = gained(v);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        const float normal = to_float(values.vectors[v][i]) * statistics.r;
-        dweight.sums[v][i] += to_float(slopes.vectors[v][i]) * normal;
-        out[i] = (out[i] - normal * statistics.along) * statistics.r;
-      }
-      return out;
-    });
+    HeldRow<Tile, kVectors, !kBlockPerRow> held;
+    held.find(slopes, values, columns, 1.0f / d, eps,
+              [&](SumPair sums) { return reduce_row<kBlockPerRow>(sums, block); });
+    if (!is_row) continue;
+    Tile::store(dx + row * d, row_vectors,
+                [&](int v, int) { return held.gradient(v, to_float(slopes.vectors[v]), dweight.sums[v]); });
   }
-  if (partial) dweight.store(partial + blockIdx.x * int64_t{row_vectors} * kWidth, row_vectors, columns);
+  if (partial) dweight.store(partial + blockIdx.x * int64_t{d}, row_vectors, columns);
 }
 
 // Scratch for the sums of `blocks` blocks; null where dweight is not wanted.
@@ -145,10 +172,10 @@ void rms_norm_backward_cuda_v2_one_pass(const RmsNormBackwardArgs& args, Queue& 
     if (plan.blocks > 0)
       dispatch_column_sums<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
         queue.launch(rms_norm_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
-                     {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.dy),
+                     {plan.blocks, {plan.group, plan.rows_per_block}, plan.tile * 4}, static_cast<const T*>(args.dy),
                      static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<T*>(args.dx),
-                     partial, args.n, static_cast<int>(args.d / kVectorWidth<T>), args.dy_row_stride, args.x_row_stride,
-                     static_cast<float>(args.eps), static_cast<float>(args.zero_centered));
+                     partial, args.n, static_cast<int>(args.d), static_cast<int>(plan.tile), args.dy_row_stride,
+                     args.x_row_stride, static_cast<float>(args.eps), static_cast<float>(args.zero_centered));
       });
     add_blocks<T>(args, partial, plan.blocks, queue);
   });

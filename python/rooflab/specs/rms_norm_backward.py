@@ -24,8 +24,9 @@ def gradient_samples(rng):
 def gradient_tails(rng):
     """Rows around the blocks whose sums are kept apart, and lengths around vectors, warps and blocks of them."""
     rows = around(tile(COLUMN_SUMS, "kBlockRows"), tile(COLUMN_SUMS, "kBlockRows") * tile(COLUMN_SUMS, "kMostBlocks"))
-    warp = 32 * tile(COLUMN_SUMS, "kColumnSumElements")
-    lengths = [*around(16, 32), *(d + step for d in (warp // 4, warp // 2, warp) for step in (-8, 0, 8))]
+    block, warp = 32 * tile(COLUMN_SUMS, "kColumnSumElements"), 32 * tile(COLUMN_SUMS, "kWarpRowElements")
+    long = (block // 4, block // 2, block, warp, 2 * block)
+    lengths = [*around(16, 32), *(d + step for d in long for step in (-8, 0, 8))]
     for shape in (*((n, 17) for n in rows), (4097, 8), *((11, d) for d in lengths)):
         weight = rng.standard_normal(shape[-1])
         yield Sample("x".join(map(str, shape)), (rng.standard_normal(shape), with_outliers(rng, *shape), weight))
