@@ -195,7 +195,8 @@ os.register_at_fork(after_in_child=_forget_server)
 
 def _ask_server(request: bytes, fds: Sequence[int], said: IO[bytes]) -> None:
     """Send a request to the forkserver. A new one, which writes to `said` why it fails, is started where there is none
-    of the judge's present settings, or where it has ended.
+    of the judge's present settings, or where it has ended. If that fails, nobody holds the other ends of the pipes, and
+    the judge sees them closed.
     """
     global _server
     wanted = worker_command.command("forkserver"), sandbox.environment(NOWHERE)
@@ -209,4 +210,3 @@ def _ask_server(request: bytes, fds: Sequence[int], said: IO[bytes]) -> None:
                 return
             except (BrokenPipeError, ConnectionResetError):
                 _close_server()
-    raise OSError("the process that starts others has ended")
