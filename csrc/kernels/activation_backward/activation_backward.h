@@ -12,15 +12,15 @@
 //   v2_vectorised  16-byte accesses; aligned
 //
 // [measured gelu_backward, swiglu_backward] by python -m rooflab.benchmark.tables; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                  gelu_backward  gelu_backward  swiglu_backward  swiglu_backward
 //                     16384x4096     16384x4096       16384x4096       16384x4096
 //                       bfloat16        float32         bfloat16          float32
 //                      % of copy      % of copy        % of copy        % of copy
 //   v0_composed              4.2            8.6               13               24
-//   v1_fused                  31             60               50               92
-//   v2_vectorised            102            103              102              102
-//   copy, GB/s              4134           4203             4200             4249
+//   v1_fused                  30             60               50               93
+//   v2_vectorised            102            102              101              101
+//   copy, GB/s              4156           4226             4204             4271
 // [end measured]
 //
 // FLOPs: 6 an element for silu, 13 for gelu, 3 more where gated (dy b, act, dy act), the exponential and the division

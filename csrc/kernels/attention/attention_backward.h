@@ -24,20 +24,20 @@
 //   v0_composed            110      102
 //   v1_flash               5.2      5.2
 //   v2_flash_simd          338      376
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                   H4 D128
 //                     L2048  D64 L16384  D128 L16384  D128 L16384  D256 L16384
 //                    causal        full         full       causal         full
 //                   float32    bfloat16     bfloat16     bfloat16     bfloat16
 //                   TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s
-//   v0_composed          12          67          138           55          247
-//   v1_flash            8.3          17           19           19           19
-//   v2_tensor_core        -         230          260          262          221
-//   v3_hopper             -         544          558          567          519
+//   v0_composed          12          67          138           56          249
+//   v1_flash            8.3          18           18           19           19
+//   v2_tensor_core        -         240          262          266          223
+//   v3_hopper             -         551          570          571          524
 //   v4_split_bf16        21           -            -            -            -
-//   torch                18         475          600          590          351
-//   torch flash           -         272          281          299          252
-//   torch cudnn           -         475          588          567          368
+//   torch                18         457          582          594          354
+//   torch flash           -         269          282          287          250
+//   torch cudnn           -         475          592          571          374
 // [end measured]
 //
 // FLOPs: 10 D_h + 4 for each visible pair (five products) and 2 for each element of O. Compulsory bytes: q, k, v, out,

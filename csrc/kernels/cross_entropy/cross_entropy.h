@@ -13,15 +13,15 @@
 //                  one
 //
 // [measured cross_entropy] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                  4096x10000  4096x10000  4096x50257  4096x50257
 //                    bfloat16     float32    bfloat16     float32
 //                   % of copy   % of copy   % of copy   % of copy
 //   v0_composed           6.3          14         4.3         9.4
 //   v1_online              31          52          39          68
-//   v2_vectorised          44          53          54          98
+//   v2_vectorised          44          53          54          95
 //   torch                  24          32          33          25
-//   copy, GB/s           3593        3907        4137        4210
+//   copy, GB/s           3617        3936        4158        4231
 // [end measured]
 //
 // FLOPs: 4 a logit (maximum, subtract, exp, add), and 3 a row (log, two subtractions), 4 where losses are added up.

@@ -12,15 +12,15 @@
 //   v2_vectorised  16 bytes at a time, four loads in flight; rows of x and dx at the same distance from 16 bytes
 //
 // [measured cross_entropy_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                  4096x10000  4096x10000  4096x50257  4096x50257
 //                    bfloat16     float32    bfloat16     float32
 //                   % of copy   % of copy   % of copy   % of copy
 //   v0_composed           8.8          23         5.2          12
-//   v1_recompute           40          60          38          61
-//   v2_vectorised          65          94          68          92
+//   v1_recompute           41          60          39          62
+//   v2_vectorised          65          93          68          92
 //   torch                  36          45          37          36
-//   copy, GB/s           3899        4095        4229        4249
+//   copy, GB/s           3934        4124        4233        4270
 // [end measured]
 //
 // FLOPs: 3 a logit (subtract, exp, multiply) and 2 a row (one hot, count). Compulsory bytes: logits, targets, lse and

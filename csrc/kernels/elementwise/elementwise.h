@@ -23,16 +23,16 @@
 //   v1_staged             149         149
 //   v2_contiguous           -           -
 //   copy, GB/s             31          30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                         add         add         exp         exp
 //                  16384x4096  16384x4096  16384x4096  16384x4096
 //                    bfloat16     float32    bfloat16     float32
 //                   % of copy   % of copy   % of copy   % of copy
-//   v0_reference          6.6          12         4.8         9.2
-//   v1_strided             29          59          21          40
-//   v2_vectorised         102         103          93         100
-//   torch                 104         102          98         100
-//   copy, GB/s           4112        4223        4062        4152
+//   v0_reference          6.7          13           5         9.4
+//   v1_strided             30          59          21          40
+//   v2_vectorised         101         102          94         101
+//   torch                 103         102         101         100
+//   copy, GB/s           4165        4225        4060        4170
 // [end measured]
 //
 // FLOPs: one an element (geglu 9 and swiglu 2: as gelu and silu, and a product; casts, copies, where and comparisons

@@ -22,15 +22,15 @@
 //   v1_simd              124        120
 //   v2_streaming         157        144
 //   copy, GB/s            30         30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                  16384x4096  16384x4096  32768x640  32768x640
 //                    bfloat16     float32   bfloat16    float32
 //                   % of copy   % of copy  % of copy  % of copy
-//   v0_reference           17          33         19         34
-//   v1_fused               29          53         32         55
-//   v2_vectorised         101         100        102        101
-//   torch                  87         100         86         99
-//   copy, GB/s           4058        4157       3613       3914
+//   v0_reference           17          33         18         34
+//   v1_fused               30          54         32         56
+//   v2_vectorised         100         100        101        100
+//   torch                  87          99         86        100
+//   copy, GB/s           4071        4197       3657       3948
 // [end measured]
 //
 // FLOPs: 8 an element (3 for x^3 scaled and added, 2 to scale, tanh, 2 for the rest). Compulsory bytes: x once, y once.

@@ -19,15 +19,15 @@
 //   v0_reference          15         15
 //   v1_simd              120        130
 //   copy, GB/s            30         29
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_reference             3.6         5.7        4.3        7.8
-//   v1_block_per_row          24          43         26         46
-//   v2_one_pass               70          79         75         95
-//   torch                     64          71         35         49
-//   copy, GB/s              4043        4179       3596       3912
+//   v0_reference             3.8         5.8        4.3        7.9
+//   v1_block_per_row          24          44         26         46
+//   v2_one_pass               94          90         90         95
+//   torch                     64          72         35         49
+//   copy, GB/s              4044        4162       3652       3955
 // [end measured]
 //
 // FLOPs: 5 an element (sum; subtract, square, sum; multiply), 1 for the weight, 1 for the bias. Compulsory bytes: each

@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(512)
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 13)
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
     layer_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
                                        int64_t x_row_stride, float eps) {
   using Tile = RowTile<T, kVectors>;
@@ -70,18 +70,23 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     Tile tile;
     tile.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
 
-    Vector<float, kWidth> values[kVectors];  // distances from the mean, all times unit
-    float mean;
-    const auto variance_of = [&](float unit) {
+    // The row stays in registers as it was read. Distances from the mean are found anew where they are needed: kept in
+    // float they would take more registers than there are.
+    float mean = 0, unit = 1;
+    const auto distances = [&](int v) {  // of vector v, times unit, as is the mean
+      Vector<float, kWidth> values = to_float(tile.vectors[v]);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) values[i] = values[i] * unit - mean;
+      return values;
+    };
+    const auto measure_variance = [&] {
+      mean = 0;
       float sum = 0, squares = 0;
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
-        values[v] = to_float(tile.vectors[v]);
+        const Vector<float, kWidth> values = distances(v);
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) {
-          values[v][i] *= unit;
-          sum += values[v][i];
-        }
+        for (int i = 0; i < kWidth; ++i) sum += values[i];
       }
       sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
       if constexpr (kBlockPerRow) sum = block.across_warps(sum, 0.0f, Add{});
@@ -89,12 +94,10 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         const float inside = threadIdx.x + v * blockDim.x < row_vectors ? 1.0f : 0.0f;
+        const Vector<float, kWidth> values = distances(v);
         float vector_squares = 0;
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) {
-          values[v][i] -= mean;
-          vector_squares += values[v][i] * values[v][i];
-        }
+        for (int i = 0; i < kWidth; ++i) vector_squares += values[i] * values[i];
         squares += inside * vector_squares;
       }
       squares = warp_reduce(squares, Add{}, kBlockPerRow ? kWarp : blockDim.x);
@@ -102,11 +105,11 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
       return squares * per_element;
     };
     // Rows whose squares leave float's range are scaled first; all threads of a warp, which rows may share, take part.
-    float unit = 1.0f, variance = variance_of(1.0f);
+    float variance = measure_variance();
     const bool leaves = leaves_range(variance + eps);
     if (kBlockPerRow ? leaves : __any_sync(~0u, leaves)) {
       unit = row_unit(variance + eps, mean);
-      variance = variance_of(unit);
+      variance = measure_variance();
     }
     const float scale = 1.0f / sqrtf(variance + eps * unit * unit);
 
@@ -116,18 +119,20 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
       tile.store(out, row_vectors, [&](int v, int at) {
         const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, at),
                                     offset = load_parameter<kWidth>(bias, at);
+        Vector<float, kWidth> values = distances(v);
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) values[v][i] = values[v][i] * (scale * gain[i]) + offset[i];
-        return values[v];
+        for (int i = 0; i < kWidth; ++i) values[i] = values[i] * (scale * gain[i]) + offset[i];
+        return values;
       });
     else
       tile.store(out, row_vectors, [&](int v, int at) {
+        Vector<float, kWidth> values = distances(v);
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) {
           const float gain = weight ? to_float(weight[at + i]) : 1.0f, offset = bias ? to_float(bias[at + i]) : 0.0f;
-          values[v][i] = values[v][i] * (scale * gain) + offset;
+          values[i] = values[i] * (scale * gain) + offset;
         }
-        return values[v];
+        return values;
       });
   }
 }

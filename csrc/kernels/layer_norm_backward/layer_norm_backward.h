@@ -18,14 +18,14 @@
 // The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
 //
 // [measured layer_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_composed              4.4         9.9          4        8.8
-//   v1_block_per_row          20          32        9.2         16
-//   v2_one_pass               60          92         37         80
-//   copy, GB/s              4140        4224       3840       4055
+//   v0_composed              2.2         4.3        2.1        3.9
+//   v1_block_per_row          19          31        8.8         14
+//   v2_one_pass               78          92         72         86
+//   copy, GB/s              4146        4230       3825       4063
 // [end measured]
 //
 // FLOPs: 12 an element (two sums, x - mean; square, add; product with c, add; two products and two differences for dx,

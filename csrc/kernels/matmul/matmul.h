@@ -41,23 +41,23 @@
 //   v6_gemv                  -         -        174
 //   library                181         -         50
 //   copy, GB/s               -         -         30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                         4096      4096       gemv
 //                      float32  bfloat16   bfloat16
 //                      TFLOP/s   TFLOP/s  % of copy
 //   v0_naive               0.5       0.5        2.9
-//   v1_coalesced           1.5       2.5        3.9
-//   v2_shared_tile         4.6       5.4        3.6
+//   v1_coalesced           1.6       2.6        3.9
+//   v2_shared_tile         4.6       5.5        3.6
 //   v2a_thread_column       11         -          -
 //   v2b_thread_tile         12         -          -
-//   v2c_vector_loads        23         -          -
+//   v2c_vector_loads        24         -          -
 //   v3_register_tile        46         -          -
-//   v4_tensor_core           -       434         24
-//   v5_hopper                -       787          -
-//   v6_split_bf16          126         -          -
-//   library                 51       792        101
-//   torch                   51       794        100
-//   copy, GB/s               -         -       3828
+//   v4_tensor_core           -       436         23
+//   v5_hopper                -       798          -
+//   v6_split_bf16          128         -          -
+//   library                 51       807         98
+//   torch                   51       808         95
+//   copy, GB/s               -         -       3862
 // [end measured]
 //
 // FLOPs: 2 B M N K. Compulsory bytes: A, B and C once. Compute binds large squares, from some tens of rows and columns

@@ -23,16 +23,16 @@
 //   v0_reference          21         2.1          21
 //   v1_simd              120         100         130
 //   copy, GB/s            31          30          31
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096
 //                        rows     columns         all        rows     columns         all
 //                    bfloat16    bfloat16    bfloat16     float32     float32     float32
 //                   % of copy   % of copy   % of copy   % of copy   % of copy   % of copy
-//   v0_reference           11         1.7      0.0017          18         3.4      0.0024
-//   v1_block_tree          32          46          48          65          77          76
-//   v2_vectorised          94          75          86         102          96          97
-//   torch                  94          75          92          99          89          98
-//   copy, GB/s           3824        3828        3848        4032        4045        4050
+//   v0_reference           11         1.8      0.0017          18         3.5      0.0024
+//   v1_block_tree          32          47          49          65          76          76
+//   v2_vectorised          93          73          85         100          94          95
+//   torch                  92          74          90          97          88          97
+//   copy, GB/s           3860        3865        3866        4080        4067        4072
 // [end measured]
 //
 // FLOPs: 1 an input element. Compulsory bytes: each input element read once, each output written once.

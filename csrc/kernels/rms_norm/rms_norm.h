@@ -17,15 +17,15 @@
 //   v0_reference          28         29
 //   v1_simd              132        142
 //   copy, GB/s            31         30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_reference             4.6           9        5.5        9.5
-//   v1_block_per_row          30          54         33         57
-//   v2_one_pass               76          93         92         96
-//   torch                     81          73         63         74
-//   copy, GB/s              4057        4181       3635       3914
+//   v0_reference             4.7         8.9        5.5        9.7
+//   v1_block_per_row          31          54         33         57
+//   v2_one_pass               93          94         94         96
+//   torch                     82          72         61         72
+//   copy, GB/s              4072        4178       3616       3933
 // [end measured]
 //
 // FLOPs: 3 an element (square, add, multiply), 1 for the weight and 1 more where it is zero-centered. Compulsory bytes:

@@ -16,14 +16,14 @@
 // The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
 //
 // [measured rms_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_composed              5.5          13        5.3         12
-//   v1_block_per_row          27          47         12         20
-//   v2_one_pass               69          93         58         86
-//   copy, GB/s              4141        4225       3805       4062
+//   v0_composed              2.8         5.4        2.8        5.1
+//   v1_block_per_row          26          46         12         20
+//   v2_one_pass               87          93         82         87
+//   copy, GB/s              4149        4232       3773       4068
 // [end measured]
 //
 // FLOPs: 8 an element (square, add; product with n, add; two products and a difference for dx, its product with r), 1

@@ -20,15 +20,15 @@
 //   v1_online             61         73
 //   v2_one_pass           85        100
 //   copy, GB/s            30         30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                 16384x4096  16384x4096  32768x640  32768x640
 //                   bfloat16     float32   bfloat16    float32
 //                  % of copy   % of copy  % of copy  % of copy
-//   v0_reference         3.1         5.9        4.5        7.4
-//   v1_online             24          48         24         45
-//   v2_one_pass           93          93         96         97
-//   torch                 31          61         52         94
-//   copy, GB/s          4050        4177       3638       3919
+//   v0_reference         3.1         6.1        4.6        7.6
+//   v1_online             24          48         24         44
+//   v2_one_pass           94          94         98         97
+//   torch                 31          61         52         92
+//   copy, GB/s          4076        4167       3603       3953
 // [end measured]
 //
 // FLOPs: 5 an element (maximum, subtract, exp, sum, divide). Compulsory bytes: each element read once and written once.

@@ -11,15 +11,15 @@
 //   v2_one_pass       the row waits in registers, read once with 16-byte loads; rows of up to 16384 elements, aligned
 //
 // [measured softmax_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-23, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_composed               32          33         30         31
+//   v0_composed               32          33         29         31
 //   v1_block_per_row          43          71         44         73
-//   v2_one_pass               94          93         99         97
-//   torch                     51          51         41         51
-//   copy, GB/s              4136        4224       3795       4046
+//   v2_one_pass               93          94         97         97
+//   torch                     51          50         41         51
+//   copy, GB/s              4152        4226       3832       4036
 // [end measured]
 //
 // FLOPs: 4 an element (product, add, subtract, product). Compulsory bytes: dy and y read once, dx written once. Roof:
