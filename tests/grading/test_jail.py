@@ -1,80 +1,24 @@
 """The jail, without the guard inside the interpreter: what a program that does as it likes can see, write and call."""
 
-import contextlib
 import os
 import platform
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import textwrap
-import time
 from pathlib import Path
 
 import pytest
 from grading.demo_lab import SOURCE, demo_lab, grade_one
+from grading.jailed import gone, jailed, printed_by_a_fork, printed_by_a_program, run
 
 from rooflab.cli import main
-from rooflab.grading import codec, jail, process, sandbox, seccomp
+from rooflab.grading import jail, sandbox, seccomp
 from rooflab.grading.judge import Judge
 from rooflab.grading.lab import LabError, Limits
 
-jailed = pytest.mark.skipif(bool(jail.refusal()), reason=str(jail.refusal()))
 LABS = ["--labs", str(SOURCE.parent)]
 EPERM, ENOSYS = 1, 38
-
-
-LIMITS = Limits(seconds=20, memory_gb=0.5)
-PRINTED = """
-lines = []
-def print(*words, flush=True):
-    lines.append(" ".join(map(str, words)))
-"""
-
-
-def run(code, folder, hidden=(), **more):
-    """The program `code` in the jail: what it prints, and its exit code. The folder is taken as it is outside."""
-    argv = [sys.executable, "-I", "-c", textwrap.dedent(code)]
-    command = sandbox.command(argv, LIMITS, str(folder), True, hidden, **more)
-    environment = sandbox.environment(str(folder))
-    return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-
-
-def printed_by_a_program(code, folder, hidden=()):
-    done = run(code, folder, hidden)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-@contextlib.contextmanager
-def forked(folder, hidden=()):
-    """A worker that was forked into the jail, and a function that asks it, as the judge does."""
-    with contextlib.ExitStack() as held:
-        (requests, to_worker), (from_worker, replies) = os.pipe(), os.pipe()
-        for fd in (to_worker, from_worker):
-            held.callback(os.close, fd)
-        said = held.enter_context(tempfile.TemporaryFile())
-        worker = process.Forked(LIMITS, str(folder), "worker", (requests, replies), said, hidden, None)
-        held.callback(worker.kill)
-        for fd in (requests, replies):
-            os.close(fd)
-        assert codec.receive(from_worker)[:2] == (0, "ready")
-
-        def ask(*request):
-            codec.send(to_worker, codec.message((1, *request)))
-            _, kind, *answer = codec.receive(from_worker)
-            assert kind == "ok", answer
-            return answer[0]
-
-        yield worker, ask
-
-
-def printed_by_a_fork(code, folder, hidden=()):
-    with forked(folder, hidden) as (_, ask):
-        ask("setup", "program", PRINTED + textwrap.dedent(code))  # a cell that no guard watches
-        return "\n".join(ask("get", "lines")[1])
 
 
 @pytest.fixture(params=[printed_by_a_program, printed_by_a_fork])
@@ -234,87 +178,6 @@ def test_a_shared_folder_is_the_one_outside(tmp_path):
     done = run(f"open({str(shared / 'written')!r}, 'w').write('inside')", folder, shared=[str(shared)])
     assert done.returncode == 0, done.stderr
     assert (shared / "written").read_text(encoding="utf-8") == "inside"
-
-
-@jailed
-def test_a_fork_brings_nothing_of_the_processes_that_it_came_from(tmp_path, monkeypatch):
-    monkeypatch.setenv("ROOFLAB_SECRET", "of the judge")
-    code = """
-    import os, random, sys
-    import numpy as np
-    files = []
-    print(*sorted(os.environ))
-    for fd in os.listdir("/proc/self/fd"):
-        if int(fd) > 2 and os.path.exists(f"/proc/self/fd/{fd}"):  # the listing's own is closed again
-            files.append(os.readlink(f"/proc/self/fd/{fd}").split(":")[0])
-    print(*files)
-    print(os.getcwd() == os.environ["HOME"], os.getsid(0) == os.getpid())
-    print(*(name for name in sys.modules if "references" in name or "judge" in name))
-    print(random.random(), np.random.random())
-    """
-    names, files, place, modules, first = printed_by_a_fork(code, tmp_path).split("\n")
-    assert names.split() == sorted(sandbox.environment(str(tmp_path)))
-    assert files.split() == ["pipe", "pipe"], "requests and replies"
-    assert (place, modules) == ("True True", "")
-    second = printed_by_a_fork(code, tmp_path).split("\n")[-1]
-    assert not set(first.split()) & set(second.split()), "each has its own random numbers"
-
-
-@jailed
-def test_a_fork_has_the_limits_of_its_question(tmp_path):
-    code = f"""
-    import resource
-    for name in {list(sandbox.resources(LIMITS))!r}:
-        print(name, resource.getrlimit(getattr(resource, name))[1])
-    """
-    found = dict(line.split() for line in printed_by_a_fork(code, tmp_path).split("\n"))
-    assert {name: int(value) for name, value in found.items()} == sandbox.resources(LIMITS)
-
-
-def gone(pid):
-    """Whether the process ends within ten seconds."""
-    for _ in range(500):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.02)
-    return False
-
-
-@jailed
-def test_a_fork_ends_with_its_keeper_or_with_the_judge_and_its_jail_with_it(tmp_path):
-    with forked(tmp_path) as (worker, _):
-        assert worker.wait(0) is None and worker.pid
-        parent = int(Path(f"/proc/{worker.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
-        jail_pid = int(Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split()[0])
-        os.kill(parent, signal.SIGKILL)
-        assert gone(worker.pid) and gone(jail_pid)
-    with forked(tmp_path) as (worker, _):
-        assert worker.wait(0) is None
-        worker.line.shutdown(socket.SHUT_RDWR)  # as when the judge ends
-        assert gone(worker.pid)
-
-
-@jailed
-def test_a_fork_tells_its_exit_code(tmp_path):
-    for how, code in (("os._exit(7)", 7), ("os.kill(os.getpid(), 9)", -9)):
-        with forked(tmp_path) as (worker, ask):
-            with pytest.raises(EOFError):
-                ask("setup", "end", f"import os\n{how}")
-            assert worker.wait(10) == code
-
-
-@jailed
-def test_forks_go_on_when_the_server_ends_and_another_is_started(tmp_path):
-    with forked(tmp_path) as (_, ask):
-        before = process._server.process.pid
-        process._server.process.kill()
-        process._server.process.wait()
-        assert printed_by_a_fork("print(1)", tmp_path) == "1" and process._server.process.pid != before
-        ask("setup", "cell", "still = 'here'")
-        assert ask("get", "still") == ("value", "here")
 
 
 @jailed
