@@ -38,7 +38,7 @@ assert type(seen.value) is rl.Tensor and tuple(seen.value.shape) == (3, 5)
 TESTS["cpu"] = """
 few, many = measure.cpu_seconds(gemm, 1), measure.cpu_seconds(gemm, 30)
 assert (few.value, many.value) == (1, 30), 'the values'
-assert 3 * few.seconds < many.seconds < 0.5, f'took {many.seconds} s'
+assert 3 * few.seconds < many.seconds and 0.2 < many.seconds < 0.5, f'took {many.seconds} s'
 """
 TESTS["accesses"] = """
 seen = measure.accesses(gemm, np.arange(4.0), np.zeros(2), 7)
