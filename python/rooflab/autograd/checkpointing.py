@@ -48,12 +48,10 @@ def checkpoint(function, *args):
     def again():
         before = _core.get_rng_state()
         _core.set_rng_state(state)
-        outer = _core._autocast.begin(low)  # the forward's, whatever surrounds the backward
         try:
-            with autocast(low or "bfloat16", enabled=low is not None):
+            with autocast(low or "bfloat16", enabled=low is not None):  # the forward's, whatever surrounds backward
                 function(*kept)
         finally:
-            _core._autocast.end(outer)
             _core.set_rng_state(before)
 
     return _core._autograd.checkpoint([a for a in args if isinstance(a, Tensor)], lambda: function(*args), again)
