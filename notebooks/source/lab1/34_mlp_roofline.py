@@ -141,9 +141,9 @@ rl.plots.plot_roofline(ceilings, points, dtype="bfloat16", title=f"{title}, meas
 # ## 3.4.2 A larger batch in decode ({points q3_4_2})
 #
 # A server decodes for many users at once, and runs their tokens through the model as one batch. What does that do to
-# the intensity? Take the 270M model.
+# the intensity? Take the MLP of the 270M model.
 #
-# - `decode_points`: the intensity of a decode step for a batch of 1, 4, 16 and 64, as `{batch: FLOP/byte}`
+# - `decode_points`: its intensity in a decode step for a batch of 1, 4, 16 and 64, as `{batch: FLOP/byte}`
 # - `why_ai_grows`: why the intensity grows with the batch. Explain your letter in a sentence below.
 #     - `"a"`: More sequences bring more weights with them, and each of these has FLOPs of its own.
 #     - `"b"`: The weights are read once for the whole batch.
@@ -269,11 +269,11 @@ rl.plots.plot_roofline(ceilings, decode_here, dtype="bfloat16", title=f"{title},
 # %% [markdown]
 # ## 3.4.3 A longer prompt in prefill ({points q3_4_3})
 #
-# Prefill already has many tokens. Does a longer prompt raise the intensity further? Take the 270M model and B = 32
-# prompts.
+# Prefill already has many tokens. Does a longer prompt raise the intensity further? Take the MLP of the 270M model and
+# B = 32 prompts.
 #
-# - `prefill_points`: the intensity of prefill for prompts of 64, 256, 1024 and 4096 tokens, as `{length: FLOP/byte}`
-# - `mlp_ai_limit(config)`: the intensity of the MLP for very many tokens, in FLOP/byte
+# - `prefill_points`: its intensity in prefill for prompts of 64, 256, 1024 and 4096 tokens, as `{length: FLOP/byte}`
+# - `mlp_ai_limit(config)`: the intensity of the MLP of any model for very many tokens, in FLOP/byte
 # - `bound_at_the_limit`: whether the MLP of the 270M model is `"memory"`- or `"compute"`-bound for very many tokens, in
 #   bf16 on an A6000 and on an H100: `{"A6000": ..., "H100": ...}`
 # - `why_it_saturates`: why the intensity stops growing. Explain your letter in a sentence below.

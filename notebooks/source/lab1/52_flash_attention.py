@@ -279,8 +279,8 @@ plot_flash_attn_improvement(peaks, "memory", title="Attention in fp16, H = 16, D
 #     - `"c"`: Flash attention does fewer FLOPs when L is large.
 #     - `"d"`: Long sequences fit better into the caches.
 #
-# These counts take every input once. For K and V that is right as long as they stay in a cache. A kernel reads K and V
-# again for each tile of queries, and when they are too large for the cache, these reads go to memory. The bytes that
+# These numbers count every input once. For K and V that is right as long as they stay in a cache. A kernel reads K and
+# V again for each tile of queries, and when they are too large for the cache, these reads go to memory. The bytes that
 # FlashAttention moves then grow as L² D_h² / M, where M is the size of the on-chip memory that holds a tile.
 #
 # - `flash_bytes_uncached(L, rows, H, D_h)`: the bytes that flash attention moves in fp16 at B = 1, if each tile of
@@ -364,7 +364,7 @@ assert_choice(
 # %% [markdown]
 # Here are both versions on one roofline, measured on your machine. Follow the points of each version from L = 256 to
 # L = 2048. How does the intensity of each change with L? On which side of this machine's ridge does standard attention
-# end, and on which side of an A6000's ridge? Right of the ridge fewer bytes save memory and no time.
+# end, and on which side of an A6000's ridge? Right of the ridge, fewer bytes save memory but no time.
 
 # %%
 points = []
