@@ -42,10 +42,10 @@ draw_on_a6000({f"GEMV {N}": gemv_intensity(N) for N in (1024, 2048, 4096, 8192)}
 # - `gemv_share_of_peak`: that speed divided by the fp32 peak (1.0 would be the whole peak)
 
 # %% nbgrader={"grade_id": "q2_2_values", "solution": true}
-gemv_ai_limit = None
-gemv_bound = None
-gemv_best_tflop_s = None
-gemv_share_of_peak = None
+gemv_ai_limit = None  # FLOP/byte
+gemv_bound = None  # "memory", "compute" or "both"
+gemv_best_tflop_s = None  # TFLOP/s
+gemv_share_of_peak = None  # from 0 to 1
 ### BEGIN SOLUTION
 gemv_ai_limit = 0.5  # 2 N^2 / (4 N^2): each weight is used once
 gemv_bound = "memory"  # 0.5 is far left of 50.4, for every N

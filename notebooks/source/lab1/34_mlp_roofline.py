@@ -2,7 +2,7 @@
 # ## 3.4 The MLP under the roof
 #
 # Now put the MLP on the roofline, in bf16: its bytes are those of 16-bit numbers, so the peak has to be the one for 16
-# bit as well.
+# bit as well. `get_ridge_point("A6000", "bf16")` gives the ridge, and `GPU_SPECS["A6000"]` holds the figures behind it.
 #
 # ## 3.4.1 Prefill and decode ({points q3_4_1})
 #
@@ -59,9 +59,9 @@ check_mlp_intensity(1, 512, GEMMA3_PSEUDO_CONFIG, flops=24493031424, moved=10793
 
 # %% nbgrader={"grade_id": "q3_4_1_values", "solution": true}
 prefill_ai = None  # FLOP/byte
-decode_ai = None
+decode_ai = None  # FLOP/byte
 prefill_bound = None  # "memory" or "compute"
-decode_bound = None
+decode_bound = None  # "memory" or "compute"
 why_they_differ = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 prefill_ai = mlp_intensity(8, 2048, GEMMA3_270M_CONFIG)  # 212.5
@@ -157,7 +157,7 @@ rl.plots.plot_roofline(ceilings, points, dtype="bfloat16", title=f"{title}, meas
 
 # %% nbgrader={"grade_id": "q3_4_2", "solution": true}
 decode_points = {}  # batch: FLOP/byte
-crossing_batch_a6000 = None
+crossing_batch_a6000 = None  # an int
 why_ai_grows = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 decode_points = {B: mlp_intensity(B, 1, GEMMA3_270M_CONFIG) for B in (1, 4, 16, 64)}

@@ -179,7 +179,7 @@ check_saved(2, 64, 640, 2048)
 
 # %% nbgrader={"grade_id": "q4_4_1_values", "solution": true}
 fuses = None  # a list of names
-stays = None
+stays = None  # a list of names
 why_it_stays = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 fuses = ["gelu", "mul"]

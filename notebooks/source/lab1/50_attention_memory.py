@@ -161,8 +161,8 @@ rl.plots.plot_memory_timeline(timeline, title="standard_attention, L = 1024: mem
 
 
 # %% nbgrader={"grade_id": "q5_1_2", "solution": true}
-memory_order = None
-growth_when_doubled = None
+memory_order = None  # "L", "L log L", "L^2" or "L^3"
+growth_when_doubled = None  # a number
 ### BEGIN SOLUTION
 memory_order = "L^2"
 growth_when_doubled = 4
@@ -222,8 +222,8 @@ assert is_near(growth_when_doubled, 4), "growth_when_doubled: compare two rows o
 
 
 # %% nbgrader={"grade_id": "q5_1_3", "solution": true}
-largest_overhead = None
-troubled_scenario = None
+largest_overhead = None  # "a", "b", "c" or "d"
+troubled_scenario = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 largest_overhead = "c"
 troubled_scenario = "b"  # decoding has L_q = 1: its scores are one row

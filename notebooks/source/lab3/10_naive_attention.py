@@ -130,11 +130,11 @@ for is_causal in (False, True):
 # what grows as L².
 
 # %% nbgrader={"grade_id": "q1_2", "solution": true}
-score_matrix_mib = None
-held_written_out = None
-held_with_softmax = None
-peak_with_softmax = None
-held_flash = None
+score_matrix_mib = None  # MiB
+held_written_out = None  # score matrices, an int
+held_with_softmax = None  # score matrices, an int
+peak_with_softmax = None  # score matrices, an int
+held_flash = None  # score matrices, an int
 ### BEGIN SOLUTION
 score_matrix_mib = 8 * 16384**2 * 4 / 2**20
 held_written_out = 3  # scores (for amax), exponentials, weights
@@ -177,7 +177,7 @@ assert peak_with_softmax == 2, "peak_with_softmax: measure c.peak_bytes of a ver
 #     - `"d"`: a gradient in 8 bits
 
 # %% nbgrader={"grade_id": "q1_2_published", "solution": true}
-published_bytes_per_l2 = None
+published_bytes_per_l2 = None  # bytes
 beside_matrices = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 grown_mib = PUBLISHED_NAIVE[16384, 16]["held_mib"] - PUBLISHED_NAIVE[8192, 16]["held_mib"]

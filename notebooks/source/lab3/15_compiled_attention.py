@@ -304,10 +304,10 @@ Table(head, rows, "A training step, causal, B = 8, fp32", note)
 #     - `"d"`: A fused kernel has to write each of the steps inside it, so that they can be checked.
 
 # %% nbgrader={"grade_id": "q1_5_values", "solution": true}
-matrices_not_moved = None
-growth = None
-too_long_eager = None
-too_long_compiled = None
+matrices_not_moved = None  # reads and writes, an int
+growth = None  # a number
+too_long_eager = None  # 256, 1024, 4096, 8192 or 16384
+too_long_compiled = None  # 256, 1024, 4096, 8192 or 16384
 why_it_stays = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 row = compare_compiled(8192, 64, 8)
