@@ -56,7 +56,7 @@ def check_graph(count, B, L, D, I):
         mlp(inputs[0], weights)
     with rl.count() as replay:
         graph.replay()
-    said = f"{case}: {seen.host_calls} host calls are as many as without a graph; replay one"
+    said = f"{case}: {seen.host_calls} host calls, as many as without a graph; replay one graph for all inputs"
     assert seen.host_calls < (count - 2) * eager.host_calls, said
     said = f"{case}: {seen.allocations} allocations; capture the MLP once, not for every input"
     assert seen.allocations < (replay.allocations + 4) * count, said

@@ -157,7 +157,8 @@ assert held_flash == 0, "held_flash: do Q, K, V, O and one number a query grow a
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_2_softmax_test", "grade": true, "points": 1}
-assert is_count(held_with_softmax) and is_count(peak_with_softmax), "held and peak with softmax have to be ints"
+said = "held_with_softmax and peak_with_softmax have to be ints"
+assert is_count(held_with_softmax) and is_count(peak_with_softmax), said
 ### BEGIN HIDDEN TESTS
 assert held_with_softmax == 1, "held_with_softmax: list saved_tensors of a version with rl.softmax, at two lengths"
 assert peak_with_softmax == 2, "peak_with_softmax: measure c.peak_bytes of a version with rl.softmax, at two lengths"
