@@ -172,8 +172,8 @@ Table(head, modelled_rows, title="Modelled A100-SXM4-40GB: fp32, B = 4, L = 128"
 #
 # ## 1.1.4e Softmax against the products of attention ({points q1_1_4e})
 #
-# Softmax does few FLOPs, so it should hardly cost time. R measured otherwise. First write attention so that a profile
-# can tell its parts apart.
+# Softmax does few FLOPs, so it should cost hardly any time. R measured otherwise. First write attention so that a
+# profile can tell its parts apart.
 #
 # **`annotated_scaled_dot_product_attention(Q, K, V, mask=None)`** computes
 #

@@ -225,10 +225,10 @@ note = "In brackets: the original, counted in the same way. R's figures are labe
 Table(head, peak_rows, title="2.7B, B = 4, fp32: peak memory", note=note)
 
 # %% [markdown]
-# Inference needs hardly more than the weights, 12.69 GiB. What R calls inference holds much more: it is a forward pass
-# that keeps its graph. The columns `step` and `step, gradients kept` differ in one line of code. If the gradients are
-# freed before the forward pass instead of being set to zero, a step at L = 512 needs about 13 GiB less. That can decide
-# whether it fits on a GPU.
+# Inference needs hardly more memory than the weights, which take 12.69 GiB. What R calls inference holds much more: it
+# is a forward pass that keeps its graph. The columns `step` and `step, gradients kept` differ in one line of code. If
+# the gradients are freed before the forward pass instead of being set to zero, a step at L = 512 needs about 13 GiB
+# less. That can decide whether it fits on a GPU.
 #
 # ## 1.1.6c Does mixed precision save memory? ({points q1_1_6c})
 #
