@@ -22,9 +22,9 @@
 # - **traffic**: the bytes that it has to move to and from memory;
 # - **time**: how long it really takes, and how much that varies.
 #
-# Work divided by traffic is the *arithmetic intensity*. It tells which limit you reach first: the speed at which the
-# machine computes, or the speed at which it reads memory. The picture of these two limits is called the *roofline*, and
-# you will use it for the rest of the course.
+# Work divided by traffic is the *arithmetic intensity*. It tells you which limit you reach first: the speed at which
+# the machine computes, or the speed at which it reads memory. The picture of these two limits is called the *roofline*,
+# and you will use it for the rest of the course.
 #
 # Everything here runs on a laptop's CPU. On a machine with a CUDA GPU the same cells run on the GPU and show its
 # numbers. Your grade depends on values and counts. It never depends on how fast your machine is.
@@ -45,8 +45,9 @@
 # 3. When your notebook is graded, more tests run, at other sizes and with other values. They check the same properties
 #    as the tests that you see.
 #
-# Each question is graded in a new process. It runs the set-up cells and the answers of the questions that it builds on,
-# and no other cell.
+# Each question is graded in a new process. This process runs the set-up cells, the answers of the questions that it
+# builds on, and your answer. It does not run the cells that only print or plot something, so an answer must not use
+# names from these.
 
 # %% tags=["setup"]
 import os

@@ -7,9 +7,10 @@
 #
 # $$C_{ij} = \sum_{k=1}^{K} A_{ik} B_{kj}$$
 #
-# Write `gemm(A, B)` with **three loops** that do one multiplication and one addition at a time.
+# Write `gemm(A, B)` for `A` (N, K) and `B` (K, M), with **three loops** that do one multiplication and one addition at
+# a time.
 #
-# - `C` has the dtype and the device of `A`.
+# - The result `C` is (N, M) and has the dtype and the device of `A`.
 # - If the inner sizes differ, raise `ValueError`.
 # - Do not call a library's product (`@`, `matmul`, `dot`, `einsum` ...), and do not multiply whole rows at once. The
 #   test *reads* your function and follows it step by step. It knows loops, arithmetic on single numbers, lists, and

@@ -10,7 +10,8 @@
 # Write two functions.
 #
 # - `single_shots(size, n)` times your `gemm` on two (size, size) matrices `n` times, each time with `latency_one_time`.
-#   It returns a list of `n` times in ms, *in the order in which they were taken*. Make the matrices once.
+#   It returns a list of `n` times in ms, *in the order in which they were taken*. Make the matrices once, with
+#   `rl.randn(size, size, device=device)`.
 # - `spread(samples_ms)` summarises such a list. It returns a dict with four numbers: `"first_over_median"` is the first
 #   sample divided by the median, `"median_ms"` the median, and `"p20_ms"` and `"p80_ms"` the 20th and the 80th
 #   percentile (`np.percentile`). Use all samples, including the first.
@@ -138,7 +139,7 @@ assert_choice(
 # How do you measure so that the number means something? This is a timing loop in full. It has three parts that are easy
 # to forget:
 #
-# 1. **Warm-up.** A first call wakes threads and gets memory, and on a GPU it loads the kernel. So a few calls run
+# 1. **Warm-up.** A first call wakes threads and allocates memory, and on a GPU it loads the kernel. So a few calls run
 #    before the measurement.
 # 2. **Synchronise.** A GPU works in the background. Without `rl.synchronize()` the clock would only see how long it
 #    takes to *ask* for the work. On a CPU there is nothing to wait for.
@@ -173,8 +174,11 @@ print(f"latency:     {latency(rl.matmul, A, B)}")
 # ### c) GEMM against GEMV ({points q1_2_gemv_test})
 #
 # How much longer does (size, size) x (size, size) take than (size, size) x (size, 1)? First predict it from the number
-# of MACs. Then measure both with `latency`. Return the two medians in ms. Two or three warm-up runs and five repeats
-# are enough, because these loops are slow.
+# of MACs, then measure it.
+#
+# - `predicted_ratio_at_64`: the MACs of the GEMM at size 64 divided by those of the GEMV
+# - `gemm_and_gemv_ms(size)`: time your `gemm` on both pairs of matrices with `latency`, and return the two medians in
+#   ms. Two or three warm-up runs and five repeats are enough, because these loops are slow.
 
 
 # %% nbgrader={"grade_id": "q1_2_gemv", "solution": true}
@@ -261,7 +265,7 @@ check_budget([10, 30], first_ms=2.0, budget_s=0.056, run=[10, 30])  # exactly th
 ### BEGIN HIDDEN TESTS
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=9.0, run=[64, 128, 256, 512])  # 15 * 585 = 8775 ms
 size, first_ms = measure.draw(10, 90), float(measure.draw(2, 30))
-budget_s = first_ms * measure.draw(28, 35) / 1000  # in first runs: above 1 + 8 and 27, below 1 + 8 + 27
+budget_s = first_ms * measure.draw(28, 35) / 1000  # in first runs: above 1 + 8 and above 27, below 1 + 8 + 27
 check_budget([size, 2 * size, 3 * size, 4 * size], first_ms, budget_s, run=[size, 2 * size])
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=0.01, run=[])
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=0.1, run=[64])
@@ -297,8 +301,8 @@ plot_gemm_gemv_latency(sizes, gemm_times, gemv_times)
 
 # %% [markdown]
 # Compare the measured ratio of GEMM to GEMV with the one that you predicted. If it is smaller, that is because not all
-# of the time is multiplication: both calls also convert the matrix to Python numbers. A cost beside the work itself
-# matters most when there is little work. On a GPU the launch of a kernel will be such a cost.
+# of the time is multiplication: both calls also convert the matrix to Python numbers. Costs beside the work itself
+# matter most when there is little work. On a GPU the launch of a kernel will be one of them.
 #
 # The library does the same arithmetic hundreds or thousands of times faster. Is it fast, then, or only less slow? A
 # clock alone cannot tell. We need to know how much work there is, and how fast this machine could do it.

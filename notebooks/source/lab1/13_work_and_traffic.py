@@ -54,7 +54,7 @@ check_mac(M, 1, M + 1, expected=M * (M + 1))  # more than 32 bits hold
 # ## 1.4 Count the traffic: bytes ({points q1_4})
 #
 # Write `gemm_io(A, B)`: the bytes that a product of fp32 matrices has to move at least, as an `int`. Each input is read
-# once, and the output is written once. Data that is needed again is taken to stay on the chip. These bytes are called
+# once, and the output is written once. Assume that data stays on the chip if it is needed again. These bytes are called
 # *compulsory*. No program can move fewer, and for large sizes a good one comes close.
 
 

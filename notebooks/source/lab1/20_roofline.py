@@ -30,8 +30,9 @@ rl.plots.plot_memory_hierarchy()
 #   one MAC is two FLOPs.
 # - `attainable_tflop_s(intensity, peak_tflop_s, bandwidth_tb_s)`: the height of the roof at one AI.
 # - `draw_on_a6000(points)`: the roofline of an RTX A6000 in fp32 with `points`, a dict from a label to an AI. Return
-#   the figure that `plot_roofline(gpu_name, peak_flops, peak_bandwidth, points)` makes (TFLOP/s and TB/s). The GPU's
-#   figures are in `GPU_SPECS["A6000"]`, as `"fp32_tflops"` and `"memory_bandwidth_tb_s"`.
+#   the figure that `plot_roofline(gpu_name, peak_flops, peak_bandwidth, points)` makes. It takes the peak in TFLOP/s
+#   and the bandwidth in TB/s. The GPU's figures are in `GPU_SPECS["A6000"]`, as `"fp32_tflops"` and
+#   `"memory_bandwidth_tb_s"`.
 #
 # Fill `gemm_points` with the AI for N = 1024, 2048, 4096 and 8192. The keys are labels of your choice.
 
@@ -126,15 +127,16 @@ draw_on_a6000(gemm_points)
 #
 # ## 2.1.2 From which N is GEMM compute-bound? ({points q2_1_2})
 #
-# Small products are memory-bound and large ones are compute-bound. Find the border on an A6000 in fp32, with its
-# derivation:
+# Small products are memory-bound and large ones are compute-bound. Find the border on an A6000 in fp32, with the
+# numbers that it is derived from:
 #
 # - `ridge_flop_per_byte`: the ridge;
 # - `smallest_n`: the smallest N whose AI reaches the ridge. An AI equal to the ridge counts as compute-bound;
 # - `ai_at_smallest_n` and `ai_one_below`: the AI at that N, and at N - 1.
 #
-# Then write it as a function of the machine and of the bytes per element. The peak and the bytes must belong to the
-# same dtype. An fp32 peak with bf16 bytes is a common mistake, and the result means nothing.
+# Then write `smallest_compute_bound_n(peak_tflop_s, bandwidth_tb_s, bytes_per_element)`: the smallest N on any machine,
+# for any size of the elements. The peak and the bytes must belong to the same dtype. An fp32 peak with bf16 bytes is a
+# common mistake, and the result means nothing.
 
 
 # %% nbgrader={"grade_id": "q2_1_2", "solution": true}

@@ -42,10 +42,10 @@ draw_on_a6000({f"GEMV {N}": gemv_intensity(N) for N in (1024, 2048, 4096, 8192)}
 # - `gemv_share_of_peak`: that speed divided by the fp32 peak (1.0 would be the whole peak)
 
 # %% nbgrader={"grade_id": "q2_2_values", "solution": true}
-gemv_ai_limit = None
-gemv_bound = None
-gemv_best_tflop_s = None
-gemv_share_of_peak = None
+gemv_ai_limit = None  # FLOP/byte
+gemv_bound = None  # "memory", "compute" or "both"
+gemv_best_tflop_s = None  # TFLOP/s
+gemv_share_of_peak = None  # from 0 to 1
 ### BEGIN SOLUTION
 gemv_ai_limit = 0.5  # 2 N^2 / (4 N^2): each weight is used once
 gemv_bound = "memory"  # 0.5 is far left of 50.4, for every N
@@ -80,8 +80,8 @@ assert is_near(gemv_share_of_peak, 0.384 / 38.7, 1e-2), "gemv_share_of_peak: div
 # So far we know what is possible. Now measure. A point on the roofline needs a speed:
 #
 # - `speeds(macs, moved_bytes, ms)`: the pair (TFLOP/s, TB/s) of work that took `ms` milliseconds;
-# - `measured_gemv(N)`: `rl.matmul` of (N, N) x (N, 1) in fp32 on `device`, timed by `latency`. Return the dict
-#   `{"ms": median, "tflop_s": ..., "tb_s": ...}`.
+# - `measured_gemv(N)`: time `rl.matmul` of (N, N) x (N, 1) in fp32 on `device` with `latency`. Return the dict
+#   `{"ms": median, "tflop_s": ..., "tb_s": ...}`, where `tb_s` counts compulsory bytes.
 
 
 # %% nbgrader={"grade_id": "q2_2_measured", "solution": true}
@@ -146,8 +146,8 @@ check_measured(1024)
 
 # %% [markdown]
 # Now draw the whole picture for *your* machine. `rl.machine.measure(device)` measures its ceilings once, in a few
-# seconds, and keeps them: the bandwidth of its memory and of its last cache, and its peak for each dtype. GEMM is
-# measured at the sizes that fit in a budget, GEMV at all four sizes. Every point shows its spread.
+# seconds, and keeps them: the bandwidth of its memory and of its last cache, and its peak for each dtype. GEMV is
+# measured at all four sizes, and GEMM at those that fit in a time budget. Every point shows its spread.
 #
 # `l2="cold"` empties the caches before each call. Without it a small matrix is still in the cache from the call before,
 # and its GEMV can run *above* the memory roof. The dotted line is the roof for work that stays in the cache.

@@ -1,16 +1,16 @@
 # %% [markdown]
 # # Part 3. Inside a language model
 #
-# A language model is a stack of equal layers. Gemma 3 270M has 18 of them ([Gemma 3 technical report,
-# 2025](https://arxiv.org/abs/2503.19786)), and this is one. Here x holds D numbers for each of L tokens in each of B
-# sequences.
+# A language model is a stack of layers of the same kind. Gemma 3 270M has 18 of them ([Gemma 3 technical report,
+# 2025](https://arxiv.org/abs/2503.19786)). The drawing below shows one of them. Here x holds D numbers for each of L
+# tokens in each of B sequences.
 
 # %%
 rl.plots.plot_decoder_layer(GEMMA3_270M_CONFIG)
 
 # %% [markdown]
-# - **Two halves.** Attention mixes the tokens of a sequence. The MLP works on each token alone. What a half computes is
-#   added to what came in.
+# - **Two halves.** Attention mixes the tokens of a sequence. The MLP works on each token alone. The result of each half
+#   is added to its input.
 # - **Norms.** RMSNorm divides the numbers of a token by their root mean square and multiplies by weights. There is one
 #   before and one after each half. Queries and keys have norms of their own.
 # - **Rotary embedding.** Queries and keys are rotated by an angle that grows with their position. So a score depends on
@@ -51,8 +51,8 @@ rl.nn.Gemma3DecoderLayer(rl.nn.GEMMA3_270M)
 #
 # Write `scaled_dot_product_attention(q, k, v, attn_mask=None)` in fp32.
 #
-# - q is (B, H, L_q, D_h), and k and v are (B, H, L_kv, D_h). The result is like q. L_q and L_kv may differ. In decode,
-#   L_q is 1.
+# - q is (B, H, L_q, D_h), and k and v are (B, H, L_kv, D_h). The result has the shape of q. L_q and L_kv may differ. In
+#   decode, L_q is 1.
 # - `attn_mask` broadcasts to (B, H, L_q, L_kv). A *boolean* mask says which keys a query may see: True means that it
 #   may. Any other mask is *additive*: it is added to the scaled scores, and $-\infty$ hides a key. Every query may see
 #   at least one key.
@@ -62,10 +62,14 @@ rl.nn.Gemma3DecoderLayer(rl.nn.GEMMA3_270M)
 # - *From scratch* means that you compute both products with `rl.matmul` or `@`. You may call `rl.softmax`. You may not
 #   call `rl.attention`. The test counts the operations that run.
 #
-# <details><summary>Hint</summary>
+# <details><summary>Hint 1: the products</summary>
 #
-# `x.mT` swaps the last two dimensions of x. `rl.where(condition, a, b)` takes a or b for each element, and one of them
-# may be a number such as `float("-inf")`. `attn_mask.dtype == "bool"` says which kind of mask it is.
+# `x.mT` swaps the last two dimensions of x.
+# </details>
+# <details><summary>Hint 2: the masks</summary>
+#
+# `attn_mask.dtype == "bool"` says which kind of mask it is. `rl.where(condition, a, b)` takes a or b for each element,
+# and one of them may be a number such as `float("-inf")`.
 # </details>
 
 

@@ -29,8 +29,8 @@ Table(("operation", "read", "written", "passes over the scores"), rows)
 # %% [markdown]
 # Together they take five passes over the scores. The small remainder is the sums, one number for each row. For long
 # rows it does not matter. Written this way, softmax overflows when a score is large. A safe softmax first finds the
-# largest score of each row and subtracts it. As two more operations that costs three more passes. `rl.softmax` does
-# everything in one kernel, which reads each score once and writes each weight once.
+# largest score of each row and subtracts it. These two operations cost three more passes. `rl.softmax` does everything
+# in one kernel, which reads each score once and writes each weight once.
 
 
 # %%
@@ -247,8 +247,8 @@ rows.append(("all, by formula", "", *(f"{number:,}" for number in by_formula)))
 Table(("part", "launches", "MACs", "FLOPs", "bytes"), rows, title=f"MLP of Gemma 3 270M in bf16, B = {B}, L = {L}")
 
 # %% [markdown]
-# Both agree to the byte, because both follow the same *convention*. Other conventions are as good, so always say which
-# one you use:
+# Both agree to the byte, because both follow the same *convention*. Other conventions are just as good, so always say
+# which one you use:
 #
 # - **GeLU as 8 FLOPs.** That is one for each of the elementwise operations that it consists of (see 4.3). A processor
 #   needs more instructions for its tanh, and some courses count 1 FLOP for a GeLU. It hardly matters here: a GeLU is 8

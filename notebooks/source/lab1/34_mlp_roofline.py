@@ -2,7 +2,7 @@
 # ## 3.4 The MLP under the roof
 #
 # Now put the MLP on the roofline, in bf16: its bytes are those of 16-bit numbers, so the peak has to be the one for 16
-# bit as well.
+# bit as well. `get_ridge_point("A6000", "bf16")` gives the ridge, and `GPU_SPECS["A6000"]` holds the figures behind it.
 #
 # ## 3.4.1 Prefill and decode ({points q3_4_1})
 #
@@ -59,9 +59,9 @@ check_mlp_intensity(1, 512, GEMMA3_PSEUDO_CONFIG, flops=24493031424, moved=10793
 
 # %% nbgrader={"grade_id": "q3_4_1_values", "solution": true}
 prefill_ai = None  # FLOP/byte
-decode_ai = None
+decode_ai = None  # FLOP/byte
 prefill_bound = None  # "memory" or "compute"
-decode_bound = None
+decode_bound = None  # "memory" or "compute"
 why_they_differ = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 prefill_ai = mlp_intensity(8, 2048, GEMMA3_270M_CONFIG)  # 212.5
@@ -141,9 +141,9 @@ rl.plots.plot_roofline(ceilings, points, dtype="bfloat16", title=f"{title}, meas
 # ## 3.4.2 A larger batch in decode ({points q3_4_2})
 #
 # A server decodes for many users at once, and runs their tokens through the model as one batch. What does that do to
-# the intensity? Take the 270M model.
+# the intensity? Take the MLP of the 270M model.
 #
-# - `decode_points`: the intensity of a decode step for a batch of 1, 4, 16 and 64, as `{batch: FLOP/byte}`
+# - `decode_points`: its intensity in a decode step for a batch of 1, 4, 16 and 64, as `{batch: FLOP/byte}`
 # - `why_ai_grows`: why the intensity grows with the batch. Explain your letter in a sentence below.
 #     - `"a"`: More sequences bring more weights with them, and each of these has FLOPs of its own.
 #     - `"b"`: The weights are read once for the whole batch.
@@ -157,7 +157,7 @@ rl.plots.plot_roofline(ceilings, points, dtype="bfloat16", title=f"{title}, meas
 
 # %% nbgrader={"grade_id": "q3_4_2", "solution": true}
 decode_points = {}  # batch: FLOP/byte
-crossing_batch_a6000 = None
+crossing_batch_a6000 = None  # an int
 why_ai_grows = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 decode_points = {B: mlp_intensity(B, 1, GEMMA3_270M_CONFIG) for B in (1, 4, 16, 64)}
@@ -269,11 +269,11 @@ rl.plots.plot_roofline(ceilings, decode_here, dtype="bfloat16", title=f"{title},
 # %% [markdown]
 # ## 3.4.3 A longer prompt in prefill ({points q3_4_3})
 #
-# Prefill already has many tokens. Does a longer prompt raise the intensity further? Take the 270M model and B = 32
-# prompts.
+# Prefill already has many tokens. Does a longer prompt raise the intensity further? Take the MLP of the 270M model and
+# B = 32 prompts.
 #
-# - `prefill_points`: the intensity of prefill for prompts of 64, 256, 1024 and 4096 tokens, as `{length: FLOP/byte}`
-# - `mlp_ai_limit(config)`: the intensity of the MLP for very many tokens, in FLOP/byte
+# - `prefill_points`: its intensity in prefill for prompts of 64, 256, 1024 and 4096 tokens, as `{length: FLOP/byte}`
+# - `mlp_ai_limit(config)`: the intensity of the MLP of any model for very many tokens, in FLOP/byte
 # - `bound_at_the_limit`: whether the MLP of the 270M model is `"memory"`- or `"compute"`-bound for very many tokens, in
 #   bf16 on an A6000 and on an H100: `{"A6000": ..., "H100": ...}`
 # - `why_it_saturates`: why the intensity stops growing. Explain your letter in a sentence below.

@@ -6,7 +6,7 @@
 # A latency says how long a call took. A *profile* says what ran: every kernel with its name, its start and its
 # duration. A **kernel** is a function that runs on the device. A **launch** is one request to run it.
 #
-# Profiles need a warm-up too. `default_schedule` takes ten steps. It ignores 1, warms up for 3, and records 6. You say
+# Profiles need a warm-up too. `default_schedule` takes ten steps: it ignores 1, warms up for 3, and records 6. You say
 # where a step ends:
 #
 # ```python
@@ -20,11 +20,12 @@
 #
 # - `prof.key_averages().table(sort_by="duration", row_limit=10)` is a table to print;
 # - `prof.kernels` lists the recorded kernels (`.name`, `.op`, `.step`, `.start_us`, `.duration_us` ...);
-# - `count_cuda_kernels(prof)` counts the launches **in one step** by category, on whatever device they ran. Six
-#   recorded steps hold six times as many, so do not report those as one call.
+# - `count_cuda_kernels(prof)` counts the launches **in one step** by category, on whatever device they ran. The six
+#   recorded steps together hold six times as many, so do not report those as one call.
 #
-# Profile `rl.matmul` on two 128x128 matrices in bf16 (`rl.randn(128, 128, dtype="bfloat16", device=device)`). Print the
-# table. Return the name of the kernel that computed the product, and the number of launches of one call.
+# Write `profile_matmul()`. It profiles `rl.matmul` on two 128x128 matrices in bf16
+# (`rl.randn(128, 128, dtype="bfloat16", device=device)`) and prints the table. It returns a dict: `"kernel"` is the
+# name of the kernel that computed the product, and `"launches_per_call"` the number of launches of one call.
 
 
 # %% nbgrader={"grade_id": "q4_1", "solution": true}

@@ -13,9 +13,9 @@
 # - `decode_profile(batch_size, length, config)`: fill an empty cache by a prefill of `length` tokens. Then profile ten
 #   decode steps under `default_schedule`. Each step makes the cache longer by one token. Return the profile.
 # - `decode_ranges(batch_size, length, config)`: from the kernels of the *last* step,
-#   `{range: {"launches": int, "bytes": int}}`. Take the last part of a range's name as the key, so `"q_proj"`. The
-#   bytes are those read and written, `kernel.cost.bytes`. One launch is in no range: it updates
-#   the number of tokens in the cache. Leave it out.
+#   `{range: {"launches": int, "bytes": int}}`. The key is the last part of a range's name, such as `"q_proj"`. The two
+#   ranges `res` share one key. The bytes are those read and written, `kernel.cost.bytes`. One launch is in no range: it
+#   updates the number of tokens in the cache. Leave it out.
 #
 # <details><summary>Hint</summary>
 #
@@ -155,10 +155,10 @@ for _ in range(2):
 #
 # - `crossing_length`: attention reads the keys and values of all tokens, so `attn_op` moves more bytes as the sequence
 #   grows. Let B = 1. From how many tokens on, the newest included, does `attn_op` move more bytes than any other range?
-#   A whole number. An answer within 2% is right.
+#   Give a whole number. An answer within 2% is right.
 # - `why_attention_grows`: with a larger batch the bytes of `attn_op` grow in proportion, and those of `gate_proj`
 #   hardly grow. Why? Choose a letter, and explain it in a sentence below.
-#     - `"a"`: Attention is computed for each head apart, and a projection for all heads at once.
+#     - `"a"`: Attention is computed for each head separately, and a projection for all heads at once.
 #     - `"b"`: The scores of a batch grow with the square of the number of its sequences.
 #     - `"c"`: Every sequence has its own keys and values.
 #     - `"d"`: The results of a projection stay in the processor's cache when the batch is large.

@@ -8,9 +8,9 @@
 #
 # ## 4.3.1 GeLU from elementwise operations ({points q4_3_1})
 #
-# Write it with `rl` operations (`+`, `*`, `**`, `rl.tanh`), exactly as the formula says. That makes eight operations,
-# and each of them is one launch. Do not call the library's fused `gelu`, and do not simplify the formula. The point is
-# to see what eight launches cost.
+# Write `gelu_tanh_python(input)` with `rl` operations (`+`, `*`, `**`, `rl.tanh`), exactly as the formula says. That
+# makes eight operations, and each of them is one launch. Do not call the library's fused `gelu`, and do not simplify
+# the formula. The point is to see what eight launches cost.
 
 
 # %% nbgrader={"grade_id": "q4_3_1", "solution": true}
@@ -65,8 +65,8 @@ check_launches(measure.draw(15, 25), measure.draw(26, 40))
 # %% [markdown]
 # ## 4.3.2 Against the fused kernel ({points q4_3_2})
 #
-# `rl.gelu` computes the same by one *fused* kernel. How much faster is that? Measure the median latency of both at `n`
-# elements in fp32.
+# `rl.gelu` computes the same with one *fused* kernel. How much faster is that? Write `gelu_latencies_ms(n)`: the median
+# latencies of both at `n` elements in fp32, as `{"python": ms, "fused": ms}`.
 
 
 # %% nbgrader={"grade_id": "q4_3_2", "solution": true}
@@ -220,8 +220,10 @@ rl.plots.plot_bars(
 #
 # ## 4.3.4 Show it in a profile ({points q4_3_4})
 #
-# Profile both versions at `n` elements under `default_schedule`, ten steps with one call each. Return the launches of
-# *one* call, and the operation of each of its kernels (`kernel.op`) in the order in which they ran.
+# Write `profile_gelu(fused, n)`. It profiles `rl.gelu` if `fused`, else your `gelu_tanh_python`, at `n` fp32 elements
+# under `default_schedule`, in ten steps with one call each. It returns a dict: `"launches_per_call"` is the number of
+# launches of *one* call, and `"ops"` lists the operation of each of its kernels (`kernel.op`) in the order in which
+# they ran.
 
 
 # %% nbgrader={"grade_id": "q4_3_4", "solution": true}

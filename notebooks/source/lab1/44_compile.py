@@ -3,7 +3,7 @@
 #
 # `rl.gelu` is fast because somebody wrote a kernel for it. Nobody can do that for every formula, but a *compiler* can:
 # `rl.compile(fn)` returns a function with the same results. At its first call it runs `fn` on tensors that have no
-# memory and records the operations. Then it makes one kernel, called `fused`, of each chain of elementwise operations.
+# memory and records the operations. Then it turns each chain of elementwise operations into one kernel, called `fused`.
 #
 # ```python
 # compiled = rl.compile(fn)
@@ -14,7 +14,7 @@
 # cannot be recorded. It then runs as it is written, with a warning that says why.
 #
 # `profile_one_call(fn, *args)` profiles ten calls and returns what one of them did: its `"launches"`, its `"bytes"`
-# (read and written), and its `"ops"`, the operation of each kernel in their order.
+# (read and written), and its `"ops"`, the operation of each kernel in the order in which they ran.
 
 
 # %% tags=["setup"]
@@ -88,8 +88,8 @@ for name, one in compare_gelu(1_000_000).items():
 #
 # ### b) The MLP ({points q4_4_1_mlp_test})
 #
-# Write `compare_mlp(B, L, config)`. It compares in the same way `mlp(x, weights)`, with x (B, L, D) and random weights
-# (`make_mlp_weights`) in bf16.
+# Write `compare_mlp(B, L, config)`. It makes the same comparison for `mlp(x, weights)`, with x (B, L, D) and random
+# weights (`make_mlp_weights`) in bf16.
 
 
 # %% nbgrader={"grade_id": "q4_4_1_mlp", "solution": true}
@@ -179,7 +179,7 @@ check_saved(2, 64, 640, 2048)
 
 # %% nbgrader={"grade_id": "q4_4_1_values", "solution": true}
 fuses = None  # a list of names
-stays = None
+stays = None  # a list of names
 why_it_stays = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 fuses = ["gelu", "mul"]
@@ -208,9 +208,8 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Compare launches, bytes and times. A GeLU of eight operations is nothing but a chain, so all of it fuses. In the MLP
-# most of the bytes and nearly all FLOPs belong to the matrix products, and these run as before. So the MLP gains
-# little.
+# Compare launches, bytes and times. A GeLU of eight operations is a single chain, so all of it fuses. In the MLP most
+# of the bytes and nearly all FLOPs belong to the matrix products, and these run as before. So the MLP gains little.
 
 # %%
 x = rl.randn(B, L, GEMMA3_270M_CONFIG["hidden_size"], dtype="bfloat16", device=device)

@@ -1,8 +1,8 @@
 # %% [markdown]
 # ## b4.4.2 One call for many launches ({points b4_4_2})
 #
-# Fewer launches are one way to save time. Another one is to make each launch cheaper. For every launch the host, here
-# Python and the library, chooses a kernel and calls the driver. A *graph* does that once. It captures the launches of a
+# Fewer launches are one way to save time. Another way is to make each launch cheaper. For every launch the host (here
+# Python and the library) chooses a kernel and calls the driver. A *graph* does that once. It captures the launches of a
 # function, and then *replays* all of them by a single host call.
 #
 # ```python
@@ -13,7 +13,7 @@
 # ```
 #
 # Every replay reads and writes the tensors of the capture: the same `x`, and the same `y`. New values come in by
-# `x.copy_(new)`. A result that has to outlive the next replay is copied by `y.clone()`.
+# `x.copy_(new)`. Copy a result with `y.clone()` if it has to outlive the next replay.
 #
 # ### a) New inputs into an old graph ({points b4_4_2_test})
 #
@@ -56,7 +56,7 @@ def check_graph(count, B, L, D, I):
         mlp(inputs[0], weights)
     with rl.count() as replay:
         graph.replay()
-    said = f"{case}: {seen.host_calls} host calls are as many as without a graph; replay one"
+    said = f"{case}: {seen.host_calls} host calls, as many as without a graph; replay one graph for all inputs"
     assert seen.host_calls < (count - 2) * eager.host_calls, said
     said = f"{case}: {seen.allocations} allocations; capture the MLP once, not for every input"
     assert seen.allocations < (replay.allocations + 4) * count, said
@@ -78,7 +78,7 @@ check_graph(20, 1, measure.draw(3, 6), 32, 16)
 #
 # - `graph_profile(B, L, config)`: capture it, replay it ten times under `default_schedule`, and return the profile.
 # - `replay_counts(B, L, config)`: a dict of what *one* replay does: `"host_calls"` and `"launches"`, which `rl.count()`
-#   knows, and `"ranges"`, a list of the ranges of its kernels in their order, which the profile knows.
+#   gives, and `"ranges"`, a list of the ranges of its kernels in the order in which they ran, which the profile gives.
 
 
 # %% nbgrader={"grade_id": "b4_4_2_counts", "solution": true}
@@ -163,7 +163,7 @@ rl.plots.plot_timelines(profiles, title="MLP of Gemma 3 270M in a decode step, B
 
 # %% [markdown]
 # The kernels are the same, and the gaps between them are shorter. On a CPU the same cores run the host's code and the
-# kernels, so a graph saves a few microseconds a call, whatever the call does. In a long call you do not see them in the
+# kernels, so a graph saves a few microseconds a call, whatever the call does. In a long call these are lost in the
 # noise. Here are the times of a decode step and of a prefill, for one sequence:
 
 # %%
@@ -185,7 +185,7 @@ Table(("MLP", "eager, ms", "a replay, ms", "ratio"), rows)
 #   it in a sentence below.
 #     - `"a"`: A decode step launches more kernels than a prefill does.
 #     - `"b"`: A graph keeps the weights in the cache from one replay to the next one.
-#     - `"c"`: Its kernels can take less time than their launches.
+#     - `"c"`: The kernels of a step can take less time than their launches.
 #     - `"d"`: Decode has a low arithmetic intensity, and a graph raises it.
 
 # %% nbgrader={"grade_id": "b4_4_2_why", "solution": true}

@@ -42,9 +42,9 @@ def count_attention(fn, L, B=1, H=16, D_h=128):
 # memory that the call holds, above what was there before. The *resident* memory is what was there before: q, k and v,
 # and whatever else is alive.
 #
-# Write `attention_memory(L, B, H, D_h)`: the memory of `standard_attention` on `make_qkv(L, B, H, D_h)`. A sequence
-# that is too long must not stop the program. Catch `rl.OutOfMemoryError` and report a peak of `None`. The resident
-# memory is still known: it holds at least q, k and v.
+# Write `attention_memory(L, B, H, D_h)`: both numbers for `standard_attention` on `make_qkv(L, B, H, D_h)`, as
+# `{"peak_gb": ..., "resident_gb": ...}`. A sequence that is too long must not stop the program. Catch
+# `rl.OutOfMemoryError` and return a peak of `None`. The resident memory is still known: it holds at least q, k and v.
 
 
 # %% nbgrader={"grade_id": "q5_1_1", "solution": true}
@@ -124,7 +124,7 @@ check_full(L, 2, 3, D_h, spare_bytes=3 * 2 * 2 * 3 * L * D_h + 2 * 3 * L * L)  #
 
 # %% [markdown]
 # Here is the table for your machine. The length doubles until a call would take too long here, or runs out of memory.
-# At L = 32768 the peak is 69 GB. That fits on an 80 GB GPU, and not on a 48 GB one.
+# At L = 32768 the peak is 69 GB. That fits on an 80 GB GPU, but not on a 48 GB one.
 
 # %%
 rows, seconds = [], 0.0
@@ -161,8 +161,8 @@ rl.plots.plot_memory_timeline(timeline, title="standard_attention, L = 1024: mem
 
 
 # %% nbgrader={"grade_id": "q5_1_2", "solution": true}
-memory_order = None
-growth_when_doubled = None
+memory_order = None  # "L", "L log L", "L^2" or "L^3"
+growth_when_doubled = None  # a number
 ### BEGIN SOLUTION
 memory_order = "L^2"
 growth_when_doubled = 4
@@ -222,8 +222,8 @@ assert is_near(growth_when_doubled, 4), "growth_when_doubled: compare two rows o
 
 
 # %% nbgrader={"grade_id": "q5_1_3", "solution": true}
-largest_overhead = None
-troubled_scenario = None
+largest_overhead = None  # "a", "b", "c" or "d"
+troubled_scenario = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 largest_overhead = "c"
 troubled_scenario = "b"  # decoding has L_q = 1: its scores are one row

@@ -24,14 +24,14 @@ rl.plots.plot_attention_tiles(L_q=512, L_kv=512, tile_q=64, tile_kv=128)
 #
 # - `intensity(flash, L)`: FLOPs over bytes moved (read and written) of one call at that size, of `rl.attention` if
 #   `flash` is true, else of `standard_attention`;
-# - `standard_ai_limit`: the intensity of standard attention for very large L, in FLOP/byte. An answer
-#   within 1% is right;
+# - `standard_ai_limit`: the intensity of standard attention for very large L, in FLOP/byte. An answer within 1% is
+#   right;
 # - `standard_bound`: `"memory"` or `"compute"`, whichever limits standard attention at L = 4096 on an A6000 in fp16.
 
 
 # %% nbgrader={"grade_id": "q5_2_1", "solution": true}
-standard_ai_limit = None
-standard_bound = None
+standard_ai_limit = None  # FLOP/byte
+standard_bound = None  # "memory" or "compute"
 ### BEGIN SOLUTION
 standard_ai_limit = (4 * 128 + 6) / 12  # FLOPs and bytes for each pair of tokens
 standard_bound = "memory"  # the ridge is 202
@@ -92,7 +92,7 @@ assert standard_bound == "memory", "standard_bound: compare the intensity with t
 #   sees it too.)
 # - `bytes_saved(L)`: the bytes that standard attention moves and flash attention does not, at B = 1, H = 16, D_h = 128
 #   in fp16, an int.
-# - `how_flash_helps`
+# - `how_flash_helps`: how it saves time and memory. Choose a letter, and explain it in a sentence below.
 #     - `"a"`: It does fewer FLOPs for each pair of tokens.
 #     - `"b"`: It stores the scores in a type with fewer bits.
 #     - `"c"`: It skips pairs of tokens whose weights are small.
@@ -100,7 +100,7 @@ assert standard_bound == "memory", "standard_bound: compare the intensity with t
 
 
 # %% nbgrader={"grade_id": "q5_2_2", "solution": true}
-how_flash_helps = None
+how_flash_helps = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 how_flash_helps = "d"
 ### END SOLUTION
@@ -273,14 +273,14 @@ plot_flash_attn_improvement(peaks, "memory", title="Attention in fp16, H = 16, D
 #
 # - `traffic_ratio(L)`: the bytes that standard attention moves over those that flash attention moves, at B = 1, H = 16,
 #   D_h = 128 in fp16.
-# - `why_the_gain_grows`: why `traffic_ratio(L)` grows with L
+# - `why_the_gain_grows`: why `traffic_ratio(L)` grows with L. Choose a letter, and explain it in a sentence below.
 #     - `"a"`: The cost of a launch grows with the length.
 #     - `"b"`: Standard attention's bytes grow faster with L.
 #     - `"c"`: Flash attention does fewer FLOPs when L is large.
 #     - `"d"`: Long sequences fit better into the caches.
 #
-# These counts take every input once. For K and V that is right as long as they stay in a cache. A kernel reads K and V
-# again for each tile of queries, and when they are too large for the cache, these reads go to memory. The bytes that
+# These numbers count every input once. For K and V that is right as long as they stay in a cache. A kernel reads K and
+# V again for each tile of queries, and when they are too large for the cache, these reads go to memory. The bytes that
 # FlashAttention moves then grow as L² D_h² / M, where M is the size of the on-chip memory that holds a tile.
 #
 # - `flash_bytes_uncached(L, rows, H, D_h)`: the bytes that flash attention moves in fp16 at B = 1, if each tile of
@@ -289,7 +289,7 @@ plot_flash_attn_improvement(peaks, "memory", title="Attention in fp16, H = 16, D
 
 
 # %% nbgrader={"grade_id": "q5_2_3", "solution": true}
-why_the_gain_grows = None
+why_the_gain_grows = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 why_the_gain_grows = "b"
 ### END SOLUTION
@@ -364,7 +364,7 @@ assert_choice(
 # %% [markdown]
 # Here are both versions on one roofline, measured on your machine. Follow the points of each version from L = 256 to
 # L = 2048. How does the intensity of each change with L? On which side of this machine's ridge does standard attention
-# end, and on which side of an A6000's ridge? Right of the ridge fewer bytes save memory and no time.
+# end, and on which side of an A6000's ridge? Right of the ridge, fewer bytes save memory but no time.
 
 # %%
 points = []

@@ -8,8 +8,8 @@
 #
 # The model is a decoder like Llama. It consists of an embedding (V x D), n layers, and an output projection called the
 # *head* (D x V), which does not share its weights with the embedding. Each layer has an attention part and a
-# feed-forward part. Each part first applies RMSNorm, and its output is added to the residual stream. One more RMSNorm
-# comes before the head. Each RMSNorm has a gain of D numbers. Attention projects queries, keys and values with three
+# feed-forward part. Each part first applies RMSNorm, and its output is added to its input. One more RMSNorm comes
+# before the head. Each RMSNorm has a gain of D numbers. Attention projects queries, keys and values with three
 # matrices, and its result with a fourth. All four are D x D. Positions are encoded by rotary embeddings (RoPE), which
 # have no parameters. The feed-forward part is SwiGLU, `w2(silu(w1(x)) * w3(x))`. It has **three** matrices of D x I
 # numbers. There are no biases.
@@ -25,8 +25,9 @@
 # Write:
 #
 # - `MODEL_CONFIGS`: the table, as `{size: {"d_model": ..., "d_ff": ..., "num_layers": ..., "num_heads": ...}}`
-# - `create_model(model_size, vocab_size, context_length, device=device)`: returns an `rl.nn.TransformerLM`, made from
-#   an `rl.nn.TransformerConfig`. Its weights are fp32, which is the default.
+# - `create_model(model_size, vocab_size, context_length, device=device)`: returns an `rl.nn.TransformerLM(config,
+#   device=device)`. Its config is an `rl.nn.TransformerConfig`, whose arguments are the four keys of the table,
+#   `vocab_size` and `context_length`. The weights are fp32, which is the default.
 #
 # Three functions take a `config`, one entry of that table, and return ints. Later questions use them for models that do
 # not fit on your machine. They need only the sizes.
@@ -143,7 +144,7 @@ SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 LARGEST = {"d_model": 2560, "d_ff": 10240, "num_layers": 32, "num_heads": 32}
 hint = "add embedding and head; in each layer 4 attention and 3 SwiGLU matrices and 2 gains; and the last gain"
 assert_whole(count_parameters, [((SMALL, 10000), 128625408), ((LARGEST, 10000), 3406809600)], hint)
-work_hint = "2 FLOPs a token for each weight of a product; in each layer 4 B L² D for Q Kᵀ and the product with V"
+work_hint = "2 FLOPs per token for each weight of a product; in each layer 4 B L² D for Q Kᵀ and the product with V"
 assert_whole(
     forward_flops, [((SMALL, 10000, 4, 128), 126244356096), ((LARGEST, 10000, 4, 1024), 29071895429120)], work_hint
 )

@@ -228,9 +228,9 @@ else:
 # Times become useful when you compare them with the work. Write two functions.
 #
 # - `timing_row(model, input_ids, mode, warmup_steps, measure_steps)`: run your benchmark and return one row of a table,
-#   `{"status": ..., "mean_ms": ..., "median_ms": ..., "std_ms": ..., "ddof": ...}`. The status is `"ok"`. If the model
-#   does not fit, it raises `rl.OutOfMemoryError`. Then return the status `"OOM"` and `None` for the other four. `ddof`
-#   says how you computed the standard deviation: 0 if you divided by m, 1 if by m - 1.
+#   `{"status": ..., "mean_ms": ..., "median_ms": ..., "std_ms": ..., "ddof": ...}`. The status is `"ok"`. A model that
+#   does not fit raises `rl.OutOfMemoryError`. In that case return the status `"OOM"`, and `None` for the other four.
+#   `ddof` says how you computed the standard deviation: 0 if you divided by m, 1 if by m - 1.
 # - `read_times(forward_ms, both_ms, num_layers, flops, peak_tflop_s)`: `forward_ms` and `both_ms` are the times of the
 #   modes `"forward"` and `"both"`, and `flops` is F. Return a dict with three numbers:
 #     - `"backward_over_forward"`: the time of the backward pass divided by that of the forward pass
@@ -321,7 +321,7 @@ for size, (forward_ms, both_ms) in lab2.W_TIMES.items():
     read = read_times(forward_ms, both_ms, config["num_layers"], forward_flops(config, 10000, 4, 128), 19.5)
     shown = (f"{read['backward_over_forward']:.2f}", f"{read['ms_per_layer']:.2f}", f"{read['share_of_peak']:.0%}")
     rows.append((size, forward_ms, both_ms, *shown))
-head = ("size", "forward ms", "both ms", "backward / forward", "forward ms a layer", "share of peak")
+head = ("size", "forward ms", "both ms", "backward / forward", "forward ms per layer", "share of peak")
 Table(head, rows, title="W, A100-SXM4-40GB, L = 128, B = 4, fp32")
 
 # %% [markdown]
@@ -360,7 +360,7 @@ assert w_says in tuple("abcd"), "w_says: choose a letter"
 ### BEGIN HIDDEN TESTS
 said = "flop_ratio: for each product of the forward pass count that one, and two more in the backward pass"
 assert is_near(flop_ratio, 3, 1e-3), said
-said = "launch_bound: in which rows is 'forward ms a layer' about the same although D differs?"
+said = "launch_bound: in which rows is 'forward ms per layer' about the same although D differs?"
 assert set(launch_bound) == {"small", "medium", "large", "xl"}, said
 assert_choice(
     w_says,
@@ -375,9 +375,9 @@ assert_choice(
 # Now your own machine. A GPU with enough memory runs the five models. Any other machine runs smaller ones, so that the
 # cell takes a few seconds. `TFLOP/s` is F divided by the time of a forward pass.
 #
-# Read the column `forward ms a layer`. If it grows with D, your machine is limited by the work of a layer. If it stays
-# the same, your machine is limited by launches, like W's A100 up to xl. A CPU hardly spends time on launches, so there
-# it grows.
+# Read the column `forward ms per layer`. If it grows with D, your machine is limited by the work of a layer. If it
+# stays the same, your machine is limited by launches, like W's A100 up to xl. A CPU spends hardly any time on launches,
+# so there the column grows.
 
 # %%
 ladder = looks.ladder(device)
@@ -399,5 +399,5 @@ for row in own_rows:
         shown.append((row["size"], row["config"]["d_model"], *times, *(f"{figure:.3g}" for figure in figures)))
     else:
         shown.append((row["size"], row["config"]["d_model"], forward["status"], both["status"], "", "", ""))
-head = ("size", "D", "forward ms (std)", "both ms (std)", "backward / forward", "forward ms a layer", "TFLOP/s")
+head = ("size", "D", "forward ms (std)", "both ms (std)", "backward / forward", "forward ms per layer", "TFLOP/s")
 Table(head, shown, title=f"Your {device}, L = 128, B = 4, fp32")

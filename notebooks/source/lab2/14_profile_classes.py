@@ -129,7 +129,7 @@ Table(("phase", "class", "launches", "MB moved", "µs", "share of busy time"), r
 
 # %% [markdown]
 # Compare the share of the time with the number of launches. The matrix products take most of the time, but most
-# launches are something else. The bytes tell why the others cost time at all: an elementwise kernel computes little
-# with each number, but it has to read and write it. On a GPU that multiplies fast, the share of these kernels grows.
-# For the small model at L = 128, W finds that products take 72.6 per cent of the kernel time. R finds 88.0 per cent on
-# another GPU.
+# launches are something else. The bytes explain why the others take time at all: an elementwise kernel computes little
+# with each number, but it has to read and write all of them. On a GPU that multiplies fast, the share of these kernels
+# grows. For the small model at L = 128, W finds that products take 72.6 per cent of the kernel time. R finds 88.0 per
+# cent on another GPU.

@@ -7,11 +7,12 @@
 # - `launches_of_step(config, batch_size, length)`: the launches of one training step, as `{"products": int,
 #   "optimizer": int, "all": int}`. A step is a forward pass, `logits.mean()`, a backward pass, and a step of
 #   `rl.optim.AdamW(model.parameters(), lr=1e-3)`. Run two steps and count the *second*: the first one also creates the
-#   optimizer's state. Use `device="meta"` and V = 1000.
+#   optimizer's state. Clear the gradients between the two steps with `model.zero_grad()`. Use V = 1000 and
+#   `device="meta"`.
 # - `adamw_bytes(parameters, fused)`: the bytes that one AdamW step moves for that many fp32 parameters, an int. A fused
 #   kernel reads each parameter, its gradient and its two moments once, and writes the parameter and the two moments
 #   once. The original computes AdamW in separate elementwise operations, which move 140 bytes for each parameter.
-# - `gemm_share(kernels)`: the share (0 to 1) of the time of all kernels that products take. The kernels are those of
+# - `gemm_share(kernels)`: the share (0 to 1) that products take of the time of all kernels. The kernels are dicts as in
 #   1.1.4c. Use `by_class`.
 # - `why_it_falls`: R's products take 88.0 per cent of the kernel time in a forward pass (small, L = 128), but only 59.3
 #   per cent in a training step. Why? Choose a letter.
@@ -48,7 +49,7 @@ def adamw_bytes(parameters, fused):
 
 
 def gemm_share(kernels):
-    """The share of the time of all kernels that products take: 0 to 1."""
+    """The share that products take of the time of all kernels: 0 to 1."""
     ### BEGIN SOLUTION
     classes = by_class(kernels)
     return classes["gemm"]["share"] if "gemm" in classes else 0.0
@@ -100,7 +101,7 @@ assert_near("gemm_share", gemm_share(kernels), 0.75, 1e-6)
 assert why_it_falls in tuple("abcd"), "why_it_falls: choose a letter"
 ### BEGIN HIDDEN TESTS
 N = measure.draw(10**6, 10**10)
-assert_whole(adamw_bytes, [((N, True), 28 * N), ((N, False), 140 * N)], "28 bytes a parameter when fused, else 140")
+assert_whole(adamw_bytes, [((N, True), 28 * N), ((N, False), 140 * N)], "28 bytes per parameter if fused, else 140")
 us = float(measure.draw(1, 50))
 more = {"op": "", "name": "sgemm_nt", "start_us": 90, "duration_us": us, "bytes": 1}
 assert_near("gemm_share", gemm_share([*kernels, more]), (6 + us) / (8 + us), 1e-6)
@@ -129,7 +130,7 @@ head = (
     "step",
     "of these AdamW",
     "AdamW GB, fused",
-    "written out",
+    "not fused",
 )
 Table(head, rows, title="One training step, B = 4, L = 128")
 
@@ -171,8 +172,8 @@ Table(head, modelled_rows, title="Modelled A100-SXM4-40GB: fp32, B = 4, L = 128"
 #
 # ## 1.1.4e Softmax against the products of attention ({points q1_1_4e})
 #
-# Softmax does few FLOPs, so it should hardly cost time. R measured otherwise. First write attention so that a profile
-# can tell its parts apart.
+# Softmax does few FLOPs, so it should cost hardly any time. R measured otherwise. First write attention so that a
+# profile can tell its parts apart.
 #
 # **`annotated_scaled_dot_product_attention(Q, K, V, mask=None)`** computes
 #

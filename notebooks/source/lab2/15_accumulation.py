@@ -15,9 +15,9 @@
 # Add 0.01 a thousand times. The result depends on two formats: that of the sum, the *accumulator*, and that of the
 # terms. Which of the two matters more?
 #
-# - `accumulate(value, steps, total_dtype, term_dtype)`: round `value` to `term_dtype` once. Start with 0 in
-#   `total_dtype` and add the rounded value `steps` times. Round the sum to `total_dtype` after every addition. Return a
-#   Python float. The dtypes are `"float32"`, `"float16"` or `"bfloat16"`.
+# - `accumulate(value, steps, total_dtype, term_dtype)`: round `value` to `term_dtype` once, and convert this term to
+#   `total_dtype`. Start with 0 in `total_dtype` and add the term `steps` times. Round the sum to `total_dtype` after
+#   every addition. Return a Python float. The dtypes are `"float32"`, `"float16"` or `"bfloat16"`.
 # - `step_taken(total, value, dtype)`: a sum stands at `total`. By how much does it change when you add `value`, if the
 #   sum, the term and the result are all in `dtype`? Return a Python float.
 # - `bf16_stops_after`: a sum in bf16 with terms in bf16 stops growing. After how many additions of 0.01 does that
@@ -27,8 +27,8 @@
 #
 # <details><summary>Hint</summary>
 #
-# `rl.tensor([value], dtype="bfloat16")` rounds, and `.to("float32")` converts. Both operands of an op need the same
-# dtype, so convert the term to the dtype of the sum. With NumPy, `import ml_dtypes` adds the dtype `bfloat16`.
+# `rl.tensor([value], dtype="bfloat16")` rounds, `.to("float32")` converts, and `.tolist()[0]` is a Python float. Both
+# operands of an op need the same dtype. With NumPy, `import ml_dtypes` adds the dtype `bfloat16`.
 # </details>
 
 

@@ -90,7 +90,7 @@ def check_dtypes(low, *in_low):
         f"toy_dtypes: each value has to be a string such as 'float32', got {got}"
     )
     got = {name: dtype.removeprefix("rooflab.") for name, dtype in got.items()}
-    said = f"toy_dtypes({low!r}): expected three times {low} and four times float32, got {got}; read .dtype"
+    said = f"toy_dtypes({low!r}): expected {low} three times and float32 four times, got {got}; read .dtype"
     assert sorted(got.values()) == sorted([low] * 3 + ["float32"] * 4), said
     for name in in_low:
         assert got[name] == low, f"toy_dtypes({low!r}): {name} is not {got[name]}; read .dtype"
@@ -119,7 +119,7 @@ Table(
 #
 # - `square(x, dtype)`: x times x, computed in `dtype`. A float, which may be infinite.
 # - `count_ones(n, dtype)`: the sum of n ones, added one by one in `dtype`. A float.
-# - `stored(x, dtype)`: the number that remains of x when it is stored in `dtype`. A float.
+# - `stored(x, dtype)`: the value that x has after it is stored in `dtype`. A float.
 # - `bf16_cures`: which problem of fp16 does bf16 not have? Choose a letter.
 #     - `"a"`: Sums of many numbers stop growing too early.
 #     - `"b"`: Squares of large numbers overflow.
@@ -145,7 +145,7 @@ def count_ones(n, dtype):
 
 
 def stored(x, dtype):
-    """What remains of x when it is stored in dtype: a float."""
+    """The value that x has after it is stored in dtype: a float."""
     ### BEGIN SOLUTION
     return rl.tensor([x], dtype=dtype).tolist()[0]
     ### END SOLUTION
@@ -205,8 +205,8 @@ assert bf16_worsens == "a", "bf16_worsens: compare count_ones(2560, ...) and squ
 #
 # ## 1.1.5c What does it gain? ({points q1_1_5c})
 #
-# Under autocast every pass first copies (*casts*) the weights of its products to 16 bits. How much traffic is that, and
-# how much faster are the products?
+# Under autocast every forward pass first copies (*casts*) the weights of its products to 16 bits. How much traffic is
+# that, and how much faster are the products?
 #
 # - `weight_casts(config)`: how many weight tensors a forward pass casts. An int. The embedding is not cast, because
 #   looking up a token is not a product.
@@ -220,7 +220,7 @@ assert bf16_worsens == "a", "bf16_worsens: compare count_ones(2560, ...) and squ
 #     - `"a"`: Yes: the casts of the weights cost more than the products gain.
 #     - `"b"`: No: the first call alone can make such a difference.
 #     - `"c"`: Yes: a mean over 15 calls is exact to within a few per cent, whatever one of them took.
-#     - `"d"`: No: a profile with ranges lasts longer in bf16, because it has more kernels to write down.
+#     - `"d"`: No: a profile with ranges lasts longer in bf16, because it has more kernels to record.
 
 
 # %% nbgrader={"grade_id": "q1_1_5c", "solution": true}

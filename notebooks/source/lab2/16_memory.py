@@ -1,9 +1,9 @@
 # %% [markdown]
 # ## 1.1.6 What fills the memory?
 #
-# A slow step can be waited for. A step that does not fit into memory cannot run at all. How much does a step hold at
-# its worst moment, and which moment is that? The runtime records every allocation and every free, also on tensors
-# without memory. So your laptop can answer this for a step that needs 60 GiB.
+# You can wait for a slow step. A step that does not fit into memory cannot run at all. How much does a step hold at its
+# worst moment, and which moment is that? The runtime records every allocation and every free, also on tensors without
+# memory. So your laptop can answer this for a step that needs 60 GiB.
 #
 # ## 1.1.6a A timeline ({points q1_1_6a})
 #
@@ -178,7 +178,7 @@ def peak_bytes(config, vocab_size, batch_size, length, mode, kept_gradients=Fals
 
 
 def peak_rule(N, saved_bytes):
-    """The peak of a training step by rule, the larger of two moments: bytes."""
+    """A rule of thumb for the peak of a training step, the larger of two moments: bytes."""
     ### BEGIN SOLUTION
     return max(12 * N + saved_bytes, 16 * N)
     ### END SOLUTION
@@ -225,10 +225,10 @@ note = "In brackets: the original, counted in the same way. R's figures are labe
 Table(head, peak_rows, title="2.7B, B = 4, fp32: peak memory", note=note)
 
 # %% [markdown]
-# Inference needs hardly more than the weights, 12.69 GiB. What R calls inference holds much more: it is a forward pass
-# that keeps its graph. The columns `step` and `step, gradients kept` differ in one line of code. If the gradients are
-# freed before the forward pass instead of being set to zero, a step at L = 512 needs about 13 GiB less. That can decide
-# whether it fits on a GPU.
+# Inference needs hardly more memory than the weights, which take 12.69 GiB. What R calls inference holds much more: it
+# is a forward pass that keeps its graph. The columns `step` and `step, gradients kept` differ in one line of code. If
+# the gradients are freed before the forward pass instead of being set to zero, a step at L = 512 needs about 13 GiB
+# less. That can decide whether it fits on a GPU.
 #
 # ## 1.1.6c Does mixed precision save memory? ({points q1_1_6c})
 #
@@ -238,7 +238,7 @@ Table(head, peak_rows, title="2.7B, B = 4, fp32: peak memory", note=note)
 #   weights that you counted in 1.1.5c.
 # - `does_it_save`: under autocast the forward pass of the original's 2.7B model needs 4.37 GiB more at L = 128, 2.19
 #   GiB more at L = 256, and 2.92 GiB less at L = 512. Why? Choose a letter.
-#     - `"a"`: Copies of the weights are added, and what becomes half as large grows with L.
+#     - `"a"`: Copies of the weights are added, and only the savings grow with L.
 #     - `"b"`: Activations in 16 bits need padding, whose share falls with the sequence length.
 #     - `"c"`: Softmax and norms stay in fp32, so nothing can be saved where sequences are short.
 #     - `"d"`: Gradients in 16 bits are scaled, and for that a second copy in fp32 has to be kept.

@@ -17,9 +17,9 @@
 #   before the model is called again. Count on `device="meta"`.
 # - `graphs_alive`: how many autograd graphs exist at the worst moment of the loop as it is written? A graph is an
 #   output together with everything kept for its backward pass. An int.
-# - `two_graphs_rule(N, saved_bytes, logits_bytes)`: the peak of the loop as it is written, by rule, in bytes. `N` is
-#   the number of fp32 parameters, `saved_bytes` what one forward pass keeps for its backward pass, and `logits_bytes`
-#   the size of its logits.
+# - `two_graphs_rule(N, saved_bytes, logits_bytes)`: a rule of thumb for the peak of the loop as it is written, in
+#   bytes. `N` is the number of fp32 parameters, `saved_bytes` what one forward pass keeps for its backward pass, and
+#   `logits_bytes` the size of its logits.
 # - `what_helps`: which change makes W's forward pass of medium at L = 1024 fit? Choose a letter.
 #     - `"a"`: `rl.memory.empty_cache()` after each round, since the memory is in pieces that are too small.
 #     - `"b"`: `with rl.no_grad():` around the loop.
@@ -44,7 +44,7 @@ def loop_peak_bytes(config, vocab_size, batch_size, length, freed):
 
 
 def two_graphs_rule(N, saved_bytes, logits_bytes):
-    """The peak of the loop as it is written, by rule: bytes."""
+    """A rule of thumb for the peak of the loop as it is written: bytes."""
     ### BEGIN SOLUTION
     return 4 * N + 2 * (saved_bytes + logits_bytes)
     ### END SOLUTION
@@ -104,7 +104,7 @@ loop_rows = []
 for size, L, original in (("medium", 1024, "48.6 (25.1)"), ("xl", 512, "61.7 (34.6)"), ("2.7B", 512, "")):
     peaks = [loop_peak_bytes(MODEL_CONFIGS[size], 10000, 4, L, freed) / 2**30 for freed in (False, True)]
     loop_rows.append((size, L, *(f"{peak:.1f}" for peak in peaks), original))
-head = ("size", "L", "as it stands GiB", "output freed GiB", "original's GiB: two graphs (one)")
+head = ("size", "L", "as written GiB", "output freed GiB", "original's GiB: two graphs (one)")
 Table(head, loop_rows, title="A loop of forward passes, B = 4, fp32")
 
 # %% [markdown]
@@ -179,7 +179,7 @@ def check_adamw(size, t, lr, betas, eps, weight_decay):
     assert off < 2e-6, f"p, {case}: the largest error is {off:.2g}, allowed are 2e-6"
     assert seen.launches == 1, f"{case}: expected one launch, got {seen.launches}; compile the whole step"
     moved = seen.bytes_read + seen.bytes_written
-    assert moved <= 28 * size + 64, f"{case}: expected 28 bytes a parameter, got {moved / size:.1f}"
+    assert moved <= 28 * size + 64, f"{case}: expected 28 bytes per parameter, got {moved / size:.1f}"
 
 
 check_adamw(1000, 1, 1e-2, (0.9, 0.999), 1e-8, 0.1)
@@ -198,7 +198,7 @@ for t in (1, 2):
     with rl.count() as counted:
         stepped = fused_adamw(stepped[0], g, stepped[1], stepped[2], t, 1e-3, (0.9, 0.999), 1e-8, 0.01)
 moved = (counted.bytes_read + counted.bytes_written) / 10_000
-print(f"step 2: {counted.launches} launch, {moved:g} bytes a parameter")
+print(f"step 2: {counted.launches} launch, {moved:g} bytes per parameter")
 
 # %% [markdown]
 # ## b3 Recompute instead of saving ({points b3})

@@ -44,8 +44,8 @@
 # 3. When your notebook is graded, more tests run, at other sizes and with other values. They check the same properties
 #    as the tests that you see.
 #
-# Each question is graded in a new process, with the set-up cell and the answers that it builds on. Your grade depends
-# on values and counts. It never depends on how fast your machine is.
+# Each question is graded in a new process. This process runs the set-up cells, the answers that the question builds on,
+# and your answer. Your grade depends on values and counts. It never depends on how fast your machine is.
 
 # %% tags=["setup"]
 import numpy as np

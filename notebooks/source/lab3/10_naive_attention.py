@@ -3,13 +3,14 @@
 #
 # ## 1.1 Attention, written out ({points q1_1})
 #
-# Write `naive_attention(q, k, v, is_causal=False)` with `rl` operations, one after the other, as the formula says:
-# scores, the maximum of each row subtracted, exponentials, their sum, weights, output. Do not use `rl.softmax` or
+# Write `naive_attention(q, k, v, is_causal=False)` with `rl` operations, one after the other: compute the scores,
+# subtract the maximum of each row, and take the exponentials, their sum, the weights and the output. The maximum
+# cancels in the weights, and without it the exponentials of large scores overflow. Do not use `rl.softmax` or
 # `rl.attention`. This is the version that you will improve. You do not have to write a backward pass: rooflab records
 # the operations and differentiates them.
 #
 # With a causal mask a query sees no later token. If L_q < L_kv, the queries belong to the last L_q tokens. So query i
-# sees the keys j ≤ i + L_kv - L_q. Every other score becomes -inf.
+# sees the keys j ≤ i + L_kv - L_q. Every other score becomes -inf. Use one mask (L_q, L_kv) for the whole batch.
 #
 # <details><summary>Hint 1: which keys are visible</summary>
 #
@@ -116,10 +117,10 @@ for is_causal in (False, True):
 # How much memory is that for long sequences? Take B = 8, L = 16384, fp32. A *score matrix* is one (B, L, L) tensor.
 #
 # - `score_matrix_mib`: the size of one score matrix in MiB (2²⁰ bytes);
-# - `held_written_out`: how many of them your `naive_attention` keeps for its backward pass, not causal. Exponentials
-#   and weights have the size of a score matrix and count as one each;
-# - `held_with_softmax`: how many are kept when `rl.softmax` replaces the four steps in the middle. Its backward rule
-#   needs only its result y: $dx_i = y_i\,(dy_i - \sum_j y_j\,dy_j)$;
+# - `held_written_out`: how many of them your `naive_attention` keeps for its backward pass when it is not causal.
+#   Exponentials and weights have the size of a score matrix and count as one each;
+# - `held_with_softmax`: how many are kept when `rl.softmax` replaces all steps from the maximum to the weights. Its
+#   backward rule needs only its result y: $dx_i = y_i\,(dy_i - \sum_j y_j\,dy_j)$;
 # - `peak_with_softmax`: how many exist at the worst moment of that *forward* pass, if each is freed as soon as it is no
 #   longer needed;
 # - `held_flash`: how many FlashAttention keeps. It keeps Q, K, V, O and one number for each query.
@@ -129,11 +130,11 @@ for is_causal in (False, True):
 # what grows as L².
 
 # %% nbgrader={"grade_id": "q1_2", "solution": true}
-score_matrix_mib = None
-held_written_out = None
-held_with_softmax = None
-peak_with_softmax = None
-held_flash = None
+score_matrix_mib = None  # MiB
+held_written_out = None  # score matrices, an int
+held_with_softmax = None  # score matrices, an int
+peak_with_softmax = None  # score matrices, an int
+held_flash = None  # score matrices, an int
 ### BEGIN SOLUTION
 score_matrix_mib = 8 * 16384**2 * 4 / 2**20
 held_written_out = 3  # scores (for amax), exponentials, weights
@@ -156,7 +157,8 @@ assert held_flash == 0, "held_flash: do Q, K, V, O and one number a query grow a
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_2_softmax_test", "grade": true, "points": 1}
-assert is_count(held_with_softmax) and is_count(peak_with_softmax), "held and peak with softmax have to be ints"
+said = "held_with_softmax and peak_with_softmax have to be ints"
+assert is_count(held_with_softmax) and is_count(peak_with_softmax), said
 ### BEGIN HIDDEN TESTS
 assert held_with_softmax == 1, "held_with_softmax: list saved_tensors of a version with rl.softmax, at two lengths"
 assert peak_with_softmax == 2, "peak_with_softmax: measure c.peak_bytes of a version with rl.softmax, at two lengths"
@@ -171,12 +173,12 @@ assert peak_with_softmax == 2, "peak_with_softmax: measure c.peak_bytes of a ver
 # - `beside_matrices`: divide that number by the bytes that one score matrix takes for each unit of L². The result is
 #   not a whole number. What does the remainder belong to?
 #     - `"a"`: the output of the forward pass
-#     - `"b"`: blocks that are rounded up
+#     - `"b"`: memory blocks that are rounded up
 #     - `"c"`: a mask shared by the batch
 #     - `"d"`: a gradient in 8 bits
 
 # %% nbgrader={"grade_id": "q1_2_published", "solution": true}
-published_bytes_per_l2 = None
+published_bytes_per_l2 = None  # bytes
 beside_matrices = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 grown_mib = PUBLISHED_NAIVE[16384, 16]["held_mib"] - PUBLISHED_NAIVE[8192, 16]["held_mib"]

@@ -159,14 +159,14 @@ rl.plots.plot_length_sweep(
 # ## 1.4 A rule that keeps only the weights ({points q1_4})
 #
 # The operations that rooflab recorded keep more than the gradient needs. If you write the backward rule yourself, you
-# can keep less. It follows from the rule of softmax in 1.2, with the weights P and the gradient dO that arrives from
-# above:
+# can keep less. The rule follows from that of softmax in 1.2. P is the matrix of weights, dO is the gradient that
+# arrives from above, and ∘ multiplies element by element:
 #
 # $$dV = P^T dO, \qquad dP = dO\, V^T, \qquad dS_i = P_i \circ (dP_i - \textstyle\sum_j P_{ij}\, dP_{ij}),$$
 #
 # $$dQ = dS\, K / \sqrt d, \qquad dK = dS^T Q / \sqrt d.$$
 #
-# Complete the `rl.autograd.Function`. `forward` leaves what `backward` needs with `ctx.save_for_backward(...)`.
+# Complete the `rl.autograd.Function`. `forward` stores what `backward` needs with `ctx.save_for_backward(...)`.
 # `backward` finds it in `ctx.saved_tensors`, in the same order. Save Q, K, V and the weights, and nothing else. Here
 # you may use `rl.softmax`, and there is no mask. You will write FlashAttention in the same form.
 

@@ -4,16 +4,16 @@
 # Your attention runs one operation after the other, and most of them read and write whole matrices. Before you improve
 # that by hand, find out how much a compiler can do.
 #
-# `rl.compile(fn)` records the operations of `fn` at its first call, on tensors without memory. Then it makes one
-# kernel, called `fused`, of each chain of elementwise operations. If a maximum or a sum of rows comes next (`amax`,
-# `sum`), the same kernel computes it too, if there are many long rows. It does the same for the backward pass.
-# Products run as before.
+# `rl.compile(fn)` records the operations of `fn` at its first call, on tensors without memory. Then it turns each chain
+# of elementwise operations into one kernel, called `fused`. Where there are many long rows, and a maximum or a sum of
+# each row comes next (`amax`, `sum`), the same kernel computes it too. It does the same for the backward pass. Products
+# run as before.
 #
 # ### a) Compile it ({points q1_5_test q1_5_fused_test})
 #
 # The compiler can record only what is computed from the function's arguments. In `naive_attention` the causal mask
-# comes from `rl.arange`, which makes numbers from nothing. Run the next cell: the function runs as it is written, and a
-# warning says why.
+# comes from `rl.arange`, which has no tensor as its argument. Run the next cell: the function runs as it is written,
+# and a warning says why.
 
 # %%
 o = rl.compile(naive_attention)(*make_qkv(1, 8, 8, 4), is_causal=True)
@@ -21,12 +21,12 @@ o = rl.compile(naive_attention)(*make_qkv(1, 8, 8, 4), is_causal=True)
 # %% [markdown]
 # So the mask has to be an argument. Write `masked_attention(q, k, v, visible)`. It is your `naive_attention`, written
 # out as in 1.1, with a boolean tensor `visible` (L_q, L_kv) for the mask: True where a query sees a key. With
-# `visible=None` there is no mask. Then let `compiled_attention` be what the compiler makes of it.
+# `visible=None` there is no mask. Then set `compiled_attention` to what `rl.compile` makes of it.
 
 
 # %% tags=["setup"]
 def causal_mask(L, device=device):
-    """(L, L), True where a query sees a key. Without memory only the shape counts."""
+    """(L, L), True where a query sees a key. On tensors without memory only its shape matters."""
     if device.startswith("meta"):
         return rl.ones(L, L, dtype="bool", device=device)
     return rl.tensor(np.tri(L, dtype=bool), device=device)
@@ -128,7 +128,7 @@ check_fused(1, measure.draw(50, 70), measure.draw(10, 20), False)
 # ### b) Count both ({points q1_5_count_test})
 #
 # The largest score matrix of this lab takes 8 GiB. You can count it without having that memory: on tensors of
-# `device="meta"` an operation computes nothing, and is counted as this machine's CPU would run it.
+# `device="meta"` an operation computes nothing, but it is counted as this machine's CPU would run it.
 #
 # Write `compare_compiled(L, d, batch, is_causal=True)`. For `masked_attention` ("eager") and `compiled_attention`
 # ("compiled") count one forward pass, on fp32 tensors that require gradients, and then the backward pass alone. Return
@@ -136,7 +136,7 @@ check_fused(1, measure.draw(50, 70), measure.draw(10, 20), False)
 #
 # - `"forward"` and `"backward"`: what `figures(c)` returns, given above. Each has a `with rl.count() as c:` of its own.
 #   Run the backward pass with `o.backward(dO)`, once;
-# - `"held_bytes"`: the bytes of all `rl.autograd.saved_tensors(o)`, between the two.
+# - `"held_bytes"`: the bytes of all `rl.autograd.saved_tensors(o)`, between the two passes.
 #
 # Make the inputs and `causal_mask(L, "meta")` outside of what you count. Without a mask pass `None`.
 
@@ -176,7 +176,7 @@ def check_rows(rows):
 def check_counted(L, d, batch, is_causal):
     rows = compare_compiled(L, d, batch, is_causal)
     check_rows(rows)
-    q, k, v, dO = (rl.ones(batch, L, d) for _ in range(4))  # on the CPU, for which "meta" stands
+    q, k, v, dO = (rl.ones(batch, L, d) for _ in range(4))  # on the CPU, which "meta" stands for
     mask = causal_mask(L, "cpu") if is_causal else None
     for name, fn in {"eager": masked_attention, "compiled": compiled_attention}.items():
         seen, what = measure.gradients(fn, q, k, v, mask, upstream=dO), f"L = {L}, d = {d}, batch = {batch}, {name}"
@@ -234,7 +234,7 @@ def check_timed(L, d, batch):
         work = (once.macs, once.bytes_read + once.bytes_written, "fused" in once.by_op)
         calls = [call for call in seen.calls if (call.macs, call.moved_bytes, "fused" in call.by_op) == work]
         assert calls, f"{what}: no timed call of one causal forward pass"
-        if name == "compiled":  # where the call entered the function, it was recorded in that moment
+        if name == "compiled":  # a timed call that enters the function is the one that records it
             said = "compiled: the first sample contains the time to compile; warm up"
             assert all(call.warmup or not call.ran for call in calls), said
         assert measure.is_median(seen.value[name], calls), f"{what}: {seen.value[name]} is not the median_ms of latency"
@@ -304,15 +304,15 @@ Table(head, rows, "A training step, causal, B = 8, fp32", note)
 #     - `"d"`: A fused kernel has to write each of the steps inside it, so that they can be checked.
 
 # %% nbgrader={"grade_id": "q1_5_values", "solution": true}
-matrices_not_moved = None
-growth = None
-too_long_eager = None
-too_long_compiled = None
+matrices_not_moved = None  # reads and writes, an int
+growth = None  # a number
+too_long_eager = None  # 256, 1024, 4096, 8192 or 16384
+too_long_compiled = None  # 256, 1024, 4096, 8192 or 16384
 why_it_stays = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 row = compare_compiled(8192, 64, 8)
 saved_bytes = row["eager"]["forward"]["bytes"] - row["compiled"]["forward"]["bytes"]
-matrices_not_moved = round(saved_bytes / (4 * 8 * 8192**2))  # all that chains and reductions passed on
+matrices_not_moved = round(saved_bytes / (4 * 8 * 8192**2))  # what now stays inside fused kernels
 growth = 4
 too_long_eager = 16384
 too_long_compiled = 16384
@@ -352,5 +352,5 @@ assert_choice(
 # The compiler saved launches and bytes, and you did not have to write a kernel. But it keeps the steps of your function
 # as they are: first all scores of a row, then their maximum, then their sum. So whole matrices stay, and memory still
 # grows with L². A step needs over a third less memory, but the longest sequence that fits is only a quarter longer. To
-# get rid of the matrices, the algorithm itself has to change. That is what FlashAttention does, and it starts with the
-# next part.
+# get rid of the matrices, the algorithm itself has to change. That is what FlashAttention does. Its first step is in
+# the next part.

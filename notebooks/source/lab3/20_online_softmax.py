@@ -25,7 +25,7 @@ rl.plots.plot_online_softmax([1.0, 2.0, 0.5, 3.0, 1.5, 2.5, 4.0, 0.7], chunk=2)
 #
 # <details><summary>Hint: rows of -inf</summary>
 #
-# -inf minus -inf is NaN. Subtract 0 in place of a maximum that is still -inf: e^(-inf - 0) is the 0 that you want.
+# -inf minus -inf is NaN. Subtract 0 instead of a maximum that is still -inf: e^(-inf - 0) is the 0 that you want.
 # </details>
 
 

@@ -10,8 +10,8 @@ rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64, is_causa
 
 # %% [markdown]
 # **Go back to `FlashAttention2.forward`** and make `is_causal=True` work. Here L_q ≤ L_kv, and query i sees the keys
-# j ≤ i + L_kv - L_q. End the loop over the keys after the last tile in which some query of the tile sees some key. Mask
-# the tiles that the diagonal runs through. Compute every other tile whole.
+# j ≤ i + L_kv - L_q. For each tile of queries, end the loop over the keys after the last tile in which one of these
+# queries sees a key. Mask the tiles that the diagonal runs through. Compute every other tile whole.
 #
 # How much work does that save? Predict it:
 #

@@ -30,8 +30,8 @@
 # </details>
 # <details><summary>Hint 2: hidden pairs</summary>
 #
-# Above the diagonal $e^{S - \mathrm{lse}}$ can overflow. Replace the value with `rl.where` there. Infinity times zero
-# would be NaN.
+# Above the diagonal $e^{S - \mathrm{lse}}$ can overflow. Replace the value with `rl.where` there. Do not multiply it by
+# a mask, because infinity times zero is NaN.
 # </details>
 
 # %% nbgrader={"grade_id": "q5", "solution": true}

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Part 6. One kernel ({points q6})
 #
-# Your array code does every step of a tile by an operation of its own. That makes about a dozen launches for each tile.
+# Your array code uses a separate operation for every step of a tile. That makes about a dozen launches for each tile.
 # In this part a single launch computes a whole forward pass. You write its kernel in CUDA C++, as text, and
 # `rl.cuda.compile(source)` compiles it while the notebook runs.
 #

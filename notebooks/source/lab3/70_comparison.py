@@ -270,8 +270,8 @@ rl.plots.plot_flash_attention_improvement(pair, title=f"Forward, {what}")
 #     - `"d"`: Saving the log-sum-exp costs more than it saves.
 
 # %% nbgrader={"grade_id": "q7_3", "solution": true}
-naive_over_library_at_1024 = None
-library_growth = None
+naive_over_library_at_1024 = None  # a number
+library_growth = None  # a number
 why_not_faster = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 rows = compare(1024, 64, 1, ["naive", "library"])

@@ -3,8 +3,8 @@
 #
 # FLOPs and bytes become a prediction of time when you divide them by what a machine can do. A T4 is a small data centre
 # GPU. It computes at most 65 · 10¹² FLOP/s in fp16 (`T4.flop_s`). For its memory we take 300 · 10⁹ byte/s
-# (`T4.byte_s`). The datasheet says 320 GB/s, but with either value each case of the two tables below has the same
-# bound.
+# (`T4.byte_s`). The datasheet says 320 GB/s, but the bound of each case in this question and in 3.5 is the same with
+# either value.
 #
 # Arithmetic and memory traffic can overlap. So at best a step takes as long as the slower of the two:
 #

@@ -250,6 +250,6 @@ assert decode_bytes_terms == {"1": 2949888000, "B": 3072000, "BL": 316800}, said
 
 # %% [markdown]
 # Compare these coefficients with those of Part 2. The terms in BL² are gone: a token that is added to a text of a
-# thousand tokens takes hardly more FLOPs than the first one. The coefficient of B in the FLOPs is the former
-# coefficient of BL. The constant term of the bytes has not changed: a step reads all weights, even for a single token.
-# The coefficient of BL in the bytes is the cache of one token, plus a little for the scores.
+# thousand tokens takes only about a tenth more FLOPs than the first one. The coefficient of B in the FLOPs is the
+# former coefficient of BL. The constant term of the bytes has not changed: a step reads all weights, even for a single
+# token. The coefficient of BL in the bytes is the cache of one token, plus a little for the scores.

@@ -61,7 +61,7 @@ Table(head, rows, title="GPT-2 XL on a T4, one new token with a cache")
 # %% [markdown]
 # ### b) The speed-up ({points q3_5_speedup_test})
 #
-# How much sooner is the new token there? The time of a step is T, the longer of its two times.
+# How much sooner does the new token arrive? The time of a step is T, the longer of its two times.
 #
 # - `cache_speedup(B, L)`: T without the cache divided by T with it, for GPT-2 XL on the T4
 
@@ -112,9 +112,9 @@ for (B, L), before in without_cache.items():
 Table(("B", "L", "FLOPs fall by", "bytes fall by", "speed-up", "bound"), rows, title="What the cache gains")
 
 # %% [markdown]
-# For one user and a short text, the cache removes nearly all of the arithmetic, and yet the token comes hardly sooner.
-# The arithmetic was not the bottleneck: the step waited for the weights before, and it still does. Here are all eight
-# cases on one roofline:
+# For one user and a short text, the cache removes nearly all of the arithmetic, and yet the token arrives hardly any
+# sooner. The arithmetic was not the bottleneck: the step waited for the weights before, and it still does. Here are all
+# eight cases on one roofline:
 
 # %%
 points = [

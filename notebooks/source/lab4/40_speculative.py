@@ -84,7 +84,7 @@ Table(("L", *(f"{name}, ms" for name in time_hints)), rows, "A decode step of GP
 # - `cache_equals_weights`: the L at which reading the cache takes as long as reading the weights
 # - `what_helps`: which change shortens this step at L = 1024 the most? Explain your letter in a sentence below.
 #     - `"a"`: A GPU that does arithmetic ten times as fast, with the same memory.
-#     - `"b"`: Weights of 8 bits in place of 16.
+#     - `"b"`: Weights of 8 bits instead of 16.
 #     - `"c"`: Fused kernels, so that scores and activations stay on the chip.
 #     - `"d"`: A text of half the length, so that the cache is half as large.
 

@@ -21,9 +21,9 @@ Table(("model", "weights", "kB of weights", "loss at first", "loss at last"), ro
 # alone, character by character. The next cell checks that first.
 #
 # `alpha` is measured: the accepted drafts divided by the drafts that the target looked at. The columns "by 4.2" are
-# your formulas for this `alpha`, with the size of the draft model over that of the target as `c`. The other columns are
-# *counted*: the bytes of the target's weights per character, and how many times fewer bytes both models read in total,
-# including keys, values and activations. For a memory-bound model, fewer bytes mean less time.
+# your formulas for this `alpha`, where `c` is the size of the draft model divided by that of the target. The other
+# columns are *counted*: the bytes of the target's weights per character, and how many times fewer bytes both models
+# read in total, including keys, values and activations. For a memory-bound model, fewer bytes mean less time.
 
 # %%
 prompts = ["the old fox ", "the quiet king ", "the happy baker ", "the small owl "]
@@ -139,12 +139,12 @@ from itertools import product
 
 
 def check_step(target, draft, gamma, parts):
-    """Every draft and every number of a fine grid, in place of chance.
+    """Try all drafts with all uniform numbers of a fine grid, instead of sampling.
 
     target(known) and draft(known) are the probabilities after the tokens `known`, as whole `parts`.
     """
     middles = [(part + 0.5) / parts for part in range(parts)]
-    found = {}  # how probable it is that a step begins with these tokens
+    found = {}  # the probability that a step begins with these tokens
     for drafts in product(range(len(draft(()))), repeat=gamma):
         q = np.array([draft(drafts[:place]) for place in range(gamma)]) / parts
         p = np.array([target(drafts[:place]) for place in range(gamma + 1)]) / parts

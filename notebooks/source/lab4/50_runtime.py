@@ -3,8 +3,8 @@
 #
 # So far you have counted with formulas. A runtime that counts can show how far the formulas are from what really runs.
 # Inside `with rl.count() as c:` rooflab counts every kernel launch, its FLOPs, and the bytes that it reads and writes.
-# It can even count without running: a tensor on the device `"meta"` has a shape and no memory, so even the largest
-# model is counted at once.
+# It can even count without running: a tensor on the device `"meta"` has a shape and no memory, so counting even the
+# largest model takes only a moment.
 #
 # ## 5.1 The runtime and your formulas ({points q5_1})
 #
@@ -69,7 +69,7 @@ Table(("", "launches", "FLOPs", "bytes"), rows, f"Attention, B = {B}, L = {L}, D
 def extra_flops(B, L, D, H):
     """FLOPs that the runtime counts for causal unfused_mha, minus mha_flops: an int."""
     ### BEGIN SOLUTION
-    # 5 FLOPs a score for softmax, not 3; none for the mask, not 1.
+    # 5 FLOPs per score for the softmax, not 3; none for the mask, not 1.
     return H * B * L**2
     ### END SOLUTION
 
@@ -77,7 +77,7 @@ def extra_flops(B, L, D, H):
 def extra_bytes(B, L, D, H, n):
     """Bytes that the runtime counts for causal unfused_mha, minus mha_bytes: an int."""
     ### BEGIN SOLUTION
-    # Scaling reads and writes the scores, and the mask is read: a byte for each query and key.
+    # Scaling reads and writes the scores, and the mask is read: one byte for each query and key.
     return 2 * n * H * B * L**2 + L**2
     ### END SOLUTION
 
@@ -113,7 +113,7 @@ assert_counts(extra_flops, {(B, L, D, H): B * H * L * L for B, L, D, H in sizes}
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_bytes_test", "grade": true, "points": 2} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
-extra_hint = "which operation is fused in our rules and a launch of its own here, and which one reads an input more?"
+extra_hint = "which operation is fused in our rules and a launch of its own here, and which one reads one more input?"
 assert_counts(extra_bytes, {(2, 16, 32, 4, 4): 16640, (1, 1, 1, 1, 2): 5, (3, 2, 10, 5, 2): 244}, extra_hint)
 ### BEGIN HIDDEN TESTS
 sizes = [size for size in sample_sizes("B L D H n", count=60) if size[-1] > 1]

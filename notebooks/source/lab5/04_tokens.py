@@ -116,7 +116,7 @@ from time import process_time
 
 
 def check_updates(words, length, merges):
-    """Long words that no merge changes must be read once, however many merges there are."""
+    """Long words that no merge changes must be read only once, however many merges there are."""
     letters = "".join(map(chr, range(25_000, 25_000 + 2 * merges)))
     rare = {letters[2 * place : 2 * place + 2]: 10**7 + place for place in range(merges)}
     text = {("xyz" * length)[index : index + length]: 1 for index in range(words)} | rare
@@ -127,7 +127,7 @@ def check_updates(words, length, merges):
     once = process_time() - start
     spent = measure.cpu_seconds(train_bpe, text, merges)
     right = [(*pair, rare[pair]) for pair in reversed(rare)]
-    said = f"{words} words of {length} letters, {merges} of two letters: the first {merges} merges are not right"
+    said = f"{words} words of {length} letters and {merges} of 2 letters: the first {merges} merges are not right"
     assert spent.value in (right, [*map(list, right)]), said
     times = f"train_bpe takes {spent.seconds / once:.1f} times as long for {merges} merges as to read all words once"
     said = f"{times}, expected less than {merges // 4} times: do not read words again that have no merged pair"

@@ -76,7 +76,7 @@ Table(("MFU", "days", "days with the sparse peak"), rows, title="70 billion para
 # - `mixed_bytes_per_param`: the bytes of a parameter with value and gradient in bf16, and a second value and two means
 #   in fp32 for the optimizer
 # - `left_out`: which statement about a model of this largest size is true? Choose a letter.
-#     - `"a"`: Short numbers in the two products would halve what training needs in all.
+#     - `"a"`: Values and gradients in 16 bits would halve the memory that training needs.
 #     - `"b"`: A second GPU of the same size would let the model be four times as large.
 #     - `"c"`: It fits only if nothing else takes memory, and the split is perfect.
 #     - `"d"`: It trains as it is, because activations and buffers live in the caches of the GPU.
@@ -131,8 +131,8 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Shorter numbers do not make the model larger: the optimizer keeps copies in fp32, and both ways take 16 bytes per
-# parameter. What shorter numbers do reduce is the time of the matrix products and the bytes of the activations.
+# With shorter numbers you cannot train a larger model: the optimizer keeps copies in fp32, and both ways take 16 bytes
+# per parameter. What shorter numbers do reduce is the time of the matrix products and the bytes of the activations.
 #
 # ## 1.3 What one step holds in memory ({points q1_3})
 #
@@ -141,8 +141,8 @@ assert_choice(
 # int64.
 #
 # - `training_bytes(P, buffers, B, L)`: two whole numbers, the bytes that are held in memory
-#     1. when the forward pass of a later step begins: parameters, means, buffers, tokens and targets. There are no
-#        gradients at this moment.
+#     1. when the forward pass of any step but the first begins: parameters, means, buffers, tokens and targets. There
+#        are no gradients at this moment.
 #     2. when its backward pass has ended: the same, and the gradients. The activations have been freed.
 
 

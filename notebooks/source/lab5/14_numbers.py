@@ -181,7 +181,7 @@ assert keys, f"needs must be a dict with the keys {sorted(operations)}, got {nee
 for operation, need in needs.items():
     said = f'needs["{operation}"] must be "16 bits", "precision" or "range", got {need!r}'
     assert need in ("16 bits", "precision", "range"), said
-said = f'needs["matmul"] is "{needs["matmul"]}", expected "16 bits": its result can be stored in 16 bits, says the text'
+said = f'needs["matmul"] is "{needs["matmul"]}", expected "16 bits": its result can be stored in 16 bits, see the text'
 assert needs["matmul"] == "16 bits", said
 ### BEGIN HIDDEN TESTS
 right = dict.fromkeys(["relu", "tanh", "add", "sub", "mul"], "16 bits") | dict.fromkeys(

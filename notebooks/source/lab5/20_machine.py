@@ -100,8 +100,8 @@ rl.plots.plot_ridges(["T4", "A100", "A6000", "RTX 4090", "H100", "L4", "H200", "
 #
 # ## 2.2 Bytes in flight ({points q2_2})
 #
-# A load from memory takes long. On an A100 with a clock of 1.41 GHz, these latencies were measured, the clock cycles
-# from a load to its value:
+# A load from memory takes long. These latencies were measured on an A100 with a clock of 1.41 GHz. They are the clock
+# cycles from a load until its value has arrived:
 
 # %%
 latencies = SPECS["A100 SXM 40GB"].latency_cycles
@@ -109,9 +109,9 @@ print(SPECS["A100 SXM 40GB"].sources["latency"])
 Table(("memory", "cycles"), list(latencies.items()), title="Latencies of an A100")
 
 # %% [markdown]
-# During one latency the memory could deliver many other bytes. To use its full bandwidth, that many bytes have to be
-# requested and not yet delivered at any moment. They are called bytes *in flight*, and their number is bandwidth times
-# latency. This is Little's law.
+# During one latency the memory could deliver many other bytes. To use its full bandwidth, that many bytes must be on
+# their way at any moment: requested, but not yet delivered. They are called bytes *in flight*, and their number is
+# bandwidth times latency. This is Little's law.
 #
 # - `latency_ns(cycles, ghz)`: the duration of `cycles` clock cycles in nanoseconds, with a clock of `ghz` GHz
 # - `bytes_in_flight(bandwidth, cycles, ghz)`: the bytes that have to be in flight to use the full `bandwidth`, in
@@ -255,4 +255,4 @@ Table(
 
 # %% [markdown]
 # If 5 % of the lanes take a branch, 81 % of the warps execute both. What is rare for a thread is common for a warp. So
-# it pays to sort the work such that the threads of a warp take the same branch.
+# it pays to sort the work so that the threads of a warp take the same branch.

@@ -216,7 +216,7 @@ for residual in (measure.draw(1, 9), measure.draw(-9, -1)):
 #
 # - **Keep.** The forward kernel reads x and writes all k outputs. The backward kernel reads the gradient of the result
 #   and the outputs, and writes the gradient of x. It need not read the last output, because it can compute it from the
-#   one before it. Only for k = 1 there is no output before it, so the kernel reads the last one.
+#   one before it. For k = 1 there is no output before it, so the kernel reads the only output.
 # - **Recompute.** The forward kernel reads x and writes the last output only. The backward kernel reads x and the
 #   gradient of the result, computes all outputs again in registers, and writes the gradient of x.
 #
@@ -252,7 +252,7 @@ for k in (3, measure.draw(4, 99), 10**9):
 # %% [markdown]
 # ### c) Count the accesses ({points q3_3_eager_test})
 #
-# How many accesses does `rl` take without a kernel made for this stack? The next cell counts three sigmoids, first
+# How many accesses does `rl` make without a kernel written for this stack? The next cell counts three sigmoids, first
 # operation by operation, and then compiled.
 
 

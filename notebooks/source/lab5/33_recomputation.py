@@ -129,5 +129,5 @@ head = ("blocks", "MB kept for backward", "GFLOP backward", "FLOPs per token and
 Table(head, rows, title="A transformer of 8 blocks, 8 x 256 tokens")
 
 # %% [markdown]
-# Recomputation takes about a third more arithmetic and only a small part of the memory. (The table also counts
+# Recomputation takes over a quarter more arithmetic and only about a fifth of the memory. (The table also counts
 # attention and the embedding, so its numbers are not exactly 6 and 8.)

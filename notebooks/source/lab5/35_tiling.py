@@ -2,8 +2,8 @@
 # ## 3.5 Tiling ({points q3_5})
 #
 # A product of two N x N matrices uses $2 N^3$ operands: N pairs for each element of the result. If every thread reads
-# its operands from global memory, it reads that many elements, and each element N times. With tiling, the threads of a
-# block first copy a tile of T x T elements of A, and one of B, into the **shared memory** of the SM. Then they read all
+# its operands from global memory, each element of the two matrices is read N times. With tiling, the threads of a block
+# first copy a tile of T x T elements of A, and one of B, into the **shared memory** of the SM. Then they read all
 # operands from there:
 #
 # ```

@@ -120,8 +120,8 @@ assert is_near(efficiency_1024, 0.592593, 1e-3), said
 
 # %% [markdown]
 # So there is a reason for the 50 % at N = 1024. The product is compute-bound, but its second wave is nearly empty, so
-# its tiles allow 59 % at most. Compared with 312 TFLOP/s, the most prominent peak of the datasheet, the same product
-# would reach only 3 %. That peak is for tensor cores with 16-bit inputs.
+# it can reach at most 59 % of the peak. Compared with 312 TFLOP/s, the most prominent peak of the datasheet, the same
+# product would reach only 3 %. That peak is for tensor cores with 16-bit inputs.
 #
 # What about a matrix that is mostly zeros? The CSR format stores only the nonzero elements, each with its column: 4 + 4
 # bytes in fp32, for 2 FLOPs in a product with a vector. So this product does at most a quarter of a FLOP per byte. It
@@ -129,11 +129,11 @@ assert is_near(efficiency_1024, 0.592593, 1e-3), said
 # A100:
 
 # %%
-N, stored = 16384, 164  # elements in a row, and how many of them are not zero (1 %)
+N, stored = 16384, 164  # elements in a row, and how many of them are nonzero (1 %)
 csr_intensity = 2 * N * stored / (8 * N * stored + 4 * (N + 1) + 4 * 2 * N)
 points = [
     rl.roofline.Point(f"dense, N = {size}", size / 6, tflops(size, ms), series="product, published")
     for size, (ms, _) in lab5.PUBLISHED_MATMUL.items()
 ]
-points.append(rl.roofline.Point("CSR times a vector", csr_intensity, series="1 % of the numbers"))
+points.append(rl.roofline.Point("CSR times a vector", csr_intensity, series="1 % of the elements nonzero"))
 rl.plots.plot_roofline(SPECS["A100 SXM 40GB"], points, dtype="float32", title="Dense products and a sparse one, fp32")

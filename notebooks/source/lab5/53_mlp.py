@@ -93,7 +93,7 @@ for size in ("steps", "layers", "batch", "dim"):
                 f"{mlp_ms(**grown) / here_ms:.2f}",
             )
         )
-head = ("", "FLOPs", "launches", "ms, A100", "ms, this machine")
+head = ("", "FLOPs", "launches", "time, A100", "time, this machine")
 base = f"2.11 ms on an A100, {here_ms:.2f} ms on {lab5.machine_name(device)}"
 Table(head, rows, title=f"Relative to the base case: {base}")
 

@@ -89,9 +89,7 @@ def check_weights(shape, beyond):
         largest = np.abs(found[-1][..., ~visible]).max(initial=0)
         assert largest == 0, f"{name}: a hidden weight is {largest:.3g}, expected exactly 0"
     off = np.abs(found[0] - found[1]).max()
-    said = (
-        f"masked_softmax: hidden scores of {beyond:g} in place of 0 changed a weight by {off:.3g}, expected no change"
-    )
+    said = f"masked_softmax: hidden scores of {beyond:g} instead of 0 changed a weight by {off:.3g}, expected no change"
     assert off == 0, said
 
 

@@ -17,7 +17,7 @@
 # - The keys differ from each other, and so do the values.
 # - The keys, the values, which value belongs to which key, and the order of the queries are drawn anew, and all
 #   possibilities are equally likely.
-# - The answers do not appear after the queries.
+# - No query is followed by its answer.
 #
 # Draw all random numbers from `rng`, a generator such as `np.random.default_rng(0)`. The same state of `rng` must give
 # the same rows.
@@ -209,8 +209,8 @@ assert abs(accuracy_shown - right) < 2e-3, said
 #
 # V is the number of different tokens, and L is the number of tokens in a row. There are no biases. D is 64, with 2
 # heads of size 32. `attention` is any function with the arguments of your `causal_attention`. The weights start as
-# normal random numbers with a standard deviation of 0.1. This value matters: with the usual 0.02, no model of this lab
-# learns the task within the training of this lab.
+# normal random numbers with a standard deviation of 0.1. This value matters: with the usual 0.02, no model learns the
+# task in the 400 training steps of this lab.
 #
 # Write `recall_parameters(layers, D, V, L)`, the number of parameters of such a model.
 

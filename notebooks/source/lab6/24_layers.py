@@ -43,7 +43,7 @@ def train_recall(layers, seed, steps=400, every=50):
 
 # %% nbgrader={"grade_id": "q2_4_test", "grade": true, "points": 2} rooflab={"needs": ["q1_2", "q2_1"], "seconds": 600}
 def scored(layers, weights, tokens, targets):
-    """The accuracy of a model of these weights, with the library's attention."""
+    """The accuracy of a model with these weights, computed with the library's attention."""
     model = RecallModel(layers, fused_attention, device=device)
     model.load_state_dict(weights)
     return recall_accuracy(model, tokens, targets)

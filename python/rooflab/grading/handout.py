@@ -51,8 +51,8 @@ INSTRUCTIONS = """# Labs on making language models fast
 
        rooflab lab check {first}
 
-Leave the test cells and the text as they are. You may add cells of your own. Keep one cell for each answer: of two
-copies only one can be graded.
+Leave the test cells and the text as they are. You may add cells of your own. Keep one cell for each answer: if there
+are two copies, only one of them is graded.
 
 ## Hand in
 
