@@ -1,8 +1,8 @@
 """The tables in the kernel headers, made from committed results: `python -m rooflab.benchmark.tables` in a checkout.
 
-A header holds two marker lines, of which the first names the ops whose figures stand between them. Each file of
-`assets/bench` gives one table: its machine, its day, its versions, then one line a rung. Which cases are shown, the
-ops' specs say (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json` measures them.
+A header holds two marker lines; the first one names the ops whose figures stand between them. Each file of
+`assets/bench` gives one table: its machine, its day, its versions, then one line a rung. The ops' specs say which cases
+are shown (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json` measures them.
 """
 
 from __future__ import annotations
