@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--attention", choices=lm.ATTENTION, default="composed", help="default composed")
     add("--mixed-precision", nargs="?", const="bfloat16", default="", choices=("bfloat16", "float16"), metavar="DTYPE",
         help="forward and loss under autocast, to bfloat16 or, when named, float16")  # fmt: skip
-    add("--recompute", action="store_true", help="keep only the input of each block, and run the block again in the backward")
+    add("--recompute", action="store_true", help="keep only each block's input, and run it again in the backward")
     add("--compile", action="store_true", help="forward and backward as programs of rooflab.compile")
     add("--graph", action="store_true", help="the step as a captured graph, replayed by one host call")
     add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps that are not measured (default 5)")

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--model", metavar="NAME", help=", ".join(MODELS))
     which.add_argument("--config", type=Path, metavar="FILE", help="a config.json from Hugging Face")
-    parser.add_argument("--gpu", metavar="NAME", help="a machine of rl.roofline.SPECS, such as H100; without it no times")
+    parser.add_argument("--gpu", metavar="NAME", help="a machine of rl.roofline.SPECS, such as H100; else no times")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="texts (default 1)")
     parser.add_argument("--length", type=int, required=True, metavar="L", help="tokens of a text")
     parser.add_argument("--mode", choices=MODES, default="prefill", help="default: prefill")

@@ -112,7 +112,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     lab = labs.from_source(labs.pick(found, arguments.lab, "here: name the folder of lab sources with --labs"))
     if arguments.slurm is not None:  # nodes isolate, and have to see what is unpacked
         unpacked = arguments.output / slurm.FOLDER / "handed"
-        shutil.rmtree(unpacked, ignore_errors=True)  # students of an older zip have handed in nothing now
+        shutil.rmtree(unpacked, ignore_errors=True)  # who is only in an older zip hands in nothing now
         unpacked.mkdir(parents=True, exist_ok=True)
     elif not arguments.trusted and (refusal := jail.refusal()):
         raise LabError(refusal)

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     steps.add_argument("--steps", type=count, default=200, metavar="N", help="default 200")
     steps.add_argument("--batch-size", type=count, default=16, metavar="N", help="rows of a step (default 16)")
     steps.add_argument("--lr", type=positive, default=3e-3, metavar="X", help="highest learning rate (default 0.003)")
-    steps.add_argument("--warmup", type=whole_number(0), metavar="N", help="steps in which the rate rises (default: a tenth)")
+    steps.add_argument("--warmup", type=whole_number(0), metavar="N", help="steps of rising rates (default: a tenth)")
     steps.add_argument("--weight-decay", type=_not_negative, default=0.1, metavar="X", help="default 0.1")
     steps.add_argument("--clip", type=positive, default=1.0, metavar="X", help="largest norm of gradients (default 1)")
     steps.add_argument("--mixed-precision", action="store_true", help="forward and loss under autocast to bfloat16")

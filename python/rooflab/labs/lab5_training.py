@@ -40,7 +40,7 @@ class Held:
 
 
 def training_step(width: int, layers: int, B: int, L: int) -> Held:
-    """The second step of Adam on x + relu(x W), `layers` times, between an embedding with positions and a head.
+    """Count the second step of Adam on x + relu(x W), `layers` times, between an embedding with positions and a head.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _mlp(x: rl.Tensor, weights: list[rl.Tensor], steps: int) -> None:
 
 
 def mlp_run(dim: int, layers: int, batch: int, steps: int, device: str) -> None:
-    """`steps` times forward and backward through `layers` of x W and GeLU, with random weights (dim, dim).
+    """Run `steps` times forward and backward through `layers` of x W and GeLU, with random weights (dim, dim).
 
     The loss is the mean of the result, and the data needs no gradient.
 
@@ -106,7 +106,7 @@ def mlp_run(dim: int, layers: int, batch: int, steps: int, device: str) -> None:
 
 
 def mlp_counts(dim: int, layers: int, batch: int, steps: int) -> rl.count:
-    """The counters of that network, without those of making its weights; it runs on tensors without memory.
+    """The counters of `mlp_run` on tensors without memory, without what making the weights counts.
 
     Examples
     --------

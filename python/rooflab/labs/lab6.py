@@ -70,7 +70,7 @@ def fused_attention(
 
 
 def causal_attention_float64(x: Any, Wq: Any, Wk: Any, Wv: Any, Wo: Any, heads: int) -> np.ndarray:
-    """Causal self-attention as the formula stands, in NumPy and float64; shapes as in `fused_attention`."""
+    """Causal self-attention as its formula says, in NumPy and float64; shapes as in `fused_attention`."""
     x, Wq, Wk, Wv, Wo = map(to_float64, (x, Wq, Wk, Wv, Wo))
     D_h = Wq.shape[1] // heads
     hidden = np.triu(np.ones((x.shape[1], x.shape[1]), bool), 1)
@@ -197,10 +197,10 @@ _results: dict[tuple[Any, ...], Any] = {}
 
 
 def once(function: Callable[..., Any], *args: Any) -> Any:
-    """``function(*args)``, which is called only the first time: the next time there is the same result at once.
+    """Call ``function(*args)`` the first time only; later calls return the same result at once.
 
-    A training that starts from a seed gives the same model again, after the same seconds. A function that is defined
-    anew is another function, so it is called.
+    A training that starts from a seed would take the same seconds again to give the same model. A function that was
+    defined again is another function, so it is called.
 
     Examples
     --------
