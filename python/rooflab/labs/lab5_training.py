@@ -106,7 +106,7 @@ def mlp_run(dim: int, layers: int, batch: int, steps: int, device: str) -> None:
 
 
 def mlp_counts(dim: int, layers: int, batch: int, steps: int) -> rl.count:
-    """The counters of `mlp_run` on tensors without memory, without what making the weights counts.
+    """Count `mlp_run` on tensors without memory, without the making of its weights.
 
     Examples
     --------

@@ -71,7 +71,7 @@ class Linear(Module):
 
 
 def pack(*layers: Linear) -> None:
-    """Move the weights of layers that read the same x into one block of memory, where one product serves them all."""
+    """Move the weights of layers that read the same x into one block of memory, so that one product serves them all."""
     rows = _core.cat([layer.weight.detach() for layer in layers])
     begin = 0
     for layer in layers:
