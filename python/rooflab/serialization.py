@@ -101,7 +101,7 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
     path : path
         What `save`, or another program, wrote.
     device : str
-        Where they go.
+        Where the tensors go.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def load_metadata(path: str | os.PathLike) -> dict[str, str]:
 
 
 def _read(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, _Place], np.ndarray]:
-    """Metadata, where tensors lie, and the bytes among which they do."""
+    """Metadata, the place of each tensor, and the bytes of the data."""
     data = np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or not 2 <= length <= min(len(data) - 8, _LONGEST_HEADER):

@@ -24,7 +24,7 @@ def plot_learning(
     Parameters
     ----------
     losses : mapping of str to sequence of float
-        For each run, the loss of every step from step 1; of each an average of 10 steps is drawn, and the rest faintly.
+        For each run, the loss of every step from step 1. Averages of 10 steps are drawn, and single steps faintly.
     accuracies : mapping of str to mapping of int to float
         For the same runs, the accuracy (0 to 1) at some steps.
     guess : (float, float), optional
@@ -81,8 +81,8 @@ def plot_losses(
     Parameters
     ----------
     losses : mapping of str to sequence of float
-        For each run, the loss of every step from step 1, in nats a token; averages of 10 steps are drawn, and the rest
-        faintly.
+        For each run, the loss of every step from step 1, in nats a token. Averages of 10 steps are drawn, and single
+        steps faintly.
     guess : float, optional
         The loss of guessing, drawn as a dashed line.
     title, note : str, optional

@@ -56,7 +56,7 @@ def category(name: str, op: str) -> str:
 
 @functools.cache
 def _of_op(op: str) -> str:
-    """A backward is of its forward's kind. What is not named is elementwise when its kernels are of that family."""
+    """A backward is of its forward's kind. An op without an entry is elementwise if its kernels are of that family."""
     op = op.removesuffix("_backward")
     kernels = [variant.kernel for variant in _core.variants(op)] if op in _core.ops() else []
     is_elementwise = any(kernel.startswith("elementwise_") for kernel in kernels)
