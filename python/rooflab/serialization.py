@@ -42,7 +42,7 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
     Parameters
     ----------
     tensors : mapping of str to Tensor
-        Of any dtype, layout and device with memory. Whether they require grad is not kept.
+        Tensors of any dtype and layout, on any device with memory. Whether they require grad is not kept.
     path : path
         Replaced if it exists, once all is written.
     metadata : mapping of str to str, optional
@@ -120,7 +120,7 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
 
 
 def load_metadata(path: str | os.PathLike) -> dict[str, str]:
-    """The texts that a safetensors file carries beside its tensors.
+    """The texts that a safetensors file carries besides its tensors.
 
     Parameters
     ----------

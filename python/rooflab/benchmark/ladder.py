@@ -205,9 +205,9 @@ def race(
     case : tuple of str
         Op, label and dtype: what the rows say.
     contenders : dict
-        By name. "copy", "library" and those of the peer are what the others are compared with.
+        Calls by name. The others are compared with "copy", "library" and those of the peer.
     cost : Cost
-        Of one call.
+        The cost of one call.
     slow_too : bool
         Time also those that take more than 30 times as long as the fastest.
     device, peer, turns, progress

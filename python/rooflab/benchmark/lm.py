@@ -108,7 +108,7 @@ class Step:
         if mode in ("inference", "forward"):
             with rl.no_grad() if mode == "inference" else contextlib.nullcontext():
                 return self.forward()
-        (self.loss() if prepared is None else prepared).backward()  # which opens the range "backward"
+        (self.loss() if prepared is None else prepared).backward()  # it opens the range "backward" itself
         return None
 
 
@@ -272,7 +272,7 @@ def _benchmark(
     work = GraphStep(case, config) if case.graph else Step(case, config)
     profile: Profile | None = None
     if case.is_model:
-        if work.optimizer:  # whose first step makes its state
+        if work.optimizer:  # its first step makes its state
             work.timed(work.prepare())
         rl.memory.reset_peak(case.device)
         profile, counted = profile_step(work)

@@ -88,7 +88,7 @@ class Memory:
     case : Case
         What was run.
     phases : list of PhaseUse
-        Of the step, in order.
+        The phases of the step, in order.
     counted, predicted : dict of str to int
         Bytes of parameters, gradients, optimizer state, saved activations and logits: as counted, and by the formula.
     largest : list of Largest

@@ -106,7 +106,7 @@ class TorchStep:
     case : Case
         What to run, on "cpu" or a GPU.
     config : TransformerConfig
-        Of the model.
+        The model's configuration.
     ours : Step, optional
         The step whose weights and tokens it works on; it makes its own when not given.
     compiled : bool

@@ -80,7 +80,7 @@ def submit(command: Sequence[str], tasks: int, file: Path, options: Iterable[str
     Raises
     ------
     ValueError
-        If there is no sbatch, or it refuses; the script is there all the same.
+        If there is no sbatch, or it refuses; the script is written nevertheless.
     """
     path = rows_folder(file.resolve()) / "array.sbatch"
     write(path, script(command, tasks, file, options))

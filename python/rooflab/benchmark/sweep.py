@@ -103,12 +103,12 @@ def run(
         Whether a result of the file has all that is wanted now; if it does not, its case is measured again with all
         contenders.
     found : callable
-        Called with the results of each case as soon as they are there, those of the file included.
+        Called with the results of each case as soon as they are known, including those of the file.
 
     Returns
     -------
     list of Result
-        Of all cases, in their order.
+        The results of all cases, in their order.
 
     Raises
     ------

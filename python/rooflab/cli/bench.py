@@ -96,7 +96,7 @@ def main(arguments: argparse.Namespace) -> int:
 def _cases(ops: list[str], kind: str, wanted: str) -> Iterator[tuple[OpSpec, tuple[str, str, tuple, dict]]]:
     """The specs asked for, each with one of its cases whose name contains `wanted`.
 
-    Of "all" these are the cases that tables show; where a ladder has no table, every case of its ops.
+    For "all" these are the cases that tables show; if a ladder has no table, every case of its ops.
     """
     specs = {name: spec for name, spec in all_specs().items() if spec.bench}
     shown = {_ladder(name, kind) for name, spec in specs.items() if spec.tables.get(kind)}

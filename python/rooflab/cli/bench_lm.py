@@ -95,7 +95,7 @@ def details(result: lm.Result, memory: Memory | None) -> Iterator[str]:
         yield textwrap.indent(str(one), "  ") + "\n"
     if result.profile and not result.case.is_model:
         cost = result.profiled_ms / result.median_ms - 1
-        yield f"  the profiled step took {result.profiled_ms:.4g} ms, {cost:+.1%} beside the median of the others\n"
+        yield f"  the profiled step took {result.profiled_ms:.4g} ms, {cost:+.1%} from the median of the others\n"
     if memory:
         yield textwrap.indent(str(memory), "  ") + "\n"
 

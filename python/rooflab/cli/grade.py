@@ -94,7 +94,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _stopped_as_by_ctrl_c() -> Iterator[None]:
-    """Meanwhile SIGTERM and a closed terminal stop the command as Ctrl-C does: what it started ends with it."""
+    """Let SIGTERM and a closed terminal stop the command as Ctrl-C does, so that what it started ends with it."""
     kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(kind) != signal.SIG_IGN]  # nohup
     before = [signal.signal(kind, signal.default_int_handler) for kind in kinds]
     try:

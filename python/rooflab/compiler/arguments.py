@@ -20,7 +20,7 @@ def flatten(value: Any, tensors: list[Tensor]) -> Hashable:
     Raises
     ------
     Unhashable
-        When something beside the tensors has no hash.
+        When something besides the tensors has no hash.
 
     Examples
     --------

@@ -45,9 +45,9 @@ def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int]) -
     calls : sequence of Call
         All that was traced.
     numbers : iterable of int
-        Which of them may run; those that lead to nothing wanted are left out.
+        Which of them may run; those that do not lead to anything wanted are left out.
     wanted : iterable of int
-        The storages to be found in memory afterwards.
+        The storages that have to be in memory afterwards.
 
     Returns
     -------

@@ -110,7 +110,7 @@ class FunctionProgram:
         return replace(self._returned, lambda y: (tensors if y.is_argument else results)[y.index], _Place)
 
     def _record(self, tensors: Sequence[Tensor], results: list[Tensor], saved: list[Tensor]) -> None:
-        """Puts the results that have gradients, in place, into a node whose rule runs the backward program."""
+        """Put the results that have gradients (in place) into a node whose rule runs the backward program."""
         backward, wanted = self._backward, self._wanted
         ends = [results[i] for i in self._outputs_with_grad]
         like = [(y.shape, y.dtype, y.device) for y in ends]

@@ -24,7 +24,7 @@ class Convention:
         The defaults; and what the analysis assignment of Lab 4 counts by hand, which leaves out causality, norms,
         embedding and head, among others.
     name : str
-        For tables.
+        The name that tables show.
     gelu_flops : int
         FLOPs an element of GeLU: the 8 operations of its tanh form, or 1, or 0.
     softmax_flops : int
@@ -55,7 +55,7 @@ class Convention:
     Raises
     ------
     ValueError
-        For a number below 0 or a word that is none of those above.
+        For a number below 0 or a word that is not listed above.
 
     Examples
     --------

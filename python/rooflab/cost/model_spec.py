@@ -21,7 +21,7 @@ class ModelSpec:
     Attributes
     ----------
     name : str
-        For tables.
+        The name that tables show.
     layers, d_model, d_ff, vocabulary : int
         Layers, D, I and V.
     heads, kv_heads, head_size : int
@@ -41,7 +41,7 @@ class ModelSpec:
     attention_bias, mlp_bias : bool
         Whether the projections of the attention and of the MLP have biases.
     tied_head : bool
-        Whether the output head is the embedding.
+        Whether the output head has the embedding's weights.
     scaled_embedding : bool
         Whether embeddings are multiplied by a number, as in Gemma.
     learned_positions : int
@@ -294,7 +294,7 @@ def kv_bytes_per_token(model: ModelSpec | str, dtype: str = "float16") -> int:
     model : ModelSpec or str
         A description, or a name in `MODELS`.
     dtype : str
-        Of the cache.
+        The dtype of the cache.
 
     Raises
     ------

@@ -103,13 +103,13 @@ class RecallModel(rl.nn.Module):
     attention : callable
         ``attention(x, Wq, Wk, Wv, Wo, heads)`` of x (B, L, D), with weights (D, D).
     seed : int
-        Of the random weights.
+        Seed of the random weights.
     pairs, keys, values : int
-        Of the task: a row has L = 3 pairs tokens, the vocabulary V = keys + values.
+        Sizes of the task: a row has L = 3 pairs tokens, the vocabulary V = keys + values.
     positions : bool
         Whether positions are added to the embeddings.
     device : str
-        Where the weights lie.
+        Where the weights are.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class RecallModel(rl.nn.Module):
         return rl.rms_norm(x, self.gain, eps=EPS) @ self.head
 
     def placed(self, array: Any) -> rl.Tensor:
-        """Token numbers as an int64 tensor where the weights lie."""
+        """Token numbers as an int64 tensor on the device of the weights."""
         return rl.tensor(array, dtype="int64", device=str(self.embedding.device))
 
 
@@ -165,7 +165,7 @@ def training(
     batch : callable
         ``batch(rng, rows)`` gives tokens (rows, L) and targets (rows, pairs).
     seed : int
-        Of the rows.
+        Seed of the rows.
     steps : int
         The length of the schedule; stop earlier by leaving the loop.
 

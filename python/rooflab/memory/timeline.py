@@ -14,7 +14,7 @@ from ..units import human
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A block of memory as it lived; the views of a tensor share one.
+    """A block of memory from its allocation to its end; the views of a tensor share one.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ class GPT2Config:
     vocab_size, n_positions : int
         V, and how long a text may be.
     layer_norm_epsilon : float
-        Of the norms.
+        Epsilon of the norms.
     attention, recompute
         As in `TransformerConfig`.
 

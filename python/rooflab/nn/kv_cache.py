@@ -90,7 +90,7 @@ class KVCache:
         self.length += tokens
 
     def reset(self) -> None:
-        """Start anew; the memory stays."""
+        """Forget all tokens; the memory stays."""
         self.position.fill_(0)
         self.length = 0
 

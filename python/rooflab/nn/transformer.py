@@ -32,7 +32,7 @@ def _linear(in_features: int, out_features: int, **where: Any) -> Linear:
 
 
 def half_pairs(weight: Tensor, num_heads: int) -> Tensor:
-    """Rows of a projection of queries or keys in the order that `rl.rope` wants.
+    """Put the rows of a projection of queries or keys into the order that `rl.rope` expects.
 
     The rotary embedding rotates pairs of a head's elements. CS336 pairs neighbours, 0 with 1 and so on; `rl.rope` pairs
     element i with i + D_h / 2. With its rows in the order 0, 2, 4 ... 1, 3, 5 ... a weight of the course gives the same

@@ -276,7 +276,7 @@ def plot_attention_maps(
 
 
 def _averaged(steps: np.ndarray, values: np.ndarray, window: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Means of `window` steps at their middle; a short run as it is."""
+    """Means of `window` steps, placed at their middle; a short run stays as it is."""
     if len(values) < 2 * window:
         return steps, values
     kernel = np.ones(window) / window

@@ -22,7 +22,7 @@ class KernelRecord:
     range : str
         The ranges open at the launch, ``mlp/gate_proj``; "" when none was.
     category : str
-        One of `CATEGORIES`: from the op, or from the name where there is no op.
+        One of `CATEGORIES`: from the op, or from the name if there is no op.
     step : int
         The step it belongs to, counted from 0 at the start of the block.
     grid, block : tuple of int

@@ -61,7 +61,7 @@ def _reference(dy, x, weight=None, eps=1e-6, zero_centered=False):
 
 
 def gradient_tolerance(dtype, dx, sums, length):
-    """Of dx, whose terms are as large as `dx` says, and of sums over rows of terms with absolute values that add up to
+    """For dx, whose terms are as large as `dx` says, and for sums over rows of terms whose absolute values add up to
     `sums`: each of their terms has the error of a row's statistics.
 
     Every result is rounded once to the dtype; all before is rounded as the accumulators are.

@@ -32,11 +32,11 @@ class TrainingSettings:
     steps, batch_size : int
         How many steps, and texts of a step.
     learning_rate : float
-        The highest: it rises to that over `warmup` steps and falls to a tenth of it along half a cosine.
+        The highest rate: it rises to that over `warmup` steps and falls to a tenth of it along half a cosine.
     warmup : int
         At most `steps`.
     weight_decay, betas : float, (float, float)
-        Of AdamW.
+        Options of AdamW.
     clip : float
         The largest norm of all gradients.
     mixed_precision : str
@@ -216,7 +216,7 @@ class LanguageModelTraining:
 
 
 def _about(path: str | os.PathLike) -> dict[str, Any]:
-    """What `save` wrote beside the tensors."""
+    """What `save` wrote besides the tensors."""
     text = load_metadata(path).get("rooflab_training")
     try:
         about = json.loads(text or "")
