@@ -120,8 +120,8 @@ class Result:
     parameters : int
         Numbers in the model.
     macs, flops, bytes, launches, host_calls : int
-        Counted in one step of what is timed. A peer is not counted: it has rooflab's work, but launches and host calls
-        of 0.
+        Counted in one step of what is timed. A peer is not counted: its MACs, FLOPs and bytes are rooflab's, its
+        launches and host calls 0.
     peak_bytes : int
         The most that was held during the measured steps, including all else that the device holds.
     peak_tflop_s : float or None

@@ -154,7 +154,7 @@ def compile(function: Callable | None = None, *, variant: str = "") -> Callable:
         return functools.partial(compile, variant=variant)
     runs_later = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     if not callable(function) or any(kind(function) for kind in runs_later):
-        raise TypeError(f"[compile] function: expected one that returns its results, got {function!r}")
+        raise TypeError(f"[compile] expected a function, and no generator or async function, got {function!r}")
     rungs = [rung.name for rung in _core.variants("fused")]
     if variant and variant not in rungs:
         raise ValueError(f"[compile] variant: expected one of {', '.join(dict.fromkeys(rungs))}; got {variant!r}")

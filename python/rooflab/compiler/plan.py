@@ -17,8 +17,8 @@ from .. import _core
 Call = _core._compiler.Call
 View = _core._compiler.View
 
-# When it pays to reduce in the kernel that makes the rows: a GPU runs a block a row, so there must be enough rows, and
-# long ones. Otherwise the reduction's own kernels are better: they give a block several rows, or a row several blocks.
+# When it pays to reduce in the kernel that makes the rows: a GPU runs a block a row, so it needs many rows of medium
+# length. Otherwise the reduction's own kernels are better: they give a block several rows, or a row several blocks.
 _FEWEST_ROWS, _SHORTEST_ROW, _LONGEST_ROW = 256, 128, 65536
 
 

@@ -204,7 +204,7 @@ class Timeline:
         return self._at_peak("op", "user")
 
     def by_range(self) -> dict[str, int]:
-        """Bytes at the peak by the range that allocated them, most first; ``"(no range)"`` if none was open."""
+        """Bytes at the peak by the range in which they were allocated, most first; ``"(no range)"`` outside of all."""
         return self._at_peak("range", "(no range)")
 
     def _at_peak(self, by: str, nameless: str) -> dict[str, int]:

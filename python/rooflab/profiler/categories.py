@@ -25,8 +25,8 @@ _BY_OP = {
     ),
 }
 
-# The first row with a word that the lower-case name holds decides: fused attention before the GEMM it is made of,
-# fills and copies before the elementwise templates that PyTorch writes them with.
+# The first row with a word that occurs in the lower-case name decides: fused attention comes before the GEMM it is made
+# of, fills and copies before the elementwise templates that PyTorch writes them with.
 _BY_NAME = (
     ("attention", ("flash", "fmha", "attention")),
     ("optimizer", ("adam",)),

@@ -51,7 +51,7 @@ def binary_samples(rng, name, special=True):
 
 
 def unary_tails(rng, name):
-    """Blocks, what is worth a thread, and blocks that end within a row or a column."""
+    """Sizes around a block and around what is worth a thread, and blocks that end within a row or a column."""
     for n in around(tile(ELEMENTWISE, "kBlock"), tile(ELEMENTWISE, "kParallelGrain")):
         yield Sample(f"{n}", (numbers(rng, name, (n,)),))
     yield Sample("rows", (numbers(rng, name, (3, tile(ELEMENTWISE, "kBlock") + 1)),))
