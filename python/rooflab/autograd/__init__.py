@@ -328,7 +328,7 @@ def _argument_names(function, count: int) -> list[str]:
 
 
 def _checked(function, arguments, wanted, returned) -> list[Tensor | None]:
-    """One gradient or None for each argument; else a ValueError that names the Function and the argument."""
+    """Check that there is one gradient or None for each argument; the ValueError names Function and argument."""
     given = list(returned) if isinstance(returned, (tuple, list)) else [returned]
     names = _argument_names(function, len(arguments))
     while len(given) > len(arguments) and given[-1] is None:

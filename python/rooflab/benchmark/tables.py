@@ -40,7 +40,7 @@ def shown(text: str) -> list[str]:
 
 
 def rewritten(text: str, results: Iterable[Result]) -> str:
-    """A header's text with its tables made again; all else stays.
+    """A header's text with new tables; all else stays.
 
     Raises
     ------

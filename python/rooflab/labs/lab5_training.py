@@ -123,7 +123,7 @@ def mlp_counts(dim: int, layers: int, batch: int, steps: int) -> rl.count:
 def noisy_block(x: rl.Tensor, W1: rl.Tensor, W2: rl.Tensor) -> rl.Tensor:
     """x + relu(x W1 + noise) W2 of x (B, D), W1 (D, I) and W2 (I, D).
 
-    The noise, between 0 and 1, is drawn anew in each call, from the generator that `rl.manual_seed` sets.
+    The noise, between 0 and 1, is drawn again in each call, from the generator that `rl.manual_seed` sets.
 
     Examples
     --------

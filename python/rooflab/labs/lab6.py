@@ -40,7 +40,7 @@ def recall_rows(
 ) -> tuple[rl.Tensor, rl.Tensor]:
     """Tokens (rows, 3 pairs) and the value that answers each of the last `pairs` tokens, (rows, pairs), in int64.
 
-    Keys, values and the order of the questions are drawn anew for every row; no key and no value is there twice.
+    Keys, values and the order of the questions are drawn again for every row; no key and no value occurs twice.
 
     Examples
     --------

@@ -73,7 +73,7 @@ class Phase:
     events : range
         Places in `Timeline.events` of what happened in it.
     start_us, end_us : float
-        Microseconds since the recording began: when it starts, and when the next phase starts.
+        Microseconds since the recording began: of its first event, and of the first event after it.
     """
 
     name: str

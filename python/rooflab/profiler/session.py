@@ -118,7 +118,7 @@ class Profile:
         try:
             self._finish()
         except Exception:
-            if error is None:  # else the block's own error tells more
+            if error is None:  # otherwise the block's own error says more
                 raise
         finally:
             self._release()
