@@ -70,7 +70,7 @@ class Origin:
 
 
 def save(path: Path, results: Iterable[Result], origin: Origin) -> None:
-    """Write results as JSON, one row a line; if that fails, the file stays as it was."""
+    """Write results as JSON, one row per line; if that fails, the file stays as it was."""
     head = "".join(f" {json.dumps(name)}: {json.dumps(value)},\n" for name, value in dataclasses.asdict(origin).items())
     rows = ",\n".join(f"  {json.dumps(_row(result))}" for result in results)
     write(path, f'{{\n{head} "rows": [\n{rows}\n ]\n}}\n')
@@ -138,7 +138,7 @@ def _values(result: Result) -> dict[str, Any]:
 
 
 def to_csv(results: Iterable[Result]) -> str:
-    """A header and a line a row, with the units in the names and empty cells for what is not known.
+    """A header and one line per row, with the units in the names and empty cells for what is not known.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _profiles(results: Iterable[Result]) -> str:
-    """A row a pass: what launches, what is busy, and the share of each class."""
+    """A row per pass: what launches, what is busy, and the share of each class."""
     passes = [(result.case.label, one) for result in results for one in result.profile]
     kinds = [kind for kind in CATEGORIES if any(kind in one.classes for _, one in passes)]
     rows = [
@@ -211,7 +211,7 @@ def _profiles(results: Iterable[Result]) -> str:
 
 
 def _memories(results: Iterable[Result]) -> str:
-    """A row a phase, a column a class."""
+    """A row per phase, a column per class."""
     phases = [(result.case.label, *phase) for result in results for phase in result.memory.items()]
     kinds = list(dict.fromkeys(kind for *_, classes in phases for kind in classes))
     rows = [

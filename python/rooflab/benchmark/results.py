@@ -47,7 +47,7 @@ class Result:
 
 
 def save(path: Path, result: Result) -> None:
-    """Write a result, one row a line, so that a comparison of two files shows which rows differ."""
+    """Write a result, one row per line, so that a comparison of two files shows which rows differ."""
     head = {key: getattr(result, key) for key in ("machine", "date", "version", "peer")}
     lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     rows = ",\n".join(f"  {json.dumps(_rounded(asdict(row)))}" for row in result.rows)

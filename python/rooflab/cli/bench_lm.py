@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--device", help="cpu, cuda, cuda:N, or meta:H200 and the like, whose times come from a model and are not "
         "measured; default: cuda where there is a GPU")  # fmt: skip
     add("--only", type=whole_number(0), metavar="N", help="run only the case with this number, from 0")
-    add("--slurm", action="store_true", help="submit the cases as a job array of Slurm, a case a task; needs --json")
+    add("--slurm", action="store_true", help="submit the cases as a job array of Slurm, a task per case; needs --json")
     add("--slurm-option", action="append", default=[], metavar="OPTION", help="an option of sbatch, such as "
         "--slurm-option=--partition=gpu; may be repeated")  # fmt: skip
     add("--gather", action="store_true", help="collect the rows of --slurm's tasks so far, and measure nothing")

@@ -1,4 +1,4 @@
-"""`rooflab train`: the models of Lab 6 (`recall`), and a language model on a text (`lm`), one curve a run."""
+"""`rooflab train`: the models of Lab 6 (`recall`), and a language model on a text (`lm`), one curve per run."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def _advance(
 
 
 def plot_speedup(curves: Mapping[str, Mapping[int, float]], title: str | None = None) -> Figure:
-    """Speed-up over the number of drafts, one line a series, its best value marked; 1 is plain decoding.
+    """Speed-up over the number of drafts, one line per series, its best value marked; 1 is plain decoding.
 
     Parameters
     ----------

@@ -143,7 +143,7 @@ def plot_length_sweep(
     series: Series, quantity: str = "latency", xlabel: str = "sequence length L", title: str | None = None,
     note: str | None = None, predicted: Mapping[str, Mapping[int, float]] | None = None,
 ) -> Figure:  # fmt: skip
-    """Latency or memory over the sequence length, one line a series, both axes logarithmic.
+    """Latency or memory over the sequence length, one line per series, both axes logarithmic.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def plot_lines(
     title: str | None = None,
     levels: Mapping[str, float] | None = None,
 ) -> Figure:
-    """Counts over a size, one line a series, both axes logarithmic.
+    """Counts over a size, one line per series, both axes logarithmic.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ def plot_learning(
     losses: Mapping[str, Sequence[float]], accuracies: Mapping[str, Mapping[int, float]],
     guess: tuple[float, float] | None = None, title: str | None = None, note: str | None = None,
 ) -> Figure:  # fmt: skip
-    """Loss and accuracy over the training steps, side by side, one colour a run.
+    """Loss and accuracy over the training steps, side by side, one colour per run.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def plot_learning(
 def plot_losses(
     losses: Mapping[str, Sequence[float]], guess: float | None = None, title: str | None = None, note: str | None = None
 ) -> Figure:
-    """Loss over the training steps, one colour a run.
+    """Loss over the training steps, one colour per run.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def plot_attention_maps(
     maps: Mapping[str, Any], labels: Sequence[str], kinds: Sequence[str],
     marks: Mapping[str, Sequence[tuple[int, int]]] | None = None, title: str | None = None, note: str | None = None,
 ) -> Figure:  # fmt: skip
-    """Attention weights of one row of tokens, a panel a map, with the kinds of tokens told by colour.
+    """Attention weights of one row of tokens, a panel per map, with the kinds of tokens told by colour.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ _CLASS_COLORS = {
 
 
 def plot_step_times(results: Iterable[Any], title: str | None = None, note: str | None = None) -> Figure:
-    """Step time over context length, a line a model size and a panel a mode, with one standard deviation each way.
+    """Step time over context length, a line per model size and a panel per mode, with one standard deviation each way.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def plot_memory_phases(
     levels: Mapping[str, float] | None = None,
     note: str | None = None,
 ) -> Figure:
-    """What memory holds at the highest point of each phase of a step: a bar a phase, stacked by class.
+    """What memory holds at the highest point of each phase of a step: a bar per phase, stacked by class.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def plot_memory_phases(
 
 
 def plot_time_shares(results: Iterable[Any], title: str | None = None) -> Figure:
-    """Which classes of kernels take the time of each pass: a bar of 100 % a pass.
+    """Which classes of kernels take the time of each pass: a bar of 100 % per pass.
 
     Parameters
     ----------
