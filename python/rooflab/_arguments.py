@@ -1,4 +1,4 @@
-"""One sentence about a call of a native function whose arguments do not fit it."""
+"""The error message for a call of a native function with arguments that do not fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 
 from ._core import Tensor
 
-# Other libraries' names for what has another one here.
+# Names that other libraries give to arguments, and what these are called here.
 _SYNONYMS = {
     "axis": ("dim",),
     "axes": ("dim",),
@@ -57,7 +57,7 @@ _KINDS = {
 
 
 def _split(text: str) -> list[str]:
-    """At commas outside of brackets and quotes."""
+    """Split a text at commas outside of brackets and quotes."""
     parts, depth, quote, begin = [], 0, "", 0
     for i, letter in enumerate(text):
         if quote:
@@ -149,7 +149,7 @@ def _bind(parameters: list[_Parameter], args: tuple, kwargs: dict) -> tuple[dict
 
 
 def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
-    """The sentence for a call of `name` that raised pybind11's `message`.
+    """Say in one sentence why a call of `name` raised pybind11's `message`.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
             misfits.append((parameters.index(wrong), wrong, bound))
         else:
             fits.append(bound)
-    if misfits:  # those that come farthest say what would have been taken there
+    if misfits:  # the overloads whose first misfit comes last say what they would have taken there
         farthest = max(at for at, *_ in misfits)
         nearest = [(parameter, bound) for at, parameter, bound in misfits if at == farthest]
         parameter, bound = nearest[0]

@@ -1,4 +1,4 @@
-"""Refuses subinterpreters before the native module loads: there its import would wait for a lock for ever."""
+"""Refuses subinterpreters before the native module loads, because its import there would wait for a lock for ever."""
 
 import ctypes
 

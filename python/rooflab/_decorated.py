@@ -10,7 +10,7 @@ from typing import Any
 
 
 def decorated(function: Callable, context: Callable[[], AbstractContextManager], name: str, opening: str) -> Callable:
-    """`function`, each call of which runs inside a `context()` of its own.
+    """Wrap `function` so that each call runs inside a `context()` of its own.
 
     Parameters
     ----------
@@ -19,12 +19,12 @@ def decorated(function: Callable, context: Callable[[], AbstractContextManager],
     context : callable
         Makes the context of one call.
     name, opening : str
-        Of the context, and how a `with` statement opens it; for the error.
+        The context's name, and how a `with` statement opens it. The error shows both.
 
     Raises
     ------
     TypeError
-        For what is no function, and for generators and coroutines, which run when the context has been left again.
+        For anything but a function, and for generators and coroutines, which run after the context has been left.
 
     Examples
     --------

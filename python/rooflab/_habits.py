@@ -1,8 +1,8 @@
-"""What to write here for names of PyTorch that rooflab has not: their AttributeErrors say it."""
+"""What to write instead of PyTorch names that rooflab does not have: their AttributeErrors say it."""
 
 from __future__ import annotations
 
-# x and y are tensors of one shape, mask is one of bool, index one of integers, array is NumPy's.
+# x and y are tensors of one shape, mask is a tensor of bool, index one of integers, array a NumPy array.
 TENSOR = {
     "add": "x + y",
     "sub": "x - y",
@@ -155,7 +155,7 @@ OPTIM = {"Adam": "rl.optim.AdamW([w], weight_decay=0)", "SGD": "w.detach().sub_(
 
 
 def no_attribute(module: str, name: str, table: dict[str, str]) -> AttributeError:
-    """The error for a name that `module` has not.
+    """The error for a name that `module` does not have.
 
     Examples
     --------

@@ -12,10 +12,10 @@ __all__ = ["autocast"]
 
 
 class autocast:
-    """Ops choose their dtype by one policy inside `with rl.autocast("bfloat16"):`, or in a function decorated with it.
+    """Let each op choose its dtype inside `with rl.autocast("bfloat16"):`, or in a function decorated with it.
 
     ===============================================================  =============================================
-    op                                                               computes in, and gives
+    op                                                               computes in, and returns
     ===============================================================  =============================================
     matmul, linear, attention                                        `dtype`
     softmax, log_softmax, cross_entropy, rms_norm, rms_norm_add,     float32
@@ -24,25 +24,25 @@ class autocast:
     all others                                                       their operands' dtype; the widest of several
     ===============================================================  =============================================
 
-    What is made of these follows from them: einsum from matmul, var from mean. float16 and bfloat16 meet in float32.
-    An op of the table leaves float64 alone. The policy is the same on every device; its casts are counted as `cast`.
-    `cross_entropy` takes logits of 16 bits as they are: inside it computes in float32 anyway.
+    Ops built from these follow the same rule: einsum as matmul, var as mean. Operands in float16 and bfloat16 together
+    are widened to float32. Ops of the table do not cast float64. The policy is the same on every device; its casts are
+    counted as `cast`. `cross_entropy` does not cast logits of 16 bits, because it computes in float32 internally.
 
-    Parameters and their gradients keep their dtype: the cast is recorded, so a gradient is cast back on its way. Those
-    of `linear` are made in that dtype, by `matmul_float32`: on a GPU they are neither rounded to 16 bits nor cast.
-    Else backward passes compute in the dtypes that the forward pass chose.
+    Parameters and their gradients keep their dtype: the cast is recorded, so backward casts the gradient back. The
+    weight gradients of `linear` are computed in the weight's dtype, by `matmul_float32`: on a GPU they are neither
+    rounded to 16 bits nor cast. All other backward passes compute in the dtypes that their forward pass chose.
 
-    The cast of a leaf that requires grad is made once and kept until the outermost context ends, in memory beside the
-    leaf; a captured graph and a compiled function cast a leaf at every use. These casts have the range
-    "autocast_weights". What several products in a row read, such as a norm, is cast once where backward keeps the cast;
-    each of them has a gradient in the dtype of what was cast. What was written to is cast anew.
+    A leaf that requires grad is cast once. The cast stays in memory beside the leaf until the outermost context ends; a
+    captured graph and a compiled function cast a leaf at every use. These casts have the range "autocast_weights". A
+    tensor that several products in a row read, such as the result of a norm, is cast once if backward keeps the cast;
+    each product then has a gradient in the dtype that the tensor had. A tensor that was written to is cast again.
 
     Contexts nest, and belong to the thread that entered them.
 
     Parameters
     ----------
     dtype : dtype or str
-        "float16" or "bfloat16". float16 has gradients below 6e-8 vanish: scale the loss by a `rl.GradScaler`.
+        "float16" or "bfloat16". In float16 gradients below 6e-8 vanish: scale the loss with a `rl.GradScaler`.
     enabled : bool
         False turns autocast off, inside another context too.
 

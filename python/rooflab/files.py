@@ -1,4 +1,4 @@
-"""Files and folders that are whole or not there."""
+"""Files and folders that are written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike) -> Iterator[Path]:
-    """A path beside `path` to write a file or a folder to, which takes the place of `path` once it is whole.
+    """A path beside `path` for writing a file or a folder, which then takes the place of `path` once it is whole.
 
     After an exception `path` is as it was, and nothing else is left. The folder around it has to exist; a folder
     replaces an empty folder only.

@@ -1,4 +1,4 @@
-"""Loss scaling for float16, below whose smallest numbers gradients fall (Micikevicius, arxiv.org/abs/1710.03740)."""
+"""Loss scaling for float16, in which small gradients underflow (Micikevicius, arxiv.org/abs/1710.03740)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _KEPT = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth
 
 
 class GradScaler:
-    """Keeps float16's gradients within its range: the loss is multiplied by a scale, and the gradients divided by it.
+    """Keep float16 gradients in range: multiply the loss by a scale, and divide the gradients by it.
 
-    Where a gradient overflows all the same, the optimizer's step is left out and the scale shrinks. After some steps
+    If a gradient overflows nevertheless, the optimizer's step is left out and the scale shrinks. After some steps
     without overflow it grows. bfloat16 has float32's range and needs none of this.
 
-    The gradients are divided and summed on the device, three launches a tensor; a sum that is infinite or NaN says that
-    one of them is. `step` reads that one number, so it waits for the device.
+    The gradients are divided and summed on the device, three launches a tensor; an infinite or NaN sum shows that one
+    of them is infinite or NaN. `step` reads that one number, so it waits for the device.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class GradScaler:
     growth_factor, backoff_factor : float
         What the scale is multiplied by when it grows, more than 1, and when it shrinks, between 0 and 1.
     growth_interval : int
-        Steps without overflow, one after the other, until it grows.
+        After how many steps in a row without overflow it grows.
     enabled : bool
         False: losses and gradients stay as they are, and every step is taken.
 
@@ -69,8 +69,8 @@ class GradScaler:
         self._scale, self._growth_factor, self._backoff_factor = float(init_scale), growth_factor, backoff_factor
         self._growth_interval, self._growth_tracker = growth_interval, 0
         self._enabled = enabled
-        self._sums: dict[int, Tensor | None] = {}  # of each optimizer whose gradients are divided since the last update
-        self._overflowed: dict[int, bool] = {}  # of each that has stepped since
+        self._sums: dict[int, Tensor | None] = {}  # for each optimizer with gradients divided since the last update
+        self._overflowed: dict[int, bool] = {}  # for each that has stepped since
 
     def scale(self, loss: Tensor) -> Tensor:
         """The loss times the scale; call `backward` of this."""
@@ -78,13 +78,13 @@ class GradScaler:
 
     @no_grad
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's tensors by the scale: before they are clipped, say. `step` does it
-        where nobody has.
+        """Divide the gradients of an optimizer's tensors by the scale, for example before clipping them. Otherwise
+        `step` does it.
 
         Raises
         ------
         RuntimeError
-            When it was done since the last `update`.
+            When it was already done since the last `update`.
         ValueError
             For a gradient in float16: keep parameters in float32, as `rl.autocast` does.
         """
@@ -103,17 +103,17 @@ class GradScaler:
         self._sums[id(optimizer)] = stack(sums).sum() if sums else None
 
     def step(self, optimizer: Any) -> bool:
-        """The optimizer's step, unless a gradient is infinite or NaN.
+        """Take the optimizer's step, unless a gradient is infinite or NaN.
 
         Returns
         -------
         bool
-            Whether it was taken.
+            Whether the step was taken.
 
         Raises
         ------
         RuntimeError
-            When it was called since the last `update`.
+            When it was already called since the last `update`.
         """
         if not self._enabled:
             optimizer.step()
@@ -165,7 +165,7 @@ class GradScaler:
         Raises
         ------
         ValueError
-            When it lacks a name.
+            When a name is missing.
         """
         if not self._enabled:
             return

@@ -11,7 +11,7 @@ _COUNTS = ("ops", "launches", "host_calls", "macs", "flops", "bytes_read", "byte
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], note: str = "", title: str = "") -> str:
-    """An HTML table: columns of text to the left, of figures to the right, a title above and a note below.
+    """An HTML table: text aligned left, figures aligned right, a title above and a note below.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def is_of_figures(column: Iterable[object]) -> bool:
 
 
 def counts(by_op: dict[str, Counts], total: Counts, note: str = "") -> str:
-    """What was counted: a row an op, and the total.
+    """What was counted: a row for each op, and the total.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
     Parameters
     ----------
     tensors : mapping of str to Tensor
-        Of any dtype, layout and device with memory. Whether they require grad is not kept.
+        Tensors of any dtype and layout, on any device with memory. Whether they require grad is not kept.
     path : path
         Replaced if it exists, once all is written.
     metadata : mapping of str to str, optional
@@ -101,7 +101,7 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
     path : path
         What `save`, or another program, wrote.
     device : str
-        Where they go.
+        Where the tensors go.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
 
 
 def load_metadata(path: str | os.PathLike) -> dict[str, str]:
-    """The texts that a safetensors file carries beside its tensors.
+    """The texts that a safetensors file carries besides its tensors.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def load_metadata(path: str | os.PathLike) -> dict[str, str]:
 
 
 def _read(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, _Place], np.ndarray]:
-    """Metadata, where tensors lie, and the bytes among which they do."""
+    """Metadata, the place of each tensor, and the bytes of the data."""
     data = np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or not 2 <= length <= min(len(data) - 8, _LONGEST_HEADER):

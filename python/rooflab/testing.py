@@ -1,4 +1,4 @@
-"""For tests and test cells: arrays compared by shape, NaN positions and worst element; numbers that are numbers."""
+"""For tests and test cells: arrays compared by shape, NaN positions and worst element; checks of single numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
     atol : float or array
         An array of the shape of `expected` allows each element its own error.
     name : str
-        How the message calls `actual`.
+        What the message calls `actual`.
 
     Raises
     ------

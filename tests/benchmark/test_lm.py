@@ -273,7 +273,7 @@ def test_a_graph_is_one_host_call_and_counts_what_it_does():
 
 @pytest.mark.parametrize("options", [{"device": rl.meta("H200")}, {"mode": "backward"}])
 def test_what_cannot_be_a_graph_is_refused(options):
-    with pytest.raises(ValueError, match="graph: expected a device with memory and a mode that is one piece"):
+    with pytest.raises(ValueError, match="graph: expected a device with memory and a step timed as a whole"):
         lm.Case(graph=True, **options)
 
 

@@ -161,7 +161,7 @@ def test_results_wait_for_the_end_and_a_timeline_records_once():
         with pytest.raises(RuntimeError, match="once the with-block has ended"):
             timeline.peak_bytes  # noqa: B018
         assert repr(timeline) == "Timeline(running)"
-    with pytest.raises(RuntimeError, match="records once"), timeline:
+    with pytest.raises(RuntimeError, match="can record only once"), timeline:
         pass
     with pytest.raises(ZeroDivisionError), rl.memory.record() as ended:
         1 / 0  # noqa: B018
@@ -233,5 +233,5 @@ def test_phases_are_what_was_marked(a):
     assert unmarked.phases == []
     with pytest.raises(RuntimeError, match="expected to be called inside the with-block"):
         timeline.mark("late")
-    with pytest.raises(RuntimeError, match="results are there once the with-block has ended"):
+    with pytest.raises(RuntimeError, match="results are available once the with-block has ended"):
         rl.memory.record().phases  # noqa: B018

@@ -134,7 +134,7 @@ def test_what_a_capturable_step_cannot_do_is_one_sentence():
     params[1].grad = None
     with pytest.raises(ValueError, match=r"\[AdamW\] step: 1 tensors have no gradient, but share the number of their"):
         optimizer.step()
-    with pytest.raises(ValueError, match=r"\[AdamW\] lr: a tensor is read on the device, which wants capturable=True"):
+    with pytest.raises(ValueError, match=r"\[AdamW\] lr: a tensor is read on the device, which needs capturable=True"):
         AdamW(params, lr=rl.zeros((), dtype="float64"))
     p, g, m, v = ([rl.ones(3)] for _ in "pgmv")
     for step, lr, says in (

@@ -62,7 +62,7 @@ def test_contenders_have_lines_of_their_own():
 
 def test_a_model_is_called_one():
     figure = plot_step_times([result("small", 128, 10, device=rl.meta("H200"))])
-    assert figure.axes[0].get_ylabel() == "time a step, a model's and not measured"
+    assert figure.axes[0].get_ylabel() == "time a step (modelled, not measured)"
 
 
 @pytest.mark.parametrize("rows", [[], [result("small", 128)], [ROWS[0], ROWS[0]]])

@@ -2,12 +2,12 @@
 
 x = rl.randn(3, 4, requires_grad=True)
 y = rl.gelu(x).sum()
+rl.autograd.saved_tensors(y)    # what the graph holds in memory until backward
 y.backward()                    # x.grad has the shape of x
-rl.autograd.saved_tensors(y)    # what the graph holds in memory until then
 
 Ops on a tensor that requires grad are recorded; `backward` runs the record in reverse, and gradients add up in `.grad`
-of the leaves. A tensor that was saved for backward must not be written to before: such a write is noticed, and backward
-raises ValueError. Writes of other libraries into shared memory (NumPy, DLPack) are not seen.
+of the leaves. A saved tensor must not be written to before backward: such a write is noticed, and backward raises
+ValueError. Writes by other libraries into shared memory (NumPy, DLPack) are not noticed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _GradMode:
 
 
 class no_grad(_GradMode):
-    """Nothing is recorded inside `with rl.no_grad():`, or in a function decorated with it.
+    """Record nothing for backward inside `with rl.no_grad():`, or in a function decorated with it.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class no_grad(_GradMode):
 
 
 class enable_grad(_GradMode):
-    """Records again inside `with rl.enable_grad():`, within no_grad.
+    """Record ops again inside `with rl.enable_grad():`, even within `no_grad`.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class enable_grad(_GradMode):
 
 
 class set_grad_enabled:
-    """Turns recording on or off: at once when called, and until the end of the block in `with`.
+    """Turn recording on or off: from the call on, or until the end of a `with` block.
 
     Parameters
     ----------
@@ -111,21 +111,21 @@ def _sequence(name: str, given, kinds=Tensor) -> list:
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph: bool = False) -> tuple[Tensor, ...]:
-    """Gradients of `outputs` with respect to `inputs`, leaving every `.grad` as it is.
+    """Return the gradients of `outputs` with respect to `inputs`; every `.grad` stays as it is.
 
     Parameters
     ----------
     outputs, inputs : Tensor or sequence of Tensor
-        Inputs may be leaves or results on the way; only what leads to them is computed.
+        Inputs may be leaves or intermediate results; only gradients on the way to them are computed.
     grad_outputs : Tensor, None or sequence of these, optional
-        Gradients of the final quantity with respect to each output; None stands for 1, for outputs of one element.
+        Gradients of the final quantity with respect to each output. None stands for 1, if the output has one element.
     retain_graph : bool
-        Keep what was saved, for another run.
+        Keep the saved tensors, so that backward can run again.
 
     Returns
     -------
     tuple of Tensor
-        One for each input, of its shape, dtype and device.
+        One gradient for each input, with its shape, dtype and device.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool = False) -> tupl
         When an input does not require grad, or the outputs do not depend on it; when `grad_outputs` do not fit the
         outputs; when what was saved has been freed by an earlier backward.
     TypeError
-        When something else than a tensor is among them.
+        When something in the arguments is not a tensor.
 
     Examples
     --------
@@ -156,10 +156,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool = False) -> tupl
 
 
 def saved_tensors(y: Tensor) -> list[Saved]:
-    """What the graph of `y` holds in memory for its backward: each block of memory once, in the order of recording.
+    """List what the graph of `y` holds in memory for backward: each block of memory once, in the order of recording.
 
-    Each has `op` (the first to save it), `shape`, `dtype`, `bytes` and `is_input`: whether it is the memory of a leaf
-    or a constant, which is held anyway. Empty once backward has freed it all.
+    Each entry has `op` (the first to save it), `shape`, `dtype`, `bytes` and `is_input`: whether it is the memory of a
+    leaf or a constant, which is held anyway. The list is empty once backward has freed everything.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def saved_tensors(y: Tensor) -> list[Saved]:
 
 
 class Context:
-    """What `forward` leaves for `backward`: saved tensors, and any attribute set on it.
+    """What `forward` passes on to `backward`: saved tensors, and any attribute set on it.
 
     Attributes
     ----------
@@ -196,33 +196,33 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """In backward: what was saved, in that order. ValueError when one of them was written to since."""
+        """The saved tensors in order, in backward only. ValueError when one of them was written to since."""
         if self._saved is None:
             raise ValueError("[saved_tensors] available in backward only")
         return self._saved
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
-        """Outputs without gradient; integer outputs never have one."""
+        """Declare outputs that have no gradient; integer outputs never have one."""
         self._non_differentiable = outputs
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for outputs of which nothing was made."""
+        """Set whether backward gets zeros (the default) or None as the gradient of an output that nothing used."""
         self._materialize_grads = value
 
 
 class Function:
-    """An op of your own: `forward` and `backward` as static methods, called by `apply`.
+    """An op of your own: write `forward` and `backward` as static methods, and call `apply`.
 
     `forward(ctx, *args)` runs without recording and returns a tensor or a tuple. `backward(ctx, *gradients)` gets one
-    gradient for each output and returns one for each argument of forward: of the argument's shape, dtype and device, or
-    None, as for arguments that are not tensors. What `ctx.save_for_backward` kept is freed after backward.
+    gradient for each output and returns one for each argument of forward: with the argument's shape, dtype and device,
+    or None, for example if the argument is not a tensor. What `ctx.save_for_backward` kept is freed after backward.
 
     Raises
     ------
     TypeError
-        By `apply`: `forward` returned no tensor.
+        From `apply`, when `forward` returned no tensor.
     ValueError
-        When going back: `backward` returned too many or too few gradients, or one that does not fit its argument.
+        During backward, when `backward` returned too many or too few gradients, or one that does not fit its argument.
 
     Examples
     --------
@@ -320,7 +320,7 @@ def _record(function, ctx, args, results, differentiable):
 
 
 def _argument_names(function, count: int) -> list[str]:
-    """The arguments of forward after ctx; args[0], args[1] ... for those that a * gathers."""
+    """Names of forward's arguments after ctx; args[0], args[1] ... for those that a * gathers."""
     parameters = list(inspect.signature(function.forward).parameters.values())[1:]
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
@@ -328,7 +328,7 @@ def _argument_names(function, count: int) -> list[str]:
 
 
 def _checked(function, arguments, wanted, returned) -> list[Tensor | None]:
-    """One gradient or None for each argument; ValueError naming the Function and the argument."""
+    """Check that there is one gradient or None for each argument; the ValueError names Function and argument."""
     given = list(returned) if isinstance(returned, (tuple, list)) else [returned]
     names = _argument_names(function, len(arguments))
     while len(given) > len(arguments) and given[-1] is None:

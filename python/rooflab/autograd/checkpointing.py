@@ -8,19 +8,19 @@ from ..autocast import autocast
 
 
 def checkpoint(function, *args):
-    """``function(*args)``, of which the graph keeps the arguments and no more; backward runs it again for the rest.
+    """Call ``function(*args)`` and keep only its arguments for backward, which runs the function again to get the rest.
 
-    What its ops would save is not kept, so a block of a model holds its input alone until backward comes to it.
-    Backward then costs one more forward. Random numbers are drawn again as they were, autocast is what it was, and the
-    gradients are those without a checkpoint. Weights and other tensors that the function reads without being given
-    them get theirs too.
+    What its ops would save is not kept, so a block of a model holds only its input until backward reaches it. Backward
+    then costs one more forward. The second run draws the same random numbers under the same autocast, and the gradients
+    are those without a checkpoint. Weights and other tensors that the function reads without getting them as arguments
+    have their gradients too.
 
     Parameters
     ----------
     function : callable
-        It must do the same each time, and change nothing.
+        It must do the same each time, and change nothing outside itself.
     args
-        Those that are tensors are kept.
+        What to call it with; the tensors among them are kept.
 
     Returns
     -------
@@ -58,6 +58,6 @@ def checkpoint(function, *args):
 
 
 def _leaf_of(x: Tensor) -> Tensor:
-    """The same memory outside of the graph, which ops record as they record x."""
+    """A leaf on the same memory as x, outside the graph; it requires grad if x does."""
     leaf = x.detach()
     return leaf.requires_grad_() if x.requires_grad else leaf

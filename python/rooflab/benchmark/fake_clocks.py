@@ -28,23 +28,23 @@ ASKED: dict[str, list[type]] = {
 """What a program asks of the device: methods of `FakeDevice`, and the types of their arguments."""
 
 NOTED = ("open", "close")
-"""What a program may note: the begin and the end of a range. A launch that it could note would be no work at all."""
+"""What a program may note: the begin and the end of a range. It may not note launches, as that would fake work."""
 
 
 @contextlib.contextmanager
 def clocks(ask: Callable[..., Any], names: dict[str, Any] | None = None) -> Iterator[None]:
-    """Inside, whatever a program may time with obeys a fake device.
+    """Make every clock that a program may use show the time of a fake device, inside a `with` block.
 
     These are the clocks of `time` and `timeit`, `time.sleep`, `rl.synchronize`, `rl.cuda.synchronize`, `rl.cuda.Event`
-    and `rl.latency`. Ranges are noted in the log. Other code runs as fast as it does, and in other threads, such as
-    those of Jupyter, the clocks of `time` and `timeit` stay real.
+    and `rl.latency`. Ranges are noted in the log. Other code runs at its usual speed. In other threads, such as those
+    of Jupyter, the clocks of `time` and `timeit` stay real.
 
     Parameters
     ----------
     ask : callable
-        `FakeDevice.answer`, or what hands the question on to it.
+        `FakeDevice.answer`, or a function that passes the question on to it.
     names : dict, optional
-        Global names of the program, such as ``globals()``. Clocks that were imported there by name obey as well.
+        Global names of the program, such as ``globals()``. Clocks imported there by name are replaced as well.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def clocks(ask: Callable[..., Any], names: dict[str, Any] | None = None) -> Iter
 
 
 def _stand_ins(ask: Callable[..., Any]) -> dict[tuple[str, str], Any]:
-    """What takes the place of (module, name)."""
+    """The replacement of each (module, name)."""
 
     def read_s() -> float:
         return ask("read_ms") * 1e-3
@@ -105,7 +105,7 @@ def _stand_ins(ask: Callable[..., Any]) -> dict[tuple[str, str], Any]:
 
 
 def _in_this_thread(stand_in: Callable, real: Callable) -> Callable:
-    """`stand_in` where this thread calls it, and `real` in all others: they would bring the clock forward."""
+    """`stand_in` for calls from this thread, `real` for all others, which would move the clock forward."""
     own = get_ident()
     return lambda *given: (stand_in if get_ident() == own else real)(*given)
 

@@ -1,7 +1,7 @@
-"""A device that is not there: work takes the time that it is told to, and every clock of the program shows that time.
+"""A simulated device: work takes the time that it is told to, and every clock of the program shows that time.
 
 On a real device a wrong measurement looks like a right one. On this one each time is known, and a log tells what was
-launched, when the host waited and when it read a clock. A launch returns after the host's part, and the work goes on.
+launched, when the host waited and when it read a clock. A launch returns after the host's part, while the work goes on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .fake_model import FakeModel
 
 __all__ = ["Entry", "FakeDevice"]
 
-_READ_MS = 1e-4  # what it costs to read a clock; a loop that waits for a time ends
+_READ_MS = 1e-4  # what it costs to read a clock, so that a loop that waits for a time ends
 _MAX_ENTRIES, _MAX_LABEL = 200_000, 200
 
 
@@ -32,11 +32,11 @@ class Entry(NamedTuple):
     at_ms : float
         When the host did it.
     end_ms : float
-        Of a launch: when its work is done. Of a wait: when the host went on. Else `at_ms`.
+        For a launch, when its work is done; for a wait, when the host went on; otherwise `at_ms`.
     work_ms : float
-        Of a launch: how long its work takes.
+        For a launch, how long its work takes.
     label : str
-        Of a launch: what is launched. Of a range: its name.
+        For a launch, what is launched; for a range, its name.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class FakeDevice:
     jitter : float
         Standard deviation of the time of a piece of work, as a share of it.
     seed : int
-        Of the jitter. The same seed gives the same times.
+        Seed of the jitter. The same seed gives the same times.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class FakeDevice:
         self._write(kind, self._now_ms, self._now_ms, label=label)
 
     def read_ms(self) -> float:
-        """What the clock shows; to read it takes a moment."""
+        """What the clock shows; reading it takes a moment."""
         self._now_ms += _READ_MS
         self.note("clock")
         return self._now_ms
@@ -120,8 +120,8 @@ class FakeDevice:
     def model(
         self, forward_ms: float, backward_ms: float, host_ms: float = 0.0, slow_ms: Sequence[float] = ()
     ) -> FakeModel:
-        """A language model whose passes take so long; the host takes `host_ms` to launch one. The first forward passes
-        take `slow_ms` instead.
+        """A language model whose passes take these times; the host takes `host_ms` to launch one. The first forward
+        passes take `slow_ms` instead.
 
         Examples
         --------
@@ -146,7 +146,7 @@ class FakeDevice:
         self._write("synchronize", before, self._now_ms)
 
     def sleep(self, seconds: float) -> None:
-        """Let the host do nothing for so long."""
+        """Let the host do nothing for that long."""
         if not 0 <= seconds < np.inf:
             raise ValueError("sleep length must be non-negative")
         before, self._now_ms = self._now_ms, self._now_ms + seconds * 1e3
@@ -159,12 +159,12 @@ class FakeDevice:
         return reached_ms
 
     def answer(self, what: str, *arguments: Any) -> float | None:
-        """What a program asks of the device through its clocks: the name of a method in `fake_clocks.ASKED`.
+        """Answer what a program asks through its clocks: call a method that is named in `fake_clocks.ASKED`.
 
         Raises
         ------
         ValueError
-            For anything else, and for a note that no range makes.
+            For any other name, and for a note that a range would not make.
 
         Examples
         --------
@@ -178,7 +178,7 @@ class FakeDevice:
         return getattr(self, what)(*arguments)
 
     def clocks(self, names: dict[str, Any] | None = None) -> AbstractContextManager[None]:
-        """Inside, whatever a program may time with obeys this device: `fake_clocks.clocks`.
+        """Make every clock that a program may use show this device's time: see `fake_clocks.clocks`.
 
         Examples
         --------

@@ -1,7 +1,7 @@
 """`rooflab bench layer` and `bench model`: Gemma-3 270M, prefill and decode, eager and replayed, beside copies.
 
 On a GPU the calls of a turn run the same layer again, so its weights (11 MB) come from the L2 cache. In a whole model
-they do not. On a CPU the calls go round more layers than its cache holds.
+they do not. On a CPU the calls rotate over more layers than its cache holds.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Case:
 
     @property
     def tokens(self) -> int:
-        """That a call works on."""
+        """Tokens that a call works on."""
         return self.batch * (self.length if self.phase == "prefill" else 1)
 
 
 def cases(op: str, kind: str) -> Iterator[Case]:
-    """Those of "layer" or "model" on "cpu" or "cuda".
+    """The cases of "layer" or "model" on "cpu" or "cuda".
 
     Examples
     --------
@@ -98,7 +98,7 @@ def _rotating(calls: list[Callable[[], object]]) -> Callable[[], object]:
 
 
 def _replay(call: Callable[[], object], device: str) -> Callable[[], object]:
-    """A graph of the call. The call runs once before: what it makes at first must not be captured."""
+    """A graph of the call. The call runs once before, because what it makes the first time must not be captured."""
     call()
     graph = rl.Graph(device=device)
     with graph.capture():

@@ -25,7 +25,7 @@ def contenders(
     Parameters
     ----------
     layer : Gemma3DecoderLayer
-        Whose weights to use: one that sees the whole text.
+        The layer whose weights to use; it must see the whole text.
     x : Tensor
         (B, L, D).
     cos, sin : Tensor

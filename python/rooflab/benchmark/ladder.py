@@ -1,6 +1,6 @@
 """`rooflab bench OP`: every rung of an op against copy bandwidth, the library rung and a peer, as ratios of one run.
 
-Contenders take turns, so drift of the machine hits all alike; each turn is a few calls in a row over rotating
+Contenders take turns, so that drift of the machine affects all alike; each turn is a few calls in a row over rotating
 buffers, so that a cache does not serve what memory should. A ratio is taken turn by turn and shown with its spread.
 """
 
@@ -26,8 +26,8 @@ _CACHE_BYTES = 64_000_000  # what rotating buffers must exceed several times ove
 _SLOW_FLOPS = {"cpu": 2e9, "cuda": 2e10}  # above this the slow rungs (v0, v1) of a product wait for --all
 _STREAMS = 16  # FLOP/byte; below this memory is what is measured: buffers rotate, and copies compete
 _IDLE_S = 0.05  # between turns on the CPU: thread pools of other libraries go on spinning for about half of this
-_SLOW_RATIO = 30  # as do all that one call shows to be this many times slower than the fastest, copies aside
-_LONG_MS = 300  # a call; those that take longer get few turns, and none of them to warm up
+_SLOW_RATIO = 30  # contenders this many times slower than the fastest in one call wait for --all too, copies aside
+_LONG_MS = 300  # a call; contenders that take longer get few turns, and no warm-up in them
 _FEW_TURNS = 3
 
 
@@ -82,7 +82,7 @@ def _rotating(fn: Callable, sets: list[tuple], kwargs: dict) -> Callable[[], obj
 
 
 def _rungs(spec, sets, cost, kwargs, device, every_rung, longest_s, progress) -> dict[str, Callable[[], object]]:
-    """The rungs that take this case, fastest first, but for those below it that are slow by their nature."""
+    """The rungs that take this case, fastest first, without those below the fastest that are slow by their nature."""
     slow_flops = _SLOW_FLOPS[device.partition(":")[0]]
     found: dict[str, Callable[[], object]] = {}
     for rung in rl.variants(spec.name, device) if spec.name in rl.ops() else []:
@@ -167,9 +167,9 @@ def bench_case(
     peer : str, optional
         The library whose functions compete; imported here.
     every_rung : bool
-        The slow rungs too, save those, below the fastest, of which one call takes more than `longest_s` seconds.
+        Run the slow rungs too, except those below the fastest whose first call takes more than `longest_s` seconds.
     turns : int
-        Turns a contender gets; fewer where its calls take long.
+        Turns for each contender; fewer if its calls take long.
     progress : callable
         Called with a few words before each step.
 
@@ -205,11 +205,11 @@ def race(
     case : tuple of str
         Op, label and dtype: what the rows say.
     contenders : dict
-        By name. "copy", "library" and those of the peer are what the others are compared with.
+        Calls by name. The others are compared with "copy", "library" and those of the peer.
     cost : Cost
-        Of one call.
+        The cost of one call.
     slow_too : bool
-        Those too that are more than 30 times as slow as the fastest.
+        Time also those that take more than 30 times as long as the fastest.
     device, peer, turns, progress
         As in `bench_case`.
 
@@ -222,7 +222,7 @@ def race(
     for name, call in contenders.items():
         progress(f"warming up {name}")
         first_ms[name] = max(_turn(call, 1, device), 1e-3)
-        if first_ms[name] < _LONG_MS:  # it may have paid for what later calls find done
+        if first_ms[name] < _LONG_MS:  # the first call may have paid for one-time work
             first_ms[name] = max(_turn(call, 1, device), 1e-3)
     if not slow_too:
         limit_ms = _SLOW_RATIO * min(ms for name, ms in first_ms.items() if not name.endswith("copy"))
@@ -261,7 +261,7 @@ def race(
 
 
 def _ratio(theirs: np.ndarray, ours: np.ndarray) -> tuple[float, float, float]:
-    """How many times as fast as they are, over the turns that both had: median, p20, p80."""
+    """How many times as fast `ours` is as `theirs`, over the turns that both had: median, p20, p80."""
     turns = min(len(theirs), len(ours))
     median, p20, p80 = (float(v) for v in np.percentile(theirs[:turns] / ours[:turns], [50, 20, 80]))
     return median, p20, p80

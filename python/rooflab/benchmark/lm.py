@@ -4,9 +4,9 @@
     result = lm.benchmark(lm.Case("small", context_length=128, mode="both"))
     result.mean_ms, result.std_ms, result.tflop_s
 
-Each step is timed by itself on the host's clock, with the device idle at both ends. Outside the time are: making the
-batch, dropping the gradients of the step before and, in mode "backward", the forward. Nothing else runs meanwhile:
-counts and profiles are of a step of their own, after those that are timed.
+Each step is timed by itself on the host's clock, with the device idle at both ends. The time does not include making
+the batch, dropping the gradients of the step before and, in mode "backward", the forward. Nothing else runs in between:
+counts and profiles are taken of one more step, after those that are timed.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Work(Protocol):
     parameters: int
 
     def prepare(self) -> Any:
-        """What stays outside the time; what it returns is given to `timed`."""
+        """Do what is not timed; the result is passed to `timed`."""
 
     def timed(self, prepared: Any) -> Any:
-        """What is timed; its result is dropped outside the time."""
+        """Do what is timed; the result is dropped after the clock has been read."""
 
 
 class Step:
@@ -95,7 +95,7 @@ class Step:
         return self.loss() if self.case.mode == "backward" else None
 
     def timed(self, prepared: rl.Tensor | None) -> rl.Tensor | None:
-        """The step of the mode."""
+        """Run the step of the mode."""
         result = self.passes(prepared)
         if self.optimizer:
             with rl.range("optimizer"):
@@ -108,7 +108,7 @@ class Step:
         if mode in ("inference", "forward"):
             with rl.no_grad() if mode == "inference" else contextlib.nullcontext():
                 return self.forward()
-        (self.loss() if prepared is None else prepared).backward()  # which opens the range "backward"
+        (self.loss() if prepared is None else prepared).backward()  # it opens the range "backward" itself
         return None
 
 
@@ -119,12 +119,12 @@ def _loss_of(model: rl.nn.TransformerLM, tokens: rl.Tensor, targets: rl.Tensor) 
 
 
 class GraphStep(Step):
-    """The same step as a graph.
+    """The same step, captured as a graph and replayed.
 
     Attributes
     ----------
     captured_peak_bytes : int
-        The most that was held while it was captured. What a replay works in is the graph's own and not seen again.
+        The most that was held while it was captured. Replays use memory of the graph's own, which is not counted again.
     """
 
     def __init__(self, case: Case, config: TransformerConfig | None = None) -> None:
@@ -140,11 +140,11 @@ class GraphStep(Step):
         self.captured_peak_bytes = rl.memory.peak(case.device)
 
     def prepare(self) -> rl.Tensor | None:
-        """Nothing: a replay writes its gradients over those of the last one."""
+        """Do nothing: a replay writes its gradients over those of the last one."""
         return super().prepare() if self._graph is None else None
 
     def timed(self, prepared: rl.Tensor | None) -> rl.Tensor | None:
-        """A replay."""
+        """Replay the graph."""
         if self._graph is None:
             return super().timed(prepared)
         self._graph.replay()
@@ -189,7 +189,7 @@ def time_steps(
 
 
 def count_step(work: Work) -> Any:
-    """The counts of one step; what is not timed is outside of them."""
+    """The counts of one step, without the part that is not timed."""
     prepared = work.prepare()
     with rl.count() as counted:
         result = work.timed(prepared)
@@ -198,14 +198,14 @@ def count_step(work: Work) -> Any:
 
 
 def profile_step(work: Work, number: int = 0) -> tuple[Profile, Any]:
-    """A profile and the counts of one step, which has the ranges that a measured step of this number has.
+    """Profile and count one step, which opens the ranges that a measured step of this number has.
 
     Returns
     -------
     Profile
-        Its last step is what is timed.
+        Its last step is the timed part.
     Counts
-        Of the same.
+        Of that part.
     """
     with rl.profile() as profile:
         prepared = work.prepare()
@@ -239,7 +239,7 @@ def benchmark(
     Returns
     -------
     Result
-        When the device's memory does not suffice its status is "out of memory"; what the case held is free again. A
+        If the device has too little memory, its status is "out of memory", and what the case held is free again. A
         meta device of a GPU has as much memory as that GPU's datasheet says.
 
     Raises
@@ -259,7 +259,7 @@ def benchmark(
             return _benchmark(case, config, profile, progress)
     except rl.OutOfMemoryError as error:
         reason = str(error).partition("\n")[0]
-    gc.collect()  # the tensors of the frames that the error came through
+    gc.collect()  # frees the tensors of the frames that the error came through
     if not case.is_model:
         rl.memory.empty_cache(case.device)
     return Result(case, status=OUT_OF_MEMORY, reason=reason)
@@ -272,7 +272,7 @@ def _benchmark(
     work = GraphStep(case, config) if case.graph else Step(case, config)
     profile: Profile | None = None
     if case.is_model:
-        if work.optimizer:  # whose first step makes its state
+        if work.optimizer:  # its first step makes its state
             work.timed(work.prepare())
         rl.memory.reset_peak(case.device)
         profile, counted = profile_step(work)
@@ -330,7 +330,7 @@ def peak_of(device: str, dtype: str) -> tuple[float | None, str]:
 
 @contextlib.contextmanager
 def machine_memory(device: str) -> Iterator[None]:
-    """Meanwhile a meta device of a GPU has as much memory as that GPU's datasheet says; others are as they are."""
+    """Limit a meta device of a GPU to the memory that the GPU's datasheet gives, inside a `with` block."""
     memory_gb = None
     if device.startswith("meta"):
         sheet, _ = known(device)

@@ -1,4 +1,4 @@
-"""A case of `rooflab bench lm` and what was found of it."""
+"""A case of `rooflab bench lm` and its result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..units import human
 from .lm_profile import Pass
 
 MODES = ("inference", "forward", "backward", "both", "train")
-"""What a step is. "inference" is a forward of which nothing is kept for a backward, "forward" one with its graph;
+"""What a step is. "inference" is a forward that keeps nothing for a backward, "forward" one that keeps its graph;
 "both" is forward, loss and backward; "train" has an AdamW step too."""
 
 ATTENTION = ("composed", "flash")
@@ -33,15 +33,15 @@ class Case:
     attention : str
         "composed" or "flash".
     recompute : bool
-        Whether the backward runs each block again, of which the forward keeps the input alone.
+        Whether the forward keeps only the input of each block, and the backward runs the block again.
     mixed_precision : str
         "bfloat16" or "float16": forward and loss run under `rooflab.autocast`; "": everything in float32.
     compile : bool
-        Whether the forward, and the loss with it, is a program of `rooflab.compile`, as its backward then is.
+        Whether forward and loss run as a program of `rooflab.compile`; their backward then does too.
     graph : bool
         Whether the step is captured once and replayed by one host call (`rooflab.Graph`).
     device : str
-        "cpu", "cuda:0", or "meta:H200", where the times are a model's and not measured.
+        "cpu", "cuda:0", or "meta:H200", whose times come from a model and are not measured.
     warmup_steps, measure_steps : int
         Steps outside and inside the statistics.
 
@@ -77,8 +77,8 @@ class Case:
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ValueError(f"[bench] {name}: expected a whole number of {least} or more, got {value!r}")
         if self.graph and (self.is_model or self.mode == "backward"):
-            where = "a meta device" if self.is_model else "mode backward, whose forward runs anew"
-            raise ValueError(f"[bench] graph: expected a device with memory and a mode that is one piece, got {where}")
+            where = "a meta device" if self.is_model else "mode backward, whose forward is not timed"
+            raise ValueError(f"[bench] graph: expected a device with memory and a step timed as a whole, got {where}")
 
     @property
     def label(self) -> str:
@@ -99,13 +99,13 @@ class Case:
 
     @property
     def is_model(self) -> bool:
-        """Whether the device has no memory, so that times are a model's."""
+        """Whether the device has no memory, so that times come from a model."""
         return self.device.startswith("meta")
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was found of a case.
+    """The result of a case.
 
     Attributes
     ----------
@@ -120,16 +120,17 @@ class Result:
     parameters : int
         Numbers in the model.
     macs, flops, bytes, launches, host_calls : int
-        Counted in one step of what is timed; 0 for a peer, which nobody counts.
+        Counted in one step of what is timed. A peer is not counted: its MACs, FLOPs and bytes are rooflab's, its
+        launches and host calls 0.
     peak_bytes : int
-        The most that was held during the measured steps, all that the device holds included.
+        The most that was held during the measured steps, including all else that the device holds.
     peak_tflop_s : float or None
-        What the machine can do at most in the dtype of the products, by `peak_source`; None where it is not known.
+        The machine's peak in the dtype of the products, according to `peak_source`; None if it is not known.
     profile : tuple of Pass
-        Where the time of one more step goes, where that was asked for. That step took `profiled_ms`, the profile's own
-        cost included.
+        Where the time of one more step goes, if that was asked for. That step took `profiled_ms`, including the cost of
+        profiling.
     memory : dict of str to dict
-        Bytes by class at the highest point of each phase, where that was asked for.
+        Bytes by class at the highest point of each phase, if that was asked for.
     """
 
     case: Case
@@ -153,7 +154,7 @@ class Result:
 
     @property
     def mean_ms(self) -> float:
-        """Of the measured steps; NaN where there are none."""
+        """Mean of the measured steps; NaN if there are none."""
         return float(np.mean(self.samples_ms)) if self.samples_ms else float("nan")
 
     @property
@@ -163,7 +164,7 @@ class Result:
 
     @property
     def median_ms(self) -> float:
-        """Of the measured steps; NaN where there are none."""
+        """Median of the measured steps; NaN if there are none."""
         return float(np.median(self.samples_ms)) if self.samples_ms else float("nan")
 
     @property

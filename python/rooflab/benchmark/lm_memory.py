@@ -29,7 +29,7 @@ CLASSES = (
     "parameters", "gradients", "optimizer state", "saved activations", "weight copies", "logits", "loss", "temporary",
     "workspace", "constants", "held before",
 )  # fmt: skip
-"""What a block holds. "saved activations" is what the forward keeps for the backward, but for the logits and what the
+"""What a block holds. "saved activations" is what the forward keeps for the backward, except the logits and what the
 loss keeps; "weight copies" are the weights in autocast's dtype; "temporary" is freed in the phase that made it,
 "workspace" is what kernels work in; "constants" are the tokens, the angles of the positions and the mask."""
 
@@ -65,7 +65,7 @@ class Largest:
     Attributes
     ----------
     bytes : int
-        Of one.
+        Bytes of one block.
     count : int
         How many the step makes; not all live at once.
     op, range, kind : str
@@ -88,13 +88,13 @@ class Memory:
     case : Case
         What was run.
     phases : list of PhaseUse
-        Of the step, in order.
+        The phases of the step, in order.
     counted, predicted : dict of str to int
         Bytes of parameters, gradients, optimizer state, saved activations and logits: as counted, and by the formula.
     largest : list of Largest
         The ten largest kinds of blocks that the step makes, largest first.
     timeline : Timeline
-        All of it, from before the model is made; its phases are marked.
+        The whole recording, from before the model is made; its phases are marked.
     """
 
     case: Case
@@ -131,16 +131,16 @@ class Memory:
 
 
 def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, int]:
-    """What a step keeps, by formula, for N parameters and the model's dimensions.
+    """Predict what a step keeps by formula, from N parameters and the model's dimensions.
 
     In float32: parameters 4N, gradients 4N, AdamW's state 8N; saved activations 4(n (8BLD + 3BLI + S) + 2BLD) with
-    S = BHL^2 for composed attention, which keeps its weights, and BHL for flash attention; logits 4BLV. Of blocks that
-    are recomputed the inputs alone are saved, 4n BLD, and under autocast the mask that they read, 2L^2.
+    S = BHL^2 for composed attention, which keeps its weights, and BHL for flash attention; logits 4BLV. Blocks that are
+    recomputed save only their inputs, 4n BLD, and under autocast the mask that they read, 2L^2.
 
     Under autocast: weight copies 2 (N - VD - (2n + 1) D), all but the embedding and the gains; saved activations
     n (20BLD + 6BLI + S) + 6BLD + 4LD_h with S = 6BHL^2 or 4BHL: operands of products have two bytes, the residuals and
-    the softmax four, the products of a norm share one cast of it, and rope keeps one of the angles. The logits are a
-    product's result, 2BLV.
+    the softmax four, the products that read a norm share one cast of it, and rope keeps one cast of the angles. The
+    logits are a product's result, 2BLV.
 
     Examples
     --------
@@ -178,8 +178,8 @@ def measure(case: Case, *, config: TransformerConfig | None = None) -> Memory:
     Parameters
     ----------
     case : Case
-        Its mode decides the phases: "inference" and "forward" have the forward alone, "train" the optimizer too. Of
-        "train" it is the second step, which finds the optimizer's state there. Gradients are dropped before the step.
+        Its mode decides the phases: "inference" and "forward" have only the forward, "train" has the optimizer too. In
+        "train" the second step is counted, as the first one makes the optimizer's state. Gradients are dropped before.
     config : TransformerConfig, optional
         Sizes of the model in place of those that ``case.model_size`` names.
 
@@ -191,7 +191,7 @@ def measure(case: Case, *, config: TransformerConfig | None = None) -> Memory:
     Raises
     ------
     OutOfMemoryError
-        Where the device's memory does not suffice; a meta device's always does.
+        If the device has too little memory; a meta device always has enough.
 
     Examples
     --------

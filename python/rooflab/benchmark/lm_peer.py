@@ -1,8 +1,8 @@
 """PyTorch beside rooflab in `rooflab bench lm --peer torch`: the same model, as PyTorch users write it.
 
-PyTorch is imported only when a peer is asked for. Two contenders come of it: "torch", eager, and "torch.compile", whose
-forward and loss are compiled. All work on the same weights, by DLPack; gradients and the optimizer's state are each
-contender's own.
+PyTorch is imported only when a peer is asked for. It has two contenders: "torch", eager, and "torch.compile", whose
+forward and loss are compiled. All work on the same weights, through DLPack; each contender has its own gradients and
+optimizer state.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ class TorchStep:
     case : Case
         What to run, on "cpu" or a GPU.
     config : TransformerConfig
-        Of the model.
+        The model's configuration.
     ours : Step, optional
-        Whose weights and tokens it works on; its own when not given.
+        The step whose weights and tokens it works on; it makes its own when not given.
     compiled : bool
         Whether forward and loss go through ``torch.compile``.
     """
@@ -134,7 +134,7 @@ class TorchStep:
         self._tables = self._positions()
         compile = torch.compile if compiled else (lambda function: function)
         if compiled:
-            torch.compiler.reset()  # of the cases before: after some programs of a function it compiles no more
+            torch.compiler.reset()  # drops earlier cases: torch stops compiling a function after some programs
         self._model, self._loss_of = compile(self.model), compile(self._cross_entropy_of(self.model))
         self.optimizer = torch.optim.AdamW(self.model.parameters(), fused=True) if case.mode == "train" else None
 
@@ -196,8 +196,8 @@ def benchmark(
 ) -> list[Result]:
     """Time rooflab, PyTorch and PyTorch compiled, taking turns step by step on the same weights.
 
-    Where the memory does not suffice for all at once, each has the device for itself, one after the other, with weights
-    of its own; `Result.reason` says so.
+    If there is too little memory for all at once, each has the device to itself, one after the other, with weights of
+    its own; `Result.reason` says so.
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ def benchmark(
     Returns
     -------
     list of Result
-        Of "rooflab", "torch" and "torch.compile". Nobody counts PyTorch's work; its MACs are rooflab's, as the model is
-        the same.
+        Of "rooflab", "torch" and "torch.compile". PyTorch's work is not counted; its MACs are rooflab's, because the
+        model is the same.
 
     Raises
     ------
@@ -231,9 +231,9 @@ def benchmark(
 
 
 def _unless_full(torch: Any, case: Case, run: Callable[[], list[Result]]) -> tuple[list[Result], str]:
-    """What `run` gives, or nothing and why the memory did not suffice.
+    """What `run` gives, or nothing and the reason why there was too little memory.
 
-    Before it all memory that either library keeps for reuse is given back: the other would not get it.
+    First all memory that either library keeps for reuse is given back, because the other one could not use it.
     """
     gc.collect()
     rl.memory.empty_cache(case.device)
@@ -263,8 +263,8 @@ def _together(torch: Any, case: Case, config: TransformerConfig, progress: Calla
 
 
 def _peaks(torch: Any, case: Case, peers: dict[str, TorchStep], shared: int) -> dict[str, int]:
-    """The most that each holds in a step, its own alone; 0 on the CPU, where PyTorch does not count. It takes the peers
-    out of `peers`, to see what goes with each.
+    """The most that each holds in a step, without the others; 0 on the CPU, where PyTorch does not count. It removes
+    the peers from `peers` one by one, to see how much memory each one frees.
     """
     if not case.device.startswith("cuda"):
         return dict.fromkeys(peers, 0)
@@ -296,7 +296,7 @@ def _alone(
         warmup, samples = lm.time_steps({name: work}, case, progress)[name]
         peak = torch.cuda.max_memory_allocated() if case.device.startswith("cuda") else 0
         row = dataclasses.replace(ours, samples_ms=tuple(samples), warmup_ms=tuple(warmup), peak_bytes=peak)
-        reason = "each contender had the device for itself: together they do not fit"
+        reason = "each contender had the device to itself: together they do not fit"
         return [dataclasses.replace(row, status="ok", reason=reason)]
 
     found, reason = _unless_full(torch, case, run)

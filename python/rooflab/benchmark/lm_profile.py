@@ -1,4 +1,4 @@
-"""Where the time of a language model's step goes: pass by pass, by class of kernels, with the kernel that leads."""
+"""Where the time of a language model's step goes: pass by pass, by class of kernels, with the most costly kernel."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Pass:
     busy_ms : float
         Their durations, summed.
     range_ms : float
-        From the first one's start to the last one's end: what is not busy are gaps.
+        From the first one's start to the last one's end; what is not busy is gaps.
     classes : dict of str to float
         Milliseconds by `rooflab.profiler.CATEGORIES`, most first.
     kernel : str
-        The name that takes most time, with the op in brackets, "matmul_cuda_library (matmul)".
+        The name of the kernel that takes most time, with the op in brackets, "matmul_cuda_library (matmul)".
     instances : int
         How often it runs.
     kernel_ms : float
-        What it takes in all.
+        How long it takes in all.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Pass:
     kernel_ms: float = 0.0
 
     def share(self, category: str) -> float:
-        """Of the busy time, 0 to 1."""
+        """Share of a category in the busy time, 0 to 1."""
         return self.classes.get(category, 0.0) / self.busy_ms if self.busy_ms else 0.0
 
     def __str__(self) -> str:

@@ -1,10 +1,10 @@
-"""What `rooflab bench lm` found, as JSON, CSV, Markdown and text.
+"""Results of `rooflab bench lm` as JSON, CSV, Markdown and text.
 
     {"machine": {"kind": "cuda", "name": "NVIDIA H200", ...}, "version": "0.1.0", "peer": null,
      "rows": [{"model_size": "small", "context_length": 128, ..., "status": "ok", "samples_ms": [...], ...}, ...]}
 
 One file holds rows of one machine and one version of rooflab. A sweep that is cut short goes on with the rows that its
-file lacks; rows for which the memory did not suffice are rows like all others.
+file lacks; cases that ran out of memory are rows like all others.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Origin:
     Attributes
     ----------
     machine : dict
-        As `rooflab.machine.identity.provenance` gives it; of a meta device `kind` "model" and `name`.
+        As `rooflab.machine.identity.provenance` gives it; for a meta device `kind` "model" and `name`.
     version : str
-        Of rooflab, with the commit in a checkout.
+        rooflab's version, with the commit in a checkout.
     peer : str or None
         Name and version of the library that was timed too.
     """
@@ -51,7 +51,7 @@ class Origin:
 
     @classmethod
     def of(cls, device: str, peer: str | None = None) -> Origin:
-        """Of this process and a device.
+        """The origin of what this process measures on a device.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class Origin:
 
 
 def save(path: Path, results: Iterable[Result], origin: Origin) -> None:
-    """Write results as JSON, one row a line; the file is whole or as it was."""
+    """Write results as JSON, one row per line; if that fails, the file stays as it was."""
     head = "".join(f" {json.dumps(name)}: {json.dumps(value)},\n" for name, value in dataclasses.asdict(origin).items())
     rows = ",\n".join(f"  {json.dumps(_row(result))}" for result in results)
     write(path, f'{{\n{head} "rows": [\n{rows}\n ]\n}}\n')
@@ -92,7 +92,7 @@ def load(path: Path) -> tuple[list[Result], Origin]:
 
 
 def finished(path: Path, origin: Origin) -> list[Result]:
-    """The rows that a results file holds already; none where there is no file.
+    """The rows that a results file already holds; none if there is no file.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _values(result: Result) -> dict[str, Any]:
 
 
 def to_csv(results: Iterable[Result]) -> str:
-    """A header and a line a row, with the units in the names and empty cells for what is not known.
+    """A header and one line per row, with the units in the names and empty cells for what is not known.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def to_text(results: Sequence[Result]) -> str:
 
 
 def to_markdown(results: Sequence[Result], origin: Origin) -> str:
-    """The table in Markdown, with a line that says where it comes from; then the profiles and the memory, where any."""
+    """The table in Markdown, with a line that says where it comes from; then profiles and memory, if there are any."""
     peaks = {result.peak_source: result.peak_tflop_s for result in results if result.peak_tflop_s}
     sources = "; ".join(f"{source} {human(peak, 'TFLOP/s')}" for source, peak in sorted(peaks.items()))
     note = f"{origin}. Standard deviations with ddof 0; TFLOP/s of the products, 2 for each MAC that was counted"
@@ -199,7 +199,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _profiles(results: Iterable[Result]) -> str:
-    """A row a pass: what launches, what is busy, and the share of each class."""
+    """A row per pass: what launches, what is busy, and the share of each class."""
     passes = [(result.case.label, one) for result in results for one in result.profile]
     kinds = [kind for kind in CATEGORIES if any(kind in one.classes for _, one in passes)]
     rows = [
@@ -211,7 +211,7 @@ def _profiles(results: Iterable[Result]) -> str:
 
 
 def _memories(results: Iterable[Result]) -> str:
-    """A row a phase, a column a class."""
+    """A row per phase, a column per class."""
     phases = [(result.case.label, *phase) for result in results for phase in result.memory.items()]
     kinds = list(dict.fromkeys(kind for *_, classes in phases for kind in classes))
     rows = [
@@ -227,7 +227,7 @@ def _memories(results: Iterable[Result]) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a text file that is whole or as it was; its folder is made."""
+    """Write a text file and make its folder; if that fails, the file stays as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What `rooflab bench` found, with the machine, the day and the versions that it holds for, as a file.
+"""Results of `rooflab bench` as a file, with the machine, the day and the versions that they hold for.
 
     {"machine": {"kind": "cpu", "name": "AMD EPYC 7J13", "threads": 2, "isa": "avx2"},
      "date": "2026-01-31", "version": "0.1.0", "peer": "torch 2.9.1",
@@ -32,7 +32,7 @@ class Result:
     date : str
         The ISO day.
     version : str
-        Of rooflab.
+        rooflab's version.
     peer : str or None
         Name and version of the library that was timed too.
     rows : list of Row
@@ -47,7 +47,7 @@ class Result:
 
 
 def save(path: Path, result: Result) -> None:
-    """Write a result, one row a line, so that a comparison of two files shows which rows differ."""
+    """Write a result, one row per line, so that a comparison of two files shows which rows differ."""
     head = {key: getattr(result, key) for key in ("machine", "date", "version", "peer")}
     lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     rows = ",\n".join(f"  {json.dumps(_rounded(asdict(row)))}" for row in result.rows)

@@ -1,6 +1,7 @@
-"""A sweep of `rooflab bench lm` as a job array of Slurm: a case a task.
+"""A sweep of `rooflab bench lm` as a job array of Slurm: one task for each case.
 
-Each task writes the rows of its case into a file of its own, so that no two write the same; `gathered` reads them.
+Each task writes the rows of its case into a file of its own, so that no two tasks write the same file; `gathered` reads
+them.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ def script(command: Sequence[str], tasks: int, file: Path, options: Iterable[str
     Parameters
     ----------
     command : sequence of str
-        What measures the whole sweep, ``["rooflab", "bench", "lm", ...]``; a task adds ``--only NUMBER --json FILE``.
+        Measures the whole sweep, ``["rooflab", "bench", "lm", ...]``; a task adds ``--only NUMBER --json FILE`` to it.
     tasks : int
         How many cases there are.
     file : Path
         The results file of the sweep.
     options : iterable of str
-        Of sbatch, such as ``--partition=gpu`` and ``--gres=gpu:1``.
+        Options of sbatch, such as ``--partition=gpu`` and ``--gres=gpu:1``.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def submit(command: Sequence[str], tasks: int, file: Path, options: Iterable[str
     Raises
     ------
     ValueError
-        If there is no sbatch, or it refuses; the script is there all the same.
+        If there is no sbatch, or it refuses; the script is written nevertheless.
     """
     path = rows_folder(file.resolve()) / "array.sbatch"
     write(path, script(command, tasks, file, options))

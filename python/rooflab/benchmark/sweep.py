@@ -1,4 +1,4 @@
-"""Many cases of `rooflab.benchmark.lm` in a row, of which a file keeps what is finished."""
+"""Many cases of `rooflab.benchmark.lm` in a row; a file keeps those that are finished."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def measure(
     peer: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> tuple[list[Result], lm_memory.Memory | None]:
-    """A case with all that is wanted of it.
+    """Measure a case, with everything that was asked for.
 
     Parameters
     ----------
     case : Case
         What to time.
     profile : bool
-        Whether to profile one more step; not beside a peer.
+        Whether to profile one more step; not together with a peer.
     memory : bool
-        Whether to count the memory of a step block by block, where it suffices.
+        Whether to count the memory of a step block by block, if the step fits.
     peer : str, optional
-        "torch": what is timed beside rooflab.
+        The library to time beside rooflab: "torch".
     progress : callable
         As in `lm.benchmark`.
 
@@ -61,7 +61,7 @@ def measure(
     list of Result
         One a contender, rooflab's first.
     Memory or None
-        Where it was counted.
+        None if it was not counted.
     """
     if peer:
         results = lm_peer.benchmark(case, progress=progress)
@@ -72,7 +72,7 @@ def measure(
     progress("counting memory")
     counted = lm_memory.measure(
         dataclasses.replace(case, compile=False, graph=False)
-    )  # whose blocks show where they are made
+    )  # run op by op, so that blocks show where they are made
     held = {phase.name: phase.classes for phase in counted.phases}
     return [dataclasses.replace(results[0], memory=held), *results[1:]], counted
 
@@ -94,21 +94,21 @@ def run(
         What to measure, in this order.
     file : Path, optional
         Results as JSON. What it holds is not measured again; it is written after each case, so that a run that is cut
-        short loses one at most.
+        short loses at most one case.
     origin : Origin, optional
-        Of this run; that of the first case's device when not given.
+        Origin of this run; that of the first case's device when not given.
     measure : callable
         Gives the results of a case, one a contender.
     is_finished : callable
-        Whether a result of the file has all that is wanted now; where one has not, its case is measured again with all
+        Whether a result of the file has all that is wanted now; if it does not, its case is measured again with all
         contenders.
     found : callable
-        Called with the results of each case as soon as they are there, those of the file included.
+        Called with the results of each case as soon as they are known, including those of the file.
 
     Returns
     -------
     list of Result
-        Of all cases, in their order.
+        The results of all cases, in their order.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """The tables in the kernel headers, made from committed results: `python -m rooflab.benchmark.tables` in a checkout.
 
-A header holds two marker lines, of which the first names the ops whose figures stand between them. Each file of
-`assets/bench` gives one table: its machine, its day, its versions, then one line a rung. Which cases are shown, the
-ops' specs say (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json` measures them.
+A header holds two marker lines; the first one names the ops whose figures stand between them. Each file of
+`assets/bench` gives one table: its machine, its day, its versions, then one line per rung. The ops' specs say which
+cases are shown (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json` measures them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def shown(text: str) -> list[str]:
 
 
 def rewritten(text: str, results: Iterable[Result]) -> str:
-    """A header's text with its tables made anew; all else stays.
+    """A header's text with new tables; all else stays.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def rewritten(text: str, results: Iterable[Result]) -> str:
 
 
 def table(ops: Sequence[str], result: Result) -> list[str]:
-    """The lines of one machine's table: where it comes from, the cases as columns, then one line a rung.
+    """The lines of one machine's table: where it comes from, the cases as columns, then one line per rung.
 
     Parameters
     ----------

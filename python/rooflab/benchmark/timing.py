@@ -16,7 +16,7 @@ from ..units import human
 from .touched import device_of
 
 stand_in: Callable[[Callable[[], object], int, int], np.ndarray] | None = None
-"""Samples in ms of a call, from a test's clock instead of the machine's: of the call, `warmup` and `repeat`."""
+"""A test's clock in place of the machine's: takes the call, `warmup` and `repeat`, and gives the samples in ms."""
 
 _COLD_BYTES = 256_000_000  # more than any last-level cache of a GPU; several times that of most CPUs
 
@@ -181,8 +181,8 @@ def latency(
     l2 : {"warm", "cold"}
         "cold" overwrites the caches before every call, outside the measured time.
     device : str, optional
-        Which clock: "cpu" or "cuda:N". When None, the first GPU that holds an array within reach of the call:
-        arguments, what `fn` closes over or names, a module's parameters, and containers of these.
+        Which clock: "cpu" or "cuda:N". When None, the first GPU that holds an array within reach of the call, or "cpu".
+        Within reach are arguments, what `fn` closes over or names, a module's parameters, and containers of these.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def latency(
 def latency_one_time(fn: Callable, *args, **kwargs) -> Timing:
     """Time a single call with no warm-up, as one would without knowing better.
 
-    The first call of anything pays for what later calls find done: page faults, caches, lazy loading. The
+    The first call of anything pays for work that later calls are spared: page faults, cold caches, lazy loading. The
     Timing returned holds one sample.
 
     Examples

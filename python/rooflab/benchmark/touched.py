@@ -15,9 +15,9 @@ _MOST = 10_000  # objects that are looked at
 def device_of(fn: object, args: Iterable[object] = (), kwargs: Mapping[str, object] | None = None) -> str:
     """The first GPU that holds an array within reach of `fn(*args, **kwargs)`, else "cpu".
 
-    Looked at are arguments first, then the function: its closure, defaults and the globals that it names, a bound
+    It looks at the arguments first, then at the function: its closure, defaults and the globals that it names, a bound
     method's object, what a `functools.partial` holds, a module's parameters, attributes of objects, and lists, tuples,
-    sets and dicts of all these. Graphs count as arrays, and so do PyTorch's and CuPy's.
+    sets and dicts of all these. Graphs count as arrays, and so do arrays of PyTorch and CuPy.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def device_of(fn: object, args: Iterable[object] = (), kwargs: Mapping[str, obje
             continue
         seen[id(value)] = value
         if (device := _device(value)) == "cpu":
-            continue  # an array, that leads nowhere else
+            continue  # an array, which leads nowhere else
         if device:
             return device
         waiting += _within(value)
@@ -42,10 +42,10 @@ def device_of(fn: object, args: Iterable[object] = (), kwargs: Mapping[str, obje
 
 
 def _device(value: object) -> str | None:
-    """Of an array; None for what is none, such as the class of one."""
+    """The device of an array; None for anything else, such as an array's class."""
     if isinstance(value, type):
         return None
-    if isinstance(value, (Tensor, Graph)):  # not by an array interface, which a tensor that requires grad refuses
+    if isinstance(value, (Tensor, Graph)):  # not through an array interface: a tensor that requires grad has none
         return value.device if value.device.startswith("cuda") else "cpu"
     place = getattr(value, "device", None)
     if place is not None and (kind := getattr(place, "type", None)):  # PyTorch

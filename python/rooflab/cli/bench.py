@@ -35,14 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     parser.add_argument("--peer", choices=("torch",), help="time this library's function too")
-    parser.add_argument("--all", action="store_true", help="the slow rungs too")
+    parser.add_argument("--all", action="store_true", help="run the slow rungs too")
     parser.add_argument("--case", default="", help="only cases whose label or dtype contains this")
     parser.add_argument("--turns", type=whole_number(1), default=20, help="turns a contender gets (default 20)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows and where they come from as JSON")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Time every case that was asked for; print each as soon as it is known. Exit code 2 when the device is none."""
+    """Time every case that was asked for; print each as soon as it is known. Exit code 2 if there is no such device."""
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
     try:
         machine = provenance(device)
@@ -96,7 +96,7 @@ def main(arguments: argparse.Namespace) -> int:
 def _cases(ops: list[str], kind: str, wanted: str) -> Iterator[tuple[OpSpec, tuple[str, str, tuple, dict]]]:
     """The specs asked for, each with one of its cases whose name contains `wanted`.
 
-    Of "all" these are the cases that tables show; where a ladder has no table, every case of its ops.
+    For "all" these are the cases that tables show; if a ladder has no table, every case of its ops.
     """
     specs = {name: spec for name, spec in all_specs().items() if spec.bench}
     shown = {_ladder(name, kind) for name, spec in specs.items() if spec.tables.get(kind)}

@@ -56,24 +56,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch-size", type=whole_number(1), default=4, metavar="B", help="texts (default 4)")
     add("--vocab-size", type=whole_number(1), default=10000, metavar="V", help="default 10000")
     add("--mode", type=one_of(lm.MODES), default=["forward"], metavar="MODES",
-        help="inference: a forward without a graph; forward: with its graph; backward: that alone; both: forward, "
-        "loss and backward; train: both and AdamW; several with commas, or all (default forward)")  # fmt: skip
+        help="inference: a forward without a graph; forward: one with its graph; backward: the backward alone; both: "
+        "forward, loss and backward; train: both and AdamW; several with commas, or all (default forward)")  # fmt: skip
     add("--attention", choices=lm.ATTENTION, default="composed", help="default composed")
     add("--mixed-precision", nargs="?", const="bfloat16", default="", choices=("bfloat16", "float16"), metavar="DTYPE",
         help="forward and loss under autocast, to bfloat16 or, when named, float16")  # fmt: skip
-    add("--recompute", action="store_true", help="the backward runs each block again and keeps its input alone")
+    add("--recompute", action="store_true", help="keep only each block's input, and run it again in the backward")
     add("--compile", action="store_true", help="forward and backward as programs of rooflab.compile")
     add("--graph", action="store_true", help="the step as a captured graph, replayed by one host call")
-    add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps that do not count (default 5)")
-    add("--measure-steps", type=whole_number(1), default=10, metavar="N", help="steps that do (default 10)")
+    add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps that are not measured (default 5)")
+    add("--measure-steps", type=whole_number(1), default=10, metavar="N", help="steps that are measured (default 10)")
     add("--profile", action="store_true", help="where the time of one more step goes, pass by pass")
     add("--memory", action="store_true", help="where the memory of a step goes, phase by phase, beside a formula")
     add("--peer", choices=("torch",), help="time PyTorch too, eager and compiled, step by step beside rooflab")
-    add("--device", help="cpu, cuda, cuda:N, or meta:H200 and the like, whose times are a model's and not measured; "
-        "default: cuda where there is a GPU")  # fmt: skip
-    add("--only", type=whole_number(0), metavar="N", help="of all these cases the one with this number, from 0")
-    add("--slurm", action="store_true", help="submit the cases as a job array of Slurm, a case a task; needs --json")
-    add("--slurm-option", action="append", default=[], metavar="OPTION", help="of sbatch, such as "
+    add("--device", help="cpu, cuda, cuda:N, or meta:H200 and the like, whose times come from a model and are not "
+        "measured; default: cuda where there is a GPU")  # fmt: skip
+    add("--only", type=whole_number(0), metavar="N", help="run only the case with this number, from 0")
+    add("--slurm", action="store_true", help="submit the cases as a job array of Slurm, a task per case; needs --json")
+    add("--slurm-option", action="append", default=[], metavar="OPTION", help="an option of sbatch, such as "
         "--slurm-option=--partition=gpu; may be repeated")  # fmt: skip
     add("--gather", action="store_true", help="collect the rows of --slurm's tasks so far, and measure nothing")
     add("--json", type=Path, metavar="FILE", help="keep the rows as JSON; those that FILE holds are not measured again")
@@ -95,7 +95,7 @@ def details(result: lm.Result, memory: Memory | None) -> Iterator[str]:
         yield textwrap.indent(str(one), "  ") + "\n"
     if result.profile and not result.case.is_model:
         cost = result.profiled_ms / result.median_ms - 1
-        yield f"  the profiled step took {result.profiled_ms:.4g} ms, {cost:+.1%} beside the median of the others\n"
+        yield f"  the profiled step took {result.profiled_ms:.4g} ms, {cost:+.1%} from the median of the others\n"
     if memory:
         yield textwrap.indent(str(memory), "  ") + "\n"
 
@@ -130,7 +130,7 @@ def _main(arguments: argparse.Namespace) -> int:
             raise ValueError(f"[bench] only: expected 0 to {len(cases) - 1}, got {arguments.only}")
         cases = [cases[arguments.only]]
     if arguments.peer and arguments.profile:
-        raise ValueError("[bench] peer: --profile is of rooflab alone; leave --peer out")
+        raise ValueError("[bench] peer: --profile shows rooflab alone; leave --peer out")
     peer = arguments.peer and f"{arguments.peer} {importlib.metadata.version(arguments.peer)}"
     origin = lm_results.Origin.of(device, peer)
     print(origin)

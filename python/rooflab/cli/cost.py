@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rooflab cost`."""
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--model", metavar="NAME", help=", ".join(MODELS))
-    which.add_argument("--config", type=Path, metavar="FILE", help="a config.json of Hugging Face's")
-    parser.add_argument("--gpu", metavar="NAME", help="a machine of rl.roofline.SPECS, such as H100; no times without")
+    which.add_argument("--config", type=Path, metavar="FILE", help="a config.json from Hugging Face")
+    parser.add_argument("--gpu", metavar="NAME", help="a machine of rl.roofline.SPECS, such as H100; else no times")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="texts (default 1)")
     parser.add_argument("--length", type=int, required=True, metavar="L", help="tokens of a text")
     parser.add_argument("--mode", choices=MODES, default="prefill", help="default: prefill")
@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--attention", choices=ATTENTION, default="fused", help="default: fused")
     parser.add_argument("--convention", choices=_CONVENTIONS, default="runtime", help="what is counted")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a line a part as CSV")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the table as a page")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write one line for each part as CSV")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the table as an HTML page")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw times and roofline into an image file")
 
 

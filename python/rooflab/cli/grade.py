@@ -94,7 +94,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _stopped_as_by_ctrl_c() -> Iterator[None]:
-    """Meanwhile SIGTERM and a closed terminal stop the command as Ctrl-C does: what it started ends with it."""
+    """Let SIGTERM and a closed terminal stop the command as Ctrl-C does, so that what it started ends with it."""
     kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(kind) != signal.SIG_IGN]  # nohup
     before = [signal.signal(kind, signal.default_int_handler) for kind in kinds]
     try:
@@ -112,7 +112,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     lab = labs.from_source(labs.pick(found, arguments.lab, "here: name the folder of lab sources with --labs"))
     if arguments.slurm is not None:  # nodes isolate, and have to see what is unpacked
         unpacked = arguments.output / slurm.FOLDER / "handed"
-        shutil.rmtree(unpacked, ignore_errors=True)  # who is in an older zip alone hands in nothing now
+        shutil.rmtree(unpacked, ignore_errors=True)  # who is only in an older zip hands in nothing now
         unpacked.mkdir(parents=True, exist_ok=True)
     elif not arguments.trusted and (refusal := jail.refusal()):
         raise LabError(refusal)
@@ -133,7 +133,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     of = {one.student: one for one in handed}
 
     def kept(result: dict[str, Any]) -> dict[str, Any]:
-        """What the tables need of a result whose file is complete: the rest of a large class's fills the memory."""
+        """What the tables need of a result whose file is complete: for a large class the rest would fill the memory."""
         whole = batch.complete(result, of[result["student"]], arguments.due, manual)
         return {name: whole[name] for name in (*COLUMNS, "findings") if name in whole}
 

@@ -1,4 +1,4 @@
-"""`rooflab train`: the models of Lab 6 (`recall`), and a language model on a text (`lm`), one curve a run."""
+"""`rooflab train`: the models of Lab 6 (`recall`), and a language model on a text (`lm`), one curve per run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recall.add_argument(
         "--every", type=whole_number(1), default=50, metavar="N", help="steps between scores (default 50)"
     )
-    recall.add_argument("--seed", type=whole_number(0), default=0, help="of weights and rows (default 0)")
+    recall.add_argument("--seed", type=whole_number(0), default=0, help="seed of weights and rows (default 0)")
     recall.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     recall.add_argument("--output", type=Path, metavar="FILE", help="write the weights (safetensors)")
     recall.add_argument("--json", type=Path, metavar="FILE", help="write settings, losses and accuracies as JSON")

@@ -1,4 +1,4 @@
-"""Functions as programs of few launches: `rl.compile`."""
+"""`rl.compile`: functions as programs of few launches."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .program import FunctionProgram
 
 __all__ = ["compile"]
 
-_PROGRAMS = 64  # that a function keeps
+_PROGRAMS = 64  # programs that a function keeps
 
 
 class _Compiled:
-    """A function that runs as the programs made of it; see `compile`."""
+    """A function that runs as the programs that were recorded of it; see `compile`."""
 
     def __init__(self, function: Callable, variant: str):
         functools.update_wrapper(self, function, updated=())
@@ -33,7 +33,7 @@ class _Compiled:
         self._lock = threading.Lock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _core._compiler.is_tracing():  # by the function that calls this one, and fuses across both
+        if _core._compiler.is_tracing():  # the function that calls this one is traced, and fuses across both
             return self._function(*args, **kwargs)
         tensors: list[Tensor] = []
         try:
@@ -77,7 +77,7 @@ class _Compiled:
                 self._programs.popitem(last=False)
 
     def _fall_back(self, reason: Exception, key: Any, args: tuple, kwargs: dict) -> Any:
-        """Runs the function as it is written. What it raises by itself is no reason to warn."""
+        """Run the function as it is written. An error that it raises by itself is no reason to warn."""
         result = self._function(*args, **kwargs)
         if key is not None:
             self._remember(key, None)
@@ -94,46 +94,46 @@ class _Compiled:
 
 
 def compile(function: Callable | None = None, *, variant: str = "") -> Callable:
-    """Makes a function run in fewer launches, with the same results.
+    """Make a function run in fewer launches, with the same results.
 
-    At its first call with arguments of a key, the function runs once on tensors without memory, and the ops that it
-    calls are recorded. Chains of elementwise ops (arithmetic, functions, comparisons, `where`, casts, `gelu`) then run
-    as one op, `fused`: on a GPU a kernel that is generated and compiled for the chain, on the CPU blocks that stay in
-    the cache from the first instruction to the last. A sum, mean, amax or amin over the last dimensions runs in the
-    launch of the chain before it, where there are at least 256 rows of 128 to 65536 elements, and so does what is then
-    made of the rows' results. All else, such as a matmul, runs as it was recorded. The key is shape, strides, dtype,
+    When it is first called with arguments of a new key, the function runs once on tensors without memory, and the ops
+    that it calls are recorded. Chains of elementwise ops (arithmetic, functions, comparisons, `where`, casts, `gelu`)
+    then run as one op, `fused`: on a GPU a kernel that is generated and compiled for the chain, on the CPU blocks that
+    stay in the cache from the first instruction to the last. A sum, mean, amax or amin over the last dimensions runs in
+    the launch of the chain before it if there are at least 256 rows of 128 to 65536 elements, and so do elementwise ops
+    on the rows' results. Everything else, such as a matmul, runs as it was recorded. The key is shape, strides, dtype,
     device and `requires_grad` of each tensor, and the value of each other argument.
 
-    When an argument requires grad, the way back is recorded too and runs in few launches as well. Values inside of a
-    chain are then made again in backward rather than kept, where what they are made of is kept anyway. `rl.compile` is
-    a decorator as well, with and without `variant`.
+    When an argument requires grad, backward is recorded too and runs in few launches as well. It recomputes a value
+    inside a chain if the value's inputs are kept anyway, so that the value need not be kept. `rl.compile` also works as
+    a decorator, with and without `variant`.
 
     The tensors of a module are arguments too: of a module that is compiled (``rl.compile(model)``), and of one that the
-    function is given, closes over, names as a global, or finds beside it in the object whose method it is. What is
-    written to them is seen by the next call, and their gradients add up as ever. While a function is recorded, its
-    modules are not to be used by another thread.
+    function gets as an argument, closes over, names as a global, or finds in the object whose method it is. The next
+    call sees what was written to them, and their gradients add up as usual. While a function is recorded, no other
+    thread may use its modules.
 
     Parameters
     ----------
     function : callable
         Takes tensors, nested tuples, lists and dicts of them, modules and other hashable arguments, and returns
-        tensors, nested or not, and plain values. It
-        must do the same ops whenever it is called with one key. What it does beside ops, such as printing, happens when
-        it is recorded and not again; ranges that it opens are not seen.
+        tensors, nested or not, and plain values. It must do the same ops whenever it is called with the same key.
+        Anything else that it does, such as printing, happens only when it is recorded; ranges that it opens are not
+        seen.
     variant : str
         The rung of `fused` that runs the chains: one of ``rl.variants("fused")``. The fastest when empty.
 
     Returns
     -------
     callable
-        Called as the function. It counts one launch for each chain, and of memory each operand once and each result
-        once, on meta tensors too. Inside a chain, float16 and bfloat16 pass as float32: results differ from those of
-        separate ops within the dtype's tolerance, and are nearer to the exact ones.
+        Called like the function. It counts one launch for each chain, and the bytes of each operand and each result
+        once, on meta tensors too. Inside a chain, float16 and bfloat16 values are kept as float32: results differ from
+        those of separate ops within the dtype's tolerance, and are nearer to the exact ones.
 
     Warns
     -----
     UserWarning
-        Once for each reason, when the function cannot be recorded; it then runs as it is written. That is so when it
+        Once for each reason, when the function cannot be recorded; it then runs as it is written. This happens when it
         reads a value (``.item()``, ``if x > 0``), draws random numbers, writes into an argument or into a part of a
         tensor, uses a tensor that is neither an argument nor a module's, or calls `backward` (``rl.autograd.grad`` can
         be compiled).
@@ -154,7 +154,7 @@ def compile(function: Callable | None = None, *, variant: str = "") -> Callable:
         return functools.partial(compile, variant=variant)
     runs_later = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     if not callable(function) or any(kind(function) for kind in runs_later):
-        raise TypeError(f"[compile] function: expected one that returns its results, got {function!r}")
+        raise TypeError(f"[compile] expected a function, and no generator or async function, got {function!r}")
     rungs = [rung.name for rung in _core.variants("fused")]
     if variant and variant not in rungs:
         raise ValueError(f"[compile] variant: expected one of {', '.join(dict.fromkeys(rungs))}; got {variant!r}")

@@ -11,16 +11,16 @@ _PLAIN = (Tensor, type(float32), type(None), bool, int, float, complex, str, byt
 
 
 class Unhashable(ValueError):
-    """An argument that cannot be told from others."""
+    """An argument that cannot be compared with that of another call."""
 
 
 def flatten(value: Any, tensors: list[Tensor]) -> Hashable:
-    """Appends the tensors in nested tuples, lists and dicts to `tensors`; returns all else, to compare by.
+    """Append the tensors in nested tuples, lists and dicts to `tensors`; return all else, to compare calls by.
 
     Raises
     ------
     Unhashable
-        When something beside the tensors has no hash.
+        When something besides the tensors has no hash.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def flatten(value: Any, tensors: list[Tensor]) -> Hashable:
 
 
 def replace(value: Any, function: Callable, kind: type = Tensor) -> Any:
-    """The same with `function(leaf)` for each leaf of a kind: tensors, in the order of `flatten`.
+    """The same value with `function(leaf)` for each leaf of a kind: tensors, in the order of `flatten`.
 
     Examples
     --------

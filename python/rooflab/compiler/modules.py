@@ -16,7 +16,7 @@ Holder = dict[str, Any]
 
 
 def tensors_of_modules(function: Callable, arguments: Any = ()) -> dict[Tensor, list[tuple[Holder, str]]]:
-    """Each tensor that a module holds, with the attributes that it is.
+    """Each tensor that a module holds, with the attributes that hold it.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def tensors_of_modules(function: Callable, arguments: Any = ()) -> dict[Tensor, 
         The modules are this one, or those that it closes over, names as globals, has as defaults, or finds among the
         attributes of the object whose method it is.
     arguments : nested tuples, lists and dicts
-        Those among its arguments, too.
+        Modules among the function's arguments are found too.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def tensors_of_modules(function: Callable, arguments: Any = ()) -> dict[Tensor, 
 
 @contextlib.contextmanager
 def replaced(places: dict[Tensor, list[tuple[Holder, str]]], twins: list[Tensor]) -> Iterator[None]:
-    """Meanwhile the attributes are the twins, in the order of the tensors."""
+    """Put the twins into the attributes, in the order of the tensors, inside a `with` block."""
     try:
         for attributes, twin in zip(places.values(), twins, strict=True):
             for holder, name in attributes:
@@ -61,7 +61,7 @@ def replaced(places: dict[Tensor, list[tuple[Holder, str]]], twins: list[Tensor]
 
 
 def _modules(function: Any, arguments: Any) -> Iterator[Module]:
-    """Those at the ends of what the function can name."""
+    """The modules that the function can name, without those inside them."""
     yield from _in(arguments)
     if isinstance(function, Module):
         yield function

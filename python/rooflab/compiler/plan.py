@@ -17,8 +17,8 @@ from .. import _core
 Call = _core._compiler.Call
 View = _core._compiler.View
 
-# Where it pays to reduce in the kernel that makes the rows: a GPU has a block for each row, which are enough blocks and
-# not too small. Elsewhere the reduction's own kernels share rows, or a row, among blocks.
+# When it pays to reduce in the kernel that makes the rows: a GPU runs a block a row, so it needs many rows of medium
+# length. Otherwise the reduction's own kernels are better: they give a block several rows, or a row several blocks.
 _FEWEST_ROWS, _SHORTEST_ROW, _LONGEST_ROW = 256, 128, 65536
 
 
@@ -30,7 +30,7 @@ class Step:
     ----------
     calls : tuple of int
     results : tuple of int
-        Of a chain: the storages that it writes to memory. Empty for a call that runs as it was recorded.
+        For a chain, the storages that it writes to memory. Empty for a call that runs as it was recorded.
     """
 
     calls: tuple[int, ...]
@@ -45,9 +45,9 @@ def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int]) -
     calls : sequence of Call
         All that was traced.
     numbers : iterable of int
-        Which of them may run; those that lead to nothing wanted are left out.
+        Which of them may run; those that do not lead to anything wanted are left out.
     wanted : iterable of int
-        The storages to be found in memory afterwards.
+        The storages that have to be in memory afterwards.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int]) -
 
 
 def storages_read(calls: Sequence[Call]) -> list[set[int]]:
-    """For each call the storages that must be there before it. Chains take a number in place of what is filled."""
+    """For each call, the storages that it needs. Chains take a number in place of a tensor filled with it."""
     constants = {y.storage for call in calls if call.is_constant for y in call.outputs}
     return [
         {x.storage for x in call.inputs} - (constants if call.instructions else set()) | {call.continues} - {-1}
@@ -83,7 +83,7 @@ def alive(calls: Sequence[Call], needs: Sequence[set[int]], numbers: Iterable[in
 
 
 def _cut(groups: _Groups, chain: list[int], wanted: set[int]) -> list[Step]:
-    """A chain as one step, or in parts while it is more than a kernel takes. One call alone has its own kernel."""
+    """A chain as one step, or cut into parts that a kernel can take. A call alone runs its own kernel."""
     calls, needs, readers = groups.calls, groups.needs, groups.readers
     first = calls[chain[0]]
     takes_numbers = any(x.storage not in needs[chain[0]] for x in first.inputs)
@@ -118,7 +118,7 @@ def _cut(groups: _Groups, chain: list[int], wanted: set[int]) -> list[Step]:
 
 
 def _parts(calls: Sequence[Call], chain: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """The calls of a chain that make elements, reduce them, and work on rows."""
+    """The calls of a chain that make elements, that reduce them, and that work on the rows' results."""
     shape = calls[chain[0]].outputs[0].shape
     reductions = [i for i in chain if not calls[i].instructions and calls[i].reduced_dims]
     elements = [i for i in chain if calls[i].instructions and calls[i].outputs[0].shape == shape]
@@ -156,7 +156,7 @@ class _Groups:
                 self._join_reduction(i)
 
     def in_order(self) -> list[list[int]]:
-        """The calls of each group: every group after those that make what it reads, else as they were recorded."""
+        """The calls of each group: each comes after those that make what it reads, otherwise in recorded order."""
         waiting = {g: len(group.before) for g, group in self._groups.items()}
         after: dict[int, list[int]] = {}
         for g, group in self._groups.items():
@@ -177,7 +177,7 @@ class _Groups:
     def _add(self, i: int) -> None:
         storages = self.needs[i]
         before = {self._maker[s] for s in storages if s in self._maker}
-        before.update(self.readers.get(self.calls[i].continues, ()))  # of what it changes, as it was
+        before.update(self.readers.get(self.calls[i].continues, ()))  # they read the old value of what it changes
         ancestors = 0
         for g in before:
             ancestors |= self._groups[g].ancestors | 1 << g
@@ -241,11 +241,11 @@ class _Groups:
                 group.ancestors = group.ancestors & ~(1 << b) | 1 << a | one.ancestors
 
     def _lies_between(self, first: int, last: int) -> bool:
-        """Whether a third group reads what `first` makes, and `last` what comes of that."""
+        """Whether a third group depends on `first`, and `last` on that group."""
         return any(self._groups[g].ancestors >> first & 1 for g in self._groups[last].before if g != first)
 
     def _reads_whole(self, a: int, b: int) -> bool:
-        """Whether what one call makes and another of the two groups reads is read element by element."""
+        """Whether calls of the two groups read each other's results only whole, element by element."""
         together = self._groups[a].calls + self._groups[b].calls
         made = {y.storage: y for i in together for y in self.calls[i].outputs}
         return all(made.get(x.storage, x) == x for i in together for x in self.calls[i].inputs)

@@ -28,13 +28,13 @@ class FunctionProgram:
     ----------
     function : callable
     arguments : (args, kwargs)
-        Those of the first call. The function is called with tensors without memory in place of theirs.
+        Those of the first call. The function is called with tensors without memory in place of their tensors.
     tensors : sequence of Tensor
         The tensors among them, in the order of `flatten`.
     variant : str
         The rung of `fused`; "" for the fastest.
     places : dict
-        The last of `tensors`, which modules hold: see `tensors_of_modules`.
+        Where modules hold the last of `tensors`: see `tensors_of_modules`.
 
     Raises
     ------
@@ -110,7 +110,7 @@ class FunctionProgram:
         return replace(self._returned, lambda y: (tensors if y.is_argument else results)[y.index], _Place)
 
     def _record(self, tensors: Sequence[Tensor], results: list[Tensor], saved: list[Tensor]) -> None:
-        """Puts the results that have gradients, in place, into a node whose rule runs the backward program."""
+        """Put the results that have gradients (in place) into a node whose rule runs the backward program."""
         backward, wanted = self._backward, self._wanted
         ends = [results[i] for i in self._outputs_with_grad]
         like = [(y.shape, y.dtype, y.device) for y in ends]
@@ -134,7 +134,7 @@ def _program(trace, inputs, steps, results, variant):
 
 
 def _check_untouched(trace, twins: Sequence[Tensor], views: Sequence[View]) -> None:
-    """ValueError when the function did to an argument what running the calls again would not do."""
+    """ValueError when the function changed an argument in a way that running the calls again would not repeat."""
     for twin, view in zip(twins, views, strict=True):
         if trace.view(twin) != view:
             raise ValueError("[compile] an argument is written in place")
@@ -160,8 +160,8 @@ def _split(
 ) -> tuple[list[int], list[int]]:
     """What the forward program keeps for the backward one, and which of its calls run again there.
 
-    A value that forward writes to memory anyway is kept. One that stays inside of a chain is made again in backward,
-    if all that it takes is kept or an argument; else forward writes it.
+    A value that forward writes to memory anyway is kept. One that stays inside a chain is recomputed in backward, if
+    all that this needs is kept or an argument; otherwise forward writes it.
 
     Returns
     -------

@@ -1,17 +1,17 @@
-"""What an op or a model has to do: MACs, FLOPs (2 a MAC) and compulsory bytes, without doing it.
+"""What an op or a model has to do, without running it: MACs, FLOPs (2 a MAC) and compulsory bytes.
 
 `rl.cost.matmul((M, K), (K, N))` and so on for every op of `rooflab.specs`; a shape stands for a tensor of that shape.
 `rl.cost.model("llama3-8b", batch=1, length=4096, mode="decode", hardware="H100")` for a model, part by part.
-Ops are called on tensors without memory and their counters are read, so costs and counters cannot disagree, and what
-an op refuses has no cost. Tests compare both with the formulas of `rooflab.specs`.
+Ops are called on tensors without memory and their counters are read, so costs and counters cannot disagree, and
+arguments that an op refuses have no cost. Tests compare both with the formulas of `rooflab.specs`.
 
 What counts: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none), fused gelu 8,
 softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction or running sum 1 per
-input element, scatter_add 1 per element added; what is only moved, chosen or sorted: none. Going back: softmax 4,
-rms_norm 8 and 3 for a weight, layer_norm 12, 3 for a weight and 1 for a bias, silu 6, gelu 13, either gated 3 more.
-Each distinct input element is read once and each output element written once; Python numbers are free. Of a table that
-an index chooses from, as much is read as the result holds, at most all of it.
-Courses and papers count otherwise: a `Convention` names what they choose, and `rl.cost.model` takes one.
+input element, scatter_add 1 per element added; moving, choosing and sorting: none. Backward: softmax 4, rms_norm 8 and
+3 for a weight, layer_norm 12, 3 for a weight and 1 for a bias, silu 6, gelu 13, and 3 more if either is gated.
+Each distinct input element is read once and each output element written once; Python numbers are free. When an index
+chooses from a table, as much of the table is read as the result holds, but at most all of it.
+Courses and papers count differently: a `Convention` names what they choose, and `rl.cost.model` takes one.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ _LIMIT = 2**63
 
 
 def check_whole(what: str, value: Any, least: int = 1) -> int:
-    """`value` as Python's int.
+    """Return `value` as a Python int.
 
     Raises
     ------
     ValueError
-        If it is no whole number, below `least`, or 2^63 and more.
+        If it is no whole number, below `least`, or 2^63 or more.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def check_whole(what: str, value: Any, least: int = 1) -> int:
 
 
 def check_choice(what: str, value: Any, choices: Collection[str]) -> str:
-    """`value`, which is one of `choices`.
+    """Return `value` if it is one of `choices`.
 
     Raises
     ------

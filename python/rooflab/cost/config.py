@@ -150,7 +150,7 @@ def _llama(given: _Fields, name: str) -> ModelSpec:
 
 
 def _mistral(given: _Fields, name: str) -> ModelSpec:
-    if "sliding_window" not in given.data:  # whose default differs between versions of transformers
+    if "sliding_window" not in given.data:  # its default differs between versions of transformers
         raise given.error("sliding_window is missing; null where there is none")
     window = given.whole("sliding_window", 0, least=0)
     spec = _llama(given, name)
@@ -182,7 +182,7 @@ def _gemma3(given: _Fields, name: str) -> ModelSpec:
 
 
 def _sliding_layers(given: _Fields, layers: int) -> int:
-    """How many layers slide, by the list of layers or by which of them sees all."""
+    """How many layers have a sliding window, by the list of layers or by how often one sees the whole text."""
     kinds, every = given.get("layer_types"), given.get("sliding_window_pattern")
     if kinds is None and every is None:
         raise given.error("layer_types is missing, and sliding_window_pattern too")

@@ -21,16 +21,16 @@ class Convention:
     Attributes
     ----------
     RUNTIME, ANALYSIS : Convention
-        The defaults; and what the analysis assignment of Lab 4 counts by hand, most of all without causality, norms,
-        embedding and head.
+        The defaults; and what the analysis assignment of Lab 4 counts by hand, which leaves out causality, norms,
+        embedding and head, among others.
     name : str
-        For tables.
+        The name that tables show.
     gelu_flops : int
         FLOPs an element of GeLU: the 8 operations of its tanh form, or 1, or 0.
     softmax_flops : int
         FLOPs a score. 5: maximum, difference, exponential, sum, quotient; 3: exponential, sum, quotient.
     softmax_passes : int
-        How often a softmax of its own reads and writes the scores; 0: it works on them while its neighbours do.
+        How often a separate softmax reads and writes the scores; 0: it is fused with the ops around it.
     scale : str
         The scores times 1/sqrt(D_h), 1 FLOP a score. ``"own"``: an op of its own, which reads and writes the scores;
         ``"fused"``: done by the product that makes them; ``"free"``: not counted.
@@ -42,8 +42,8 @@ class Convention:
         1 FLOP an element. ``"own"``: an op of its own, which reads and writes the product; ``"fused"``: the product
         adds it.
     reread_inputs : bool
-        Whether Q, K and V are products of their own that each read their input, and gate and up as well; otherwise they
-        are one product. Training has products of their own in every convention.
+        Whether Q, K and V are separate products that each read their input, and gate and up as well; otherwise they
+        are one product. Training has separate products in every convention.
     causality_saves : bool
         Whether fused attention leaves out the scores that causality or a window hides.
     copies_into_cache : bool
@@ -55,7 +55,7 @@ class Convention:
     Raises
     ------
     ValueError
-        For a number below 0 or a word that is none of those above.
+        For a number below 0 or a word that is not listed above.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Convention:
         return part not in self.left_out
 
     def fused_score_flops(self, masked: bool) -> int:
-        """FLOPs a score of fused attention beside its products; a scale of its own is none of its."""
+        """FLOPs a score of fused attention beside its products; a separate scale is not included."""
         return self.softmax_flops + self.mask_flops * masked + (self.scale == "fused")
 
 

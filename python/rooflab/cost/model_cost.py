@@ -1,4 +1,4 @@
-"""What a pass through a model costs, part by part, and how long a machine needs for it at least."""
+"""What a pass through a model costs, part by part, and the least time that a machine needs for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Part:
     steps : tuple of Step
         The ops of which it is made.
     compute_s, memory_s : float or None
-        Seconds that the machine needs at least for the FLOPs at its peak, and for the bytes at its bandwidth; None
+        The least seconds that the machine needs for the FLOPs at its peak, and for the bytes at its bandwidth; None
         without a machine.
     """
 
@@ -51,7 +51,7 @@ class Part:
 
     @property
     def seconds(self) -> float | None:
-        """The larger of the two: no machine of these roofs is faster."""
+        """The larger of the two times: no machine with these roofs is faster."""
         return None if self.compute_s is None or self.memory_s is None else max(self.compute_s, self.memory_s)
 
     @property
@@ -73,7 +73,7 @@ class ModelCost:
     batch, length, mode, dtype, attention, convention
         As given to `rl.cost.model`.
     machine : Machine or None
-        Whose roofs bound the time.
+        The machine whose roofs bound the time.
     parts : tuple of Part
         In the order in which a pass meets them.
 
@@ -102,13 +102,13 @@ class ModelCost:
 
     @cached_property
     def total(self) -> Part:
-        """All parts together. Its times are of all FLOPs and of all bytes, as if the two overlapped fully."""
+        """All parts together. Its times are those of all FLOPs and of all bytes, as if the two overlapped fully."""
         work = sum((part.work for part in self.parts), Work())
         return _part("total", work, tuple(step for part in self.parts for step in part.steps), self.machine, self.dtype)
 
     @property
     def parameters(self) -> int:
-        """Of the model, all experts included."""
+        """Parameters of the model, all experts included."""
         return self.spec.parameters
 
     @property
@@ -128,14 +128,14 @@ class ModelCost:
 
     @property
     def memory_bytes(self) -> int | None:
-        """Memory of the machine, 1e9 bytes a GB; None where nobody says."""
+        """Memory of the machine, 1e9 bytes a GB; None if it is not known."""
         datasheet = getattr(self.machine, "datasheet", lambda: self.machine)()
         memory_gb = getattr(datasheet, "memory_gb", None)
         return None if memory_gb is None else int(memory_gb * 10**9)
 
     @property
     def largest_batch(self) -> int | None:
-        """Texts of this length whose cache fits into the memory beside the weights, activations left aside.
+        """How many texts of this length have a cache that fits into memory beside the weights, without activations.
 
         None without a machine whose memory is known, and in training, which keeps activations instead.
         """
@@ -170,7 +170,7 @@ class ModelCost:
         }
 
     def to_csv(self) -> str:
-        """A line a part, then the total, under a head; exact numbers, times in seconds."""
+        """A header, a line for each part, then the total; exact numbers, times in seconds."""
         text = io.StringIO()
         rows = [_row(part) for part in (*self.parts, self.total)]
         writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
@@ -307,8 +307,8 @@ def model(
 
     In the runtime's convention the numbers are those that `rl.count` shows when the pass runs: each op is called on
     tensors without memory. Norms and residual sums run in one kernel where the runtime has one; on a GPU that runs a
-    whole decoder layer in one kernel fewer bytes move. Of a mixture of experts the tokens are spread over the experts
-    as evenly as they can be, so as many experts are read as that needs. The way back of training is the runtime's in
+    whole decoder layer in one kernel, fewer bytes move. In a mixture of experts the tokens are spread over the experts
+    as evenly as possible, which decides how many experts are read. The backward pass of training is the runtime's in
     every convention. Copies that only change a layout are left out, and so is the optimiser's step.
 
     Parameters
@@ -321,9 +321,9 @@ def model(
         L, tokens of a text. ``"decode"`` adds one token to each text, which is the last of these L.
     mode : str
         ``"prefill"``: all L tokens, and the scores of the next one; ``"decode"``: one token, with a cache of those
-        before it; ``"training"``: L tokens forward, their loss, and the way back.
+        before it; ``"training"``: L tokens forward, their loss, and the backward pass.
     dtype : str
-        Of weights, activations and cache: ``"float16"``, ``"bfloat16"``, ``"float32"`` or ``"float64"``.
+        Dtype of weights, activations and cache: ``"float16"``, ``"bfloat16"``, ``"float32"`` or ``"float64"``.
     attention : str
         ``"fused"``: scores stay on the chip; ``"composed"``: products, mask and softmax are ops of their own.
     hardware : str, MachineSpec or Ceilings, optional

@@ -21,7 +21,7 @@ class ModelSpec:
     Attributes
     ----------
     name : str
-        For tables.
+        The name that tables show.
     layers, d_model, d_ff, vocabulary : int
         Layers, D, I and V.
     heads, kv_heads, head_size : int
@@ -35,26 +35,26 @@ class ModelSpec:
     zero_centered : bool
         Whether an RMS norm multiplies by 1 + weight, as in Gemma.
     post_norms : bool
-        Whether what attention and MLP give is normalised before it is added, as in Gemma 3.
+        Whether the results of attention and MLP are normalised before they are added, as in Gemma 3.
     qk_norm : bool
         Whether each head of queries and keys is normalised.
     attention_bias, mlp_bias : bool
         Whether the projections of the attention and of the MLP have biases.
     tied_head : bool
-        Whether the output head is the embedding.
+        Whether the output head has the embedding's weights.
     scaled_embedding : bool
         Whether embeddings are multiplied by a number, as in Gemma.
     learned_positions : int
-        Rows of the table of positions, which is added to the embedding; 0: positions turn queries and keys (rope).
+        Rows of the table of positions, which is added to the embedding; 0: positions rotate queries and keys (rope).
     window, sliding_layers : int
-        So many layers see the last `window` tokens only; 0 and 0: all see the whole text.
+        `sliding_layers` of the layers see only the last `window` tokens; 0 and 0: all see the whole text.
     experts, experts_per_token : int
         MLPs of a layer, and how many of them a router chooses for a token; 0 and 0: one MLP and no router.
 
     Raises
     ------
     ValueError
-        For a size that is no whole number, below 1 or 2^63 and more, and for sizes that contradict each other.
+        For a size that is no whole number, below 1 or 2^63 or more, and for sizes that contradict each other.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class ModelSpec:
 
     @property
     def rope(self) -> bool:
-        """Whether positions turn queries and keys."""
+        """Whether positions rotate queries and keys."""
         return not self.learned_positions
 
     @property
@@ -136,7 +136,7 @@ class ModelSpec:
 
     @property
     def norm_parameters(self) -> int:
-        """Weights and biases of the norm of a token."""
+        """Weights and biases of one norm of a token."""
         return self.d_model * (2 if self.norm == "layer_norm" else 1)
 
     def _parameters(self, experts: int) -> int:
@@ -152,7 +152,7 @@ class ModelSpec:
 
     @property
     def active_parameters(self) -> int:
-        """Those that one token meets: `experts_per_token` experts of each layer, and all the rest."""
+        """Parameters that one token uses: `experts_per_token` experts of each layer, and all the rest."""
         return self._parameters(self.experts_per_token or 1)
 
     def cache_bytes(self, batch: int, length: int, dtype: str = "float16") -> int:
@@ -281,20 +281,20 @@ MODELS = ModelTable(
         ModelSpec("mixtral-8x7b", 32, 4096, 32, 8, 128, 14336, 32000, experts=8, experts_per_token=2),
     )
 )
-"""The models that go by a name."""
+"""Known models by name."""
 
 
 def kv_bytes_per_token(model: ModelSpec | str, dtype: str = "float16") -> int:
     """Bytes of keys and values that one more token leaves in the cache of a model: 2 n layers H_kv D_h.
 
-    A sliding layer that has seen its window keeps no more; it counts here.
+    A sliding layer whose window is full keeps no more, but it is counted here.
 
     Parameters
     ----------
     model : ModelSpec or str
         A description, or a name in `MODELS`.
     dtype : str
-        Of the cache.
+        The dtype of the cache.
 
     Raises
     ------

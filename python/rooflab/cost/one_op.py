@@ -21,7 +21,7 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     op : str
         A name of `rooflab.specs.all_specs()`.
     *operands : tuple of int, Tensor, or anything else
-        A tuple stands for a tensor of that shape: of `dtype`, but for the condition of `where`, which is bool. A tensor
+        A tuple stands for a tensor of that shape and of `dtype`, or bool for the condition of `where`. A tensor
         keeps its own dtype and is not touched; use one without memory (`rl.empty(40, 70, dtype="bool",
         device="meta")`) for a mask. One tensor given twice is read once. `cat` takes a list of shapes or tensors.
         Other values are passed as they are.
@@ -36,7 +36,7 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     Raises
     ------
     ValueError
-        For an op or a dtype that it does not have, and for operands that the op itself refuses.
+        For an unknown op or dtype, and for operands that the op itself refuses.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The ops of one pass through a model, each called on tensors without memory and counted.
 
-What a `Convention` counts otherwise than the runtime is added to an op's counters or taken off, where it is called.
+Where a `Convention` counts differently from the runtime, the difference is added to an op's counters at its call.
 """
 
 from __future__ import annotations
@@ -77,27 +77,27 @@ class _Pass:
     # --- tensors without memory, and what an op counts on them ---
 
     def x(self, *shape: int, dtype: str | None = None) -> Tensor:
-        """A tensor of which a gradient is wanted in training."""
+        """A tensor that needs a gradient in training."""
         return _core.empty(*shape, dtype=dtype or self.dtype, device="meta", requires_grad=self.training and not dtype)
 
     def fixed(self, *shape: int) -> Tensor:
-        """A tensor of which none is ever wanted."""
+        """A tensor that never needs a gradient."""
         return _core.empty(*shape, dtype=self.dtype, device="meta")
 
     @contextmanager
     def times(self, number: int) -> Iterator[None]:
-        """What is counted inside happens so many times."""
+        """Count what runs inside the block `number` times."""
         before, self._times = self._times, self._times * number
         yield
         self._times = before
 
     def add(self, part: str, name: str, work: Work) -> None:
-        """Add work to a step, if it is any."""
+        """Add work to a step, if there is any."""
         if work != _NONE:
             self.found[part, name] = self.found.get((part, name), _NONE) + work * self._times
 
     def run(self, part: str, name: str, op: Callable[..., Any], *operands: Any, **kwargs: Any) -> Work:
-        """Count an op, in training its way back too. Returns what one call counts forward."""
+        """Count an op, in training its backward too. Returns what one call counts forward."""
         with set_grad_enabled(self.training), _core.count() as there:
             result = op(*operands, **kwargs)
         self.add(part, name, _work(there))
@@ -109,7 +109,7 @@ class _Pass:
         return _work(there)
 
     def gradients_meet(self, part: str, sums: int, *shape: int) -> None:
-        """In training, the sums of the gradients of what several ops have read."""
+        """In training, add the sums of gradients of a tensor that several ops have read."""
         if self.training and sums:
             with set_grad_enabled(False), _core.count() as counted:
                 _core.add(self.fixed(*shape), self.fixed(*shape))
@@ -191,7 +191,7 @@ class _Pass:
             self.norm("norms", "before MLP", self.rows, size)
 
     def place(self, name: str, heads: int) -> None:
-        """Queries or keys normalised, and turned by their positions."""
+        """Queries or keys normalised, and rotated by their positions."""
         spec, size = self.spec, self.spec.head_size
         x, angles = self.x(self.batch, heads, self.queries, size), (self.queries, size)
         if spec.qk_norm and spec.rope and spec.norm == "rms_norm" and not self.training:
@@ -214,7 +214,7 @@ class _Pass:
         self.run("KV cache", "copy", _core.kv_append, *caches, self.x(*new), self.x(*new), position)
 
     def keys(self, window: int) -> int:
-        """How many keys a product of all queries meets: a new token meets those that the cache keeps."""
+        """How many keys the queries are multiplied with; for a new token, those that the cache keeps."""
         return min(self.length, window or self.length) if self.decoding else self.length
 
     def attend_fused(self, window: int) -> None:
@@ -271,7 +271,7 @@ class _Pass:
         self.products("MLP", "product out", rows, spec.d_ff, (spec.d_model,), spec.mlp_bias)
 
     def experts(self) -> None:
-        """A router chooses experts for each token; tokens are spread as evenly as they can be."""
+        """A router chooses experts for each token; tokens are spread as evenly as possible."""
         spec, size = self.spec, self.spec.d_model
         chosen = self.rows * spec.experts_per_token
         self.products("routing", "router", self.rows, size, (spec.experts,), bias=False)
@@ -308,7 +308,7 @@ class _Pass:
 
 
 def _work(counted: Any) -> Work:
-    """What was counted but for copies that only change a layout or keep a gradient."""
+    """What was counted, without copies that only change a layout or keep a gradient."""
     moved = counted.by_op.get("copy")
     read, written = (moved.bytes_read, moved.bytes_written) if moved else (0, 0)
     return Work(counted.macs, counted.flops, counted.bytes_read - read, counted.bytes_written - written)

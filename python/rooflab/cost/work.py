@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Work:
-    """MACs, FLOPs and bytes as Python's integers; `rl.Cost` is the same of one op, in 64 bits.
+    """MACs, FLOPs and bytes as Python integers; `rl.Cost` holds the same for one op, in 64 bits.
 
     Attributes
     ----------
     macs, flops : int
-        Products with a sum, and all floating-point operations, 2 of them a MAC.
+        Multiply-accumulates, and all floating-point operations, 2 for each MAC.
     bytes_read, bytes_written : int
         Compulsory bytes of each op.
 
@@ -40,7 +40,7 @@ class Work:
 
     @property
     def bytes(self) -> int:
-        """Read and written."""
+        """Bytes read and written."""
         return self.bytes_read + self.bytes_written
 
     @property
@@ -56,9 +56,9 @@ class Step:
     Attributes
     ----------
     part, name : str
-        Of which part of the model it is, and what it does there.
+        The part of the model to which it belongs, and what it does there.
     work : Work
-        Of all layers.
+        Its work in all layers together.
     """
 
     part: str

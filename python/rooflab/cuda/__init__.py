@@ -1,4 +1,4 @@
-"""The GPU: what there is, streams, events; and CUDA C++ that is compiled while the program runs.
+"""The GPU: which there are, streams, events; and CUDA C++ that is compiled while the program runs.
 
 module = rl.cuda.compile('''
 __global__ void scale(const float* x, float* y, float factor, int n) {

@@ -61,17 +61,17 @@ class Module:
 
 
 def compile(source: str, options: Sequence[str] = ()) -> Module:
-    """Compiles CUDA C++ by NVRTC, for the GPU of this machine.
+    """Compile CUDA C++ with NVRTC, for the GPU of this machine.
 
-    Without a GPU it compiles for sm_80 all the same, which finds every error of the source; a launch then raises.
-    Kernels need no ``extern "C"``; of a template, what the source instantiates is there:
+    Without a GPU it compiles for sm_80, which still finds every error of the source; a launch then raises.
+    Kernels need no ``extern "C"``. A template has the instances that the source asks for:
     ``template __global__ void flash<64>(const float*, int);`` makes ``module["flash<64>"]``. Headers of CUDA
     (``cuda_fp16.h``, ``cuda_bf16.h``, ``mma.h``) are found in the nvidia wheels, in CUDA_HOME and in /usr/local/cuda.
 
     Parameters
     ----------
     source : str
-        With at least one ``__global__`` function.
+        CUDA C++ with at least one ``__global__`` function.
     options : sequence of str
         For NVRTC: ``("--use_fast_math", "-DTILE=64")``. An ``-arch`` among them replaces the GPU's own.
 

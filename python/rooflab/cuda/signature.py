@@ -26,12 +26,12 @@ _DTYPES = {
 
 
 def kernels(source: str, ptx: str, code: _core.cuda.Code) -> dict[str, _core.cuda.Kernel]:
-    """The kernels of a compiled source by name; of overloaded ones the name is the whole signature.
+    """The kernels of a compiled source by name; the name of an overloaded one is its whole signature.
 
     Parameters
     ----------
     source : str
-        CUDA C++: parameters are called what it calls them.
+        CUDA C++: parameters get the names that it gives them.
     ptx : str
         What NVRTC made of it: which kernels there are, and how large each parameter is.
     code : Code
@@ -122,6 +122,6 @@ def _parameter(place: int, size: str, array: str, kind: str, written: str, name:
 
 
 def _pointee(kind: str) -> str | None:
-    """The dtype that a pointer's type asks for: float4 is float32 as well; None where any will do."""
+    """The dtype that a pointer's type asks for, float32 for float4 too; None if any will do."""
     words = [word for word in kind[:-1].split() if word not in ("const", "volatile")]
     return _DTYPES.get(re.sub(r"^(float|double|int|__half|half|__nv_bfloat16)[234]$", r"\1", " ".join(words)))

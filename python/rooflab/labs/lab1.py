@@ -1,4 +1,4 @@
-"""Names that a student of Lab 1 expects: thin ones, over rooflab's public API.
+"""Names that a student of Lab 1 expects: thin wrappers over rooflab's public API.
 
 Times are milliseconds, peaks dense TFLOP/s (1e12 FLOP/s; a multiply-accumulate is 2 FLOPs), bandwidths TB/s (1e12
 byte/s), intensities FLOP/byte.
@@ -71,7 +71,7 @@ GPU_SPECS: dict[str, dict[str, float]] = {name: _figures(SPECS[name]) for name i
 (TB/s), ``"memory_gb"`` (GB). Their sources stand in `rooflab.machine.SPECS`."""
 
 default_schedule = schedule(wait=1, warmup=3, active=6)
-"""Ten steps of `rooflab.profile`: 1 not looked at, 3 to warm up, 6 recorded."""
+"""Ten steps of `rooflab.profile`: 1 skipped, 3 to warm up, 6 recorded."""
 
 
 def get_ridge_point(gpu_name: str, dtype: str = "fp16") -> float:
@@ -244,8 +244,8 @@ def plot_gemm_torch_matmul_latency(
     sizes : sequence of int
         N, for (N, N) x (N, N).
     gemm_latency_ms, library_latency_ms : sequence of Timing, float or None
-        One entry per size: milliseconds, a Timing (its spread is drawn too), or None where the size was left out,
-        which the figure says.
+        One entry per size: milliseconds, a Timing (its spread is drawn too), or None where the size was left out; the
+        figure then says so.
     title : str, optional
         Above the plot.
 
@@ -298,7 +298,7 @@ def plot_flash_attn_improvement(
     Parameters
     ----------
     table : mapping of str to mapping of int to float or None
-        ``{"standard": {L: value}, "flash": {L: value}}``: milliseconds, or bytes; None ran out of memory.
+        ``{"standard": {L: value}, "flash": {L: value}}``: milliseconds, or bytes; None for out of memory.
     quantity : str
         ``"latency"`` or ``"memory"``.
 

@@ -140,7 +140,7 @@ def multi_layer_prefill_forward(
     x : Tensor
         (B, L, D), the prompts.
     position_embeddings : sequence of (Tensor, Tensor)
-        Of `get_position_embeddings`, for L tokens or more.
+        From `get_position_embeddings`, for L tokens or more.
     cache : KVCache
         Empty, with as many layers. It holds L tokens afterwards.
 
@@ -184,7 +184,7 @@ def multi_layer_decode_forward(
     x : Tensor
         With a cache (B, 1, D), the newest token of each text. Without one (B, L, D), all tokens of each text.
     position_embeddings : sequence of (Tensor, Tensor)
-        Of `get_position_embeddings`, for all tokens of a text or more.
+        From `get_position_embeddings`, for all tokens of a text or more.
     cache : KVCache, optional
         With as many layers. It holds the tokens before the newest, and one more afterwards.
 

@@ -1,6 +1,7 @@
 """What Lab 2 gives its students: checks of numbers and of measured times.
 
-Letters: B texts, L tokens, D model, I feed-forward, n layers, H heads, V vocabulary, N parameters.
+Letters: B texts, L tokens, D model, I feed-forward, n layers, H heads, V vocabulary, N parameters. W and R are the
+published solutions that the introduction of the lab names.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ SIZES = ("small", "medium", "large", "xl", "2.7B")
 """Names of the models, the smallest first."""
 
 LABELS = {"forward": ("forward",), "backward": ("backward",), "both": ("forward", "backward")}
-"""What the fake device launches in the time of a step, by mode."""
+"""The passes that the fake device launches in the time of a step, by mode."""
 
 _TOLERANCE = 0.01
 
@@ -110,12 +111,12 @@ def assert_whole(function: Callable[..., Any], cases: Iterable[tuple[tuple, int]
 
 
 def draw_configs(rng: np.random.Generator, count: int = 20) -> list[tuple[dict[str, int], int, int, int]]:
-    """(config, V, B, L) at which two different formulas are most unlikely to agree.
+    """Draw (config, V, B, L) at which two different formulas are most unlikely to agree.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-        What the sizes are drawn from, such as `measure.rng()`.
+        Where the sizes are drawn from, such as `measure.rng()`.
     count : int
         How many.
 
@@ -135,7 +136,7 @@ def draw_configs(rng: np.random.Generator, count: int = 20) -> list[tuple[dict[s
 
 
 def assert_timed(seen: Any, mode: str, warmup_steps: int, measure_steps: int) -> None:
-    """Assert that the samples, which a benchmark of a model on the fake device returned, are the times of its steps.
+    """Assert that the samples that a benchmark on the fake device returned are the times of its steps.
 
     Parameters
     ----------
@@ -186,12 +187,12 @@ def _assert_samples(samples: Any, right_ms: np.ndarray, case: str) -> None:
 
 
 def assert_summary(name: str, row: Mapping[str, Any], samples_ms: np.ndarray) -> None:
-    """Assert that a row has the mean and the median of these samples, and their standard deviation by the ddof named.
+    """Assert that a row has these samples' mean and median, and their standard deviation with the ddof that it names.
 
     Raises
     ------
     AssertionError
-        Which figure is not theirs.
+        Which figure is wrong.
 
     Examples
     --------
@@ -208,7 +209,7 @@ def assert_summary(name: str, row: Mapping[str, Any], samples_ms: np.ndarray) ->
 
 
 def by_process(log: Iterable[Any]) -> list[np.ndarray]:
-    """Of a fake device's log, how long each step took in each process: forward and backward in ms.
+    """How long each step in a fake device's log took, by process: forward and backward in ms.
 
     Examples
     --------
@@ -232,7 +233,7 @@ def assert_study_row(name: str, row: Mapping[str, Any], steps_ms: np.ndarray) ->
     Raises
     ------
     AssertionError
-        Which figure does not.
+        Which figure is wrong.
 
     Examples
     --------

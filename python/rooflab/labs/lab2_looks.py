@@ -1,6 +1,6 @@
-"""What students of Lab 2 make: models, steps and attention, and what is right of them. Letters as in `lab2`.
+"""What students of Lab 2 write: models, steps and attention, and the right results. Letters as in `lab2`.
 
-`run_model`, `run_steps` and `run_toy` call a student's function for `measure`, as its `through`.
+`run_model`, `run_steps` and `run_toy` call a student's function; `measure` gets them as `through`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def run_model(create_model: Callable[..., Any], passes: int, *arguments: Any) -> tuple[list, Any]:
-    """The parameters of the model that `create_model` makes, on tensors without memory, and its logits after so many
+    """The parameters of the model that `create_model` makes, on tensors without memory, and its logits after `passes`
     forward passes.
 
     Examples
@@ -36,8 +36,8 @@ def run_model(create_model: Callable[..., Any], passes: int, *arguments: Any) ->
 
 
 def facts_of(made: Any, ran: Any) -> dict[str, Any]:
-    """What is to be known of a model from two counts of `run_model`, without and with a forward pass. The heads show in
-    the FLOPs of all operations alone.
+    """Facts about a model from two counts of `run_model`, without and with a forward pass. The number of heads shows
+    only in the FLOPs of all operations.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def run_steps(annotated_steps: Callable[..., Any], warmup: int, steps: int, opti
 
 
 def products_by_phase(by_range: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Products in each range, down to the phase of a step; 0 where there are other operations alone.
+    """Products in each range, down to the phase of a step; 0 where there are only other operations.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def toy_numbers(in_features: int, out_features: int, rng: np.random.Generator) -
 def run_toy(
     toy_model: Callable[[int, int], Any], in_features: int, out_features: int, x: rl.Tensor, *weights: rl.Tensor
 ) -> dict[str, Any]:
-    """The tensors on the way through a toy model with these weights."""
+    """The intermediate tensors of a toy model with these weights."""
     model = toy_model(in_features, out_features)
     with rl.no_grad():
         for parameter in model.parameters():

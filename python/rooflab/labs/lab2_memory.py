@@ -1,6 +1,6 @@
-"""Memory in Lab 2: how a student's function is called where it is measured, and what the counts of it say.
+"""Memory in Lab 2: how a student's function is called where it is measured, and what its counts say.
 
-`run_timeline`, `run_phase` and `run_blocks` call a student's function for `measure`, as its `through`.
+`run_timeline`, `run_phase` and `run_blocks` call a student's function; `measure` gets them as `through`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["block_weights", "held_in", "run_blocks", "run_phase", "run_plainly",
 def run_timeline(
     profile_memory: Callable[..., Any], mode: str, warmup_steps: int, optimizer: bool, sizes: Mapping[str, int]
 ) -> None:
-    """Record a step by `profile_memory`, for a model on tensors without memory. A first recording tells what is held
+    """Record a step with `profile_memory`, for a model on tensors without memory. A first recording tells what is held
     without that model.
     """
     with rl.memory.record("meta"):
@@ -54,8 +54,8 @@ def held_in(seen: Any) -> dict[str, Any]:
 
 
 def run_phase(peak_phase: Callable[[Any], Any], moments: list[tuple[str, int]]) -> Any:
-    """What `peak_phase` says of a recording in which a block of so many numbers is taken in each phase, or, where the
-    number is below 0, the last block is given back.
+    """What `peak_phase` says of a recording that allocates a block of the given size in each phase, or, if the size is
+    below 0, frees the last block.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The language model of Lab 2 written out in single operations, as the original assignment has it, and what it costs.
 
 A function of tensors alone, so that `rl.compile` can record it. Letters as in `lab2`. `run_lm`, `run_comparison` and
-`run_report` call a student's function for `measure`, as its `through`.
+`run_report` call a student's function; `measure` gets them as `through`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class WrittenOutLM:
-    """Norms, softmax and SwiGLU in single operations, composed attention, one head a D_h of 16; V = 100.
+    """Norms, softmax and SwiGLU in single operations, composed attention, two heads with D_h = 16; V = 100.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class WrittenOutLM:
     length : int
         L.
     weights : sequence of Tensor, optional
-        Those of another one of these sizes. Default: random ones, the same every time.
+        Weights of another model of these sizes. Default: random ones, the same every time.
 
     Attributes
     ----------
@@ -123,14 +123,14 @@ def count_passes(function: Callable[..., Any], lm: WrittenOutLM, ids: rl.Tensor)
 
 
 def as_written(lm: WrittenOutLM) -> WrittenOutLM:
-    """The model itself, where another one gives a compiled function."""
+    """The model itself, in place of a compiled function."""
     return lm
 
 
 def run_lm(
     compile_lm: Callable[..., Any], calls: int, num_layers: int, ids: rl.Tensor, *weights: rl.Tensor
 ) -> rl.Tensor:
-    """The logits of the last of so many calls of what `compile_lm` makes of a model with these weights.
+    """Call what `compile_lm` makes of a model with these weights `calls` times; returns the last logits.
 
     Examples
     --------
@@ -147,8 +147,8 @@ def run_lm(
 
 def steady(once: Any, twice: Any) -> dict[str, int]:
     """Counts from the gradients of one and of two calls in `run_lm`: the products and MACs of the second forward pass
-    with its backward pass, and all launches of two calls and of their backward pass. Launches are not a difference of
-    both: useless ones in the one call would make it small.
+    with its backward pass, and all launches of two calls and of their backward pass. For launches no difference is
+    taken, because useless ones in the one call would make it small.
     """
     forward, backward = (once.forward, twice.forward), twice.backward
     products = [one.by_op.get("matmul", 0) for one in (*forward, backward)]

@@ -61,7 +61,7 @@ def _scores(Q: np.ndarray, K: np.ndarray, is_causal: bool) -> np.ndarray:
 
 
 def attention_float64(Q: Any, K: Any, V: Any, is_causal: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Attention as the formula stands, in NumPy and float64.
+    """Attention as its formula says, in NumPy and float64.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def attention_gradients_float64(
     Q, K, V, is_causal
         As in `attention_float64`.
     dO : Tensor or array
-        What comes from above, (B, L_q, d).
+        The gradient of the result, (B, L_q, d).
 
     Returns
     -------
@@ -120,7 +120,7 @@ def attention_gradients_float64(
 
 @dataclass
 class Sweep:
-    """What `sweep` measured, and what it predicts where time was short.
+    """What `sweep` measured, and what it predicts for sizes that it had no time for.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Sweep:
     rows : dict
         The figures of each (L, d) that was run; None where it ran out of memory.
     predicted : dict
-        The figures of each (L, d) that was not run: those of the longest length that was, times (L ratio)^2.
+        The figures of each (L, d) that was not run: those of the longest length that was run, times (L ratio)^2.
     """
 
     lengths: tuple[int, ...]
@@ -152,7 +152,7 @@ class Sweep:
         known = self.rows[longest, d] if longest else {}
         growth = (L / longest) ** 2 if longest else 0.0
         if known is None:
-            self.rows[L, d] = None  # what is longer needs more
+            self.rows[L, d] = None  # a longer one needs even more
         elif time.monotonic() + growth * self._seconds.get(d, 0.0) <= end:
             start = time.monotonic()
             figures = row(L, d)
@@ -206,7 +206,7 @@ def sweep(
     Parameters
     ----------
     row : callable
-        Gives the figures of one size by name; None for a figure says that memory ran out.
+        Gives the figures of one size by name; a figure of None says that memory ran out.
     lengths, head_sizes : sequence of int
         L and d.
     budget_s : float

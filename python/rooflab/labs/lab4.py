@@ -64,7 +64,7 @@ GPT2_XL = {"layers": 48, "D": 1600, "H": 25, "I": 6400, "V": 50257, "n": 2}
 
 
 def sample_sizes(letters: str, count: int = 30) -> list[tuple[int, ...]]:
-    """Sizes at which two different formulas are most unlikely to agree: primes, and each size 1 once.
+    """Sizes at which two different formulas are most unlikely to agree: primes, and 1 once for each size.
 
     They are drawn by `rooflab.grading.measure.rng`: when graded, from the seed of the grading.
 

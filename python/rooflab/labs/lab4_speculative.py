@@ -54,14 +54,14 @@ def greedy_step(p: np.ndarray, q: np.ndarray, drafts: list[int], uniforms: np.nd
 
 @dataclass
 class Speculation:
-    """What `speculate` wrote, and what it took.
+    """What `speculate` wrote, and what that cost.
 
     Attributes
     ----------
     texts : list of str
         Each prompt with what follows it.
     written : int
-        Characters beside the prompts.
+        Characters, without those of the prompts.
     passes : int
         Passes of the target, each of which reads all of its weights.
     accepted : int
@@ -97,7 +97,7 @@ class Speculation:
 
 
 def _probabilities(scores: rl.Tensor, temperature: float) -> np.ndarray:
-    """(L, V) of scores (1, L, V); at temperature 0 the likeliest token has it all."""
+    """Probabilities (L, V) of scores (1, L, V); at temperature 0 the most likely token has probability 1."""
     rows = scores[0].numpy().astype(np.float64)
     if temperature == 0:
         return np.eye(rows.shape[-1])[rows.argmax(-1)]
@@ -106,14 +106,14 @@ def _probabilities(scores: rl.Tensor, temperature: float) -> np.ndarray:
 
 
 class _Reader:
-    """A model beside the cache of what it has read."""
+    """A model with the cache of what it has read."""
 
     def __init__(self, name: str, model: TinyLM, temperature: float) -> None:
         self.name, self.model, self.temperature = name, model, temperature
         self.cache, self.read = TinyCache(model), 0
 
     def probabilities(self, tokens: list[int], places: int) -> np.ndarray:
-        """(places, V) after each of the last tokens; only tokens not read before are."""
+        """Probabilities (places, V) after each of the last tokens; it reads only tokens that it has not read yet."""
         with rl.count() as counted, rl.range(self.name):
             scores = self.model(rl.tensor([tokens[self.cache.length :]]), self.cache)
         self.read += counted.bytes_read
@@ -138,15 +138,15 @@ def speculate(
     target, draft : TinyLM
         The model whose text is wanted, and the one that proposes.
     prompts : sequence of str
-        Each is continued alone. Prompt, `length` and `gamma` together fit in `CONTEXT`.
+        Each is continued alone. Prompt, `length` and `gamma` together must fit in `CONTEXT`.
     gamma : int
-        0 writes without drafts.
+        Drafts for a pass; 0 writes without drafts.
     step : callable
         ``step(p, q, drafts, uniforms)`` gives the next tokens, as `greedy_step` does.
     temperature : float
         Both models' probabilities are softmax(scores / temperature); 0 puts all on the most likely token.
     seed : int
-        Of the drafts and of `uniforms`.
+        Seed of the drafts and of `uniforms`.
 
     Raises
     ------
@@ -193,12 +193,12 @@ def _advance(
     made.accepted += len(new) - 1
     made.tested += list(zip(p, q, strict=False))[: len(new)]
     tokens += new
-    for reader in (target, draft):  # what followed a rejected draft was read in vain
+    for reader in (target, draft):  # forget what followed a rejected draft
         reader.cache.length = min(reader.cache.length, len(tokens) - 1)
 
 
 def plot_speedup(curves: Mapping[str, Mapping[int, float]], title: str | None = None) -> Figure:
-    """Speed-up over the number of drafts, one line a series, its best value marked; 1 is plain decoding.
+    """Speed-up over the number of drafts, one line per series, its best value marked; 1 is plain decoding.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from rooflab.optim import AdamW, warmup_cosine
 __all__ = ["ALPHABET", "CONTEXT", "TinyCache", "TinyLM", "encode", "story", "train"]
 
 ALPHABET = " ,.abcdefghijklmnopqrstuvwxyz"
-"""The characters that a text may have; a token is a place in it."""
+"""The characters that a text may have; a token is an index into it."""
 
 CONTEXT = 128
 """The longest text that a `TinyLM` reads and writes, in characters."""
@@ -62,7 +62,7 @@ class TinyCache:
     Attributes
     ----------
     length : int
-        How many tokens are known. A smaller number forgets the last ones.
+        How many tokens are known. Setting a smaller number forgets the last ones.
 
     Examples
     --------

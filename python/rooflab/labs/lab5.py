@@ -57,14 +57,14 @@ PUBLISHED_PROFILE = [
 """What ran on that A100, its kernel, µs of the kernel, and µs of the host around it."""
 
 GELU_ELEMENTS = 2**28
-"""Elements of the published GeLU; inferred from its times, for nobody wrote them down."""
+"""Elements of the published GeLU; inferred from its times, because they were not published."""
 
 PUBLISHED_GELU = {"mul": 11.686, "add": 3.896, "tanh": 1.545, "fused": 1.545}
 """ms of the kernels of a GeLU written out, added up by operation, and of the fused one."""
 
 
 def machine_name(device: str) -> str:
-    """What figures of `device`, ``"cuda"`` or ``"cpu"``, are captioned with: the GPU, or the CPU and its threads.
+    """The name of `device`, ``"cuda"`` or ``"cpu"``, for captions: the GPU, or the CPU and its threads.
 
     Examples
     --------
@@ -122,8 +122,8 @@ def assert_values(
 ) -> None:
     """Assert that ``function(*arguments)`` is ``expected[arguments]``, for all arguments.
 
-    A float is compared within `relative`; an int, a text and what is neither exactly. Tuples, lists and dicts are
-    compared item by item, and a tuple may come as a list.
+    A float is compared within `relative`, everything else exactly. Tuples, lists and dicts are compared item by item,
+    and a tuple may come as a list.
 
     Raises
     ------
@@ -143,9 +143,9 @@ def assert_values(
 
 
 def rounded(x: Any, name: str) -> Any:
-    """The number of a format that is nearest to x; of two that are equally near the one with an even last bit.
+    """Round x to the nearest number of a format; of two that are equally near, to the one with an even last bit.
 
-    Beyond its largest number lies infinity, and for ``e4m3``, which has none, NaN.
+    Beyond the largest number the result is infinity, or NaN for ``e4m3``, which has no infinity.
 
     Parameters
     ----------

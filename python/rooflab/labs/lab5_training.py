@@ -40,7 +40,7 @@ class Held:
 
 
 def training_step(width: int, layers: int, B: int, L: int) -> Held:
-    """The second step of Adam on x + relu(x W), `layers` times, between an embedding with positions and a head.
+    """Count the second step of Adam on x + relu(x W), `layers` times, between an embedding with positions and a head.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _mlp(x: rl.Tensor, weights: list[rl.Tensor], steps: int) -> None:
 
 
 def mlp_run(dim: int, layers: int, batch: int, steps: int, device: str) -> None:
-    """`steps` times forward and backward through `layers` of x W and GeLU, with random weights (dim, dim).
+    """Run `steps` times forward and backward through `layers` of x W and GeLU, with random weights (dim, dim).
 
     The loss is the mean of the result, and the data needs no gradient.
 
@@ -106,7 +106,7 @@ def mlp_run(dim: int, layers: int, batch: int, steps: int, device: str) -> None:
 
 
 def mlp_counts(dim: int, layers: int, batch: int, steps: int) -> rl.count:
-    """The counters of that network, without those of making its weights; it runs on tensors without memory.
+    """Count `mlp_run` on tensors without memory, without the making of its weights.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def mlp_counts(dim: int, layers: int, batch: int, steps: int) -> rl.count:
 def noisy_block(x: rl.Tensor, W1: rl.Tensor, W2: rl.Tensor) -> rl.Tensor:
     """x + relu(x W1 + noise) W2 of x (B, D), W1 (D, I) and W2 (I, D).
 
-    The noise, between 0 and 1, is drawn anew in each call, from the generator that `rl.manual_seed` sets.
+    The noise, between 0 and 1, is drawn again in each call, from the generator that `rl.manual_seed` sets.
 
     Examples
     --------

@@ -40,7 +40,7 @@ def recall_rows(
 ) -> tuple[rl.Tensor, rl.Tensor]:
     """Tokens (rows, 3 pairs) and the value that answers each of the last `pairs` tokens, (rows, pairs), in int64.
 
-    Keys, values and the order of the questions are drawn anew for every row; no key and no value is there twice.
+    Keys, values and the order of the questions are drawn again for every row; no key and no value occurs twice.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def fused_attention(
 
 
 def causal_attention_float64(x: Any, Wq: Any, Wk: Any, Wv: Any, Wo: Any, heads: int) -> np.ndarray:
-    """Causal self-attention as the formula stands, in NumPy and float64; shapes as in `fused_attention`."""
+    """Causal self-attention as its formula says, in NumPy and float64; shapes as in `fused_attention`."""
     x, Wq, Wk, Wv, Wo = map(to_float64, (x, Wq, Wk, Wv, Wo))
     D_h = Wq.shape[1] // heads
     hidden = np.triu(np.ones((x.shape[1], x.shape[1]), bool), 1)
@@ -103,13 +103,13 @@ class RecallModel(rl.nn.Module):
     attention : callable
         ``attention(x, Wq, Wk, Wv, Wo, heads)`` of x (B, L, D), with weights (D, D).
     seed : int
-        Of the random weights.
+        Seed of the random weights.
     pairs, keys, values : int
-        Of the task: a row has L = 3 pairs tokens, the vocabulary V = keys + values.
+        Sizes of the task: a row has L = 3 pairs tokens, the vocabulary V = keys + values.
     positions : bool
         Whether positions are added to the embeddings.
     device : str
-        Where the weights lie.
+        Where the weights are.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class RecallModel(rl.nn.Module):
         return rl.rms_norm(x, self.gain, eps=EPS) @ self.head
 
     def placed(self, array: Any) -> rl.Tensor:
-        """Token numbers as an int64 tensor where the weights lie."""
+        """Token numbers as an int64 tensor on the device of the weights."""
         return rl.tensor(array, dtype="int64", device=str(self.embedding.device))
 
 
@@ -165,7 +165,7 @@ def training(
     batch : callable
         ``batch(rng, rows)`` gives tokens (rows, L) and targets (rows, pairs).
     seed : int
-        Of the rows.
+        Seed of the rows.
     steps : int
         The length of the schedule; stop earlier by leaving the loop.
 
@@ -197,10 +197,10 @@ _results: dict[tuple[Any, ...], Any] = {}
 
 
 def once(function: Callable[..., Any], *args: Any) -> Any:
-    """``function(*args)``, which is called only the first time: the next time there is the same result at once.
+    """Call ``function(*args)`` the first time only; later calls return the same result at once.
 
-    A training that starts from a seed gives the same model again, after the same seconds. A function that is defined
-    anew is another function, so it is called.
+    A training that starts from a seed would take the same seconds again to give the same model. A function that was
+    defined again is another function, so it is called.
 
     Examples
     --------

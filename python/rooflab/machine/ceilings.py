@@ -81,7 +81,7 @@ class Ceilings:
     seconds : float
         How long measuring took.
     busy : str
-        Why the figures are not to be trusted, in a sentence; "" when the machine was quiet.
+        Why the figures cannot be trusted, in a sentence; "" when the machine was quiet.
     copy_bandwidth : Measured
         DRAM, TB/s, bytes read plus bytes written by a copy of a buffer several times the last-level cache.
     read_bandwidth : Measured
@@ -91,7 +91,7 @@ class Ceilings:
     peak : dict of str to Measured
         TFLOP/s of the fastest matmul rung, per dtype.
     launch_overhead : Measured
-        Microseconds a call, from Python, of an operation on one element, calls in a row.
+        Microseconds for each call from Python of an operation on one element, with many calls in a row.
     """
 
     device: str

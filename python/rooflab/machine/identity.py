@@ -1,4 +1,4 @@
-"""Which device ceilings belong to: what must be the same for figures of another day to hold."""
+"""Which device ceilings belong to: what must be unchanged for figures of another day to hold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def identify(device: object) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the name is another, or the machine has no such GPU.
+        For any other name, or if the machine has no such GPU.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def provenance(device: object) -> dict[str, Any]:
     Returns
     -------
     dict
-        `kind` ("cpu" or "cuda") and `name`; of a CPU `threads` and `isa`, the instruction set that kernels use; of a
+        `kind` ("cpu" or "cuda") and `name`; for a CPU `threads` and `isa`, the instruction set that kernels use; for a
         GPU `driver` and `cuda`, the version of the CUDA runtime.
 
     Raises
@@ -75,7 +75,7 @@ def provenance(device: object) -> dict[str, Any]:
 
 @functools.cache
 def version(package: Path = Path(rl.__file__).parent) -> str:
-    """rooflab's version; in a checkout with its commit, and with a digest of what differs from that in the sources.
+    """rooflab's version; in a checkout with its commit, and with a digest of the changes to its sources.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from .identity import identify
 
 
 def known(device: str) -> tuple[MachineSpec | None, Ceilings | None]:
-    """The datasheet of a device, and its ceilings where they were measured here; None for what there is not.
+    """The datasheet of a device, and its ceilings if they were measured here; None for what does not exist.
 
     Parameters
     ----------

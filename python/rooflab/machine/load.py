@@ -1,7 +1,7 @@
 """How much of the CPUs other programs take, and how much the host of a virtual machine takes away.
 
-From the CPU times in ``/proc/stat``, less this process's own. The load average would not do: it lags by a minute, and
-counts what this process itself ran.
+Both come from the CPU times in ``/proc/stat``, minus this process's own. The load average would not do: it lags by a
+minute, and counts what this process itself ran.
 """
 
 from __future__ import annotations

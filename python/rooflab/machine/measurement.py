@@ -20,10 +20,10 @@ def measure(
 ) -> Ceilings:
     """Measured ceilings of a device, from the cache or by probing it now (10 to 40 seconds).
 
-    Which kernels to time is decided first, twice, so that a short disturbance does not decide it. Then come rounds,
-    each of which takes every figure once, a few calls at a time. A figure is the median over its stable rounds: those
-    within 5 % of the best round that another one agrees with. There are five rounds. While the machine is busy there
-    are more, until 20 seconds have passed: while rounds differ, or on a CPU while other programs or the host of a
+    First the kernels to time are chosen, twice, so that a short disturbance does not decide. Then come five rounds,
+    each of which measures every figure once, a few calls at a time. A figure is the median over its stable rounds:
+    those within 5 % of the best round that another one agrees with. While the machine is busy, more rounds follow,
+    until 20 seconds have passed. It is busy while rounds differ, or on a CPU while other programs or the host of a
     virtual machine take more than a quarter of a CPU. If it stays busy, a warning says so and nothing is kept.
 
     How each figure is measured; bytes and FLOPs are those that the runtime counted for the very calls timed:
@@ -35,8 +35,8 @@ def measure(
       lasts little longer than a launch, it is the slope between 1/8 and 3/8, in which the fixed cost of a
       launch drops out.
     - peak: every rung of matmul but the reference is tried at a small size, the best ones at the largest N
-      whose product fits a time limit; the fastest is sampled. Normally distributed data: zeros would let a
-      GPU clock higher.
+      whose product fits a time limit; the fastest is sampled. The data is normally distributed, because zeros
+      would let a GPU clock higher.
     - launch overhead: 100 ``exp()`` of one element in a row, then a synchronisation; per call.
 
     Parameters
@@ -51,7 +51,7 @@ def measure(
     Returns
     -------
     Ceilings
-        Its `busy` says why the figures are not to be trusted; "" when they are.
+        Its `busy` says why the figures cannot be trusted; "" when they can.
 
     Raises
     ------

@@ -68,7 +68,7 @@ def cpu_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> 
 
 
 def _choose(device: str, progress: Callable[[str], None] = lambda text: None) -> list[Probe]:
-    """The probes that two choices, one after the other, find best: a short disturbance spoils one of them."""
+    """The probes that two choices, one after the other, find best: a short disturbance spoils only one of them."""
     probes = {}
     for choice in (1, 2):
         for probe in _probes(device):

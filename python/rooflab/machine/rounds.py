@@ -18,7 +18,7 @@ from .ceilings import Measured
 from .load import CpuTimes, Load, between
 
 _AGREE = 1.05  # rounds agree when their medians differ by less than this factor
-_STEADY = 1.25  # the best and the middle round are this close to a ceiling, or the machine was busy
+_STEADY = 1.25  # if the best and the middle round are not this close to a ceiling, the machine was busy
 _QUIET_CPUS = 0.25  # what other programs may take: one busy CPU can halve what all threads do together
 _ROUNDS = 5
 _SECONDS = 20.0  # after which no round begins but the second
@@ -26,14 +26,14 @@ _SECONDS = 20.0  # after which no round begins but the second
 
 @dataclass(frozen=True)
 class Probe:
-    """One way to show one figure of a device. Rivals have the same name; the fastest one gives the figure.
+    """One way to measure one figure of a device. Rivals have the same name; the fastest one gives the figure.
 
     Attributes
     ----------
     name, unit, how : str
         What is measured; ``"TB/s"``, ``"TFLOP/s"`` or ``"us"``, of which less is better; what is run.
     sample : callable
-        Runs it a few times. Returns one value in `unit` a time.
+        Runs it a few times. Returns one value in `unit` for each.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Probe:
     sample: Callable[[], Sequence[float]]
 
     def speed(self, value: float) -> float:
-        """More is better."""
+        """A value as a speed, of which more is better."""
         return 1 / value if self.unit == "us" else value
 
 
@@ -67,7 +67,7 @@ class Probing:
         return {probe.name: measured for probe, measured, _ in self._winners()}
 
     def disturbance(self) -> str:
-        """Why the ceilings are not to be trusted, in one sentence; "" when they are."""
+        """Why the ceilings cannot be trusted, in one sentence; "" when they can."""
         loads = [one.load for one in self.rounds]
         if not is_quiet(self.choice):
             why = _taken([self.choice])
@@ -94,12 +94,12 @@ def run(
     clock: Callable[[], float] = time.perf_counter,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Probing:
-    """Chooses probes, then rounds until the ceilings stand and the machine was quiet, or the time is up.
+    """Choose probes, then run rounds until the ceilings are stable and the machine was quiet, or the time is up.
 
     Parameters
     ----------
     choose : callable
-        The probes. Called again when the machine was not quiet: kernels that are compared then may lose by accident.
+        Gives the probes. Called again when the machine was not quiet, because a kernel may then have lost by accident.
     read_load : callable
         The CPU times now, or None.
     clock : callable
@@ -145,7 +145,7 @@ def settle(probe: Probe, rounds: Sequence[Round]) -> tuple[Measured, float]:
         Median and percentiles over all samples of the stable rounds: those that agree with the best round that another
         one agrees with. Over all rounds when no two agree.
     float
-        The larger of two factors: of the best round over the median, and of that over the middle round. Infinite when
+        The larger of two factors: the best round over the median, and the median over the middle round. Infinite when
         no two rounds agree.
     """
     found = [np.asarray(one.samples[probe], dtype=float) for one in rounds]

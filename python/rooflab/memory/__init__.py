@@ -8,8 +8,8 @@ timeline.by_op()                                # who held what at the peak
 rl.plots.plot_memory_timeline(timeline)
 timeline.save_html("memory.html")
 
-What counts is what rooflab's tensors asked for: exact, and the same on every run and device. Views take nothing, nor
-do tensors of other libraries.
+The bytes counted are those that rooflab's tensors asked for: exact, and the same on every run and device. Views add
+nothing, and neither do tensors of other libraries.
 """
 
 from .._core.memory import Block, allocated, empty_cache, peak, reserved, reset_peak, set_limit, snapshot

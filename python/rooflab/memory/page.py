@@ -38,7 +38,7 @@ def _summary(timeline: Timeline) -> str:
 def _data(timeline: Timeline) -> dict:
     events, allocations = timeline.events, timeline.allocations
     ends: dict[int, list[int]] = {}
-    base = [0]  # what older blocks leave when they are freed
+    base = [0]  # goes below zero when older blocks are freed
     for number, event in enumerate(events, start=1):
         base.append(base[-1])
         if allocations[event.allocation].start_us is None:
@@ -75,7 +75,7 @@ def _data(timeline: Timeline) -> dict:
 
 
 def stack(blocks: Sequence[tuple[int, int, int]], steps: int) -> list[list[tuple[int, int]]]:
-    """Piles blocks up in the order of their allocation; those above one that is freed come down.
+    """Stack blocks in the order of their allocation; when one is freed, those above it come down.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from ..units import human
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A block of memory as it lived; the views of a tensor share one.
+    """A block of memory from its allocation to its end; the views of a tensor share one.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Allocation:
     range : str
         The ranges open then, ``mlp/gate_proj``; "" when none was.
     is_scratch : bool
-        Whether a kernel of the op works in it, or a library; no tensor ever holds it.
+        Whether it is working memory of the op's kernel or of a library; no tensor ever holds it.
     start_us, end_us : float or None
         Microseconds since the recording began. None: allocated before it, or still held at its end.
     """
@@ -44,11 +44,11 @@ class Event:
     Attributes
     ----------
     time_us : float
-        Microseconds since the recording began, of the host: where an op is submitted, not where a GPU runs it.
+        Microseconds since the recording began, on the host: when an op is submitted, not when a GPU runs it.
     bytes : int
-        Taken; negative when given back.
+        Bytes taken; negative when given back.
     live_bytes : int
-        In all tensors afterwards, those from before the recording included.
+        Bytes in all tensors afterwards, including those from before the recording.
     allocation : int
         Its place in `Timeline.allocations`.
     """
@@ -73,7 +73,7 @@ class Phase:
     events : range
         Places in `Timeline.events` of what happened in it.
     start_us, end_us : float
-        Microseconds since the recording began: of its first event, and of that of the next phase.
+        Microseconds since the recording began: of its first event, and of the first event after it.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Phase:
 class Timeline:
     """Every allocation and free inside ``with rl.memory.record() as timeline:``; made by `record`.
 
-    The results are there once the block has ended, by an exception too.
+    The results are available once the block has ended, even by an exception.
     """
 
     def __init__(self, device: str | None = None) -> None:
@@ -95,7 +95,7 @@ class Timeline:
 
     def __enter__(self) -> Timeline:
         if self._state != "new":
-            raise RuntimeError("[memory] a timeline records once")
+            raise RuntimeError("[memory] a timeline can record only once")
         self._state = "running"
         self._recorder.start()
         return self
@@ -108,22 +108,22 @@ class Timeline:
 
     def _done(self) -> _core.memory.Recorder:
         if self._state != "done":
-            raise RuntimeError("[memory] results are there once the with-block has ended")
+            raise RuntimeError("[memory] results are available once the with-block has ended")
         return self._recorder
 
     @property
     def resident_bytes(self) -> int:
-        """In tensors when the recording began."""
+        """Bytes in tensors when the recording began."""
         return self._done().resident_bytes
 
     @property
     def peak_bytes(self) -> int:
-        """The most in tensors, above `resident_bytes`."""
+        """The most bytes in tensors, above `resident_bytes`."""
         return self._done().peak_bytes
 
     @property
     def retained_bytes(self) -> int:
-        """In tensors at the end, above `resident_bytes`; negative when older tensors were freed."""
+        """Bytes in tensors at the end, above `resident_bytes`; negative when older tensors were freed."""
         return self._done().live_bytes
 
     @property
@@ -156,7 +156,7 @@ class Timeline:
         return found
 
     def mark(self, name: str) -> None:
-        """From here on a new phase runs, until the next mark or the end of the recording.
+        """Begin a new phase, which lasts until the next mark or the end of the recording.
 
         Examples
         --------
@@ -175,7 +175,7 @@ class Timeline:
 
     @property
     def phases(self) -> list[Phase]:
-        """What was marked, in order; what happened before the first mark is in none."""
+        """The marked phases, in order; what happened before the first mark is in none."""
         places = [place for _, place in self._marks] + [len(self.events)]
         times = [*(event.time_us for event in self.events), self.duration_us]
         return [
@@ -198,13 +198,13 @@ class Timeline:
     def by_op(self) -> dict[str, int]:
         """Bytes at the peak by the op that allocated them, most first; ``"user"`` for tensors made outside ops.
 
-        What was resident before is not in it; unless part of that was freed before the peak, the values add up to
-        `peak_bytes`.
+        What was resident before is not in it. The values add up to `peak_bytes`, unless part of that was freed before
+        the peak.
         """
         return self._at_peak("op", "user")
 
     def by_range(self) -> dict[str, int]:
-        """Bytes at the peak by the range that was open when they were allocated, most first; ``"(no range)"``."""
+        """Bytes at the peak by the range in which they were allocated, most first; ``"(no range)"`` outside of all."""
         return self._at_peak("range", "(no range)")
 
     def _at_peak(self, by: str, nameless: str) -> dict[str, int]:
@@ -216,13 +216,13 @@ class Timeline:
         return {name: count for name, count in held.most_common() if count}
 
     def save_html(self, path: str | PathLike[str], title: str = "Memory in tensors") -> None:
-        """Writes one HTML file, that needs nothing else: every block over time; pointing at one tells its op, range,
+        """Write one HTML file that needs nothing else: every block over time; pointing at one shows its op, range,
         bytes and lifetime.
 
         Parameters
         ----------
         path : str or path
-            Of the file, which is replaced.
+            Where to write the file; it is replaced.
         title : str
             Its heading.
         """
@@ -246,7 +246,7 @@ class Timeline:
 
 
 def record(device: str | None = None) -> Timeline:
-    """Records what tensors take and give back: ``with rl.memory.record() as timeline:``. Recordings nest.
+    """Record what tensors take and give back: ``with rl.memory.record() as timeline:``. Recordings nest.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from ..units import human
 
 
 def available(device: str = "cpu") -> int:
-    """Bytes that `device` can still give to tensors, those that rooflab keeps for reuse included.
+    """Bytes that `device` can still give to tensors, including those that rooflab keeps for reuse.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class MemoryUse:
     resident_bytes : int
         Held when the call began: its inputs, weights, whatever else is alive.
     retained_bytes : int
-        Held when it had returned, above `resident_bytes`: its result and what that keeps alive, as what
+        Held when it had returned, above `resident_bytes`: its result and what that keeps alive, such as what
         autograd saved for the backward pass.
     """
 

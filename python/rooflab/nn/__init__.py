@@ -48,7 +48,7 @@ __all__ = [
     "utils",
 ]
 
-if not TYPE_CHECKING:  # which would take every name for one of this module
+if not TYPE_CHECKING:  # a type checker would take every name for one of this module
 
     def __getattr__(name):
         raise _habits.no_attribute(__name__, name, _habits.NN)

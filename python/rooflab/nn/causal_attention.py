@@ -1,4 +1,4 @@
-"""Attention over the tokens so far, as the language models of this package share it: one op, or each step an op."""
+"""Causal attention, which the language models of this package share: as one op, or with an op for each step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def causal_mask(length: int, *, dtype: str, device: str) -> Tensor:
 def split_heads(x: Tensor, num_heads: int, *, adjacent: bool) -> Tensor:
     """x (B, L, H D_h) as (B, H, L, D_h): a view, or a copy in which the tokens of a head are adjacent.
 
-    Composed attention wants the copy: each of its products, forward and backward, would make one of its own.
+    Composed attention needs the copy, because otherwise each of its products, forward and backward, would make its own.
     """
     heads = x.reshape(*x.shape[:2], num_heads, x.shape[2] // num_heads).transpose(1, 2)
     return heads.contiguous() if adjacent else heads
@@ -43,12 +43,12 @@ def joined(heads: Tensor) -> Tensor:
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """q, k, v (B, H, L, D_h) to (B, H, L, D_h): in ops of their own with a mask (L, L), in one without."""
+    """q, k, v (B, H, L, D_h) to (B, H, L, D_h): in separate ops with a mask (L, L), in one op without."""
     if mask is None:
         with _core.range("attention"):
             return _core.attention(q, k, v, is_causal=True)
     with _core.range("attention_matmul_QK"):
-        # D_h numbers a query are scaled, not L scores. An addition saves nothing for backward; `where` would.
+        # Scaling q touches D_h numbers a query, not L scores. An addition saves nothing for backward; `where` would.
         scores = q * (1 / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1) + mask.to(q.dtype)
     with _core.range("attention_softmax"):
         weights = _core.softmax(scores)

@@ -21,7 +21,7 @@ class Gemma3Attention(Module):
     config : Gemma3Config
         The sizes.
     layer : int
-        Which layer it is: that decides on the window.
+        Which layer it is: this decides on the window.
     fused : bool
         Whether the norms of queries and keys run in one kernel with the rotary embedding, and q, k and v are one
         product.

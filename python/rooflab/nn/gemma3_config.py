@@ -26,7 +26,7 @@ class Gemma3Config:
     rope_theta, rope_local_base_freq : float
         Base of the rotary embedding in layers with full attention and in those with a sliding window.
     rms_norm_eps, query_pre_attn_scalar : float
-        Of the norms; scores are scaled by query_pre_attn_scalar^-0.5.
+        Epsilon of the norms; scores are scaled by query_pre_attn_scalar^-0.5.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Gemma3Config:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Gemma3Config:
-        """Read a config.json of Hugging Face's.
+        """Read a config.json from Hugging Face.
 
         Raises
         ------

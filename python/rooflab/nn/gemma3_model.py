@@ -42,7 +42,7 @@ class Gemma3Model(Module):
         tokens : Tensor
             (B, L), int64 or int32.
         cache : KVCache, optional
-            The tokens come after those that it has seen; it is moved on by L. No gradient is recorded then.
+            The tokens come after those that it has seen, and it advances by L. No gradient is recorded then.
 
         Returns
         -------
@@ -72,7 +72,7 @@ class Gemma3Model(Module):
     def step(self, tokens: Tensor, cache: KVCache) -> Tensor:
         """The same for one token a text, (B, 1), without a number from the host, so that a graph can capture it.
 
-        It does not move the cache on.
+        It does not advance the cache.
         """
         full = self._rotary_full.at(cache.position, cache.max_length)
         sliding = self._rotary_sliding.at(cache.position, cache.max_length)
@@ -80,7 +80,7 @@ class Gemma3Model(Module):
             return self._through_layers(tokens, full, sliding, cache, cache.position + 1)
 
     def prepare(self, max_length: int) -> None:
-        """Make the tables of positions for texts of up to `max_length` tokens now, and not in a capture."""
+        """Make the tables of positions for texts of up to `max_length` tokens now, and not during a capture."""
         self._rotary_full.tables(max_length)
         self._rotary_sliding.tables(max_length)
 
@@ -115,7 +115,7 @@ class Gemma3ForCausalLM(Module):
 
     @property
     def dtype(self):
-        """Of the parameters."""
+        """The dtype of the parameters."""
         return self.model.norm.weight.dtype
 
     def forward(self, tokens: Tensor, cache: KVCache | None = None, *, last_only: bool = False) -> Tensor:
@@ -128,7 +128,7 @@ class Gemma3ForCausalLM(Module):
         cache : KVCache, optional
             As in `Gemma3Model.forward`.
         last_only : bool
-            Only the scores after the last token. The head is the largest product of a short text.
+            Compute only the scores after the last token. For a short text the head is the largest product.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class Gemma3ForCausalLM(Module):
             return self._head(x[:, -1:] if last_only else x)
 
     def prefill(self, tokens: Tensor, cache: KVCache) -> Tensor:
-        """Read a prompt (B, L) into the cache; the scores (B, 1, V) of the token after it."""
+        """Read a prompt (B, L) into the cache; returns the scores (B, 1, V) of the token after it."""
         return self.forward(tokens, cache, last_only=True)
 
     def decode(self, tokens: Tensor, cache: KVCache) -> Tensor:
@@ -150,7 +150,7 @@ class Gemma3ForCausalLM(Module):
         return self.forward(tokens, cache)
 
     def decode_without_cache(self, tokens: Tensor) -> Tensor:
-        """The same step without one: the whole text (B, L) passes all layers again."""
+        """The same step without a cache: the whole text (B, L) passes all layers again."""
         with no_grad():
             return self.forward(tokens, last_only=True)
 
@@ -189,7 +189,7 @@ class Gemma3ForCausalLM(Module):
 class DecodeGraph:
     """A decode step that was captured once and is replayed for each token.
 
-    The position lies on the device, so each replay reads and writes the next place of the cache.
+    The position is kept on the device, so each replay reads and writes the next place of the cache.
 
     Attributes
     ----------

@@ -29,11 +29,11 @@ def sample(
     rng : numpy.random.Generator
         Where the randomness comes from.
     temperature : float
-        Scores are divided by it first: below 1 the likely tokens gain. Greater than 0.
+        Scores are divided by it first: below 1, likely tokens become more likely. Greater than 0.
     top_k : int, optional
         Only the k most likely tokens may be drawn.
     top_p : float, optional
-        Only the most likely tokens may be drawn, as many as are needed for a probability of `top_p` in all.
+        Only the most likely tokens may be drawn, as many as are needed for a total probability of `top_p`.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def generate(
     Parameters
     ----------
     model : Gemma3ForCausalLM
-        Whose scores decide.
+        The model whose scores decide.
     prompt : Tensor
         (B, L), int64 or int32, with L >= 1.
     max_new_tokens : int
@@ -103,11 +103,11 @@ def generate(
     do_sample : bool
         Whether to draw tokens at random (`sample` explains the parameters); otherwise the most likely one is taken.
     seed : int, optional
-        Of the draws: the same seed gives the same text.
+        Seed of the draws: the same seed gives the same text.
     eos_token : int, optional
-        Where every text of the batch has one, writing ends. A text that has one goes on with it.
+        Writing ends once every text of the batch has this token. A text that has it is padded with it until then.
     graph : bool
-        Replay a captured step, one host call a token, rather than start each op anew.
+        Replay a captured step with one host call a token, instead of launching each op again.
 
     Returns
     -------

@@ -37,7 +37,7 @@ class GPT2Config:
     vocab_size, n_positions : int
         V, and how long a text may be.
     layer_norm_epsilon : float
-        Of the norms.
+        Epsilon of the norms.
     attention, recompute
         As in `TransformerConfig`.
 
@@ -100,7 +100,7 @@ class _Attention(Module):
     def __init__(self, config: GPT2Config, **where: Any) -> None:
         D = config.n_embd
         self.c_attn = _Projection(D, 3 * D, **where)
-        # What 2 n branches add to the residual stream is to have the size of one.
+        # So that what 2 n branches together add to the residual stream is as large as what one would add.
         self.c_proj = _Projection(D, D, std=_STD * (2 * config.n_layer) ** -0.5, **where)
         self.config = config
 

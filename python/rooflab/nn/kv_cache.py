@@ -1,4 +1,4 @@
-"""The keys and values that a model keeps while it writes."""
+"""The keys and values that a model keeps while it generates text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class KVCache:
     Parameters
     ----------
     config : Gemma3Config
-        Of the model.
+        The model's configuration.
     batch_size : int
         How many texts.
     max_length : int
@@ -90,15 +90,15 @@ class KVCache:
         self.length += tokens
 
     def reset(self) -> None:
-        """Start anew; the memory stays."""
+        """Forget all tokens; the memory stays."""
         self.position.fill_(0)
         self.length = 0
 
     def layer(self, index: int, held: Tensor | None = None) -> _gemma3.KvCache:
         """What `Gemma3DecoderLayer.forward` takes: the cache of one layer.
 
-        `held`, int64 (1,), is how many tokens have been seen once the next one is in. With it a step asks the host for
-        nothing, so a captured step can be replayed.
+        `held`, int64 (1,), is how many tokens the cache has seen, including the next one. With it a step asks the host
+        for nothing, so a captured step can be replayed.
         """
         k, v = self._layers[index]
         return _gemma3.KvCache(k, v, self.position, self.length, held)

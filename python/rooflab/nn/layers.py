@@ -18,9 +18,9 @@ def _normal(*shape: int, dtype: str, device: str) -> Tensor:
 
 
 def truncated_normal(*shape: int, std: float, dtype: str, device: str) -> Tensor:
-    """Random numbers with a standard deviation of `std`, none beyond three of them.
+    """Random normal numbers with a standard deviation of `std`, none beyond three standard deviations.
 
-    What lies beyond is drawn once more, and clipped if it lies beyond again, as one number in 140,000 does.
+    A number beyond that is drawn once more, and clipped if it is beyond again, as one number in 140,000 is.
     """
     first, again = (_core.randn(*shape, dtype=dtype, device=device) for _ in range(2))
     return _core.where(_core.abs(first) > 3, again, first).clamp(-3, 3) * std
@@ -71,7 +71,7 @@ class Linear(Module):
 
 
 def pack(*layers: Linear) -> None:
-    """Move the weights of layers that read the same x into one block of memory, where one product serves them all."""
+    """Move the weights of layers that read the same x into one block of memory, so that one product serves them all."""
     rows = _core.cat([layer.weight.detach() for layer in layers])
     begin = 0
     for layer in layers:

@@ -1,4 +1,4 @@
-"""Tables of the angles by which rotary embeddings turn heads."""
+"""Tables of the angles by which rotary embeddings rotate heads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["RotaryEmbedding"]
 
 
 class RotaryEmbedding:
-    """cos and sin of the angles by which `rl.rope` turns heads.
+    """cos and sin of the angles by which `rl.rope` rotates heads.
 
     The angle of pair i at position p is ``p theta^(-2 i / D_h)``, computed in float32 as Hugging Face does. The tables
     are made once and grow when a longer text asks for it.
@@ -45,6 +45,6 @@ class RotaryEmbedding:
         return cos[start : start + length], sin[start : start + length]
 
     def at(self, position: Tensor, max_length: int) -> tuple[Tensor, Tensor]:
-        """The same of positions that lie on the device, int64 (L,), each below `max_length`. Two launches."""
+        """The same for positions that are on the device, int64 (L,), each below `max_length`. Two launches."""
         cos, sin = self.tables(max_length)
         return _core.index_select(cos, 0, position), _core.index_select(sin, 0, position)

@@ -5,7 +5,8 @@ Tokens (B, L) -> embedding -> n blocks -> RMSNorm -> head -> logits (B, L, V), w
 x = x + output_proj(attention(q_proj(ln1(x)), k_proj(ln1(x)), v_proj(ln1(x))))
 x = x + w2(silu(w1(ln2(x))) * w3(ln2(x)))
 
-Names of parameters are those of the course. All of it is ops that the tape records, so each line can be profiled.
+Names of parameters are those of the course. Everything is made of ops that the tape records, so each line can be
+profiled.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ def _linear(in_features: int, out_features: int, **where: Any) -> Linear:
 
 
 def half_pairs(weight: Tensor, num_heads: int) -> Tensor:
-    """Rows of a projection of queries or keys in the order that `rl.rope` wants.
+    """Put the rows of a projection of queries or keys into the order that `rl.rope` expects.
 
-    The rotary embedding turns pairs of a head's elements. CS336 pairs neighbours, 0 with 1 and so on; `rl.rope` pairs
-    element i with i + D_h / 2. With their rows in the order 0, 2, 4 ... 1, 3, 5 ... weights of the former give the
-    latter the same scores.
+    The rotary embedding rotates pairs of a head's elements. CS336 pairs neighbours, 0 with 1 and so on; `rl.rope` pairs
+    element i with i + D_h / 2. With its rows in the order 0, 2, 4 ... 1, 3, 5 ... a weight of the course gives the same
+    scores with `rl.rope`.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def half_pairs(weight: Tensor, num_heads: int) -> Tensor:
 class _Shared:
     """What all layers of a pass read: angles of the positions, and the mask of the composed attention.
 
-    Under autocast queries, keys and scores have another dtype than the model; each dtype is cast once a pass.
+    Under autocast queries, keys and scores have another dtype than the model; there is one cast a pass for each dtype.
     """
 
     def __init__(self, cos: Tensor, sin: Tensor, mask: Tensor | None) -> None:
@@ -98,7 +99,7 @@ class CausalSelfAttention(Module):
         cos, sin, mask = shared.of(q.dtype)
         q, k = _core.rope(q, cos, sin), _core.rope(k, cos, sin)
         out = causal_attention(q, k, v, mask)
-        del q, k, v  # those that backward does not need are gone before the next product
+        del q, k, v  # frees those that backward does not need before the next product
         return self.output_proj(joined(out))
 
 
@@ -138,8 +139,8 @@ class TransformerLM(Module):
     """CS336's language model: pre-norm, RoPE, SwiGLU, an output head of its own, no biases.
 
     Weights of products are normal with a variance of 2 / (in + out), those of the embedding with one of 1, both cut off
-    at three standard deviations; gains are 1. `rl.manual_seed` decides which they are. The rotary embedding turns
-    elements i and i + D_h / 2 of a head; `half_pairs` brings weights of the course there, which turns neighbours.
+    at three standard deviations; gains are 1. `rl.manual_seed` sets their seed. The rotary embedding rotates elements i
+    and i + D_h / 2 of a head; `half_pairs` converts weights of the course, which rotates neighbours.
 
     With n layers a forward launches 9 n + 1 products and a backward 18 n + 2 (composed attention). Ranges, for counts
     and profiles: ``embedding``, ``block_i`` with ``self_attention`` (in it ``attention_matmul_QK``,
@@ -178,11 +179,11 @@ class TransformerLM(Module):
 
     @property
     def dtype(self):
-        """Of the parameters."""
+        """The dtype of the parameters."""
         return self.ln_final.weight.dtype
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Scores of the next token after each.
+        """Scores of the next token after each token.
 
         Parameters
         ----------

@@ -35,12 +35,12 @@ class TransformerConfig:
     vocab_size, context_length : int
         V, and how long a text may be.
     rope_theta, eps : float
-        Base of the rotary embedding; what keeps the norms away from a root of zero.
+        Base of the rotary embedding; the number that keeps the root in the norms away from zero.
     attention : str
         ``"composed"``: scores, mask, softmax and weighted sum are ops of their own. ``"flash"``: `rl.attention`, one op
         that keeps no scores.
     recompute : bool
-        Whether backward runs each block again, of which only the input is kept: see `rl.autograd.checkpoint`.
+        Whether only each block's input is kept and backward runs the block again: see `rl.autograd.checkpoint`.
 
     Raises
     ------
@@ -99,8 +99,8 @@ class TransformerConfig:
     def forward_flops(self, batch_size: int, length: int) -> int:
         """FLOPs of the products of one forward: 2 B L (n (4 D^2 + 3 D I) + V D) + 4 n B L^2 D.
 
-        Attention counts in full: a mask saves nothing. A backward takes twice as many, but 2.5 times the attention's
-        part with ``"flash"``, which computes the scores anew.
+        Attention counts in full: a mask saves nothing. A backward takes twice as many; with ``"flash"``, which computes
+        the scores again, it takes 2.5 times as many for the attention's part.
         """
         weights = (
             self.num_layers * (4 * self.d_model**2 + 3 * self.d_model * self.d_ff) + self.vocab_size * self.d_model

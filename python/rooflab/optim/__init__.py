@@ -8,7 +8,7 @@ from .schedules import warmup_cosine, warmup_flat_linear
 
 __all__ = ["AdamW", "warmup_cosine", "warmup_flat_linear"]
 
-if not TYPE_CHECKING:  # which would take every name for one of this module
+if not TYPE_CHECKING:  # a type checker would take every name for one of this module
 
     def __getattr__(name):
         raise _habits.no_attribute(__name__, name, _habits.OPTIM)

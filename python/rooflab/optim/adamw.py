@@ -42,10 +42,10 @@ class AdamW:
     decay : str
         When they shrink: "before" the update, as in PyTorch, or "after" it, as in textbooks.
     capturable : bool
-        Whether a `rooflab.Graph` may capture steps: their number then lies on the device, where one more launch counts
-        it up. ``lr`` may be a tensor there, float64 (), for a graph to read anew. Tensors that took their first step
-        together share the number, so each must have a gradient at each step. The first step is no part of a graph, as
-        it makes the state.
+        Whether a `rooflab.Graph` may capture steps. The number of the step is then kept on the device, where one more
+        launch increments it. ``lr`` may then be a tensor there, float64 (), which each replay reads again. Tensors that
+        took their first step together share the number, so each must have a gradient at each step. The first step
+        cannot be captured, because it makes the state.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class AdamW:
             raise ValueError("[AdamW] step: the first step makes the optimizer's state; take it before the capture")
 
     def _count_on_device(self, group: dict[str, Any], trained: list[Tensor]) -> None:
-        """One more step, in tensors; those that are at the same number on the host go on with one tensor."""
+        """Count one more step on the device; tensors with the same number on the host then share one tensor."""
         made: dict[Any, Tensor] = {}
         for param in trained:
             steps = self.state[param]["step"]
@@ -238,7 +238,7 @@ def _check_options(group: Mapping[str, Any]) -> None:
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise TypeError(f"[AdamW] betas: expected two numbers, got {betas!r}")
     if isinstance(lr, Tensor) and not group["capturable"]:
-        raise ValueError("[AdamW] lr: a tensor is read on the device, which wants capturable=True")
+        raise ValueError("[AdamW] lr: a tensor is read on the device, which needs capturable=True")
     for name, value, below in (
         ("lr", 0.0 if isinstance(lr, Tensor) else lr, math.inf),
         ("betas[0]", betas[0], 1),

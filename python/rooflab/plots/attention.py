@@ -1,4 +1,4 @@
-"""What attention costs over the sequence length: pairs of bars, and lines; what ran out of memory is shown as that."""
+"""What attention costs over the sequence length: pairs of points, and lines; out of memory is marked as such."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def plot_flash_attention_improvement(
     ----------
     table : mapping of str to mapping of int to value or None
         Two series, the one to improve on first: ``{"standard": {512: ..., 1024: ...}, "flash": {...}}``. A value is
-        a Timing or milliseconds, a MemoryUse or bytes; None ran out of memory.
+        a Timing or milliseconds, a MemoryUse or bytes; None for out of memory.
     quantity : str
         ``"latency"`` or ``"memory"``.
     title, note : str, optional
@@ -79,7 +79,7 @@ def plot_flash_attention_improvement(
     Returns
     -------
     Figure
-        With a logarithmic axis: equal ratios are equal distances. A cross at the top ran out of memory.
+        With a logarithmic axis: equal ratios are equal distances. A cross at the top stands for out of memory.
 
     Raises
     ------
@@ -143,12 +143,12 @@ def plot_length_sweep(
     series: Series, quantity: str = "latency", xlabel: str = "sequence length L", title: str | None = None,
     note: str | None = None, predicted: Mapping[str, Mapping[int, float]] | None = None,
 ) -> Figure:  # fmt: skip
-    """Latency or memory over the sequence length, one line a series, both axes logarithmic.
+    """Latency or memory over the sequence length, one line per series, both axes logarithmic.
 
     Parameters
     ----------
     series : mapping of str to mapping of int to value or None
-        For each series, the value at each length: a Timing or milliseconds, a MemoryUse or bytes; None ran out of
+        For each series, the value at each length: a Timing or milliseconds, a MemoryUse or bytes; None for out of
         memory. A length that a series lacks was not measured.
     quantity : str
         ``"latency"`` or ``"memory"``.

@@ -23,7 +23,7 @@ def plot_lines(
     title: str | None = None,
     levels: Mapping[str, float] | None = None,
 ) -> Figure:
-    """Counts over a size, one line a series, both axes logarithmic.
+    """Counts over a size, one line per series, both axes logarithmic.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def plot_lines(
 def plot_shares(
     wholes: Mapping[str, Mapping[str, float]], title: str | None = None, colors: Mapping[str, str] | None = None
 ) -> Figure:
-    """What each part has of a whole: a bar of 100 % for each whole, the parts in the same order and colours.
+    """The share of each part in a whole: a bar of 100 % for each whole, the parts in the same order and colours.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def plot_shares(
     title : str, optional
         Above the plot.
     colors : mapping of str to str, optional
-        Of parts that have a colour elsewhere.
+        Colours of parts that have one in other figures.
 
     Returns
     -------

@@ -77,9 +77,9 @@ def plot_waves(
     Parameters
     ----------
     predicted : mapping of str to mapping of int to float
-        For each series the share of the multiprocessors at work, 0 to 1, at each N; drawn as lines.
+        For each series, the share of the multiprocessors at work, 0 to 1, at each N; drawn as lines.
     measured : mapping of str to mapping of int to float, optional
-        For each series FLOP/s over those of the best N, or over the peak; drawn as markers.
+        For each series, FLOP/s over those of the best N, or over the peak; drawn as markers.
     cliffs : sequence of int
         Each N at which a further wave begins; marked.
     title : str, optional

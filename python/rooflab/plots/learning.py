@@ -19,12 +19,12 @@ def plot_learning(
     losses: Mapping[str, Sequence[float]], accuracies: Mapping[str, Mapping[int, float]],
     guess: tuple[float, float] | None = None, title: str | None = None, note: str | None = None,
 ) -> Figure:  # fmt: skip
-    """Loss and accuracy over the training steps, side by side, one colour a run.
+    """Loss and accuracy over the training steps, side by side, one colour per run.
 
     Parameters
     ----------
     losses : mapping of str to sequence of float
-        For each run, the loss of every step from step 1; of each an average of 10 steps is drawn, and the rest faintly.
+        For each run, the loss of every step from step 1. Averages of 10 steps are drawn, and single steps faintly.
     accuracies : mapping of str to mapping of int to float
         For the same runs, the accuracy (0 to 1) at some steps.
     guess : (float, float), optional
@@ -76,13 +76,13 @@ def plot_learning(
 def plot_losses(
     losses: Mapping[str, Sequence[float]], guess: float | None = None, title: str | None = None, note: str | None = None
 ) -> Figure:
-    """Loss over the training steps, one colour a run.
+    """Loss over the training steps, one colour per run.
 
     Parameters
     ----------
     losses : mapping of str to sequence of float
-        For each run, the loss of every step from step 1, in nats a token; averages of 10 steps are drawn, and the rest
-        faintly.
+        For each run, the loss of every step from step 1, in nats a token. Averages of 10 steps are drawn, and single
+        steps faintly.
     guess : float, optional
         The loss of guessing, drawn as a dashed line.
     title, note : str, optional
@@ -220,7 +220,7 @@ def plot_attention_maps(
     maps: Mapping[str, Any], labels: Sequence[str], kinds: Sequence[str],
     marks: Mapping[str, Sequence[tuple[int, int]]] | None = None, title: str | None = None, note: str | None = None,
 ) -> Figure:  # fmt: skip
-    """Attention weights of one row of tokens, a panel a map, with the kinds of tokens told by colour.
+    """Attention weights of one row of tokens, a panel per map, with the kinds of tokens told by colour.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def plot_attention_maps(
 
 
 def _averaged(steps: np.ndarray, values: np.ndarray, window: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Means of `window` steps at their middle; a short run as it is."""
+    """Means of `window` steps, placed at their middle; a short run stays as it is."""
     if len(values) < 2 * window:
         return steps, values
     kernel = np.ones(window) / window

@@ -33,7 +33,7 @@ def plot_memory_timeline(
         From ``with rl.memory.record() as timeline:``.
     by : str
         ``"op"`` or ``"range"``: what a colour stands for. The six that hold most at the peak have one, the rest
-        are one grey.
+        share one grey.
     title, note : str, optional
         Above and below the plot.
     over : str
@@ -43,8 +43,8 @@ def plot_memory_timeline(
     Returns
     -------
     Figure
-        Zero is what was held before the recording; older tensors that are freed take the stack below it. Dotted lines
-        are where phases begin that were marked. The legend says what each holds at the peak.
+        Zero is what was held before the recording; when older tensors are freed, the stack goes below zero. Dotted
+        lines show where marked phases begin. The legend says what each op or range holds at the peak.
 
     Raises
     ------

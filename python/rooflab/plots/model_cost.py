@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..cost import ModelCost, Part
 
 _BOUND_COLORS = {"memory": COLORS[0], "compute": COLORS[1]}
-_ROWS = 8  # for which there is room at least, so that a few bars are not thick
-_LEAST_SHARE = 0.005  # of the time; what takes less is named in no label of the roofline
+_ROWS = 8  # there is room for at least this many, so that a few bars are not thick
+_LEAST_SHARE = 0.005  # of the time; parts that take less have no label on the roofline
 _LEAST_INTENSITY = 1e-3  # FLOP/byte; what has less only moves data, and would stretch the roofline by many decades
 
 
@@ -34,7 +34,7 @@ def plot_model_cost(cost: ModelCost, title: str | None = None) -> Figure:
     Parameters
     ----------
     cost : ModelCost
-        Of `rl.cost.model`, with a machine.
+        From `rl.cost.model`, with a machine.
     title : str, optional
         Above the figure; what was asked, if not given.
 
@@ -76,7 +76,7 @@ def _computes(part: Part) -> bool:
 
 
 def _share(part: Part, cost: ModelCost) -> float:
-    """Of the times of all parts, one after the other."""
+    """Share of a part in the times of all parts, one after the other."""
     return (part.seconds or 0) / sum(other.seconds or 0 for other in cost.parts)
 
 

@@ -123,11 +123,11 @@ def plot_roofline(
     Parameters
     ----------
     machines : MachineSpec, Ceilings, str, or a sequence of them
-        Datasheets, measured ceilings, or names in `SPECS`. None is passed over: `Ceilings.datasheet` may be it.
+        Datasheets, measured ceilings, or names in `SPECS`. None is skipped, because `Ceilings.datasheet` may give it.
     points : sequence of Point, or mapping of str to float, optional
         The work. A mapping gives names and arithmetic intensities (FLOP/byte). None draws the roofs alone.
     dtype : str or dtype, or a sequence of them
-        Whose peaks are drawn. Open markers sit on the first one's roof.
+        The dtypes whose peaks are drawn. Open markers sit on the first one's roof.
     title : str, optional
         Above the plot.
 

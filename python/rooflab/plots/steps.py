@@ -32,12 +32,12 @@ _CLASS_COLORS = {
 
 
 def plot_step_times(results: Iterable[Any], title: str | None = None, note: str | None = None) -> Figure:
-    """Step time over context length, a line a model size and a panel a mode, with one standard deviation each way.
+    """Step time over context length, a line per model size and a panel per mode, with one standard deviation each way.
 
     Parameters
     ----------
     results : iterable of Result
-        From `rooflab.benchmark.lm`. Where the memory did not suffice there is a cross at the top.
+        From `rooflab.benchmark.lm`. A cross at the top marks a result that ran out of memory.
     title, note : str, optional
         Above and below the plot.
 
@@ -86,7 +86,7 @@ def plot_step_times(results: Iterable[Any], title: str | None = None, note: str 
             axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: human(seconds, "s")))
             axes.margins(x=0.09)
         modelled = any(row.case.device.startswith("meta") for row in rows)
-        panels[0].set_ylabel("time a step, a model's and not measured" if modelled else "time a step (mean, std)")
+        panels[0].set_ylabel("time a step (modelled, not measured)" if modelled else "time a step (mean, std)")
         entries = {
             label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
@@ -100,7 +100,7 @@ def _draw_line(axes: Any, rows: Sequence[Any], color: str, marker: str, name: st
     if timed:
         x = [row.case.context_length for row in timed]
         seconds = [row.mean_ms / 1e3 for row in timed]
-        spread = [min(row.std_ms, 0.999 * row.mean_ms) / 1e3 for row in timed]  # an axis of logarithms has no zero
+        spread = [min(row.std_ms, 0.999 * row.mean_ms) / 1e3 for row in timed]  # a logarithmic axis has no zero
         axes.errorbar(x, seconds, spread, color=color, marker=marker, capsize=2.5, elinewidth=1, label=name)
     full = [row.case.context_length for row in rows if not row.samples_ms]
     if full:
@@ -115,7 +115,7 @@ def plot_memory_phases(
     levels: Mapping[str, float] | None = None,
     note: str | None = None,
 ) -> Figure:
-    """What memory holds at the highest point of each phase of a step: a bar a phase, stacked by class.
+    """What memory holds at the highest point of each phase of a step: a bar per phase, stacked by class.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def plot_memory_phases(
     title, note : str, optional
         Above and below the plot.
     levels : mapping of str to float, optional
-        Bytes of what should hold it, a line each: ``{"80 GB": 80e9}``.
+        Bytes of the memory that should hold it, a line each: ``{"80 GB": 80e9}``.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def plot_memory_phases(
 
 
 def plot_time_shares(results: Iterable[Any], title: str | None = None) -> Figure:
-    """Which classes of kernels take the time of each pass: a bar of 100 % a pass.
+    """Which classes of kernels take the time of each pass: a bar of 100 % per pass.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ from matplotlib.transforms import Bbox
 
 from ..units import human
 
-# Okabe and Ito, "Color Universal Design" (2008): tells apart for all common kinds of colour blindness.
-# Its yellow is left out, too pale on white.
+# Okabe and Ito, "Color Universal Design" (2008): these can be told apart with all common kinds of colour blindness.
+# Their yellow is left out, because it is too pale on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#5f5f5f"
@@ -55,7 +55,7 @@ _STYLE: dict[Any, Any] = {
 
 @contextmanager
 def figure(width: float, height: float) -> Iterator[Figure]:
-    """A new figure in rooflab's style, `width` x `height` inches, known to no window and no notebook hook.
+    """A new figure in rooflab's style, `width` x `height` inches, that no window and no notebook hook knows.
 
     pyplot makes it, so that a notebook knows how to show it, and forgets it at once, so that it is shown
     only where it is returned.

@@ -183,7 +183,7 @@ def _draw_rows(
                 for kernel in members
                 if (kernel.category or "other") == category
             ]
-            # A white edge tells neighbours apart; a hair would drown in it.
+            # A white edge tells neighbours apart, but would cover a bar as thin as a hair.
             edges = [0.6 if width > 2 * hair else 0.0 for _, width in bars]
             if bars:
                 axes.broken_barh(bars, (row - 0.36, 0.72), fc=color, ec="white", lw=edges, zorder=3)

@@ -6,8 +6,8 @@ with rl.profile(schedule=rl.profiler.schedule(wait=1, warmup=3, active=6)) as pr
         prof.step()
 print(prof.key_averages().table(sort_by="duration", row_limit=10))
 
-On a meta device nothing runs. A profile of it lays the launches out by a model of the machine (`launch_model`) and says
-so wherever it shows a time.
+On a meta device nothing runs. A profile there gets its times from a model of the machine (`launch_model`) and says so
+wherever it shows a time.
 """
 
 from .categories import CATEGORIES

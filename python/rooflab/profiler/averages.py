@@ -26,7 +26,7 @@ class KernelAverage:
     total_us, mean_us : float
         Microseconds, summed and per call.
     share : float
-        Of the summed duration of all kernels, 0 to 1.
+        Share in the summed duration of all kernels, 0 to 1.
     flops_per_s, bytes_per_s : float
         Counted work over measured time; 0 where the cost is unknown (kernels of other libraries).
     """

@@ -25,8 +25,8 @@ _BY_OP = {
     ),
 }
 
-# The first row with a word that the lower-case name holds decides: fused attention before the GEMM it is made of,
-# fills and copies before the elementwise templates that PyTorch writes them with.
+# The first row with a word that occurs in the lower-case name decides: fused attention comes before the GEMM it is made
+# of, fills and copies before the elementwise templates that PyTorch writes them with.
 _BY_NAME = (
     ("attention", ("flash", "fmha", "attention")),
     ("optimizer", ("adam",)),
@@ -56,7 +56,7 @@ def category(name: str, op: str) -> str:
 
 @functools.cache
 def _of_op(op: str) -> str:
-    """A backward is of its forward's kind. What is not named is elementwise when its kernels are of that family."""
+    """A backward is of its forward's kind. An op without an entry is elementwise if its kernels are of that family."""
     op = op.removesuffix("_backward")
     kernels = [variant.kernel for variant in _core.variants(op)] if op in _core.ops() else []
     is_elementwise = any(kernel.startswith("elementwise_") for kernel in kernels)

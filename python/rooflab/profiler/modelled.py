@@ -20,8 +20,8 @@ from ..machine.known import known
 from ..roofline.model import Machine
 
 GAP_US = 2.0
-"""Between two launches, in microseconds, where no other is given: an assumption, about what a GPU's stream needs when a
-host keeps it supplied. Of measured ceilings it is their launch overhead."""
+"""The default gap between two launches, in microseconds: an assumption, about what a GPU's stream needs when a host
+keeps it supplied. With measured ceilings, their launch overhead takes its place."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class LaunchModel:
     Attributes
     ----------
     machine : MachineSpec or Ceilings
-        Whose peaks and bandwidth count.
+        The machine whose peaks and bandwidth count.
     gap_us : float
         Microseconds before each launch.
 
@@ -53,7 +53,7 @@ class LaunchModel:
         flops, bytes : int
             Counted work of the launch.
         dtype : str
-            What it computes in. Where the machine has no peak for it, float32's serves.
+            What it computes in. If the machine has no peak for it, float32's is used.
         """
         peaks = self.machine.peak_tflop_s
         peak = peaks.get(dtype, peaks["float32"])
@@ -70,8 +70,8 @@ def launch_model(machine: Machine | str, gap_us: float | None = None) -> LaunchM
     Parameters
     ----------
     machine : MachineSpec, Ceilings or str
-        A datasheet, measured ceilings (``rl.machine.measure("cuda")``), or a device: of ``"meta:H200"`` the datasheet
-        counts, of ``"cpu"`` and ``"cuda:0"`` the ceilings that were measured here, else the datasheet.
+        A datasheet, measured ceilings (``rl.machine.measure("cuda")``), or a device: for ``"meta:H200"`` the datasheet
+        counts, for ``"cpu"`` and ``"cuda:0"`` the ceilings that were measured here, or else the datasheet.
     gap_us : float, optional
         Microseconds before each launch. Default: the launch overhead of measured ceilings, else 2.
 
@@ -108,7 +108,7 @@ def _figures_of(device: str) -> Machine:
 def lay_out(
     kernels: Sequence[dict[str, Any]], spans: Iterable[list[dict[str, Any]]], models: dict[str, LaunchModel]
 ) -> None:
-    """Turn places in the order of what happened into nanoseconds.
+    """Turn places in the order of events into nanoseconds.
 
     Parameters
     ----------

@@ -22,14 +22,14 @@ class KernelRecord:
     range : str
         The ranges open at the launch, ``mlp/gate_proj``; "" when none was.
     category : str
-        One of `CATEGORIES`: from the op, or from the name where there is no op.
+        One of `CATEGORIES`: from the op, or from the name if there is no op.
     step : int
         The step it belongs to, counted from 0 at the start of the block.
     grid, block : tuple of int
-        Launch shape; zeros on the CPU and where only events serve.
+        Launch shape; zeros on the CPU and when times come from CUDA events.
     cost : Cost
-        Counted work of the launch. Of several kernels of one launch the longest bears it, the others zero; in a model
-        the first bears it.
+        Counted work of the launch. If a launch has several kernels, the longest one has the work and the others zero;
+        in a model the first one has it.
     id : int
         Number of the launch in this process; 0 for other libraries.
     dtype : str

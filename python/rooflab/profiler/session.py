@@ -73,13 +73,13 @@ _running: list[Profile] = []
 
 @dataclass(eq=False)
 class Profile:
-    """A profile, made by `profile`; its results are there once the block has ended.
+    """A profile, made by `profile`; its results are available once the block has ended.
 
     Attributes
     ----------
     source : str
         Where times come from: ``"cupti"``, ``"cuda events"`` or ``"cpu clock"``, which measure, or ``"model"``;
-        `reason` is a sentence why.
+        `reason` says why in a sentence.
     dropped : int
         Records known to be missing. A warning says so at the end of the block.
     """
@@ -118,7 +118,7 @@ class Profile:
         try:
             self._finish()
         except Exception:
-            if error is None:  # else the block's own error tells more
+            if error is None:  # otherwise the block's own error says more
                 raise
         finally:
             self._release()
@@ -129,9 +129,9 @@ class Profile:
             self._warn(f"{self.dropped} kernel records are missing from the profile ({self.source}: {self.reason})")
 
     def step(self) -> None:
-        """Ends a step. What follows belongs to the next one.
+        """End a step. What follows belongs to the next one.
 
-        Devices are waited for where a profiled step begins or ends, so that each kernel falls into its own.
+        Where a profiled step begins or ends this waits for the devices, so that each kernel falls into its own step.
         """
         if self not in _running:
             raise RuntimeError("[profile] step: expected to be called inside the with-block")
@@ -171,7 +171,7 @@ class Profile:
             lay_out(kernels, [ranges, steps], models)
             self.reason = "; ".join([session.reason, *(str(model) for _, model in sorted(models.items()))])
         last = steps[-1]["number"] if steps else -1
-        # After the last step() nothing ran: the block's tail is no step.
+        # Nothing ran after the last step(), so the end of the block is no step.
         if len(steps) > 1 and last == self._step and all(kernel["step"] != last for kernel in kernels):
             steps.pop()
         kept = {step["number"] for step in steps}
@@ -193,7 +193,7 @@ class Profile:
 
     def _result(self, records: list) -> list:
         if not self._finished:
-            raise RuntimeError("[profile] results are there once the with-block has ended")
+            raise RuntimeError("[profile] results are available once the with-block has ended")
         return records
 
     @property
@@ -307,7 +307,7 @@ class Profile:
 
 
 def profile(schedule: Schedule | None = None, *, source: str = "auto", model: LaunchModel | None = None) -> Profile:
-    """Records the kernels that run in a with-block.
+    """Record the kernels that run in a with-block.
 
     Parameters
     ----------
@@ -320,8 +320,8 @@ def profile(schedule: Schedule | None = None, *, source: str = "auto", model: La
         ``"cpu clock"`` insist on one. Launches on a meta device, where nothing runs, get the times of a model, and
         those on other devices are then left out; ``"model"`` insists on that.
     model : LaunchModel, optional
-        How long launches on meta devices last, from `rooflab.profiler.launch_model`. Default: by the datasheet of the
-        device's name and 2 us between launches.
+        How long launches on meta devices last, from `rooflab.profiler.launch_model`. Default: the datasheet of the
+        device's name, with 2 us between launches.
 
     Returns
     -------

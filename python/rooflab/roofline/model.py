@@ -220,7 +220,7 @@ def measured_point(name: str, cost: Any, timing: Any, series: str = "") -> Point
         Anything with ``flops``, ``bytes_read`` and ``bytes_written``: an `rl.cost` result, or `rl.count`'s
         counters around one call.
     timing : Timing
-        Of one call: ``median_ms``, ``p20_ms`` and ``p80_ms``.
+        The latency of one call: ``median_ms``, ``p20_ms`` and ``p80_ms``.
 
     Returns
     -------

@@ -66,7 +66,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Places:
-    """An operand of a bench case: int64 numbers from 0 to `below`, which is left out, at random."""
+    """An operand of a bench case: random int64 numbers from 0 on that are less than `below`."""
 
     shape: tuple[int, ...]
     below: int
@@ -96,21 +96,21 @@ class OpSpec:
     composed_tolerance : callable, optional
         The same for `v0_composed`, which rounds what passes from op to op.
     composed_dtypes : tuple of str
-        What `v0_composed` alone takes; the counters then show the ops that it is made of, and not `cost`.
+        What only `v0_composed` takes; the counters then show the ops that it is made of, and not `cost`.
     dtypes : tuple of str
         What the op accepts.
     result_dtype : callable
         The dtype of the result for a dtype of operands; a tuple where several results differ.
     tails : callable, optional
-        `tails(rng)` yields samples one below, at and one above the sizes at which rungs cut their work (`_tiles`), so
-        that no rung leaves a rest out; larger than `samples`, and tried in fewer layouts.
+        `tails(rng)` yields samples one below, at and one above the sizes at which rungs cut their work (`_tiles`), to
+        notice a rung that leaves a rest out; larger than `samples`, and tried in fewer layouts.
     differentiable : callable, optional
         `differentiable(rng)` yields finite samples, away from kinks, at which gradients with respect to the floating
         arrays are checked; None when the op has none.
     bench : callable, optional
         `bench()` yields `(label, dtype, operands, kwargs)` for `rooflab bench`; a tuple is the shape of a tensor.
     tables : dict
-        The cases of `bench`, as "label dtype", that the table in the kernel header shows, by kind of device. Of a
+        The cases of `bench`, as "label dtype", that the table in the kernel header shows, by kind of device. In a
         family one or two members stand for all.
     peer : callable, optional
         `peer(torch)` is PyTorch's function for the same call, or several by name.

@@ -55,7 +55,7 @@ def _tails(rng, *, operands):
 def _tolerance(dtype, sample, *, parts, roundings=0):
     """s has the error of its exponential, whose argument u carries four roundings; the rest adds up.
 
-    Rules made of ops round the slope and dy b too, and lose the digits of 1 - s where s is nearly 1.
+    Rules made of ops also round the slope and dy b, and lose the digits of 1 - s where s is nearly 1.
     """
     dy, a, *b = sample.args
     u, small = accumulator_roundoff(dtype), max(SMALLEST[dtype], _LAST)

@@ -32,7 +32,7 @@ def _places(rng):
 
 
 def _place(fold):
-    """NumPy's is the first of equals, and the first NaN, too."""
+    """NumPy too gives the first of equals, and the first NaN."""
     return lambda x, dim=None, keepdim=False: fold(x, axis=dim, keepdims=keepdim)
 
 

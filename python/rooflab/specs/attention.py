@@ -146,7 +146,7 @@ def _cost(sample, dtype):
 
 
 def score_error(dtype, q, k, scale=None):
-    """Of scores kept in the accumulation type: n roundings, summed, stay below 4 sqrt(n) of them if not by design."""
+    """Error of scores in the accumulation type: n roundings add up to less than 4 sqrt(n) of one, unless by design."""
     terms = scores(np.abs(q), np.abs(k), scale=scale).max(initial=0)
     return 4 * (q.shape[-1] ** 0.5 + 1) * accumulator_roundoff(dtype) * float(terms)
 
@@ -169,7 +169,7 @@ def _tolerance(dtype, sample):
 
 
 def _composed_tolerance(dtype, sample):
-    """Beside that, scores are rounded three times and weights once, each for itself: three deviations of the sum."""
+    """Besides that, scores are rounded three times and weights once, independently: three deviations of the sum."""
     q, k, v, mask = finite_operands(*sample.args)
     if q.size == 0 or k.size == 0:
         return 0.0, 0.0

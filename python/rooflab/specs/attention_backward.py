@@ -60,9 +60,9 @@ def _reference(dout, q, k, v, mask=None, **keywords):
 
 
 def _tolerance(dtype, sample, roundings=0):
-    """Weights or dS and the gradient are rounded, relative to the largest; dS besides is a difference, dP - D.
+    """Weights or dS and the gradient are rounded, relative to the largest; besides, dS holds a difference, dP - D.
 
-    Its error counts where it cancels: that of a sum of D_h products, and of the result that D is made of. Rules made
+    Where that cancels, its error counts: that of a sum of D_h products, and of the result that D is made of. Rules made
     of ops also round scores and dP, `roundings` times each.
     """
     mask = sample.args[4] if len(sample.args) > 4 else None

@@ -82,7 +82,7 @@ def _spans(logits):
 
 
 def _tolerance(dtype, sample):
-    """Of a loss: the relative error of the sum is one of its logarithm; the difference to the maximum is rounded."""
+    """For a loss: the sum's relative error is its logarithm's error; the difference to the maximum is rounded."""
     logits, target = sample.args
     u = accumulator_roundoff(dtype)
     each = (min(logits.shape[1], CHAIN) + 12 + 5 * _spans(logits)) * u

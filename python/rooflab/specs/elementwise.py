@@ -51,7 +51,7 @@ def binary_samples(rng, name, special=True):
 
 
 def unary_tails(rng, name):
-    """Blocks, what is worth a thread, and blocks that end within a row or a column."""
+    """Sizes around a block and around what is worth a thread, and blocks that end within a row or a column."""
     for n in around(tile(ELEMENTWISE, "kBlock"), tile(ELEMENTWISE, "kParallelGrain")):
         yield Sample(f"{n}", (numbers(rng, name, (n,)),))
     yield Sample("rows", (numbers(rng, name, (3, tile(ELEMENTWISE, "kBlock") + 1)),))
@@ -79,7 +79,7 @@ def quotient_samples(rng, name, special=True):
 
 
 def finite_b(samples):
-    """Without infinities in b: a gate that underflows to 0 would make them NaN."""
+    """Samples without infinities in b, because a gate that underflows to 0 would make them NaN."""
     for sample in samples:
         a, b = sample.args
         yield Sample(sample.label, (a, np.where(np.isinf(b), 99.0, b) if isinstance(b, np.ndarray) else b))
@@ -188,7 +188,7 @@ def gelu(x):
 
 
 def gated_rounding(dtype: str, sample: Sample) -> tuple[float, np.ndarray]:
-    """Besides the roundings the exponent's own, as in gelu: less than a few roundoffs of b."""
+    """Besides the roundings, the error of the exponent, as in gelu: less than a few roundoffs of b."""
     a, b = sample.args
     size = np.abs(np.nan_to_num(b, posinf=0, neginf=0))
     shape = np.broadcast_shapes(shape_of(a), shape_of(b))

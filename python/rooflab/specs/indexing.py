@@ -10,7 +10,7 @@ from . import FLOATING, INTEGER, OpSpec, Places, Sample, accumulator_roundoff, e
 
 
 def _values(rng, *shape):
-    """Normal values with NaN and infinities between them: moved, they stay what they are."""
+    """Normal values with NaN and infinities between them, which have to stay what they are when moved."""
     x = rng.standard_normal(shape) * 50
     return np.where(rng.random(shape) < 0.1, rng.choice((np.nan, np.inf, -np.inf, -0.0), shape), x)
 

@@ -34,7 +34,7 @@ def _cost(sample, dtype):
 
 
 def _tolerance(dtype, sample):
-    """Of h: its rounding and those of its terms. Of y: besides what the rounding of h, already made, does to it."""
+    """For h, its rounding and those of its terms. For y, also what the rounding of h, made before, does to it."""
     x, residual, weight, *next_weight = sample.args
     chain = (min(x.shape[-1], CHAIN) + 8) * accumulator_roundoff(dtype)
     with np.errstate(all="ignore"):
@@ -52,9 +52,10 @@ def _tolerance(dtype, sample):
 
 
 def _without_second_norm(rng):
-    """Gradients of h, which the next weight has no part in; those of y are in tests/ops/test_rms_norm_add.py.
+    """Gradients of h, which does not depend on the next weight; those of y are in tests/ops/test_rms_norm_add.py.
 
-    The residual has the sign of the norm: where both cancel, h says nothing of the size of the terms in its gradient.
+    The residual has the sign of the norm, because where both cancel, h does not tell how large the terms of its
+    gradient are.
     """
     for sample in finite(_samples)(rng):
         x, residual, weight = sample.args[:3]

@@ -11,10 +11,10 @@ ROWS = 512  # the longest run of additions in one sum over rows, in any rung, fo
 
 
 def gradient_samples(rng):
-    """Rows as of a norm, with the gradient of the result before them and a weight behind them."""
+    """The rows of a norm's samples, with the gradient of the result before them and a weight behind them."""
     for sample in row_samples(rng, parameters=1):
         x, weight = sample.args
-        # A row of one element has no gradient, but for the sake of eps.
+        # A row of one element has a gradient only because of eps.
         yield Sample(sample.label, (rng.standard_normal(x.shape), x, weight), {"eps": 0.5} if x.size == 1 else {})
     dy = rng.standard_normal((4, 24))
     dy[1, 3], dy[2, 5] = np.nan, np.inf
@@ -61,7 +61,7 @@ def _reference(dy, x, weight=None, eps=1e-6, zero_centered=False):
 
 
 def gradient_tolerance(dtype, dx, sums, length):
-    """Of dx, whose terms are as large as `dx` says, and of sums over rows of terms with absolute values that add up to
+    """For dx, whose terms are as large as `dx` says, and for sums over rows of terms whose absolute values add up to
     `sums`: each of their terms has the error of a row's statistics.
 
     Every result is rounded once to the dtype; all before is rounded as the accumulators are.

@@ -1,4 +1,4 @@
-"""rms_norm_rope: heads normalised, then turned by the angles of their positions."""
+"""rms_norm_rope: heads normalised, then rotated by the angles of their positions."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def _cost(sample, dtype):
 
 
 def _tolerance(dtype, sample):
-    """rope's, where each term is off by the norm's roundings first."""
+    """rope's tolerance, with each term already off by the norm's roundings."""
     x, weight, cos, sin = sample.args
     normal = np.abs(RMS_NORM.reference(x, weight, **sample.kwargs))
     size = ROPE.reference(normal, np.abs(cos), 0 * sin) + np.abs(ROPE.reference(normal, 0 * cos, sin))

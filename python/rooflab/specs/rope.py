@@ -1,4 +1,4 @@
-"""rope: heads turned by the angles of their positions."""
+"""rope: heads rotated by the angles of their positions."""
 
 import numpy as np
 

@@ -37,7 +37,7 @@ def _reference(dy, y, dim=-1):
 
 
 def _tolerance(dtype, sample, roundings=0):
-    """The sum is off by some roundings of its terms; rules made of ops also round them, it and the difference."""
+    """The sum is off by some roundings of its terms; rules made of ops also round terms, sum and difference."""
     dy, y = sample.args
     with np.errstate(all="ignore"):
         terms = np.abs(dy * y).sum(axis=sample.kwargs.get("dim", -1), keepdims=True)

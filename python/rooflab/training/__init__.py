@@ -1,4 +1,4 @@
-"""Training a language model on a text of bytes or BPE tokens, with checkpoints from which it goes on to the bit."""
+"""Training a language model on a text of bytes or BPE tokens, with checkpoints from which it resumes bit for bit."""
 
 from .bpe_text import BpeText, tokenizer_of
 from .byte_text import ByteText

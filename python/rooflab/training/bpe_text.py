@@ -1,7 +1,7 @@
 """A text as tokens that byte pair encoding makes of it (Sennrich et al., arxiv.org/abs/1508.07909).
 
 The merges are learnt and applied by Hugging Face's tokenizers, which is imported only here. The text is split into
-words as GPT-2 splits it. Each word begins as its bytes, so any text has tokens, and they give it back.
+words as GPT-2 splits it. Each word begins as its bytes, so any text can be encoded, and decoding gives it back.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ class BpeText(TokenText):
     vocab_size : int
         V, more than 256.
     tokenizer : str, optional
-        One that was learnt before, as `tokenizer` gives it; learnt from the text when not given.
+        A tokenizer that was learnt before, as `tokenizer` gives it; learnt from the text when not given.
     name : str
-        For errors.
+        The text's name in errors.
 
     Attributes
     ----------
     tokenizer : str
         The vocabulary and its merges, as JSON that Hugging Face's tokenizers reads too.
     bytes : int
-        Of the text.
+        Bytes of the text.
 
     Raises
     ------

@@ -22,7 +22,7 @@ class ByteText(TokenText):
     context_length : int
         L, tokens of a row.
     name : str
-        For errors.
+        The text's name in errors.
 
     Attributes
     ----------

@@ -25,24 +25,24 @@ _MOMENTS = ("exp_avg", "exp_avg_sq")
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What a training does beside the sizes of its model.
+    """Settings of a training, besides the sizes of its model.
 
     Attributes
     ----------
     steps, batch_size : int
         How many steps, and texts of a step.
     learning_rate : float
-        The highest: it rises to that over `warmup` steps and falls to a tenth of it along half a cosine.
+        The highest rate: it rises to that over `warmup` steps and falls to a tenth of it along half a cosine.
     warmup : int
         At most `steps`.
     weight_decay, betas : float, (float, float)
-        Of AdamW.
+        Options of AdamW.
     clip : float
         The largest norm of all gradients.
     mixed_precision : str
         "bfloat16": forward and loss run under `rl.autocast`; "": all is float32.
     seed : int
-        Of the random weights and of the places in the text.
+        Seed of the random weights and of the places in the text.
 
     Raises
     ------
@@ -75,7 +75,7 @@ class LanguageModelTraining:
     """A `TransformerLM` that learns to continue a text, one step at a time.
 
     On a CPU the same text, sizes and settings give the same weights to the bit, in one run or with checkpoints in
-    between. On a GPU some gradients are sums in whatever order they come.
+    between. On a GPU the terms of some gradients are added in a changing order.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class LanguageModelTraining:
     settings : TrainingSettings
         How it learns.
     device : str
-        Where.
+        Where it trains.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class LanguageModelTraining:
         Raises
         ------
         FloatingPointError
-            When the loss is NaN or infinite. Weights and the number of steps are those of before.
+            When the loss is NaN or infinite. Weights and the number of steps stay as they were.
         """
         step, settings = self.step + 1, self.settings
         tokens, targets = self.text.batch(settings.seed, step, settings.batch_size, self.model.device)
@@ -216,7 +216,7 @@ class LanguageModelTraining:
 
 
 def _about(path: str | os.PathLike) -> dict[str, Any]:
-    """What `save` wrote beside the tensors."""
+    """What `save` wrote besides the tensors."""
     text = load_metadata(path).get("rooflab_training")
     try:
         about = json.loads(text or "")

@@ -60,7 +60,7 @@ def _step(model: Any, input_ids: Any, mode: str, amp_context: Any, optimizer: An
 def peak_bytes(
     config: Mapping[str, int], V: int, B: int, L: int, mode: str, kept_gradients: bool = False, low: str | None = None
 ) -> int:
-    """The most that a step holds at a time.
+    """The most that a step holds at any time.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def assert_peak(
     function: Callable[..., Any], D: int, inner: int, n: int, H: int, V: int, B: int, L: int, mode: str, **options: Any
 ) -> None:
     """Assert that a student's `peak_bytes` is within one per cent of what is counted here, with or without what this
-    process holds already: the student's may run in another one.
+    process already holds, because the student's may run in another process.
 
     Raises
     ------

@@ -17,13 +17,14 @@ _EPS = 1e-6  # PyTorch's, so that both scale alike
 def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, error_if_nonfinite: bool = False) -> Tensor:
     """Scale gradients in place so that the norm of all of them together is at most `max_norm`.
 
-    Every gradient is multiplied by ``min(1, max_norm / (norm + 1e-6))``. Where the norm is NaN all gradients become
-    NaN; where it is infinite they become 0, and NaN where they were infinite. Nothing waits for the device.
+    Every gradient is multiplied by ``min(1, max_norm / (norm + 1e-6))``. If the norm is NaN, all gradients become NaN;
+    if it is infinite, they become 0, and NaN where they were infinite. Unless `error_if_nonfinite` is set, the call
+    does not wait for the device.
 
     Parameters
     ----------
     parameters : Tensor or iterable of Tensor
-        Those whose gradient is None do not count.
+        Tensors without a gradient do not count.
     max_norm : float
         The largest norm allowed.
     error_if_nonfinite : bool
