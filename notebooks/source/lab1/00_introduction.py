@@ -45,9 +45,9 @@
 # 3. When your notebook is graded, more tests run, at other sizes and with other values. They check the same properties
 #    as the tests that you see.
 #
-# Each question is graded in a new process. This process runs the set-up cells, the answers of the questions that it
-# builds on, and your answer. It does not run the cells that only print or plot something, so an answer must not use
-# names from these.
+# Each question is graded in a new process. This process runs the set-up cells, the answers that the question builds on,
+# and your answer. It does not run the cells that only print or plot something, so an answer must not use names from
+# these.
 
 # %% tags=["setup"]
 import os

@@ -54,8 +54,9 @@
 # 3. When your notebook is graded, more tests run, at other sizes. They check the same properties as the tests that you
 #    see.
 #
-# Each question is graded in a new process. It runs the set-up cells and the answers of the questions that it builds on.
-# Your grade depends on values and counts. It never depends on how fast your machine is.
+# Each question is graded in a new process. This process runs the set-up cells, the answers that the question builds on,
+# and your answer. It does not run the cells that only print or plot something, so an answer must not use names from
+# these. Your grade depends on values and counts, never on the speed of your machine.
 
 # %% tags=["setup"]
 import argparse

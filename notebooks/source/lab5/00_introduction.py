@@ -43,7 +43,8 @@
 #    see.
 #
 # Each question is graded in a new process. This process runs the set-up cells, the answers that the question builds on,
-# and your answer. Your grade depends on values and counts, never on the speed of your machine. You need no GPU.
+# and your answer. It does not run the cells that only print or plot something, so an answer must not use names from
+# these. Your grade depends on values and counts, never on the speed of your machine. You need no GPU.
 
 # %% tags=["setup"]
 import math

@@ -50,7 +50,8 @@
 #    as the tests that you see.
 #
 # Each question is graded in a new process. This process runs the set-up cell, the answers that the question builds on,
-# and your answer, but no other cell. Your grade depends on values and counts, never on the speed of your machine.
+# and your answer. It does not run the cells that only print or plot something, so an answer must not use names from
+# these. Your grade depends on values and counts, never on the speed of your machine.
 
 # %% tags=["setup"]
 import math
