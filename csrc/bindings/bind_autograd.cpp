@@ -136,7 +136,7 @@ void add_properties(py::class_<Tensor>& tensor) {
   tensor
       .def_property(
           "requires_grad", [](const Tensor& self) { return autograd::requires_grad(self); },
-          &autograd::set_requires_grad, "Whether ops on it are recorded, for gradients to come back to it.")
+          &autograd::set_requires_grad, "Whether ops on it are recorded, so that it gets a gradient.")
       .def(
           "requires_grad_",
           [](py::object self, bool requires_grad) {
@@ -150,7 +150,7 @@ void add_properties(py::class_<Tensor>& tensor) {
             std::lock_guard lock(autograd::grad_mutex());
             return self.meta() && self.meta()->grad.defined() ? std::optional(self.meta()->grad) : std::nullopt;
           },
-          &set_grad, "The gradients that backward brought to this leaf, added up; None before the first.")
+          &set_grad, "The sum of the gradients that backward has computed for this leaf; None before the first.")
       .def_property_readonly(
           "is_leaf", [node](const Tensor& self) { return !node(self); }, "Whether no op recorded it.")
       .def_property_readonly("grad_fn", node, "The recorded op that made it; None for a leaf.")
@@ -162,8 +162,9 @@ void add_properties(py::class_<Tensor>& tensor) {
             backward({self}, {gradient.value_or(Tensor())}, retain_graph);
           },
           py::arg("gradient") = py::none(), py::arg("retain_graph") = false,
-          "Adds the gradients of this tensor to .grad of every leaf it was made of.\n\ngradient: of the final quantity "
-          "with respect to this tensor; 1 when it has one element. What was saved is freed unless retain_graph.");
+          "Adds the gradients of this tensor to the .grad of every leaf that it was computed from.\n\ngradient: that "
+          "of the final quantity with respect to this tensor; by default 1, if it has one element. Saved tensors are "
+          "freed unless retain_graph.");
 }
 
 }  // namespace
@@ -195,11 +196,13 @@ void register_autograd(py::module_& m, py::class_<Tensor>& tensor) {
 
   add_properties(tensor);
   m.def("is_grad_enabled", &autograd::is_enabled, "Whether ops are recorded now: False inside no_grad.");
-  autograd.def("set_grad_enabled", &autograd::set_enabled, py::arg("enabled"), "Returns what it was before.");
-  autograd.def("checkpoint", &checkpoint, py::arg("inputs"), py::arg("run"), py::arg("again"),
-               "run(), of which the graph keeps the inputs alone; again() repeats it on the way back.");
+  autograd.def("set_grad_enabled", &autograd::set_enabled, py::arg("enabled"),
+               "Sets grad mode; returns the previous one.");
+  autograd.def(
+      "checkpoint", &checkpoint, py::arg("inputs"), py::arg("run"), py::arg("again"),
+      "The result of run(), of which the graph keeps only the inputs; again() repeats it in the backward pass.");
   autograd.def("record_function", &record_function, py::arg("op"), py::arg("results"), py::arg("inputs"),
-               py::arg("saved"), py::arg("rule"), "The results as those of a new node.");
+               py::arg("saved"), py::arg("rule"), "Makes the results those of a new node, and returns them.");
   autograd.def(
       "grad",
       [](const Tensors& outputs, const Tensors& inputs, const std::vector<std::optional<Tensor>>& gradients,

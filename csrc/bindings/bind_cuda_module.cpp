@@ -158,10 +158,10 @@ void register_cuda_module(py::module_& m) {
       py::arg("source"), py::arg("options"), py::arg("headers") = cuda::Headers{},
       "(log, machine code, PTX) of CUDA C++, by NVRTC; no machine code when the source has errors. headers: what it "
       "may\n"
-      "include beside files, as (name, text).");
-  cuda.def("demangle", &cuda::demangle, py::arg("symbol"), "A C++ symbol as it was written.");
+      "include besides files, as (name, text).");
+  cuda.def("demangle", &cuda::demangle, py::arg("symbol"), "The source form of a mangled C++ symbol.");
 
-  py::class_<cuda::Module, std::shared_ptr<cuda::Module>>(cuda, "Code", "Machine code that was made at run time.")
+  py::class_<cuda::Module, std::shared_ptr<cuda::Module>>(cuda, "Code", "Machine code that was compiled at run time.")
       .def(py::init([](const py::bytes& image) { return std::make_shared<cuda::Module>(std::string(image)); }),
            py::arg("image"));
 
@@ -195,7 +195,7 @@ void register_cuda_module(py::module_& m) {
           "Launches on the current stream of the GPU that the tensors are on; counted as one launch of op "
           "\"custom\".\n\n"
           "grid and block are one to three numbers. A tensor is passed as the address of its first element, None as a\n"
-          "null pointer; strides are the caller's to pass. shared_bytes of dynamic shared memory may exceed 48 KB.")
+          "null pointer; the caller passes strides. The dynamic shared memory, shared_bytes, may exceed 48 KB.")
       .def("__repr__", [](const KernelObject& self) {
         std::string labels;
         for (const Parameter& parameter : self.parameters) labels += (labels.empty() ? "" : ", ") + parameter.label;

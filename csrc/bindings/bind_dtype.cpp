@@ -117,12 +117,12 @@ Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape
 
 void register_dtype(py::module_& m) {
   py::class_<DTypeObject>(m, "DType",
-                          "An element type: rooflab.float32, rooflab.bfloat16 ... Tensors of an op have one in "
-                          "common, and a number takes theirs: rl.arange(3) * 2.0 stays int64, and "
-                          "rl.arange(3) * 0.5 raises ValueError, as int64 cannot hold 0.5.")
+                          "An element type: rooflab.float32, rooflab.bfloat16 ... The tensors of an op must share "
+                          "one, and a number takes theirs: rl.arange(3) * 2.0 stays int64, and "
+                          "rl.arange(3) * 0.5 raises ValueError, because int64 cannot hold 0.5.")
       .def_property_readonly("name", [](DTypeObject self) { return name(self.value); })
       .def_property_readonly(
-          "itemsize", [](DTypeObject self) { return size_of(self.value); }, "Bytes an element.")
+          "itemsize", [](DTypeObject self) { return size_of(self.value); }, "Bytes per element.")
       .def_property_readonly("is_floating_point", [](DTypeObject self) { return is_floating(self.value); })
       .def("__repr__", [](DTypeObject self) { return message("rooflab.", name(self.value)); })
       .def("__str__", [](DTypeObject self) { return name(self.value); })

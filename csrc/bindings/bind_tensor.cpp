@@ -85,10 +85,11 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def("dim", by_reference(&Tensor::ndim))
       .def("numel", by_reference(&Tensor::numel), "Number of elements.")
       .def(
-          "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, "Bytes an element.")
+          "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, "Bytes per element.")
       .def("data_ptr", [](const Tensor& self) { return reinterpret_cast<uintptr_t>(self.data()); })
       .def("is_contiguous", by_reference(&Tensor::is_contiguous))
-      .def("contiguous", &contiguous, WithoutGil(), "Itself when row-major without gaps, else a copy that is.")
+      .def("contiguous", &contiguous, WithoutGil(),
+           "The tensor itself if it is row-major without gaps, otherwise a copy that is.")
       .def(
           "clone", [](const Tensor& self) { return copy(self); }, WithoutGil(), "A contiguous copy.")
       .def("tolist", [](const Tensor& self) { return on_cpu(self).attr("tolist")(); })
