@@ -9,8 +9,8 @@ struct CallView {
   const TracedCall& traced;
 };
 
-// All of the tensors that a program depends on: dtype, device, layout, whether gradients are wanted, and how those that
-// share memory lie in it. Equal texts, equal programs.
+// Everything about tensors that a program depends on: dtype, device, layout, whether gradients are wanted, and how
+// tensors that share memory lie in it. If the texts are equal, so are the programs.
 std::string layouts(const Tensors& tensors) {
   std::string text;
   for (size_t i = 0; i < tensors.size(); ++i) {

@@ -9,7 +9,7 @@ namespace {
 
 struct Range {
   std::string name;
-  std::vector<int64_t> entered;  // and not left: ranges of any thread
+  std::vector<int64_t> entered;  // and not left yet: ranges of any thread
 
   void enter() { entered.push_back(push_range(name)); }
   void exit(const py::args& error) {
@@ -17,7 +17,7 @@ struct Range {
     RL_CHECK(own != entered.rend(), "range", "\"", name, "\" is not open in this thread");
     const std::string inside = pop_range(*own);
     entered.erase(std::next(own).base());
-    const bool fails = !error.empty() && !error[0].is_none();  // whose exception is the one to see
+    const bool fails = !error.empty() && !error[0].is_none();  // then that exception is the one to show
     RL_CHECK(inside.empty() || fails, "range", "\"", name, "\" was left while \"", inside,
              "\", which was entered inside it, was still open; both are closed");
   }

@@ -18,7 +18,7 @@ struct StreamObject {
   const Stream stream;
 };
 
-// The streams that this thread has entered, each with the one to go back to. They are held: a stream that is current is
+// The streams that this thread has entered, each with the one to return to. They are held, so that a current stream is
 // not destroyed.
 struct Entered {
   PyObject* stream;

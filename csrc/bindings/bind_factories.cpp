@@ -1,5 +1,5 @@
-// Functions that make a tensor from nothing but its shape: zeros and its kin, zeros_like and its kin, arange, linspace,
-// eye, random numbers.
+// Functions that make a tensor from only its shape: zeros and the like, zeros_like and the like, arange, linspace, eye,
+// random numbers.
 #include "bindings/bindings.h"
 #include "core/target.h"
 #include "ops/arithmetic.h"
@@ -161,7 +161,7 @@ Tensor with_grad(Tensor made, bool requires_grad) {
   return made;
 }
 
-// What `make` gives for a shape, a dtype and a device. It runs without Python's lock.
+// Calls `make` with a shape, a dtype and a device. It runs without Python's lock.
 template <class Make>
 Tensor made_by(const Make& make, const Shape& shape, DType dtype, Device device, bool requires_grad = false) {
   Tensor made = [&] {
@@ -179,7 +179,7 @@ auto filled_with(Scalar value) {
   };
 }
 
-// zeros(2, 3) and its kin.
+// zeros(2, 3) and the like.
 template <class Make>
 auto factory(Make make) {
   return [make](const py::args& shape, const py::object& dtype, const py::object& device, bool requires_grad) {
@@ -187,7 +187,7 @@ auto factory(Make make) {
   };
 }
 
-// zeros_like(x) and its kin.
+// zeros_like(x) and the like.
 template <class Make>
 auto like(Make make) {
   return [make](const Tensor& x, const py::object& dtype, const py::object& device, bool requires_grad) {
@@ -195,7 +195,7 @@ auto like(Make make) {
   };
 }
 
-// What NumPy's arange holds, made by ops that can be recorded: fill, cumsum and arithmetic.
+// The values of NumPy's arange, made by ops that can be recorded: fill, cumsum and arithmetic.
 Tensor counted_up(const py::object& numbers, DType dtype, Device device) {
   using enum ElementwiseOp;
   const auto count = static_cast<int64_t>(py::len(numbers));

@@ -1,4 +1,4 @@
-// cat, what is chosen by an index (gather, index_select, embedding, scatter_add) and by its place (tril, triu).
+// cat; choosing by an index (gather, index_select, embedding, scatter_add) and by position (tril, triu).
 #include "bindings/bindings.h"
 
 namespace rooflab {

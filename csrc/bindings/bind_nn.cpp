@@ -1,4 +1,4 @@
-// What is made of ops: layers, shapes and einsum. Statistics are in bind_statistics.cpp.
+// Functions made of ops: layers, shapes and einsum. Statistics are in bind_statistics.cpp.
 #include "bindings/bindings.h"
 #include "nn/nn.h"
 

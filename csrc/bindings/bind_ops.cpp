@@ -10,7 +10,7 @@ using kernels::ElementwiseInfo;
 constexpr const char* kVariantDoc =
     "\n\nvariant: the name of a rung of rl.variants(op); if empty, the fastest that fits.";
 
-// A number beside a tensor, in the docstrings of binary ops.
+// About numbers as operands, in the docstrings of binary ops.
 constexpr const char* kNumberDoc =
     "A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises\n"
     "ValueError. Convert the tensor with .to() first.";
@@ -169,7 +169,7 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
   }
 }
 
-// The `library` rung on the CPU gets its BLAS from SciPy, imported when first asked for (python/rooflab/_blas.py).
+// The `library` rung on the CPU gets its BLAS from SciPy, which is imported at first use (python/rooflab/_blas.py).
 void register_blas(py::module_& m) {
   m.def(
       "set_cpu_blas",

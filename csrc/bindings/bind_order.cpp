@@ -1,4 +1,4 @@
-// What goes along a dimension: argmax, argmin, max and min, sort, topk, cumsum.
+// Functions along a dimension: argmax, argmin, max and min, sort, topk, cumsum.
 #include "bindings/bindings.h"
 
 namespace rooflab {

@@ -1,4 +1,4 @@
-// What training takes beside a model: the loss and the optimiser.
+// What training needs besides a model: the loss and the optimiser.
 #include "bindings/bindings.h"
 #include "ops/adamw.h"
 #include "ops/cross_entropy.h"
