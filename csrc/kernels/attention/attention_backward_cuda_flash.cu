@@ -2,7 +2,8 @@
 // launch computes dQ: a block keeps 64 queries and walks over the keys they see. The other computes dK and dV: a block
 // keeps 32 keys and walks over the queries that see them, in all heads that share the keys. Both recompute the scores,
 // so there are seven products instead of five. The two launches are mirror images: one side's rows stay, the other
-// side's stream past. Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
+// side's stream past.
+// Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
 #include "kernels/attention/attention_backward_tile.cuh"
 #include "kernels/attention/attention_fma_tile.cuh"
 

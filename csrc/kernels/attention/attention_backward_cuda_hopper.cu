@@ -9,7 +9,7 @@
 //   D_h  64, 128 x 128 pairs: S, dP 768; dV, dK 512; dQ 512; dS out 256; dQ out and in 512; tiles in 256: 2816
 //   D_h 128,  64 x 128 pairs: S, dP 1024; dV, dK 512; dQ 512; dS out 128; dQ out and in 512; tiles in 256: 2944
 //   D_h 256,   64 x 64 pairs: S, dP 1024; dV, dK 768; dQ 512; P, dS out 128; dQ out 512; tiles in 512: 3456
-// These are 91, 87 and 74% of 1.07 PFLOP/s at 1.98 GHz. Registers per lane: dK and dV take 64, 128 and 128; S and dP
+// This allows 91, 87 and 74% of 1.07 PFLOP/s at 1.98 GHz. Registers per lane: dK and dV take 64, 128 and 128; S and dP
 // take 128, 64 and, in a warpgroup of their own, 64. Measured: half of that peak. A warpgroup's exponentials, fences
 // and waits are hidden only by the products of the others, and long runs reach the power limit, which lowers the clock.
 //

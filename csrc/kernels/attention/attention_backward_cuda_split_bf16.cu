@@ -3,7 +3,8 @@
 // side and walks over the other side 64 rows at a time; P and dS are split in registers and go through shared memory.
 // Each operand of the next 64 rows is loaded while the products that do not need it run. Tensor cores truncate sums, so
 // the largest products of parts have sums of their own, which start from zero for each 64 rows and are then added with
-// rounding. float32, D_h up to 128, no explicit mask. Deterministic.
+// rounding.
+// float32, D_h up to 128, no explicit mask. Deterministic.
 #include "kernels/attention/attention_backward_tile.cuh"
 #include "kernels/attention/attention_mma_tile.cuh"
 #include "kernels/attention/attention_split_bf16.cuh"

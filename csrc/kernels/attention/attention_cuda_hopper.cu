@@ -3,8 +3,8 @@
 // q, k and v (TMA). A consumer starts q k^T of the next block of keys together with this block's product with v
 // (wgmma), so its softmax overlaps with a product. The consumers also take turns at the tensor cores, so that the
 // exponentials of one overlap with the products of another. Blocks are persistent. Only blocks of keys that need
-// masking pay for it. float16 and bfloat16 with float32 sums, D_h a multiple of 8 up to 256, no explicit mask, 16-byte
-// aligned operands.
+// masking pay for it.
+// float16 and bfloat16 with float32 sums, D_h a multiple of 8 up to 256, no explicit mask, 16-byte aligned operands.
 //
 // What binds: there are 4 D_h FLOPs for each exponential, and a multiprocessor does 4096 FLOPs or 16 exponentials per
 // clock. At D_h 64 both take equally long; at 128 the exponentials take half as long. Measured, long sequences run into

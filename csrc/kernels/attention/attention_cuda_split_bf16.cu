@@ -1,8 +1,8 @@
 // v5: float32 on Hopper's tensor cores, with the accuracy of float32. A kernel of its own splits q, k and v into three
 // bfloat16 parts each (common/split_bf16.cuh). Then come v3's tiles, with six products of parts for each product, and
 // probabilities that are split in registers. One warpgroup's softmax overlaps with the other's products. Tensor cores
-// truncate sums, so a block's product with v starts from zero and is added to the sums with rounding. float32, D_h up
-// to 128, no explicit mask. An infinity in v gives NaN in its column.
+// truncate sums, so a block's product with v starts from zero and is added to the sums with rounding.
+// float32, D_h up to 128, no explicit mask. An infinity in v gives NaN in its column.
 //
 // 6 x 4 D_h FLOPs per pair at the rate of bfloat16; scratch of 6 bytes for each element of q, k and v.
 #include "core/target.h"

@@ -1,14 +1,14 @@
 // v4: decode. The rows of a group, which are all query heads that share a key head times all queries, are packed into
-// tiles of 16 rows, so each byte of K and V is read from memory once. So few rows leave most of the GPU idle unless the
-// keys are split. Each block takes one part of the keys, and a second kernel, launched before the first ends, combines
-// the parts. In a block, teams of warps take the part's steps (16 keys each) in turn. Each team has its own tiles in
-// shared memory, which cp.async fills a few steps ahead. This keeps 128 KB in flight per multiprocessor, and up to 16
-// rows need no barrier wider than a warp. Memory binds: 4.4 TB/s on an H200 that copies at 4.2 (B64 L4096 H32:8 D128),
-// and 3.9 where parts must be combined (B8 L32768 H4:1 D256). Below about 30 MB latency binds: B1 L4096 H4:1 D256 takes
-// 7.9 us, of which an empty launch takes 2.9, the parts 2.1 and the combining 2.9; moving the bytes would take 1. Above
-// 16 packed rows, two warps per scheduler cannot issue instructions as fast as memory delivers: 2.3 TB/s with 32 rows
-// of D128, 1.8 with 64 of D256. float16 and bfloat16 with float32 sums, rows 16-byte aligned, D_h a multiple of 8 up to
-// 256, at most 64 packed rows.
+// tiles of 16 rows, so each byte of K and V is read from memory once. With so few rows most of the GPU would be idle
+// unless the keys were split. Each block takes one part of the keys, and a second kernel, launched before the first
+// ends, combines the parts. In a block, teams of warps take the part's steps (16 keys each) in turn. Each team has its
+// own tiles in shared memory, which cp.async fills a few steps ahead. This keeps 128 KB in flight per multiprocessor,
+// and up to 16 rows need no barrier wider than a warp.
+// Memory binds: 4.4 TB/s on an H200 that copies at 4.2 (B64 L4096 H32:8 D128), and 3.9 where parts must be combined (B8
+// L32768 H4:1 D256). Below about 30 MB latency binds: B1 L4096 H4:1 D256 takes 7.9 us, of which an empty launch takes
+// 2.9, the parts 2.1 and the combining 2.9; moving the bytes would take 1. Above 16 packed rows, two warps per
+// scheduler cannot issue instructions as fast as memory delivers: 2.3 TB/s with 32 rows of D128, 1.8 with 64 of D256.
+// float16 and bfloat16 with float32 sums, rows 16-byte aligned, D_h a multiple of 8 up to 256, at most 64 packed rows.
 #include "kernels/attention/attention_split_tile.cuh"
 
 namespace rooflab::kernels {

@@ -199,8 +199,8 @@ struct Softmax {
 __device__ __forceinline__ float finite(float reference) { return reference == -INFINITY ? 0.f : reference; }
 
 // Turns scores into probabilities relative to the reference, which follows the rows' maxima. The reference may lag by a
-// factor of 2^8 in probability, because only a larger step is worth rescaling all sums, by `rescale`. Returns whether
-// they must be rescaled.
+// factor of 2^8 in probability, because only a larger step is worth rescaling all sums, by `rescale`.
+// Returns whether they must be rescaled.
 template <int kCount>
 __device__ __forceinline__ bool update(Softmax& softmax, float (&scores)[kCount], float scale_log2,
                                        float (&rescale)[2]) {

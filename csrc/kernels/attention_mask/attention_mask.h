@@ -1,7 +1,7 @@
 // attention_mask: y[i, j] = whether query i may see key j under causality and a window (visible_keys in attention.h).
 //
-// Ladder: v0 reference, the only rung: one thread on the CPU, one thread per element on the GPU. FLOPs: none.
-// Compulsory bytes: L_q L_kv written. Roof: memory bandwidth.
+// Ladder: v0 reference, the only rung: one thread on the CPU, one thread per element on the GPU.
+// FLOPs: none. Compulsory bytes: L_q L_kv written. Roof: memory bandwidth.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // gather: rows or elements of a table chosen by an index; also index_select and embedding. Element i of y is x[place(i)
 // + index[i] * step], where place(i) is the offset of i in x along all dimensions except the gathered one. The index
-// repeats (stride 0) along the dimensions that it lacks: along the features, for rows of an embedding. An index outside
-// [0, limit) raises an error on the CPU. A GPU cannot raise one: there y holds NaN (-1; true for bool).
+// repeats (stride 0) along the dimensions that it lacks: along the features, for rows of an embedding.
+// An index outside [0, limit) raises an error on the CPU. A GPU cannot raise one: there y holds NaN (-1; true for
+// bool).
 //
 // Ladder, CPU:
 //   v0_reference   one thread, one element at a time

@@ -1,8 +1,8 @@
 // v5: Hopper. One warp of each block only issues copies of tiles of A and B (TMA), four stages ahead. Two warpgroups
 // only multiply them (wgmma), each computing 64 x 256 of the block's 128 x 256 tile of C. Two blocks, one above the
 // other, form a cluster: each loads half of their common tile of B and multicasts it to both. Blocks are persistent, so
-// while C is stored through shared memory the next tiles already arrive. float16 and bfloat16 with float32 sums, rows
-// or columns contiguous, rows 16-byte aligned.
+// while C is stored through shared memory the next tiles already arrive.
+// float16 and bfloat16 with float32 sums, rows or columns contiguous, rows 16-byte aligned.
 #include "core/target.h"
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/matmul/matmul_hopper.cuh"

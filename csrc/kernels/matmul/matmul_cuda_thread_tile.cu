@@ -3,9 +3,7 @@
 //
 // v2a: a thread computes a column of 8 sums. An element of B, once read, is used for all of them: 9 reads for 8
 // multiply-adds.
-//
 // v2b: a thread computes 8 x 8 sums. Elements of A are reused too: 16 reads for 64.
-//
 // v2c: the same with 16-byte loads, from device memory and from shared memory, where A is stored with M innermost for
 // that: 4 reads for 64. Row-major operands, aligned, K and N multiples of 4.
 #include "kernels/matmul/matmul_cuda.cuh"

@@ -1,6 +1,6 @@
 // scatter_add: y[place(i) + index[i] * step] += src[i], the reverse of gather and its gradient. At first y holds the
-// tensor that is added to. The kernels add 16-bit numbers into float32; the op rounds the sums at the end. An index
-// outside [0, limit) raises an error on the CPU; a GPU ignores its element.
+// tensor that is added to. The kernels add 16-bit numbers into float32; the op rounds the sums at the end.
+// An index outside [0, limit) raises an error on the CPU; a GPU ignores its element.
 //
 // Ladder, CPU (elements with the same destination are added in their order: the same bits on every run):
 //   v0_reference   one thread, one element at a time
