@@ -13,10 +13,10 @@ thread_local bool is_again = false;
 
 }  // namespace
 
-// A node's rule, with the places in the checkpoint of what it needs and does not hold.
+// A node's rule, and where the checkpoint keeps what the node needs but does not hold.
 struct Checkpoint::Rule {
   std::shared_ptr<Checkpoint> checkpoint;
-  std::vector<std::pair<size_t, size_t>> places;  // (among what the node saved, in the checkpoint)
+  std::vector<std::pair<size_t, size_t>> places;  // (place among what the node saved, place in the checkpoint)
   Node::Rule rule;
 
   Tensors operator()(const Gradients& dy, const Tensors& held) const {

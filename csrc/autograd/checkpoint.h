@@ -1,5 +1,5 @@
-// Checkpoints: a part of a graph whose nodes keep only what is held anyway. The rest of what they would save is made
-// again when the way back first asks for it (Chen et al., 2016, arxiv.org/abs/1604.06174).
+// Checkpoints: a part of a graph whose nodes keep only what is in memory anyway. Everything else that they would save
+// is recomputed when the backward pass first needs it (Chen et al., 2016, arxiv.org/abs/1604.06174).
 //
 //   auto checkpoint = std::make_shared<Checkpoint>(inputs, [=] { function(inputs); });
 //   {
@@ -22,7 +22,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   // `again` runs the function once more, on the same inputs, and drops its results.
   Checkpoint(const Tensors& inputs, std::function<void()> again);
 
-  // What this thread records while a scope lives belongs to the checkpoint.
+  // Whatever this thread records while a scope lives belongs to the checkpoint.
   class Scope {
    public:
     explicit Scope(std::shared_ptr<Checkpoint> checkpoint, bool is_again = false);
@@ -35,7 +35,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
     bool outer_is_again_;
   };
 
-  // Takes from a node that was just recorded what the checkpoint of this thread, if there is one, can make again.
+  // Takes from a node that was just recorded what the checkpoint of this thread, if there is one, can recompute.
   // `saved` are the tensors as they were given, with their places in the graph.
   static void enter(Node& node, std::span<const Ref> saved);
 
@@ -59,7 +59,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   std::vector<Saved> inputs_;
   std::function<void()> again_;
   std::vector<Like> hidden_;  // what nodes would have saved, in the order of recording
-  Tensors made_;              // the same, made again; not defined() once a node has taken it
+  Tensors made_;              // the same, recomputed; not defined() once a node has taken it
 };
 
 }  // namespace rooflab::autograd

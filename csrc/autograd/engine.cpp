@@ -11,7 +11,7 @@
 namespace rooflab::autograd {
 namespace {
 
-// The nodes that outputs depend on, latest first: a node comes after all that use its results.
+// The nodes that outputs depend on, latest first: a node comes after all nodes that use its results.
 std::vector<Node*> nodes_under(const Tensors& outputs) {
   std::vector<Node*> nodes;
   std::unordered_set<const Node*> seen;
@@ -25,19 +25,19 @@ std::vector<Node*> nodes_under(const Tensors& outputs) {
   return nodes;
 }
 
-// Whether the tensor is alone in its memory and fills all of it.
+// Whether nothing else uses the tensor's memory and the tensor fills all of it.
 bool is_own(const Tensor& x) {
   return x.storage().use_count() == 1 && x.is_contiguous() && x.storage()->bytes() == x.nbytes();
 }
 
-// Whether elements share a place in memory, so that none can be changed alone.
+// Whether several elements share one place in memory, so that none can be changed alone.
 bool is_expanded(const Tensor& x) {
   for (int i = 0; i < x.ndim(); ++i)
     if (x.strides()[i] == 0 && x.shape()[i] > 1) return true;
   return false;
 }
 
-// One way back through a graph.
+// One backward pass through a graph.
 class Sweep {
  public:
   // Towards `targets`; towards every leaf when empty.
@@ -88,10 +88,10 @@ class Sweep {
     std::shared_ptr<Meta> meta;
     Tensor gradient;
   };
-  std::vector<Leaf>& leaves() { return leaves_; }  // in the order of arrival
+  std::vector<Leaf>& leaves() { return leaves_; }  // in the order in which gradients reached them
 
  private:
-  // Where gradients of a tensor of the graph add up.
+  // Where the gradients of a tensor of the graph are accumulated.
   Tensor& place_of(const std::shared_ptr<Meta>& meta) {
     if (meta->node) return states_.at(meta->node.get()).gradients[meta->index];
     const auto [place, is_new] = leaf_places_.try_emplace(meta.get(), leaves_.size());
@@ -110,7 +110,7 @@ class Sweep {
     return meta.node && states_.at(meta.node.get()).leads_to_target;
   }
 
-  // A node that will not run again has let go of what it saved: a rule may find itself the only one that holds it.
+  // A node that will not run again first releases what it saved, so that a rule may turn out to be its only holder.
   static Tensors apply(Node& node, const Tensors& gradients, const std::vector<bool>& wanted, bool retain_graph) {
     const Tensors saved = node.unpack();
     const bool is_last = !retain_graph && !saved.empty();
@@ -160,12 +160,12 @@ void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, cons
   for (auto& [leaf, gradient] : sweep.leaves()) {
     const bool owns = is_own(gradient);
     std::lock_guard lock(grad_mutex());
-    if (!leaf->grad.defined())  // a leaf's grad is its own: nobody else's view of the same memory
+    if (!leaf->grad.defined())  // a leaf's grad has memory of its own: it is no view of anybody else's
       leaf->grad = owns ? gradient : arithmetic.copy(gradient);
     else if (is_expanded(leaf->grad))
       leaf->grad = arithmetic.add(leaf->grad, gradient);
     else
-      arithmetic.add_into(leaf->grad, gradient);  // its memory stays where it is, as graphs and students expect
+      arithmetic.add_into(leaf->grad, gradient);  // in place: graphs and students expect its memory to stay
     gradient = {};
   }
 }

@@ -5,7 +5,7 @@
 
 namespace rooflab::autograd {
 
-// What the engine needs of the ops, which are above it.
+// What the engine needs from the ops, which are in a layer above it.
 struct Arithmetic {
   Tensor (*add)(const Tensor&, const Tensor&);
   void (*add_into)(const Tensor& sum, const Tensor&);
@@ -15,11 +15,11 @@ struct Arithmetic {
 // ValueError unless shape, dtype and device are those of the tensor it is the gradient of.
 void check_gradient(const std::string& op, const Meta& meta, const Tensor& gradient);
 
-// Takes `gradients` of `outputs` back, and adds what arrives at the leaves to their grad. What nodes saved is freed as
-// soon as they have run, unless `retain_graph`.
+// Takes `gradients` of `outputs` back through the graph, and adds what reaches the leaves to their grad. What a node
+// saved is freed as soon as it has run, unless `retain_graph`.
 void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, const Arithmetic& arithmetic);
 
-// The same towards `inputs` alone, whose gradients it returns: not defined where outputs do not depend on an input.
+// The same towards `inputs` alone. Returns their gradients, not defined where outputs do not depend on an input.
 Tensors grad(const Tensors& outputs, Tensors gradients, const Tensors& inputs, bool retain_graph,
              const Arithmetic& arithmetic);
 

@@ -10,10 +10,10 @@ namespace {
 thread_local bool enabled = true;
 std::atomic<int64_t> next_sequence{0};
 
-// Whether the memory of x was there before the graph.
+// Whether the memory of x existed before the graph.
 bool is_outside(const Tensor& x) { return !x.meta() || x.meta()->is_outside; }
 
-// What keeps other nodes alive, and is therefore destroyed in a loop.
+// References that keep other nodes alive. They are released in a loop, not by recursion.
 struct Parts {
   std::vector<std::shared_ptr<Meta>> inputs;
   Node::Rule rule;
@@ -70,7 +70,7 @@ Tensors Node::unpack() const {
 }
 
 void Node::release() {
-  if (saved.empty()) return;  // nothing held: it may run again
+  if (saved.empty()) return;  // it holds nothing, so it may run again
   saved.clear();
   rule = nullptr;
 }
@@ -83,7 +83,7 @@ void attach(std::string op, std::span<Tensor* const> results, std::span<const Re
   node->results = static_cast<int>(results.size());
   node->rule = std::move(rule);
   for (const Ref& x : inputs) node->inputs.push_back(x.tensor && requires_grad(*x.tensor) ? x.tensor->meta() : nullptr);
-  // Views and saved inputs have their memory from outside the graph if the input has.
+  // The memory of views and of saved inputs comes from outside the graph if that of the input does.
   auto from_outside = [&](const Tensor& x) {
     for (const Ref& input : inputs)
       if (input.tensor && input.tensor->storage() == x.storage()) return is_outside(*input.tensor);

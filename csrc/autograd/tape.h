@@ -1,14 +1,14 @@
 // The tape: every op that meets a tensor which requires grad records how to take gradients back through it.
 //
-// An op does so once it has its result, on one branch, with the tensors that its rule will need:
+// An op does so once it has its result, behind one branch, with the tensors that its rule will need:
 //
 //   Tensor y = ...;
 //   if (autograd::recording(x))
 //     autograd::record("exp", y, {x}, autograd::saving(y), [](const Tensor& dy, const Tensor& y) { return dy * y; });
 //
 // The rule gets the gradient of the result, then what was saved, in that order. With several inputs it takes Gradients,
-// which tells the inputs that want a gradient, and returns one for each input in order, Tensor() where none is wanted
-// or it is zero everywhere:
+// which tells which inputs need a gradient, and returns one per input, in order: Tensor() where none is needed or where
+// it is zero everywhere:
 //
 //   if (autograd::recording(a, b))
 //     autograd::record("mul", y, {a, b}, autograd::saving(a, b),
@@ -16,9 +16,9 @@
 //                        return {dy.wanted(0) ? dy * b : Tensor(), dy.wanted(1) ? dy * a : Tensor()};
 //                      });
 //
-// With several results, {&out, &lse} stands for y and dy[1] is the gradient of lse: not defined() when nothing was made
-// of lse. Inputs and saved tensors may be std::optional or not defined(). Rules run with grad mode off. Inside an op,
-// the members of Tensor (view, transpose, detach ...) give tensors that record nothing.
+// With several results, {&out, &lse} takes the place of y, and dy[1] is the gradient of lse: not defined() if lse was
+// not used. Inputs and saved tensors may be std::optional or not defined(). Rules run with grad mode off. Inside an op,
+// the members of Tensor (view, transpose, detach ...) return tensors that record nothing.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ namespace rooflab::autograd {
 struct Node;
 using Tensors = std::vector<Tensor>;
 
-// What a tensor of a graph carries. Copies of the tensor share it.
+// What a tensor in a graph carries. Copies of the tensor share it.
 struct Meta {
   explicit Meta(const Tensor& x) : shape(x.shape()), dtype(x.dtype()), device(x.device()) {}
 
@@ -49,10 +49,10 @@ struct Meta {
   Shape shape;                 // of the tensor, and so of its gradient
   DType dtype;
   Device device;
-  Tensor grad;  // of a leaf, added up over calls of backward
+  Tensor grad;  // of a leaf, accumulated over calls of backward
 };
 
-// Guards Meta::grad: threads may go backward to the same leaf, and Python reads it meanwhile.
+// Guards Meta::grad: several threads may run backward into the same leaf while Python reads it.
 std::mutex& grad_mutex();
 
 inline bool requires_grad(const Tensor& x) { return x.meta() && x.meta()->requires_grad; }
@@ -61,7 +61,7 @@ void set_requires_grad(Tensor& x, bool requires_grad);  // of a leaf
 
 // Grad mode of this thread: nothing is recorded while it is off.
 bool is_enabled();
-bool set_enabled(bool enabled);  // what it was
+bool set_enabled(bool enabled);  // returns the previous mode
 class GradMode {
  public:
   explicit GradMode(bool enabled) : previous_(set_enabled(enabled)) {}
@@ -73,7 +73,7 @@ class GradMode {
   bool previous_;
 };
 
-// What reaches a node on the way back.
+// The gradients that reach a node in the backward pass.
 class Gradients {
  public:
   Gradients(const Tensors& results, const std::vector<bool>& wanted) : results_(results), wanted_(wanted) {}
@@ -97,16 +97,16 @@ struct Saved {
 struct Node {
   using Rule = std::function<Tensors(const Gradients&, const Tensors& saved)>;
 
-  ~Node();                 // takes chains of any length apart without recursion
-  Tensors unpack() const;  // what was saved; ValueError when it was written to since, or released
+  ~Node();                 // destroys chains of any length without recursion
+  Tensors unpack() const;  // what was saved; ValueError if it was written to since, or released
   void release();          // gives up what was saved
 
   std::string op;
   int64_t sequence;  // larger than that of all nodes it depends on
   int results;
-  std::vector<std::shared_ptr<Meta>> inputs;  // null where no gradient is wanted
+  std::vector<std::shared_ptr<Meta>> inputs;  // null where no gradient is needed
   std::vector<Saved> saved;
-  Rule rule;  // null when released
+  Rule rule;  // null after release()
 };
 
 // An argument that may be absent.
@@ -117,20 +117,20 @@ struct Ref {
   const Tensor* tensor = nullptr;
 };
 
-// The tensors to save, of which some may be needed only if another input wants a gradient.
+// The tensors to save. Some of them may be needed only if another input needs a gradient.
 template <class... T>
 std::array<Ref, sizeof...(T)> saving(const T&... tensors) {
   return {Ref(tensors)...};
 }
 inline Ref only_if(bool needed, const Tensor& x) { return needed ? Ref(x) : Ref(std::nullopt); }
 
-// Whether what is made of these must be recorded.
+// Whether a result computed from these must be recorded.
 template <class... T>
 bool recording(const T&... inputs) {
   return (requires_grad(inputs) || ...) && is_enabled();
 }
 
-// Makes `results` those of a new node.
+// Makes `results` the results of a new node.
 void attach(std::string op, std::span<Tensor* const> results, std::span<const Ref> inputs, std::span<const Ref> saved,
             Node::Rule rule);
 
@@ -157,8 +157,9 @@ void record(const char* op, Tensor& y, std::initializer_list<Ref> inputs, Rule r
   record(op, {&y}, std::span(inputs.begin(), inputs.size()), saving(), std::move(rule));
 }
 
-// Refuse what gradients would not know of, in grad mode: writing into a tensor that requires grad, or writing one into
-// another. Ops that write into a tensor they are given call these, then bump its storage's version.
+// In grad mode these refuse what gradients could not take into account: writing into a tensor that requires grad, or
+// writing such a tensor into another one. Ops that write into a tensor they are given call these, then bump its
+// storage's version.
 void check_destination(const char* op, const Tensor& destination);
 void check_source(const char* op, const Tensor& source);
 

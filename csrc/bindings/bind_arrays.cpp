@@ -1,4 +1,4 @@
-// NumPy arrays and everything that NumPy can read; __cuda_array_interface__ both ways.
+// NumPy arrays and everything that NumPy can read; __cuda_array_interface__ in both directions.
 #include <pybind11/numpy.h>
 
 #include "bindings/bindings.h"
@@ -15,7 +15,7 @@ py::dtype numpy_dtype(DType dtype) {
   return py::dtype::from_args(py::str(name(dtype)));
 }
 
-// A typestr such as "<f4". bfloat16 has none in the protocol: its bits travel as "<V2".
+// A typestr such as "<f4". The protocol has none for bfloat16: its bits are passed as "<V2".
 std::string typestr(DType dtype) {
   constexpr const char* kTexts[] = {"<f8", "<f4", "<f2", "<V2", "<i8", "<i4", "|b1"};
   return kTexts[static_cast<int>(dtype)];
@@ -27,7 +27,7 @@ py::tuple byte_strides(const Tensor& self) {
   return strides;
 }
 
-// Another library's writes and ops are unknown to the tape.
+// The tape does not know what another library writes or computes.
 void check_detached(const char* what, const Tensor& self) {
   RL_CHECK(!autograd::requires_grad(self), what, "the tensor requires grad; call .detach() first");
 }
@@ -36,7 +36,7 @@ py::dict cuda_array_interface(const Tensor& self) {
   if (!self.device().is_cuda())
     throw py::attribute_error("[__cuda_array_interface__] the tensor is on " + to_string(self.device()));
   check_detached("__cuda_array_interface__", self);
-  self.storage()->use(Stream{});  // the consumer's is not told; most use the default one
+  self.storage()->use(Stream{});  // the consumer's stream is not known; most use the default one
   const Stream stream = cuda::current_stream(self.device().index);
   using namespace py::literals;
   return py::dict("shape"_a = self.shape(), "typestr"_a = typestr(self.dtype()), "version"_a = 3,
@@ -45,7 +45,7 @@ py::dict cuda_array_interface(const Tensor& self) {
                   "stream"_a = dlpack::stream_number(stream));
 }
 
-// A view of another library's CUDA array, which it keeps alive.
+// A view of another library's CUDA array. The view keeps the array alive.
 Tensor from_cuda_array(py::object owner) {
   const py::dict interface = owner.attr("__cuda_array_interface__");
   const std::string type = py::str(interface["typestr"]);
@@ -78,7 +78,7 @@ Tensor from_cuda_array(py::object owner) {
   return Tensor(std::move(storage), data, shape, strides, *dtype);
 }
 
-// What is copied from Python is copied once, and not at every replay.
+// A copy from Python would happen once, and not at every replay.
 void check_not_capturing() {
   RL_CHECK(!Graph::capturing(), "tensor", "a graph cannot capture it; make the tensor before the capture");
 }
@@ -92,7 +92,8 @@ py::array read_array(py::handle object) {
   }
 }
 
-// For an array of Python objects: says which of them is no number, or which number is too large.
+// For an array of Python objects: raises an error that says which of them is not a number, or which number is too
+// large.
 void refuse_objects(const py::array& array) {
   for (py::handle item : array.attr("flat")) {
     RL_CHECK(PyLong_Check(item.ptr()) || PyFloat_Check(item.ptr()), "tensor",
@@ -138,19 +139,19 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
   if (kind == 'O') refuse_objects(array);
   RL_CHECK(own || kind == 'f' || kind == 'i' || kind == 'u', "tensor", "data: expected numbers in equal rows, got ",
            std::string(py::str(array.attr("dtype"))));
-  // NumPy makes uint64 of Python integers that int64 cannot hold.
+  // NumPy uses uint64 for Python integers that int64 cannot hold.
   const bool is_uint64 = kind == 'u' && array.itemsize() == 8;
   if (is_uint64 && array.size() > 0) {
     const auto largest = array.attr("max")().attr("item")().cast<uint64_t>();
     RL_CHECK(largest <= uint64_t{INT64_MAX}, "tensor", "data: expected numbers that int64 can hold, got ", largest);
   }
-  // As in PyTorch, Python floats become float32, and NumPy arrays keep their type.
+  // As in PyTorch, Python floats become float32, and NumPy arrays keep their dtype.
   if (!dtype) dtype = !is_array && kind == 'f' ? DType::kFloat32 : to_dtype(array.dtype());
-  // Of types that no tensor has, integers come by way of int64, and long doubles by way of float64.
+  // Types that no tensor has are converted first: integers to int64, and long doubles to float64.
   const DType from = own.value_or(kind == 'f' ? DType::kFloat64 : DType::kInt64);
   const py::object converted = numpy.attr("ascontiguousarray")(array, numpy_dtype(from));
   const py::array source = py::reinterpret_borrow<py::array>(converted);
-  const Shape shape(array.shape(), array.shape() + array.ndim());  // ascontiguousarray gives 0-d arrays a dimension
+  const Shape shape(array.shape(), array.shape() + array.ndim());  // ascontiguousarray makes 0-d arrays 1-d
   const void* values = source.data();
   const NoGil no_gil;
   return from_host(values, from, shape, *dtype, device);

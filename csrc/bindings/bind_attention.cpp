@@ -4,7 +4,7 @@ namespace rooflab {
 namespace {
 
 constexpr const char* kAttentionDoc =
-    R"(softmax(scale q k^T + mask) v for each batch and head, as torch.nn.functional.scaled_dot_product_attention.
+    R"(softmax(scale q k^T + mask) v for each batch and head, like torch.nn.functional.scaled_dot_product_attention.
 
 Parameters
 ----------
@@ -12,16 +12,16 @@ q : Tensor
     (B, H, L_q, D_h), or (H, L_q, D_h).
 k, v : Tensor
     (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv). On a CPU a hidden key
-    adds nothing, whatever k and v hold there. "v0_composed", the only rung for float64, and most rungs on a GPU weigh
-    hidden keys with 0 and want finite values: 0 times NaN is NaN.
+    adds nothing, whatever k and v hold there. "v0_composed", the only rung for float64, and most rungs on a GPU give
+    hidden keys weight 0 and need finite values, because 0 times NaN is NaN.
 attn_mask : Tensor, optional
     Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores. One that
     requires grad makes the call run "v0_composed".
 is_causal : bool
-    The last query stands beside the last key (query i at position i + L_kv - L_q) and sees no later key. PyTorch
+    The last query is aligned with the last key (query i at position i + L_kv - L_q) and sees no later key. PyTorch
     counts from the first query and key instead; for L_q = L_kv both are the same.
 window : int, optional
-    Only keys nearer than this are seen, the query's own included.
+    Only keys at a smaller distance than this are seen, including the query's own.
 scale : float, optional
     1 / sqrt(D_h) when None.
 kv_length : Tensor, optional
@@ -31,9 +31,9 @@ kv_length : Tensor, optional
 return_lse : bool
     Also return the natural log of the sum of exponentials of the scores; no gradient flows through it.
 deterministic : bool
-    The gradients are the same bits on every run, at some cost in time.
+    The gradients have the same bits on every run, at some cost in time.
 variant : str
-    A rung of rl.variants("attention"). "v0_composed" is the textbook's: L_q x L_kv matrices, an op a step.
+    A rung of rl.variants("attention"). "v0_composed" is the textbook form: L_q x L_kv matrices, one op per step.
 
 Returns
 -------
@@ -41,15 +41,15 @@ Tensor, or (Tensor, Tensor)
     (B, H, L_q, D_h), laid out like q; zeros where a query sees no key. With return_lse also (B, H, L_q), float32
     (float64 for float64), -inf where a query sees no key.
 
-Cost: one launch, 2 D_h MACs and 5 FLOPs besides for each pair that causality and window let meet.
+Cost: one launch; 2 D_h MACs and 5 more FLOPs for each pair that causality and the window allow.
 Source: Dao, FlashAttention-2 (arXiv:2307.08691).)";
 
 constexpr const char* kBackwardDoc =
-    R"(The gradients of attention, from its result by recomputation of the scores.
+    R"(The gradients of attention, with the scores recomputed.
 
-dout, out: like q. lse: what attention(..., return_lse=True) gave. Returns (dq, dk, dv), laid out like q, k and v.
-deterministic: the same bits on every run. 5 D_h MACs a visible pair; no L_q x L_kv tensor except in "v0_composed".
-On a CPU, but in "v0_composed", v and dout of pairs that are hidden add nothing, NaN or not; q and k must be finite.
+dout, out: like q. lse: what attention(..., return_lse=True) returned. Returns (dq, dk, dv), laid out like q, k and v.
+deterministic: the same bits on every run. 5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed".
+On a CPU, except in "v0_composed", v and dout of hidden pairs add nothing, NaN or not; q and k must be finite.
 Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.)";
 
 }  // namespace

@@ -32,14 +32,15 @@ void set_grad(Tensor& self, const std::optional<Tensor>& grad) {
   self.meta()->grad = grad ? grad->detach() : Tensor();
 }
 
-// A Python function that a node keeps. Of several results each stands for a reference of its own to it, so that each
-// can show one to the garbage collector; the first that is left stands for those of results that are gone.
+// A Python function that a node keeps. Each of several results stands for its own reference to it, so that each can
+// show one to the garbage collector. The first result that is left also stands for the references of those that are
+// gone.
 struct HeldFunction {
   py::function function;
   std::vector<py::function> more;  // one less than there are results
   std::vector<std::weak_ptr<Meta>> results;
 
-  // None when somebody else owns the node too.
+  // 0 if somebody else owns the node too.
   size_t references_of(const Meta& result) const {
     long left = 0;
     const Meta* first = nullptr;
@@ -52,7 +53,7 @@ struct HeldFunction {
   }
 };
 
-// Graphs end and run backward without the GIL, which a Python function wants for both.
+// Graphs are destroyed and run backward without the GIL, but a Python function needs the GIL for both.
 std::shared_ptr<HeldFunction> held(const py::function& function, size_t results = 1) {
   return {new HeldFunction{function, std::vector<py::function>(results - 1, function), {}}, [](HeldFunction* held) {
             const py::gil_scoped_acquire gil;
@@ -76,7 +77,7 @@ struct PythonRule {
   }
 };
 
-// What rooflab.autograd.checkpoint stands on: the result of run(), which again() repeats on the way back.
+// What rooflab.autograd.checkpoint calls: returns the result of run(), which again() repeats in the backward pass.
 py::object checkpoint(const Tensors& inputs, const py::function& run, const py::function& again) {
   auto repeat = [again = held(again)] {
     const py::gil_scoped_acquire gil;
@@ -86,7 +87,7 @@ py::object checkpoint(const Tensors& inputs, const py::function& run, const py::
   return run();
 }
 
-// What rooflab.autograd.Function records: rule(gradients, saved, wanted) gives a gradient or None for each input.
+// What rooflab.autograd.Function calls: rule(gradients, saved, wanted) returns a gradient or None for each input.
 Tensors record_function(const std::string& op, Tensors results, const std::vector<std::optional<Tensor>>& inputs,
                         const std::vector<std::optional<Tensor>>& saved, const py::function& rule) {
   std::vector<Tensor*> places;
@@ -98,14 +99,14 @@ Tensors record_function(const std::string& op, Tensors results, const std::vecto
   return results;
 }
 
-// The tensor in a Python object; null before it is put there.
+// The tensor in a Python object; null before it has been put there.
 Tensor* tensor_in(PyObject* object) {
   const auto place = reinterpret_cast<py::detail::instance*>(object)->get_value_and_holder();
   return place.holder_constructed() ? static_cast<Tensor*>(place.value_ptr()) : nullptr;
 }
 
-// Shows the garbage collector the Python functions in the graph of a tensor, which may lead back to the tensor: a
-// Function keeps what its forward put on ctx. Only what nobody but this tensor owns is shown, and nothing while other
+// Shows the garbage collector the Python functions in the graph of a tensor. They may lead back to the tensor, because
+// a Function keeps what its forward put on ctx. It shows only what this tensor alone owns, and nothing while other
 // threads run ops, which change owners.
 int show_to_collector(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
@@ -125,7 +126,7 @@ int show_to_collector(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-// A tensor that is garbage leaves its graph.
+// A tensor that the collector clears leaves its graph.
 int leave_graph(PyObject* self) {
   if (Tensor* x = tensor_in(self)) x->set_meta(nullptr);
   return 0;
@@ -136,7 +137,7 @@ void add_properties(py::class_<Tensor>& tensor) {
   tensor
       .def_property(
           "requires_grad", [](const Tensor& self) { return autograd::requires_grad(self); },
-          &autograd::set_requires_grad, "Whether ops on it are recorded, for gradients to come back to it.")
+          &autograd::set_requires_grad, "Whether ops on it are recorded, so that it gets a gradient.")
       .def(
           "requires_grad_",
           [](py::object self, bool requires_grad) {
@@ -150,7 +151,7 @@ void add_properties(py::class_<Tensor>& tensor) {
             std::lock_guard lock(autograd::grad_mutex());
             return self.meta() && self.meta()->grad.defined() ? std::optional(self.meta()->grad) : std::nullopt;
           },
-          &set_grad, "The gradients that backward brought to this leaf, added up; None before the first.")
+          &set_grad, "The sum of the gradients that backward has computed for this leaf; None before the first.")
       .def_property_readonly(
           "is_leaf", [node](const Tensor& self) { return !node(self); }, "Whether no op recorded it.")
       .def_property_readonly("grad_fn", node, "The recorded op that made it; None for a leaf.")
@@ -162,8 +163,9 @@ void add_properties(py::class_<Tensor>& tensor) {
             backward({self}, {gradient.value_or(Tensor())}, retain_graph);
           },
           py::arg("gradient") = py::none(), py::arg("retain_graph") = false,
-          "Adds the gradients of this tensor to .grad of every leaf it was made of.\n\ngradient: of the final quantity "
-          "with respect to this tensor; 1 when it has one element. What was saved is freed unless retain_graph.");
+          "Adds the gradients of this tensor to the .grad of every leaf that it was computed from.\n\ngradient: that "
+          "of the final quantity with respect to this tensor; by default 1, if it has one element. Saved tensors are "
+          "freed unless retain_graph.");
 }
 
 }  // namespace
@@ -195,11 +197,13 @@ void register_autograd(py::module_& m, py::class_<Tensor>& tensor) {
 
   add_properties(tensor);
   m.def("is_grad_enabled", &autograd::is_enabled, "Whether ops are recorded now: False inside no_grad.");
-  autograd.def("set_grad_enabled", &autograd::set_enabled, py::arg("enabled"), "Returns what it was before.");
-  autograd.def("checkpoint", &checkpoint, py::arg("inputs"), py::arg("run"), py::arg("again"),
-               "run(), of which the graph keeps the inputs alone; again() repeats it on the way back.");
+  autograd.def("set_grad_enabled", &autograd::set_enabled, py::arg("enabled"),
+               "Sets grad mode; returns the previous one.");
+  autograd.def(
+      "checkpoint", &checkpoint, py::arg("inputs"), py::arg("run"), py::arg("again"),
+      "The result of run(), of which the graph keeps only the inputs; again() repeats it in the backward pass.");
   autograd.def("record_function", &record_function, py::arg("op"), py::arg("results"), py::arg("inputs"),
-               py::arg("saved"), py::arg("rule"), "The results as those of a new node.");
+               py::arg("saved"), py::arg("rule"), "Makes the results those of a new node, and returns them.");
   autograd.def(
       "grad",
       [](const Tensors& outputs, const Tensors& inputs, const std::vector<std::optional<Tensor>>& gradients,

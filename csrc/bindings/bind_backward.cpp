@@ -15,7 +15,7 @@ constexpr const char* kRmsNormDoc = R"doc(The gradients of rms_norm's operands.
 
 With n = x / sqrt(mean(x^2) + eps) and dn = dy times the gain: dx = (dn - n mean(dn n)) / sqrt(mean(x^2) + eps), and
 dweight is the sum of dy n over all rows. On the CPU one launch; on a GPU one for dx and one that finishes dweight, with
-the same bits on every run. 8 FLOPs an element, 3 more with a weight and 4 with a zero-centered one.
+the same bits on every run. 8 FLOPs per element, 3 more with a weight and 4 with a zero-centered one.
 
 Parameters
 ----------
@@ -51,7 +51,7 @@ constexpr const char* kLayerNormDoc = R"doc(The gradients of layer_norm's operan
 
 With r = 1 / sqrt(var + eps), n = (x - mean) r and dn = dy weight: dx = r (dn - mean(dn) - n mean(dn n)); over all rows,
 dweight is the sum of dy n and dbias that of dy. On the CPU one launch; on a GPU one for dx and one that finishes the
-sums, with the same bits on every run. 12 FLOPs an element, 3 more with a weight and 1 with a bias.
+sums, with the same bits on every run. 12 FLOPs per element, 3 more with a weight and 1 with a bias.
 
 Parameters
 ----------
@@ -86,7 +86,7 @@ Examples
 
 constexpr const char* kSoftmaxDoc = R"doc(The gradient of softmax's operand: y (dy - sum(dy y)) along `dim`.
 
-4 FLOPs an element; one launch along the last dim, else a copy before it.
+4 FLOPs per element; one launch along the last dim; otherwise a copy first.
 
 Parameters
 ----------
@@ -134,7 +134,7 @@ Returns
 -------
 Tensor
     Of the shape and dtype of `a`; )doc",
-                                  flops, R"doc( FLOPs an element.
+                                  flops, R"doc( FLOPs per element.
 
 Raises
 ------
@@ -173,7 +173,7 @@ Returns
 -------
 (Tensor, Tensor)
     da and db, of the shape and dtype of `a`; )doc",
-                                  flops, R"doc( FLOPs an element.
+                                  flops, R"doc( FLOPs per element.
 
 Raises
 ------

@@ -9,8 +9,8 @@ struct CallView {
   const TracedCall& traced;
 };
 
-// All of the tensors that a program depends on: dtype, device, layout, whether gradients are wanted, and how those that
-// share memory lie in it. Equal texts, equal programs.
+// Everything about tensors that a program depends on: dtype, device, layout, whether gradients are wanted, and how
+// tensors that share memory lie in it. If the texts are equal, so are the programs.
 std::string layouts(const Tensors& tensors) {
   std::string text;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -55,17 +55,17 @@ void register_compiler(py::module_& m) {
           "The tensors among its operands.")
       .def_property_readonly(
           "continues", [](const CallView& self) { return self.traced.continues; },
-          "The storage of which it writes a part, to make it its output; -1: none.")
+          "The storage of which it writes a part, which makes that its output; -1: none.")
       .def_property_readonly("outputs", [](const CallView& self) { return self.traced.outputs; })
       .def_property_readonly(
           "is_constant", [](const CallView& self) { return is_constant(self.traced); },
-          "Whether it fills a tensor with a number, which a chain takes in place of the tensor.")
+          "Whether it fills a tensor with a number, which a chain uses in place of the tensor.")
       .def_property_readonly(
           "reduced_dims", [](const CallView& self) { return reduced_dims(self.traced); },
           "How many of the last dimensions of its operand it reduces; 0 when it is no reduction that can end a chain.")
       .def_property_readonly(
           "instructions", [](const CallView& self) { return chain_instructions(self.traced); },
-          "How many it has in a chain; 0 when it cannot be part of one.");
+          "How many instructions it takes in a chain; 0 if it cannot be part of one.");
 
   py::class_<Trace>(compiler, "Trace", "Records the calls made inside `with`, which are neither run nor counted.")
       .def(py::init<Device>(), py::arg("device"))
@@ -87,11 +87,12 @@ void register_compiler(py::module_& m) {
           "Valid while the trace lives.");
 
   compiler.def("cuda_headers", &kernels::fused_headers, "What the sources of chains include, as (name, text).");
-  compiler.def("cuda_options", &kernels::fused_options, "What NVRTC is told beside the architecture.");
-  compiler.def("layouts", &layouts, py::arg("tensors"), "What programs are told apart by.");
+  compiler.def("cuda_options", &kernels::fused_options, "The options for NVRTC, except the architecture.");
+  compiler.def("layouts", &layouts, py::arg("tensors"),
+               "A text for the layouts of all tensors; equal texts mean equal programs.");
   compiler.def("is_tracing", [] { return Trace::current() != nullptr; });
 
-  py::class_<Program>(compiler, "Program", "Calls of a trace to run again, chains of them as one.")
+  py::class_<Program>(compiler, "Program", "Calls of a trace that can be run again; each chain runs as one op.")
       .def(py::init([](const Trace& trace, std::vector<View> inputs,
                        const std::vector<std::pair<std::vector<int>, std::vector<int>>>& steps,
                        std::vector<View> results, const std::string& variant) {
@@ -102,7 +103,7 @@ void register_compiler(py::module_& m) {
            py::arg("trace"), py::arg("inputs"), py::arg("steps"), py::arg("results"), py::arg("variant") = "")
       .def("run", &Program::run, py::arg("inputs"), WithoutGil())
       .def("cuda_sources", &Program::cuda_sources, py::arg("width"),
-           "The CUDA C++ of each chain, for threads that make `width` neighbours.");
+           "The CUDA C++ of each chain, for threads that compute `width` neighbours.");
 }
 
 }  // namespace rooflab

@@ -9,7 +9,7 @@ namespace {
 
 struct Range {
   std::string name;
-  std::vector<int64_t> entered;  // and not left: ranges of any thread
+  std::vector<int64_t> entered;  // and not left yet: ranges of any thread
 
   void enter() { entered.push_back(push_range(name)); }
   void exit(const py::args& error) {
@@ -17,7 +17,7 @@ struct Range {
     RL_CHECK(own != entered.rend(), "range", "\"", name, "\" is not open in this thread");
     const std::string inside = pop_range(*own);
     entered.erase(std::next(own).base());
-    const bool fails = !error.empty() && !error[0].is_none();  // whose exception is the one to see
+    const bool fails = !error.empty() && !error[0].is_none();  // then that exception is the one to show
     RL_CHECK(inside.empty() || fails, "range", "\"", name, "\" was left while \"", inside,
              "\", which was entered inside it, was still open; both are closed");
   }
@@ -73,7 +73,8 @@ void add_counts(Class& cls, Get get) {
 }  // namespace
 
 void register_counters(py::module_& m) {
-  py::class_<Cost>(m, "Cost", "What one op has to do: macs, flops (2 a MAC), compulsory bytes_read and bytes_written.")
+  py::class_<Cost>(m, "Cost",
+                   "What one op has to do: macs, flops (2 per MAC), compulsory bytes_read and bytes_written.")
       .def(py::init([](int64_t macs, int64_t flops, int64_t bytes_read, int64_t bytes_written) {
              return Cost{macs, flops, bytes_read, bytes_written};
            }),
@@ -90,7 +91,7 @@ void register_counters(py::module_& m) {
             const int64_t bytes = c.bytes_read + c.bytes_written;
             return bytes ? static_cast<double>(c.flops) / static_cast<double>(bytes) : 0.0;
           },
-          "FLOPs a byte.")
+          "FLOPs per byte.")
       .def("__add__", &sum_of, py::is_operator())
       .def("__mul__", &times, py::is_operator())
       .def("__rmul__", &times, py::is_operator())
@@ -119,7 +120,7 @@ void register_counters(py::module_& m) {
       .def_property_readonly("by_op", [](const Counter& self) { return self.results().by_op; })
       .def_property_readonly(
           "by_range", [](const Counter& self) { return self.results().by_range; },
-          "Keys are paths: 'mlp' and 'mlp/gate'; a path includes what is under it.")
+          "Keys are paths: 'mlp' and 'mlp/gate'; a path includes its inner ranges.")
       .def(
           "__enter__",
           [](Counter& self) -> Counter& {

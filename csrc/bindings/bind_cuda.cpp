@@ -18,7 +18,7 @@ struct StreamObject {
   const Stream stream;
 };
 
-// The streams that this thread has entered, each with the one to go back to. They are held: a stream that is current is
+// The streams that this thread has entered, each with the one to return to. They are held, so that a current stream is
 // not destroyed.
 struct Entered {
   PyObject* stream;
@@ -47,11 +47,11 @@ void register_cuda(py::module_& m) {
   py::module_ cuda = m.def_submodule("cuda", "The GPU: what there is, streams, events.");
   const py::arg_v device = py::arg("device") = 0;
   cuda.def("is_available", &cuda::is_available, "Whether this build has CUDA and the machine a driver and a GPU.");
-  cuda.def("unavailable_reason", &cuda::unavailable, "Why not, in a sentence; '' when available.");
+  cuda.def("unavailable_reason", &cuda::unavailable, "Why CUDA is not available, as a sentence; '' if it is.");
   cuda.def("device_count", &cuda::device_count);
   cuda.def("synchronize", py::overload_cast<int>(&cuda::synchronize), device, WithoutGil(),
            "Waits for all work queued on the GPU.");
-  cuda.def("free_memory", &cuda::free_memory, device, "Bytes that the GPU can still give.");
+  cuda.def("free_memory", &cuda::free_memory, device, "Bytes of the GPU's memory that are free.");
   cuda.def(
       "launch_empty",
       [](int device) {
@@ -59,7 +59,7 @@ void register_cuda(py::module_& m) {
         cuda::set_device(device);
         cuda::launch_empty(cuda::current_stream(device));
       },
-      device, "Launches a kernel that does nothing, for measuring what a launch costs.");
+      device, "Launches a kernel that does nothing, to measure what a launch costs.");
 
   py::class_<cuda::Properties>(cuda, "Properties")
       .def_readonly("name", &cuda::Properties::name)
@@ -86,7 +86,7 @@ void register_cuda(py::module_& m) {
            })
       .def("__exit__", [](const py::object& self, const py::args&) { exit(self); });
 
-  py::class_<cuda::Event>(cuda, "Event", "A point in the time of a stream of one GPU.")
+  py::class_<cuda::Event>(cuda, "Event", "A point in time on a stream of one GPU.")
       .def(py::init<int>(), device)
       .def_property_readonly("device", by_reference(&cuda::Event::device), "The number of its GPU.")
       .def(
@@ -96,18 +96,19 @@ void register_cuda(py::module_& m) {
                      "stream: expected one of cuda:", self.device(), ", got one of cuda:", stream->device);
             self.record(stream ? stream->stream : cuda::current_stream(self.device()));
           },
-          py::arg("stream") = py::none(), "In the current stream of its GPU, or in `stream`.")
+          py::arg("stream") = py::none(), "Records it in the current stream of its GPU, or in `stream`.")
       .def("synchronize", by_reference(&cuda::Event::synchronize), WithoutGil())
       .def("elapsed_ms", &cuda::Event::elapsed_ms, py::arg("later"), WithoutGil(),
            "Milliseconds from this event to `later`.");
 
   m.def("add_library_directory", &add_library_directory, py::arg("path"),
-        "A folder in which CUDA libraries are looked for before the system's own.");
+        "Adds a folder that is searched for CUDA libraries before the system's own.");
   m.def(
       "cpu_isa", [] { return name(cpu_isa()); }, "The instruction set that CPU kernels use here.");
-  m.def("set_cpu_isa", &set_cpu_isa, py::arg("isa"),
-        "Makes CPU kernels use \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\", as far as this CPU runs them: to "
-        "test or compare.");
+  m.def(
+      "set_cpu_isa", &set_cpu_isa, py::arg("isa"),
+      "Makes CPU kernels use \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\", if this CPU can run it: for tests "
+      "and comparisons.");
   m.def("num_threads", &num_threads, "CPU threads that kernels use.");
   m.def(
       "set_num_threads",

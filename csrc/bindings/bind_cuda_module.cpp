@@ -6,13 +6,13 @@
 namespace rooflab {
 namespace {
 
-// What a kernel takes in one place, as rooflab/cuda_signature.py found it.
+// What a kernel takes as one parameter, as rooflab/cuda_signature.py found it.
 struct Parameter {
   std::string label;  // "q (const float*)"
-  std::string kind;   // "pointer", "integer", "real"; "any": a pointer or a 64-bit integer; else a type Python has not
+  std::string kind;   // "pointer", "integer", "real"; "any": a pointer or a 64-bit integer; else one that Python lacks
   int bytes;
   bool is_signed;
-  std::optional<DType> dtype;  // of what a pointer points to, where that is known
+  std::optional<DType> dtype;  // of what a pointer points to, if known
 };
 
 Dim3 to_dimensions(const std::string& kernel, const char* what, const py::handle& object) {
@@ -20,7 +20,7 @@ Dim3 to_dimensions(const std::string& kernel, const char* what, const py::handle
   Shape shape;
   try {
     shape = to_shape(object);
-  } catch (const std::exception&) {  // the message below tells more
+  } catch (const std::exception&) {  // the message below says more
   }
   bool good = shape.size() >= 1 && shape.size() <= 3;
   for (int i = 0; good && i < shape.size(); ++i) good = (dimensions[i] = shape[i]) >= 1;
@@ -28,7 +28,7 @@ Dim3 to_dimensions(const std::string& kernel, const char* what, const py::handle
   return {dimensions[0], dimensions[1], dimensions[2]};
 }
 
-// One launch's arguments, 8 bytes each at most, in the places that the launch takes them from.
+// One launch's arguments, at most 8 bytes each, at the addresses from which the launch reads them.
 class Arguments {
  public:
   Arguments(const std::string& kernel, size_t count) : kernel_(kernel), values_(count), places_(count) {
@@ -52,7 +52,7 @@ class Arguments {
     }
   }
 
-  // The GPU that the tensors are on; the first one when there are none.
+  // The GPU that the tensors are on; GPU 0 if there are no tensors.
   int device() const {
     for (const auto& [label, tensor] : tensors_) {
       RL_CHECK(tensor->device().is_cuda(), kernel_, label, ": expected a tensor on a GPU, got one on the CPU");
@@ -66,7 +66,7 @@ class Arguments {
   void** places() { return places_.data(); }
 
  private:
-  // A tensor of one element would do as well, but its value may be on a GPU.
+  // A tensor of one element could be converted too, but its value may be on a GPU.
   static bool is_integer(const py::handle& value) {
     return PyIndex_Check(value.ptr()) && !py::isinstance<Tensor>(value);
   }
@@ -158,10 +158,10 @@ void register_cuda_module(py::module_& m) {
       py::arg("source"), py::arg("options"), py::arg("headers") = cuda::Headers{},
       "(log, machine code, PTX) of CUDA C++, by NVRTC; no machine code when the source has errors. headers: what it "
       "may\n"
-      "include beside files, as (name, text).");
-  cuda.def("demangle", &cuda::demangle, py::arg("symbol"), "A C++ symbol as it was written.");
+      "include besides files, as (name, text).");
+  cuda.def("demangle", &cuda::demangle, py::arg("symbol"), "The source form of a mangled C++ symbol.");
 
-  py::class_<cuda::Module, std::shared_ptr<cuda::Module>>(cuda, "Code", "Machine code that was made at run time.")
+  py::class_<cuda::Module, std::shared_ptr<cuda::Module>>(cuda, "Code", "Machine code that was compiled at run time.")
       .def(py::init([](const py::bytes& image) { return std::make_shared<cuda::Module>(std::string(image)); }),
            py::arg("image"));
 
@@ -195,7 +195,7 @@ void register_cuda_module(py::module_& m) {
           "Launches on the current stream of the GPU that the tensors are on; counted as one launch of op "
           "\"custom\".\n\n"
           "grid and block are one to three numbers. A tensor is passed as the address of its first element, None as a\n"
-          "null pointer; strides are the caller's to pass. shared_bytes of dynamic shared memory may exceed 48 KB.")
+          "null pointer; the caller passes strides. The dynamic shared memory, shared_bytes, may exceed 48 KB.")
       .def("__repr__", [](const KernelObject& self) {
         std::string labels;
         for (const Parameter& parameter : self.parameters) labels += (labels.empty() ? "" : ", ") + parameter.label;

@@ -1,4 +1,4 @@
-// DLPack both ways: tensors cross to PyTorch, CuPy, JAX and back without a copy.
+// DLPack in both directions: tensors move to PyTorch, CuPy, JAX and back without a copy.
 #include "bindings/bindings.h"
 #include "bindings/dlpack.h"
 #include "core/cuda_runtime.h"
@@ -32,14 +32,14 @@ dlpack::Device dlpack_device(const Tensor& self) {
   return {self.device().is_cpu() ? dlpack::kCpu : dlpack::kCuda, self.device().index};
 }
 
-// What a capsule owns: the tensor, with its sizes where DLPack can point at them.
+// What a capsule owns: the tensor, and its sizes in a form that DLPack can point to.
 struct Exported {
   Tensor tensor;
   Shape shape, strides;
   dlpack::ManagedTensor managed;
 };
 
-// What the consumer does on its stream runs after what is queued here so far, and before the memory serves again.
+// The consumer's work on its stream runs after what is queued here so far, and before the memory is reused.
 void hand_over(const Tensor& self, const py::object& stream) {
   if (!self.device().is_cuda()) {
     RL_CHECK(stream.is_none(), "__dlpack__", "stream: expected None for a tensor on ", to_string(self.device()));

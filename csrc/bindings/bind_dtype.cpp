@@ -10,12 +10,12 @@ namespace {
 constexpr DType kDTypes[] = {DType::kFloat64, DType::kFloat32, DType::kFloat16, DType::kBFloat16,
                              DType::kInt64,   DType::kInt32,   DType::kBool};
 
-// What Python sees as a dtype: compares equal to its name too, so t.dtype == "float32" reads as it should.
+// A dtype as Python sees it. It also equals its name, so t.dtype == "float32" works as it reads.
 struct DTypeObject {
   DType value;
 };
 
-// Of the module: Python's bool stays what it is.
+// The name in the module, where bool must remain Python's.
 const char* attribute_name(DType dtype) { return dtype == DType::kBool ? "bool_" : name(dtype); }
 
 // The Python object of each dtype, made once and kept for the life of the process.
@@ -24,7 +24,7 @@ py::object& dtype_object(DType dtype) {
   return objects[static_cast<int>(dtype)];
 }
 
-// PyTorch's and NumPy's other names.
+// Other names that PyTorch and NumPy use.
 constexpr std::pair<const char*, DType> kAliases[] = {
     {"double", DType::kFloat64}, {"float", DType::kFloat32}, {"half", DType::kFloat16},  {"fp64", DType::kFloat64},
     {"fp32", DType::kFloat32},   {"fp16", DType::kFloat16},  {"bf16", DType::kBFloat16}, {"long", DType::kInt64},
@@ -43,13 +43,13 @@ std::optional<DType> find_name(std::string_view text) {
 std::optional<DType> find_dtype(py::handle object) {
   if (py::isinstance<DTypeObject>(object)) return object.cast<DTypeObject&>().value;
   if (py::isinstance<py::str>(object)) return find_name(object.cast<std::string>());
-  // Python's own types, as rl.tensor() takes their numbers.
+  // Python's own types, with the dtypes that rl.tensor() gives their numbers.
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::kFloat32;
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::kInt64;
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
   if (!PyType_Check(object.ptr()) && py::hasattr(object, "name") && py::hasattr(object, "itemsize"))  // numpy.dtype
     return find_name(std::string(py::str(object.attr("name"))));
-  // numpy.float32, ml_dtypes.bfloat16; and torch.float32, by its text.
+  // numpy.float32 and ml_dtypes.bfloat16; torch.float32 is recognised by its text.
   if (PyType_Check(object.ptr()) && py::hasattr(object, "dtype"))
     return find_name(std::string(py::str(object.attr("__name__"))));
   const std::string text = py::str(object);
@@ -117,12 +117,12 @@ Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape
 
 void register_dtype(py::module_& m) {
   py::class_<DTypeObject>(m, "DType",
-                          "An element type: rooflab.float32, rooflab.bfloat16 ... Tensors of an op have one in "
-                          "common, and a number takes theirs: rl.arange(3) * 2.0 stays int64, and "
-                          "rl.arange(3) * 0.5 raises ValueError, as int64 cannot hold 0.5.")
+                          "An element type: rooflab.float32, rooflab.bfloat16 ... The tensors of an op must share "
+                          "one, and a number takes theirs: rl.arange(3) * 2.0 stays int64, and "
+                          "rl.arange(3) * 0.5 raises ValueError, because int64 cannot hold 0.5.")
       .def_property_readonly("name", [](DTypeObject self) { return name(self.value); })
       .def_property_readonly(
-          "itemsize", [](DTypeObject self) { return size_of(self.value); }, "Bytes an element.")
+          "itemsize", [](DTypeObject self) { return size_of(self.value); }, "Bytes per element.")
       .def_property_readonly("is_floating_point", [](DTypeObject self) { return is_floating(self.value); })
       .def("__repr__", [](DTypeObject self) { return message("rooflab.", name(self.value)); })
       .def("__str__", [](DTypeObject self) { return name(self.value); })

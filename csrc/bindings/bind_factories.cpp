@@ -1,5 +1,5 @@
-// Functions that make a tensor from nothing but its shape: zeros and its kin, zeros_like and its kin, arange, linspace,
-// eye, random numbers.
+// Functions that make a tensor from only its shape: zeros and the like, zeros_like and the like, arange, linspace, eye,
+// random numbers.
 #include "bindings/bindings.h"
 #include "core/target.h"
 #include "ops/arithmetic.h"
@@ -17,7 +17,7 @@ Parameters
 x : Tensor
     Whose shape is taken.
 dtype, device : optional
-    Others than those of `x`.
+    Used instead of those of `x`.
 requires_grad : bool
     Whether ops on it are recorded.
 
@@ -46,7 +46,7 @@ x : Tensor
 value : float
     Of every element.
 dtype, device : optional
-    Others than those of `x`.
+    Used instead of those of `x`.
 requires_grad : bool
     Whether ops on it are recorded.
 
@@ -123,14 +123,14 @@ Examples
 >>> rl.eye(2).tolist()
 [[1.0, 0.0], [0.0, 1.0]])doc";
 
-constexpr const char* kArangeDoc = R"doc(Numbers from `start` up to `end`, which is left out, at distances of `step`.
+constexpr const char* kArangeDoc = R"doc(Numbers from `start` up to, but not including, `end`, in steps of `step`.
 
 Made by NumPy on the CPU, in float64 unless all are integers.
 
 Parameters
 ----------
 start, end, step : int or float
-    One number alone is the end, and the start is 0. `step` may be negative.
+    A single number is the end, and the start is 0. `step` may be negative.
 dtype, device : optional
     Of the result: int64 when all are integers, else float32.
 requires_grad : bool
@@ -161,7 +161,7 @@ Tensor with_grad(Tensor made, bool requires_grad) {
   return made;
 }
 
-// What `make` gives for a shape, a dtype and a device. It runs without Python's lock.
+// Calls `make` with a shape, a dtype and a device. It runs without Python's lock.
 template <class Make>
 Tensor made_by(const Make& make, const Shape& shape, DType dtype, Device device, bool requires_grad = false) {
   Tensor made = [&] {
@@ -179,7 +179,7 @@ auto filled_with(Scalar value) {
   };
 }
 
-// zeros(2, 3) and its kin.
+// zeros(2, 3) and the like.
 template <class Make>
 auto factory(Make make) {
   return [make](const py::args& shape, const py::object& dtype, const py::object& device, bool requires_grad) {
@@ -187,7 +187,7 @@ auto factory(Make make) {
   };
 }
 
-// zeros_like(x) and its kin.
+// zeros_like(x) and the like.
 template <class Make>
 auto like(Make make) {
   return [make](const Tensor& x, const py::object& dtype, const py::object& device, bool requires_grad) {
@@ -195,7 +195,7 @@ auto like(Make make) {
   };
 }
 
-// What NumPy's arange holds, made by ops that can be recorded: fill, cumsum and arithmetic.
+// The values of NumPy's arange, made by ops that can be recorded: fill, cumsum and arithmetic.
 Tensor counted_up(const py::object& numbers, DType dtype, Device device) {
   using enum ElementwiseOp;
   const auto count = static_cast<int64_t>(py::len(numbers));
@@ -284,13 +284,13 @@ void register_factories(py::module_& m) {
         const RandomState state = random_state();
         return std::pair(state.seed, state.next_stream);
       },
-      "Where the random sequence stands, for `set_rng_state`: the seed, and how many calls have drawn since.");
+      "The state of the random sequence, for `set_rng_state`: the seed, and how many calls have drawn since.");
   m.def(
       "set_rng_state",
       [](const std::pair<uint64_t, uint64_t>& state) {
         set_random_state({state.first, state.second});
       },
-      py::arg("state"), "Goes on with the random sequence where `get_rng_state` was called.");
+      py::arg("state"), "Continues the random sequence from where `get_rng_state` was called.");
   m.def("empty_like", like(&Tensor::empty), x, named, no_dtype, no_device, grad,
         like_doc("empty_like", "whose elements are not set", "(rl.ones(2, 3)).shape\n(2, 3)").c_str());
   m.def("zeros_like", like(filled_with({})), x, named, no_dtype, no_device, grad,

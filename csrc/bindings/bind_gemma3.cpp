@@ -7,10 +7,10 @@
 namespace rooflab {
 namespace {
 
-constexpr const char* kRopeDoc = R"doc(Rotary position embedding: each head's two halves turned by a token's angles.
+constexpr const char* kRopeDoc = R"doc(Rotary position embedding: rotates each head's two halves by the token's angles.
 
 ``y[i] = x[i] cos[i] - x[i + h] sin[i]`` and ``y[i + h] = x[i + h] cos[i + h] + x[i] sin[i + h]`` with h = D_h / 2,
-computed in float32 for 16 bits and rounded once. One launch, 3 FLOPs an element.
+computed in float32 for 16 bits and rounded once. One launch, 3 FLOPs per element.
 
 Parameters
 ----------
@@ -42,9 +42,9 @@ Examples
 [[[-2.0, 1.0]]])doc";
 
 constexpr const char* kNormRopeDoc =
-    R"doc(rms_norm over each head, then rope: what models do that normalise queries and keys.
+    R"doc(rms_norm over each head, then rope: for models that normalise queries and keys.
 
-One launch, 7 FLOPs an element (8 with `zero_centered`); where a gradient is wanted it is made of rms_norm and rope.
+One launch, 7 FLOPs per element (8 with `zero_centered`); if a gradient is wanted, it is made of rms_norm and rope.
 
 Parameters
 ----------
@@ -76,10 +76,10 @@ Examples
 [[[-1.0, 1.0]]])doc";
 
 constexpr const char* kNormAddDoc =
-    R"doc(A residual beside a norm, and the norm of the sum: h = residual + rms_norm(x), y = rms_norm(h).
+    R"doc(Adds a residual to a norm, and normalises the sum: h = residual + rms_norm(x), y = rms_norm(h).
 
-One launch. 3 FLOPs an element for each norm, 1 for its weight and 1 for `zero_centered`, 1 for the sum. Where a gradient
-is wanted it is made of rms_norm and add.
+One launch. 3 FLOPs per element for each norm, 1 for its weight and 1 for `zero_centered`, 1 for the sum. If a gradient
+is wanted, it is made of rms_norm and add.
 
 Parameters
 ----------
@@ -88,7 +88,7 @@ x, residual : Tensor
 weight : Tensor
     (D,), of the first norm.
 next_weight : Tensor, optional
-    (D,), of the second. Without it there is no second.
+    (D,), of the second norm. Without it there is none.
 eps, zero_centered
     As in rl.rms_norm.
 variant : str
@@ -204,7 +204,7 @@ void register_gemma3(py::module_& m) {
           "x (B, L, D) to (B, L, D).")
       .def("decode", &nn::gemma3_decode, py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache"),
            py::arg("variant") = "", WithoutGil(),
-           "One token a text, x (B, 1, D), by a rung of rl.variants(\"gemma3_decode\").");
+           "One token per text, x (B, 1, D), by a rung of rl.variants(\"gemma3_decode\").");
 }
 
 }  // namespace rooflab

@@ -1,4 +1,4 @@
-// t[i, 2:5, ..., None] and t[[0, 2], mask]: what Python writes in brackets as steps and arrays (ops/index.cpp).
+// t[i, 2:5, ..., None] and t[[0, 2], mask]: turns Python's brackets into steps and arrays (ops/index.cpp).
 #include "bindings/bindings.h"
 #include "ops/ops.h"
 
@@ -19,7 +19,7 @@ struct Index {
   std::vector<IndexArray> arrays;
 };
 
-// Also a tensor or NumPy array without dimensions.
+// True also for a tensor or NumPy array without dimensions.
 bool is_number(py::handle item) {
   if (py::isinstance<Tensor>(item)) {
     const Tensor& x = item.cast<const Tensor&>();
@@ -35,8 +35,8 @@ IndexStep select_step(int dim, py::handle item) {
   return {IndexStep::kSelect, dim, at};
 }
 
-// Integers or a mask; not defined when it is something else. What is no tensor yet becomes one on the CPU, where it can
-// be checked.
+// Integers or a mask; not defined if it is something else. If it is not a tensor yet, it becomes one on the CPU, where
+// it can be checked.
 Tensor array_of(py::handle item) {
   const bool holds = py::isinstance<Tensor>(item) || PyList_Check(item.ptr()) || PyTuple_Check(item.ptr()) ||
                      PyRange_Check(item.ptr()) || py::hasattr(item, "__array__");
@@ -53,7 +53,7 @@ int dims_of(const Tensor& index) { return index.dtype() == DType::kBool ? index.
 Index parse(const Tensor& self, const py::object& index) {
   if (PyLong_CheckExact(index.ptr()) && self.ndim() > 0) return {{select_step(0, index)}, {}};
   const py::tuple items = py::isinstance<py::tuple>(index) ? py::tuple(index) : py::make_tuple(index);
-  std::vector<Tensor> arrays;  // of each item; most are none
+  std::vector<Tensor> arrays;  // one per item; most are not defined
   int used = 0, ellipses = 0;
   for (py::handle item : items) {
     arrays.emplace_back();
@@ -69,7 +69,7 @@ Index parse(const Tensor& self, const py::object& index) {
     throw py::index_error(
         message("[index] expected at most ", self.ndim(), " for shape ", self.shape(), ", got ", used));
   Index parsed;
-  int dim = 0, from = 0;  // of the view so far, and of self
+  int dim = 0, from = 0;  // dimension of the view so far, and of self
   for (size_t i = 0; i < items.size(); ++i) {
     const py::handle item = items[i];
     if (item.ptr() == Py_Ellipsis) {

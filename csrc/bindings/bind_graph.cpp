@@ -14,7 +14,7 @@ struct Capture {
 constexpr const char* kDoc =
     R"(Ops that are captured once and replayed by one host call each time.
 
-device: where the captured ops run; the GPU where there is one, else the CPU, when None.
+device: where the captured ops run. None means the GPU if there is one, otherwise the CPU.
 
 What runs inside `with graph.capture():` is captured and not run: results hold no values before the first replay().
 Replays read and write the tensors of the capture, so new inputs are copied into them with copy_(), and results are read

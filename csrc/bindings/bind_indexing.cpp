@@ -1,10 +1,10 @@
-// cat, what is chosen by an index (gather, index_select, embedding, scatter_add) and by its place (tril, triu).
+// cat; choosing by an index (gather, index_select, embedding, scatter_add) and by position (tril, triu).
 #include "bindings/bindings.h"
 
 namespace rooflab {
 namespace {
 
-constexpr const char* kCatDoc = R"doc(Tensors one after another along a dimension.
+constexpr const char* kCatDoc = R"doc(Joins tensors along a dimension.
 
 One op; a launch for each tensor that is not empty.
 
@@ -20,7 +20,7 @@ variant : str
 Returns
 -------
 Tensor
-    Contiguous; a gradient goes back to each tensor as its part.
+    Contiguous; each tensor gets its part of the gradient.
 
 Raises
 ------
@@ -43,7 +43,7 @@ x : Tensor
 dim : int
     The dimension that the index counts.
 index : Tensor
-    int64 or int32, with as many dimensions as `x` and none longer, but for `dim`.
+    int64 or int32, with as many dimensions as `x`, none longer than that of `x` except `dim`.
 variant : str
     A rung of rl.variants("gather"); the fastest that fits when empty.
 
@@ -55,7 +55,7 @@ Tensor
 Raises
 ------
 ValueError
-    When shapes do not fit; for an index out of range, on the CPU. A GPU cannot stop for one: there the result holds
+    When shapes do not fit; for an index out of range, on the CPU. A GPU cannot raise it: there the result holds
     NaN, -1 for integers and True for bool.
 
 Examples
@@ -63,7 +63,7 @@ Examples
 >>> rl.gather(rl.tensor([[1, 2], [3, 4]]), 1, rl.tensor([[1], [0]])).tolist()
 [[2], [3]])doc";
 
-constexpr const char* kIndexSelectDoc = R"doc(Slices of `x` along `dim`, in the order of an index; one may appear twice.
+constexpr const char* kIndexSelectDoc = R"doc(Slices of `x` along `dim`, chosen by an index, which may repeat.
 
 One launch.
 
@@ -86,7 +86,7 @@ Tensor
 Raises
 ------
 ValueError
-    When `index` has not one dimension; for an index out of range, on the CPU. A GPU cannot stop for one: there the
+    When `index` is not one-dimensional; for an index out of range, on the CPU. A GPU cannot raise it: there the
     result holds NaN, -1 for integers and True for bool.
 
 Examples
@@ -96,7 +96,7 @@ Examples
 
 constexpr const char* kEmbeddingDoc = R"doc(A row of `weight` for each number of `index`.
 
-One launch; it reads the rows that are asked for.
+One launch; it reads only the chosen rows.
 
 Parameters
 ----------
@@ -110,12 +110,12 @@ variant : str
 Returns
 -------
 Tensor
-    (B, L, D), of the dtype of `weight`, whose gradient is a scatter_add: rows asked for twice get both gradients.
+    (B, L, D), of the dtype of `weight`, whose gradient is a scatter_add: rows chosen twice get both gradients.
 
 Raises
 ------
 ValueError
-    When `weight` is no matrix; for an index out of range, on the CPU. A GPU cannot stop for one: there the row holds
+    When `weight` is not a matrix; for an index out of range, on the CPU. A GPU cannot raise it: there the row holds
     NaN, -1 for integers and True for bool.
 
 Examples
@@ -123,11 +123,11 @@ Examples
 >>> rl.embedding(rl.tensor([2, 0]), rl.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])).tolist()
 [[2.0, 2.5], [0.0, 0.5]])doc";
 
-constexpr const char* kScatterAddDoc = R"doc(x, and each element of `src` added where an index says, along `dim`.
+constexpr const char* kScatterAddDoc = R"doc(x with each element of `src` added where an index says, along `dim`.
 
-y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements that meet are added up, on the CPU in their
-order; on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit sums are kept
-in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP an element of `src`.
+y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements with the same destination are summed: on the
+CPU in their order, on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit
+sums are kept in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
 
 Parameters
 ----------
@@ -150,7 +150,7 @@ Tensor
 Raises
 ------
 ValueError
-    When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU leaves such an element out.
+    When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU ignores such an element.
 
 Examples
 --------
@@ -176,7 +176,7 @@ variant : str
 Returns
 -------
 Tensor
-    Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+    Of the shape and dtype of `x`, contiguous. The gradient is zeroed in the same way.
 
 Raises
 ------

@@ -38,22 +38,23 @@ void register_memory(py::module_& m) {
   memory.def("reserved", &memory::reserved, device, "Bytes taken from the system, cached blocks included.");
   memory.def("available", &memory::available, device, "Bytes that tensors can still get.");
   memory.def("empty_cache", &memory::empty_cache, device, py::arg("keep_bytes") = 0,
-             "Gives memory that no tensor holds back to the system, until at most `keep_bytes` are `reserved`.");
+             "Returns memory that no tensor holds to the system, until at most `keep_bytes` are `reserved`.");
   memory.def("set_limit", &memory::set_limit, py::arg("bytes"), device,
              "From here on an allocation that would bring `allocated` above `bytes` raises OutOfMemoryError, as on a "
-             "device that has no more; None lifts that.");
+             "device with no more memory; None removes the limit.");
   memory.def("snapshot", &memory::snapshot, device, "Every live allocation, oldest first.");
 
-  py::class_<MemoryRecorder>(memory, "Recorder", "What rooflab.memory.record() stands on: every allocation and free.")
+  py::class_<MemoryRecorder>(memory, "Recorder",
+                             "Records every allocation and free; rooflab.memory.record() is built on it.")
       .def(py::init<std::optional<Device>>(), py::arg("device") = py::none())
       .def("start", by_reference(&MemoryRecorder::start))
       .def("stop", by_reference(&MemoryRecorder::stop))
       .def_property_readonly("resident_bytes", by_reference(&MemoryRecorder::resident_bytes),
-                             "In tensors at the start.")
+                             "Bytes in tensors at the start.")
       .def_property_readonly("live_bytes", by_reference(&MemoryRecorder::live_bytes),
-                             "Above `resident_bytes`, now or at the stop.")
+                             "Bytes held above `resident_bytes`, now or at the stop.")
       .def_property_readonly("peak_bytes", by_reference(&MemoryRecorder::peak_bytes),
-                             "The highest that `live_bytes` was.")
+                             "The highest value of `live_bytes`.")
       .def_property_readonly("duration_ns", by_reference(&MemoryRecorder::duration_ns))
       .def_property_readonly("dropped", by_reference(&MemoryRecorder::dropped))
       .def("blocks", &blocks, "(op, range, device, bytes, is_scratch) of each block.")

@@ -1,4 +1,4 @@
-// What is made of ops: layers, shapes and einsum. Statistics are in bind_statistics.cpp.
+// Functions made of ops: layers, shapes and einsum. Statistics are in bind_statistics.cpp.
 #include "bindings/bindings.h"
 #include "nn/nn.h"
 
@@ -35,8 +35,8 @@ Examples
 
 constexpr const char* kLogSoftmaxDoc = R"doc(The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
 
-The maximum is taken out first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
-counted as these. The graph keeps the result alone.
+The maximum is subtracted first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
+counted as these. The graph keeps only the result.
 
 Parameters
 ----------
@@ -60,9 +60,9 @@ Examples
 >>> rl.log_softmax(rl.zeros(4)).exp().tolist()
 [0.25, 0.25, 0.25, 0.25])doc";
 
-constexpr const char* kStackDoc = R"doc(Tensors of one shape side by side along a new dimension.
+constexpr const char* kStackDoc = R"doc(Joins tensors of one shape along a new dimension.
 
-Made of cat, and counted as it.
+Made of cat, and counted like it.
 
 Parameters
 ----------
@@ -113,14 +113,14 @@ Examples
 [[0, 1], [2, 3], [4]])doc";
 
 constexpr const char* kChunkDoc =
-    R"doc(A tensor cut into a number of equal parts along a dimension. Views: nothing is launched.
+    R"doc(Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched.
 
 Parameters
 ----------
 x : Tensor
     What to cut.
 chunks : int
-    How many parts; there are fewer when parts of equal size, rounded up, take all before.
+    How many parts. The size of a part is rounded up, so there may be fewer.
 dim : int
     Along which dimension.
 
@@ -139,9 +139,9 @@ Examples
 >>> [part.tolist() for part in rl.arange(5).chunk(2)]
 [[0, 1, 2], [3, 4]])doc";
 
-constexpr const char* kRepeatInterleaveDoc = R"doc(Each slice along a dimension, several times over.
+constexpr const char* kRepeatInterleaveDoc = R"doc(Repeats each slice along a dimension several times.
 
-Made of a view that repeats, and one copy; counted as this. It turns H_kv key heads into H for grouped-query attention.
+Made of an expanded view and one copy; counted as the copy. It turns H_kv key heads into H for grouped-query attention.
 
 Parameters
 ----------
@@ -169,8 +169,8 @@ Examples
 
 constexpr const char* kEinsumDoc = R"doc(Sums of products named by letters, as in Einstein's notation.
 
-Operands are folded from the left. Two of them are one matmul, or one mul where nothing is summed; letters of one operand
-alone are summed first. Counted as these, and as copies where dimensions must move.
+Operands are combined from the left. Each pair takes one matmul, or one mul where nothing is summed; letters of only one
+operand are summed first. Counted as these, and as copies where dimensions must move.
 
 Parameters
 ----------
@@ -188,7 +188,7 @@ Tensor
 Raises
 ------
 ValueError
-    When the equation does not fit the operands; for "..." and for a letter twice in one term, which are not known here.
+    When the equation does not fit the operands; for "..." and for a letter twice in one term, which are not supported.
 
 Examples
 --------
@@ -196,7 +196,7 @@ Examples
 [3.0, 7.0])doc";
 
 constexpr const char* kFlattenDoc =
-    R"doc(Neighbouring dimensions as one. A view where the strides allow it, else one copy.
+    R"doc(Joins neighbouring dimensions into one. A view where the strides allow it, else one copy.
 
 Parameters
 ----------

@@ -1,4 +1,4 @@
-// What Python's operators mean for tensors: a + 1, a += b, a == [1, 2], ~mask.
+// Python's operators on tensors: a + 1, a += b, a == [1, 2], ~mask.
 #include "bindings/bindings.h"
 
 namespace rooflab {
@@ -16,8 +16,8 @@ bool is_array(py::handle object) {
   return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()) || py::hasattr(object, "__array__");
 }
 
-// A list or array to compare x with. The numbers of a list take the dtype of x if they are of its kind; an array keeps
-// its own.
+// A list or array to compare x with. The numbers of a list take the dtype of x if they are of the same kind; an array
+// keeps its own dtype.
 Tensor comparable(const Tensor& x, py::handle object) {
   const Tensor as_it_is = from_array(object, std::nullopt, x.device());
   const bool is_list = PyList_Check(object.ptr()) || PyTuple_Check(object.ptr());
@@ -49,7 +49,7 @@ py::object apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected
     };
     return py::cast(run());
   }
-  // Python would repeat a list as often as the tensor says, which takes an integer.
+  // Python would repeat a list as often as the tensor says, which must be an integer for that.
   if (op == kMul && PySequence_Check(b.ptr()) && (is_floating(a.dtype()) || a.numel() != 1))
     throw py::type_error("[mul] expected a tensor, a number or an array, got " + type_name(b));
   return not_implemented();
@@ -66,7 +66,7 @@ py::object product(const Tensor& x, py::handle other, bool reflected) {
   return py::cast(run());
 }
 
-// Python would make a comparison that is not implemented a plain False.
+// Without this, Python would turn a comparison that is not implemented into a plain False.
 py::object compare(ElementwiseOp op, const Tensor& a, py::handle b) {
   if (is_array(b) && !py::isinstance<Tensor>(b) && !number_of(b))
     return apply(op, a, py::cast(comparable(a, b)), false);
@@ -77,7 +77,7 @@ py::object compare(ElementwiseOp op, const Tensor& a, py::handle b) {
   return result;
 }
 
-// x = op(x, y) in place. The tensor in the Python object changes with the lock held, under which others read it.
+// x = op(x, y) in place. The tensor in the Python object changes while the lock is held, under which others read it.
 template <class Y>
 void write_operand(ElementwiseOp op, Tensor& x, const Y& y) {
   std::optional<Tensor> replacement = [&] {
@@ -87,7 +87,7 @@ void write_operand(ElementwiseOp op, Tensor& x, const Y& y) {
   if (replacement) x = *std::move(replacement);
 }
 
-// Whether y is what an op in place takes.
+// Whether y can be the operand of an in-place op.
 bool write_object(ElementwiseOp op, const py::object& self, py::handle y) {
   Tensor& x = self.cast<Tensor&>();
   if (py::isinstance<Tensor>(y)) {
@@ -167,7 +167,7 @@ void register_operators(py::class_<Tensor>& tensor) {
         const py::object equal = compare(kEq, self, element);
         return equal.attr("any")().attr("item")().cast<bool>();
       });
-  tensor.attr("__array_ufunc__") = py::none();  // np.float64(2) * t asks the tensor, not NumPy
+  tensor.attr("__array_ufunc__") = py::none();  // makes np.float64(2) * t call the tensor's operator, not NumPy's
   tensor.attr("__hash__") = py::module_::import("builtins").attr("object").attr("__hash__");
 }
 

@@ -7,13 +7,14 @@ namespace {
 
 using kernels::ElementwiseInfo;
 
-constexpr const char* kVariantDoc = "\n\nvariant: a rung of rl.variants(op) by name; the fastest that fits when empty.";
+constexpr const char* kVariantDoc =
+    "\n\nvariant: the name of a rung of rl.variants(op); if empty, the fastest that fits.";
 
-// A number beside a tensor, in the docstrings of binary ops.
+// About numbers as operands, in the docstrings of binary ops.
 constexpr const char* kNumberDoc =
-    "A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises\n"
+    "A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises\n"
     "ValueError. Convert the tensor with .to() first.";
-constexpr const char* kQuotientDoc = "A number takes the dtype of the tensor beside it. Integers become float32 first.";
+constexpr const char* kQuotientDoc = "A number takes the dtype of the tensor operand. Integers become float32 first.";
 constexpr const char *kSumExample = R"doc(
 
 >>> (rl.arange(3) + 2.0).tolist()
@@ -91,7 +92,7 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
 
 constexpr const char* kAmaxDoc = R"doc(The largest element over one, several or all dimensions.
 
-One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
 
 Parameters
 ----------
@@ -119,7 +120,7 @@ Examples
 
 constexpr const char* kAminDoc = R"doc(The smallest element over one, several or all dimensions.
 
-One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
 
 Parameters
 ----------
@@ -149,9 +150,11 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
   using Reduce = Tensor (*)(const Tensor&, const Shape&, bool, std::string_view);
   const std::tuple<const char*, Reduce, const char*> reductions[] = {
       {"sum", &sum,
-       "Sum over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first."},
+       "Sum over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied "
+       "first."},
       {"mean", &mean,
-       "Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first."},
+       "Mean over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied "
+       "first."},
       {"amax", &amax, kAmaxDoc},
       {"amin", &amin, kAminDoc}};
   for (auto [name, reduce, doc] : reductions) {
@@ -166,7 +169,7 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
   }
 }
 
-// The `library` rung on the CPU gets its BLAS from SciPy, imported when first asked for (python/rooflab/_blas.py).
+// The `library` rung on the CPU gets its BLAS from SciPy, which is imported at first use (python/rooflab/_blas.py).
 void register_blas(py::module_& m) {
   m.def(
       "set_cpu_blas",
@@ -188,27 +191,27 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   register_blas(m);
   const py::arg_v variant = py::arg("variant") = "";
   m.def("matmul", &matmul, py::arg("a"), py::arg("b"), variant, WithoutGil(),
-        "(..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a "
-        "matrix.");
+        "(..., M, K) @ (..., K, N) -> (..., M, N), like torch.matmul; transposed operands cost no copy. M*N*K MACs "
+        "per matrix.");
   m.def("matmul_float32", &matmul_float32, py::arg("a"), py::arg("b"), variant, WithoutGil(),
-        "(M, K) @ (K, N) of float16 or bfloat16 in float32: what linear's gradients are made of under autocast. M*N*K "
-        "MACs; has no gradient itself.");
+        "(M, K) @ (K, N) of float16 or bfloat16 in float32: linear's gradients use it under autocast. M*N*K MACs; has"
+        " no gradient itself.");
   m.def("gelu", &gelu, py::arg("x"), variant, WithoutGil(),
-        "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.");
+        "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs per element.");
   m.def("softmax", &softmax, py::arg("x"), py::arg("dim") = -1, variant, WithoutGil(),
-        "exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs an element; one launch along the last dim, else a copy "
-        "before it.");
+        "exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs per element; one launch along the last dim; otherwise a "
+        "copy first.");
   tensor.def(
       "softmax", [](const Tensor& x, int64_t dim) { return softmax(x, dim); }, py::arg("dim") = -1, WithoutGil());
   m.def("rms_norm", &rms_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6,
         py::arg("zero_centered") = false, variant, WithoutGil(),
         "x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the "
-        "gain is 1 + weight, as in Gemma. One launch; 3 FLOPs an element, 1 for the weight and 1 for the offset. "
+        "gain is 1 + weight, as in Gemma. One launch; 3 FLOPs per element, 1 for the weight and 1 for the offset. "
         "Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.");
   m.def("layer_norm", &layer_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("bias") = py::none(),
         py::arg("eps") = 1e-5, variant, WithoutGil(),
         "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One "
-        "launch; 5 FLOPs an element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so "
+        "launch; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so "
         "that no square overflows or vanishes, except in float64.");
 }
 

@@ -1,13 +1,13 @@
-// What goes along a dimension: argmax, argmin, max and min, sort, topk, cumsum.
+// Functions along a dimension: argmax, argmin, max and min, sort, topk, cumsum.
 #include "bindings/bindings.h"
 
 namespace rooflab {
 namespace {
 
 std::string place_doc(const char* name, const char* extreme) {
-  return message("The place of the ", extreme, R"doc( element along a dimension, or in the whole tensor.
+  return message("The position of the ", extreme, R"doc( element along a dimension, or in the whole tensor.
 
-One launch, 1 FLOP an element of `x`.
+One launch, 1 FLOP per element of `x`.
 
 Parameters
 ----------
@@ -24,7 +24,7 @@ variant : str
 Returns
 -------
 Tensor
-    int64: of equal elements the first, of NaN the first.
+    int64: the first among equal elements; the first NaN, if there is one.
 
 Raises
 ------
@@ -41,15 +41,15 @@ Examples
 
 std::string extreme_doc(const char* name, const char* extreme, const char* other) {
   return message("The ", extreme, R"doc( element of the tensor; or, along a dimension, the )doc", extreme,
-                 R"doc( elements and their places.
+                 R"doc( elements and their positions.
 
 `)doc",
                  name, R"doc((x)` is `a)doc", name, R"doc((x)` and is counted as that. `)doc", name,
                  R"doc((x, dim)` gives a named tuple, as in PyTorch: `.values` and
 `.indices`. For the values alone, or over several dimensions, use `a)doc",
-                 name, R"doc((x, dim)`. One launch, 1 FLOP an
-element of `x`. Of two tensors, rl.)doc",
-                 other, R"doc( gives the )doc", extreme, R"doc( element by element.
+                 name, R"doc((x, dim)`. One launch, 1 FLOP per
+element of `x`. For two tensors, rl.)doc",
+                 other, R"doc( gives the )doc", extreme, R"doc(, element by element.
 
 Parameters
 ----------
@@ -66,9 +66,9 @@ variant : str
 Returns
 -------
 Tensor
-    Without `dim`: one element, NaN if there is one; equals share the gradient.
+    Without `dim`: one element, NaN if there is one; equal elements share the gradient.
 ValuesAndIndices
-    With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+    With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first among equals). The
     gradient goes to the elements at `indices`.
 
 Raises
@@ -85,7 +85,7 @@ Examples
                  std::string_view(extreme) == "largest" ? "([5.0, 7.0], [1, 0])" : "([1.0, 2.0], [0, 1])");
 }
 
-constexpr const char* kSortDoc = R"doc(The elements along a dimension in order, and where each was.
+constexpr const char* kSortDoc = R"doc(Sorts the elements along a dimension, and tells where each one was.
 
 Equal elements keep their order; a NaN is larger than any number. One launch.
 
@@ -116,9 +116,9 @@ Examples
 >>> values.tolist(), indices.tolist()
 ([1.0, 2.0, 3.0], [1, 2, 0]))doc";
 
-constexpr const char* kArgsortDoc = R"doc(The places that put the elements along a dimension in order.
+constexpr const char* kArgsortDoc = R"doc(The indices that sort the elements along a dimension.
 
-The indices of rl.sort, and counted as it.
+These are the indices of rl.sort, and they are counted like it.
 
 Parameters
 ----------
@@ -144,9 +144,9 @@ Examples
 >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
 [1, 2, 0])doc";
 
-constexpr const char* kTopkDoc = R"doc(The k largest elements along a dimension in order, and their places.
+constexpr const char* kTopkDoc = R"doc(The k largest elements along a dimension in order, and their positions.
 
-Of equal elements the first come first; a NaN is larger than any number. One launch.
+Equal elements keep their order; a NaN is larger than any number. One launch.
 
 Parameters
 ----------
@@ -179,7 +179,7 @@ Examples
 
 constexpr const char* kCumsumDoc = R"doc(Running sums along a dimension: y[k] = x[0] + ... + x[k].
 
-One launch, 1 FLOP an element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+One launch, 1 FLOP per element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
 
 Parameters
 ----------

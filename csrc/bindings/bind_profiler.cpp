@@ -43,7 +43,7 @@ py::list to_list(const std::vector<Record>& records) {
 
 void register_profiler(py::module_& m) {
   profiler::show_ranges_to_nvtx();
-  py::class_<Session>(m, "ProfilerSession", "What rooflab.profile() stands on: records the kernels of its steps.")
+  py::class_<Session>(m, "ProfilerSession", "Records the kernels of its steps; rooflab.profile() is built on it.")
       .def(py::init<std::string>(), py::arg("source") = "auto")
       .def_static("has_nvtx", &profiler::has_nvtx, "Whether tools such as Nsight Systems can see ranges.")
       .def("start", by_reference(&Session::start))

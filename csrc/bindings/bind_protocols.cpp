@@ -1,4 +1,4 @@
-// What Python's own functions and modules ask of a tensor: len(), iter(), bool(), f-strings, copy, pickle.
+// What Python's built-in functions and modules need from a tensor: len(), iter(), bool(), f-strings, copy, pickle.
 #include "bindings/bindings.h"
 
 namespace rooflab {
@@ -49,7 +49,7 @@ void check_leaf(const Tensor& self, const char* what) {
            self.meta()->node->op, ", whose graph is not copied; call .detach() first");
 }
 
-// A tensor of the same values with memory of its own; a leaf keeps its requires_grad and grad.
+// A tensor with the same values and its own memory; a leaf keeps its requires_grad and grad.
 Tensor deep_copy(const Tensor& self) {
   check_leaf(self, "deepcopy");
   Tensor copied = copy(self.detach());
@@ -82,14 +82,14 @@ Tensor rebuild(const py::object& values, const py::object& dtype, const py::obje
   return made;
 }
 
-// What PyTorch's tensors have under a name that ours have not; empty when nothing is known of it.
+// Advice for a name that PyTorch's tensors have and these do not; empty if there is none.
 std::string habit(py::handle type, py::handle name) {
   if (py::hasattr(type, name)) return {};  // a property raised the error
   const py::object known = py::module_::import("rooflab._habits").attr("TENSOR").attr("get")(name, "");
   return py::str(known);
 }
 
-// A missing attribute's error says what to write in its place.
+// The error for a missing attribute says what to write instead.
 PyObject* get_attribute(PyObject* self, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError) || PyUnicode_READ_CHAR(name, 0) == '_') return found;
@@ -102,13 +102,13 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
           message("'Tensor' object has no attribute '", std::string(py::str(name)), "'; write ", instead).c_str());
     else
       error.restore();
-  } catch (const std::exception&) {  // nothing may leave a function that Python calls
+  } catch (const std::exception&) {  // no exception may leave a function that Python calls
     error.restore();
   }
   return nullptr;
 }
 
-// How far the last element lies from the first, in elements; -1 when there is none.
+// The distance from the first to the last element, in elements; -1 if there are no elements.
 int64_t reach(const Shape& shape, const Shape& strides) {
   int64_t last = 0;
   for (int i = 0; i < shape.size(); ++i) {

@@ -18,7 +18,7 @@ x : Tensor
 dim : int, tuple of int or None
     What to go over; None is all.
 correction : float
-    The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
+    The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
 keepdim : bool
     Whether reduced dimensions stay, with size 1.
 
@@ -60,7 +60,7 @@ Returns
 -------
 Tensor
     bool; )doc",
-                 of_none, R"doc( of no element.
+                 of_none, R"doc( if there is no element.
 
 Raises
 ------
@@ -126,7 +126,7 @@ Examples
                  example);
 }
 
-constexpr const char* kClampDoc = R"doc(The elements, cut off below `min` and above `max`.
+constexpr const char* kClampDoc = R"doc(The elements, limited to the range from `min` to `max`.
 
 Made of a comparison and a where for each bound; counted as these. An element at a bound keeps its gradient. For bounds
 that are tensors, use rl.maximum and rl.minimum.
@@ -153,9 +153,9 @@ Examples
 >>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
 [0.0, 0.5, 1.0])doc";
 
-constexpr const char* kMaskedFillDoc = R"doc(x with a number where a mask holds.
+constexpr const char* kMaskedFillDoc = R"doc(x with a number wherever a mask is True.
 
-Made of where, and counted as it.
+Made of where, and counted like it.
 
 Parameters
 ----------
@@ -164,7 +164,7 @@ x : Tensor
 mask : Tensor
     bool, of a shape that broadcasts to that of `x`.
 value : float
-    What is put where the mask holds.
+    The number to put where the mask is True.
 
 Returns
 -------

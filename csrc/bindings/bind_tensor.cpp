@@ -21,7 +21,7 @@ std::string describe(const Tensor& self) {
   return text + ")";
 }
 
-// An attribute that a tensor has or has not by its shape, so hasattr() tells which.
+// Whether a tensor has this attribute depends on its shape, so hasattr() can tell.
 Tensor transposed(const char* name, const Tensor& self, bool has_it) {
   if (!has_it)
     throw py::attribute_error(message("[", name, "] expected ", *name == 'T' ? "at most" : "at least",
@@ -56,7 +56,7 @@ Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object
 }  // namespace
 
 void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
-  // Tensor.__new__ would give an object with no tensor in it, which every method would crash on.
+  // Tensor.__new__ would return an object with no tensor in it, and every method would crash on that.
   reinterpret_cast<PyTypeObject*>(tensor.ptr())->tp_new = [](PyTypeObject*, PyObject*, PyObject*) -> PyObject* {
     PyErr_SetString(PyExc_TypeError, "[Tensor] make one by rl.tensor(data), rl.zeros(...) or rl.empty(...)");
     return nullptr;
@@ -85,10 +85,11 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def("dim", by_reference(&Tensor::ndim))
       .def("numel", by_reference(&Tensor::numel), "Number of elements.")
       .def(
-          "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, "Bytes an element.")
+          "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, "Bytes per element.")
       .def("data_ptr", [](const Tensor& self) { return reinterpret_cast<uintptr_t>(self.data()); })
       .def("is_contiguous", by_reference(&Tensor::is_contiguous))
-      .def("contiguous", &contiguous, WithoutGil(), "Itself when row-major without gaps, else a copy that is.")
+      .def("contiguous", &contiguous, WithoutGil(),
+           "The tensor itself if it is row-major without gaps, otherwise a copy that is.")
       .def(
           "clone", [](const Tensor& self) { return copy(self); }, WithoutGil(), "A contiguous copy.")
       .def("tolist", [](const Tensor& self) { return on_cpu(self).attr("tolist")(); })

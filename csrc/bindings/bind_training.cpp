@@ -1,4 +1,4 @@
-// What training takes beside a model: the loss and the optimiser.
+// What training needs besides a model: the loss and the optimiser.
 #include "bindings/bindings.h"
 #include "ops/adamw.h"
 #include "ops/cross_entropy.h"
@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kCrossEntropyDoc =
     R"doc(The loss of a classifier: -log softmax(logits)[target], per example or reduced.
 
-Computed as log(sum(exp(logits))) - logits[target] with the maximum taken out of both, in float32 for 16 bits, in one
+Computed as log(sum(exp(logits))) - logits[target] with the maximum subtracted from both, in float32 for 16 bits, in one
 pass over the logits. The graph keeps the logits, which are there anyway, and the log-sum-exp of each example; the
 gradient, (softmax - one hot) / N, computes the probabilities again (`cross_entropy_backward`).
 
@@ -24,13 +24,13 @@ ignore_index : int
 reduction : str
     "mean" over the examples that count, "sum" or "none".
 variant : str
-    A rung of rl.variants("cross_entropy"). "v0_composed" is the same out of other ops, in both directions.
+    A rung of rl.variants("cross_entropy"). "v0_composed" is made of other ops, forward and backward.
 
 Returns
 -------
 Tensor
     Of the dtype of the logits: one number; of the shape of `target` for "none". The mean of no example is NaN.
-    Cost: one launch, and on a GPU one more where losses are added up; 4 FLOPs a logit. The gradient is one launch.
+    Cost: one launch, and on a GPU one more where losses are summed; 4 FLOPs per logit. The gradient is one launch.
 
 Raises
 ------
@@ -45,8 +45,8 @@ Examples
 constexpr const char* kCrossEntropyBackwardDoc =
     R"doc(The gradient of cross_entropy's logits, from the log-sum-exp of each example.
 
-(exp(logits - lse) - one hot) dloss / count: what `cross_entropy` records. The error of lse, |lse| 2^-24 in float32, is
-a relative one of the probabilities.
+(exp(logits - lse) - one hot) dloss / count: what `cross_entropy` records. An error of lse, |lse| 2^-24 in float32, is a
+relative error of the probabilities.
 
 Parameters
 ----------
@@ -55,7 +55,7 @@ dloss : Tensor
 logits, target : Tensor
     As `cross_entropy` took them.
 lse : Tensor
-    log(sum(exp(logits))), of the shape of `target`; float32, of float64 logits float64.
+    log(sum(exp(logits))), of the shape of `target`; float32, or float64 for float64 logits.
 count : Tensor, optional
     (): what the loss was divided by, in the dtype of `lse`. The number of examples that count, for a mean.
 ignore_index : int
@@ -66,7 +66,7 @@ variant : str
 Returns
 -------
 Tensor
-    Of the shape and dtype of the logits. Cost: one launch, 3 FLOPs a logit.
+    Of the shape and dtype of the logits. Cost: one launch, 3 FLOPs per logit.
 
 Raises
 ------
@@ -93,11 +93,11 @@ Parameters
 params, grads, exp_avgs, exp_avg_sqs : sequence of Tensor
     p, g, m and v: those of a parameter have one shape. All have one floating dtype and device. p, m and v are written.
 step : int or Tensor
-    t, from 1. A tensor is int64 () on the parameters' device: a graph that is replayed reads it anew.
+    t, from 1. A tensor is int64 () on the parameters' device: a graph reads it again at each replay.
 lr : float or Tensor
-    Beside a step that is a tensor it may be one too, float64 ().
+    If step is a tensor, lr may be one too: float64 ().
 beta1, beta2, eps, weight_decay : float
-    Numbers of the host: a graph that is replayed repeats the ones it was captured with.
+    Host numbers: a graph that is replayed keeps the ones it was captured with.
 decay : str
     "before" the update, as PyTorch's AdamW, or "after" it, as textbooks write it.
 variant : str
@@ -110,7 +110,7 @@ ValueError
 
 Notes
 -----
-Cost: one launch for 64 tensors; 28 bytes a float32 parameter, 14 FLOPs. "v0_composed" launches 14 times a tensor.
+Cost: one launch for 64 tensors; 28 bytes and 14 FLOPs per float32 parameter. "v0_composed": 14 launches per tensor.
 Source: Loshchilov and Hutter, arXiv:1711.05101, algorithm 2.
 
 Examples

@@ -27,12 +27,12 @@ inline std::string type_name(py::handle object) { return py::str(py::type::of(ob
 // NumPy and others (bind_arrays.cpp).
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device);
 py::object to_numpy(const Tensor& tensor);
-py::object on_cpu(const Tensor& tensor);  // its values for reading, of whatever device and graph
+py::object on_cpu(const Tensor& tensor);  // a copy of its values on the CPU, for reading; any device and graph
 
 py::object get_item(const Tensor& self, const py::object& index);
 void set_item(const Tensor& self, const py::object& index, const py::object& value);
 
-// A function of a tensor `x` and the arguments given, and the same as its method.
+// Defines a function of a tensor `x` and the given arguments, and the method of the same name.
 template <class F, class... Extra>
 void define(py::module_& m, py::class_<Tensor>& tensor, const char* name, F&& f, const Extra&... extra) {
   m.def(name, f, py::arg("x"), extra...);
@@ -65,7 +65,7 @@ void register_memory(py::module_& m);
 void register_cuda(py::module_& m);
 void register_cuda_module(py::module_& m);
 void register_profiler(py::module_& m);
-void adopt_functions(const py::module_& m);  // last: of all that was registered (signatures.cpp)
+void adopt_functions(const py::module_& m);  // call it last, for everything registered (signatures.cpp)
 
 }  // namespace rooflab
 
@@ -88,7 +88,7 @@ struct type_caster<rooflab::Shape> {
   }
 };
 
-// A Python number (or NumPy scalar) where an op takes one in place of a tensor.
+// A Python number (or NumPy scalar), where an op accepts one instead of a tensor.
 template <>
 struct type_caster<rooflab::Scalar> {
   PYBIND11_TYPE_CASTER(rooflab::Scalar, const_name("float"));
@@ -113,7 +113,7 @@ struct type_caster<rooflab::Scalar> {
   }
 };
 
-// As rooflab.ValuesAndIndices, a named tuple (bind_order.cpp).
+// Converted to rooflab.ValuesAndIndices, a named tuple (bind_order.cpp).
 template <>
 struct type_caster<rooflab::ValuesAndIndices> {
   PYBIND11_TYPE_CASTER(rooflab::ValuesAndIndices, const_name("rooflab._core.ValuesAndIndices"));

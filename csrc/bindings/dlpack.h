@@ -34,7 +34,7 @@ struct ManagedTensor {
   void (*deleter)(ManagedTensor*);
 };
 
-// The numbers by which DLPack and __cuda_array_interface__ name streams: 1 is the default one, others are handles.
+// The numbers that DLPack and __cuda_array_interface__ use for streams: 1 is the default stream, others are handles.
 inline intptr_t stream_number(Stream stream) { return stream.handle ? reinterpret_cast<intptr_t>(stream.handle) : 1; }
 inline Stream stream_of(intptr_t number) {
   return number == 1 ? Stream{} : Stream{reinterpret_cast<void*>(number), Stream::kForeign};

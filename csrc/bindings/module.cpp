@@ -4,7 +4,7 @@ PYBIND11_MODULE(_core, m) {
   using namespace rooflab;
   m.doc() = "The native half of rooflab. Use it through `import rooflab`.";
   py::register_exception<OutOfMemory>(m, "OutOfMemoryError", PyExc_MemoryError).attr("__doc__") =
-      "The device has no room; the message says what was asked for and who holds what.";
+      "The device has no memory left; the message says what was asked for, and which ops hold how much.";
   py::register_exception<CudaError>(m, "CudaError", PyExc_RuntimeError).attr("__doc__") =
       "A CUDA call or library failed or is missing.";
   register_no_gil();

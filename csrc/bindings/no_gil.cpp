@@ -10,10 +10,10 @@ namespace {
 
 std::atomic<bool> ending{false};
 std::atomic<int> inside{0};     // threads in NoGil
-std::atomic<int> returning{0};  // of these, threads that wait for the lock
-std::thread::id last_thread;    // that ends the interpreter, and may go on using it
+std::atomic<int> returning{0};  // those of them that wait for the lock
+std::thread::id last_thread;    // the one that ends the interpreter, and may still use it
 
-// Runs before Python refuses its lock to other threads: those that wait for it get it now, later ones sleep.
+// Runs before Python refuses its lock to other threads: threads that wait for it get it now, later ones sleep.
 void end() {
   last_thread = std::this_thread::get_id();
   ending = true;

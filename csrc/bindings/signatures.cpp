@@ -1,6 +1,6 @@
-// Signatures and errors of every bound function, in one place: inspect.signature() and help() read the signature, and a
-// call with arguments that do not fit says which and why (python/rooflab/_arguments.py) in place of pybind11's list of
-// overloads with all operands printed.
+// Signatures and errors of every bound function, in one place. inspect.signature() and help() read the signature. For a
+// call whose arguments do not fit, the error says which and why (python/rooflab/_arguments.py), instead of pybind11's
+// list of overloads with all operands printed.
 #include <unordered_map>
 
 #include "bindings/bindings.h"
@@ -9,11 +9,11 @@ namespace rooflab {
 namespace {
 
 struct Function {
-  std::string name;  // as errors give it
+  std::string name;  // as errors show it
   PyCFunction call;  // pybind11's dispatcher
 };
 
-// By the object that pybind11's dispatcher gets as `self`. Never destroyed: functions outlive static objects.
+// Keyed by the object that pybind11's dispatcher gets as `self`. Never destroyed: functions outlive static objects.
 std::unordered_map<PyObject*, Function>& functions() {
   static auto* all = new std::unordered_map<PyObject*, Function>;
   return *all;
@@ -25,7 +25,7 @@ bool is_about_arguments(const std::string& text) {
          text.find("Unable to cast Python instance") != text.npos;
 }
 
-// The sentence to put in the place of an error, if it is one about the arguments of the call.
+// The sentence that replaces an error, if that is about the arguments of the call.
 template <class Arguments>
 py::object sentence_for(PyObject* self, const py::error_already_set& error, const Arguments& arguments) {
   const std::string text = py::str(error.value());
@@ -36,8 +36,8 @@ py::object sentence_for(PyObject* self, const py::error_already_set& error, cons
   return py::module_::import("rooflab._arguments").attr("explain")(name, text, args, kwargs);
 }
 
-// Puts a sentence in the place of the error that a call has raised. Errors with a traceback are left as they are:
-// Python code raised them, such as the backward of a user's Function.
+// Replaces the error that a call has raised by a sentence. Errors with a traceback are left alone, because Python code
+// raised them, such as the backward of a user's Function.
 template <class Arguments>
 void explain(PyObject* self, const Arguments& arguments) {
   if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_RuntimeError)) return;
@@ -47,7 +47,7 @@ void explain(PyObject* self, const Arguments& arguments) {
     const py::object sentence = sentence_for(self, error, arguments);
     if (sentence.is_none()) return error.restore();
     PyErr_SetObject(PyExc_TypeError, sentence.ptr());
-  } catch (const std::exception&) {  // nothing may leave a function that Python calls
+  } catch (const std::exception&) {  // no exception may leave a function that Python calls
     error.restore();
   }
 }
@@ -80,7 +80,7 @@ PyObject* call_fast(PyObject* self, PyObject* const* args, Py_ssize_t count, PyO
   return result;
 }
 
-// "x: rooflab._core.Tensor, dim: int = -1" as "x, dim=-1".
+// Turns "x: rooflab._core.Tensor, dim: int = -1" into "x, dim=-1".
 std::string without_types(std::string_view parameters) {
   std::string out;
   int depth = 0;
@@ -110,7 +110,7 @@ std::string without_types(std::string_view parameters) {
   return out;
 }
 
-// The line "name(parameters) -> result" of the documentation; of several overloads when all have
+// The parameters in the line "name(parameters) -> result" of the documentation; for several overloads only if all have
 // the same parameters.
 std::optional<std::string> parameters_of(std::string_view name, std::string_view doc) {
   std::optional<std::string> found;
@@ -141,11 +141,11 @@ void adopt(PyObject* object, const std::string& name) {
   functions()[self] = {name, def->ml_meth};
   def->ml_meth = reinterpret_cast<PyCFunction>(is_fast ? reinterpret_cast<void*>(&call_fast)
                                                        : reinterpret_cast<void*>(&call_packed));
-  // The generator of stubs would take this signature, which has no types, for the one that pybind11 writes.
+  // The stub generator would take this signature, which has no types, for the one that pybind11 writes.
   static const bool makes_stubs = py::module_::import("sys").attr("modules").contains("pybind11_stubgen");
   if (makes_stubs || !def->ml_doc || !def->ml_name) return;
   if (const std::optional<std::string> parameters = parameters_of(def->ml_name, def->ml_doc))
-    def->ml_doc = strdup(message(def->ml_name, "(", *parameters, ")\n--\n\n", def->ml_doc).c_str());  // kept for ever
+    def->ml_doc = strdup(message(def->ml_name, "(", *parameters, ")\n--\n\n", def->ml_doc).c_str());  // never freed
 }
 
 void adopt_class(py::handle type) {

@@ -16,16 +16,16 @@
 #include "core/segments.h"
 #include "core/system_memory.h"
 
-// Several threads make and drop tensors at once, with and without Python's lock. A thread that holds one of these locks
-// takes only later ones: counters (core/counters.cpp), listeners, allocator, streams (core/cuda_runtime.cpp). None is
-// held while memory of other libraries is given back, as that may wait for Python's.
+// Several threads allocate and free tensors at once, with and without Python's lock. A thread that holds one of these
+// locks takes only later ones: counters (core/counters.cpp), listeners, allocator, streams (core/cuda_runtime.cpp). No
+// lock is held while memory of other libraries is released, because that may wait for Python's.
 namespace rooflab {
 namespace {
 
-constexpr int kMaxDevices = 128;  // what Device::index can name
+constexpr int kMaxDevices = 128;  // as many as Device::index can name
 constexpr int64_t kSlack = int64_t{64} << 20;
 
-// A tensor without memory has addresses that no memory can have: an access faults, and views can count with them.
+// A tensor without memory has addresses that no real memory has: an access faults, but views can compute with them.
 constexpr int64_t kFirstFakeAddress = int64_t{1} << 60;
 constexpr int64_t kFakeAlignment = 256;
 
@@ -40,7 +40,7 @@ std::string megabytes(int64_t bytes) { return message(bytes / 1000000, ".", byte
 class Allocator {
  public:
   static Allocator& of(Device device) {
-    // Never destroyed: tensors that Python still holds at exit come back after static objects are gone.
+    // Never destroyed: tensors that Python still holds at exit are freed after static objects are gone.
     static Allocator* const cpu = make_cpu();
     static Allocator* const cuda = make_all(Device::Type::kCuda);
     static Allocator* const meta = make_all(Device::Type::kMeta);
@@ -139,7 +139,7 @@ class Allocator {
     return all;
   }
 
-  // A child of a fork goes on with the CPU alone: CUDA does not survive one.
+  // A forked child continues with the CPU alone, because CUDA does not survive a fork.
   static Allocator* make_cpu() {
     static Allocator* const made = new Allocator;
     pthread_atfork(
@@ -176,11 +176,12 @@ class Allocator {
 
   void add_segment(Arena& arena, const Storage& storage) {
     int64_t bytes = Segments::segment_bytes(storage.bytes_);
-    // Sizes that change leave segments behind that fit nothing any more; what was ever needed at once bounds them.
+    // When sizes change, old segments may no longer fit any request. They are bounded by the most memory ever needed at
+    // once.
     const int64_t needed = std::max(highest_, allocated_ + storage.bytes_);
     shrink(std::min(needed / 2 * 3 + kSlack, limit_) - bytes);
     void* data = take_from_system(bytes);
-    if (!data) {  // what is kept, or the rounding, may be all that is missing
+    if (!data) {  // cached memory, or the rounding, may be all that is missing
       shrink(0);
       data = take_from_system(bytes);
     }
@@ -212,9 +213,9 @@ class Allocator {
       system_memory::give_back(data, bytes);
   }
 
-  // Gives segments that are wholly free to the system while more than `goal` bytes are reserved.
+  // Returns segments that are wholly free to the system while more than `goal` bytes are reserved.
   void shrink(int64_t goal) {
-    if (device_.is_cuda() && entered_pool) return;  // it would end a capture
+    if (device_.is_cuda() && entered_pool) return;  // synchronising would end a capture
     for (bool waited = false; reserved_ > goal;) {
       const auto [data, bytes] = segments_.drop_free();
       if (!data) return;
@@ -223,25 +224,25 @@ class Allocator {
     }
   }
 
-  // What `owner` runs from here on waits for all that other streams do with the block.
+  // Makes `owner`'s later work wait for everything that other streams do with the block.
   void await_uses(const Storage& storage, Stream owner) noexcept try {
     for (const Stream user : storage.uses_) {
       if (user.id == Stream::kForeign) {
         cuda::synchronize(device_.index);
         return;
       }
-      // The work of a destroyed stream is done, and the default stream takes its place.
+      // The work of a destroyed stream is done; the default stream stands in for it.
       if (!cuda::is_alive(owner)) owner = Stream{};
       if (user == owner || !cuda::is_alive(user)) continue;
       const bool owner_captured = cuda::is_capturing(owner), user_captured = cuda::is_capturing(user);
       if (owner_captured == user_captured)
         cuda::wait(owner, user, device_.index);
-      else if (owner_captured)  // it cannot wait for what no graph captures
+      else if (owner_captured)  // a captured stream cannot wait for work that is not captured
         cuda::synchronize(user);
-      // Else the work that uses the block is captured, and does not run now.
+      // Otherwise the work that uses the block is captured, and does not run now.
     }
   } catch (const std::exception&) {
-    // What fails here is a lost context, in which nothing runs any more.
+    // This fails only if the context is lost; then nothing runs any more.
   }
 
   void* fake_address(int64_t bytes) {
@@ -282,7 +283,7 @@ class Allocator {
   Device device_;
   Segments segments_;
   int64_t allocated_ = 0, peak_ = 0, reserved_ = 0;
-  int64_t highest_ = 0;  // allocated_ ever
+  int64_t highest_ = 0;  // the maximum of allocated_ so far
   int64_t limit_ = INT64_MAX;
   int64_t next_fake_address_ = kFirstFakeAddress;
   Storage* oldest_ = nullptr;

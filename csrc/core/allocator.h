@@ -18,10 +18,10 @@ class Pool;
 class Storage {
  public:
   // Allocates for work on the device's current stream; throws OutOfMemory.
-  enum Kind { kTensor, kScratch };  // scratch is what a kernel works in, and never a tensor's
+  enum Kind { kTensor, kScratch };  // scratch is working memory of a kernel, never a tensor's
   Storage(int64_t bytes, Device device, Kind kind = kTensor);
-  // Wraps memory of somebody else, which `release` gives back; it is not counted. What it is used for after that is
-  // taken to be ordered by the default stream.
+  // Wraps memory that somebody else owns; `release` gives it back. It is not counted. What it is used for afterwards is
+  // assumed to be ordered by the default stream.
   Storage(void* data, Device device, std::function<void()> release);
   ~Storage();
   Storage(const Storage&) = delete;
@@ -32,15 +32,15 @@ class Storage {
   int64_t bytes() const { return bytes_; }
   const char* op() const { return op_; }
   bool is_scratch() const { return kind_ == kScratch; }
-  const memory::Pool* pool() const { return pool_; }  // that it was taken from; null for the general cache
+  const memory::Pool* pool() const { return pool_; }  // the pool it was taken from; null for the general cache
 
-  // Notes that work queued on `stream`, one of the block's device, uses it: what the block serves next waits for that.
+  // Notes that work queued on `stream`, of the block's device, uses the block. Its next use waits for that work.
   void use(Stream stream) {
     if (stream.id != stream_.id) [[unlikely]]
       note_use(stream);
   }
 
-  // How often an op wrote into it after it was made: what is saved for backward must not have changed.
+  // How often an op has written into it since it was made: what is saved for backward must not have changed.
   int64_t version() const { return version_; }
   void bump_version() { ++version_; }
 
@@ -52,15 +52,15 @@ class Storage {
   int64_t bytes_ = 0;
   int64_t version_ = 0;
   Device device_;
-  Stream stream_;             // its first user's
-  std::vector<Stream> uses_;  // other ones
+  Stream stream_;             // the stream of its first use
+  std::vector<Stream> uses_;  // other streams that use it
   Block* block_ = nullptr;
   bool is_counted_ = true;
   Kind kind_ = kTensor;
   const memory::Pool* pool_ = nullptr;
   const char* op_ = "";
   std::function<void()> release_;
-  Storage* previous_ = nullptr;  // list of live blocks
+  Storage* previous_ = nullptr;  // links of the list of live blocks
   Storage* next_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// What one op has to do. FLOPs include 2 for each MAC; bytes are compulsory: each piece of memory read once, each
+// What one op has to do. FLOPs include 2 for each MAC. Bytes are compulsory: each piece of memory read once, each
 // output written once.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace detail {
 std::atomic<int> observers = 0;
 }
 
-// What this file alone does to a counter.
+// The accesses to a counter that only this file makes.
 struct CounterAccess {
   static Counter::Results& results(Counter& counter) { return counter.results_; }
   static void raise_peak(Counter& counter, int64_t held_now) {
@@ -22,7 +22,7 @@ struct CounterAccess {
 
 namespace {
 
-std::mutex mutex;  // of all below: ops run in several threads
+std::mutex mutex;  // guards everything below: ops run in several threads
 std::vector<Counter*> counters;
 std::vector<LaunchListener*> listeners;
 std::vector<RangeListener*> range_listeners;
@@ -34,7 +34,7 @@ thread_local CaptureLog* captured = nullptr;
 
 void update_observers() { detail::observers = static_cast<int>(counters.size() + listeners.size()) + captures; }
 
-// Applies `add` to the totals of every counter, to the op's and to those of every open range.
+// Applies `add` to the totals of every counter, to the op's counts and to those of every open range.
 template <class Add>
 void add_to_counters(const std::string& op, const std::string& range, Add add) {
   for (Counter* counter : counters) {

@@ -25,11 +25,11 @@ struct Counts {
   int64_t flops = 0;
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
-  int64_t allocations = 0;      // blocks of memory that tensors and scratch were given
-  int64_t bytes_allocated = 0;  // their sizes, added up
+  int64_t allocations = 0;      // blocks of memory allocated for tensors and scratch
+  int64_t bytes_allocated = 0;  // the sum of their sizes
 };
 
-// Counts everything between start() and stop(), of all threads. Counters nest.
+// Counts everything between start() and stop(), in all threads. Counters nest.
 class Counter {
  public:
   Counter() = default;
@@ -43,7 +43,7 @@ class Counter {
   struct Results {
     Counts total;
     std::map<std::string, Counts> by_op;
-    std::map<std::string, Counts> by_range;  // keys are paths, "mlp" and "mlp/gate"; a path includes what is under it
+    std::map<std::string, Counts> by_range;  // keys are paths, "mlp" and "mlp/gate"; a path includes its inner ranges
     int64_t peak_bytes = 0;                  // highest memory held, above what was held at start()
   };
   Results results() const;  // so far; other threads may go on counting
@@ -63,17 +63,18 @@ struct LaunchRecord {
   const char* kernel;  // the rung: "softmax_cuda_v2_one_pass"
   Device device;
   Stream stream;
-  int kernels;         // that run: 1, more where a vendor's library starts several; 0 for fills and copies
-  Cost cost;           // of the whole call that this belongs to
+  int kernels;         // how many ran: 1, more where a vendor's library starts several; 0 for fills and copies
+  Cost cost;           // of the whole call that this submission belongs to
   DType dtype;         // that the call computes in
   int64_t call;        // number of that call in this process
   std::string range;   // current_range() at the submission
   int64_t id;          // number of the submission in this process, from 1
-  int host_calls = 1;  // submissions that this stands for: more than one where a vendor's library makes several
+  int host_calls = 1;  // how many submissions this stands for: more than one where a vendor's library makes several
   std::shared_ptr<const std::vector<LaunchRecord>> replayed;  // kReplay: what was captured, in order
 };
 
-// Hears of ranges while it is added, in the thread that opens or closes them. Must not throw.
+// Is told of ranges, in the thread that opens or closes them, from when it is added until it is removed. Must not
+// throw.
 struct RangeListener {
   virtual ~RangeListener() = default;
   virtual void range(bool opened, const std::string& path) = 0;
@@ -81,7 +82,7 @@ struct RangeListener {
 void add_range_listener(RangeListener* listener);
 void remove_range_listener(RangeListener* listener);
 
-// Hears of submissions and ranges while it is added; the profiler is one. Must not throw.
+// Is told of submissions and ranges likewise; the profiler is such a listener. Must not throw.
 struct LaunchListener : RangeListener {
   virtual void before(const LaunchRecord& launch) = 0;
   virtual void after(const LaunchRecord& launch, bool done) = 0;  // not done: the submission threw
@@ -89,7 +90,7 @@ struct LaunchListener : RangeListener {
 void add_listener(LaunchListener* listener);
 void remove_listener(LaunchListener* listener);
 
-// The calls that a graph captured instead of running them. They are counted at every replay.
+// The calls that a graph captured instead of running. They are counted at every replay.
 struct CapturedCall {
   std::string op, range;
   bool is_op;
@@ -101,20 +102,20 @@ struct CaptureLog {
   std::vector<CapturedCall> calls;
   std::vector<std::function<void()>> cpu_work;  // on the CPU: what each launch runs
 };
-CaptureLog* capture_log();                     // that this thread's calls go into; null when they run
-CaptureLog* set_capture_log(CaptureLog* log);  // what it was
+CaptureLog* capture_log();                     // where this thread's calls are recorded; null when they run
+CaptureLog* set_capture_log(CaptureLog* log);  // returns the previous log
 
-// Runs what was captured once more and counts it: one host call. `submit` does it on a GPU.
+// Runs what was captured once more and counts it, as one host call. On a GPU, `submit` runs it.
 void replay(const CaptureLog& log, Stream stream, const std::function<void()>& submit);
 
 namespace detail {
-extern std::atomic<int> observers;  // running counters and listeners, and captures
+extern std::atomic<int> observers;  // the number of running counters, listeners and captures
 LaunchRecord begin_launch(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream, int kernels,
                           int host_calls);
 void end_launch(const LaunchRecord& launch, bool done);
 }  // namespace detail
 
-// Submits something and counts it. Costs one branch when nobody listens.
+// Submits something and counts it. Costs one branch when nobody is listening.
 template <class Submit>
 void observe(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream, int kernels, Submit&& submit,
              int host_calls = 1) {
@@ -132,11 +133,11 @@ void observe(LaunchRecord::Kind kind, const char* kernel, Device device, Stream 
   detail::end_launch(record, true);
 }
 
-// Called by an op that is done.
+// Called when an op is done.
 void count_call(const OpScope& call);
-// Called by the allocator for each block that is given out, with what is then held in all.
+// Called by the allocator for each block that it hands out, with the total then held.
 void count_allocation(int64_t bytes, int64_t held_now);
-// Around a fork, so that the child does not find them locked by a thread that it does not have.
+// Called around a fork, so that in the child they are not locked by a thread that the child does not have.
 void lock_counters();
 void unlock_counters();
 // Called when a range opens or closes.

@@ -10,7 +10,7 @@ namespace rooflab {
 namespace {
 
 int affinity_cpus() {
-  // The kernel refuses a set that is smaller than its own.
+  // The kernel rejects a set that is smaller than its own.
   for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
     cpu_set_t* set = CPU_ALLOC(cpus);
     const size_t bytes = CPU_ALLOC_SIZE(cpus);
@@ -42,7 +42,7 @@ int cgroup_cpus(const std::string& root) {
     const bool is_version_1 = !controllers.empty();
     if (is_version_1 && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
     const std::string mount = root + "/sys/fs/cgroup" + (is_version_1 ? "/" + controllers : "");
-    // The groups around this one have limits as well. Inside a container only the innermost may be there.
+    // Parent groups have limits as well. Inside a container only the innermost group may be visible.
     for (std::string path = line.substr(second + 1);; path.resize(path.rfind('/'))) {
       if (path == "/") path.clear();
       const double limit = limit_of(mount + path);

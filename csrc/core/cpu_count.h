@@ -5,11 +5,12 @@
 
 namespace rooflab {
 
-// CPUs that the scheduler lets this process run on, and no more than its control groups grant it time for; at least 1.
+// The CPUs that the scheduler lets this process run on, at most as many as its control groups grant time for; at least
+// 1.
 int usable_cpus();
 
-// The CPUs' worth of time that the control groups in /proc/self/cgroup grant, rounded up; 0 where there is no limit.
-// `root` stands before both /proc and /sys.
+// How many CPUs' worth of time the control groups in /proc/self/cgroup grant, rounded up; 0 where there is no limit.
+// `root` is put before both /proc and /sys.
 int cgroup_cpus(const std::string& root = "");
 
 }  // namespace rooflab

@@ -23,7 +23,8 @@ CpuIsa detect_isa() {
   return CpuIsa::kAvx2;
 }
 
-// AMX needs the CPU (leaf 7: AMX-BF16 is bit 22, AMX-TILE bit 24 of EDX) and Linux's leave to use its large state.
+// AMX needs the CPU (leaf 7: AMX-BF16 is bit 22, AMX-TILE bit 24 of EDX), and Linux's permission to use its large
+// state.
 bool detect_amx() {
   unsigned a, b, c, d;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;

@@ -5,13 +5,13 @@
 
 namespace rooflab {
 
-// kAvx2: AVX2, FMA, F16C.    kAvx512: AVX-512 F, BW, DQ, VL besides.    kAvx512Bf16: AVX512_BF16 besides.
+// kAvx2: AVX2, FMA, F16C.    kAvx512: also AVX-512 F, BW, DQ, VL.    kAvx512Bf16: also AVX512_BF16.
 enum class CpuIsa { kBaseline, kAvx2, kAvx512, kAvx512Bf16 };
 
 const char* name(CpuIsa isa);  // "baseline", "avx2", "avx512", "avx512_bf16"
 
-// The instruction set in use: the best that this CPU runs, until tests set another. ValueError for one that it does
-// not run.
+// The instruction set in use: the best that this CPU can run, unless tests set another. ValueError for one that it
+// cannot run.
 CpuIsa cpu_isa();
 void set_cpu_isa(std::string_view name);
 

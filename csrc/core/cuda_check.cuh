@@ -7,7 +7,7 @@
 
 namespace rooflab {
 
-// After these every later call of the process fails too.
+// After these errors every later call of the process fails too.
 inline const char* cuda_aftermath(cudaError_t status) {
   switch (status) {
     case cudaErrorIllegalAddress:
@@ -28,7 +28,7 @@ inline const char* cuda_aftermath(cudaError_t status) {
 inline void cuda_check(cudaError_t status, const char* call, const char* file, int line) {
   if (status == cudaSuccess) [[likely]]
     return;
-  cudaGetLastError();  // a failed launch must not fail the next call too
+  cudaGetLastError();  // clears the error: a failed launch must not fail the next call too
   throw CudaError(
       message(call, " failed at ", file, ":", line, ": ", cudaGetErrorString(status), cuda_aftermath(status)));
 }

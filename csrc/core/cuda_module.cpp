@@ -11,7 +11,7 @@
 namespace rooflab::cuda {
 namespace {
 
-// What is used of nvrtc.h, which builds without the toolkit lack.
+// The parts of nvrtc.h that are used, because builds without the toolkit lack that header.
 struct Nvrtc {
   using Program = void*;
   using Result = int;  // 0: success
@@ -49,7 +49,7 @@ struct Nvrtc {
     return out;
   }
 
-  // Texts come with their closing zero.
+  // Texts include their terminating zero.
   std::string read_text(Program program, Size* size, Text* text) const {
     std::string out = read(program, size, text);
     while (!out.empty() && (out.back() == '\0' || out.back() == '\n')) out.pop_back();
@@ -101,7 +101,7 @@ Compilation compile(const std::string& source, const std::vector<std::string>& o
 }
 
 std::string demangle(const std::string& symbol) {
-  if (!symbol.starts_with("_Z")) return symbol;  // "h" would be read as the type unsigned char
+  if (!symbol.starts_with("_Z")) return symbol;  // demangling would read "h" as the type unsigned char
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
                                                     std::free);

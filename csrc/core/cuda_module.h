@@ -1,4 +1,4 @@
-// CUDA C++ at run time. NVRTC compiles it on any machine; one with a GPU loads and launches what comes out.
+// CUDA C++ at run time. NVRTC compiles it on any machine; on one with a GPU the result can be loaded and launched.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,20 @@
 namespace rooflab::cuda {
 
 struct Compilation {
-  std::string log;    // of the compiler; its lines are numbered as the source's, which it calls "source"
+  std::string log;    // of the compiler; line numbers are those of the source, which is called "source" there
   std::string image;  // machine code for the architecture that the options name; "" when the source has errors
-  std::string ptx;    // the same as assembly, which tells the kernels and the sizes of their parameters
+  std::string ptx;    // the same as assembly, which names the kernels and the sizes of their parameters
 };
 
-// `headers` are found under their names when the source includes them: (name, text). Throws CudaError when NVRTC is
-// missing or fails by itself.
+// The source finds `headers`, (name, text), when it includes them by name. Throws CudaError when NVRTC is missing or
+// fails for reasons of its own.
 using Headers = std::vector<std::pair<std::string, std::string>>;
 Compilation compile(const std::string& source, const std::vector<std::string>& options, const Headers& headers = {});
 
-// "_Z3addPKfi" -> "add(float const*, int)"; a name that is not mangled stays as it is.
+// "_Z3addPKfi" -> "add(float const*, int)"; a name that is not mangled is returned as it is.
 std::string demangle(const std::string& symbol);
 
-// Machine code; a device loads it when it first launches a kernel of it.
+// Machine code. A device loads it at the first launch of one of its kernels.
 class Module {
  public:
   explicit Module(std::string image) : image_(std::move(image)) {}
@@ -47,14 +47,14 @@ class Kernel {
   Kernel(std::shared_ptr<Module> module, std::string symbol, const std::string& name);
 
   const std::string& name() const { return name_; }
-  // On the device's current stream. Counts one launch, of op "custom" and of this kernel.
+  // Launches on the device's current stream. Counts one launch, with op "custom" and this kernel.
   void launch(const LaunchShape& shape, void** arguments, int device, const Cost& cost);
 
  private:
   std::shared_ptr<Module> module_;
   std::string symbol_;
   const std::string& name_;
-  std::vector<LoadedKernel> loaded_;  // one for each device that launched it
+  std::vector<LoadedKernel> loaded_;  // one for each device that has launched it
 };
 
 }  // namespace rooflab::cuda

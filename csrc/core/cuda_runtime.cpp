@@ -61,22 +61,22 @@ void submit(const void* kernel, const char* name, const LaunchShape& shape, void
     attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;
     attributes[config.numAttrs++].val.cooperative = 1;
   }
-  // Without attributes the plain call is the quicker one.
+  // Without attributes the plain call is faster.
   const cudaError_t status = config.numAttrs ? cudaLaunchKernelExC(&config, kernel, arguments)
                                              : cudaLaunchKernel(kernel, config.gridDim, config.blockDim, arguments,
                                                                 config.dynamicSmemBytes, config.stream);
   if (status == cudaSuccess) [[likely]]
     return;
-  cudaGetLastError();  // a failed launch must not fail the next call too
+  cudaGetLastError();  // clears the error: a failed launch must not fail the next call too
   throw CudaError(message("[", name, "] launch failed: ", cudaGetErrorString(status), cuda_aftermath(status)));
 }
 
 thread_local std::vector<Stream> thread_streams;
 
 std::mutex streams_mutex;
-std::map<uint64_t, int>& streams = *new std::map<uint64_t, int>;  // id -> device of those alive; outlives the last one
+std::map<uint64_t, int>& streams = *new std::map<uint64_t, int>;  // id -> device of live streams; outlives all of them
 
-// Makes `device` the calling thread's for a scope: what ends a tensor may be another library's thread.
+// Sets the calling thread's device to `device` for a scope, because a tensor may be freed by another library's thread.
 class OnDevice {
  public:
   explicit OnDevice(int device) {
@@ -121,7 +121,7 @@ const Properties& properties(int device) {
   return *known[device];
 }
 
-// Asked each time: other libraries in the process set it too.
+// Looked up each time, because other libraries in the process set it too.
 void set_device(int device) {
   int now = -1;
   if (cudaGetDevice(&now) == cudaSuccess && now == device) return;
@@ -192,8 +192,8 @@ Stream create_stream(int device) {
   return {stream, last_id};
 }
 
-// The allocator may make it wait for another stream until it is no longer alive, hence the second synchronisation; and
-// use it until adopt() has had the allocator's lock.
+// Until the stream is no longer alive, the allocator may make it wait for another stream, hence the second
+// synchronisation. Until adopt() has taken the allocator's lock, it may still use the stream.
 void destroy_stream(Stream stream) noexcept {
   cudaStreamSynchronize(raw(stream));
   int device = -1;
@@ -236,7 +236,7 @@ void wait(Stream waiter, Stream other, int device) {
   RL_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   cudaError_t status = cudaEventRecord(event, raw(other));
   if (status == cudaSuccess) status = cudaStreamWaitEvent(raw(waiter), event, 0);
-  cudaEventDestroy(event);  // takes effect once it is over
+  cudaEventDestroy(event);  // the runtime delays this until the event is over
   cuda_check(status, "cudaStreamWaitEvent", __FILE_NAME__, __LINE__);
 }
 
@@ -253,7 +253,7 @@ Event::~Event() {
 }
 
 void Event::record(Stream stream) {
-  const OnDevice scope(device_);  // whose default stream it is
+  const OnDevice scope(device_);  // the device whose default stream it is
   RL_CUDA_CHECK(cudaEventRecord(static_cast<cudaEvent_t>(handle_), raw(stream)));
 }
 
@@ -279,7 +279,7 @@ void fill(void* data, int byte, int64_t bytes, Stream stream) {
   RL_CUDA_CHECK(cudaMemsetAsync(data, byte, static_cast<size_t>(bytes), raw(stream)));
 }
 
-// Relaxed, so that a kernel's code may be loaded and memory taken while a stream is captured.
+// Relaxed, so that loading a kernel's code and allocating memory are allowed while a stream is captured.
 void begin_capture(Stream stream) { RL_CUDA_CHECK(cudaStreamBeginCapture(raw(stream), cudaStreamCaptureModeRelaxed)); }
 
 namespace {
@@ -305,7 +305,7 @@ void abandon_capture(Stream stream) {
   cudaGraph_t broken = nullptr;
   cudaStreamEndCapture(raw(stream), &broken);
   if (broken) cudaGraphDestroy(broken);
-  cudaGetLastError();  // a capture that an error ended says so once more
+  cudaGetLastError();  // reads the error, which the runtime reports once more after a failed capture
 }
 
 void launch_graph(void* graph, int device, Stream stream) {

@@ -1,5 +1,6 @@
-// What rooflab asks of the CUDA runtime, free of CUDA headers. cuda_runtime.cpp answers with CUDA (linked statically),
-// no_cuda.cpp in builds without it: there is_available() is false and every other call raises one sentence.
+// What rooflab needs from the CUDA runtime, free of CUDA headers. cuda_runtime.cpp implements it with CUDA (linked
+// statically). no_cuda.cpp does in builds without CUDA: there is_available() is false and every other call raises one
+// sentence.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace rooflab::cuda {
 
-bool is_available();        // compiled in, a driver, and at least one GPU
+bool is_available();        // compiled in, and there are a driver and at least one GPU
 std::string unavailable();  // why not, as a sentence; "" when it is
 int device_count();
 void check_device(int device);  // throws CudaError unless the device exists
@@ -29,28 +30,28 @@ struct Properties {
 };
 const Properties& properties(int device);
 
-// The device of the calling thread is `device` from here on.
+// From here on, `device` is the calling thread's device.
 void set_device(int device);
 
-void* allocate(int64_t bytes, int device);  // null when the device has no room; leaves captures of this thread whole
+void* allocate(int64_t bytes, int device);  // null when the device has no room; does not break captures of this thread
 void release(void* data, int device);
-int device_of(const void* data);  // the GPU whose memory it is; 0 for what is no GPU's
-// Copies and waits until done, so that pageable host memory may go away.
+int device_of(const void* data);  // the GPU that owns the memory; 0 if none does
+// Copies and waits until done, so that pageable host memory may be freed afterwards.
 void copy(void* destination, const void* source, int64_t bytes, int device);
 int64_t free_memory(int device);
 
 Stream current_stream(int device);
 void set_current_stream(int device, Stream stream);
 Stream create_stream(int device);
-void destroy_stream(Stream stream) noexcept;  // waits for its work; memory kept for it goes to the default stream
-bool is_alive(Stream stream);                 // until it is destroyed; always of the default stream and of foreign ones
+void destroy_stream(Stream stream) noexcept;  // waits for its work; memory cached for it goes to the default stream
+bool is_alive(Stream stream);                 // until it is destroyed; always for the default stream and foreign ones
 bool is_capturing(Stream stream);
 void synchronize(int device);
 void synchronize(Stream stream);
-// What `waiter` is given from here on runs after what `other` was given so far; both are streams of the device.
+// Later work on `waiter` runs after what `other` has been given so far; both are streams of the device.
 void wait(Stream waiter, Stream other, int device);
 
-// A point in the time of a stream of `device`.
+// A point in time on a stream of `device`.
 class Event {
  public:
   explicit Event(int device);
@@ -73,34 +74,34 @@ class Event {
   int device_;
 };
 
-// What core/queue.h starts: a __global__ function of this binary, and bytes set in the order of the stream.
+// What core/queue.h starts: a __global__ function of this binary, and a fill of bytes in stream order.
 void launch(const void* kernel, const char* name, const LaunchShape& shape, void** arguments, Stream stream);
 void fill(void* data, int byte, int64_t bytes, Stream stream);
 
-// What `submit` puts into the stream it is given; none of it runs.
+// Counts what `submit` puts into the stream that it is given; none of it runs.
 Submissions count_submissions(int device, const std::function<void(Stream)>& submit);
 
-// Graphs: what is submitted to `stream` between the first two is recorded and not run. Handles are cudaGraphExec_t.
+// Graphs: what is submitted to `stream` between the first two is recorded, not run. Handles are cudaGraphExec_t.
 void begin_capture(Stream stream);
 void* end_capture(Stream stream);
 void abandon_capture(Stream stream);
 void launch_graph(void* graph, int device, Stream stream);
 void destroy_graph(void* graph);  // null is ignored
 
-// One launch of a kernel that does nothing, for measuring what a launch costs.
+// One launch of a kernel that does nothing, to measure the cost of a launch.
 void launch_empty(Stream stream);
 
 // Machine code made at run time (core/cuda_module.h).
 void* load_library(const std::string& image, int device);
-void unload_library(void* library);  // waits for the device: a kernel of it may be running
+void unload_library(void* library);  // waits for the device, because a kernel of the library may be running
 
 struct LoadedKernel {
   void* handle = nullptr;
   int device = 0;
-  int64_t max_threads = 0;  // a block; fewer than the GPU's 1024 when the registers do not suffice
-  int64_t registers = 0;    // a thread
+  int64_t max_threads = 0;  // per block; fewer than the GPU's 1024 when there are too few registers
+  int64_t registers = 0;    // per thread
   int64_t static_shared_bytes = 0;
-  int64_t shared_bytes_limit = 0;  // static and dynamic, of this GPU
+  int64_t shared_bytes_limit = 0;  // static and dynamic together, on this GPU
 };
 LoadedKernel load_kernel(void* library, const std::string& symbol, int device);
 

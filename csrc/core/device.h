@@ -19,10 +19,10 @@ struct Device {
 
 std::string to_string(Device device);  // "cpu", "cuda:0", "meta:H200"
 
-// A cudaStream_t, opaque so that headers need no CUDA. CUDA gives the handle of a destroyed stream to a new one, the id
-// is never given twice. The CPU has none: kernels run in the caller.
+// A cudaStream_t, opaque so that headers need no CUDA. CUDA may give the handle of a destroyed stream to a new one; an
+// id is never given twice. The CPU has no streams: kernels run in the calling thread.
 struct Stream {
-  static constexpr uint64_t kForeign = UINT64_MAX;  // id of all that other libraries made: they may be gone any time
+  static constexpr uint64_t kForeign = UINT64_MAX;  // of all streams of other libraries, which may be gone any time
   void* handle = nullptr;
   uint64_t id = 0;  // 0: the device's default stream
   bool operator==(const Stream&) const = default;

@@ -1,4 +1,4 @@
-// Element types. Half and BFloat16 are storage: arithmetic is done in float after conversion.
+// Element types. Half and BFloat16 are storage types: arithmetic is done in float after conversion.
 #pragma once
 
 #include <bit>
@@ -29,7 +29,7 @@ constexpr int64_t size_of(DType dtype) {
 
 constexpr bool is_floating(DType dtype) { return dtype <= DType::kBFloat16; }
 
-// A number as a float whose last bit is odd where anything was dropped, so that rounding it again to 16 bits is right.
+// The number as a float whose last bit is odd if anything was dropped, so that rounding it again to 16 bits is correct.
 constexpr float round_to_odd(double value) {
   const float rounded = static_cast<float>(value);
   if (static_cast<double>(rounded) == value || value != value) return rounded;

@@ -19,7 +19,7 @@ void add_library_directory(const std::string& path) { directories().insert(direc
 void DynamicLibrary::open() {
   std::call_once(once_, [this] {
     for (const char* name : names_) {
-      // A copy that the process already holds (PyTorch's, say) must not be joined by a second one.
+      // If the process already holds a copy (PyTorch's, say), no second copy must be loaded.
       if ((handle_ = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD))) return;
     }
     for (const char* name : names_) {

@@ -1,4 +1,4 @@
-// Libraries that are loaded when first needed and never linked, so that one binary imports on every machine.
+// Libraries that are loaded at first use and never linked, so that one binary imports on every machine.
 #pragma once
 
 #include <mutex>
@@ -10,7 +10,7 @@ namespace rooflab {
 
 class DynamicLibrary {
  public:
-  // `names` are tried in order; `install` ends the sentence that a missing library becomes.
+  // `names` are tried in order. `install` is the end of the error message for a missing library.
   DynamicLibrary(const char* title, std::vector<const char*> names, const char* install)
       : title_(title), names_(std::move(names)), install_(install) {}
 
@@ -37,7 +37,7 @@ DynamicLibrary& cublaslt();
 DynamicLibrary& nvrtc();
 DynamicLibrary& cupti();
 
-// A folder to look in before the system's own search path: the lib folder of an nvidia-* wheel.
+// A folder to search before the system's own path: the lib folder of an nvidia-* wheel.
 void add_library_directory(const std::string& path);
 
 }  // namespace rooflab

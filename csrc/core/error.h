@@ -9,7 +9,7 @@
 
 namespace rooflab {
 
-// Memory that the device could not give; raised in Python as rooflab.OutOfMemoryError.
+// Memory that the device did not have; raised in Python as rooflab.OutOfMemoryError.
 struct OutOfMemory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -19,8 +19,8 @@ struct CudaError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What message() can write. Another type joins by an overload in its own namespace. No streams: their locales break in
-// a process that holds two copies of the C++ library.
+// What message() can write. Another type joins by an overload in its own namespace. It avoids streams, because their
+// locales break in a process that holds two copies of the C++ library.
 inline void append(std::string& out, std::string_view text) { out += text; }
 inline void append(std::string& out, char letter) { out += letter; }
 template <std::integral T>

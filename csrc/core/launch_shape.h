@@ -1,4 +1,4 @@
-// What a submission to a GPU says: how many threads a kernel has, and what a library starts by itself.
+// What a submission to a GPU consists of: how many threads a kernel has, and what a library starts by itself.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ struct Dim3 {
 };
 
 struct LaunchShape {
-  Dim3 grid, block;          // blocks, and threads of a block
-  int64_t shared_bytes = 0;  // dynamic, of a block
+  Dim3 grid, block;          // blocks, and threads per block
+  int64_t shared_bytes = 0;  // dynamic, per block
   int cluster = 1;           // neighbouring blocks along x that run together (sm_90 and newer)
-  bool early = false;        // may start while the kernel before it ends, and waits inside (sm_90 and newer)
+  bool early = false;        // may start while the previous kernel ends, and waits inside (sm_90 and newer)
   bool together = false;     // all blocks run at once, so they may wait for each other
 };
 

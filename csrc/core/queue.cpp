@@ -17,7 +17,7 @@ struct Queue::Blocks {
 Queue::Queue(Device device, const char* kernel)
     : device_(device), stream_(device.is_cuda() ? cuda::current_stream(device.index) : Stream{}), kernel_(kernel) {}
 
-// The blocks go back to the allocator in the order of the stream, so kernels still running keep them.
+// The blocks go back to the allocator in stream order, so kernels that are still running keep them.
 Queue::~Queue() { delete blocks_; }
 
 const Target& Queue::target() const { return target_of(device_); }

@@ -1,8 +1,8 @@
-// The one way to start work on a device. A rung gets its arguments and a Queue, and says what to run:
+// The only way to start work on a device. A rung gets its arguments and a Queue, and says what to run:
 //
 //   on a GPU     queue.launch(kernel, {grid, block, shared_bytes}, args...), queue.fill(data, byte, bytes)
 //   on the CPU   queue.parallel(count, grain, [&](int64_t begin, int64_t end, int worker) { ... })
-//   on both      queue.scratch<float>(count), memory that is the rung's until it returns
+//   on both      queue.scratch<float>(count), memory that the rung may use until it returns
 //
 // What is started is counted here as it happens (core/counters.h) and nowhere else. Files compiled for several
 // instruction sets include this: nothing in it instantiates a std:: template.
@@ -22,7 +22,7 @@ struct Footprint;
 
 class Queue {
  public:
-  // For one run of the rung `kernel` by the call that is under way, on the device's current stream.
+  // For one run of the rung `kernel` by the current call, on the device's current stream.
   Queue(Device device, const char* kernel);
   ~Queue();
   Queue(const Queue&) = delete;
@@ -32,7 +32,7 @@ class Queue {
   Stream stream() const { return stream_; }
   const Target& target() const;
 
-  // Starts a __global__ function. Its parameters are passed by value, converted as in a call.
+  // Starts a __global__ function. Its parameters are passed by value, with the conversions of an ordinary call.
   template <class... Parameters, class... Args>
   void launch(void (*kernel)(Parameters...), const LaunchShape& shape, const Args&... args) {
     static_assert(sizeof...(Parameters) == sizeof...(Args), "the kernel takes another number of arguments");
@@ -41,10 +41,10 @@ class Queue {
       start(reinterpret_cast<const void*>(kernel), shape, pointers);
     }(args...);
   }
-  // Sets each of `bytes` bytes.
+  // Sets each of `bytes` bytes to `byte`.
   void fill(void* data, int byte, int64_t bytes);
 
-  // Runs a function of a vendor's library, which starts by itself what `started` says, on stream().
+  // Runs a function of a vendor's library on stream(). The function itself starts what `started` says.
   template <class Body>
   void library(const Submissions& started, Body&& body) {
     start_library(
@@ -52,13 +52,14 @@ class Queue {
         const_cast<void*>(static_cast<const void*>(&body)));
   }
 
-  // Calls body(begin, end, worker) on disjoint pieces of [0, count), on several threads when that is worth it: a piece
-  // has at least `grain` items. No two pieces run at once with the same worker, 0 <= worker < num_threads().
+  // Calls body(begin, end, worker) on disjoint pieces of [0, count), on several threads when that is worthwhile: a
+  // piece has at least `grain` items. No two pieces run at the same time with the same worker, 0 <= worker <
+  // num_threads().
   template <class Body>
   void parallel(int64_t count, int64_t grain, Body&& body) {
     parallel(count, grain, INT64_MAX, body);
   }
-  // The same with 0 <= worker < workers besides: for scratch of each worker.
+  // The same, and also 0 <= worker < workers, for scratch per worker.
   template <class Body>
   void parallel(int64_t count, int64_t grain, int64_t workers, Body&& body) {
     threads::parallel(
@@ -69,7 +70,8 @@ class Queue {
         const_cast<void*>(static_cast<const void*>(&body)));
   }
 
-  // Uninitialised, aligned to 256 bytes, from 4 KiB on to 4 KiB; counted as memory of the op. Throws OutOfMemory.
+  // Uninitialised; aligned to 256 bytes, or 4 KiB if it has 4 KiB or more; counted as memory of the op. Throws
+  // OutOfMemory.
   template <class T>
   T* scratch(int64_t count) {
     return static_cast<T*>(scratch_bytes(count * static_cast<int64_t>(sizeof(T))));
@@ -84,7 +86,7 @@ class Queue {
   Device device_;
   Stream stream_;
   const char* kernel_;
-  Blocks* blocks_ = nullptr;  // of scratch
+  Blocks* blocks_ = nullptr;  // the scratch blocks
 };
 
 }  // namespace rooflab

@@ -24,7 +24,7 @@ auto find_range(int64_t number) {
   return std::find_if(open_ranges.begin(), open_ranges.end(), [&](const OpenRange& r) { return r.number == number; });
 }
 
-// With all that is open inside it.
+// Closes the range and everything that is open inside it.
 void close_range(int64_t number) {
   for (bool is_own = false; !is_own;) {
     notify_range(false);

@@ -1,5 +1,5 @@
-// Names for what is running: the op, for counts, allocations and errors; the user's ranges, for counters, profiles and
-// Nsight Systems.
+// Names for what is running: the op, for counts, allocations and errors; and the user's ranges, for counters, profiles
+// and Nsight Systems.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace rooflab {
 
-// One call of an op in this thread, from the first line of the op to its end. Names must be literals. Scopes nest: what
-// an op calls inside belongs to it and is no op of its own in the counts.
+// One call of an op in this thread, from the op's first line to its end. Names must be literals. Scopes nest: what an
+// op calls inside belongs to it, and does not count as an op of its own.
 class OpScope {
  public:
   enum Kind {
@@ -24,7 +24,7 @@ class OpScope {
   OpScope(const OpScope&) = delete;
   OpScope& operator=(const OpScope&) = delete;
 
-  // What is submitted from here on is for this work, which is computed in `dtype`.
+  // Everything that is submitted from here on belongs to this work, which is computed in `dtype`.
   void begin(const Cost& work, DType dtype) { work_ = work, dtype_ = dtype; }
   // Counts the op and its work. A call that throws never gets here.
   void done() const;
@@ -33,7 +33,7 @@ class OpScope {
   const Cost& work() const { return work_; }
   DType dtype() const { return dtype_; }
   int64_t id() const { return id_; }  // number of the call in this process, from 1
-  bool counts_as_op() const;          // it is an op, and no op encloses it
+  bool counts_as_op() const;          // it is an op, and not inside another op
   static OpScope* current();          // the innermost one; null outside every op
 
  private:
@@ -49,12 +49,13 @@ const char* current_op();  // of the innermost scope; "" outside every op
 
 // The ranges open in this thread, outermost first, joined by '/'; "" when none is.
 const std::string& current_range();
-int64_t push_range(std::string_view name);  // gives the range's number: no two of the process have the same
+int64_t push_range(std::string_view name);  // returns the range's number, which is unique in the process
 bool is_open(int64_t range);                // in this thread
-// Closes an open range, and whatever was opened inside and not closed, of which it gives the path: "" for nothing.
+// Closes an open range and whatever was opened inside and not closed. Returns its path, or "" if there is no such
+// range.
 std::string pop_range(int64_t range);
 
-// A range for as long as it lives. Whatever was opened inside and not closed ends with it.
+// A range that is open while this object lives. Whatever was opened inside and not closed ends with it.
 class RangeScope {
  public:
   explicit RangeScope(std::string_view name);

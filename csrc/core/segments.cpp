@@ -11,7 +11,7 @@ constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 struct Kind {
   int64_t smallest;  // request
   int64_t step;
-  int64_t segment;  // 0: made to measure
+  int64_t segment;  // 0: as large as the request
 };
 constexpr Kind kKinds[] = {
     {0, 256, 2 * kMiB}, {4 * kKiB, 4 * kKiB, 2 * kMiB}, {kMiB, 4 * kKiB, 16 * kMiB}, {8 * kMiB, 4 * kKiB, 0}};
@@ -28,7 +28,7 @@ int64_t block_bytes(int64_t bytes) { return round_up(bytes, kKinds[kind_of(bytes
 
 }  // namespace
 
-// Eight bins in each power of two from 256 on: where sizes are few, each has a bin of its own.
+// Eight bins per power of two, from 256 on: where there are few sizes, each has a bin of its own.
 int FreeBlocks::bin_of(int64_t bytes) {
   const int power = std::bit_width(static_cast<uint64_t>(bytes)) - 1;
   return (power - 8) * 8 + static_cast<int>(bytes >> (power - 3) & 7);
@@ -102,7 +102,7 @@ Block* Segments::take(Arena& arena, int64_t request) {
 
 void Segments::give_back(Block* block) noexcept {
   FreeBlocks& free = block->segment->arena->free[block->segment->kind];
-  // Makes one block of two that touch.
+  // Merges two adjacent blocks.
   const auto merge = [&](Block* lower, Block* upper) {
     lower->bytes += upper->bytes;
     lower->above = upper->above;

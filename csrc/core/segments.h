@@ -1,7 +1,7 @@
-// How memory is cut into blocks: bookkeeping alone, that never touches the memory itself nor asks the system for any.
+// How memory is divided into blocks: only bookkeeping, which never touches the memory nor asks the system for any.
 //
-// Memory comes in segments. A segment belongs to one arena and serves requests of one kind of size, so that small
-// tensors cannot break up what a large one needs again:
+// Memory comes in segments. A segment belongs to one arena and serves requests of one size class, so that small tensors
+// cannot fragment the memory that a large one needs again:
 //
 //   requests          are rounded up to   segments have
 //   below 4 KiB       256 B               2 MiB
@@ -9,8 +9,8 @@
 //   below 8 MiB       4 KiB               16 MiB
 //   8 MiB and above   4 KiB               the request, rounded up to an eighth of a power of two
 //
-// The smallest free block that fits is taken, the one freed last among equals. What it has too much is split off when a
-// request of its kind could use it. A block that comes back merges with its free neighbours.
+// The smallest free block that fits is taken, among equals the one freed last. Its excess is split off if a request of
+// the same class could use it. A block that is returned merges with its free neighbours.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct Block {
   Block* next = nullptr;
 };
 
-// Free blocks by size. Adding and removing one allocates nothing.
+// Free blocks by size. Adding or removing one allocates nothing.
 class FreeBlocks {
  public:
   void add(Block* block);
@@ -47,19 +47,19 @@ class FreeBlocks {
   static constexpr int kBins = 448;
   static int bin_of(int64_t bytes);
   Block* first_[kBins] = {};
-  uint64_t filled_[kBins / 64] = {};  // a bit for each bin that has a block
+  uint64_t filled_[kBins / 64] = {};  // one bit per bin, set if it has a block
 };
 
 namespace memory {
 class Pool;
 }
 
-// Whose blocks may take each other's place: those of one stream, as its order is what keeps a new user behind the last
-// one, and of one pool; of the general cache when that is null.
+// Blocks that may replace each other: those of one stream, whose order keeps a new user behind the last one, and of one
+// pool (null for the general cache).
 struct Arena {
   const memory::Pool* pool;
   Stream stream;
-  FreeBlocks free[4];  // by kind
+  FreeBlocks free[4];  // by size class
 };
 
 struct Segment {
@@ -74,21 +74,21 @@ class Segments {
  public:
   static constexpr int64_t kLargestRequest = int64_t{1} << 62;
 
-  Arena& arena(const memory::Pool* pool, Stream stream);  // made when there is none yet
-  Block* take(Arena& arena, int64_t bytes);               // null when it takes a new segment
+  Arena& arena(const memory::Pool* pool, Stream stream);  // made if there is none yet
+  Block* take(Arena& arena, int64_t bytes);               // null if a new segment is needed
   void give_back(Block* block) noexcept;
 
-  // How large that new segment should be, and how small it can be.
+  // How large the new segment should be, and how small it may be.
   static int64_t segment_bytes(int64_t bytes);
   static int64_t least_segment_bytes(int64_t bytes);
-  // Adds it for requests of the kind that `bytes` is of; its memory is at `data`.
+  // Adds a segment at `data` for requests of the size class of `bytes`.
   void add(Arena& arena, int64_t bytes, void* data, int64_t segment_bytes);
 
-  // What a stream or a pool that is gone has left goes to the default stream, or to the general cache.
+  // What a destroyed stream or pool has left goes to the default stream, or to the general cache.
   void adopt(Stream gone) noexcept;
   void adopt(const memory::Pool* gone) noexcept;
 
-  // Forgets the oldest segment of the general cache that is wholly free, whose memory is the caller's from then on.
+  // Forgets the oldest segment of the general cache that is wholly free. Its memory then belongs to the caller.
   struct Memory {
     void* data = nullptr;  // null: there is no such segment
     int64_t bytes = 0;

@@ -1,4 +1,4 @@
-// The sizes (or strides) of a tensor: a fixed-capacity list, so that making a tensor allocates nothing besides its
+// The sizes (or strides) of a tensor: a list of fixed capacity, so that making a tensor allocates nothing besides its
 // data.
 #pragma once
 
@@ -65,8 +65,8 @@ inline std::string to_string(const Shape& shape) {
 }
 inline void append(std::string& out, const Shape& shape) { out += to_string(shape); }
 
-// The number of elements. ValueError for a negative size, and where the sizes that are not 0 overflow: so no product of
-// some of a tensor's sizes does, and no stride of a row-major one.
+// The number of elements. ValueError for a negative size, and if the product of the sizes that are not 0 overflows. So
+// no product of some of a tensor's sizes overflows, and no stride of a row-major one.
 inline int64_t numel(const Shape& shape) {
   int64_t count = 1;
   bool overflows = false, has_zero = false;

@@ -12,9 +12,9 @@ namespace rooflab::system_memory {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kForTheRest = int64_t{32} << 20;  // what the interpreter and the kernel's own books grow by meanwhile
+constexpr int64_t kForTheRest = int64_t{32} << 20;  // what the interpreter and the kernel's tables may grow by
 
-// Calls see(line) for each line; a file that is not there has none.
+// Calls see(line) for each line; a missing file has no lines.
 template <class See>
 void read_lines(const std::string& path, See&& see) {
   std::FILE* file = std::fopen(path.c_str(), "re");
@@ -23,7 +23,7 @@ void read_lines(const std::string& path, See&& see) {
   std::fclose(file);
 }
 
-// The number in the line `format` describes, `otherwise` when there is no such line ("max" is no number).
+// The number in the line that `format` describes, or `otherwise` if there is no such line ("max" is not a number).
 int64_t read_number(const std::string& path, const char* format, int64_t otherwise) {
   int64_t number = otherwise;
   read_lines(path, [&](const char* line) { std::sscanf(line, format, &number); });
@@ -36,8 +36,8 @@ struct GroupFiles {
 constexpr GroupFiles kVersion1{"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file %" SCNd64};
 constexpr GroupFiles kVersion2{"/memory.max", "/memory.current", "inactive_file %" SCNd64};
 
-// Every group up to the root may set a limit. A container may see its own group as the root, under a path that only
-// exists outside: groups that are not there are skipped.
+// Every group up to the root may set a limit. A container may see its own group as the root, under a path that exists
+// only outside; groups that do not exist here are skipped.
 int64_t left_in_groups(const std::string& root, std::string path, const GroupFiles& files) {
   int64_t left = INT64_MAX;
   while (true) {
@@ -69,7 +69,7 @@ int64_t left_in_groups() {
   return left;
 }
 
-// Bytes of this process that are backed by memory and by no file.
+// Bytes of this process that are backed by memory and not by a file.
 int64_t written() {
   int64_t resident = 0, shared = 0;
   read_lines("/proc/self/statm",

@@ -1,15 +1,16 @@
-// This machine's memory: what there is to take, and taking it.
+// This machine's memory: how much is available, and allocating it.
 #pragma once
 
 #include <cstdint>
 
 namespace rooflab::system_memory {
 
-// Bytes that Linux and the control groups of this process, as of a container, can still give. Pages come only when they
-// are first written: of the `reserved` bytes that were taken before, what has not been written yet is no longer left.
+// Bytes that Linux and this process's control groups (a container's, say) can still give. A page is only taken when it
+// is first written: of the `reserved` bytes that were allocated before, those not written yet are subtracted.
 int64_t left(int64_t reserved);
 
-// `bytes` is a multiple of 2 MiB, and so is the address: such memory can be huge pages. Null when there is no room.
+// `bytes` is a multiple of 2 MiB, and so is the address, so that the memory can use huge pages. Null when there is no
+// room.
 void* take(int64_t bytes);
 void give_back(void* data, int64_t bytes);
 

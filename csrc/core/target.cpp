@@ -16,10 +16,10 @@ namespace {
 
 constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 
-// Virtual machines report a cache that they share with others, or none.
+// Virtual machines report a cache that they share with others, or none at all.
 int64_t cpu_cache_bytes() { return std::clamp<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 8 * kMiB, 64 * kMiB); }
 
-// What may change while the process runs; ops run in several threads.
+// A value that may change while the process runs; ops run in several threads.
 template <class T>
 void keep_up(T& field, T now) {
   const std::atomic_ref shared(field);
@@ -69,7 +69,7 @@ const std::vector<Target>& gpu_targets() {
 }
 
 const Target& cuda_target(int index) {
-  static std::array<std::atomic<const Target*>, 128> known{};  // of as many devices as Device can name; never freed
+  static std::array<std::atomic<const Target*>, 128> known{};  // one for each device that Device can name; never freed
   if (const Target* found = known[index].load(std::memory_order_acquire)) return *found;
   const cuda::Properties& gpu = cuda::properties(index);
   const auto* made = new Target{.name = gpu.name,

@@ -18,28 +18,28 @@ struct Target {
   int64_t cache_bytes = 0;            // the last level
   int compute_capability = 0;         // GPU: 90 for sm_90
   int sm_count = 0;                   // GPU
-  int64_t shared_bytes_of_block = 0;  // GPU: the most that a block can ask for
+  int64_t shared_bytes_of_block = 0;  // GPU: the most that a block can use
   bool has_cublaslt = false;          // GPU: the library can be loaded
   CpuIsa isa = CpuIsa::kBaseline;     // CPU
   bool has_amx_bf16 = false;          // CPU
-  int threads = 1;                    // CPU: how many work on one kernel
+  int threads = 1;                    // CPU: threads that work on one kernel
 
-  // True for an array that, once written, is not found in the last level again: stores had better go around it.
+  // True for an array that, once written, will not be found in the last-level cache: stores should bypass it.
   bool exceeds_cache(int64_t bytes) const { return 2 * bytes > cache_bytes; }
 };
 
-// What a rung starts, known before it runs: what a device without memory counts instead.
+// What a rung starts, known before it runs. For a device without memory these numbers are counted instead.
 struct Footprint {
   int launches = 1;
   int fills = 0;
   int64_t scratch_bytes = 0;  // held at once
 };
 
-// The target that kernels for `device` are chosen for: of "cuda:0" the GPU that is there, of "meta:H200" that of the
-// name.
+// The target for which kernels for `device` are chosen: for "cuda:0" the GPU of this machine, for "meta:H200" the GPU
+// of that name.
 const Target& target_of(Device device);
 
-// The device that has no memory and stands for the named machine: "cpu" and "cuda:0" are this machine's own, other GPUs
+// The device without memory that stands for the named machine. "cpu" and "cuda:0" are this machine's own; other GPUs
 // are named as in rl.roofline's table. ValueError lists the names.
 Device meta_device(std::string_view name);
 std::vector<std::string> meta_names();

@@ -37,7 +37,7 @@ std::optional<Tensor> Tensor::try_view(const Shape& wanted) const {
   const Shape shape = infer_shape(wanted, numel_);
   if (is_contiguous()) return as_strided(shape, contiguous_strides(shape), 0);
   if (numel_ == 0) return as_strided(shape, contiguous_strides(shape), 0);
-  // Old dimensions that are evenly spaced merge into runs; each run must be cut exactly by new dimensions.
+  // Old dimensions that are evenly spaced merge into runs; the new dimensions must divide each run exactly.
   Shape strides = shape;
   int next = shape.size() - 1;
   int64_t run = 1, run_stride = ndim() ? strides_.back() : 1;
@@ -120,7 +120,7 @@ Tensor Tensor::slice(int64_t dim, int64_t start, int64_t stop, int64_t step) con
 Tensor Tensor::every(int dim, int64_t start, int64_t count, int64_t step) const {
   Shape shape = shape_, strides = strides_;
   shape[dim] = count;
-  if (count > 1) strides[dim] *= step;  // of one element alone it would say nothing, and could overflow
+  if (count > 1) strides[dim] *= step;  // with one element the stride has no meaning, and it could overflow
   return as_strided(shape, strides, count ? start * strides_[dim] : 0);
 }
 

@@ -1,4 +1,4 @@
-// An n-dimensional array on one device. Copies of a Tensor share its memory, and so do views.
+// An n-dimensional array on one device. Copies of a Tensor share its memory, as views do.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ struct Meta;
 
 class Tensor {
  public:
-  Tensor() = default;  // not defined(): stands for an absent tensor
+  Tensor() = default;  // not defined(): an absent tensor
 
-  // A row-major tensor whose elements are not set. Throws OutOfMemory, and ValueError for a shape too large for any
-  // memory.
+  // A row-major tensor with uninitialised elements. Throws OutOfMemory, and ValueError for a shape that no memory could
+  // hold.
   static Tensor empty(const Shape& shape, DType dtype, Device device);
   // A view of the memory at `data`, which `storage` keeps alive. Strides count elements.
   Tensor(std::shared_ptr<Storage> storage, void* data, const Shape& shape, const Shape& strides, DType dtype);
@@ -38,8 +38,8 @@ class Tensor {
   bool defined() const { return storage_ != nullptr; }
   const std::shared_ptr<Storage>& storage() const { return storage_; }
 
-  // What the tape knows of the tensor (autograd/tape.h). Null outside of every graph, and in the tensors that the
-  // members below make.
+  // What the tape knows about the tensor (autograd/tape.h). Null outside every graph, and in tensors that the members
+  // below return.
   const std::shared_ptr<autograd::Meta>& meta() const { return meta_; }
   void set_meta(std::shared_ptr<autograd::Meta> meta) { meta_ = std::move(meta); }
   Tensor detach() const { return as_strided(shape_, strides_, 0); }
@@ -53,14 +53,14 @@ class Tensor {
   // Views of the same memory.
   Tensor as_strided(const Shape& shape, const Shape& strides, int64_t offset) const;
   std::optional<Tensor> try_view(const Shape& shape) const;  // none where the strides allow no view
-  Tensor view(const Shape& shape) const;                     // one size may be -1, which stands for what is left
+  Tensor view(const Shape& shape) const;                     // one size may be -1, which stands for what remains
   Tensor transpose(int64_t dim0, int64_t dim1) const;
   Tensor permute(const Shape& dims) const;
   Tensor expand(const Shape& shape) const;  // size 1 becomes any size, with stride 0; -1 keeps a size
   Tensor select(int64_t dim, int64_t index) const;
   Tensor slice(int64_t dim, int64_t start, int64_t stop, int64_t step) const;
-  // `count` elements of a dimension: start, start + step and so on. A negative step gives a negative stride, which ops
-  // can copy from and write to, but which no tensor that users see has.
+  // `count` elements of a dimension: start, start + step and so on. A negative step gives a negative stride. Ops can
+  // copy from such a tensor and write to it, but users never see one.
   Tensor every(int dim, int64_t start, int64_t count, int64_t step) const;
   Tensor unsqueeze(int64_t dim) const;
   Tensor squeeze(std::optional<int64_t> dim) const;

@@ -19,11 +19,11 @@ using threads::Run;
 
 constexpr int kMostThreads = 1024;
 constexpr int64_t kPiecesOfShare = 16;
-// Waking a thread takes some 100 us. A worker that found nothing to do goes on looking for a while after that, but lets
-// others have its core.
+// Waking a thread takes about 100 us. A worker that finds nothing to do spins for as long as that. Then it keeps
+// looking for a while, but yields its core to others.
 constexpr std::chrono::microseconds kSpin{100}, kLookOut{2000};
 
-// Whether `done` comes true soon. A thread that loses its core meanwhile finds its time over when it is back.
+// Whether `done` becomes true soon. A thread that loses its core meanwhile finds that its time is over when it resumes.
 template <class Done>
 bool spin_until(Done done, std::chrono::microseconds limit) {
   const auto begin = std::chrono::steady_clock::now();
@@ -38,16 +38,16 @@ bool spin_until(Done done, std::chrono::microseconds limit) {
   }
 }
 
-// A job is cut into pieces, and each worker of the team has a share of them. A worker claims pieces of its own share
-// first, whose data its caches may hold from the job before, then of the others'. Nobody waits for a worker that has
-// not claimed a piece, so one that the system does not run in time costs nothing but its help.
+// A job is cut into pieces, and each worker of the team has a share of them. A worker first claims pieces of its own
+// share, whose data may be in its caches from the previous job, then pieces of the others' shares. Nobody waits for a
+// worker that has claimed no piece, so a worker that the system schedules late costs nothing but its help.
 class Pool {
  public:
-  // False when another thread is at work here.
+  // False if another thread is using the pool.
   bool enter() { return !entered_.exchange(true, std::memory_order_acquire); }
   void leave() { entered_.store(false, std::memory_order_release); }
 
-  // Starts workers until there are `wanted`, the caller included; returns how many there are.
+  // Starts workers until there are `wanted`, including the caller; returns how many there are.
   int start(int wanted) {
     if (started_ >= wanted) return started_;
     sigset_t all, old;  // signals are for the program's own threads
@@ -55,7 +55,7 @@ class Pool {
     pthread_sigmask(SIG_SETMASK, &all, &old);
     try {
       for (; started_ < wanted; ++started_) std::thread([this, worker = started_] { serve(worker); }).detach();
-    } catch (const std::exception&) {  // no more are to be had
+    } catch (const std::exception&) {  // the system gives no more
     }
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     return started_;
@@ -77,12 +77,12 @@ class Pool {
     Run run;
     void* body;
     int64_t count, share, pieces;
-    int64_t step;  // pieces begin at multiples of it: long ones at the beginning of a cache line
+    int64_t step;  // pieces begin at multiples of it; long ones begin on a cache line
 
     int64_t begin_of(int64_t piece) const { return piece == pieces ? count : count * piece / pieces / step * step; }
   };
 
-  // What a thread sleeps on. Ringing costs a system call only where somebody sleeps.
+  // What a thread sleeps on. Ringing costs a system call only if a thread sleeps.
   class Bell {
    public:
     void ring() {
@@ -102,8 +102,8 @@ class Pool {
     std::atomic<bool> asleep_{false};
   };
 
-  // The unclaimed pieces of a worker's share and the size of the team, which only workers below it may join: one
-  // number, so that a claim holds for whatever job is under way.
+  // The unclaimed pieces of a worker's share, and the size of the team, which only workers below it may join. Both are
+  // in one number, so that a claim is valid for the job that is then current.
   static constexpr uint64_t pack(int team, int64_t left) { return static_cast<uint64_t>(team) << 32 | left; }
   struct alignas(64) Worker {
     std::atomic<uint64_t> share{0};
@@ -120,7 +120,7 @@ class Pool {
     }
   }
 
-  // Runs pieces until none is left. The job may change as soon as no piece is unfinished.
+  // Runs pieces until none is left. The job may be replaced as soon as no piece is unfinished.
   void work(int worker, int team) {
     for (int i = 0; i < team; ++i) {
       const int owner = (worker + i) % team;
@@ -147,7 +147,7 @@ class Pool {
   Bell finished_;
 };
 
-// Never destroyed: its threads end with the process. A forked child has none of them and begins anew.
+// Never destroyed: its threads end with the process. A forked child has none of these threads and starts anew.
 std::atomic<Pool*> pool{nullptr};
 
 Pool& the_pool() {

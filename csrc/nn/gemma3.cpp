@@ -20,7 +20,7 @@ Tensor project(const char* range, const Tensor& x, const Tensor& weight) {
   return linear(x, weight, std::nullopt);
 }
 
-// x times each weight: views of one product where the weights can be joined and no gradient is wanted of them.
+// x times each weight. If the weights can be joined and need no gradient, these are views of one product.
 Tensors project_all(const char* range, const Tensor& x, const Tensors& weights) {
   std::vector<int64_t> sizes;
   bool records = autograd::recording(x);
@@ -43,7 +43,7 @@ Tensor split_heads(const Tensor& x, int64_t head_size) {
   return view(x, {x.size(0), x.size(1), x.size(-1) / head_size, head_size});
 }
 
-// The tokens that a ring holds, the oldest first.
+// The tokens in a ring, oldest first.
 Tensor in_order(const Tensor& ring, int64_t seen) {
   const int64_t places = ring.size(2), next = seen % places;
   if (seen <= places) return ring.slice(2, 0, seen, 1);
@@ -54,7 +54,7 @@ bool is_ring(const KvCache& cache, const std::optional<int64_t>& window) {
   return window && cache.k.size(2) <= *window;
 }
 
-// Whether a new token sees whatever the cache holds.
+// Whether a new token sees everything in the cache.
 bool sees_all(const KvCache& cache, const std::optional<int64_t>& window) { return !window || is_ring(cache, window); }
 
 void check_room(const KvCache& cache, const std::optional<int64_t>& window, int64_t tokens) {
@@ -63,8 +63,8 @@ void check_room(const KvCache& cache, const std::optional<int64_t>& window, int6
            "cache: it has room for T=", places, " tokens and has seen ", cache.seen, "; ", tokens, " more do not fit");
 }
 
-// Attention of one new token over everything that the cache holds. All of it may be seen: what lies outside a sliding
-// window has been written over.
+// Attention of one new token over everything in the cache. All of it may be seen, because what lies outside a sliding
+// window has been overwritten.
 Tensor attend_cache(const Tensor& q, const KvCache& cache, AttentionOptions options) {
   const int64_t places = cache.k.size(2), held = std::min(cache.seen + 1, places);
   options.is_causal = false;
@@ -100,7 +100,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
   return a + b;
 }
 
-// The residual stream between attention and MLP, and the same normalised.
+// The residual stream between attention and MLP, and its normalised form.
 struct Between {
   Tensor h, normal;
 };

@@ -31,7 +31,7 @@ struct Gemma3Attention {
   Tensor o_proj;                  // (D, H D_h)
   Tensor q_norm, k_norm;          // (D_h)
   double scale, eps;
-  std::optional<int64_t> window;  // keys nearer than this are seen; none: all
+  std::optional<int64_t> window;  // only keys at a smaller distance are seen; none: all keys
   bool fused = true;              // see Gemma3Layer
 };
 
@@ -41,8 +41,8 @@ struct Gemma3Mlp {
   bool fused = true;          // see Gemma3Layer
 };
 
-// Fused, norms run in one kernel with what comes next (rope, or a residual and a norm), and weights that lie one behind
-// the other in memory are one product. Otherwise each step is a kernel in a range of its own.
+// If fused, norms run in one kernel with what follows (rope, or a residual and a norm), and weights that are adjacent
+// in memory become one product. Otherwise each step is a kernel in a range of its own.
 struct Gemma3Layer {
   Gemma3Attention attention;
   Gemma3Mlp mlp;

@@ -1,4 +1,4 @@
-// gemma3_decode: what a layer and its cache are to the op, and the steps where it is composed.
+// gemma3_decode: converts a layer and its cache into the op's operands, and runs the steps where the op is composed.
 #include "ops/gemma3_decode.h"
 
 #include "core/range.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Operands = Gemma3DecodeOperands;
 
-// Whether one kernel can take the tensors as they lie. Tensors that fit no layer at all are refused by the steps.
+// Whether one kernel can take the tensors in their present layout. The steps refuse tensors that fit no layer at all.
 bool fit(const Operands& o) {
   for (const Tensor* t :
        {&o.qkv, &o.o, &o.gate_up, &o.down, &o.input_norm, &o.post_attention_norm, &o.pre_feedforward_norm,

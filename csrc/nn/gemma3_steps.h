@@ -6,10 +6,10 @@
 
 namespace rooflab::nn {
 
-// The rows of all weights as those of one, where they lie one behind the other in memory.
+// The rows of all weights as one weight, if they are adjacent in memory.
 std::optional<Tensor> joined(const Tensors& weights);
 
-// The layer as ops of their own.
+// The layer, with each step as a separate op.
 Tensor in_steps(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin, const KvCache* cache);
 
 }  // namespace rooflab::nn

@@ -10,7 +10,7 @@ namespace {
 
 using enum ElementwiseOp;
 
-// a b in a dtype: for float32 as the sums are, never rounded to the 16 bits of the operands.
+// a b in a dtype. float32 is that of the sums: they are not rounded to the operands' 16 bits first.
 Tensor product_in(DType dtype, const Tensor& a, const Tensor& b) {
   return dtype == DType::kFloat32 ? matmul_float32(a, b) : cast(matmul(a, b), dtype);
 }
@@ -20,7 +20,7 @@ Tensor rows_of(const Tensor& x) {
   return reshape(x, {numel(Shape(x.shape().begin(), x.shape().end() - 1)), x.size(-1)});
 }
 
-// x weight^T in a dtype of 16 bits. Each gradient comes out of its product in the dtype of what it is the gradient of.
+// x weight^T in a 16-bit dtype. Each gradient comes out of its product in the dtype of the tensor that it belongs to.
 Tensor low_product(DType low, const Tensor& x, const Tensor& weight) {
   Tensor low_x, low_weight, y;
   {

@@ -1,4 +1,4 @@
-// Functions that are made of ops. Each calls ops, which count and record themselves; none is an op of its own.
+// Functions made of ops. The ops count and record themselves; none of these functions is an op of its own.
 #pragma once
 
 #include <optional>
@@ -28,12 +28,12 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
 Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high);
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 
-// Tensors put together and taken apart. split gives views.
+// Joining tensors and taking them apart. split returns views.
 Tensor stack(const Tensors& tensors, int64_t dim);
 Tensors split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim);
-// The sizes of parts of `size` each, of which the last may be smaller.
+// The sizes of parts of `size` each; the last one may be smaller.
 std::vector<int64_t> equal_parts(const Tensor& x, int64_t size, int64_t dim);
-// Each slice along `dim` `repeats` times over; without `dim`, each element of the flattened tensor.
+// Repeats each slice along `dim` `repeats` times; without `dim`, each element of the flattened tensor.
 Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t> dim);
 
 // Sums of products, with dimensions named by letters: "bik,bkj->bij".

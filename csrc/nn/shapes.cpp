@@ -1,4 +1,4 @@
-// stack, split and repeat_interleave: tensors put together and taken apart.
+// stack, split and repeat_interleave: joining tensors and taking them apart.
 #include "nn/nn.h"
 
 namespace rooflab::nn {

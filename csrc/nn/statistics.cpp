@@ -27,7 +27,7 @@ Tensor distance(const Tensor& a, const Tensor& b, const Tensor& wide_a, const Te
   return where(elementwise(kLt, wide, Scalar{0x1p62}), exact, wide);
 }
 
-// `reduce` over the truth of each element. Where there is no element, the result is `of_none`.
+// Applies `reduce` to the truth of each element. Where there is no element, the result is `of_none`.
 Tensor fold(Tensor (*reduce)(const Tensor&, const Shape&, bool, std::string_view), Scalar of_none, const Tensor& x,
             const Shape& dims, bool keepdim) {
   const Tensor truths = as_bool(x.detach());

@@ -1,5 +1,5 @@
-// gelu_backward, silu_backward, geglu_backward and swiglu_backward: checks, cost and ladder, one for all of them; the
-// rules composed of elementwise ops.
+// gelu_backward, silu_backward, geglu_backward and swiglu_backward: checks, cost and ladder, shared by all four; and
+// the rules composed of elementwise ops.
 #include "ops/activation_backward.h"
 
 #include "core/range.h"
@@ -31,13 +31,13 @@ const Ladder<ActivationBackwardArgs> kLadder(
     },
     {"gelu_backward", "silu_backward", "geglu_backward", "swiglu_backward"});
 
-constexpr int64_t kGeluFlops = 13, kSiluFlops = 6, kGatedFlops = 3;  // an element
+constexpr int64_t kGeluFlops = 13, kSiluFlops = 6, kGatedFlops = 3;  // per element
 
 void run(const Call& call) {
   const bool is_gated = call.inputs.size() > 2;
   bool is_dense = true;
   for (const Tensor& x : call.inputs) is_dense &= x.is_contiguous();
-  const auto rows_of = [&](const Tensor& x) {  // one row where that is how all lie in memory
+  const auto rows_of = [&](const Tensor& x) {  // one row where all operands are contiguous
     return is_dense ? Rows{x, 1, x.numel(), x.numel()} : as_rows(x);
   };
   const Rows dy = rows_of(call.inputs[0]), a = rows_of(call.inputs[1]);
@@ -56,8 +56,8 @@ const Op& op_of(Activation activation, bool is_gated) {
   return is_gated ? kSwigluOp : kSiluOp;
 }
 
-// Every rung but the composed one takes all dtypes but float64. Which of those runs depends on how the operands lie in
-// memory, which run() finds out.
+// Every rung but the composed one takes all dtypes except float64. Which of those runs depends on the layout of the
+// operands, which run() determines.
 bool composes(const Tensor& a, std::string_view variant) {
   if (a.numel() == 0) return false;
   return variant.empty() ? a.dtype() == DType::kFloat64 : variant == "v0_composed";
@@ -85,7 +85,7 @@ Tensors submitted(const Op& op, Activation activation, const Tensors& inputs, st
   return outputs;
 }
 
-// With s = sigmoid(u), the slope is s (1 + a (1 - s) u'). Beyond kGeluRange powers of a would overflow.
+// With s = sigmoid(u), the slope is s (1 + a (1 - s) u'). Outside kGeluRange powers of a would overflow.
 Tensor composed_gradient(Activation activation, const Tensor& dy, const Tensor& a) {
   Tensor x = widen(a);
   if (activation == Activation::kSilu) {

@@ -1,4 +1,4 @@
-// Gradients of activations, as ops of their own: their backward rules call these.
+// Gradients of activations as ops of their own, for the backward rules of the activations.
 #pragma once
 
 #include <string_view>
@@ -19,8 +19,8 @@ struct GatedGradients {
 GatedGradients gated_backward(kernels::Activation activation, const Tensor& dy, const Tensor& a, const Tensor& b,
                               std::string_view variant = {});
 
-// The first as a backward rule takes it: in a trace it is made of elementwise ops, which the fusing compiler joins with
-// their neighbours. Where a was broadcast, the result is not yet summed to its shape.
+// The first of these as a backward rule uses it: in a trace it is made of elementwise ops, which the fusing compiler
+// joins with their neighbours. Where a was broadcast, the result is not yet summed to its shape.
 Tensor activation_gradient(kernels::Activation activation, const Tensor& dy, const Tensor& a);
 
 }  // namespace rooflab

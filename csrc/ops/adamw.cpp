@@ -29,7 +29,7 @@ const Ladder<AdamwArgs> kLadder(
                  {"v0_composed", kCpu, "each of the 14 operations as an op of its own", nullptr, composed<AdamwArgs>},
              });
 
-constexpr int64_t kFlops = 13;  // an element, and one more for decay
+constexpr int64_t kFlops = 13;  // per element, and one more for decay
 
 AdamwNumbers numbers_of(const AdamwOptions& options) {
   AdamwNumbers numbers{};
@@ -42,7 +42,7 @@ AdamwNumbers numbers_of(const AdamwOptions& options) {
   return adamw_numbers(numbers, static_cast<double>(options.step), options.lr);
 }
 
-// The tensors of a call, each parameter's together.
+// The tensors of a call, grouped by parameter.
 struct Group {
   Tensors params, grads, means, squares;
 
@@ -56,7 +56,7 @@ bool is_contiguous(const Group& group) {
   return true;
 }
 
-// For as many parameters from `first` on as one rung takes.
+// Arguments for the parameters from `first` on, as many as one launch of a rung takes.
 AdamwArgs args_of(const Group& group, size_t first, const AdamwNumbers& numbers) {
   AdamwArgs args{};
   args.numbers = numbers;

@@ -6,10 +6,11 @@
 namespace rooflab {
 
 struct AdamwOptions {
-  int64_t step = 1;  // from 1
+  int64_t step = 1;  // counted from 1
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 1e-2;
-  bool decay_last = false;  // decay after the update, as textbooks write it; before, as PyTorch does
-  // Where defined, they stand on the parameters' device in place of step and lr: int64 () and, beside it, float64 ().
+  bool decay_last = false;  // decay after the update, as in textbooks; false: before it, as PyTorch does
+  // If defined, these are used instead of step and lr: int64 () and float64 () on the parameters' device. lr_at needs
+  // step_at.
   Tensor step_at, lr_at;
 };
 

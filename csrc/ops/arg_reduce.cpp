@@ -1,4 +1,4 @@
-// argmax, argmin, and max and min along a dimension: the place of an extreme element, and the element itself.
+// argmax, argmin, and max and min along a dimension: the position of an extreme element, and the element itself.
 #include "kernels/arg_reduce/arg_reduce.h"
 
 #include "core/range.h"
@@ -26,7 +26,7 @@ const Ladder<ArgReduceArgs> kLadder(
 
 constexpr int64_t kAll = -1;  // as dim: over all elements
 
-// The places are the last output.
+// The positions are the last output.
 void run(const Call& call) {
   const Tensor& x = call.inputs[0];
   const int64_t dim = call.get<int64_t>("dim");
@@ -40,7 +40,7 @@ void run(const Call& call) {
 
 const Op kArgmax("argmax", run), kArgmin("argmin", run), kMax("max", run), kMin("min", run);
 
-// Without outputs, which differ.
+// The plan without outputs, which differ between the ops.
 Call plan(const Op& op, const Tensor& x, int64_t dim, std::string_view variant) {
   const bool largest = &op == &kArgmax || &op == &kMax;
   return {&op,

@@ -1,4 +1,4 @@
-// Tensor arithmetic written as formulas, for backward rules and ops that are made of others.
+// Tensor arithmetic in the notation of formulas, for backward rules and for ops that are made of others.
 #pragma once
 
 #include "ops/ops.h"
@@ -17,10 +17,11 @@ inline Tensor operator-(double a, const Tensor& b) { return elementwise(Elementw
 inline Tensor operator*(double a, const Tensor& b) { return b * a; }
 inline Tensor operator-(const Tensor& x) { return elementwise(ElementwiseOp::kNeg, x); }
 
-// A 16-bit tensor in float32, where powers do not overflow and differences keep their digits; others as they are.
+// A 16-bit tensor in float32, where powers do not overflow and differences keep their digits; others are returned as
+// they are.
 inline Tensor widen(const Tensor& x) { return size_of(x.dtype()) == 2 ? cast(x, DType::kFloat32) : x; }
 
-// The gradient of an operand of `shape` that was broadcast: summed over the elements that it stood for.
+// The gradient of an operand of `shape` that was broadcast: summed over the copies of each element.
 Tensor sum_to(const Tensor& gradient, const Shape& shape);
 
 }  // namespace rooflab

@@ -1,4 +1,4 @@
-// attention: checks, cost, ladder and backward rule; the textbook version, composed of other ops.
+// attention: checks, cost, ladder and backward rule; and the textbook version, composed of other ops.
 #include "kernels/attention/attention.h"
 
 #include <cmath>
@@ -44,13 +44,13 @@ const Ladder<AttentionArgs> kLadder(
          composed<AttentionArgs>},
     });
 
-constexpr int64_t kSoftmaxFlops = 5;  // a visible pair
+constexpr int64_t kSoftmaxFlops = 5;  // per visible pair
 
-// Each step an op of its own, which records itself.
+// Each step is an op of its own, which records itself.
 AttentionResult composed_attention(const AttentionOperands& operands, bool return_lse) {
   Tensor scores = masked_scores(operands);
   std::optional<Tensor> sees_nothing;
-  if (may_see_nothing(operands.args)) {  // such rows are uniform for softmax, then zero
+  if (may_see_nothing(operands.args)) {  // softmax makes such rows uniform; they are set to zero
     const autograd::GradMode off(false);
     sees_nothing = elementwise(kEq, amax(scores, {-1}, true), Scalar{-INFINITY, 0});
   }
@@ -103,7 +103,7 @@ AttentionResult fused_attention(const AttentionOperands& operands, const Attenti
   return result;
 }
 
-// There are no keys, or nothing to compute.
+// The result where there are no keys, or nothing to compute.
 AttentionResult empty_attention(const AttentionOperands& operands, bool return_lse) {
   AttentionResult result = unfilled_result(operands, return_lse);
   fill(result.out, {});

@@ -1,4 +1,4 @@
-// attention_backward: checks, cost and ladder; the textbook version, composed of other ops.
+// attention_backward: checks, cost and ladder; and the textbook version, composed of other ops.
 #include "kernels/attention/attention_backward.h"
 
 #include <cmath>
@@ -44,8 +44,8 @@ const Ladder<AttentionBackwardArgs> kLadder(
          composed<AttentionBackwardArgs>},
     });
 
-constexpr int64_t kPairFlops = 4;    // a visible pair: two subtractions, exp, product
-constexpr int64_t kOutputFlops = 2;  // an element of out, for D
+constexpr int64_t kPairFlops = 4;    // per visible pair: two subtractions, exp, product
+constexpr int64_t kOutputFlops = 2;  // per element of out, for D
 
 AttentionGradients composed_backward(const AttentionOperands& operands, const Tensor& dout, const Tensor& out,
                                      const Tensor& lse) {
@@ -71,14 +71,14 @@ AttentionGradients zero_gradients(const AttentionOperands& operands) {
   return grads;
 }
 
-// All of it but dq, dk and dv.
+// The arguments except dq, dk and dv.
 AttentionBackwardArgs backward_args(const AttentionOperands& operands, const Tensor& dout, const Tensor& out,
                                     const Tensor& lse, bool deterministic) {
   AttentionBackwardArgs args{};
   args.forward = operands.args;
   args.forward.out = out.data();
   args.forward.out_strides = attention_strides(out);
-  if (lse.dtype() == DType::kFloat32) args.forward.lse = lse.data<float>();  // float64 is composed
+  if (lse.dtype() == DType::kFloat32) args.forward.lse = lse.data<float>();  // float64 uses the composed rung
   args.dout = dout.data();
   args.dout_strides = attention_strides(dout);
   args.dq_strides = strides_laid_out_like(operands.q);

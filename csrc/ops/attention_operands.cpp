@@ -43,14 +43,14 @@ Tensor counted(int64_t count, Device device) {
   return cumsum(ones, 0);
 }
 
-// How many of the keys 1 to L_kv count: as many as the device holds, if there are so many.
+// How many keys count: the number that the device holds, clamped to [0, L_kv].
 Tensor end_of_keys(const kernels::AttentionArgs& args, const Tensor& held) {
   using enum ElementwiseOp;
   const Scalar none{}, all{static_cast<double>(args.kv_length), args.kv_length};
   return elementwise(kMaximum, elementwise(kMinimum, held, all), none);
 }
 
-// attention_mask where k and v end at a number of keys that the device holds.
+// attention_mask where the device holds the number of keys in k and v.
 Tensor held_mask(const kernels::AttentionArgs& args, const Tensor& held) {
   using enum ElementwiseOp;
   const autograd::GradMode off(false);
@@ -58,7 +58,7 @@ Tensor held_mask(const kernels::AttentionArgs& args, const Tensor& held) {
   const Tensor key = counted(args.kv_length, held.device());
   const Tensor query = elementwise(kAdd, counted(args.q_length, held.device()).unsqueeze(1), number(-args.q_length));
   const Tensor end = end_of_keys(args, held);
-  const Tensor ahead = elementwise(kSub, key - query, end);  // how far the key stands behind the query's own
+  const Tensor ahead = elementwise(kSub, key - query, end);  // distance from the query's own key forward to this key
   Tensor sees = elementwise(kLe, key, end);
   const auto also = [&](ElementwiseOp op, int64_t n) {
     sees = elementwise(kBitwiseAnd, sees, elementwise(op, ahead, number(n)));

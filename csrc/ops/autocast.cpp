@@ -11,13 +11,13 @@
 namespace rooflab::autocast {
 namespace {
 
-// A leaf in the low dtype, as long as the leaf stays what it was.
+// A leaf cast to the low dtype, valid as long as the leaf does not change.
 struct KeptCast {
   Tensor leaf, made;
   int64_t version;
 };
 
-// The last result of ops that was cast, and its cast, as long as others hold both: backward, after a product.
+// The op result that was cast last, and its cast, as long as others (backward, after a product) hold both.
 struct LastCast {
   std::weak_ptr<autograd::Meta> source;
   std::weak_ptr<Storage> made;
@@ -28,7 +28,7 @@ struct LastCast {
 
 struct Thread {
   std::optional<DType> low;
-  int depth = 0;  // of contexts
+  int depth = 0;  // depth of nested contexts
   std::unordered_map<const autograd::Meta*, KeptCast> kept;
   LastCast last;
 };
@@ -40,7 +40,7 @@ Policy policy_of(std::string_view op) {
   return Policy::kWidest;
 }
 
-// float16 and bfloat16 meet in float32.
+// The widest of float16 and bfloat16 together is float32.
 DType widest(DType a, DType b) {
   if (a == b) return a;
   return a == DType::kFloat64 || b == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
@@ -48,12 +48,12 @@ DType widest(DType a, DType b) {
 
 bool is_leaf_to_train(const Tensor& x) { return autograd::requires_grad(x) && !x.meta()->node; }
 
-// Records y, which is there already, as the cast of x.
+// Records y, which exists already, as the cast of x.
 void record_cast(Tensor& y, const Tensor& x) {
   autograd::record("cast", y, {x}, [from = x.dtype()](const Tensor& dy) { return cast(dy, from); });
 }
 
-// The kept cast as a result of its own, recorded anew: a context may see several passes, some without gradients.
+// The kept cast as a new result that is recorded again: a context may cover several passes, some without gradients.
 Tensor in_kept(DType dtype, const Tensor& leaf) {
   KeptCast& kept = state.kept[leaf.meta().get()];
   const bool is_current = kept.made.defined() && kept.made.dtype() == dtype && kept.leaf.data() == leaf.data() &&
@@ -68,8 +68,8 @@ Tensor in_kept(DType dtype, const Tensor& leaf) {
   return y;
 }
 
-// What several products read, such as a norm, is cast for the first of them. Each has a gradient of its own, so that
-// they add up in the dtype of x.
+// A tensor that several products read, such as a norm's result, is cast only for the first of them. Each use is
+// recorded separately, so that their gradients are summed in the dtype of x.
 Tensor in_last(DType dtype, const Tensor& x) {
   LastCast& last = state.last;
   const void* recorder = Trace::current() ? static_cast<const void*>(Trace::current()) : Graph::capturing();
@@ -131,14 +131,14 @@ std::optional<DType> wanted(std::string_view op, const std::vector<const Tensor*
 }
 
 std::optional<DType> wanted(std::string_view op, std::initializer_list<const Tensor*> operands) {
-  if (!state.low) return std::nullopt;  // before anything is allocated
+  if (!state.low) return std::nullopt;  // returns before anything is allocated
   return wanted(op, std::vector<const Tensor*>(operands));
 }
 
 Tensor in(DType dtype, const Tensor& x) {
   if (!is_floating(x.dtype()) || x.dtype() == dtype) return x;
   if (size_of(dtype) != 2) return cast(x, dtype);
-  // What is captured or traced is run again, when the leaf may be another.
+  // What is captured or traced will run again, possibly with another leaf.
   if (is_leaf_to_train(x)) return Graph::capturing() || Trace::current() ? cast(x, dtype) : in_kept(dtype, x);
   return autograd::requires_grad(x) ? in_last(dtype, x) : cast(x, dtype);
 }

@@ -1,10 +1,10 @@
-// Mixed precision: while it is on in a thread, ops choose the dtype that they compute in by one table (autocast.cpp).
-// An op of the table, and one whose operands may differ, begins with
+// Mixed precision: while it is on in a thread, one table (autocast.cpp) decides in which dtype ops compute. An op of
+// the table, and one whose operands may have different dtypes, begins with
 //
 //   if (const auto dtype = autocast::wanted("softmax", {&x})) return softmax(autocast::in(*dtype, x), dim, variant);
 //
-// before its OpScope, so a cast is an op of its own: counted, and recorded on the tape, which takes gradients back to
-// the dtype that the operand had. What an op calls inside, and backward rules, take their operands as they are.
+// before its OpScope. So a cast is an op of its own: it is counted, and recorded on the tape, which takes gradients
+// back to the operand's dtype. Ops inside another op, and backward rules, take their operands as they are.
 #pragma once
 
 #include <initializer_list>
@@ -21,16 +21,16 @@ namespace rooflab::autocast {
 enum class Policy { kLow, kFloat32, kWidest };
 const std::vector<std::pair<const char*, Policy>>& policies();  // of all ops that are not kWidest
 
-// The low dtype of this thread's context; none where autocast is off.
+// The low dtype of this thread's context; none if autocast is off.
 std::optional<DType> low_dtype();
 
-// Begins a context inside the one that there is, with a low dtype or, for none, with autocast off; gives the low dtype
-// before. end() takes that. Casts of leaves that require grad are kept until the outermost context ends, the last cast
-// of a result of ops as long as backward holds it.
+// Begins a nested context with a low dtype, or without one, which turns autocast off; returns the previous low dtype,
+// which end() takes. Casts of leaves that require grad are kept until the outermost context ends; the last cast of an
+// op's result is kept as long as backward holds it.
 std::optional<DType> begin(std::optional<DType> low);
 void end(std::optional<DType> before);
 
-// Off for as long as it lives.
+// Turns autocast off while it lives.
 class Off {
  public:
   Off() : before_(begin(std::nullopt)) {}
@@ -42,12 +42,12 @@ class Off {
   std::optional<DType> before_;
 };
 
-// The dtype that the floating operands of `op` should have; none when they have it, or autocast has no say: it is off,
-// an op is under way, or one of them is float64 and the op is in the table.
+// The dtype that the floating operands of `op` should have. None if they already have it, or if autocast does not
+// apply: it is off, another op is running, or an operand is float64 and the op is in the table.
 std::optional<DType> wanted(std::string_view op, std::initializer_list<const Tensor*> operands);
 std::optional<DType> wanted(std::string_view op, const std::vector<const Tensor*>& operands);
 
-// x in the dtype, or as it is when it is not floating.
+// x in the dtype; if it is not floating, x as it is.
 Tensor in(DType dtype, const Tensor& x);
 std::optional<Tensor> in(DType dtype, const std::optional<Tensor>& x);
 

@@ -1,4 +1,4 @@
-// Gradients by the tape: what the engine needs of the ops, and what backward rules share.
+// Gradients by the tape: what the engine needs from the ops, and what backward rules share.
 #include "autograd/engine.h"
 #include "core/range.h"
 #include "ops/arithmetic.h"
@@ -11,7 +11,7 @@ const autograd::Arithmetic kArithmetic{[](const Tensor& a, const Tensor& b) { re
                                        [](const Tensor& sum, const Tensor& x) { write(ElementwiseOp::kAdd, sum, x); },
                                        [](const Tensor& x) { return copy(x); }};
 
-// Gradients not given are 1, for outputs of one element.
+// Gradients that are not given are 1, which requires outputs of one element.
 Tensors with_ones(const Tensors& outputs, Tensors gradients) {
   const OpScope scope("backward", OpScope::kName);
   RL_CHECK(outputs.size() == gradients.size(), "backward", "expected ", outputs.size(), " gradients, got ",

@@ -10,10 +10,10 @@
 namespace rooflab {
 namespace {
 
-// The places that a view has in memory, whatever the order in which it names them: dimensions from the innermost out,
-// repeated ones left out, neighbours without a gap merged.
+// The memory that a view occupies, whatever the order of its dimensions: they are sorted from the innermost out,
+// repeated ones are left out, and neighbours without a gap are merged.
 struct Footing {
-  int64_t begin, bytes;  // of the first element, as an address; of one element
+  int64_t begin, bytes;  // address of the first element; bytes of one element
   int dims = 0;
   std::array<std::pair<int64_t, int64_t>, kMaxDims> steps{};  // (stride, size)
 
@@ -43,7 +43,7 @@ struct Footing {
   }
 };
 
-// Of the elements that a view really has: an expanded dimension repeats one.
+// Bytes of the distinct elements of a view: an expanded dimension repeats one element.
 int64_t distinct_bytes(const Tensor& x) {
   int64_t bytes = size_of(x.dtype());
   for (int i = 0; i < x.ndim(); ++i)
@@ -51,11 +51,11 @@ int64_t distinct_bytes(const Tensor& x) {
   return bytes;
 }
 
-// The bytes of x that no earlier operand of the same storage has. Of views with gaps only equal ones are recognised.
+// The bytes of x that no earlier operand of the same storage has. If views have gaps, only equal ones are recognised.
 int64_t new_bytes(const Footing& x, const std::vector<Footing>& earlier) {
   if (std::find(earlier.begin(), earlier.end(), x) != earlier.end()) return 0;
   if (!x.is_dense()) return x.size();
-  std::vector<std::pair<int64_t, int64_t>> seen;  // intervals, by their beginnings
+  std::vector<std::pair<int64_t, int64_t>> seen;  // intervals, sorted by their beginnings
   for (const Footing& other : earlier)
     if (other.is_dense()) seen.emplace_back(other.begin, other.begin + other.size());
   std::sort(seen.begin(), seen.end());
@@ -68,7 +68,7 @@ int64_t new_bytes(const Footing& x, const std::vector<Footing>& earlier) {
   return bytes + end - at;
 }
 
-// The dtype whose peak bounds the call: that of its first floating operand.
+// The dtype whose peak rate limits the call: that of its first floating operand.
 DType computed_in(const Call& call) {
   for (const Tensors* tensors : {&call.inputs, &call.outputs})
     for (const Tensor& x : *tensors)
@@ -97,7 +97,7 @@ int64_t compulsory_bytes(const Tensors& operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const Tensor& x = operands[i];
     if (!x.defined() || x.numel() == 0) continue;
-    std::vector<Footing> earlier;  // of the same storage: seldom any
+    std::vector<Footing> earlier;  // of the same storage; usually none
     for (size_t j = 0; j < i; ++j)
       if (operands[j].storage() == x.storage() && operands[j].numel() > 0) earlier.emplace_back(operands[j]);
     bytes += earlier.empty() ? distinct_bytes(x) : new_bytes(Footing(x), earlier);

@@ -1,15 +1,15 @@
-// A call of an op as a value: what was asked of which tensors, and what it costs. It names tensors and numbers and no
-// kernel's arguments, so a call can be counted without memory, captured into a graph, traced, or run by another process
+// A call of an op as a value: what was asked of which tensors, and what it costs. It holds tensors and numbers, but no
+// kernel's arguments. So a call can be counted without memory, captured into a graph, traced, or run by another process
 // from the same values.
 //
-// An op is written in two halves. Its plan checks the arguments, makes the outputs and knows the cost:
+// An op is written in two halves. Its plan checks the arguments, makes the outputs and computes the cost:
 //
 //   const OpScope scope("softmax");
 //   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
 //   return submit({&kOp, {x}, {y}, {{"dim", dim}}, cost, variant}, autograd::saving(y), rule);
 //
-// Its run lays the operands out for the kernels and starts a rung of the ladder. submit() is the one path between them:
-// it leaves out what has nothing to do, counts the call and records it on the tape.
+// Its run prepares the operands for the kernels and starts a rung of the ladder. submit() is the only path between
+// them: it skips calls that have nothing to do, counts the call and records it on the tape.
 #pragma once
 
 #include <string>
@@ -36,22 +36,22 @@ struct Op {
   Op& operator=(const Op&) = delete;
 
   const char* name;
-  void (*run)(const Call&);  // writes the outputs of a planned call, which are not empty
+  void (*run)(const Call&);  // writes the outputs of a planned call that is not empty
 };
 
 using Attribute = std::variant<bool, int64_t, double, DType, Scalar, Shape>;
 
 struct Call {
   const Op* op;
-  Tensors inputs;   // not defined() where an optional one is absent or a number stands in its place
+  Tensors inputs;   // not defined() where an optional one is absent or a number takes its place
   Tensors outputs;  // not yet written
   std::vector<std::pair<const char*, Attribute>> attributes;
   Cost cost;
-  std::string variant;  // a rung's name; empty picks the fastest that accepts the operands
+  std::string variant;  // a rung's name; if empty, the fastest rung that accepts the operands runs
 
   Device device() const { return outputs[0].device(); }
 
-  // The attribute `name`; null when the call has none of that name and type.
+  // The attribute `name`; null if the call has none of that name and type.
   template <class T>
   const T* find(std::string_view name) const {
     for (const auto& [key, value] : attributes)
@@ -69,7 +69,7 @@ struct Call {
 // Runs a call inside the scope of its op, and counts it.
 void submit(const Call& call);
 
-// The same; then records how gradients go back through it, when an input requires them (autograd/tape.h). Gives the
+// The same, and then records how gradients go back through it, if an input requires them (autograd/tape.h). Returns the
 // first output.
 template <size_t N, class Rule>
 Tensor submit(Call call, const std::array<autograd::Ref, N>& saved, Rule rule) {
@@ -84,8 +84,8 @@ Tensor submit(Call call, const std::array<autograd::Ref, N>& saved, Rule rule) {
   return std::move(call.outputs[0]);
 }
 
-// The bytes that an op cannot avoid reading: each piece of memory once, however many operands show it and however often
-// a view repeats it. Operands may be not defined().
+// The bytes that an op must read: each piece of memory once, however many operands share it and however often a view
+// repeats it. Operands may be not defined().
 int64_t compulsory_bytes(const Tensors& operands);
 
 }  // namespace rooflab

@@ -1,4 +1,4 @@
-// cat: each tensor is copied to its place in the result, one launch a tensor.
+// cat: copies each tensor to its place in the result, with one launch per tensor.
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/autocast.h"

@@ -1,4 +1,4 @@
-// cross_entropy: checks, cost and ladder; the version that is composed of other ops.
+// cross_entropy: checks, cost and ladder; and the version that is composed of other ops.
 #include "kernels/cross_entropy/cross_entropy.h"
 
 #include "core/range.h"
@@ -38,7 +38,7 @@ constexpr int64_t kLogitFlops = 4;  // maximum, subtract, exp, add
 constexpr int64_t kRowFlops = 3;    // log, two subtractions
 
 struct Losses {
-  Tensor loss, lse, count;  // count: of a mean
+  Tensor loss, lse, count;  // count: only for a mean
 };
 
 void run(const Call& call) {
@@ -103,8 +103,8 @@ Losses composed_losses(const Tensor& logits, const Tensor& target, int64_t ignor
   return made;
 }
 
-// Whether the gradient may take the memory of the logits: it lies as they do, and nobody else has them. A graph of
-// launches runs again, and then finds there what it has itself written.
+// Whether the gradient may reuse the memory of the logits: it has their layout, and nobody else holds them. A captured
+// graph may not, because a replay would find there what it has written itself.
 bool is_ours(const Tensor& logits) {
   if (logits.storage().use_count() > 1 || !with_classes_last(logits).is_contiguous() || Trace::current()) return false;
   const Graph* graph = Graph::capturing();
@@ -154,7 +154,7 @@ kernels::Classes as_classes(const Tensor& target, int64_t ignore_index, int64_t 
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,
                      std::string_view variant) {
-  // It computes in float32 anyway: logits of 16 bits are read as they are.
+  // It computes in float32 anyway, so logits of 16 bits are read as they are.
   const DType loss_dtype = autocast::wanted("cross_entropy", {&logits}).value_or(logits.dtype());
   const OpScope scope("cross_entropy");
   check_class_rows("cross_entropy", logits, target);

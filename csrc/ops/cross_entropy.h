@@ -6,14 +6,14 @@
 namespace rooflab {
 
 // log(sum(exp(logits))) - logits[target] for each example: logits (V), (N, V) or (N, V, ...), target without V.
-// Examples whose target is `ignore_index` have no loss and no share in the mean.
+// Examples whose target is `ignore_index` have no loss and do not count in the mean.
 enum class Reduction { kNone, kMean, kSum };
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,
                      std::string_view variant = {});
 
-// The gradient of the logits. dloss is one number or has the shape of target, and is divided by `count` when there is
-// one; lse has the shape of target. dloss has the dtype of the logits, or that of lse. In place, the gradient takes the
-// memory of the logits, which lie in it row by row.
+// The gradient of the logits. dloss is one number or has the shape of target, and is divided by `count` if there is
+// one; lse has the shape of target. dloss has the dtype of the logits, or that of lse. In place, the gradient reuses
+// the memory of the logits, whose rows must be contiguous.
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
                               const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant = {},
                               bool in_place = false);

@@ -1,4 +1,4 @@
-// cross_entropy_backward: checks, cost and ladder; the version that is composed of other ops.
+// cross_entropy_backward: checks, cost and ladder; and the version that is composed of other ops.
 #include "kernels/cross_entropy/cross_entropy_backward.h"
 
 #include "core/range.h"
@@ -57,7 +57,7 @@ void run(const Call& call) {
 
 const Op kOp("cross_entropy_backward", run);
 
-// (softmax - one hot) * scale in float32 for 16 bits, where scale is the gradient of each loss.
+// (softmax - one hot) * scale, in float32 for 16 bits; scale is the gradient of each loss.
 Tensor composed_gradient(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
                          const std::optional<Tensor>& count, int64_t ignore_index) {
   const int64_t dim = class_dim(logits);

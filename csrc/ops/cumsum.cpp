@@ -41,7 +41,7 @@ void run(const Call& call) {
 
 const Op kOp("cumsum", run);
 
-// Sums from the end are the gradient of those from the beginning, and the other way round.
+// The gradient of sums from the beginning is sums from the end, and vice versa.
 Tensor running_sum(const Tensor& x, int64_t dim, bool from_the_end, std::string_view variant = {}) {
   const OpScope scope("cumsum");
   Tensor y = Tensor::empty(x.shape(), is_floating(x.dtype()) ? x.dtype() : DType::kInt64, x.device());

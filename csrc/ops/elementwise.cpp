@@ -1,5 +1,5 @@
-// The elementwise family: arithmetic, functions, comparisons, where, casts and copies. One launch each. What writes
-// into a tensor that is there already is in elementwise_in_place.cpp.
+// The elementwise family: arithmetic, functions, comparisons, where, casts and copies, with one launch each. Ops that
+// write into an existing tensor are in elementwise_in_place.cpp.
 #include "kernels/elementwise/elementwise.h"
 
 #include <cstring>
@@ -38,12 +38,12 @@ const Ladder<ElementwiseArgs> kLadder(
          kernels::elementwise_cpu_v0_reference},
     },
     [] {
-      std::vector<const char*> names{"cat"};  // whose pieces are copied
+      std::vector<const char*> names{"cat"};  // it copies its pieces by this ladder
       for (const ElementwiseInfo& info : kernels::kElementwiseOps) names.push_back(info.name);
       return names;
     }());
 
-// The number's own bits as an element of T.
+// The number as the bits of an element of T.
 template <class T>
 int64_t bits_of(T value) {
   int64_t bits = 0;
@@ -74,8 +74,8 @@ void check_domain(const ElementwiseInfo& info, DType dtype) {
   RL_CHECK(accepted, info.name, "expected a", wanted, " dtype, got ", name(dtype), "; convert with .to()");
 }
 
-// Lays the dimensions of `out` and of the operands, broadcast to it, into args; neighbours that are evenly spaced in
-// all of them become one.
+// Sets the dimensions of args from `out` and the operands, which are broadcast to it. Neighbours that are evenly spaced
+// in all of them become one.
 template <int kArity>
 void set_layout(ElementwiseArgs& args, const Tensor& out, const Tensors& operands) {
   int ndim = 0;
@@ -206,12 +206,12 @@ Tensor map(ElementwiseOp op, const Tensor& x, DType out_dtype, std::string_view 
   return y;
 }
 
-// Quotients of integers are float32, as PyTorch's are.
+// Quotients of integers are float32, as in PyTorch.
 Tensor operand_of(ElementwiseOp op, const Tensor& x) {
   return op == ElementwiseOp::kDiv && !is_floating(x.dtype()) ? cast(x, DType::kFloat32) : x;
 }
 
-// Two operands of which `x`, a tensor, gives dtype and device.
+// Two operands, where the tensor `x` determines dtype and device.
 Tensor binary(ElementwiseOp op, const Operand& a, const Operand& b, const Tensor& x, const Shape& shape,
               std::string_view variant) {
   const ElementwiseInfo& info = kernels::info(op);

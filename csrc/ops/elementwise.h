@@ -1,5 +1,5 @@
-// What the files of the elementwise family share, and the moves of the family that other ops make inside a call of
-// their own.
+// What the files of the elementwise family share, and the moves of the family that other ops use inside a call of their
+// own.
 #pragma once
 
 #include <initializer_list>
@@ -9,7 +9,7 @@
 
 namespace rooflab {
 
-// An input: a tensor, or a number in its place, which has no gradient.
+// An input: a tensor, or a number, which has no gradient.
 struct Operand {
   const Tensor* tensor;
   Scalar scalar;
@@ -28,15 +28,15 @@ void check_operands(ElementwiseOp op, DType dtype, const Operand& b);
 void submit_into(const Op& op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
                  std::string_view variant = {});
 
-// Writes `from`, which broadcasts, into `to` in its dtype; zeros where `from` is not defined. One launch of the op that
-// is under way; `variant` is a rung of the elementwise ladder.
+// Writes `from`, which broadcasts, into `to` in the dtype of `to`; zeros if `from` is not defined. It is one launch of
+// the current op; `variant` is a rung of the elementwise ladder.
 void write_elements(const Tensor& from, const Tensor& to, std::string_view variant = {});
 
-// Of which op of the family `op` makes calls; none when it makes none.
+// The member of the family that `op` calls; none if it calls none.
 std::optional<kernels::ElementwiseOp> elementwise_op(const Op& op);
-// The attribute that holds the number in place of input k.
+// The name of the attribute that holds the number in place of input k.
 const char* operand_name(int arity, int k);
-// The number as an element of the dtype holds it.
+// The number after rounding to the dtype.
 double rounded(double number, DType dtype);
 
 }  // namespace rooflab

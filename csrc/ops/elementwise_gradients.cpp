@@ -23,7 +23,7 @@ Tensor apply(ElementwiseOp op, const Operand& a, const Operand& b) {
   return b.tensor ? elementwise(op, *a.tensor, *b.tensor) : elementwise(op, *a.tensor, b.scalar);
 }
 
-// Whether the rule looks at the result rather than at the operand.
+// Whether the rule needs the result, not the operand.
 bool keeps_result(ElementwiseOp op) {
   return op == kRelu || op == kExp || op == kTanh || op == kSqrt || op == kRsqrt || op == kSigmoid;
 }
@@ -64,7 +64,7 @@ Tensor exponent_slope(const Operand& a, const Tensor& y) {
   return where(elementwise(kEq, *a.tensor, Scalar{}), Scalar{}, y * elementwise(kLog, *a.tensor));
 }
 
-// Of maximum and minimum: the larger, or smaller, gets dy; equals share it.
+// For maximum and minimum: the larger, or smaller, operand gets dy; equal ones share it.
 Tensor chosen_gradient(ElementwiseOp op, const Tensor& dy, const Operand& x, const Operand& other) {
   const Tensor shared = where(apply(kEq, x, other), 0.5 * dy, dy);
   return where(apply(op == kMaximum ? kLt : kGt, x, other), Scalar{}, shared);
@@ -117,7 +117,7 @@ void record_unary(ElementwiseOp op, Tensor& y, const Tensor& x) {
 void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand& b) {
   const bool da = requires_grad(a), db = requires_grad(b);
   if (!(da || db) || !autograd::is_enabled() || kernels::is_comparison(op) || op == kFloorDivide)
-    return;  // steps have no slope
+    return;  // step functions have slope zero
   const bool is_linear = op == kAdd || op == kSub, is_choice = op == kMaximum || op == kMinimum;
   const bool is_gated = op == kGeglu || op == kSwiglu;
   const bool keeps_a = !is_linear && (db || op == kPow || is_gated || is_choice);

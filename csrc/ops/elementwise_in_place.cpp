@@ -1,4 +1,4 @@
-// Writes into memory that is there already: x += y and its kin, copies into a tensor, fills.
+// Writes into existing memory: x += y and the like, copies into a tensor, fills.
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/autocast.h"
@@ -12,7 +12,7 @@ bool is_same_view(const Tensor& a, const Tensor& b) {
   return a.data() == b.data() && a.shape() == b.shape() && a.strides() == b.strides();
 }
 
-// The addresses from the first element of a view to the end of its last.
+// The address range of a view, from its first element to the end of its last.
 std::pair<intptr_t, intptr_t> extent(const Tensor& x) {
   int64_t low = 0, high = 1;
   for (int i = 0; i < x.ndim(); ++i) (x.strides()[i] < 0 ? low : high) += (x.shape()[i] - 1) * x.strides()[i];
@@ -20,7 +20,7 @@ std::pair<intptr_t, intptr_t> extent(const Tensor& x) {
   return {at + low * size_of(x.dtype()), at + high * size_of(x.dtype())};
 }
 
-// x, or a copy of it where writing `destination` could change elements that are still to be read.
+// x, or a copy of it if writing `destination` could change elements that are still to be read.
 Tensor apart(const Tensor& x, const Tensor& destination) {
   if (x.storage() != destination.storage() || is_same_view(x, destination)) return x;
   if (x.numel() == 0 || destination.numel() == 0) return x;
@@ -42,7 +42,7 @@ void check_writable(const char* op, const Tensor& destination) {
              "destination: an expanded tensor holds one element in many places; copy it first");
 }
 
-// x = op(x, y) in the memory of x, which no gradient goes through.
+// x = op(x, y) in the memory of x, without gradients.
 void write_plain(ElementwiseOp op, const Tensor& x, const Operand& y) {
   const char* name = kernels::info(op).name;
   RL_CHECK(!kernels::is_comparison(op), name, "in place: the result is bool");
@@ -52,8 +52,8 @@ void write_plain(ElementwiseOp op, const Tensor& x, const Operand& y) {
   x.storage()->bump_version();
 }
 
-// The recorded result of op(x, y), which x can become: where nobody else sees the memory of x, that is the same as
-// writing into it.
+// The recorded result of op(x, y), which takes the place of x: if nobody else sees the memory of x, that is equivalent
+// to writing into it.
 template <class Y>
 Tensor replacement(ElementwiseOp op, const Tensor& x, const Y& y) {
   const char* name = kernels::info(op).name;

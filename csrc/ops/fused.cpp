@@ -23,8 +23,8 @@ const Ladder<FusedArgs> kLadder(
         {"v0_reference", kCpu, "one thread, an element at a time, in double", nullptr, kernels::fused_cpu_v0_reference},
     });
 
-// Lays the dimensions of the elements and of the operands, broadcast to them, into `launch`; neighbours that are evenly
-// spaced in all of them become one. The last `reduced_dims` make up a row.
+// Sets the dimensions of `launch` from those of the elements and of the operands, which are broadcast to them.
+// Neighbours that are evenly spaced in all of them become one. The last `reduced_dims` make up a row.
 void set_layout(FusedLaunch& launch, const Shape& shape, int reduced_dims, const Tensors& operands) {
   const int count = static_cast<int>(operands.size()), first_reduced = shape.size() - reduced_dims;
   launch.columns = 1;
@@ -55,7 +55,7 @@ void set_layout(FusedLaunch& launch, const Shape& shape, int reduced_dims, const
     for (int k = 0; k < count; ++k) launch.operands[k].strides[launch.ndim - 1] = steps[k];
   }
   if (launch.ndim == 0) add_dimension(1);                // one element
-  if (launch.ndim == launch.row_ndim) add_dimension(1);  // one element a row
+  if (launch.ndim == launch.row_ndim) add_dimension(1);  // one element per row
 }
 
 void run(const Call& call) {

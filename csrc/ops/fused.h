@@ -1,4 +1,4 @@
-// A chain of elementwise calls, and reductions at its end, as one op, `fused`: what the compiler makes of a trace
+// A chain of elementwise calls, with reductions at its end, as one op, `fused`: the compiler makes it from a trace
 // (ops/program.h).
 #pragma once
 
@@ -12,7 +12,7 @@ struct FusedOp : Op {
   kernels::FusedProgram program;
   std::vector<Scalar> numbers;
   Shape shape;       // of the elements
-  int reduced_dims;  // how many of its last dimensions the reductions take
+  int reduced_dims;  // how many of the last dimensions are reduced
 };
 
 }  // namespace rooflab

@@ -1,4 +1,4 @@
-// gather, index_select, embedding and scatter_add: what is chosen by an index, and its reverse.
+// gather, index_select, embedding and scatter_add: choosing by an index, and its reverse.
 #include "kernels/gather/gather.h"
 
 #include "core/range.h"
@@ -38,7 +38,7 @@ const Ladder<ScatterAddArgs> kScatterLadder(
         {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::scatter_add_cpu_v0_reference},
     });
 
-// How the index chooses from a table: one number an element, a slice of a dimension, or a row of a matrix.
+// How the index chooses from a table: an element each, a slice of a dimension, or a row of a matrix.
 enum Choice { kElements, kSlices, kRows };
 
 Choice choice_of(const Call& call) { return static_cast<Choice>(call.get<int64_t>("choice")); }
@@ -53,7 +53,8 @@ Shape chosen_shape(Choice choice, const Shape& shape, int64_t dim, const Tensor&
   return chosen;
 }
 
-// The strides of `table` and of the index along the dimensions of what is chosen: 0 where one of them has none.
+// The strides of `table` and of the index along the dimensions of the chosen shape: 0 where one of them lacks a
+// dimension.
 struct ChoiceStrides {
   Shape table, index;
 };
@@ -73,7 +74,7 @@ ChoiceStrides strides_of(Choice choice, const Tensor& table, int64_t dim, const 
   return strides;
 }
 
-// Lays `shape` out for a kernel: the index, and two arrays besides, of which neighbours evenly spaced in all are one.
+// Prepares `shape` for a kernel: the index and two arrays, where neighbours that are evenly spaced in all become one.
 IndexLayout lay_out(const Call& call, const Shape& shape, const Tensor& table, int64_t dim, const Tensor& index,
                     const Shape& index_strides, const Shape& a, int64_t* a_out, const Shape& b, int64_t* b_out) {
   IndexLayout at{};
@@ -116,7 +117,7 @@ void run_gather(const Call& call) {
   kGatherLadder.run(call, args);
 }
 
-// The sums are kept in float32 for 16 bits, and rounded once.
+// For 16 bits the sums are kept in float32 and rounded once.
 void run_scatter(const Call& call) {
   const Tensor &x = call.inputs[0], &index = call.inputs[1], &src = call.inputs[2], &y = call.outputs[0];
   const int64_t dim = call.get<int64_t>("dim");
@@ -144,7 +145,7 @@ void check_index(const char* op, const Tensor& x, const Tensor& index) {
   check_same_device(op, x, index);
 }
 
-// `x` may be not defined: nothing to add to, a tensor of `shape`.
+// If `x` is not defined, the sums start from zeros of `shape`.
 Tensor scatter(Choice choice, const Tensor& x, const Shape& shape, int64_t dim, const Tensor& index, const Tensor& src,
                std::string_view variant = {}) {
   const OpScope scope("scatter_add");
@@ -162,7 +163,7 @@ Tensor scatter(Choice choice, const Tensor& x, const Shape& shape, int64_t dim, 
                 });
 }
 
-// One op of the family; gradients go back to where each element came from.
+// One op of the family. Gradients go back to where each element came from.
 Tensor choose(const Op& op, Choice choice, const Tensor& x, int64_t dim, const Tensor& index,
               std::string_view variant) {
   Tensor y = Tensor::empty(chosen_shape(choice, x.shape(), dim, index), x.dtype(), x.device());

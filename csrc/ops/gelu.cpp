@@ -28,7 +28,7 @@ const Ladder<GeluArgs> kLadder(
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::gelu_cpu_v0_reference},
     });
 
-constexpr int64_t kFlops = 8;  // an element
+constexpr int64_t kFlops = 8;  // per element
 
 void run(const Call& call) {
   const Tensor& x = call.inputs[0];

@@ -80,7 +80,7 @@ void run(const Call& call) { kLadder.run(call, decode_args(call)); }
 
 const Op kOp("gemma3_decode", run);
 
-// FLOPs an element beside the products': norms with zero-centered weights, the same with rope, sums, GeGLU, softmax.
+// FLOPs per element besides the products': norms with zero-centered weights, norms with rope, sums, GeGLU, softmax.
 constexpr int64_t kNormFlops = 5, kNormRopeFlops = 8, kSumFlops = 1, kGegluFlops = 9, kSoftmaxFlops = 5;
 
 Cost cost_of(const Gemma3DecodeArgs& args, const Tensors& inputs, int64_t keys) {
@@ -90,7 +90,7 @@ Cost cost_of(const Gemma3DecodeArgs& args, const Tensors& inputs, int64_t keys) 
   const int64_t macs = args.batch * weights + 2 * pairs * args.head_size;
   const int64_t of_a_text = (4 * kNormFlops + 2 * kSumFlops) * args.model + kNormRopeFlops * (wide + narrow) +
                             kGegluFlops * args.intermediate;
-  const int64_t rows = 2 * args.batch * narrow * size_of(args.dtype);  // of keys and of values, of all texts
+  const int64_t rows = 2 * args.batch * narrow * size_of(args.dtype);  // keys and values, over all texts
   return {macs, 2 * macs + args.batch * of_a_text + kSoftmaxFlops * pairs,
           compulsory_bytes(inputs) + std::max<int64_t>(keys - 1, 0) * rows, inputs[kX].nbytes() + rows};
 }
@@ -102,7 +102,7 @@ std::optional<Tensor> gemma3_decode(const Gemma3DecodeOperands& operands, std::s
   Call call{&kOp,
             {o.x, o.qkv, o.o, o.gate_up, o.down, o.input_norm, o.post_attention_norm, o.pre_feedforward_norm,
              o.post_feedforward_norm, o.q_norm, o.k_norm, o.cos, o.sin, o.position},
-            {o.x, o.k_cache, o.v_cache},  // y is not made before it is known to be wanted
+            {o.x, o.k_cache, o.v_cache},  // y is not allocated before it is known to be needed
             {{"scale", o.scale}, {"eps", o.eps}},
             {},
             std::string(variant)};

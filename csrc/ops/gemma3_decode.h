@@ -1,4 +1,4 @@
-// The decode step of a Gemma-3 layer as one call: nn/gemma3_decode.cpp makes the operands of a layer.
+// The decode step of a Gemma-3 layer as one call. nn/gemma3_decode.cpp gets the operands from a layer.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 namespace rooflab {
 
 struct Gemma3DecodeOperands {
-  Tensor x;  // (B, 1, D); all are contiguous and of its dtype, but for the caches' strides and the position
+  Tensor x;  // (B, 1, D); all are contiguous and of its dtype, except the caches' strides and the position
   Tensor qkv, o, gate_up, down;  // ((H + 2 H_kv) D_h, D), (D, H D_h), (2 I, D), (D, I)
   Tensor input_norm, post_attention_norm, pre_feedforward_norm, post_feedforward_norm;  // (D)
   Tensor q_norm, k_norm;                                                                // (D_h)
@@ -17,10 +17,10 @@ struct Gemma3DecodeOperands {
   Tensor position;                                                                      // (1), int64
   Tensor k_cache, v_cache;                                                              // (B, H_kv, T, D_h)
   double scale, eps;
-  int64_t keys;  // that a text sees, the new one included; only the cost depends on it
+  int64_t keys;  // keys that a text sees, including the new one; only the cost depends on it
 };
 
-// Returns y (B, 1, D) and writes the new token's keys and values into the caches. Where the rung is v0_composed it does
+// Returns y (B, 1, D) and writes the new token's keys and values into the caches. If the rung is v0_composed it does
 // nothing and returns none: the caller then runs the steps.
 std::optional<Tensor> gemma3_decode(const Gemma3DecodeOperands& operands, std::string_view variant);
 

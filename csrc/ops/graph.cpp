@@ -11,7 +11,7 @@ namespace {
 
 thread_local Graph* current = nullptr;
 
-// Streams of random numbers that no op outside of graphs reaches, 2^32 a graph.
+// Streams of random numbers that no op outside graphs reaches, 2^32 per graph.
 std::atomic<uint64_t> next_graph{1};
 constexpr int kStreamsOfGraph = 32;
 
@@ -25,8 +25,8 @@ Graph::Graph(Device device) : first_stream_((uint64_t{1} << 63) + (next_graph++ 
 Graph::~Graph() {
   if (current == this) abandon();
   if (executable_) try {
-      cuda::synchronize(device().index);  // a replay may be under way on any stream, in memory that goes now
-    } catch (const CudaError&) {          // the context is lost, and nothing runs in it
+      cuda::synchronize(device().index);  // a replay may still run on any stream, in memory that is freed now
+    } catch (const CudaError&) {          // the context is lost, so nothing runs in it
     }
   cuda::destroy_graph(executable_);
   if (stream_.handle) cuda::destroy_stream(stream_);
@@ -41,7 +41,7 @@ void Graph::begin() {
     const int gpu = device().index;
     outer_stream_ = cuda::current_stream(gpu);
     stream_ = cuda::create_stream(gpu);
-    cuda::synchronize(outer_stream_);  // what the graph reads is written
+    cuda::synchronize(outer_stream_);  // waits until everything that the graph reads is written
     cuda::begin_capture(stream_);
     cuda::set_current_stream(gpu, stream_);
   }
@@ -61,7 +61,7 @@ void Graph::end() {
   RL_CHECK(current == this, "graph", "capture: none is under way");
   try {
     if (random_calls_ > 0) {
-      const OpScope scope("graph");  // what is inside it is no op of its own
+      const OpScope scope("graph");  // what is inside it does not count as an op of its own
       write(ElementwiseOp::kAdd, advance_, {static_cast<double>(random_calls_), random_calls_});
     }
     if (device().is_cuda()) executable_ = cuda::end_capture(stream_);
@@ -109,7 +109,7 @@ void Graph::add(const char* op, const std::vector<Tensor>& operands) {
   }
 }
 
-// The counter starts at zero once, so that is not captured.
+// Outside the capture, because the counter must be set to zero only once.
 void Graph::make_advance() {
   CaptureLog* const log = set_capture_log(nullptr);
   scope_.reset();

@@ -1,6 +1,6 @@
 // A sequence of ops that is recorded once and then run again and again by one call: a CUDA graph on a GPU, the list of
 // kernels on the CPU. What is captured does not run. Replays read and write the memory of the capture: new inputs are
-// copied into the tensors that were captured, results are read from them.
+// copied into the captured tensors, and results are read from them.
 #pragma once
 
 #include <memory>
@@ -20,10 +20,10 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
 
   // Between the two, this thread's ops on the device are captured, and its tensors come from the graph's own memory,
-  // which nobody else is given while the graph lives.
+  // which nobody else gets while the graph lives.
   void begin();
   void end();
-  void abandon();  // in place of end(): an error ended the capture
+  void abandon();  // call this instead of end() if an error ended the capture
 
   void replay();  // on the current stream
 
@@ -31,19 +31,19 @@ class Graph {
   bool is_captured() const { return captured_; }
   int64_t launches() const;
 
-  // The graph that this thread captures; null when none.
+  // The graph that this thread is capturing; null if none.
   static Graph* capturing();
-  // Called for each call that is captured: refuses what a graph cannot hold, and keeps what it reads.
+  // Called for each captured call: refuses what a graph cannot hold, and keeps alive what it reads.
   void add(const char* op, const std::vector<Tensor>& operands);
 
-  // Whether the memory of x was taken in this capture, so that each replay fills it anew.
+  // Whether the memory of x was allocated in this capture, so that each replay fills it again.
   bool made(const Tensor& x) const { return x.storage()->pool() == &pool_; }
 
-  // A number that grows by one at each replay for each call of this, in the graph's memory: the random numbers of a
-  // replay are not those of the last one. Gives its place among the streams of random numbers.
+  // Reserves a place among the streams of random numbers, and a number in the graph's memory that grows at each replay,
+  // by one for each such reservation. So each replay draws other random numbers than the last one.
   struct RandomStream {
     uint64_t stream;         // of the first replay
-    const int64_t* advance;  // what later ones add to it
+    const int64_t* advance;  // what later replays add to it
   };
   RandomStream next_random_stream();
 
@@ -57,7 +57,7 @@ class Graph {
   Stream stream_, outer_stream_;
   void* executable_ = nullptr;  // cudaGraphExec_t
   std::vector<std::shared_ptr<Storage>> kept_;
-  Tensor advance_;  // of the random numbers
+  Tensor advance_;  // of the random streams
   uint64_t first_stream_;
   int64_t random_calls_ = 0;
   bool captured_ = false;

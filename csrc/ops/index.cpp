@@ -1,4 +1,4 @@
-// t[...]: views by integers, slices and new dimensions; copies of what arrays of integers and masks choose.
+// t[...]: views by integers, slices and new dimensions; copies of the elements that integer arrays and masks choose.
 #include <algorithm>
 #include <stdexcept>
 
@@ -24,12 +24,12 @@ bool goes_backwards(const std::vector<IndexStep>& steps) {
   return std::any_of(steps.begin(), steps.end(), [](const IndexStep& s) { return s.count > 1 && s.step < 0; });
 }
 
-// What is captured has no values before a replay.
+// A captured tensor has no values before a replay.
 void check_not_capturing(const char* what) {
   RL_CHECK(!Graph::capturing(), "index", what, " reads the index, so a graph cannot capture it");
 }
 
-// Integers along one dimension of x, or of several seen as one, which a mask covers.
+// Integers along one dimension of x, or along several dimensions that a mask covers, seen as one.
 struct Places {
   int dim, dims;
   int64_t size;
@@ -52,8 +52,8 @@ Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
   return {dim, mask.ndim(), numel(covered), from_host(found.data(), DType::kInt64, count, DType::kInt64, device)};
 }
 
-// Numbers below 0 count from the end. What is out of range is found where it can be read: on the CPU, before it goes to
-// `device`.
+// Numbers below 0 count from the end. Numbers out of range are detected where they can be read: on the CPU, before they
+// are moved to `device`.
 Places places_along(const Tensor& index_in, int dim, const Tensor& x, Device device) {
   const int64_t size = x.shape()[dim];
   const Tensor given = cast(index_in.detach(), DType::kInt64);
@@ -69,17 +69,18 @@ Places places_along(const Tensor& index_in, int dim, const Tensor& x, Device dev
   return {dim, 1, size, where(elementwise(kLt, index, Scalar{}), from_end, index)};
 }
 
-// What arrays choose from x: places along one dimension of `folded`, which all that they index is folded into.
+// The elements that arrays choose from x: places along one dimension of `folded`, into which all indexed dimensions
+// merge.
 struct Choice {
-  Shape order;     // of x's dimensions: those that are indexed come first where they lie apart
+  Shape order;     // of x's dimensions: the indexed ones come first if they are not adjacent
   Shape arranged;  // x's shape in that order
   int at = 0;      // the folded dimension
-  Shape folded;    // x's shape with it
+  Shape folded;    // x's shape with that dimension
   Shape chosen;    // the result's shape
   Tensor places;   // (K)
 };
 
-// The places are worked out on `device`.
+// The places are computed on `device`.
 Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays, Device device) {
   std::vector<Places> all;
   for (const auto& [dim, index] : arrays)
@@ -122,7 +123,7 @@ Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays, Device dev
   return choice;
 }
 
-// For each place of the folded dimension the last of K values that is written there, and whether one is.
+// For each place of the folded dimension, which of the K values is written there last, and whether there is one.
 std::pair<Tensor, Tensor> last_writes(const Choice& choice, Device device) {
   const int64_t size = choice.folded[choice.at];
   if (device.is_meta())
@@ -141,11 +142,11 @@ std::pair<Tensor, Tensor> last_writes(const Choice& choice, Device device) {
   return {to_device(winner, device), to_device(is_hit, device)};
 }
 
-// Writes what `value` gives, for the winners, into the places chosen of x.
+// Writes into each chosen place of x the value that comes last there. `value` returns these values.
 template <class Value>
 void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Value& value) {
   check_not_capturing("a write");
-  // On the CPU every index can be checked, and which value comes last is found there.
+  // On the CPU every index can be checked, and the last value for each place is found there.
   const Choice choice = choose(x, arrays, x.device().is_meta() ? x.device() : Device{});
   if (choice.places.numel() == 0 || x.numel() == 0) return;
   const auto [winner, hit] = last_writes(choice, x.device());

@@ -1,4 +1,4 @@
-// kv_append: checks, cost and ladder. It writes into the caches that it is given.
+// kv_append: checks, cost and ladder. It writes into the given caches.
 #include "kernels/kv_append/kv_append.h"
 
 #include "autograd/tape.h"

@@ -28,7 +28,7 @@ const Ladder<LayerNormArgs> kLadder(
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::layer_norm_cpu_v0_reference},
     });
 
-constexpr int64_t kFlops = 5, kWeightFlops = 1, kBiasFlops = 1;  // an element
+constexpr int64_t kFlops = 5, kWeightFlops = 1, kBiasFlops = 1;  // per element
 
 Tensors gradients(const Gradients& dy, const Tensor& x, const Tensor& weight, double eps) {
   if (!dy.wanted(0) && !dy.wanted(1)) return {Tensor(), Tensor(), sum_to(dy, {x.shape().back()})};

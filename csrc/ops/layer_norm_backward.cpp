@@ -1,4 +1,4 @@
-// layer_norm_backward: checks, cost and ladder; the rule composed of other ops.
+// layer_norm_backward: checks, cost and ladder; and the rule composed of other ops.
 #include "kernels/layer_norm_backward/layer_norm_backward.h"
 
 #include "core/range.h"
@@ -29,7 +29,7 @@ const Ladder<LayerNormBackwardArgs> kLadder(
         {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<LayerNormBackwardArgs>},
     });
 
-constexpr int64_t kFlops = 12, kWeightFlops = 1, kDweightFlops = 2, kDbiasFlops = 1;  // an element
+constexpr int64_t kFlops = 12, kWeightFlops = 1, kDweightFlops = 2, kDbiasFlops = 1;  // per element
 
 LayerNormBackwardArgs planned_args(const Tensor& x, double eps, bool has_dweight, bool has_dbias) {
   auto args = planned_norm_args<LayerNormBackwardArgs>(x, eps, has_dweight);

@@ -1,4 +1,4 @@
-// matmul: shapes and strides brought to (batch, M, K) x (batch, K, N), cost and ladder.
+// matmul: shapes and strides converted to (batch, M, K) x (batch, K, N), cost and ladder.
 #include "kernels/matmul/matmul.h"
 
 #include <atomic>
@@ -66,7 +66,8 @@ std::atomic<bool> blas_loaded{false};
 
 Shape batch_of(const Tensor& x) { return Shape(x.shape().begin(), x.shape().end() - 2); }
 
-// x as (batch, rows, columns), its leading dimensions broadcast to `batch`: a view unless their strides do not merge.
+// x as (batch, rows, columns), its leading dimensions broadcast to `batch`: a view if their strides merge, otherwise a
+// copy.
 Tensor as_batch(const Tensor& x, const Shape& batch, int64_t count) {
   Shape expanded = batch;
   expanded.push_back(x.size(-2));
@@ -88,12 +89,12 @@ Tensors gradients(const Gradients& d, const Tensor& a_in, const Tensor& b_in, co
   }
   if (d.wanted(1)) {
     Tensor a = is_row ? a_in.unsqueeze(0) : a_in;
-    if (b_shape.size() <= 2 && a.ndim() > 2) {  // one B for all of A: the batch is more rows, and the sum over it free
+    if (b_shape.size() <= 2 && a.ndim() > 2) {  // one B for all of A: the batch becomes rows, and its sum is free
       const int64_t rows = numel(Shape(a.shape().begin(), a.shape().end() - 1));
       a = reshape(a, {rows, a.size(-1)});
       dc = reshape(dc, {rows, dc.size(-1)});
     }
-    // The gradient of a transposed B is laid out as B is, so what goes on to the weight needs no copy.
+    // The gradient of a transposed B gets B's layout, so that the weight's gradient needs no copy.
     const bool is_transposed = b_in.ndim() > 1 && b_in.stride(-2) == 1 && b_in.stride(-1) != 1;
     const Tensor db_batch =
         is_transposed ? matmul(dc.transpose(-2, -1), a).transpose(-2, -1) : matmul(a.transpose(-2, -1), dc);
@@ -112,7 +113,7 @@ void run(const Call& call) {
   const Shape batch = broadcast_shapes("matmul", batch_of(a), batch_of(b));
   const int64_t count = numel(batch);
   Tensor a3 = as_batch(a, batch, count), b3 = as_batch(b, batch, count);
-  // Packing takes any strides on the CPU; CUDA's rungs from v2 on want rows or columns without gaps.
+  // On the CPU packing handles any strides. CUDA rungs beyond v2 need rows or columns without gaps.
   const std::string& variant = call.variant;
   if (target_of(call.device()).kind == kCuda && !variant.starts_with("v0") && !variant.starts_with("v1"))
     for (Tensor* x : {&a3, &b3})
@@ -132,7 +133,7 @@ void run(const Call& call) {
                   .b_col_stride = b3.stride(2),
                   .dtype = a.dtype()};
   if (count > 1 && m == 1) args.a_row_stride = args.a_batch_stride;  // a single row: its stride may step over the batch
-  // One B for all of A: the batch is more rows of A, and B is read once.
+  // One B for all of A: the batch becomes more rows of A, and B is read once.
   if (count > 1 && args.b_batch_stride == 0 && args.a_batch_stride == m * args.a_row_stride) {
     args.m *= count;
     args.batch = 1;
@@ -165,12 +166,12 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in, std::string_view variant) 
   if (a_in.ndim() > 1) result.push_back(m);
   if (b_in.ndim() > 1) result.push_back(n);
   if (variant == "library" && a.device().is_cpu() && blas_loader && !blas_loaded) {
-    blas_loader();  // imports SciPy, so only who asks for its BLAS waits for that
+    blas_loader();  // imports SciPy, so only those who ask for its BLAS wait for that
     blas_loaded = true;
   }
 
   Tensor c = Tensor::empty(result, a.dtype(), a.device());
-  const int64_t macs = numel({numel(batch), m, n, k});  // refuses what overflows, which expanded operands can reach
+  const int64_t macs = numel({numel(batch), m, n, k});  // throws on overflow, which expanded operands can reach
   const Cost cost{macs, 2 * macs, compulsory_bytes({a_in, b_in}), c.nbytes()};
   return submit({&kOp, {a_in, b_in}, {c}, {}, cost, std::string(variant)},
                 autograd::saving(autograd::only_if(autograd::requires_grad(b_in), a_in),

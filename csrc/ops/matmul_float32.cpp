@@ -1,4 +1,4 @@
-// matmul_float32: checks, cost and ladder; the version that is composed of other ops.
+// matmul_float32: checks, cost and ladder; and the version that is composed of other ops.
 #include "kernels/matmul_float32/matmul_float32.h"
 
 #include "core/range.h"
@@ -20,7 +20,7 @@ const Ladder<MatmulArgs> kLadder(
                           {"v0_composed", kCpu, "a product in 16 bits and a cast", nullptr, composed<MatmulArgs>},
                       });
 
-// All of it but C.
+// The arguments except C.
 MatmulArgs planned_args(const Tensor& a, const Tensor& b) {
   return {.a = a.data(),
           .b = b.data(),

@@ -1,4 +1,4 @@
-// What rms_norm_backward and layer_norm_backward share around their kernels. Args: the arguments of either's kernels.
+// What rms_norm_backward and layer_norm_backward share besides their kernels. Args: the arguments of either's kernels.
 #pragma once
 
 #include "ops/row_backward.h"
@@ -6,7 +6,7 @@
 
 namespace rooflab {
 
-// For squares, which float cannot hold of huge and tiny numbers.
+// For squares of huge and tiny numbers, which float cannot hold.
 inline Tensor in_double(const Tensor& x) { return cast(x, DType::kFloat64); }
 
 // What is known before the operands are laid out as rows.
@@ -22,7 +22,7 @@ Args planned_norm_args(const Tensor& x, double eps, bool has_dweight) {
   return args;
 }
 
-// The operands dy, x and weight of a call, as kernels take them.
+// The operands dy, x and weight of a call, in the form that kernels take.
 struct NormOperands {
   Rows dy, x;
   Tensor weight;
@@ -48,7 +48,7 @@ inline NormGradients empty_norm_gradients(const Tensor& x, bool wants_dweight, b
   return {Tensor::empty(x.shape(), x.dtype(), x.device()), parameter(wants_dweight), parameter(wants_dbias)};
 }
 
-// Those that are wanted: the outputs of a call.
+// The gradients that are wanted: the outputs of a call.
 inline Tensors as_outputs(const NormGradients& gradients) {
   Tensors outputs;
   for (const Tensor* gradient : {&gradients.dx, &gradients.dweight, &gradients.dbias})

@@ -1,5 +1,5 @@
 // Every public op. Each checks its arguments, allocates the result, runs a rung of its ladder and counts its cost.
-// `variant` names the rung ("v0_reference"); when it is empty, the fastest rung that accepts the operands runs.
+// `variant` names the rung ("v0_reference"); if it is empty, the fastest rung that accepts the operands runs.
 #pragma once
 
 #include <optional>
@@ -14,27 +14,27 @@ namespace rooflab {
 
 using kernels::ElementwiseOp;
 
-// The elementwise family. Each is one launch; the operands broadcast, and their dtypes must agree.
+// The elementwise family. Each op is one launch; the operands broadcast, and their dtypes must agree.
 Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant = {});
 Tensor elementwise(ElementwiseOp op, const Tensor& a, const Tensor& b, std::string_view variant = {});
 Tensor elementwise(ElementwiseOp op, const Tensor& a, Scalar b, std::string_view variant = {});
 Tensor elementwise(ElementwiseOp op, Scalar a, const Tensor& b, std::string_view variant = {});
-// Numbers take the dtype of the tensor they meet, which must be able to hold them.
+// A number takes the dtype of the tensor that it is combined with, which must be able to hold it.
 void check_number(const char* op, Scalar number, DType dtype);
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::string_view variant = {});
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b, std::string_view variant = {});
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b, std::string_view variant = {});
-Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // x itself when it has the dtype already
+Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // x itself if it has the dtype already
 Tensor copy(const Tensor& x, std::string_view variant = {});               // the copy is contiguous
 void copy_into(const Tensor& destination, const Tensor& source);           // broadcasts, casts, and crosses devices
 void fill(const Tensor& destination, Scalar value);
-// x = op(x, y) in place. y broadcasts to x, and memory that both share is read before it is written. When the tape
+// x = op(x, y) in place. y broadcasts to x, and memory that both share is read before it is written. If the tape
 // records the call, x is not written: the result is a new tensor, which the caller puts in the place of x. Otherwise
 // there is no result. The tape refuses a leaf that requires grad, and a tensor whose memory another tensor shares.
 std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, const Tensor& y);
 std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, Scalar y);
 
-// The tensors, one after another along `dim`. Their other sizes must agree.
+// Joins the tensors along `dim`. Their other sizes must agree.
 Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant = {});
 
 // Elements (gather), slices (index_select) and rows (embedding) that an index of int64 or int32 chooses. scatter_add is
@@ -59,8 +59,8 @@ Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view v
 Tensor amax(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 
-// The place of the largest or smallest element along `dim`, or of all elements when there is no `dim`. Of equal
-// elements it is the first one. max and min give the element too.
+// The position of the largest or smallest element along `dim`, or of all elements if there is no `dim`. Among equal
+// elements it is the first one. max and min return the element too.
 struct ValuesAndIndices {
   Tensor values, indices;
 };
@@ -69,7 +69,7 @@ Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim, std::st
 ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
 ValuesAndIndices min(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
 
-// The elements along `dim` in order, with the places they came from: all of them (sort), or the k largest or smallest
+// The elements along `dim` in order, and the positions they came from: all of them (sort), or the k largest or smallest
 // (topk). Equal elements keep their order.
 ValuesAndIndices sort(const Tensor& x, int64_t dim, bool descending, std::string_view variant = {});
 ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest, std::string_view variant = {});
@@ -87,7 +87,7 @@ Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,
                   std::string_view variant = {});
 
-// Which keys each query may see: a bool mask (L_q, L_kv). The last query stands at the position of the last key.
+// Which keys each query may see: a bool mask (L_q, L_kv). The last query is at the position of the last key.
 Tensor attention_mask(int64_t q_length, int64_t kv_length, bool is_causal, std::optional<int64_t> window,
                       Device device);
 
@@ -96,13 +96,13 @@ Tensor attention_mask(int64_t q_length, int64_t kv_length, bool is_causal, std::
 struct AttentionOptions {
   bool is_causal = false;
   std::optional<int64_t> window;    // a query sees only keys at a distance below this
-  std::optional<double> scale;      // 1 / sqrt(D_h) when there is none
-  bool deterministic = false;       // whether the gradients must be the same bits on every run
-  std::optional<Tensor> kv_length;  // (1), int64, read on the device: k and v end there; all of them when empty
+  std::optional<double> scale;      // 1 / sqrt(D_h) if empty
+  bool deterministic = false;       // whether the gradients must have the same bits on every run
+  std::optional<Tensor> kv_length;  // (1), int64, read on the device: k and v end there; empty: all of them
 };
 struct AttentionResult {
   Tensor out;                 // has the shape and the layout of q
-  std::optional<Tensor> lse;  // (B, H, L_q): the log of the sum of exponentials of the scores, when asked for
+  std::optional<Tensor> lse;  // (B, H, L_q): the log of the sum of exponentials of the scores, if asked for
 };
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask,
                           const AttentionOptions& options, bool return_lse, std::string_view variant = {});
@@ -113,10 +113,10 @@ AttentionGradients attention_backward(const Tensor& dout, const Tensor& q, const
                                       const Tensor& out, const Tensor& lse, const std::optional<Tensor>& mask,
                                       const AttentionOptions& options, std::string_view variant = {});
 
-// Rotary position embedding: the halves of each head of x, (B, H, L, D_h) or (H, L, D_h), turned by the angles whose
+// Rotary position embedding: rotates the halves of each head of x, (B, H, L, D_h) or (H, L, D_h), by the angles whose
 // cos and sin are given, (L, D_h) or (B, L, D_h).
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, std::string_view variant = {});
-// rms_norm over each head, then rope: what models do that normalise queries and keys.
+// rms_norm over each head, then rope: for models that normalise queries and keys.
 Tensor rms_norm_rope(const Tensor& x, const Tensor& weight, const Tensor& cos, const Tensor& sin, double eps,
                      bool zero_centered = false, std::string_view variant = {});
 // h = residual + rms_norm(x) and, with a next weight, y = rms_norm(h).
@@ -127,11 +127,13 @@ struct RmsNormAddResult {
 RmsNormAddResult rms_norm_add(const Tensor& x, const Tensor& residual, const Tensor& weight,
                               const std::optional<Tensor>& next_weight, double eps, bool zero_centered = false,
                               std::string_view variant = {});
-// Writes k and v, (B, H_kv, L, D_h), into caches (B, H_kv, T, D_h) from place `position` mod T on, around the end.
+// Writes k and v, (B, H_kv, L, D_h), into caches (B, H_kv, T, D_h) from place `position` mod T on, wrapping around at
+// the end.
 void kv_append(const Tensor& k_cache, const Tensor& v_cache, const Tensor& k, const Tensor& v, const Tensor& position,
                std::string_view variant = {});
 
-// As torch.matmul: 1-D and 2-D operands, and batches of matrices, which broadcast. Transposed operands are not copied.
+// Like torch.matmul: 1-D and 2-D operands, and batches of matrices, which broadcast. Transposed operands are not
+// copied.
 Tensor matmul(const Tensor& a, const Tensor& b, std::string_view variant = {});
 // `loader` runs when the `library` rung is first asked for on the CPU; it calls kernels::set_cpu_blas.
 void set_cpu_blas_loader(void (*loader)());
@@ -151,37 +153,37 @@ Tensor expand(const Tensor& x, const Shape& shape);
 Tensor unsqueeze(const Tensor& x, int64_t dim);
 Tensor squeeze(const Tensor& x, std::optional<int64_t> dim);
 
-// One step of t[i, 2:5, None]. kSelect takes element `start` of a dimension, kSlice takes `count` elements from `start`
-// on, `step` apart, and kInsert adds a dimension of size 1.
+// One step of t[i, 2:5, None]. kSelect takes element `start` of a dimension, kSlice takes `count` elements, `step`
+// apart, from `start` on, and kInsert adds a dimension of size 1.
 struct IndexStep {
   enum Kind { kSelect, kSlice, kInsert } kind;
-  int dim;  // of the tensor that the earlier steps have made
+  int dim;  // in the tensor that the earlier steps have produced
   int64_t start = 0, count = 0, step = 1;
 };
-Tensor index(const Tensor& x, std::vector<IndexStep> steps);  // a view, or a copy where a step is negative
+Tensor index(const Tensor& x, std::vector<IndexStep> steps);  // a view, or a copy if a step is negative
 
-// An array in the brackets: integers of any shape, which index dimension `dim` of what the steps make, or a bool mask,
-// which covers that dimension and the following ones. Several arrays broadcast against each other. Where other
+// An array in the brackets: integers of any shape, which index dimension `dim` of the result of the steps, or a bool
+// mask, which covers that dimension and the following ones. Several arrays broadcast against each other. If other
 // dimensions lie between them, the dimensions that they choose come first in the result, as in NumPy.
 struct IndexArray {
   int dim;
   Tensor index;
 };
 Tensor index(const Tensor& x, std::vector<IndexStep> steps, const std::vector<IndexArray>& arrays);
-// Writes `value` there. Of several values for one place the last one stays. With arrays, all of x is computed anew and
-// copied into its memory: three launches.
+// Writes `value` there. If several values go to one place, the last one stays. With arrays, all of x is computed again
+// and copied into its memory: three launches.
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
                const Tensor& value);
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
                Scalar value);
 
-// A new tensor with the row-major data at `data` in the host's memory. ValueError for a number that an integer dtype
-// cannot hold.
+// A new tensor with the row-major data at `data` in host memory. ValueError for a number that an integer dtype cannot
+// hold.
 Tensor from_host(const void* data, DType from, const Shape& shape, DType dtype, Device device);
 // Whether all bytes of a bool tensor on the CPU are 0 or 1. Other libraries may write others, which C++ does not allow.
 bool are_bools(const Tensor& x);
 
-Tensor contiguous(const Tensor& x);                // x itself when it is contiguous
-Tensor to_device(const Tensor& x, Device device);  // x itself when it is there
+Tensor contiguous(const Tensor& x);                // x itself if it is contiguous
+Tensor to_device(const Tensor& x, Device device);  // x itself if it is there
 
 }  // namespace rooflab

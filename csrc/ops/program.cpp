@@ -26,7 +26,7 @@ std::optional<kernels::ReduceOp> reduction_of(const Call& call) {
   return std::nullopt;
 }
 
-// A number as an element of the dtype.
+// The number as an element of the dtype.
 Scalar element_of(Scalar number, DType dtype) { return {rounded(number.real, dtype), number.integer}; }
 
 Scalar constant_of(const TracedCall& traced) {
@@ -36,7 +36,7 @@ Scalar constant_of(const TracedCall& traced) {
 // Writes the program of a chain, call by call.
 class ChainWriter {
  public:
-  // `numbers`: storages that hold one number everywhere. `shape`: of the elements, whose last `reduced_dims` are
+  // `numbers`: storages that hold one number everywhere. `shape`: that of the elements; its last `reduced_dims` are
   // reduced.
   ChainWriter(const std::map<int, Scalar>& numbers, const Shape& shape, int reduced_dims)
       : constants_(numbers), shape_(shape), reduced_dims_(reduced_dims) {}
@@ -57,7 +57,7 @@ class ChainWriter {
   }
 
   const std::vector<View>& operands() const { return operands_; }
-  // Numbers and made values, whose numbering waited for the count of operands, in their places.
+  // Replaces the provisional numbering of numbers and results, which had to wait for the count of operands.
   std::unique_ptr<FusedOp> finish() {
     for (int i = 0; i < program_.instructions; ++i)
       for (int16_t& value : program_.instruction[i].inputs) value = placed(value);
@@ -69,7 +69,7 @@ class ChainWriter {
   }
 
  private:
-  // Where their provisional numbers begin.
+  // Where the provisional numbers begin.
   static constexpr int16_t kNumbers = 1000, kMade = 2000, kReduced = 3000, kRowMade = 4000;
 
   int16_t placed(int16_t value) const {
@@ -83,7 +83,7 @@ class ChainWriter {
     if (const auto found = made_.find(view.storage); found != made_.end()) return found->second;
     if (const auto found = constants_.find(view.storage); found != constants_.end())
       return number(found->second, view.dtype);
-    for (int d = 0; d < missing_dims_; ++d) {  // of rows whose reduced dimensions did not stay
+    for (int d = 0; d < missing_dims_; ++d) {  // for rows whose reduced dimensions were dropped
       view.shape.push_back(1);
       view.strides.push_back(0);
     }
@@ -135,7 +135,7 @@ class ChainWriter {
         continue;
       }
       const Scalar scalar = traced.call.get<Scalar>(operand_name(arity, k));
-      // Arithmetic takes a number as it is; elsewhere it is an element of the dtype.
+      // Arithmetic uses a number as it is; other ops use it as an element of the dtype.
       const bool is_element = kernels::is_comparison(op) || op == kWhere || op == kCopy;
       inputs[k] = number(is_element ? element_of(scalar, dtype) : scalar, dtype);
     }
@@ -169,10 +169,10 @@ class ChainWriter {
   FusedProgram program_{};
   std::vector<View> operands_;
   std::vector<Scalar> numbers_;
-  std::map<int, int16_t> made_;  // the value of each storage that the chain makes
+  std::map<int, int16_t> made_;  // the value for each storage that the chain writes
 };
 
-// How many rows elements of a shape make up.
+// The number of rows in elements of a shape.
 int64_t rows_of(const Shape& shape, int reduced_dims) {
   int64_t rows = 1;
   for (int d = 0; d < shape.size() - reduced_dims; ++d) rows *= shape[d];
@@ -188,7 +188,7 @@ bool has_strides(const Tensor& x, const Shape& strides) {
 }  // namespace
 
 int chain_instructions(const TracedCall& traced) {
-  if (!traced.call.variant.empty()) return 0;  // a rung that was asked for by name
+  if (!traced.call.variant.empty()) return 0;  // a rung was asked for by name
   if (traced.continues >= 0) return 0;
   if (is_gelu(traced.call)) return 6;
   return elementwise_op(*traced.call.op) ? 1 : 0;
@@ -294,11 +294,11 @@ std::vector<std::string> Program::cuda_sources(int width) const {
   return sources;
 }
 
-// A storage while the program runs.
+// A storage during a run of the program.
 struct Program::Slot {
   std::shared_ptr<Storage> storage;
   char* origin = nullptr;       // where offsets are counted from
-  const View* given = nullptr;  // an input, and its tensor
+  const View* given = nullptr;  // if it is an input: its view, and its tensor
   const Tensor* tensor = nullptr;
 
   Tensor at(const View& view) const {

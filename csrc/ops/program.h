@@ -1,5 +1,6 @@
-// The calls of a trace as something to run again: chains of elementwise calls, with reductions at their end, as one
-// `fused`, the rest as it was recorded. Which calls form a chain is the caller's choice (rooflab/compiler/plan.py).
+// The calls of a trace in a form that can be run again: chains of elementwise calls, with reductions at their end,
+// become one `fused` each, and all other calls stay as recorded. The caller chooses which calls form a chain
+// (rooflab/compiler/plan.py).
 #pragma once
 
 #include <map>
@@ -14,29 +15,29 @@ namespace rooflab {
 
 class Program {
  public:
-  // Calls of the trace, by their numbers. More than one, or one that `results` are named for, is a chain: its calls are
-  // elementwise and of one shape; then come reductions of that shape's last dimensions, and elementwise calls on what
-  // these make. `results` are the storages that others read.
+  // Calls of the trace, by number. Several calls, or one for which `results` are named, form a chain: first elementwise
+  // calls of one shape, then reductions of that shape's last dimensions, and then elementwise calls on what these
+  // produce. `results` are the storages that others read.
   struct Step {
     std::vector<int> calls;
     std::vector<int> results;
   };
 
-  // `inputs`: what run() is given, as the trace knows it. `variant`: the rung of `fused`; the fastest when empty.
+  // `inputs`: the inputs of run(), as the trace knows them. `variant`: the rung of `fused`; the fastest one if empty.
   Program(const Trace& trace, std::vector<View> inputs, const std::vector<Step>& steps, std::vector<View> results,
           const std::string& variant);
 
-  // Results on the inputs' device; nothing is recorded for gradients.
+  // The results are on the inputs' device; nothing is recorded for gradients.
   Tensors run(const Tensors& inputs) const;
 
-  // The CUDA C++ of each chain in order, for threads that make `width` neighbours.
+  // The CUDA C++ of each chain, in order, for threads that compute `width` neighbours.
   std::vector<std::string> cuda_sources(int width) const;
 
  private:
   struct Planned {
     TracedCall traced;
     std::unique_ptr<FusedOp> fused;  // null: the call as it was recorded
-    std::vector<int> dead;           // storages that nothing reads later
+    std::vector<int> dead;           // storages that nothing reads after this step
   };
   struct Slot;
 
@@ -45,16 +46,16 @@ class Program {
   void find_last_uses();
 
   std::vector<View> inputs_, results_;
-  std::vector<bool> any_strides_;  // of inputs that only chains read, and whole
+  std::vector<bool> any_strides_;  // of inputs that only chains read, and as a whole
   std::vector<Planned> steps_;
   std::vector<int64_t> bytes_;  // of each storage of the trace
 };
 
-// How many instructions a traced call has in a chain; 0 when it cannot be part of one.
+// How many instructions a traced call becomes in a chain; 0 if it cannot be part of one.
 int chain_instructions(const TracedCall& traced);
-// How many of the last dimensions a traced call reduces, as a chain may; 0 when it is no such reduction.
+// How many of the last dimensions a traced call reduces, if it is a reduction that a chain can contain; otherwise 0.
 int reduced_dims(const TracedCall& traced);
-// Whether it fills a tensor with a number, which a chain then takes in place of the tensor.
+// Whether it fills a tensor with a number, which a chain then uses in place of the tensor.
 bool is_constant(const TracedCall& traced);
 
 }  // namespace rooflab

@@ -1,4 +1,4 @@
-// Random fills. One sequence for the process: every call takes the next stream number under the seed, whatever the
+// Random fills. The process has one sequence: every call takes the next stream number under the seed, whatever the
 // device, so a program draws the same values on a CPU and on a GPU.
 #include "kernels/random/random.h"
 

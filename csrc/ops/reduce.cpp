@@ -30,7 +30,7 @@ const Ladder<ReduceArgs> kLadder(
     },
     {"sum", "mean", "amax", "amin"});
 
-// The dimensions to reduce as flags: all when `dims` is empty.
+// The dimensions to reduce, as flags: all if `dims` is empty.
 std::array<bool, kMaxDims> flags_of(const char* op, const Tensor& x, const Shape& dims) {
   std::array<bool, kMaxDims> reduced{};
   for (int i = 0; i < x.ndim(); ++i) reduced[i] = dims.empty();
@@ -42,9 +42,9 @@ std::array<bool, kMaxDims> flags_of(const char* op, const Tensor& x, const Shape
   return reduced;
 }
 
-// x as (outer, reduced, inner) without a copy, or else a copy with the reduced dimensions moved last.
+// x as (outer, reduced, inner) without a copy; if that is impossible, a copy with the reduced dimensions moved last.
 Tensor as_outer_reduced_inner(const Tensor& x, const std::array<bool, kMaxDims>& reduced) {
-  Shape order, sizes{1, 1, 1};  // by the run of dimensions that a dimension belongs to
+  Shape order, sizes{1, 1, 1};  // indexed by the run of dimensions that a dimension belongs to
   int run = 0;
   bool adjacent = true;
   for (int i = 0; i < x.ndim(); ++i) {
@@ -68,7 +68,7 @@ Tensor as_outer_reduced_inner(const Tensor& x, const std::array<bool, kMaxDims>&
   return copy(moved).view(sizes);
 }
 
-// A result's shape when reduced dimensions stay, with size 1.
+// The result's shape if reduced dimensions are kept, with size 1.
 Shape kept_shape(const Tensor& x, const std::array<bool, kMaxDims>& reduced) {
   Shape shape = x.shape();
   for (int i = 0; i < x.ndim(); ++i)
@@ -76,7 +76,7 @@ Shape kept_shape(const Tensor& x, const std::array<bool, kMaxDims>& reduced) {
   return shape;
 }
 
-// Elements that are equally large, or small, share the gradient evenly.
+// Elements that are equally extreme share the gradient evenly.
 Tensor extreme_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
   const Tensor is_chosen = elementwise(ElementwiseOp::kEq, x, y);
   const Tensor count = sum_to(cast(is_chosen, DType::kInt32), dy.shape());
@@ -102,7 +102,7 @@ ReduceOp reduction_of(const Op* op) {
                           : ReduceOp::kMin;
 }
 
-// The call of a reduction of x over `dims`, all when empty.
+// The call of a reduction of x over `dims`, or over all dimensions if `dims` is empty.
 Call plan(const Op& op, DType result, const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
   const std::array<bool, kMaxDims> reduced = flags_of(op.name, x, dims);
   Shape shape;

@@ -27,7 +27,7 @@ const Ladder<RmsNormArgs> kLadder(
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_cpu_v0_reference},
     });
 
-constexpr int64_t kFlops = 3, kWeightFlops = 1, kOffsetFlops = 1;  // an element
+constexpr int64_t kFlops = 3, kWeightFlops = 1, kOffsetFlops = 1;  // per element
 
 void run(const Call& call) {
   const Rows rows = as_rows(call.inputs[0]);

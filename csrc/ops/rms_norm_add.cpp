@@ -1,4 +1,4 @@
-// rms_norm_add: checks, cost and ladder. When a gradient is wanted it is made of rms_norm and add, which record
+// rms_norm_add: checks, cost and ladder. If a gradient is wanted it is made of rms_norm and add, which record
 // themselves.
 #include "kernels/rms_norm_add/rms_norm_add.h"
 
@@ -25,7 +25,7 @@ const Ladder<RmsNormAddArgs> kLadder(
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_add_cpu_v0_reference},
     });
 
-constexpr int64_t kNormFlops = 3, kWeightFlops = 1;  // an element
+constexpr int64_t kNormFlops = 3, kWeightFlops = 1;  // per element
 
 void run(const Call& call) {
   const Rows x = as_rows(call.inputs[0]), residual = as_rows(call.inputs[1]);

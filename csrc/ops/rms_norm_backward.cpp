@@ -1,4 +1,4 @@
-// rms_norm_backward: checks, cost and ladder; the rule composed of other ops.
+// rms_norm_backward: checks, cost and ladder; and the rule composed of other ops.
 #include "kernels/rms_norm_backward/rms_norm_backward.h"
 
 #include "core/range.h"
@@ -29,7 +29,7 @@ const Ladder<RmsNormBackwardArgs> kLadder(
         {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<RmsNormBackwardArgs>},
     });
 
-constexpr int64_t kFlops = 8, kWeightFlops = 1, kOffsetFlops = 1, kDweightFlops = 2;  // an element
+constexpr int64_t kFlops = 8, kWeightFlops = 1, kOffsetFlops = 1, kDweightFlops = 2;  // per element
 
 RmsNormBackwardArgs planned_args(const Tensor& x, double eps, bool zero_centered, bool has_dweight) {
   auto args = planned_norm_args<RmsNormBackwardArgs>(x, eps, has_dweight);

@@ -1,4 +1,4 @@
-// rms_norm_rope: checks, cost and ladder. When a gradient is wanted it is made of rms_norm and rope, which record
+// rms_norm_rope: checks, cost and ladder. If a gradient is wanted it is made of rms_norm and rope, which record
 // themselves.
 #include "kernels/rms_norm_rope/rms_norm_rope.h"
 
@@ -24,7 +24,7 @@ const Ladder<RmsNormRopeArgs> kLadder(
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_rope_cpu_v0_reference},
     });
 
-constexpr int64_t kFlops = 3 + 1 + 3;  // an element: the norm, the weight, rope
+constexpr int64_t kFlops = 3 + 1 + 3;  // per element: the norm, the weight, rope
 
 void run(const Call& call) {
   const RopeOperands operands(call.inputs[0], call.inputs[2], call.inputs[3], call.outputs[0], false);

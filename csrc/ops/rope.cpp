@@ -23,7 +23,7 @@ const Ladder<RopeArgs> kLadder(
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rope_cpu_v0_reference},
     });
 
-constexpr int64_t kFlops = 3;  // an element
+constexpr int64_t kFlops = 3;  // per element
 
 void run(const Call& call) {
   const RopeOperands operands(call.inputs[0], call.inputs[1], call.inputs[2], call.outputs[0],
@@ -33,13 +33,13 @@ void run(const Call& call) {
 
 const Op kOp("rope", run);
 
-// What the sines multiply: the second half with its sign turned, then the first.
+// What the sines multiply: the negated second half, then the first half.
 Tensor half_turned(const Tensor& x) {
   const int64_t half = x.size(-1) / 2;
   return cat({-x.slice(-1, half, 2 * half, 1), x.slice(-1, 0, half, 1)}, -1);
 }
 
-// All heads share a table, and so does the batch where it has no B.
+// All heads share a table, and so does the whole batch if the table has no B.
 Tensor table_gradient(const Tensor& dy, const Tensor& factor, const Tensor& table) {
   Shape shape = table.shape();
   if (table.ndim() == 3) shape = {table.size(0), 1, table.size(1), table.size(2)};

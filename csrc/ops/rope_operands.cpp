@@ -15,7 +15,7 @@ void check_table(const char* op, const char* argument, const Tensor& table, cons
            " or (B, L, D_h) = ", each, ", got ", table.shape());
 }
 
-// As (B, H, L, D_h) with elements of a row adjacent; a head stride of 0.
+// As (B, H, L, D_h) with contiguous rows and a head stride of 0.
 Tensor table_of_heads(const Tensor& table) {
   const Tensor adjacent = as_heads(table.ndim() == 2 ? table.unsqueeze(0) : table);  // (1, 1, L, D_h) or (1, B, L, D_h)
   return adjacent.transpose(0, 1);

@@ -1,4 +1,4 @@
-// What rope and rms_norm_rope share: operands checked and brought to (B, H, L, D_h).
+// What rope and rms_norm_rope share: operands checked and converted to (B, H, L, D_h).
 #pragma once
 
 #include "kernels/rope/rope.h"

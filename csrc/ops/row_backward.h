@@ -1,4 +1,4 @@
-// Gradients of the ops that work on rows, as ops of their own: their backward rules call these.
+// Gradients of ops that work on rows, as ops of their own, for the backward rules of those ops.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace rooflab {
 
-// The gradients of x and, where they are wanted, of the weight and the bias: otherwise not defined. A weight that is
-// not defined stands for ones.
+// The gradients of x and, if they are wanted, of the weight and the bias (otherwise not defined). A weight that is not
+// defined stands for ones.
 struct NormGradients {
   Tensor dx, dweight, dbias;
 };

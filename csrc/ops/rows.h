@@ -1,4 +1,4 @@
-// A tensor seen as rows along its last dimension, for ops that work on rows of adjacent elements.
+// A tensor viewed as rows along its last dimension, for ops that work on rows of adjacent elements.
 #pragma once
 
 #include "core/tensor_check.h"
@@ -7,7 +7,7 @@
 namespace rooflab {
 
 struct Rows {
-  Tensor x;  // keeps the memory alive; a copy where the strides are of no use
+  Tensor x;  // keeps the memory alive; a copy if the strides do not allow a view
   int64_t n, d, stride;
 };
 
@@ -19,7 +19,7 @@ inline Rows as_rows(const Tensor& x) {
   return {copy(x.detach()), n, d, d};
 }
 
-// A weight or bias over the last dimension of x, where there is one.
+// Checks a weight or bias over the last dimension of x, if there is one.
 inline void check_parameter(const char* op, const char* argument, const Tensor& x,
                             const std::optional<Tensor>& parameter) {
   if (!parameter) return;
@@ -29,7 +29,7 @@ inline void check_parameter(const char* op, const char* argument, const Tensor& 
   check_same_dtype(op, x, *parameter);
 }
 
-// An operand (..., D), of the name, and a gradient of its shape.
+// Checks an operand (..., D), called `name`, and a gradient of its shape.
 inline void check_gradient_of_rows(const char* op, const char* argument, const Tensor& dy, const Tensor& x) {
   check_floating(op, argument, x);
   RL_CHECK(x.ndim() > 0, op, argument, ": expected (..., D), got ()");
@@ -38,7 +38,7 @@ inline void check_gradient_of_rows(const char* op, const char* argument, const T
   check_same_dtype(op, x, dy);
 }
 
-// It as kernels take it: contiguous; its data() is null where there is none.
+// The parameter in the form that kernels take: contiguous; its data() is null if there is none.
 inline Tensor as_parameter(const Tensor& parameter) {
   return parameter.defined() ? contiguous(parameter.detach()) : Tensor();
 }

@@ -28,7 +28,7 @@ const Ladder<SoftmaxArgs> kLadder(
         {"v0_reference", kCpu, "one thread, three passes, in double", nullptr, kernels::softmax_cpu_v0_reference},
     });
 
-constexpr int64_t kFlops = 5;  // an element
+constexpr int64_t kFlops = 5;  // per element
 
 void run(const Call& call) {
   const int64_t along = call.get<int64_t>("dim");

@@ -1,4 +1,4 @@
-// softmax_backward: checks, cost and ladder; the rule composed of other ops.
+// softmax_backward: checks, cost and ladder; and the rule composed of other ops.
 #include "kernels/softmax_backward/softmax_backward.h"
 
 #include "core/range.h"
@@ -27,7 +27,7 @@ const Ladder<SoftmaxBackwardArgs> kLadder(
         {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<SoftmaxBackwardArgs>},
     });
 
-constexpr int64_t kFlops = 4;  // an element
+constexpr int64_t kFlops = 4;  // per element
 
 // What is known before the operands are laid out as rows.
 SoftmaxBackwardArgs planned_args(const Tensor& y, int64_t along) {

@@ -1,4 +1,4 @@
-// sort and topk: elements in order along a dimension, and their places.
+// sort and topk: elements in order along a dimension, and their positions.
 #include "kernels/sort/sort.h"
 
 #include "core/range.h"

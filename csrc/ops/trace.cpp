@@ -15,7 +15,7 @@ int64_t offset_of(const Tensor& x) {
   return (static_cast<const char*>(x.data()) - static_cast<const char*>(x.storage()->data())) / size_of(x.dtype());
 }
 
-// Whether writing x leaves nothing of its storage as it was.
+// Whether writing x overwrites all of its storage.
 bool is_whole(const Tensor& x) { return x.nbytes() == x.storage()->bytes(); }
 
 }  // namespace

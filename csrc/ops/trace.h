@@ -1,5 +1,6 @@
-// What a function calls, recorded instead of run: the fusing compiler's view of it. The function gets tensors without
-// memory in place of its arguments, and every call that submit() sees becomes a value here that can be run again.
+// The calls that a function makes, recorded instead of run: what the fusing compiler sees of it. The function gets
+// tensors without memory in place of its arguments, and every call that submit() sees becomes a value that can be run
+// again.
 #pragma once
 
 #include <memory>
@@ -11,9 +12,9 @@
 
 namespace rooflab {
 
-// A tensor of a trace. Storages are numbered; what is written anew gets a new number, so a number stands for one value.
+// A tensor of a trace. Storages are numbered. Overwriting one gives it a new number, so a number stands for one value.
 struct View {
-  int storage = -1;  // none: an absent operand, or a number in its place
+  int storage = -1;  // -1: an absent operand, or a number in its place
   Shape shape, strides;
   int64_t offset = 0;  // of the first element, in elements
   DType dtype = DType::kFloat32;
@@ -24,12 +25,12 @@ struct View {
 struct TracedCall {
   Call call;  // without tensors
   std::vector<View> inputs, outputs;
-  int continues = -1;  // the storage of which it writes a part: what it makes is that one, changed
+  int continues = -1;  // the storage of which it writes a part: the result is that storage, changed
 };
 
 class Trace {
  public:
-  // Between the two, this thread's calls are recorded and neither run nor counted. `device` is where they would run.
+  // Between the two, this thread's calls are recorded, and neither run nor counted. `device` is where they would run.
   explicit Trace(Device device);
   ~Trace();
   Trace(const Trace&) = delete;
@@ -37,9 +38,9 @@ class Trace {
   void begin();
   void end();
 
-  // A tensor for the function, laid out as `x`. Arguments that share memory do so here.
+  // A tensor for the function, with the layout of `x`. Arguments that share memory also share it here.
   Tensor argument(const Tensor& x);
-  View view_of(const Tensor& x) const;  // ValueError when no call of the trace made it
+  View view_of(const Tensor& x) const;  // ValueError if no call of the trace made it
   bool knows(const Tensor& x) const { return numbers_.contains(x.storage().get()); }
 
   void add(const Call& call);
@@ -48,22 +49,22 @@ class Trace {
   const std::vector<TracedCall>& calls() const { return calls_; }
   int64_t bytes_of(int storage) const { return bytes_[storage]; }
 
-  static Trace* current();  // that this thread records; null when none
-  // Where a tensor that is asked for on `device` is made: while a function is traced, beside its arguments' stand-ins.
+  static Trace* current();  // the trace that this thread records; null if none
+  // Where a tensor for `device` is made: while a function is traced, on the device of its arguments' stand-ins.
   static Device stand_in(Device device);
-  // Called by what cannot be recorded and run again.
+  // For calls that cannot be recorded and run again: throws ValueError if this thread records a trace.
   static void refuse(const char* op, const char* why);
 
  private:
   void number(const std::shared_ptr<Storage>& storage, bool is_argument);
 
-  Device device_;  // without memory
+  Device device_;  // a device without memory
   std::unique_ptr<memory::UncountedScope> scope_;
   std::vector<TracedCall> calls_;
   std::vector<int64_t> bytes_;  // of each storage
   std::vector<bool> is_argument_;
-  std::unordered_map<const Storage*, int> numbers_;  // of the value that a storage holds now
-  std::vector<std::weak_ptr<Storage>> seen_;         // as long as one is here, its address stands for no other
+  std::unordered_map<const Storage*, int> numbers_;  // the number of the value that a storage holds now
+  std::vector<std::weak_ptr<Storage>> seen_;         // while one is alive, no other storage can have its address
   struct Twin {
     std::shared_ptr<Storage> own, argument;
   };

@@ -1,4 +1,4 @@
-// Moving tensors between devices, and the copies that kernels need.
+// Moves tensors between devices, and makes the copies that kernels need.
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -15,7 +15,7 @@
 namespace rooflab {
 namespace {
 
-// Data for an integer dtype must fit it. A cast of a tensor saturates and makes 0 of NaN; in data that is a mistake.
+// Data for an integer dtype must fit it. A cast of a tensor saturates and turns NaN into 0; in data that is an error.
 template <class To, class From>
 void check_holds([[maybe_unused]] From value) {
   if constexpr (std::is_integral_v<To> && !std::is_same_v<To, bool> && !std::is_same_v<From, bool>) {

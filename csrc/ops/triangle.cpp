@@ -1,4 +1,4 @@
-// tril and triu: matrices of which the part above or below a diagonal is zero.
+// tril and triu: matrices in which the part above or below a diagonal is zero.
 #include "kernels/triangle/triangle.h"
 
 #include <algorithm>
@@ -34,8 +34,9 @@ void run(const Call& call) {
   kLadder.run(call, args);
 }
 
-// Elements of a matrix on or below the diagonal, of which column j <= row + diagonal; -rows <= diagonal <= columns.
-// Rows before `begin` have none of them, rows from `end` on have all, and those between have one more each.
+// The number of elements on or below the diagonal, where column j <= row + diagonal; -rows <= diagonal <= columns. Rows
+// before `begin` have none of them, rows from `end` on have all, and each row in between has one more than the row
+// before.
 int64_t count_below(int64_t rows, int64_t columns, int64_t diagonal) {
   if (rows == 0 || columns == 0) return 0;
   const int64_t begin = std::max<int64_t>(-diagonal, 0), end = std::clamp<int64_t>(columns - diagonal - 1, begin, rows);
@@ -47,7 +48,7 @@ Tensor triangle(const Op& op, const Tensor& x, int64_t diagonal, std::string_vie
   const OpScope scope(op.name);
   RL_CHECK(x.ndim() >= 2, op.name, "x: expected 2 dimensions or more, got ", x.shape());
   const int64_t rows = x.size(-2), columns = x.size(-1), matrix = std::max<int64_t>(rows * columns, 1);
-  const int64_t k = std::clamp(diagonal, -rows, columns);  // beyond these nothing changes
+  const int64_t k = std::clamp(diagonal, -rows, columns);  // beyond these bounds nothing changes
   const int64_t below = count_below(rows, columns, &op == &kTriu ? std::max(k - 1, -rows) : k);
   const int64_t kept = x.numel() / matrix * (&op == &kTriu ? rows * columns - below : below);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());

@@ -1,5 +1,5 @@
-// The ladder of an op: its kernels, fastest first, reference last. The first that accepts the arguments is what the
-// library runs.
+// The ladder of an op: its kernels, fastest first, reference last. The library runs the first that accepts the
+// arguments.
 #pragma once
 
 #include <initializer_list>
@@ -20,12 +20,12 @@ struct VariantInfo {
   const char* name;  // "v2_shared_tile"
   Device::Type device;
   const char* idea;    // one line
-  std::string kernel;  // "matmul_cuda_v2_shared_tile": the function, and what a profile shows; "" when composed
+  std::string kernel;  // "matmul_cuda_v2_shared_tile": the function, and its name in a profile; "" if composed
 };
 
 // What rl.variants() reads: every ladder of the process, by op.
 struct LadderInfo {
-  const char* op;                    // also what the kernels' names begin with
+  const char* op;                    // the kernels' names begin with it too
   std::vector<const char*> members;  // the ops of a family that share the ladder: add, exp ...; else empty
   std::vector<VariantInfo> variants;
 };
@@ -36,7 +36,7 @@ void register_ladder(const LadderInfo* ladder);
 [[noreturn]] void refuse_variant(const LadderInfo& ladder, const char* op, Device::Type kind, std::string_view variant,
                                  bool known);
 
-// kByName: a rung with a price that is the caller's to weigh, such as scratch of the operands' size.
+// kByName: runs only if named, because its cost is the caller's to weigh, such as scratch of the operands' size.
 enum class Choice { kDefault, kByName };
 
 template <class Args>
@@ -44,23 +44,23 @@ struct Variant {
   const char* name;
   Device::Type device;  // kCpu or kCuda
   const char* idea;
-  bool (*accepts)(const Args&, const Target&);  // null: all that the op itself accepts
+  bool (*accepts)(const Args&, const Target&);  // null: everything that the op itself accepts
   void (*run)(const Args&, Queue&);             // null where this build lacks the backend (a weak declaration)
   Footprint (*footprint)(const Args&, const Target&) = nullptr;  // null: one launch and no scratch
   Choice choice = Choice::kDefault;
 };
 
-// In place of a kernel: the op makes the result from other ops, which count themselves.
+// Takes the place of a kernel: the op makes the result from other ops, which count themselves.
 template <class Args>
 void composed(const Args&, Queue&) {}
 
-// Runs a kernel of the CPU, or leaves it to the graph that is being captured.
+// Runs a kernel of the CPU, or adds it to the graph that is being captured.
 template <class Run>
 void run_on_cpu(const char* kernel, const Run& run) {
   observe(LaunchRecord::kKernel, kernel, Device{}, Stream{}, 1, [&] {
     if (CaptureLog* log = capture_log())
       log->cpu_work.emplace_back([run, op = current_op()] {
-        const OpScope scope(op, OpScope::kName);  // whose scratch it takes
+        const OpScope scope(op, OpScope::kName);  // the scratch counts as this op's
         run();
       });
     else
@@ -87,12 +87,12 @@ class Ladder {
   Ladder(const Ladder&) = delete;
   Ladder& operator=(const Ladder&) = delete;
 
-  // Whether the rung that run() would take has no kernel of its own.
+  // Whether the rung that run() would choose has no kernel of its own.
   bool composes(Device device, const Args& args, std::string_view variant) const {
     return is_composed(rungs_[choose(device, args, variant, info_.op)]);
   }
 
-  // Runs the call by one rung on the device's current stream: the named one, or the first that accepts.
+  // Runs the call by one rung on the device's current stream: the named one, or the first that accepts the arguments.
   void run(const Call& call, const Args& args) const {
     const Device device = call.device();
     const size_t i = choose(device, args, call.variant, call.op->name);

@@ -1,4 +1,4 @@
-// Views that gradients go through. A view's gradient is viewed back, or summed where the view repeats elements.
+// Views that gradients go through. A view's gradient is viewed back, or summed if the view repeats elements.
 #include "autograd/tape.h"
 #include "core/range.h"
 #include "ops/arithmetic.h"

@@ -1,9 +1,9 @@
 // CUPTI's activity records: every kernel, copy and memset of the process, with the launch that submitted each of ours.
 //
-// Around a launch its number is pushed as an external correlation id. CUPTI then writes, for each CUDA call made in
-// between, a record that ties that number to the call's own correlation id, which the kernel's record bears as well.
-// Under it lies the number of the step, for kernels that other libraries launch. Records come in buffers, from CUPTI's
-// thread or from a flush, at most a few at a time.
+// Before a launch its number is pushed as an external correlation id. For each CUDA call made until it is popped, CUPTI
+// writes a record that links that number to the call's own correlation id, which the kernel's record has as well. Below
+// it on the stack is the number of the step, for kernels that other libraries launch. Records arrive in buffers, from
+// CUPTI's thread or from a flush, at most a few at a time.
 #include <cupti.h>
 
 #include <cstdlib>
@@ -21,11 +21,11 @@ namespace {
 constexpr CUpti_ActivityKind kKinds[] = {
     CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,    CUPTI_ACTIVITY_KIND_MEMCPY,  CUPTI_ACTIVITY_KIND_MEMSET};
-constexpr CUpti_ExternalCorrelationKind kOurs = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;  // PyTorch takes 0 and 1
+constexpr CUpti_ExternalCorrelationKind kOurs = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;  // PyTorch uses 0 and 1
 constexpr uint64_t kStepBit = uint64_t{1} << 62;
 constexpr size_t kBufferBytes = size_t{4} << 20;
 
-// The functions used, found in the library when first needed.
+// The CUPTI functions used, looked up in the library at first use.
 struct Cupti {
   template <class F>
   static F* load(const char* name) {
@@ -50,7 +50,7 @@ const Cupti& api() {
   return functions;
 }
 
-// What the buffers held so far. Lives for ever: CUPTI may return a buffer while the process ends.
+// What the buffers held so far. Never destroyed: CUPTI may return a buffer while the process ends.
 struct Inbox {
   std::mutex mutex;
   bool open = false;
@@ -74,7 +74,7 @@ const char* copy_name(uint8_t kind) {
   }
 }
 
-// The fields that records of every kind have. A record whose times are missing was not finished: it counts as dropped.
+// The fields that all kinds of records have. A record without times was not finished and counts as dropped.
 template <class Activity>
 DeviceRecord* add(Inbox& to, const Activity& activity, std::string name) {
   if (activity.start == 0 || activity.end < activity.start) {
@@ -91,7 +91,7 @@ DeviceRecord* add(Inbox& to, const Activity& activity, std::string name) {
   return &record;
 }
 
-// Newer libraries only append to the structs of CUDA 12 used here, so one build reads the records of all.
+// Newer libraries only append to these structs of CUDA 12, so one build reads the records of all versions.
 void read(const CUpti_Activity* activity, Inbox& to) {
   switch (activity->kind) {
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
@@ -124,7 +124,7 @@ void read(const CUpti_Activity* activity, Inbox& to) {
   }
 }
 
-// The three callbacks run on CUPTI's stack: nothing may be thrown through it.
+// The three callbacks run on CUPTI's stack, so no exception may leave them.
 uint64_t CUPTIAPI timestamp() { return static_cast<uint64_t>(now_ns()); }
 
 void CUPTIAPI give_buffer(uint8_t** buffer, size_t* bytes, size_t* max_records) {
@@ -155,7 +155,7 @@ class CuptiTimer final : public DeviceTimer {
   CuptiTimer(const CuptiTimer&) = delete;
   CuptiTimer& operator=(const CuptiTimer&) = delete;
 
-  // "" or why CUPTI refused.
+  // "", or why CUPTI refused.
   std::string open() {
     {
       Inbox& to = inbox();

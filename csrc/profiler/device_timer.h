@@ -1,6 +1,6 @@
-// How the time of a kernel on a GPU is learnt: from CUPTI, which sees every kernel of the process, or from a pair of
-// CUDA events around each of rooflab's own launches. cupti_timer.cpp answers start_cupti_timer() in builds that have
-// CUPTI's headers, no_cupti.cpp in those that have not.
+// How the times of GPU kernels are measured: by CUPTI, which sees every kernel of the process, or by a pair of CUDA
+// events around each of rooflab's own launches. cupti_timer.cpp implements start_cupti_timer() in builds that have
+// CUPTI's headers, no_cupti.cpp in all others.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ inline int64_t now_ns() {
 }
 
 constexpr int kNoStep = -1;       // outside every recorded step
-constexpr int kUnknownStep = -2;  // submitted by another thread: its time decides
+constexpr int kUnknownStep = -2;  // submitted by another thread: its start time tells the step
 
 // One kernel, copy or memset as the device ran it.
 struct DeviceRecord {
-  std::string name;  // as a reader knows it; "" when only the launch is known
+  std::string name;  // as shown to readers; "" when only the launch is known
   Device device;
   int64_t stream = 0;
   int64_t start_ns = 0;
@@ -35,7 +35,7 @@ struct DeviceRecord {
   int32_t registers = 0;
   int64_t bytes_read = 0, bytes_written = 0;  // of a copy or memset
   int64_t launch = 0;                         // LaunchRecord::id; 0: not launched by rooflab
-  int step = kUnknownStep;                    // where launch is 0
+  int step = kUnknownStep;                    // used if launch is 0
 };
 
 struct DeviceTrace {
@@ -49,10 +49,10 @@ class DeviceTimer {
   virtual void before(const LaunchRecord& launch) = 0;
   virtual void after(const LaunchRecord& launch) = 0;
   virtual void enter_step(int step) = 0;  // kNoStep: what follows is not recorded
-  virtual DeviceTrace stop() = 0;         // the devices are idle by then
+  virtual DeviceTrace stop() = 0;         // the devices must be idle by then
 };
 
-// Null when CUPTI cannot serve; `why` then says so in a sentence without its full stop.
+// Null if CUPTI cannot be used; `why` then gives the reason, a sentence without its full stop.
 std::unique_ptr<DeviceTimer> start_cupti_timer(std::string& why);
 std::unique_ptr<DeviceTimer> start_event_timer();
 

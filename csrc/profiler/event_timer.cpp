@@ -1,4 +1,4 @@
-// A pair of CUDA events around each launch. Sees rooflab's own launches only; a launch of several kernels is one
+// A pair of CUDA events around each launch. It sees only rooflab's own launches, and a launch of several kernels is one
 // record.
 #include <map>
 
@@ -69,7 +69,7 @@ class EventTimer final : public DeviceTimer {
     return record;
   }
 
-  // Ties the device's time to the host's, once a device.
+  // Relates the device's time to the host's, once per device.
   void anchor(const LaunchRecord& launch) {
     if (anchors_.contains(launch.device.index)) return;
     cuda::set_device(launch.device.index);

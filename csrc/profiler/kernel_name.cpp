@@ -13,7 +13,7 @@ void erase_all(std::string& text, std::string_view part) {
   for (size_t at = text.find(part); at != text.npos; at = text.find(part, at)) text.erase(at, part.size());
 }
 
-// Where the parameter list that ends the name opens; its length when there is none.
+// Where the parameter list at the end of the name begins; the name's length if there is none.
 size_t parameter_list(const std::string& name) {
   if (!name.ends_with(')')) return name.size();
   int depth = 0;

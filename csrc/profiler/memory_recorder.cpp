@@ -46,7 +46,7 @@ void MemoryRecorder::freed(const Storage& block) {
 void MemoryRecorder::note(const Storage& block, bool freed) try {
   const auto [known, is_new] = live_blocks_.try_emplace(&block, blocks_.size());
   const size_t number = known->second;
-  if (freed) live_blocks_.erase(known);  // its address may serve again
+  if (freed) live_blocks_.erase(known);  // its address may be used again
   if (is_new)
     blocks_.push_back({block.op(), freed ? "" : current_range(), block.device(), block.bytes(), block.is_scratch()});
   events_.push_back({now_ns() - start_ns_, number, freed});

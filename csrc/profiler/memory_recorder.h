@@ -1,4 +1,4 @@
-// Records each block of memory that tensors take or give back: for what, how large, from when until when.
+// Records each block of memory that tensors take or give back: for which op, how large, and from when to when.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 namespace rooflab::profiler {
 
 struct MemoryBlock {
-  const char* op;     // that allocated it; "" for the user
-  std::string range;  // current_range() then; "" for a block older than the recording
+  const char* op;     // the op that allocated it; "" for the user
+  std::string range;  // current_range() at the time; "" for a block older than the recording
   Device device;
   int64_t bytes;
-  bool is_scratch;  // what a kernel works in, and no tensor
+  bool is_scratch;  // working memory of a kernel, not a tensor
 };
 
 struct MemoryEvent {
@@ -28,7 +28,7 @@ struct MemoryEvent {
 
 class MemoryRecorder final : public memory::Listener {
  public:
-  // Without a device: all of them together.
+  // Without a device it records all of them together.
   explicit MemoryRecorder(std::optional<Device> device) : device_(device) {}
   ~MemoryRecorder() override { stop(); }
   MemoryRecorder(const MemoryRecorder&) = delete;
@@ -39,9 +39,9 @@ class MemoryRecorder final : public memory::Listener {
 
   int64_t resident_bytes() const { return resident_; }  // in tensors at start()
   int64_t live_bytes() const { return live_; }          // above that, now or at stop()
-  int64_t peak_bytes() const { return peak_; }          // the highest that live_bytes() was
+  int64_t peak_bytes() const { return peak_; }          // the highest value of live_bytes()
   int64_t duration_ns() const { return duration_ns_; }
-  int64_t dropped() const { return dropped_; }  // events that the host had no memory to note; not in what follows
+  int64_t dropped() const { return dropped_; }  // events for which the host had no memory; not included below
   const std::vector<MemoryBlock>& blocks() const { return blocks_; }
   const std::vector<MemoryEvent>& events() const { return events_; }  // as they happened
 
@@ -53,7 +53,7 @@ class MemoryRecorder final : public memory::Listener {
   void note(const Storage& block, bool freed);
 
   std::optional<Device> device_;
-  std::mutex mutex_;  // tensors that another library held may end in its threads
+  std::mutex mutex_;  // other libraries may free tensors that they hold in their own threads
   bool running_ = false;
   int64_t start_ns_ = 0, duration_ns_ = 0;
   int64_t resident_ = 0, live_ = 0, peak_ = 0, dropped_ = 0;

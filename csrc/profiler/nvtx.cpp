@@ -23,7 +23,7 @@ struct NvtxRanges final : RangeListener {
 bool has_nvtx() { return true; }
 
 void show_ranges_to_nvtx() {
-  // By which a tool names the library that hears of ranges; NVTX itself reads it at the first range.
+  // Tools name the library that listens to ranges in this variable; NVTX itself reads it at the first range.
   if (!std::getenv("NVTX_INJECTION64_PATH")) return;
   static NvtxRanges ranges;
   add_range_listener(&ranges);

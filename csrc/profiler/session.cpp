@@ -13,8 +13,8 @@ namespace {
 
 Session* running_session = nullptr;
 
-// What the record number `index` of a submission is of: the submission itself or, of a graph's replay, the launch that
-// was captured in that place.
+// What record number `index` of a submission stands for: the submission itself or, for a graph's replay, the launch
+// that was captured at that position.
 const LaunchRecord& captured_launch(const LaunchRecord& submission, size_t index) {
   if (submission.kind != LaunchRecord::kReplay) return submission;
   for (const LaunchRecord& launch : *submission.replayed) {
@@ -163,7 +163,7 @@ void Session::before(const LaunchRecord& launch) {
     devices_.insert(launch.device.index);
     try {
       timer_->before(launch);
-    } catch (const CudaError&) {  // counted as dropped: it will have no record
+    } catch (const CudaError&) {  // counted as dropped, because it will have no record
     }
   }
   submitted_.back().start = now();
@@ -201,7 +201,7 @@ KernelRecord& Session::add_own(const Submitted& submitted) {
 
 void Session::collect_cpu() {
   for (const Submitted& submitted : submitted_) {
-    if (!submitted.launch.device.is_cpu() || submitted.end.place == 0) continue;  // 0: another thread is still at it
+    if (!submitted.launch.device.is_cpu() || submitted.end.place == 0) continue;  // 0: another thread runs it still
     KernelRecord& kernel = add_own(submitted);
     kernel.start_ns = submitted.start.ns;
     kernel.duration_ns = submitted.end.ns - submitted.start.ns;
@@ -212,7 +212,8 @@ void Session::collect_meta() {
   source_ = "model";
   reason_ = "nothing runs on a device without memory";
   int64_t left_out = 0;
-  std::unordered_map<int64_t, std::pair<size_t, bool>> bearers;  // of each call's cost; whether it is a kernel
+  // For each call: the record that carries its cost, and whether that is a kernel.
+  std::unordered_map<int64_t, std::pair<size_t, bool>> bearers;
   for (const Submitted& submitted : submitted_) {
     const LaunchRecord& launch = submitted.launch;
     if (!launch.device.is_meta()) {
@@ -250,7 +251,7 @@ void Session::collect_devices(const DeviceTrace& trace) {
   std::unordered_map<int64_t, Launched> launches;
   for (const Submitted& submitted : submitted_)
     if (submitted.launch.device.is_cuda()) launches[submitted.launch.id] = {&submitted};
-  std::unordered_map<std::string, size_t> longest;  // kernel of each call, which bears the call's cost
+  std::unordered_map<std::string, size_t> longest;  // the longest kernel of each call, which carries the call's cost
 
   std::vector<DeviceRecord> records = trace.records;
   std::stable_sort(records.begin(), records.end(),
@@ -296,7 +297,7 @@ void Session::collect_devices(const DeviceTrace& trace) {
     }
   }
 
-  int64_t missing = 0;  // launches that no record tells of
+  int64_t missing = 0;  // launches without any record
   for (const auto& [id, launched] : launches) missing += launched.seen == 0 && launched.submitted->launch.kernels > 0;
   dropped_ = std::max(trace.dropped, missing);
 }

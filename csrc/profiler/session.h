@@ -1,9 +1,9 @@
 // Records every kernel that runs in the steps of a session, with the op and range that launched it.
 //
-// Kernels on the CPU are timed by a monotonic clock around each launch. Those on a GPU come from CUPTI, kernels of
-// other libraries included; where CUPTI is missing or refused, CUDA events time rooflab's own launches. Nothing runs on
-// a device without memory: what was launched there is recorded by its place, and who reads it lays it out in time.
-// source() says which.
+// Kernels on the CPU are timed by a monotonic clock around each launch. Times of GPU kernels come from CUPTI, including
+// the kernels of other libraries; if CUPTI is missing or refused, CUDA events time rooflab's own launches. On a device
+// without memory nothing runs: its launches are recorded with their position, and the reader lays them out in time.
+// source() says which of these was used.
 #pragma once
 
 #include <map>
@@ -18,20 +18,20 @@
 
 namespace rooflab::profiler {
 
-// One kernel as it ran. Of several kernels of one launch the longest bears the launch's cost, the others none. Where
-// source() is "model", the first bears it, and the times of all records are places in the order of what happened.
+// One kernel as it ran. Of several kernels of one launch, the longest carries the launch's cost, the others none. Where
+// source() is "model", the first carries it, and all times are positions in the order of events.
 struct KernelRecord {
   std::string name;    // the symbol of a GPU kernel, the rung of a CPU kernel
-  std::string op;      // "softmax"; "" when another library launched it
-  std::string kernel;  // the rung, "softmax_cuda_v2_one_pass"; "" likewise
+  std::string op;      // "softmax"; "" if another library launched it
+  std::string kernel;  // the rung, "softmax_cuda_v2_one_pass"; "" as above
   std::string range;   // "mlp/gate_proj"
   Device device;
   int64_t stream = 0;
-  int64_t id = 0;  // number of the launch; 0 when another library's
+  int64_t id = 0;  // number of the launch; 0 if another library's
   int step = 0;
   int64_t start_ns = 0;
   int64_t duration_ns = 0;
-  std::array<int32_t, 3> grid{}, block{};  // zero on the CPU, for copies and where only events serve
+  std::array<int32_t, 3> grid{}, block{};  // zero on the CPU, for copies, and where only events are available
   int64_t shared_bytes = 0;
   int32_t registers = 0;
   Cost cost;
@@ -53,14 +53,14 @@ struct StepRecord {
 
 class Session final : public LaunchListener {
  public:
-  // source: "auto", or one of "cupti", "cuda events", "cpu clock", "model" that must serve.
+  // source: "auto", or the one that must be used: "cupti", "cuda events", "cpu clock" or "model".
   explicit Session(std::string source = "auto") : wanted_(std::move(source)) {}
   ~Session() override;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   void start();  // throws when another session runs
-  void stop();   // sorts out what was recorded; removes the listener whatever happens
+  void stop();   // assigns what was recorded; removes the listener in any case
 
   // Devices are synchronised at both ends of a step, so that a kernel belongs to the step that launched it.
   void begin_step(int number);
@@ -80,7 +80,7 @@ class Session final : public LaunchListener {
  private:
   struct Moment {
     int64_t ns = 0;
-    int64_t place = 0;  // in the order of what the session heard; 0: not yet
+    int64_t place = 0;  // in the order of the session's events; 0: not yet
   };
   struct Submitted {
     LaunchRecord launch;

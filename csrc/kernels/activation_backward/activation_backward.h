@@ -1,15 +1,16 @@
-// gelu_backward, silu_backward: da = dy act'(a). geglu_backward, swiglu_backward, of a gated activation y = act(a) b:
+// gelu_backward and silu_backward: da = dy act'(a). geglu_backward and swiglu_backward, for a gated activation
+// y = act(a) b:
 //   da = dy b act'(a)        db = dy act(a).
-// Both activations are a s with s = 1 / (1 + exp(-u)): silu has u = a, gelu in its tanh form
+// Both activations have the form a s with s = 1 / (1 + exp(-u)): silu has u = a, and gelu in its tanh form has
 // u = 2 sqrt(2/pi) (a + 0.044715 a^3). So act'(a) = s (1 + a (1 - s) u').
 //
 // Ladder, CPU:
 //   v0_composed    the formula, made of elementwise ops
-//   v1_simd        SIMD, all threads, one pass for both gradients; results go around the caches
+//   v1_simd        SIMD, all threads, one pass for both gradients; results bypass the caches
 // Ladder, CUDA:
 //   v0_composed    as on the CPU
-//   v1_fused       one element a thread, one launch for both gradients
-//   v2_vectorised  16-byte accesses; aligned
+//   v1_fused       one element per thread, one launch for both gradients
+//   v2_vectorised  16-byte accesses; aligned operands
 //
 // [measured gelu_backward, swiglu_backward] by python -m rooflab.benchmark.tables; - is not measured
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
@@ -23,8 +24,8 @@
 //   copy, GB/s              4156           4226             4204             4271
 // [end measured]
 //
-// FLOPs: 6 an element for silu, 13 for gelu, 3 more where gated (dy b, act, dy act), the exponential and the division
-// of s as one. Compulsory bytes: dy, a and b read once, da and db written once. Roof: memory bandwidth everywhere.
+// FLOPs: 6 per element for silu, 13 for gelu, and 3 more where gated (dy b, act, dy act); computing s counts as one.
+// Compulsory bytes: dy, a and b read once, da and db written once. Roof: memory bandwidth everywhere.
 #pragma once
 
 #include <cstdint>
@@ -38,14 +39,14 @@ namespace rooflab::kernels {
 
 enum class Activation : uint8_t { kGelu, kSilu };
 
-// Beyond these, s is 0 or 1 to within what a float can tell, and powers of a could overflow.
+// Outside these ranges s is 0 or 1 to within float's precision, and powers of a could overflow.
 struct ActivationRange {
   float low, high;
 };
 constexpr ActivationRange kGeluRange{-10, 10}, kSiluRange{-87, 87};
 
 struct ActivationBackwardArgs {
-  const void* dy;  // (N, D), elements of a row adjacent, as of a and b; N is 1 where all are contiguous
+  const void* dy;  // (N, D), elements of a row adjacent, as in a and b; N is 1 where all three are contiguous
   const void* a;   // (N, D)
   const void* b;   // (N, D); null: not gated
   void* da;        // (N, D), contiguous

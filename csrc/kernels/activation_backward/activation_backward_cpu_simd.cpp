@@ -11,7 +11,7 @@ struct ValueAndSlope {
   F32x16 value, slope;
 };
 
-// 1 - s is exp(-u) s: a difference would lose its digits where s is nearly 1.
+// 1 - s is computed as exp(-u) s, because the difference would cancel where s is nearly 1.
 template <Activation kActivation>
 ROOFLAB_INLINE ValueAndSlope activate(F32x16 a) {
   constexpr ActivationRange kRange = kActivation == Activation::kGelu ? kGeluRange : kSiluRange;
@@ -28,7 +28,7 @@ ROOFLAB_INLINE ValueAndSlope activate(F32x16 a) {
   return {above * s, s * (1.0f + x * (e * s) * slope_of_u)};
 }
 
-constexpr int64_t kChunk = 2048;  // elements that pass through L1 together
+constexpr int64_t kChunk = 2048;  // elements that pass through L1 at a time
 
 template <class T, Activation kActivation>
 ROOFLAB_INLINE void chunk_backward(const T* dy, const T* a, const T* b, T* da, T* db, int64_t count, bool streaming) {

@@ -7,14 +7,14 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kThreads = 128;  // small blocks start as others end
+constexpr int kThreads = 128;  // small blocks: new ones start as soon as others end
 
 struct ValueAndSlope {
   float value, slope;
 };
 
-// NaN, which is neither above nor below, passes. 1 - s is exp(-u) s: a difference would lose its digits where s is
-// nearly 1.
+// The comparisons let NaN through: it is neither below nor above the range. 1 - s is computed as exp(-u) s, because the
+// difference would cancel where s is nearly 1.
 template <Activation kActivation>
 __device__ __forceinline__ ValueAndSlope activate(float a) {
   constexpr ActivationRange kRange = kActivation == Activation::kGelu ? kGeluRange : kSiluRange;
@@ -31,7 +31,7 @@ __device__ __forceinline__ ValueAndSlope activate(float a) {
   return {above * s, s * (1.0f + x * (e * s) * slope_of_u)};
 }
 
-// kWidth elements a thread: where all is one row, also those that its last vector lacks.
+// kWidth elements per thread. The last vector of a row may be incomplete where N is 1: then it goes element by element.
 template <class T, int kWidth, Activation kActivation, bool kGated>
 __device__ __forceinline__ void write_gradients(const ActivationBackwardArgs& args) {
   const int64_t row_vectors = (args.d + kWidth - 1) / kWidth;
@@ -85,7 +85,7 @@ int64_t blocks_of(const ActivationBackwardArgs& args, int64_t width) {
   return (args.n * ((args.d + width - 1) / width) + kThreads - 1) / kThreads;
 }
 
-// Calls launch.operator()<T, kActivation, kGated>() for what the arguments say; T is not double.
+// Calls launch.operator()<T, kActivation, kGated>() for the types that the arguments name; T is not double.
 template <class Launch>
 void dispatch_kernel(const ActivationBackwardArgs& args, Launch&& launch) {
   const auto of_type = [&]<class T>() {

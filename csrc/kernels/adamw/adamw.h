@@ -7,17 +7,18 @@
 //   p = p - m / (sqrt(v) / root + eps) rate    root = sqrt(1 - beta2^t), rate = lr / (1 - beta1^t)
 //
 // Ladder, CPU:
-//   v0_composed    each of the 14 operations as an op of its own, on all parameters
+//   v0_composed    each of the 14 operations as an op of its own, over all parameters
 //   v1_fused       SIMD, all threads: each element is read and written once
 // Ladder, CUDA:
 //   v0_composed    the same 14 operations
-//   v1_fused       a thread an element, a launch a tensor
-//   v2_many        16-byte accesses, and a launch for 64 tensors: a block finds its tensor in a table
+//   v1_fused       one thread per element, one launch per tensor
+//   v2_many        16-byte accesses, and one launch for 64 tensors: a block finds its tensor in a table
 //
-// The step's number and the learning rate may lie on the device, where a graph that is replayed finds new ones.
+// The step's number and the learning rate may lie on the device, so that a graph that is replayed reads new ones each
+// time.
 //
-// FLOPs: 14 an element, 13 without decay. Compulsory bytes: p, g, m and v read, p, m and v written: 28 a float32
-// parameter. Roof: memory bandwidth.
+// FLOPs: 14 per element, 13 without decay. Compulsory bytes: p, g, m and v read, p, m and v written: 28 for each
+// float32 parameter. Roof: memory bandwidth.
 #pragma once
 
 #include <math.h>
@@ -41,16 +42,16 @@ struct AdamwTensor {
 };
 
 struct AdamwNumbers {
-  double keep;          // what decay leaves of a parameter
-  double beta1, beta2;  // how much of each moment stays
+  double keep;          // the factor that decay applies to a parameter
+  double beta1, beta2;  // decay rates of the two moments
   double rate, root, eps;
   bool decay_last;
   double lr, weight_decay;
-  const int64_t* step_at;  // t, and keep, rate and root are of no account; null: they hold
-  const double* lr_at;     // in place of lr, beside step_at; or null
+  const int64_t* step_at;  // t on the device: keep, rate and root are then computed from it. Null: they are valid
+  const double* lr_at;     // the learning rate on the device, used instead of lr; only with step_at; may be null
 };
 
-// What depends on t and lr.
+// Sets the numbers that depend on t and lr.
 ROOFLAB_HOST_DEVICE AdamwNumbers adamw_numbers(AdamwNumbers numbers, double step, double lr) {
   numbers.keep = 1 - lr * numbers.weight_decay;
   numbers.rate = lr / (1 - pow(numbers.beta1, step));
@@ -58,13 +59,13 @@ ROOFLAB_HOST_DEVICE AdamwNumbers adamw_numbers(AdamwNumbers numbers, double step
   return numbers;
 }
 
-// The numbers at the time of the launch.
+// The numbers as they are when the kernel runs.
 ROOFLAB_HOST_DEVICE AdamwNumbers adamw_numbers_now(const AdamwNumbers& numbers) {
   if (!numbers.step_at) return numbers;
   return adamw_numbers(numbers, static_cast<double>(*numbers.step_at), numbers.lr_at ? *numbers.lr_at : numbers.lr);
 }
 
-constexpr int kAdamwTensors = 64;  // in the parameters of one kernel, which may have 4096 bytes
+constexpr int kAdamwTensors = 64;  // tensors in the parameters of one kernel, which are limited to 4096 bytes
 struct AdamwArgs {
   AdamwNumbers numbers;
   AdamwTensor tensors[kAdamwTensors];

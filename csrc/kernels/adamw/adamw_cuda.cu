@@ -18,7 +18,8 @@ __device__ __forceinline__ void update(const AdamwStep<accumulator_t<T>>& step, 
   v = round_to<T>(wide_v);
 }
 
-// The step of all threads of a block. One of them computes powers of beta, in double.
+// Computes the step's numbers for all threads of a block. One thread does it, because powers of beta are taken in
+// double.
 template <class A>
 __device__ __forceinline__ AdamwStep<A> step_now(const AdamwNumbers& numbers) {
   if (!numbers.step_at) return AdamwStep<A>(numbers);
@@ -39,11 +40,11 @@ __global__ void __launch_bounds__(kThreads)
     update(step, p[i], g[i], m[i], v[i]);
 }
 
-constexpr int kUnroll = 2;  // vectors of each array that a thread has in flight
+constexpr int kUnroll = 2;  // vectors of each array that a thread keeps in flight
 template <class T>
-constexpr int64_t kSpan = kThreads* kUnroll* kVectorWidth<T>;  // elements of a block
+constexpr int64_t kSpan = kThreads* kUnroll* kVectorWidth<T>;  // elements per block
 
-// The first block of each tensor, and after the last one's blocks their number.
+// The first block of each tensor, then the total number of blocks.
 struct AdamwBlocks {
   int64_t first[kAdamwTensors + 1];
 };
@@ -53,7 +54,7 @@ __global__ void __launch_bounds__(kThreads)
     adamw_cuda_v2_many_kernel(const __grid_constant__ AdamwArgs args, const __grid_constant__ AdamwBlocks blocks) {
   constexpr int kWidth = kVectorWidth<T>;
   const auto step = step_now<accumulator_t<T>>(args.numbers);
-  int low = 0, high = args.count;  // the tensor is in [low, high)
+  int low = 0, high = args.count;  // the tensor's index is in [low, high)
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (blocks.first[middle] <= blockIdx.x ? low : high) = middle;
@@ -81,7 +82,7 @@ __global__ void __launch_bounds__(kThreads)
       store_vector(p + at, ps[u]);
       store_vector<CachePolicy::kStreaming>(m + at, ms[u]);
       store_vector<CachePolicy::kStreaming>(v + at, vs[u]);
-    } else {  // the tensor's end
+    } else {  // the end of the tensor
       for (int64_t i = at; i < x.n; ++i) update(step, p[i], g[i], m[i], v[i]);
     }
   }

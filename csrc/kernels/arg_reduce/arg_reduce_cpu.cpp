@@ -36,7 +36,7 @@ void reduce_columns(const ArgReduceArgs& args, int64_t outer, int64_t first, int
       static_cast<T*>(args.values)[at + c] = x[places[c] * args.reduced_stride + c * args.inner_stride];
 }
 
-// The most extreme of n numbers, NaN if there is one, in lanes that the compiler makes vectors of.
+// The largest or smallest of n numbers, NaN if there is one, in independent lanes that the compiler can vectorise.
 template <bool kLargest, class C>
 C extreme_of(const C* x, int64_t n) {
   constexpr int kLanes = 16;
@@ -59,7 +59,7 @@ C extreme_of(const C* x, int64_t n) {
   return best[0];
 }
 
-// One output: a block of elements at a time, searched for the place only when it holds a better one.
+// One output. The axis is read block by block; a block is searched for the position only if it holds a better element.
 template <class T>
 void reduce_line(const ArgReduceArgs& args, int64_t outer) {
   using C = comparable_t<T>;

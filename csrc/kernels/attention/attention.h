@@ -1,22 +1,22 @@
 // attention: out[i] = sum_j p[i, j] v[j] with p[i, :] = softmax_j(scale * q[i] . k[j] + mask[i, j]), for each batch and
 // query head. Query head h reads key/value head h / (H / H_kv). A query that may see no key gives a row of zeros and
-// lse = -inf; a NaN in a query stays in its row.
+// lse = -inf. A NaN in a query affects only its own row.
 //
-// The last query stands beside the last key: query i has position p = i + L_kv - L_q. is_causal shows it the keys j <=
-// p, a window of w those with |p - j| < w.
+// The last query is aligned with the last key: query i has position p = i + L_kv - L_q. With is_causal it sees the keys
+// j <= p; with a window of w it sees those with |p - j| < w.
 //
 // Ladder, CPU:
-//   v0_composed     the textbook's form, made of other ops
-//   v1_flash        the algorithm in plain loops on one thread, to be read
-//   v2_flash_simd   register tiles, queries across the lanes
-//   v3_split_kv     decode: keys split over the threads
+//   v0_composed     the textbook form, made of other ops
+//   v1_flash        the algorithm in plain loops on one thread, written to be read
+//   v2_flash_simd   register tiles, with queries across the vector lanes
+//   v3_split_kv     for decode: keys split over the threads
 // Ladder, CUDA:
 //   v0_composed     as on the CPU
-//   v1_flash        plain multiply-adds: 64 queries stay, keys stream
-//   v2_tensor_core  mma.sync, tiles by cp.async, weights stay in registers; 16 bits
-//   v3_hopper       wgmma from tiles by TMA, warpgroups take turns, softmax runs beside products
-//   v4_split_kv     decode: keys split over blocks, heads of a group in one tile
-//   v5_split_bf16   float32 as three bfloat16 parts, six wgmma for each of v3's
+//   v1_flash        plain multiply-adds: a block keeps 64 queries and streams the keys
+//   v2_tensor_core  mma.sync, tiles loaded by cp.async, weights stay in registers; 16 bits
+//   v3_hopper       wgmma on tiles loaded by TMA, warpgroups take turns, softmax overlaps with products
+//   v4_split_kv     for decode: keys split over blocks, the query heads of a group share one tile
+//   v5_split_bf16   float32 as three bfloat16 parts, six wgmma for each one of v3
 //
 // [measured attention] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
@@ -48,10 +48,10 @@
 //   copy, GB/s               -           -            -            -            -        4241
 // [end measured]
 //
-// FLOPs: 4 D_h + 5 for each (query, key) pair that causality and window allow: two products and softmax's 5.
-// Compulsory bytes: q, k, v, mask and out once, lse once when asked for. In 16 bits a byte of K or V meets one
-// FLOP for each of the L_q H / H_kv query rows that share it: compute binds from some hundred rows on, memory in
-// decode.
+// FLOPs: 4 D_h + 5 for each (query, key) pair that causality and the window allow: two products and 5 for softmax.
+// Compulsory bytes: q, k, v, mask and out once, lse once when asked for. In 16 bits, each byte of K or V is used for
+// one FLOP in each of the L_q H / H_kv query rows that share it. So compute binds from a few hundred rows on, and
+// memory binds in decode.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@
 
 namespace rooflab::kernels {
 
-// In elements. The elements of one head of one token are adjacent.
+// In elements. The elements of one head of one token are contiguous.
 struct AttentionStrides {
   int64_t batch, head, token;
 };
@@ -73,7 +73,7 @@ struct AttentionArgs {
   const void* k;      // (B, H_kv, L_kv, D_h)
   const void* v;      // (B, H_kv, L_kv, D_h)
   void* out;          // (B, H, L_q, D_h)
-  float* lse;         // (B, H, L_q), contiguous: log sum_j exp(score), natural; null when nobody asks
+  float* lse;         // (B, H, L_q), contiguous: log sum_j exp(score), natural; null when it is not wanted
   float* partial;     // scratch of attention_partial_floats(args) for the split rungs; null when that is 0
   const void* mask;   // (B, H, L_q, L_kv) by mask_strides (0 repeats); null for none
   bool mask_is_bool;  // true: bytes, 0 hides the key; false: numbers of `dtype`, added to the scaled score
@@ -82,23 +82,23 @@ struct AttentionArgs {
   AttentionStrides q_strides, k_strides, v_strides, out_strides;
   float scale;
   bool is_causal;
-  int64_t window;       // L_q + L_kv when there is none
+  int64_t window;       // L_q + L_kv when there is no window
   DType dtype;          // float32, float16 or bfloat16
-  const int64_t* held;  // where the device keeps how many of the keys there are; null: all L_kv
+  const int64_t* held;  // on the device: how many of the keys are valid; null: all L_kv
 };
 
-// The keys there are when the kernel runs: k and v end there.
+// The number of valid keys when the kernel runs: k and v end there.
 ROOFLAB_HOST_DEVICE int64_t held_keys(const AttentionArgs& args) {
   if (!args.held) return args.kv_length;
   return *args.held < 0 ? 0 : *args.held < args.kv_length ? *args.held : args.kv_length;
 }
-// On the CPU, where a rung can read it before it begins.
+// For rungs on the CPU, which can read that number before they begin.
 inline AttentionArgs with_held_keys(AttentionArgs args) {
   args.kv_length = held_keys(args);
   return args;
 }
 
-// The keys [begin, end) that query row i may see, mask aside; begin == end when none.
+// The keys [begin, end) that query row i may see, apart from the mask; begin == end when there are none.
 struct KeyRange {
   int64_t begin, end;
 };
@@ -111,14 +111,14 @@ ROOFLAB_HOST_DEVICE KeyRange visible_keys(int64_t i, int64_t q_length, int64_t k
   return {begin, end < begin ? begin : end};
 }
 
-// Rungs that work in base 2 raise lower finite scores to this: times log2(e) the lowest float would be -inf, and a mask
-// made of it would hide keys.
+// Rungs that work in base 2 raise lower finite scores to this value. The lowest float times log2(e) would be -inf, and
+// a mask value of -inf would hide keys.
 inline constexpr float kAttentionLowestScore = -2e38f;
 
-// Few queries over many keys are split over the keys: attention_splits parts for each key head, the same on every
-// device.
+// Where there are few queries and many keys, the keys are split into parts: attention_splits() parts for each key head,
+// the same number on every device.
 inline constexpr int64_t kAttentionSplitRows = 64;    // the most query rows (L_q * H / H_kv) of a split rung
-inline constexpr int64_t kAttentionSplitParts = 264;  // parts at work at a time: two for each multiprocessor of an H200
+inline constexpr int64_t kAttentionSplitParts = 264;  // parts that run at a time: two per multiprocessor of an H200
 inline constexpr int64_t kAttentionSplitKeys = 64;    // the fewest keys of a part
 int64_t attention_splits(const AttentionArgs&);
 // Each part leaves a row of D_h sums, its maximum and its sum of exponentials.
@@ -127,7 +127,7 @@ inline int64_t attention_partial_floats(const AttentionArgs& args) {
   return splits == 1 ? 0 : splits * args.batch * args.heads * args.q_length * (args.head_size + 2);
 }
 
-// Of the rungs that split floats into three bfloat16: columns of a part, and elements of all parts.
+// For the rungs that split floats into three bfloat16: the columns of a part, and the elements of all parts.
 ROOFLAB_HOST_DEVICE int64_t attention_split_columns(int64_t head_size) { return (head_size + 7) / 8 * 8; }
 inline int64_t attention_split_elements(int64_t batch, int64_t heads, int64_t length, int64_t head_size) {
   return 3 * batch * heads * length * attention_split_columns(head_size);
@@ -145,7 +145,7 @@ ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v2_footprint, AttentionArgs)
 ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v3_footprint, AttentionArgs)
 bool attention_cpu_v3_accepts(const AttentionArgs&, const Target&);
 
-// CUDA, weak so that a build without CUDA links; what a rung accepts and starts needs none.
+// The CUDA rungs are declared weak so that a build without CUDA links. What a rung accepts and starts needs no CUDA.
 [[gnu::weak]] void attention_cuda_v1_flash(const AttentionArgs&, Queue&);
 [[gnu::weak]] void attention_cuda_v2_tensor_core(const AttentionArgs&, Queue&);
 [[gnu::weak]] void attention_cuda_v3_hopper(const AttentionArgs&, Queue&);

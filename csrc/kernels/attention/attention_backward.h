@@ -1,18 +1,19 @@
-// attention_backward: the gradients of attention's q, k and v by recomputation. With P = exp(S - lse), S the scaled and
-// masked scores, D_i = sum_d dO[i, d] O[i, d], and, for each batch and head,
+// attention_backward: the gradients of attention's q, k and v, with P recomputed. S is the scaled and masked scores,
+// P = exp(S - lse), and D_i = sum_d dO[i, d] O[i, d]. For each batch and head,
 //   dV = P^T dO    dP = dO V^T    dS = P * (dP - D)    dQ = scale dS K    dK = scale dS^T Q.
-// dK and dV add up the query heads that share a key head. A query that sees no key has lse = -inf and gives nothing.
+// dK and dV are summed over the query heads that share a key head. A query that sees no key has lse = -inf and
+// contributes nothing.
 //
 // Ladder, CPU:
-//   v0_composed     the textbook's form, made of other ops
-//   v1_flash        the algorithm in plain loops on one thread, to be read
-//   v2_flash_simd   five products by one register tile; always deterministic
+//   v0_composed     the textbook form, made of other ops
+//   v1_flash        the algorithm in plain loops on one thread, written to be read
+//   v2_flash_simd   all five products by one register tile; always deterministic
 // Ladder, CUDA:
 //   v0_composed     as on the CPU
-//   v1_flash        plain multiply-adds, two launches, always the same bits
-//   v2_tensor_core  mma.sync, keys stay, dQ is added up in device memory; 16 bits
-//   v3_hopper       wgmma and TMA, softmax beside other products, dQ sent by bulk reduction
-//   v4_split_bf16   float32 as three bfloat16 parts, six mma.sync for each of v1's products; the same bits on every run
+//   v1_flash        plain multiply-adds, two launches; always deterministic
+//   v2_tensor_core  mma.sync, a block keeps its keys, dQ is accumulated in device memory; 16 bits
+//   v3_hopper       wgmma and TMA, softmax overlaps with products, dQ accumulated by bulk reductions
+//   v4_split_bf16   float32 as three bfloat16 parts, six mma.sync for each product of v1; always deterministic
 //
 // [measured attention_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
@@ -41,7 +42,7 @@
 // [end measured]
 //
 // FLOPs: 10 D_h + 4 for each visible pair (five products) and 2 for each element of O. Compulsory bytes: q, k, v, out,
-// dout, lse and mask read once, dq, dk and dv written once. Compute binds from some hundred tokens on.
+// dout, lse and mask read once, dq, dk and dv written once. Compute binds from a few hundred tokens on.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -60,7 +61,7 @@ struct AttentionBackwardArgs {
   bool deterministic;  // the same bits on every run
 };
 
-// Query rows of the scratch, so that whole tiles fit.
+// Query rows of the scratch, rounded up so that whole tiles fit.
 ROOFLAB_HOST_DEVICE int64_t attention_rounded_rows(int64_t q_length) { return (q_length + 127) / 128 * 128; }
 
 void attention_backward_cpu_v1_flash(const AttentionBackwardArgs&, Queue&);
@@ -68,7 +69,7 @@ ROOFLAB_PER_ISA(attention_backward_cpu_v2_flash_simd, AttentionBackwardArgs)
 Footprint attention_backward_cpu_v1_footprint(const AttentionBackwardArgs&, const Target&);
 ROOFLAB_FOOTPRINT_PER_ISA(attention_backward_cpu_v2_footprint, AttentionBackwardArgs)
 
-// CUDA, weak so that a build without CUDA links; what a rung accepts and starts needs none.
+// The CUDA rungs are declared weak so that a build without CUDA links. What a rung accepts and starts needs no CUDA.
 [[gnu::weak]] void attention_backward_cuda_v1_flash(const AttentionBackwardArgs&, Queue&);
 [[gnu::weak]] void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs&, Queue&);
 [[gnu::weak]] void attention_backward_cuda_v3_hopper(const AttentionBackwardArgs&, Queue&);
@@ -82,7 +83,7 @@ Footprint attention_backward_cuda_v2_footprint(const AttentionBackwardArgs&, con
 Footprint attention_backward_cuda_v3_footprint(const AttentionBackwardArgs&, const Target&);
 Footprint attention_backward_cuda_v4_footprint(const AttentionBackwardArgs&, const Target&);
 
-// The scratch of a CUDA rung is one block: delta, and behind it dq_sum where dQ is added up in device memory.
+// The scratch of a CUDA rung is one block: delta, followed by dq_sum where dQ is accumulated in device memory.
 inline int64_t attention_backward_scratch_floats(const AttentionBackwardArgs& args, bool has_dq_sum) {
   const AttentionArgs& forward = args.forward;
   const int64_t rows = forward.batch * forward.heads * attention_rounded_rows(forward.q_length);
@@ -95,8 +96,9 @@ inline AttentionBackwardArgs attention_backward_with_scratch(AttentionBackwardAr
   return args;
 }
 
-// The blocks of v2: the columns they have room for, how many of them the registers of a multiprocessor hold, and their
-// shared memory: pairs of tiles of 64 rows, one that stays and `stages` on their way, P and dS, two sets of statistics.
+// The blocks of v2: how many columns they have room for, how many of them fit the registers of a multiprocessor, and
+// their shared memory: pairs of tiles of 64 rows, one pair that stays and `stages` pairs that are streamed, P and dS,
+// and two sets of statistics.
 constexpr int attention_backward_v2_head(int64_t head_size) {
   return head_size <= 64 ? 64 : head_size <= 128 ? 128 : 256;
 }
@@ -105,10 +107,11 @@ constexpr int64_t attention_backward_v2_bytes(int64_t head, int stages) {
   constexpr int64_t kRows = 64;
   return (1 + stages) * 2 * kRows * head * 2 + 2 * kRows * kRows * 2 + 2 * 2 * kRows * 4;
 }
-// 2, 1, or 0 where no block fits. More blocks on a multiprocessor hide more than more stages of one.
+// 2, 1, or 0 where no block fits. Another block on a multiprocessor hides more latency than a second stage.
 int attention_backward_v2_stages(int64_t head, const Target&);
 
-// v4: delta, and the parts of q, dout, k and v. Shared memory: three parts of four tiles and of the weights.
+// v4: scratch for delta and for the parts of q, dout, k and v. Shared memory: three parts of four tiles and of the
+// weights.
 inline int64_t attention_backward_v4_scratch_bytes(const AttentionBackwardArgs& args) {
   const AttentionArgs& f = args.forward;
   return attention_backward_scratch_floats(args, false) * 4 +

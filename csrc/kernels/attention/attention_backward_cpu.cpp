@@ -1,6 +1,7 @@
 // attention_backward_cpu_v1_flash: the backward pass of FlashAttention-2 (Dao 2023, algorithm 2) in plain loops on one
-// thread. Each tile of probabilities is computed anew from q, k and the saved log-sum-exp; keys run outside, so dK and
-// dV of a tile stay at hand while the queries pass, and dQ collects a little from every tile of keys.
+// thread. Each tile of probabilities is recomputed from q, k and the saved log-sum-exp. The outer loop runs over keys,
+// so dK and dV of a tile stay in cache while the queries pass by, and dQ accumulates a contribution from each tile of
+// keys.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int64_t kKeys = 32;
 
-// What the rung keeps aside, in floats: D, sums of dQ where dq cannot hold them, a tile each of dK and dV.
+// The rung's scratch, in floats: D, the sums of dQ where dq cannot hold them, and one tile each of dK and dV.
 struct Aside {
   int64_t delta, dq_sum, tile;
 
@@ -56,7 +57,7 @@ struct Backward {
     return args.delta[(b * forward.heads + h) * attention_rounded_rows(forward.q_length) + i];
   }
   T* dq(int64_t b, int64_t h, int64_t i) const { return at(static_cast<T*>(args.dq), args.dq_strides, b, h, i); }
-  // Where dQ is summed: in dq itself when that holds floats.
+  // Where dQ is accumulated: in dq itself if that holds floats.
   float* dq_sum(int64_t b, int64_t h, int64_t i) const {
     if constexpr (std::is_same_v<T, float>)
       return dq(b, h, i);
@@ -98,7 +99,7 @@ struct Backward {
     }
   }
 
-  // dK and dV of keys [begin, end), and what these keys give to dQ.
+  // Computes dK and dV of the keys [begin, end), and adds what these keys contribute to dQ.
   void key_tile(int64_t b, int64_t kv_head, int64_t begin, int64_t end) {
     std::fill_n(dk, tile, 0.0f);
     std::fill_n(dv, tile, 0.0f);

@@ -1,14 +1,14 @@
-// attention_backward_cpu_v2_flash_simd: all five products by the register tile of the forward pass. A block of keys
-// lies across the vector lanes, in panels of kWidth, while tiles of queries pass as rows:
+// attention_backward_cpu_v2_flash_simd: all five products run on the register tile of the forward pass. A block of keys
+// lies across the vector lanes, in panels of kWidth, and tiles of queries pass by as rows:
 //
-//   S (rows x kWidth) = Q K^T      dP = dO V^T         K^T, V^T packed once for a block; Q and dO broadcast
-//   P = 2^(S - lse)                dS = P (dP - D)     a row's lse and D are scalars, no reduction at all
+//   S (rows x kWidth) = Q K^T      dP = dO V^T         K^T, V^T packed once per block; Q and dO broadcast
+//   P = 2^(S - lse)                dS = P (dP - D)     lse and D of a row are scalars: no reduction is needed
 //   dV^T (D_h x kWidth) += dO^T P  dK^T += Q^T dS      dO and Q broadcast again, a column at a time
-//   dQ (rows x D_h) += dS K                            after all panels: a depth of the whole block
+//   dQ (rows x D_h) += dS K                            after all panels: the depth is the whole block
 //
-// One thread works on one key head, so sums have one order. Where there are fewer heads than threads, each head's
-// blocks of keys are dealt to several threads that sum dQ apart; these sums are then added up, always in the same
-// order.
+// One thread works on one key head, so each sum has a fixed order. Where there are fewer heads than threads, several
+// threads share the key blocks of a head and accumulate dQ separately. These partial sums are then added, always in the
+// same order.
 #include "kernels/attention/attention_backward.h"
 #include "kernels/attention/attention_simd.h"
 
@@ -50,12 +50,12 @@ class FlashBackward {
 
  private:
   static constexpr int64_t kKeys = kNativeBytes == 64 ? 128 : 96, kRows = 64;
-  static constexpr int64_t kPitch = kKeys + 16;     // of scores: rows of a power of two would share their cache sets
+  static constexpr int64_t kPitch = kKeys + 16;     // of scores: a power of two would make all rows share cache sets
   static constexpr bool kInPlace = sizeof(T) == 4;  // dq can hold sums
 
   struct Deal {
     int64_t tasks, rows, threads, blocks, parts;
-    int64_t delta_floats, dq_sum_floats, part_floats, floats;  // scratch: of all, of a part, of a thread
+    int64_t delta_floats, dq_sum_floats, part_floats, floats;  // scratch: in all, per part, per thread
 
     Deal(const AttentionBackwardArgs& args, const Target& target) {
       const AttentionArgs& forward = args.forward;
@@ -99,14 +99,14 @@ class FlashBackward {
     return static_cast<T*>(p) + b * strides.batch + head * strides.head + token * strides.token;
   }
   KeyRange visible(int64_t i) const { return visible_keys(i, f_.q_length, f_.kv_length, f_.is_causal, f_.window); }
-  // The queries that may see a key of [begin, end).
+  // The queries that may see some key of [begin, end).
   KeyRange seeing(int64_t begin, int64_t end) const {
     const int64_t shift = f_.kv_length - f_.q_length;
     const int64_t first = larger((f_.is_causal ? begin : begin - f_.window + 1) - shift, 0);
     return {first, larger(first, smaller(end - 1 + f_.window - shift, f_.q_length))};
   }
 
-  // Where this worker adds up dQ, and the step from token to token.
+  // Where this worker accumulates dQ, and the distance from token to token.
   float* dq_sum(int64_t b, int64_t h, int64_t i) const {
     if (dq_sums_) return dq_sums_ + ((b * f_.heads + h) * f_.q_length + i) * d_h_;
     if constexpr (kInPlace)
@@ -129,7 +129,7 @@ class FlashBackward {
     args_.delta[head * attention_rounded_rows(f_.q_length) + i] = sum(total);
   }
 
-  // dQ of one query: the sums of all parts.
+  // dQ of one query: adds up the sums of all parts.
   void finish_query(int64_t row, const float* sums, int64_t part_floats) const {
     const int64_t head = row / f_.q_length, b = head / f_.heads, h = head % f_.heads, i = row % f_.q_length;
     float* total = dq_sum(b, h, i);
@@ -140,12 +140,12 @@ class FlashBackward {
     if constexpr (!kInPlace) convert_row(at(args_.dq, args_.dq_strides, b, h, i), total, d_h_);
   }
 
-  // dK and dV of the keys from j0 on, and what they give to dQ.
+  // Computes dK and dV of the keys from j0 on, and adds what they contribute to dQ.
   void key_block(int64_t b, int64_t kv_head, int64_t j0, bool first) {
     const int64_t keys = smaller(kKeys, f_.kv_length - j0), group = f_.heads / f_.kv_heads;
     const T* k = at(f_.k, f_.k_strides, b, kv_head, j0);
     pack(k_, k, f_.k_strides.token, keys, f_.scale * kLog2E);
-    pack(v_, at(f_.v, f_.v_strides, b, kv_head, j0), f_.v_strides.token, keys, f_.scale);  // dS comes out scaled
+    pack(v_, at(f_.v, f_.v_strides, b, kv_head, j0), f_.v_strides.token, keys, f_.scale);  // so dS comes out scaled
     copy_rows(k_rows_, k, f_.k_strides.token, keys);
     __builtin_memset(dk_, 0, kKeys * d_h_ * 4);
     __builtin_memset(dv_, 0, kKeys * d_h_ * 4);
@@ -161,7 +161,7 @@ class FlashBackward {
     unpack(at(args_.dv, args_.dv_strides, b, kv_head, j0), args_.dv_strides.token, dv_, keys);
   }
 
-  // Rows become columns of panels, and back.
+  // Turns rows into columns of panels, and back.
   void pack(float* panels, const T* x, int64_t step, int64_t keys, float factor) {
     for (int64_t j = 0; j < keys; j += kWidth) {
       const int64_t width = smaller(kWidth, keys - j);
@@ -177,7 +177,7 @@ class FlashBackward {
       for (int64_t r = 0; r < width; ++r) convert_row(x + (j + r) * step, rows_ + r * d_h_, d_h_);
     }
   }
-  // Rows as floats, zeros behind.
+  // Copies rows as floats; the rest is filled with zeros.
   void copy_rows(float* rows, const T* x, int64_t step, int64_t count) const {
     for (int64_t r = 0; r < count; ++r) {
       convert_row(rows + r * d_pitch_, x + r * step, d_h_);
@@ -219,7 +219,7 @@ class FlashBackward {
         });
   }
 
-  // The tile's rows [begin, end) against one panel of keys, j of the block on.
+  // Multiplies the tile's rows [begin, end) with one panel of keys, from key j of the block on.
   void panel(int64_t b, int64_t h, int64_t i0, int64_t begin, int64_t end, int64_t j0, int64_t j, int64_t width,
              bool all_seen) {
     const int64_t d_h = d_h_, d_pitch = d_pitch_, rows = end - begin;
@@ -275,7 +275,7 @@ class FlashBackward {
         });
   }
 
-  // dV^T += dO^T P of the pairs whose weight is not 0. The others are left out, as 0 times a NaN in dO is NaN.
+  // dV^T += dO^T P over the pairs whose weight is not 0. The others are skipped, because 0 times a NaN in dO is NaN.
   void add_seen(int64_t rows, const float* dout, const float* p, float* dv) const {
     for (int64_t d = 0; d < d_h_; ++d)
       for (int v = 0; v < kVectors; ++v) {
@@ -292,13 +292,13 @@ class FlashBackward {
   const AttentionBackwardArgs& args_;
   const AttentionArgs& f_;
   const int64_t d_h_, d_pitch_;
-  float* const dq_sums_;  // of this part, (B, H, L_q, D_h); null: dq or dq_sum
+  float* const dq_sums_;  // of this part, (B, H, L_q, D_h); null: dq or dq_sum is used
   const int64_t parts_;
   Scratch scratch_;
   float *k_, *v_, *dk_, *dv_;             // panels, (D_h, kWidth) each
   float *k_rows_, *q_rows_, *dout_rows_;  // rows of d_pitch_
   float *p_, *ds_;                        // rows of kPitch
-  float* rows_;                           // a panel's rows on their way in and out
+  float* rows_;                           // a panel's rows while they are copied in or out
   bool has_to_choose_ = false;            // the tile has hidden pairs, and not all of dO is finite
 };
 

@@ -1,8 +1,9 @@
-// v1: FlashAttention-2's backward on plain multiply-adds, the same on every run: nothing is added up between blocks.
-// One launch gives dQ, a block for 64 queries that walks over the keys they see; one gives dK and dV, a block for 32
-// keys that walks over the queries which see them, of all heads that share the keys. Both recompute the scores, so
-// seven products stand where five would do. The two launches are mirror images: rows that stay against rows that
-// stream. Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
+// v1: FlashAttention-2's backward on plain multiply-adds. It is deterministic, because no sum crosses blocks. One
+// launch computes dQ: a block keeps 64 queries and walks over the keys they see. The other computes dK and dV: a block
+// keeps 32 keys and walks over the queries that see them, in all heads that share the keys. Both recompute the scores,
+// so there are seven products instead of five. The two launches are mirror images: one side's rows stay, the other
+// side's stream past.
+// Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
 #include "kernels/attention/attention_backward_tile.cuh"
 #include "kernels/attention/attention_fma_tile.cuh"
 
@@ -11,7 +12,7 @@ namespace {
 
 using namespace fma_tile;
 
-// Rows of a thread: fewer where there is more to sum up in registers.
+// Rows per thread: fewer where a thread keeps more sums in registers.
 template <int kChunks, Side kSide>
 constexpr int kPerThread = kChunks == 4 || kSide == Side::kKeys ? 4 : 8;
 
@@ -36,7 +37,7 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 && kSide == Side::kKeys
   const int64_t heads = kOfKeys ? forward.kv_heads : forward.heads, group = forward.heads / forward.kv_heads;
   const int tiles = ((kOfKeys ? visibility.kv_length : visibility.q_length) + kRows - 1) / kRows;
   const int64_t batch = blockIdx.x / tiles / heads, own_head = blockIdx.x / tiles % heads;
-  // Those that see the most, or are seen by the most, start first.
+  // The blocks with the most work start first: queries that see the most keys, or keys seen by the most queries.
   const int tile = static_cast<int>(blockIdx.x) % tiles, first_row = (kOfKeys ? tile : tiles - 1 - tile) * kRows;
   const auto tensor = [&]<class E>(E* data, const AttentionStrides& strides, int64_t head, int64_t rows) {
     return HeadRows<E>(data, strides, batch, head, rows, forward.head_size);
@@ -172,7 +173,7 @@ void launch(const AttentionBackwardArgs& args, Queue& queue) {
 template <class T>
 void launch(const AttentionBackwardArgs& args, Queue& queue) {
   launch_delta<T>(args, queue);
-  if constexpr (sizeof(T) == 4) {  // few 16-bit tensors come here: one size does for them
+  if constexpr (sizeof(T) == 4) {  // 16-bit tensors rarely come here, so one size serves all of them
     if (args.forward.head_size <= 2 * kChunk) {
       launch<T, 2, Side::kQueries>(args, queue);
       launch<T, 2, Side::kKeys>(args, queue);

@@ -1,33 +1,34 @@
-// v3: FlashAttention's backward on Hopper, three kernels: one writes D and clears dq_sum, one multiplies, one rounds
-// dq_sum into dq. In the second a block takes 128 or 64 keys of one key head and walks over the queries that see them,
-// those of each head of the group in turn, so that dK and dV stay in registers. The copy engine (TMA) brings tiles of q
-// and dout, warpgroups multiply (wgmma), and dQ is added up in float32 where it lies in L2. float16 and bfloat16, D_h a
+// v3: FlashAttention's backward on Hopper, in three kernels: one writes D and clears dq_sum, one multiplies, and one
+// rounds dq_sum into dq. In the second, a block takes 128 or 64 keys of one key head and walks over the queries that
+// see them, head by head through the group, so that dK and dV stay in registers. The copy engine (TMA) loads tiles of q
+// and dout, warpgroups multiply them (wgmma), and dQ is accumulated in float32 in L2. float16 and bfloat16, D_h a
 // multiple of 8 up to 256, no explicit mask, 16-byte aligned operands.
 //
-// Expected for a tile of 10.5 MFLOP, in cycles of a multiprocessor: 2560 of the tensor cores, and of shared memory,
-// which thus binds, with 128 bytes a cycle
+// Expected for a tile of 10.5 MFLOP, in cycles of a multiprocessor. The tensor cores need 2560. Shared memory, at 128
+// bytes a cycle, needs more, so it binds:
 //   D_h  64, 128 x 128 pairs: S, dP 768; dV, dK 512; dQ 512; dS out 256; dQ out and in 512; tiles in 256: 2816
 //   D_h 128,  64 x 128 pairs: S, dP 1024; dV, dK 512; dQ 512; dS out 128; dQ out and in 512; tiles in 256: 2944
 //   D_h 256,   64 x 64 pairs: S, dP 1024; dV, dK 768; dQ 512; P, dS out 128; dQ out 512; tiles in 512: 3456
-// or 91, 87 and 74% of 1.07 PFLOP/s at 1.98 GHz. Registers of a lane: dK and dV 64, 128 and 128; S and dP 128, 64 and,
-// in a warpgroup of its own, 64. Measured: half of that peak. A warpgroup's exponentials, fences and waits hide only
-// behind the products of the others, and long runs meet the power limit, which lowers the clock.
+// This allows 91, 87 and 74% of 1.07 PFLOP/s at 1.98 GHz. Registers per lane: dK and dV take 64, 128 and 128; S and dP
+// take 128, 64 and, in a warpgroup of their own, 64. Measured: half of that peak. A warpgroup's exponentials, fences
+// and waits are hidden only by the products of the others, and long runs reach the power limit, which lowers the clock.
 //
-// TFLOP/s on one H200, bfloat16, B L = 16384, H D_h = 2048, full and causal (FLASH and CUDNN of PyTorch in one run):
+// TFLOP/s on one H200, bfloat16, B L = 16384, H D_h = 2048, full and causal (FLASH and CUDNN of PyTorch, same run):
 //   D_h  64  L  2048: 471, 377 (244, 194; 408, 317)   L 4096: 520, 461 (256, 226; 429, 373)
-//            L 16384: 563, 555 (273, 262; 470, 436), with the same bits on every run 491, 424
+//            L 16384: 563, 555 (273, 262; 470, 436), deterministic 491, 424
 //   D_h 128  L  2048: 512, 419 (257, 213; 500, 398)   L 4096: 554, 495 (278, 247; 536, 465)
-//            L 16384: 579, 592 (288, 298; 596, 561), with the same bits on every run 468, 437
+//            L 16384: 579, 592 (288, 298; 596, 561), deterministic 468, 437
 //   D_h 256  L  2048: 456, 383 (221, 184; 341, 311)   L 4096: 494, 445 (235, 210; 386, 361)
-//            L 16384: 532, 515 (251, 243; 363, 396), with the same bits on every run 317, 272
-// Of 808 us at D_h 128, L = 2048, causal: 66 for D and the clearing, 690 for products, 52 for rounding; the first and
-// the last run at the copy rate.
+//            L 16384: 532, 515 (251, 243; 363, 396), deterministic 317, 272
+// Of 808 us at D_h 128, L = 2048, causal, 66 go to D and the clearing, 690 to the products and 52 to the rounding. The
+// first and the last kernel run at the speed of a copy.
 //
-// On the way, D_h 128, L = 16384, full (CUDNN 552 to 600 in these runs): dQ added straight from registers 488, as the
-// fence before a product waits for reductions under way; by bulk reduction from shared memory 520; dV started with dK,
-// so that a warpgroup's products come in one piece, 558; dQ a tile late and sent by a warp of its own: the same here,
-// 540 for 480 at D_h 64, 474 for 311 with the same bits. P rounded before dS is made of it leaves registers to start
-// products earlier: 443, and errors a quarter larger.
+// Earlier versions, at D_h 128, L = 16384, full (CUDNN: 552 to 600 in these runs). dQ added straight from registers:
+// 488, because the fence before a product waits for reductions in flight. dQ by bulk reduction from shared memory: 520.
+// dV started together with dK, so that a warpgroup's products are issued back to back: 558. dQ one tile late and sent
+// by a warp of its own: the same here, but 540 instead of 480 at D_h 64, and 474 instead of 311 when deterministic.
+// Rounding P before dS is computed from it frees registers to start products earlier, but gave 443, and errors a
+// quarter larger.
 #include "kernels/attention/attention_backward_hopper.cuh"
 
 namespace rooflab::kernels {
@@ -35,13 +36,13 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// delta = rowsum(dout * out), by kLanes threads a row; zero for the rows past the end. Clears dq_sum and the turns.
+// delta = rowsum(dout * out), by kLanes threads per row; zero for the rows past the end. Clears dq_sum and the turns.
 template <class T, int kLanes>
 __global__ void __launch_bounds__(kThreads)
     attention_backward_cuda_v3_hopper_prepare_kernel(const __grid_constant__ AttentionBackwardArgs args,
                                                      const __grid_constant__ BackwardProblem problem) {
   const AttentionArgs& forward = args.forward;
-  const int64_t index = blockIdx.x * int64_t{kThreads / kLanes} + threadIdx.x / kLanes;  // of a rounded row
+  const int64_t index = blockIdx.x * int64_t{kThreads / kLanes} + threadIdx.x / kLanes;  // among the rounded rows
   const int64_t row = index % problem.rounded_rows, head = index / problem.rounded_rows;
   const int64_t h = head % problem.heads, b = head / problem.heads;
   const int column = threadIdx.x % kLanes * kVector;
@@ -69,7 +70,7 @@ __global__ void __launch_bounds__(kThreads)
   if (column == 0) args.delta[index] = sum;
 }
 
-// dq = scale dq_sum, rounded. A thread has eight columns of two rows, eight apart: what four lanes left.
+// dq = scale dq_sum, rounded. A thread takes eight columns of two rows, eight rows apart: what four lanes accumulated.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     attention_backward_cuda_v3_hopper_finish_kernel(const __grid_constant__ AttentionBackwardArgs args,
@@ -101,7 +102,7 @@ __global__ void __launch_bounds__(kThreads)
 
 BackwardProblem backward_problem(const AttentionBackwardArgs& args) {
   const AttentionArgs& f = args.forward;
-  constexpr int64_t kSectionBytes = 24 << 20;  // what may stay in half of L2: q, dout and dq_sum of some heads
+  constexpr int64_t kSectionBytes = 24 << 20;  // what may stay in half of L2: q, dout and dq_sum of a few heads
   BackwardProblem problem{};
   problem.batch = static_cast<int>(f.batch);
   problem.heads = static_cast<int>(f.heads);

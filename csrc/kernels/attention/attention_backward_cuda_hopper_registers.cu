@@ -1,7 +1,7 @@
 // v3 for head sizes up to 128: see attention_backward_cuda_hopper.cu. A block takes 128 keys, 64 for each of its two
-// warpgroups, which keep dK and dV in registers and compute scores with the keys along the rows: S^T = K Q^T and
-// dP^T = V dO^T are then, rounded, operands in registers of dV += P^T dO and dK += dS^T Q. Only dS goes through shared
-// memory, for dQ = dS K, of which each warpgroup computes half.
+// warpgroups, which keep dK and dV in registers. They compute the scores transposed, with the keys along the rows:
+// S^T = K Q^T and dP^T = V dO^T. Rounded, these are register operands of dV += P^T dO and dK += dS^T Q. Only dS goes
+// through shared memory, for dQ = dS K, of which each warpgroup computes half.
 #include "kernels/attention/attention_backward_hopper.cuh"
 
 namespace rooflab::kernels {
@@ -26,7 +26,7 @@ struct Shared {
   ptx::Barrier ds_full[2], ds_empty[2], dq_full[kConsumers], dq_empty[kConsumers];
 };
 
-// dQ in halves: of the head when it has two panels, or else of the queries.
+// dQ is split in two halves: along the head where it has two panels, otherwise along the queries.
 template <int kHeadSize>
 __device__ __forceinline__ int dq_panel(int half) {
   return kHeadSize == 128 ? half : 0;
@@ -36,8 +36,8 @@ __device__ __forceinline__ int dq_part(int half) {
   return kHeadSize == 128 ? 0 : half;
 }
 
-// Adds each tile's dQ, as the consumers leave its halves in shared memory, to dq_sum: by bulk reduction, as the fences
-// of consumers would wait for reductions of their own.
+// Adds each tile's dQ, whose halves the consumers leave in shared memory, to dq_sum by bulk reduction. If the consumers
+// issued the reductions themselves, their fences would wait for them.
 template <class T, int kHeadSize, int kRows>
 __device__ __forceinline__ void send_dq(Shared<T, kHeadSize>& shared, const BackwardProblem& problem,
                                         QueryWalk<kRows>& at) {
@@ -69,7 +69,7 @@ __device__ __forceinline__ void send_dq(Shared<T, kHeadSize>& shared, const Back
   ptx::tile_store_wait();
 }
 
-// One warp brings k and q, one v and dout, one the queries' numbers; one sends dQ.
+// One warp loads k and q, one v and dout, and one the queries' statistics; one sends dQ.
 template <class T, int kHeadSize>
 __device__ __forceinline__ void produce(Shared<T, kHeadSize>& shared, const BackwardMaps& maps,
                                         const BackwardProblem& problem, const KeyBlock& block) {
@@ -112,7 +112,7 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
   float dk[kHeadSize / 2] = {}, dv[kHeadSize / 2] = {}, s[kRows / 2], dq[kLine / 2];
   uint32_t p16[kSteps][4], ds16[kSteps][4];
 
-  // sum = keys queries^T, of this consumer's keys.
+  // sum = keys queries^T, for this consumer's keys.
   const auto start_scores = [&](float(&sum)[kRows / 2], const TokenTile<T, kKeys, kHeadSize>& keys,
                                 const TokenTile<T, kRows, kHeadSize>& queries) {
     const uint64_t a = ptx::swizzled_tile(keys[0] + own, 0), b = ptx::swizzled_tile(queries, 0);
@@ -142,7 +142,7 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
     }
     ptx::wgmma_commit();
   };
-  // Hands dQ of a tile over.
+  // Hands a tile's dQ to the warp that sends it.
   const auto leave_dq = [&](int step) {
     arrive_as_warp(shared.ds_empty[step % 2]);
     ptx::barrier_wait(shared.dq_empty[consumer], step % 2 ^ 1);
@@ -155,7 +155,7 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
     arrive_as_warp(shared.dq_full[consumer]);
   };
 
-  // From the scores of a tile, which are under way, to P and dS.
+  // Computes P and dS from the scores of a tile, which are still in flight.
   const auto weigh = [&](int step) {
     const int stage = step % kStages;
     const QueryRows<kRows>& rows = shared.rows[stage];
@@ -176,8 +176,8 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
       ds_pair[1] = ptx::pack<T>(p[2] * (d[2] - delta.x), p[3] * (d[3] - delta.y));
     }
   };
-  // Adds to dV and dK, and starts dQ of the tile before. There is none before the first: what is there instead is
-  // multiplied to no end, as a branch would make the compiler serialise all products.
+  // Adds to dV and dK, and starts dQ of the tile before. Before the first tile there is none: whatever is in the buffer
+  // is multiplied and the result is unused, because a branch would make the compiler serialise all products.
   const auto accumulate = [&](int step) {
     const int stage = step % kStages, buffer = step % 2;
     start_gradient(dv, p16, shared.dout[stage]);
@@ -224,7 +224,7 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
     leave_dq(last);
   }
 
-  // Out through the memory of k and v. The other warpgroup reads all of k, so both must be done with it.
+  // Stores dK and dV through the memory of k and v. The other warpgroup reads all of k, so both must be done with it.
   ptx::named_barrier(kBothConsumers, kConsumers * kWarpgroup);
   store_rows<T>(shared.k, dk, own, problem.scale);
   store_rows<T>(shared.v, dv, own, 1.0f);
@@ -254,9 +254,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     ptx::barrier_init(shared.k_full, 1);
     ptx::barrier_init(shared.v_full, 1);
     for (int stage = 0; stage < kStages; ++stage) {
-      ptx::barrier_init(shared.q_full[stage], 1 + 32);  // the copies, and each lane that writes rows
+      ptx::barrier_init(shared.q_full[stage], 1 + 32);  // the copies, and each lane of the warp that writes rows
       ptx::barrier_init(shared.dout_full[stage], 1);
-      ptx::barrier_init(shared.empty[stage], kConsumers * kWarpgroup);  // each lane, for it has read rows
+      ptx::barrier_init(shared.empty[stage], kConsumers * kWarpgroup);  // each lane, because each has read rows
     }
     for (int i = 0; i < 2; ++i) {
       ptx::barrier_init(shared.ds_full[i], kConsumers * kWarps);

@@ -1,6 +1,7 @@
 // v3 for head sizes from 136 to 256: see attention_backward_cuda_hopper.cu. dK and dV of 64 keys fill half the register
-// file, so warpgroups divide the work by kind: one computes scores, P^T and dS^T (keys along the rows) and leaves the
-// two, rounded, in shared memory; two others, each for half of the head, add dV += P^T dO, dK += dS^T Q and dQ = dS K.
+// file, so the warpgroups divide the work by kind. One computes the scores, P^T and dS^T (keys along the rows), and
+// leaves P^T and dS^T, rounded, in shared memory. The other two, each for half of the head, compute dV += P^T dO, dK +=
+// dS^T Q and dQ = dS K.
 #include "kernels/attention/attention_backward_hopper.cuh"
 
 namespace rooflab::kernels {
@@ -20,7 +21,7 @@ struct Shared {
   ptx::Barrier p_full[kStages], p_empty[kStages], ds_full[kStages], ds_empty[kStages];
 };
 
-// One warp brings k and q, one v and dout, one the queries' numbers.
+// One warp loads k and q, one v and dout, and one the queries' statistics.
 template <class T>
 __device__ __forceinline__ void produce(Shared<T>& shared, const BackwardMaps& maps, const BackwardProblem& problem,
                                         const KeyBlock& block) {
@@ -61,7 +62,7 @@ __device__ __forceinline__ void start_scores(float (&sum)[kRows / 2], const Toke
   ptx::wgmma_commit();
 }
 
-// Rounded weights of a tile to shared memory.
+// Stores the rounded weights of a tile in shared memory.
 template <class T>
 __device__ __forceinline__ void store_weights(T (&tile)[kKeys][kLine], const uint32_t (&weights)[kRows / kMmaK][4],
                                               ptx::Barrier& full) {
@@ -75,7 +76,7 @@ __device__ __forceinline__ void store_weights(T (&tile)[kKeys][kLine], const uin
   arrive_as_warp(full);
 }
 
-// P and dS of every tile, by one warpgroup.
+// Computes P and dS of every tile, by one warpgroup.
 template <class T>
 __device__ __forceinline__ void score(Shared<T>& shared, const BackwardProblem& problem, const KeyBlock& block) {
   const int lane = threadIdx.x % 32, steps = QueryWalk<kRows>(problem, block, kKeys).steps;
@@ -113,7 +114,7 @@ __device__ __forceinline__ void score(Shared<T>& shared, const BackwardProblem& 
   }
 }
 
-// Adds a warpgroup's 64 x (2 kCount) product to the columns from `column` on of a tile.
+// Adds a warpgroup's 64 x (2 kCount) product to a tile, from `column` on.
 template <int kCount>
 __device__ __forceinline__ void add_to_dq(float* tile, const float (&d)[kCount], int column, int head_size) {
   float* vectors = tile + int64_t{column} * kSumRows + threadIdx.x % kWarpgroup * 4;
@@ -123,7 +124,8 @@ __device__ __forceinline__ void add_to_dq(float* tile, const float (&d)[kCount],
   }
 }
 
-// dV, dK and dQ for half of the head, by one warpgroup. dQ leaves in two quarters, each beside another product.
+// Computes dV, dK and dQ for half of the head, by one warpgroup. dQ is sent in two quarters, each during another
+// product.
 template <class T>
 __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps, const BackwardProblem& problem,
                                     const KeyBlock& block, int adder) {
@@ -191,7 +193,8 @@ __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps,
     }
   }
 
-  // Out through the memory of k and v, once all who read it are done; the scores' readers were done before the last dS.
+  // Stores dK and dV through the memory of k and v, once all readers are done; the scores' readers were done before the
+  // last dS.
   ptx::barrier_wait(shared.k_full, 0);
   ptx::barrier_wait(shared.v_full, 0);
   ptx::named_barrier(kBothAdders, kAdders * kWarpgroup);
@@ -221,11 +224,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ __align__(1024) unsigned char raw[];
   auto& shared = *reinterpret_cast<Shared<T>*>(raw);
   if (threadIdx.x == 0) {
-    constexpr int kEveryone = (1 + kAdders) * kWarps;  // a lane of each warp
+    constexpr int kEveryone = (1 + kAdders) * kWarps;  // one lane per warp
     ptx::barrier_init(shared.k_full, 1);
     ptx::barrier_init(shared.v_full, 1);
     for (int stage = 0; stage < kStages; ++stage) {
-      ptx::barrier_init(shared.q_full[stage], 1 + 32);  // the copies, and each lane that writes rows
+      ptx::barrier_init(shared.q_full[stage], 1 + 32);  // the copies, and each lane of the warp that writes rows
       ptx::barrier_init(shared.dout_full[stage], 1);
       ptx::barrier_init(shared.q_empty[stage], kWarpgroup + kAdders * kWarps);  // each lane that read rows
       ptx::barrier_init(shared.dout_empty[stage], kEveryone);

@@ -1,9 +1,10 @@
-// v4: float32 by tensor cores, with the accuracy of float32: v1's two launches, one for dQ and one for dK and dV, on
-// q, k, v and dout split into three bfloat16 parts each (common/split_bf16.cuh). A block keeps 64 rows of one side and
-// walks over 64 of the other at a time; P and dS are split in registers and go through shared memory. Each operand of
-// the next 64 rows arrives while the products that do not need it run. Tensor cores truncate sums: the largest products
-// of parts have sums of their own, which start from zero for each 64 rows and are added up with rounding.
-// float32, D_h up to 128, no explicit mask. The same bits on every run.
+// v4: float32 on tensor cores, with the accuracy of float32. It makes v1's two launches, one for dQ and one for dK and
+// dV, on q, k, v and dout split into three bfloat16 parts each (common/split_bf16.cuh). A block keeps 64 rows of one
+// side and walks over the other side 64 rows at a time; P and dS are split in registers and go through shared memory.
+// Each operand of the next 64 rows is loaded while the products that do not need it run. Tensor cores truncate sums, so
+// the largest products of parts have sums of their own, which start from zero for each 64 rows and are then added with
+// rounding.
+// float32, D_h up to 128, no explicit mask. Deterministic.
 #include "kernels/attention/attention_backward_tile.cuh"
 #include "kernels/attention/attention_mma_tile.cuh"
 #include "kernels/attention/attention_split_bf16.cuh"
@@ -13,8 +14,8 @@ namespace {
 
 using namespace mma_tile;
 
-constexpr int kRows = 64;  // of a tile, both of those that stay and of those that stream past
-constexpr int kTiles = 2;  // of 16 rows, of each warp
+constexpr int kRows = 64;  // of a tile: of the rows that stay and of those that stream past
+constexpr int kTiles = 2;  // of 16 rows, per warp
 constexpr int kWarps = 8, kThreads = kWarps * 32;
 constexpr int kWarpsDown = kRows / (kTiles * kMmaM), kWarpsAcross = kWarps / kWarpsDown;
 constexpr int kScores = kRows / kWarpsAcross;  // columns of a warp's scores
@@ -39,10 +40,10 @@ struct Shared {
 // Where the parts of the operands lie.
 struct Split {
   const Part *q, *k, *v, *dout;
-  int64_t q_part, kv_part;  // from one part to the next
+  int64_t q_part, kv_part;  // distance from one part to the next
 };
 
-// Sums over 16 x 8 tiles: of the products of the first parts, and of all others.
+// Sums over 16 x 8 tiles: `first` of the products of the first parts, `rest` of all other products.
 template <int kCount>
 struct Sums {
   Accumulator first[kTiles][kCount] = {}, rest[kTiles][kCount] = {};
@@ -93,7 +94,8 @@ __device__ __forceinline__ void multiply_rows(Accumulator (&product)[kTiles][kSc
   }
 }
 
-// sum += weights tile, whose rows are the columns of the weights: a warp's part of a gradient, from `column` on.
+// sum += weights tile, where the tile's rows are the columns of the weights: a warp's part of a gradient, from `column`
+// on.
 template <int kHead>
 __device__ __forceinline__ void add_weighted(Accumulator (&sum)[kTiles][kColumns<kHead> / kMmaN], Parts<kRows>& weights,
                                              int row, Parts<kHead>& tile, int column) {
@@ -138,7 +140,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int64_t heads = kOfKeys ? forward.kv_heads : forward.heads, group = forward.heads / forward.kv_heads;
   const int tiles = ((kOfKeys ? visibility.kv_length : visibility.q_length) + kRows - 1) / kRows;
   const int64_t batch = blockIdx.x / tiles / heads, own_head = blockIdx.x / tiles % heads;
-  // Those that see the most, or are seen by the most, start first.
+  // The blocks with the most work start first: queries that see the most keys, or keys seen by the most queries.
   const int tile = static_cast<int>(blockIdx.x) % tiles, first_row = (kOfKeys ? tile : tiles - 1 - tile) * kRows;
   const int64_t kv_head = kOfKeys ? own_head : own_head / group, first_head = kOfKeys ? own_head * group : own_head;
 
@@ -167,7 +169,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                        args.delta + row * attention_rounded_rows(forward.q_length) + query, valid);
   };
 
-  // What streams past: the tiles of one head after those of another.
+  // The tiles that stream past: those of one head, then those of the next.
   const auto range = kOfKeys ? visibility.queries_of_tile(first_row, kRows) : visibility.keys_of_tile(first_row, kRows);
   const int begin = range.begin / kRows * kRows;
   const int per_head = range.end > begin ? (range.end - begin + kRows - 1) / kRows : 0;
@@ -209,7 +211,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const float to_base_2 = forward.scale * kLog2E;
   const auto row_of = [&](int i, int half) { return warp_row + i * kMmaM + accumulator_row(half); };
   const auto column_of = [&](int n, int e) { return warp_score + n * kMmaN + accumulator_column() + e % 2; };
-  // `f(i, n, e)` for all scores of a warp.
+  // Calls `f(i, n, e)` for all scores of a warp.
   const auto for_all = [&](auto&& f) {
 #pragma unroll
     for (int i = 0; i < kTiles; ++i) {
@@ -245,10 +247,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int first_column = first_of(turn);
     Accumulator p[kTiles][kScores / kMmaN], ds[kTiles][kScores / kMmaN];
     ptx::copy_async_wait<1>();
-    __syncthreads();  // b is here
+    __syncthreads();  // b has arrived
     multiply_rows<kHead>(ds, shared.own_b, warp_row, shared.b, warp_score);
     ptx::copy_async_wait<0>();
-    __syncthreads();  // a is here
+    __syncthreads();  // a has arrived
     multiply_rows<kHead>(p, shared.own_a, warp_row, shared.a, warp_score);
 
     if (!visibility.all_visible(kOfKeys ? first_column : first_row, kRows, kOfKeys ? first_row : first_column, kRows)) {
@@ -268,14 +270,14 @@ __global__ void __launch_bounds__(kThreads, 1)
       store_weights(p);
       __syncthreads();
       add_weighted<kHead>(dv, shared.weights, warp_row, shared.b, warp_column);
-      __syncthreads();  // everybody is done with P and b
+      __syncthreads();  // every warp is done with P and b
     }
     if (turn + 1 < total) load_b(turn + 1);
     ptx::copy_async_commit();
     store_weights(ds);
     __syncthreads();
     add_weighted<kHead>(first_gradient, shared.weights, warp_row, shared.a, warp_column);
-    __syncthreads();  // everybody is done with dS and a
+    __syncthreads();  // every warp is done with dS and a
     if (turn + 1 < total) load_a(turn + 1);
     ptx::copy_async_commit();
   }

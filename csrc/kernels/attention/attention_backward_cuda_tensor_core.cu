@@ -1,10 +1,10 @@
 // v2: FlashAttention-2's backward on tensor cores, one warp at a time (mma.sync). A block keeps 64 keys and walks over
-// the queries that see them, 64 at a time, of all heads that share the keys. Scores are computed transposed, a row a
-// key. Weights P and their gradients dS go through shared memory, where every warp finds what its part of dV += P^T dO,
-// dK += dS^T Q and dQ = dS K needs. dQ belongs to all blocks: they add to it in float32 in device memory, in any order.
-// For the same bits on every run that part is left out, and a second launch gives dQ as the first gives dK, with the
-// sides exchanged. float16 and bfloat16, D_h a multiple of 8, any mask; rows aligned to 16 bytes. 99 KiB of shared
-// memory a block suffice up to D_h 128, 146 KiB up to 256.
+// the queries that see them, 64 at a time, in all heads that share the keys. Scores are computed transposed: one row
+// per key. The weights P and their gradients dS go through shared memory, where every warp finds what its part of dV +=
+// P^T dO, dK += dS^T Q and dQ = dS K needs. All blocks contribute to dQ: they add to it in float32 in device memory, in
+// any order. When the result must be deterministic, that step is left out, and a second launch computes dQ the way the
+// first computes dK, with the sides exchanged. float16 and bfloat16, D_h a multiple of 8, any mask, rows aligned to 16
+// bytes. A block needs at most 99 KiB of shared memory up to D_h 128, and 146 KiB up to 256.
 #include "kernels/attention/attention_backward_tile.cuh"
 #include "kernels/attention/attention_mma_tile.cuh"
 
@@ -13,11 +13,11 @@ namespace {
 
 using namespace mma_tile;
 
-constexpr int kRows = 64;  // of a tile, both of those that stay and of those that stream past
-constexpr int kTiles = 2;  // of 16 rows, of each warp
+constexpr int kRows = 64;  // of a tile: of the rows that stay and of those that stream past
+constexpr int kTiles = 2;  // of 16 rows, per warp
 constexpr int kWarpsDown = kRows / (kTiles * kMmaM);
 
-// How the warps share what a block computes, and how many blocks there are registers for on a multiprocessor.
+// How the warps divide a block's work, and how many blocks the registers of a multiprocessor have room for.
 template <int kHead>
 struct Shape {
   static constexpr int kWarps = kHead > 128 ? 8 : 4, kThreads = kWarps * 32;
@@ -38,14 +38,14 @@ struct Stage {
 
 template <class T, int kHead>
 struct Shared {
-  Tile<T, kRows, kHead> a, b;  // k and v, or q and dout; at the end, their gradients
+  Tile<T, kRows, kHead> a, b;  // k and v, or q and dout; at the end, the gradients of the tensors they held
   Tile<T, kRows, kRows> p, ds;
   Statistics statistics[2];
   Stage<T, kHead> stages[1];  // or 2, if there is room
 };
 
-// dQ is summed up in the order of the accumulators, so that a warp adds to 128 bytes in a row: for each tile of 64
-// queries, 8 columns and 16 of the queries, four numbers of every lane.
+// dQ is accumulated in the layout of the accumulators, so that a warp adds to 128 consecutive bytes: for each tile of
+// 64 queries, each 8 columns and each 16 of the queries, four numbers from every lane.
 __device__ __forceinline__ int64_t dq_sum_offset(int64_t head, int64_t rounded_rows, int first_query, int head_size,
                                                  int column, int row) {
   const int64_t block = (column / kMmaN) * (kRows / kMmaM) + row / kMmaM;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
   const int64_t heads = kOfKeys ? forward.kv_heads : forward.heads, group = forward.heads / forward.kv_heads;
   const int tiles = ((kOfKeys ? visibility.kv_length : visibility.q_length) + kRows - 1) / kRows;
   const int64_t batch = blockIdx.x / tiles / heads, own_head = blockIdx.x / tiles % heads;
-  // Those that see the most, or are seen by the most, start first.
+  // The blocks with the most work start first: queries that see the most keys, or keys seen by the most queries.
   const int tile = static_cast<int>(blockIdx.x) % tiles, first_row = (kOfKeys ? tile : tiles - 1 - tile) * kRows;
   const int64_t kv_head = kOfKeys ? own_head : own_head / group, first_head = kOfKeys ? own_head * group : own_head;
   const auto tensor = [&]<class E>(E* data, const AttentionStrides& strides, int64_t head, int64_t rows) {
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
   const int warp_row = warp / Shape::kWarpsAcross * kTiles * kMmaM, across = warp % Shape::kWarpsAcross;
   const int warp_score = across * Shape::kScores, warp_column = across * Shape::kColumns;
 
-  // What streams past: the tiles of one head after those of another.
+  // The tiles that stream past: those of one head, then those of the next.
   const auto range = kOfKeys ? visibility.queries_of_tile(first_row, kRows) : visibility.keys_of_tile(first_row, kRows);
   const int begin = range.begin / kRows * kRows;
   const int per_head = range.end > begin ? (range.end - begin + kRows - 1) / kRows : 0;
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
     const auto& statistics = shared.statistics[kOfKeys ? turn % stages : 0];
     const int first_column = begin + turn % per_head * kRows;
     ptx::copy_async_wait<0>();
-    __syncthreads();  // the stage is here, and everybody is done with the last
+    __syncthreads();  // the stage has arrived, and every warp is done with the previous one
     if (stages > 1 && turn + 1 < total) load_stage(turn + 1);
 
     const auto row_of = [&](int i, int half) { return warp_row + i * kMmaM + accumulator_row(half); };
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
         }
       }
     }
-    // `f(i, n, e, query)` for all; the statistics are those of columns, or of rows.
+    // Calls `f(i, n, e, query)` for all scores; the statistics belong to their columns, or to their rows.
     const auto for_all = [&](auto&& f) {
 #pragma unroll
       for (int i = 0; i < kTiles; ++i) {
@@ -234,7 +234,7 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
 
 constexpr int kRoundThreads = 256, kRoundWarps = kRoundThreads / 32;
 
-// dQ, summed up, scaled and rounded: a warp takes a block of 16 queries and 8 columns.
+// Scales and rounds the accumulated dQ: a warp takes a block of 16 queries and 8 columns.
 template <class T>
 __global__ void __launch_bounds__(kRoundThreads)
     attention_backward_cuda_v2_round_dq_kernel(const __grid_constant__ AttentionBackwardArgs args) {

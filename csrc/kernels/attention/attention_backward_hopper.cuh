@@ -1,5 +1,5 @@
-// What the Hopper rung of attention_backward shares between head sizes: which block of keys a thread block takes and
-// the query tiles it meets, the ring that brings these tiles, and how dQ is summed.
+// What the Hopper rungs of attention_backward share: which block of keys a thread block takes and which query tiles it
+// needs, the ring that loads these tiles, and how dQ is accumulated.
 #pragma once
 
 #include "kernels/attention/attention_backward.h"
@@ -9,7 +9,7 @@ namespace rooflab::kernels {
 
 inline constexpr int kWarps = kWarpgroup / 32;
 
-// By each warp of some, for a barrier that expects one arrival of each.
+// One arrival per warp, for a barrier that expects one from each of several warps.
 __device__ __forceinline__ void arrive_as_warp(ptx::Barrier& barrier) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) ptx::barrier_arrive(barrier);
@@ -27,7 +27,7 @@ struct BackwardProblem {
   float scale, scale_log2;
   const float *lse, *delta;
   float* dq_sum;
-  char* turns;  // dq, where the turns of deterministic sums are kept until it is written; null when any order will do
+  char* turns;  // turns of deterministic sums, in the memory of dq until dq is written; null when any order will do
   int64_t turn_batch, turn_head, turn_token;  // strides, in bytes
 };
 
@@ -35,8 +35,8 @@ struct KeyBlock {
   int first, head, batch;
 };
 
-// Blocks that run together share the queries and sums of a few heads, which stay in L2. Within such a section those
-// that meet the most queries come first when causal.
+// Blocks that run together share the queries and the dQ sums of a few heads, which stay in L2. Within such a section,
+// the blocks with the most queries come first when causal.
 __device__ __forceinline__ KeyBlock key_block(const BackwardProblem& problem, int keys) {
   const int per_section = problem.heads_in_section * problem.key_blocks, index = static_cast<int>(blockIdx.x);
   const int section = index / per_section, within = index % per_section;
@@ -46,7 +46,7 @@ __device__ __forceinline__ KeyBlock key_block(const BackwardProblem& problem, in
   return {within / width * keys, head % problem.kv_heads, head / problem.kv_heads};
 }
 
-// The tiles of kRows queries that a block of keys meets, those of each head of its group, last rows first.
+// The tiles of kRows queries that see a block of keys, head by head through its group, the last rows first.
 template <int kRows>
 struct QueryWalk {
   __device__ QueryWalk(const BackwardProblem& problem, const KeyBlock& block, int keys) {
@@ -70,14 +70,14 @@ struct QueryWalk {
   int head, row;
 };
 
-// What products leave open about a tile of queries: log2 of the sums of exponentials, D, and the first row.
+// What the products need besides the tiles, for each query of a tile: lse in base 2, and D; and the tile's first row.
 template <int kRows>
 struct alignas(16) QueryRows {
   float lse[kRows], delta[kRows];
   int row;
 };
 
-// Writes the rows of one tile, by one warp. A query that sees no key, or that is none, gets probabilities of zero.
+// Writes these for one tile, by one warp. A query that sees no key, or that does not exist, gets probabilities of zero.
 template <int kRows>
 __device__ __forceinline__ void load_query_rows(QueryRows<kRows>& rows, const BackwardProblem& problem, int batch,
                                                 const QueryWalk<kRows>& at, ptx::Barrier& empty, uint32_t parity) {
@@ -99,7 +99,7 @@ __device__ __forceinline__ void load_query_rows(QueryRows<kRows>& rows, const Ba
   if (threadIdx.x % 32 == 0) rows.row = at.row;
 }
 
-// Turns a warpgroup's scores, of the 64 keys from `first_key` on along the rows, into probabilities.
+// Turns a warpgroup's scores into probabilities. Their rows are the 64 keys from `first_key` on.
 template <int kRows>
 __device__ __forceinline__ void to_probabilities(float (&s)[kRows / 2], const BackwardProblem& problem,
                                                  const QueryRows<kRows>& rows, int first_key) {
@@ -109,7 +109,8 @@ __device__ __forceinline__ void to_probabilities(float (&s)[kRows / 2], const Ba
     const float2 lse = reinterpret_cast<const float2&>(rows.lse[i / 4 * 8 + lane % 4 * 2]);
     s[i] = exp2_approximate(s[i] * problem.scale_log2 - (i % 2 == 0 ? lse.x : lse.y));
   }
-  // Differences as `lowest` and `highest` count them: of the first pair of the tile, then of this lane's.
+  // Differences that are compared with `lowest` and `highest`: for the first pair of the tile, then for this lane's
+  // pair.
   const int tile_difference = first_key - (rows.row + problem.offset);
   const bool sees_all = tile_difference - (kRows - 1) >= problem.lowest &&
                         tile_difference + kWarpgroupRows - 1 <= problem.highest &&
@@ -126,8 +127,8 @@ __device__ __forceinline__ void to_probabilities(float (&s)[kRows / 2], const Ba
   }
 }
 
-// dq_sum holds each 64 rows of a head as columns of eight: a column is the 128 vectors of four floats that the lanes of
-// a warpgroup have of it after a product.
+// dq_sum holds each 64 rows of a head as groups of eight columns. A group is 128 vectors of four floats, one for each
+// lane of a warpgroup, in the layout in which a product leaves them.
 inline constexpr int kSumColumn = 8, kSumRows = kWarpgroupRows;
 
 __device__ __forceinline__ float* dq_sum_tile(const BackwardProblem& problem, int batch, int head, int row) {
@@ -135,8 +136,8 @@ __device__ __forceinline__ float* dq_sum_tile(const BackwardProblem& problem, in
   return problem.dq_sum + first * problem.head_size;
 }
 
-// In turns, so that the sum has the same bits on every run: blocks of keys add to a tile in the order in which they
-// were launched. `part` tells the warpgroups apart that add to one tile.
+// For deterministic sums, blocks of keys take turns: they add to a tile in the order in which they were launched.
+// `part` distinguishes the warpgroups that add to the same tile.
 struct Turn {
   uint32_t* counter;
   uint32_t number;
@@ -150,7 +151,7 @@ __device__ __forceinline__ Turn turn_of(const BackwardProblem& problem, const Ke
   return {reinterpret_cast<uint32_t*>(counter) + part, static_cast<uint32_t>(block.first / keys - first_key / keys)};
 }
 
-// By one thread.
+// Both are called by one thread.
 __device__ __forceinline__ void await_turn(const Turn& turn) {
   while (ptx::load_acquire(turn.counter) != turn.number) {
   }
@@ -160,7 +161,7 @@ __device__ __forceinline__ void end_turn(const Turn& turn) {
   ptx::store_release(turn.counter, turn.number + 1);
 }
 
-// Rounds a warpgroup's 64 rows of sums into panels of kRows lines, of which its own start at `first`.
+// Rounds a warpgroup's 64 rows of sums into panels of kRows lines, starting at line `first`.
 template <class T, int kRows, int kPanels>
 __device__ __forceinline__ void store_rows(T (&tile)[kPanels][kRows][kLine], const float (&sum)[kPanels * kLine / 2],
                                            int first, float scale) {
@@ -175,11 +176,11 @@ __device__ __forceinline__ void store_rows(T (&tile)[kPanels][kRows][kLine], con
   }
 }
 
-// Launches of the main kernel, one file for each kind of tiling.
+// Launch the main kernel; one file for each kind of tiling.
 void attention_backward_hopper_registers(const AttentionBackwardArgs&, const BackwardProblem&, Queue&);  // D_h <= 128
 void attention_backward_hopper_shared(const AttentionBackwardArgs&, const BackwardProblem&, Queue&);     // D_h <= 256
 
-// Tensor maps for tiles of `rows` queries and `keys` keys; dk and dv leave 64 rows at a time.
+// Tensor maps for tiles of `rows` queries and `keys` keys; dk and dv are stored 64 rows at a time.
 inline BackwardMaps backward_maps(const AttentionBackwardArgs& args, int rows, int keys) {
   const AttentionArgs& f = args.forward;
   const auto queries = [&](const void* data, const AttentionStrides& strides) {

@@ -1,5 +1,5 @@
-// What the CUDA rungs of attention's backward share: D = rowsum(dO * O), the first launch of each, and what is known
-// of each query.
+// What the CUDA rungs of attention's backward share: D = rowsum(dO * O), which is the first launch of each, and the
+// statistics of each query.
 #pragma once
 
 #include "kernels/attention/attention_backward.h"
@@ -8,10 +8,10 @@
 
 namespace rooflab::kernels {
 
-// Whose rows stay in a block, and whose gradients it gives: dQ, or dK and dV. The other side's rows stream past.
+// Whose rows a block keeps and whose gradients it computes: dQ, or dK and dV. The other side's rows stream past.
 enum class Side { kQueries, kKeys };
 
-constexpr int kDeltaThreads = 256, kDeltaLanes = 8;  // eight lanes a row, so that short rows leave none idle
+constexpr int kDeltaThreads = 256, kDeltaLanes = 8;  // eight lanes per row, so that short rows leave none idle
 
 template <class T>
 __global__ void __launch_bounds__(kDeltaThreads)
@@ -53,7 +53,7 @@ void launch_delta(const AttentionBackwardArgs& args, Queue& queue) {
   queue.launch(attention_backward_cuda_delta_kernel<T>, {(rows + kRows - 1) / kRows, kDeltaThreads}, args);
 }
 
-// What the backward needs of each query of one head.
+// What the backward needs to know about each query of one head.
 struct QueryStatistics {
   __device__ QueryStatistics(const AttentionBackwardArgs& args, int64_t batch, int64_t head)
       : lse_(args.forward.lse + (batch * args.forward.heads + head) * args.forward.q_length),

@@ -1,6 +1,6 @@
 // attention_cpu_v1_flash: the forward pass of FlashAttention-2 (Dao 2023, algorithm 1) in plain loops on one thread.
-// Only a tile of scores exists at a time; beside it each query keeps its running maximum m, the sum l of exp(score - m)
-// and the weighted sum O of values. Tiles that no query of the block may see are never visited.
+// Only one tile of scores exists at a time. Besides it, each query keeps its running maximum m, the sum l of exp(score
+// - m) and the weighted sum O of values. Tiles that no query of the block may see are skipped.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -50,7 +50,7 @@ float score(const AttentionArgs& args, const Head<T>& head, const float* query, 
   return args.scale * dot + (head.mask ? static_cast<float>(head.mask[mask_at]) : 0.0f);
 }
 
-// A block of queries and its weighted sums.
+// Holds a block of queries and its weighted sums.
 int64_t scratch_floats(const AttentionArgs& args) { return 2 * kQueries * args.head_size; }
 
 template <class T>
@@ -82,7 +82,7 @@ void flash(const AttentionArgs& args, Queue& queue) {
               p[j] = score(args, head, &q[i * d_h], i0 + i, j0 + j);
               m[i] = std::max(m[i], p[j]);
             }
-            const float shift = m[i] == -kInfinity ? 0.0f : m[i];  // nothing seen so far: all exponentials are 0
+            const float shift = m[i] == -kInfinity ? 0.0f : m[i];  // no key seen so far: all exponentials are 0
             const float alpha = std::exp(last - shift);
             l[i] *= alpha;
             for (int64_t d = 0; d < d_h; ++d) o[i * d_h + d] *= alpha;
@@ -115,7 +115,8 @@ int64_t attention_splits(const AttentionArgs& args) {
   };
   const int64_t most = (range(args.q_length - 1).end - range(0).begin) / kAttentionSplitKeys;
   const int64_t sharing = std::max<int64_t>(args.batch * args.kv_heads, 1);
-  // As many as work at a time, or a few more where the last turn would leave over an eighth of all turns' room empty.
+  // As many parts as can run at a time, or a few more where the last wave would otherwise leave over an eighth of all
+  // slots empty.
   const auto wasteful = [&](int64_t splits) {
     const int64_t room = (sharing * splits + kAttentionSplitParts - 1) / kAttentionSplitParts * kAttentionSplitParts;
     return sharing * splits < room - room / 8;

@@ -1,12 +1,13 @@
-// attention_cpu_v2_flash_simd: FlashAttention-2 around a register tile. Blocks of queries are dealt to the threads;
-// each meets the keys a tile at a time, in panels of kWidth queries that lie across the vector lanes:
+// attention_cpu_v2_flash_simd: FlashAttention-2 around a register tile. Blocks of queries are distributed over the
+// threads. Each block processes the keys one tile at a time, in panels of kWidth queries that lie across the vector
+// lanes:
 //
 //   S^T (keys x kWidth)  = K Q^T     Q^T of the panel in L1, rows of K broadcast
-//   P^T = 2^(S^T - m)                maxima, sums and masks of kWidth queries at once: no reduction crosses lanes
+//   P^T = 2^(S^T - m)                maxima, sums and masks for kWidth queries at once: no reduction crosses lanes
 //   O^T (D_h x kWidth)   = O^T 2^(m_old - m) + V^T P^T     P^T in L1, columns of V broadcast
 //
-// Every FMA thus has a broadcast element of K or V and a vector of queries, and nothing is transposed but Q once and O
-// once for each block. A panel takes part in a tile only from its first visible key to its last.
+// So every FMA combines a broadcast element of K or V with a vector of queries, and nothing is transposed except Q and
+// O, once per block. A panel takes part in a tile only from its first visible key to its last.
 #include "kernels/attention/attention_simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -22,7 +23,7 @@ class FlashForward {
     float* scratch = queue.scratch<float>(deal.threads * deal.floats);
     queue.parallel(args.batch * args.heads * blocks, 1, deal.threads, [&](int64_t begin, int64_t end, int worker) {
       for (int64_t task = begin; task < end; ++task) {
-        // Under a causal mask the last blocks have the most keys: they go first, so that the threads end together.
+        // Under a causal mask the last blocks see the most keys. They go first, so that the threads finish together.
         const int64_t head = task / blocks, i0 = (blocks - 1 - task % blocks) * queries;
         FlashForward(held, queries, scratch + worker * deal.floats)
             .block(head / args.heads, head % args.heads, i0, smaller(queries, args.q_length - i0));
@@ -37,10 +38,10 @@ class FlashForward {
 
  private:
   struct Deal {
-    int64_t threads, queries = kQueries, floats;  // queries of a block, scratch of a thread
+    int64_t threads, queries = kQueries, floats;  // queries per block, scratch per thread
 
     Deal(const AttentionArgs& args, const Target& target) {
-      // Waking a thread takes microseconds: it must get some 2^20 multiplications.
+      // Waking a thread takes microseconds, so it should get about 2^20 multiplications or more.
       const int64_t heads = args.batch * args.heads;
       const int64_t work = 2 * heads * args.q_length * args.kv_length * args.head_size;
       threads = larger(1, smaller(target.threads, work >> 20));
@@ -93,7 +94,7 @@ class FlashForward {
     finish(out + i0 * args_.out_strides.token, lse, queries);
   }
 
-  // Q^T, scaled, in panels of kWidth columns; nothing attended to so far.
+  // Stores Q^T, scaled, in panels of kWidth columns, and clears the sums.
   void start(const T* q, int64_t queries) {
     for (int64_t i = 0; i < queries; i += kWidth) {
       const int64_t width = smaller(kWidth, queries - i);
@@ -110,7 +111,7 @@ class FlashForward {
     }
   }
 
-  // K and V as floats, in rows whose step is not a power of two: those would share their cache sets.
+  // Loads K and V as floats, with a row pitch that is not a power of two, so that rows do not share their cache sets.
   void load_tile(const T* k, const T* v, int64_t keys) {
     for (int64_t j = 0; j < keys; ++j) {
       convert_row(k_ + j * d_pitch_, k + j * args_.k_strides.token, d_h_);
@@ -118,7 +119,7 @@ class FlashForward {
     }
   }
 
-  // One panel of queries, i0 on, against the tile of keys, j0 on.
+  // Processes one panel of queries, from i0 on, with the tile of keys from j0 on.
   void attend(int64_t i0, int64_t width, int64_t panel, int64_t j0, int64_t keys) {
     const KeyRange first = visible(i0), last = visible(i0 + width - 1);
     const int64_t begin = larger(first.begin, j0) - j0, end = smaller(last.end, j0 + keys) - j0;
@@ -134,7 +135,7 @@ class FlashForward {
         });
     if (args_.mask) add_mask(i0, width, j0 + begin, end - begin);
     const auto hide_unseen = [&] {
-      for (int64_t j = begin; j < end; ++j)  // keys that all the panel sees need no look
+      for (int64_t j = begin; j < end; ++j)  // keys that the whole panel sees need no check
         if (j0 + j < last.begin || j0 + j >= first.end)
           hide(args_, scores + (j - begin) * kWidth, i0 + args_.kv_length - args_.q_length - j0 - j, 1);
     };
@@ -154,8 +155,8 @@ class FlashForward {
         });
   }
 
-  // O^T = O^T alpha + V^T P^T of the pairs that are seen. The others are -inf in P^T, and left out: 0 times a NaN in V
-  // is NaN.
+  // O^T = O^T alpha + V^T P^T over the visible pairs. The others are -inf in P^T and are skipped, because 0 times a NaN
+  // in V is NaN.
   void add_seen(int64_t keys, const float* values, Row alpha, float* o) const {
     for (int64_t d = 0; d < d_h_; ++d)
       for (int v = 0; v < kVectors; ++v) {
@@ -170,8 +171,8 @@ class FlashForward {
       }
   }
 
-  // Makes the panel's scores probabilities; returns what shrinks the sums so far. Where nothing was seen the maximum is
-  // -inf, and all exponentials must be 0.
+  // Turns the panel's scores into probabilities and returns the factor for the sums so far. Where no key was seen the
+  // maximum is -inf, and all exponentials must be 0.
   static Row softmax(float* scores, int64_t keys, float* maximum, float* sum) {
     const Exp2 exp2;
     Row last, best, shift, total;
@@ -184,7 +185,7 @@ class FlashForward {
       for (int v = 0; v < kVectors; ++v) {
         NativeFloat score;
         read(scores + j * kWidth + v * kLanes, score);
-        best[v] = score > best[v] ? score : best[v];  // passes by NaN, which the exponentials will show
+        best[v] = score > best[v] ? score : best[v];  // ignores NaN, which the exponentials will carry
       }
     Row alpha;
     for (int v = 0; v < kVectors; ++v) {
@@ -207,7 +208,7 @@ class FlashForward {
     return alpha;
   }
 
-  // Adds the mask of width queries from i0 on and `keys` keys from j0 on.
+  // Adds the mask for `width` queries from i0 on and `keys` keys from j0 on.
   void add_mask(int64_t i0, int64_t width, int64_t j0, int64_t keys) {
     __builtin_memset(bias_, 0, keys * kWidth * 4);
     for (int64_t i = 0; i < width; ++i)
@@ -249,8 +250,8 @@ class FlashForward {
   const int64_t d_h_, d_pitch_;
   Scratch scratch_;
   float *q_, *o_;  // panels: (D_h, kWidth) each
-  float *k_, *v_;  // a tile, in rows of d_pitch_
-  float* rows_;    // a panel's rows on their way in and out
+  float *k_, *v_;  // one tile, with a row pitch of d_pitch_
+  float* rows_;    // a panel's rows while they are copied in or out
   float *scores_, *bias_, *bias_rows_;
   float *maximum_, *sum_;
   int64_t mask_at_ = 0;

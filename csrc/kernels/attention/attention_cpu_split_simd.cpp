@@ -1,12 +1,12 @@
-// attention_cpu_v3_split_kv: few queries over many keys, as when a model writes token by token. K and V are then read
-// once and hardly used, so memory sets the pace: the keys are split over the threads, and the query heads that share a
-// key head form one block of rows, which meets each tile of K and V while that is in cache. Each part leaves its sums,
-// its maximum and its sum of exponentials in args.partial; a second pass joins the parts of a row:
+// attention_cpu_v3_split_kv: few queries over many keys, as when a model generates token by token. K and V are read
+// once and hardly reused, so memory bandwidth binds. The keys are split over the threads, and the query heads that
+// share a key head form one block of rows, which uses each tile of K and V while that is in cache. Each part leaves its
+// sums, its maximum and its sum of exponentials in args.partial. A second pass combines the parts of a row:
 //
 //   m = max m_p    l = sum_p l_p 2^(m_p - m)    out = sum_p o_p 2^(m_p - m) / l
 //
-// Rows of K and of V are read as they lie: a score is a dot product along D_h, of which a register's worth is summed at
-// a time, and O (rows x D_h) += P V runs on the register tile.
+// K and V are read in their original layout: a score is a dot product along D_h, and the scores of one register's worth
+// of keys are summed at a time. O (rows x D_h) += P V runs on the register tile.
 #include "kernels/attention/attention_simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -21,14 +21,14 @@ struct MakeLaneIndices<0, kLane...> {
   using type = LaneIndices<kLane...>;
 };
 
-// Adds lanes l and l ^ kHalf: of a where l & kHalf is 0, of b elsewhere.
+// Adds lanes l and l ^ kHalf: from a where l & kHalf is 0, from b elsewhere.
 template <int kHalf, int... kLane>
 ROOFLAB_INLINE NativeFloat fold(NativeFloat a, NativeFloat b, LaneIndices<kLane...>) {
   constexpr int kB = static_cast<int>(kLanes);
   return __builtin_shufflevector(a, b, (kLane & kHalf ? kB + kLane : kLane)...) +
          __builtin_shufflevector(a, b, (kLane & kHalf ? kB + kLane - kHalf : kLane + kHalf)...);
 }
-// Lane l is the sum of x[l].
+// Lane l of the result is the sum of x[l].
 template <int kHalf = 1>
 ROOFLAB_INLINE NativeFloat sum_each(NativeFloat* x) {
   if constexpr (kHalf == kLanes) {
@@ -64,13 +64,13 @@ class SplitAttention {
 
  private:
   struct Deal {
-    int64_t heads, rows, threads, parts, partial_floats, floats;  // the last: scratch of a thread
+    int64_t heads, rows, threads, parts, partial_floats, floats;  // the last: scratch per thread
 
     Deal(const AttentionArgs& args, const Target& target) {
       heads = args.batch * args.kv_heads;
       rows = args.batch * args.heads * args.q_length;
       const int64_t bytes = 2 * heads * args.kv_length * args.head_size * static_cast<int64_t>(sizeof(T));
-      threads = larger(1, smaller(target.threads, bytes >> 17));  // 128 KiB make a thread worth waking
+      threads = larger(1, smaller(target.threads, bytes >> 17));  // a thread is worth waking for 128 KiB
       parts = smaller(attention_splits(args), larger(1, parts_of(4 * threads, heads)));
       partial_floats = round_up(parts * rows * (args.head_size + 2), 16);
       floats = SplitAttention(args, nullptr).scratch_.floats;
@@ -95,7 +95,7 @@ class SplitAttention {
     sum_ = scratch_.take(rows_);
   }
 
-  // Row r of a key head: query r % L_q of the head's r / L_q-th query head.
+  // Row r of a key head: query r % L_q of the group's query head r / L_q.
   int64_t query(int64_t r) const { return r % args_.q_length; }
   KeyRange visible(int64_t i) const {
     return visible_keys(i, args_.q_length, args_.kv_length, args_.is_causal, args_.window);
@@ -132,11 +132,11 @@ class SplitAttention {
     }
   }
 
-  // The rows against keys j0 on; `more` keys of the part come after these.
+  // Processes the rows with the keys from j0 on; `more` keys of the part come after these.
   void tile(int64_t b, int64_t g, const T* k, const T* v, int64_t j0, int64_t keys, int64_t more) {
     const int64_t d_h = d_h_, d_pitch = d_pitch_;
     for (int64_t j = 0; j < keys; j += kLanes) {
-      for (int64_t n = j + keys; n < smaller(j + kLanes + keys, keys + more); ++n) {  // bit by bit, beside the work
+      for (int64_t n = j + keys; n < smaller(j + kLanes + keys, keys + more); ++n) {  // prefetched during the work
         prefetch_row(k + n * args_.k_strides.token, d_h);
         prefetch_row(v + n * args_.v_strides.token, d_h);
       }
@@ -149,7 +149,7 @@ class SplitAttention {
 
     const float* values = v_;
     int64_t step = d_pitch_;
-    if (sizeof(T) == 4 && d_h % kWidth == 0) {  // whole vectors of V can be read where they lie
+    if (sizeof(T) == 4 && d_h % kWidth == 0) {  // whole vectors of V can be read in place
       values = reinterpret_cast<const float*>(v);
       step = args_.v_strides.token;
     } else {
@@ -168,7 +168,8 @@ class SplitAttention {
         });
   }
 
-  // Scores of all rows with a register's worth of keys; where there are fewer, the last stands in for the rest.
+  // Scores of all rows with one register's worth of keys. Where there are fewer keys, the last one fills the other
+  // lanes.
   void dots(const T* k, int64_t keys, float* scores) const {
     const T* rows[kLanes];
     for (int64_t n = 0; n < kLanes; ++n) rows[n] = k + smaller(n, keys - 1) * args_.k_strides.token;
@@ -194,7 +195,7 @@ class SplitAttention {
 
   static bool sees_part(KeyRange seen, int64_t j0, int64_t keys) { return seen.begin > j0 || seen.end < j0 + keys; }
 
-  // O += P V over the pairs that are seen. The others are left out, as 0 times a NaN in V is NaN.
+  // O += P V over the visible pairs. The others are skipped, because 0 times a NaN in V is NaN.
   void add_seen(int64_t b, int64_t g, const float* values, int64_t step, int64_t j0, int64_t keys) {
     for (int64_t r = 0; r < rows_; ++r) {
       float *p = p_ + r * kPitch, *o = o_ + r * d_pitch_, bias[kKeys] = {};
@@ -218,7 +219,7 @@ class SplitAttention {
         hide(args_, p_ + r * kPitch + j, i + args_.kv_length - args_.q_length - j0 - j, -1);
   }
 
-  // Hides what row r may not see of the tile, the lanes behind its last key too.
+  // Hides the keys of the tile that row r may not see, and the lanes past the last key.
   void mask(int64_t b, int64_t g, int64_t r, int64_t j0, int64_t keys) {
     float* scores = p_ + r * kPitch;
     if (args_.mask) {
@@ -235,8 +236,8 @@ class SplitAttention {
     for (int64_t j = keys; j < round_up(keys, kLanes); ++j) scores[j] = -kInfinity;
   }
 
-  // Makes a row of scores probabilities and shrinks the row's sums so far. Where nothing was seen the maximum is -inf,
-  // and all exponentials must be 0.
+  // Turns a row of scores into probabilities and scales down the row's sums so far. Where no key was seen the maximum
+  // is -inf, and all exponentials must be 0.
   void softmax(int64_t r, int64_t lanes) {
     const Exp2 exp2;
     float *scores = p_ + r * kPitch, *o = o_ + r * d_pitch_;
@@ -261,7 +262,7 @@ class SplitAttention {
     maximum_[r] = maximum;
   }
 
-  // One row of the result. The sums of all parts gather in those of the first.
+  // One row of the result. The sums of all parts are accumulated into those of the first part.
   void join(int64_t row, int64_t parts) const {
     const Exp2 exp2;
     float maximum = -kInfinity, sum = 0;
@@ -287,9 +288,9 @@ class SplitAttention {
   const AttentionArgs& args_;
   const int64_t d_h_, d_pitch_, group_, rows_;
   Scratch scratch_;
-  float *q_, *o_;  // rows of d_pitch_
-  float* v_;       // a tile of V, in rows of d_pitch_
-  float* p_;       // scores, in rows of kPitch
+  float *q_, *o_;  // with a row pitch of d_pitch_
+  float* v_;       // a tile of V, with a row pitch of d_pitch_
+  float* p_;       // scores, with a row pitch of kPitch
   float *maximum_, *sum_;
 };
 

@@ -1,7 +1,7 @@
 // v1: FlashAttention-2's forward on plain multiply-adds. A block keeps 64 queries and walks over the keys that any of
-// them sees, 64 at a time: scores, their softmax relative to the largest score so far, weighted sum of the values. When
-// a larger score turns up, what was summed before is scaled down to it; nothing of size L_q x L_kv is ever stored.
-// Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
+// them sees, 64 at a time: it computes the scores, their softmax relative to the largest score so far, and the weighted
+// sum of the values. When a larger score appears, the sums so far are scaled down to it. Nothing of size L_q x L_kv is
+// ever stored. Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
 #include "kernels/attention/attention_fma_tile.cuh"
 #include "kernels/common/reduce.cuh"
 
@@ -10,7 +10,7 @@ namespace {
 
 using namespace fma_tile;
 
-constexpr int kPerThread = 8;  // rows
+constexpr int kPerThread = 8;  // rows per thread
 constexpr int kQueries = Place<kPerThread>::kRows;
 
 template <int kChunks>
@@ -20,7 +20,7 @@ struct Shared {
   Chunk chunk;  // of k, then of v
 };
 
-// kChunks: as many times 64 columns as there is room for.
+// kChunks: how many times 64 columns there is room for.
 template <class T, int kChunks>
 __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
     attention_cuda_v1_flash_kernel(const __grid_constant__ AttentionArgs args) {
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
   const Place<kPerThread> place;
 
   float sum[kChunks][kPerThread][kColumns] = {};
-  float maximum[kPerThread], weight[kPerThread];  // of a row; this thread's part of the row's sum of weights
+  float maximum[kPerThread], weight[kPerThread];  // per row; this thread's part of the row's sum of weights
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) maximum[i] = -INFINITY, weight[i] = 0;
 
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
 #pragma unroll
       for (int lanes = 2; lanes < kWarp; lanes *= 2) largest = fmaxf(largest, shuffle_xor(largest, lanes));
 
-      const float shift = largest == -INFINITY ? 0 : largest;  // no key yet: weights of 0, not NaN
+      const float shift = largest == -INFINITY ? 0 : largest;  // no key yet: the weights must be 0, not NaN
       const float rescale = exp_difference(maximum[i], shift);
       maximum[i] = largest;
       weight[i] *= rescale;

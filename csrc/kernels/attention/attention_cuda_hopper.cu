@@ -1,29 +1,31 @@
-// v3: FlashAttention's forward on Hopper. A block takes 64 query rows for each of its two or three consumer warpgroups,
-// which keep scores, probabilities and sums in registers; one thread of a fourth does nothing but issue copies of
-// tiles of q, k and v (TMA). A consumer starts the next block's q k^T together with this block's product with v
-// (wgmma), so its softmax runs beside a product; and the consumers take turns at the tensor cores, so that one's
-// exponentials fall into another's products. Blocks are persistent; masks cost only the blocks of keys that need them.
+// v3: FlashAttention's forward on Hopper. A block has two or three consumer warpgroups, each with 64 query rows, which
+// keep scores, probabilities and sums in registers. One thread of another warpgroup only issues the copies of tiles of
+// q, k and v (TMA). A consumer starts q k^T of the next block of keys together with this block's product with v
+// (wgmma), so its softmax overlaps with a product. The consumers also take turns at the tensor cores, so that the
+// exponentials of one overlap with the products of another. Blocks are persistent. Only blocks of keys that need
+// masking pay for it.
 // float16 and bfloat16 with float32 sums, D_h a multiple of 8 up to 256, no explicit mask, 16-byte aligned operands.
 //
-// What binds: 4 D_h FLOPs for each exponential, at 4096 FLOPs and 16 exponentials a clock and multiprocessor: as long
-// for either at D_h 64, half as long for the exponentials at 128. Measured, long sequences run into the power limit of
-// 700 W (1.4 to 1.7 of 1.98 GHz): D_h 128 at 75% of the tensor cores' rate at that clock, 64 slower for its softmax.
+// What binds: there are 4 D_h FLOPs for each exponential, and a multiprocessor does 4096 FLOPs or 16 exponentials per
+// clock. At D_h 64 both take equally long; at 128 the exponentials take half as long. Measured, long sequences run into
+// the power limit of 700 W (1.4 to 1.7 of 1.98 GHz): D_h 128 reaches 75% of the tensor cores' rate at that clock, and
+// D_h 64 is slower because of its softmax.
 #include "kernels/attention/attention_forward_hopper.cuh"
 
 namespace rooflab::kernels {
 namespace {
 
-// From what fits in registers (scores, probabilities, sums) and shared memory.
+// Limited by what fits in registers (scores, probabilities, sums) and in shared memory.
 using Shape64 = ForwardShape<64, 3, 128, 2, 2>;
 using Shape128 = ForwardShape<128, 3, 80, 2, 2>;         // reads keys and values a third less often than 128 rows would
-using NarrowShape128 = ForwardShape<128, 2, 128, 2, 2>;  // computes less of what causality hides
+using NarrowShape128 = ForwardShape<128, 2, 128, 2, 2>;  // computes fewer pairs that causality hides
 using Shape256 = ForwardShape<256, 2, 64, 2, 1>;
 
-// Attends, by one warpgroup.
+// Computes attention, by one warpgroup.
 template <class T, class S>
 __device__ __forceinline__ void consume(ForwardShared<T, S>& shared, int consumer, const ForwardProblem& problem) {
   constexpr int kKeys = S::kKeys, kHeadSize = S::kHeadSize;
-  constexpr int kFirstTurn = 1;  // the named barriers
+  constexpr int kFirstTurn = 1;  // the first of the named barriers
   const int warp = threadIdx.x % kWarpgroup / 32, lane = threadIdx.x % 32;
 
   float scores[kKeys / 2], out[kHeadSize / 2];

@@ -1,10 +1,10 @@
-// v5: float32 on Hopper's tensor cores, with the accuracy of float32. q, k and v are split into three bfloat16 parts
-// each (common/split_bf16.cuh) by a kernel of its own; then v3's tiles, with six products of parts for each product,
-// and probabilities split in registers. One warpgroup's softmax runs beside the other's products. Tensor cores truncate
-// sums, so a block's product with v starts from zero and is added to the sums with rounding.
+// v5: float32 on Hopper's tensor cores, with the accuracy of float32. A kernel of its own splits q, k and v into three
+// bfloat16 parts each (common/split_bf16.cuh). Then come v3's tiles, with six products of parts for each product, and
+// probabilities that are split in registers. One warpgroup's softmax overlaps with the other's products. Tensor cores
+// truncate sums, so a block's product with v starts from zero and is added to the sums with rounding.
 // float32, D_h up to 128, no explicit mask. An infinity in v gives NaN in its column.
 //
-// 6 x 4 D_h FLOPs a pair at the rate of bfloat16; scratch of 6 bytes an element of q, k and v.
+// 6 x 4 D_h FLOPs per pair at the rate of bfloat16; scratch of 6 bytes for each element of q, k and v.
 #include "core/target.h"
 #include "kernels/attention/attention_forward_hopper.cuh"
 #include "kernels/attention/attention_split_bf16.cuh"
@@ -12,11 +12,11 @@
 namespace rooflab::kernels {
 namespace {
 
-// From what fits in registers (scores, parts of probabilities, two kinds of sums) and shared memory.
+// Limited by what fits in registers (scores, parts of probabilities, two kinds of sums) and in shared memory.
 using Shape64 = ForwardShape<64, 2, 64, 2, 1, kSplitParts>;
 using Shape128 = ForwardShape<128, 2, 64, 1, 1, kSplitParts>;
 
-// A warpgroup's 64 rows of sums, by pairs of neighbours.
+// A warpgroup's 64 rows of sums, as pairs of neighbours.
 template <int kHeadSize>
 __device__ __forceinline__ void store_floats(const ForwardProblem& problem, const QueryTile& tile, int row,
                                              const float (&out)[kHeadSize / 2], const Softmax& softmax) {
@@ -41,7 +41,7 @@ __device__ __forceinline__ void store_floats(const ForwardProblem& problem, cons
   }
 }
 
-// Attends, by one warpgroup.
+// Computes attention, by one warpgroup.
 template <class S>
 __device__ __forceinline__ void consume(ForwardShared<Part, S>& shared, int consumer, const ForwardProblem& problem) {
   constexpr int kKeys = S::kKeys, kHeadSize = S::kHeadSize;
@@ -174,7 +174,7 @@ void launch(const AttentionArgs& args, Queue& queue) {
         split_operand(args.v, args.v_strides, args.batch, args.kv_heads, args.kv_length, args.head_size, v)}},
       queue);
 
-  // The parts as bfloat16 operands of 3 x batch.
+  // The parts, as bfloat16 operands with a batch of 3 x batch.
   AttentionArgs split = args;
   split.q = q;
   split.head_size = attention_split_columns(args.head_size);

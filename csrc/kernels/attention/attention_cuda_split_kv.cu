@@ -1,12 +1,13 @@
-// v4: decode. The rows of a group, all heads that share a key head times all queries, lie packed in tiles of 16 rows,
-// so each byte of K and V is read from memory once. Few rows leave most of the GPU idle unless the keys are split: each
-// block takes one part of them, and a second kernel, launched before the first ends, combines the parts. In a block the
-// teams of warps take the part's steps (16 keys) in turn, each with tiles of its own in shared memory, which cp.async
-// fills some steps ahead: 128 KB on their way to each multiprocessor, and up to 16 rows no barrier wider than a warp.
-// Memory binds: 4.4 TB/s on an H200 that copies at 4.2 (B64 L4096 H32:8 D128), 3.9 where parts must be combined (B8
-// L32768 H4:1 D256). Below some 30 MB latency does: B1 L4096 H4:1 D256 takes 7.9 us, 2.9 of them an empty launch, 2.1
-// the parts, 2.9 the combining, where 1 would move the bytes. Above 16 packed rows two warps a scheduler cannot issue
-// instructions as fast as memory delivers: 2.3 TB/s with 32 rows of D128, 1.8 with 64 of D256.
+// v4: decode. The rows of a group, which are all query heads that share a key head times all queries, are packed into
+// tiles of 16 rows, so each byte of K and V is read from memory once. With so few rows most of the GPU would be idle
+// unless the keys were split. Each block takes one part of the keys, and a second kernel, launched before the first
+// ends, combines the parts. In a block, teams of warps take the part's steps (16 keys each) in turn. Each team has its
+// own tiles in shared memory, which cp.async fills a few steps ahead. This keeps 128 KB in flight per multiprocessor,
+// and up to 16 rows need no barrier wider than a warp.
+// Memory binds: 4.4 TB/s on an H200 that copies at 4.2 (B64 L4096 H32:8 D128), and 3.9 where parts must be combined (B8
+// L32768 H4:1 D256). Below about 30 MB latency binds: B1 L4096 H4:1 D256 takes 7.9 us, of which an empty launch takes
+// 2.9, the parts 2.1 and the combining 2.9; moving the bytes would take 1. Above 16 packed rows, two warps per
+// scheduler cannot issue instructions as fast as memory delivers: 2.3 TB/s with 32 rows of D128, 1.8 with 64 of D256.
 // float16 and bfloat16 with float32 sums, rows 16-byte aligned, D_h a multiple of 8 up to 256, at most 64 packed rows.
 #include "kernels/attention/attention_split_tile.cuh"
 
@@ -16,7 +17,7 @@ using namespace split_kv;
 
 namespace {
 
-// Where packed row r of a group lies: heads vary faster, so that neighbouring rows see the same keys.
+// Where packed row r of a group lies. Heads vary fastest, so that neighbouring rows see the same keys.
 struct PackedRow {
   __device__ PackedRow(const SplitPlan& plan, int r, int64_t kv_head)
       : query(r / plan.group), head(kv_head * plan.group + r % plan.group) {}
@@ -39,7 +40,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int64_t end = min(plan.seen.end, held_keys(args));
   const int part_begin = static_cast<int>(min(wanted_begin, end));
   const int part_end = static_cast<int>(min(wanted_begin + plan.part_keys, end));
-  int key = part_begin + team * kStepKeys;  // the team's
+  int key = part_begin + team * kStepKeys;  // the first key of the team's next step
   auto* tiles = reinterpret_cast<Tile<T, kD>*>(shared) + team * plan.row_warps * TileStream<T, kD>::kSlots;
   TileStream<T, kD> stream(tiles, plan, row_warp, static_cast<int>(args.head_size));
   const auto source = [&](const void* tensor, const AttentionStrides& strides) {
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   auto k = source(args.k, args.k_strides), v = source(args.v, args.v_strides);
   stream.start(k, v);
 
-  // The warp's rows of Q, as fragments; beyond the last row and column they are zero.
+  // The warp's rows of Q, as fragments, which are zero beyond the last row and column.
   uint32_t q[kD / 16][4];
   int first_key[2], last_key[2];
 #pragma unroll
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
   __syncthreads();
 
-  // The sums over the teams: the end when this is the only part.
+  // Adds up the sums of the teams. If this is the only part, that is the result.
   const int wide = static_cast<int>(args.head_size) / kSumColumns;
   const int64_t all_rows = args.batch * args.heads * args.q_length;
   for (int i = threadIdx.x; i < plan.rows * wide; i += kThreads) {

@@ -1,8 +1,8 @@
 // v2: FlashAttention-2's forward on tensor cores, one warp at a time (mma.sync). A block keeps 128 queries (64 where
-// D_h is over 128), 32 (16) of them a warp, and walks over the keys that any of them sees, 64 at a time. While one
-// product is computed the operand of the next arrives by cp.async; weights go from the one product to the other in
-// registers. The tiles that need no mask pay for none. float16 and bfloat16 with float32 sums, D_h a multiple of 8, any
-// mask; rows aligned to 16 bytes.
+// D_h is over 128), with 32 (16) of them in each warp, and walks over the keys that any of them sees, 64 at a time.
+// While one product is computed, cp.async loads the operand of the next. The weights go from one product to the other
+// in registers. Tiles that need no mask do no masking work. float16 and bfloat16 with float32 sums, D_h a multiple of
+// 8, any mask, rows aligned to 16 bytes.
 #include "kernels/attention/attention_mma_tile.cuh"
 #include "kernels/common/reduce.cuh"
 
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const auto query_of = [&](int i, int half) { return first_query + warp_row + i * kMmaM + accumulator_row(half); };
 
   Accumulator sum[kTiles][kHead / kMmaN] = {};
-  float maximum[kTiles][2], weight[kTiles][2] = {};  // of a row; this lane's part of the row's sum of weights
+  float maximum[kTiles][2], weight[kTiles][2] = {};  // per row; this lane's part of the row's sum of weights
 #pragma unroll
   for (int i = 0; i < kTiles; ++i) maximum[i][0] = maximum[i][1] = -INFINITY;
 
@@ -62,14 +62,14 @@ __global__ void __launch_bounds__(kThreads, 2)
   ptx::copy_async_commit();
   for (; first_key < keys.end; first_key += kKeys) {
     ptx::copy_async_wait<0>();
-    __syncthreads();  // k is here, and everybody is done with the last v
+    __syncthreads();  // k has arrived, and every warp is done with the previous v
     shared.v.template load_async<kThreads>(v, first_key);
     ptx::copy_async_commit();
 
     Accumulator score[kTiles][kKeys / kMmaN] = {};
     accumulate_scores<T, kHead>(score, shared.q, warp_row, shared.k, 0);
     ptx::copy_async_wait<0>();
-    __syncthreads();  // v is here, and everybody is done with k
+    __syncthreads();  // v has arrived, and every warp is done with k
     if (first_key + kKeys < keys.end) shared.k.template load_async<kThreads>(k, first_key + kKeys);
     ptx::copy_async_commit();
 
@@ -133,7 +133,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   ptx::copy_async_wait<0>();
   __syncthreads();  // q is no longer read, nor written
 
-  // Through shared memory, so that whole vectors reach the device's. A warp writes and reads its own rows.
+  // Goes through shared memory, so that stores to device memory are whole vectors. A warp writes and reads its own
+  // rows.
 #pragma unroll
   for (int i = 0; i < kTiles; ++i) {
 #pragma unroll

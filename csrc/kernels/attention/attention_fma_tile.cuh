@@ -1,8 +1,8 @@
-// Tiles of the v1 rungs, forward and backward: products of 64 x 64 x 64 on plain multiply-adds, float32 in shared
-// memory whatever the tensors hold.
+// Tiles of the v1 rungs, forward and backward: products of 64 x 64 x 64 on plain multiply-adds, with float32 in shared
+// memory whatever type the tensors have.
 //
-// 128 threads share the rows of a tile of scores: a warp owns whole rows, so that what is done along a row needs no
-// other warp. Lane 2 x + y has, of its warp's rows, those of parity y, and of every 64 columns
+// 128 threads share the rows of a tile of scores. A warp owns whole rows, so work along a row needs no other warp. Of
+// its warp's rows, lane 2 x + y has those of parity y, and of every 64 columns
 //   columns x, x + 16, x + 32, x + 48   in a tile of scores,
 //   columns 4 x to 4 x + 3              in a tile of an output.
 // Every load from shared memory brings four floats; 12 of them feed 128 multiply-adds.
@@ -13,11 +13,11 @@
 namespace rooflab::kernels::fma_tile {
 
 constexpr int kThreads = 128, kWarps = kThreads / 32;
-constexpr int kChunk = 64;                // rows of a streamed tile, and columns that are brought at a time
-constexpr int kChunkStride = kChunk + 4;  // sixteen rows of a column of vectors lie in different banks
-constexpr int kColumns = 4;               // of 64, of each thread
+constexpr int kChunk = 64;                // rows of a streamed tile, and columns that are loaded at a time
+constexpr int kChunkStride = kChunk + 4;  // puts sixteen rows of a column of vectors into different banks
+constexpr int kColumns = 4;               // per thread, of each 64
 
-// A tile that threads read along their rows. Two parities are read at a time: the odd rows stand 16 banks further on.
+// A tile that threads read along its rows. Rows of both parities are read at a time, so odd rows are 16 banks apart.
 template <int kRows, int kWidth>
 struct RowTile {
   static constexpr int kOdd = kRows / 2 * kWidth + 16;
@@ -28,7 +28,7 @@ struct RowTile {
   }
 };
 
-// Where a thread stands: kPerThread rows from `row` on, every other one.
+// A thread's place: kPerThread rows from `row` on, every other one.
 template <int kPerThread>
 struct Place {
   static constexpr int kRows = kWarps * 2 * kPerThread;
@@ -37,8 +37,8 @@ struct Place {
   __device__ __forceinline__ int row(int i) const { return first + 2 * i; }
 };
 
-// Brings kRows x 64 elements to shared memory, as floats; outside the tensor they are zero. `to(row, column)` says
-// where an element goes. What hides the wait are other blocks.
+// Loads kRows x 64 elements into shared memory as floats, with zeros outside the tensor. `to(row, column)` says where
+// an element goes. Only other blocks hide this latency.
 template <int kRows, class T, class To>
 __device__ __forceinline__ void load_chunk(const HeadRows<const T>& from, int first_row, int first_column, To&& to) {
   const int rows = from.rows - first_row, columns = from.columns - first_column;
@@ -60,7 +60,7 @@ __device__ __forceinline__ void load_chunk(const HeadRows<const T>& from, int fi
 
 using Chunk = float[kChunk][kChunkStride];
 
-// Replaces the chunk, which everybody has to be done with.
+// Replaces the chunk. All threads must be done with the old one.
 template <class T>
 __device__ __forceinline__ void next_chunk(Chunk& chunk, const HeadRows<const T>& from, int first_row,
                                            int first_column) {
@@ -69,7 +69,7 @@ __device__ __forceinline__ void next_chunk(Chunk& chunk, const HeadRows<const T>
   __syncthreads();
 }
 
-// Rows of a tensor that stay: all their columns at once.
+// Loads the rows that a block keeps: all their columns at once.
 template <class T, int kRows, int kWidth>
 __device__ __forceinline__ void load_resident(RowTile<kRows, kWidth>& tile, const HeadRows<const T>& from,
                                               int first_row) {
@@ -80,8 +80,8 @@ __device__ __forceinline__ void load_resident(RowTile<kRows, kWidth>& tile, cons
 
 __device__ __forceinline__ float4 four(const float* from) { return *reinterpret_cast<const float4*>(from); }
 
-// sum[i][j] += rows[i] . chunk[x + 16 j], over `depth` columns. `rows` is this thread's first row, kWidth floats apart
-// from its next.
+// sum[i][j] += rows[i] . chunk[x + 16 j], over `depth` columns. `rows` is this thread's first row, kWidth floats before
+// its next one.
 template <int kWidth, int kPerThread>
 __device__ __forceinline__ void multiply_transposed(float (&sum)[kPerThread][kColumns], const float* rows,
                                                     const Chunk& chunk, int x, int depth) {
@@ -104,7 +104,7 @@ __device__ __forceinline__ void multiply_transposed(float (&sum)[kPerThread][kCo
   }
 }
 
-// sum[i][:] += sum_k rows[i][k] chunk[k][4 x : 4 x + 4]: an output from a tile of scores.
+// sum[i][:] += sum_k rows[i][k] chunk[k][4 x : 4 x + 4]: computes an output from a tile of scores.
 template <int kPerThread>
 __device__ __forceinline__ void multiply(float (&sum)[kPerThread][kColumns], const float* rows, const Chunk& chunk,
                                          int x) {
@@ -128,7 +128,7 @@ __device__ __forceinline__ void multiply(float (&sum)[kPerThread][kColumns], con
   }
 }
 
-// Four neighbours of a row of an output; those past the end of the row fall away.
+// Stores four neighbours of a row of an output, except those past the end of the row.
 template <class T>
 __device__ __forceinline__ void store_four(const HeadRows<T>& to, int row, int column, const float (&values)[4],
                                            float factor) {

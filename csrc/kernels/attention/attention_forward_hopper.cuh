@@ -1,5 +1,5 @@
-// The parts of the Hopper forward rungs: which tiles of queries a block of the grid takes, which keys they see, the
-// running softmax of their scores, and the store of their sums.
+// The parts of the Hopper forward rungs: which tiles of queries a block of the grid takes and which keys they see, the
+// running softmax of their scores, and the store of the result.
 #pragma once
 
 #include "core/target.h"
@@ -29,12 +29,12 @@ struct ForwardProblem {
 struct QueryTile {
   int row, head, batch;
   int first_block, end_block;
-  bool is_last;  // of those that fall to a block of the grid
+  bool is_last;  // the last tile of this block of the grid
 };
 
-// The tiles that fall to this block, one after another: within a section of heads, whose keys and values stay in the
-// L2 cache, the last rows first, since causality gives them most keys; every other round runs backwards, so that no
-// block always has the longer ones.
+// The tiles that this block takes, one after another. Tiles are ordered by section: a section is a few heads whose keys
+// and values stay in the L2 cache. Within a section the last rows come first, because causality gives them the most
+// keys. Every other round runs backwards, so that no block always gets the longer tiles.
 template <int kRows, int kKeys>
 class QuerySchedule {
  public:
@@ -68,8 +68,8 @@ class QuerySchedule {
   int round_ = 0;
 };
 
-// A block's tiles: kConsumers of 64 query rows, and of kKeys keys at a time. An operand may come in several parts, one
-// after another along the batch of its tensor map.
+// The shape of a block's tiles: kConsumers times 64 query rows, and kKeys keys at a time. An operand may come in
+// several parts, one after another along the batch of its tensor map.
 template <int kHeadSize_, int kConsumers_, int kKeys_, int kStages_, int kQStages_, int kParts_ = 1>
 struct ForwardShape {
   static constexpr int kHeadSize = kHeadSize_, kConsumers = kConsumers_, kKeys = kKeys_;
@@ -82,12 +82,12 @@ struct ForwardShared {
   alignas(1024) TokenTile<T, kWarpgroupRows, S::kHeadSize> q[S::kQStages][S::kConsumers][S::kParts];
   alignas(1024) TokenTile<T, S::kKeys, S::kHeadSize> k[S::kStages][S::kParts];
   alignas(1024) TokenTile<T, S::kKeys, S::kHeadSize> v[S::kStages][S::kParts];
-  QueryTile tile[S::kQStages][S::kConsumers];  // comes with q
+  QueryTile tile[S::kQStages][S::kConsumers];  // loaded with q
   ptx::Barrier q_full[S::kQStages][S::kConsumers], q_empty[S::kQStages][S::kConsumers];
   ptx::Barrier k_full[S::kStages], k_empty[S::kStages], v_full[S::kStages], v_empty[S::kStages];
 };
 
-// Before anything else, by all threads.
+// Called by all threads before anything else.
 template <class T, class S>
 __device__ __forceinline__ void prepare(ForwardShared<T, S>& shared, const CUtensorMap& q_map, const CUtensorMap& k_map,
                                         const CUtensorMap& v_map) {
@@ -136,7 +136,7 @@ __device__ __forceinline__ void produce(ForwardShared<T, S>& shared, const CUten
     v_at.advance();
   };
   do {
-    tile = schedule.next(problem);  // a block of the grid has at least one
+    tile = schedule.next(problem);  // every block of the grid has at least one tile
     kv_head = tile.head / problem.queries_per_key;
     const int first = tile.first_block * S::kKeys, last = (tile.end_block - 1) * S::kKeys;
     load_keys(first);
@@ -155,7 +155,7 @@ __device__ __forceinline__ void produce(ForwardShared<T, S>& shared, const CUten
   } while (!tile.is_last);
 }
 
-// What a lane's two rows, eight apart, and what all 16 rows of its warp may see.
+// Which keys a lane's two rows, eight apart, may see, and which all 16 rows of its warp may see.
 struct VisibleKeys {
   int begin[2], end[2], all_begin, all_end;
 
@@ -171,7 +171,7 @@ struct VisibleKeys {
   }
 };
 
-// Hides keys from the scores of a block whose first key is `key`.
+// Hides keys in the scores of a block of keys whose first key is `key`.
 template <int kKeys>
 __device__ __forceinline__ void mask(float (&scores)[kKeys / 2], const VisibleKeys& visible, int key) {
   if (visible.all_begin <= key && key + kKeys <= visible.all_end) return;
@@ -191,16 +191,16 @@ __device__ __forceinline__ void mask(float (&scores)[kKeys / 2], const VisibleKe
   }
 }
 
-// exp(score - reference) sums to `sum` so far, this lane's share of it, for the lane's two rows.
+// For the lane's two rows: the reference, and this lane's share of the sum of exp(score - reference) so far.
 struct Softmax {
   float reference[2] = {-INFINITY, -INFINITY}, sum[2] = {};
 };
 
 __device__ __forceinline__ float finite(float reference) { return reference == -INFINITY ? 0.f : reference; }
 
-// Turns scores into probabilities relative to the reference, which follows the rows' maxima. It may stay behind by a
-// factor of 2^8 in probability: only a larger step is worth the rescaling of all sums, by `rescale`.
-// Returns whether there was one.
+// Turns scores into probabilities relative to the reference, which follows the rows' maxima. The reference may lag by a
+// factor of 2^8 in probability, because only a larger step is worth rescaling all sums, by `rescale`.
+// Returns whether they must be rescaled.
 template <int kCount>
 __device__ __forceinline__ bool update(Softmax& softmax, float (&scores)[kCount], float scale_log2,
                                        float (&rescale)[2]) {
@@ -242,7 +242,7 @@ __device__ __forceinline__ bool update(Softmax& softmax, float (&scores)[kCount]
   return grew;
 }
 
-// The four lanes of a row hold two neighbouring elements each of four chunks of eight; afterwards lane i has chunk i.
+// The four lanes of a row each hold two neighbouring elements of four chunks of eight; afterwards lane i holds chunk i.
 __device__ __forceinline__ uint4 gather_chunk(uint32_t x0, uint32_t x1, uint32_t x2, uint32_t x3) {
   const auto exchange = [](uint32_t& low, uint32_t& high, int distance) {
     const bool upper = threadIdx.x & distance;
@@ -299,7 +299,7 @@ __device__ __forceinline__ void store(const ForwardProblem& problem, const Query
 
 inline ForwardProblem forward_problem(const AttentionArgs& args, int rows, const Target& target) {
   const int64_t all_heads = args.batch * args.heads, row_tiles = (args.q_length + rows - 1) / rows;
-  // As many heads as half the cache holds, but enough of them for four blocks each.
+  // As many heads as fit in half of the cache, but at least one for every four multiprocessors.
   const int64_t head_bytes = std::max<int64_t>(2 * args.kv_length * args.head_size * size_of(args.dtype), 1);
   const int64_t cached = target.cache_bytes / 2 / head_bytes * (args.heads / args.kv_heads);
   const int64_t section = std::min(all_heads, std::max<int64_t>(cached, target.sm_count / 4));
@@ -322,7 +322,7 @@ inline ForwardProblem forward_problem(const AttentionArgs& args, int rows, const
           args.lse};
 }
 
-// Tiles of keys or values. Without any, none is read, but a map needs an address and a size.
+// Tiles of keys or values. If there are none, nothing is read, but a tensor map needs an address and a size.
 inline CUtensorMap key_map(const AttentionArgs& args, const void* data, const AttentionStrides& strides, int64_t batch,
                            int rows) {
   const bool empty = args.kv_length == 0;

@@ -1,5 +1,5 @@
-// What the Hopper rungs of attention share: tensor maps of q, k and v, and sums over the
-// lanes that hold a row of a warpgroup's product.
+// What the Hopper rungs of attention share: tensor maps of q, k and v, and reductions over the lanes that hold a row of
+// a warpgroup's product.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@
 namespace rooflab::kernels {
 
 inline constexpr int kWarpgroup = 128;
-inline constexpr int kWarpgroupRows = 64;  // of a product by one warpgroup
+inline constexpr int kWarpgroupRows = 64;  // rows of a product by one warpgroup
 inline constexpr int kLine = 64;           // 16-bit elements in a swizzled line of 128 bytes
 inline constexpr int kMmaK = 16;
 
-// A tile of kRows tokens by kHeadSize, as panels of one line for each token.
+// A tile of kRows tokens by kHeadSize, as panels with one line per token.
 template <class T, int kRows, int kHeadSize>
 using TokenTile = T[kHeadSize / kLine][kRows][kLine];
 
-// Where a product's k16 step begins in an operand, in units of 16 bytes: along the lines of panels of kLines, or
-// across.
+// Where a product's k16 step begins in an operand, in units of 16 bytes: along the lines of panels of kLines lines, or
+// across them.
 inline constexpr int kLineUnits = kLine / kVector, kStepUnits = kMmaK / kVector, kStepsInLine = kLine / kMmaK;
 template <int kLines>
 constexpr int along_lines(int step) {
@@ -30,7 +30,7 @@ constexpr int along_lines(int step) {
 }
 constexpr int across_lines(int step) { return step * kMmaK * kLineUnits; }
 
-// Orders the tokens from `token` on of one head, by one thread.
+// Starts the copy of the tokens from `token` on of one head, by one thread.
 template <class T, int kRows, int kPanels>
 __device__ __forceinline__ void load_tokens(T (&tile)[kPanels][kRows][kLine], const CUtensorMap& map,
                                             ptx::Barrier& full, int token, int head, int batch) {
@@ -41,7 +41,7 @@ __device__ __forceinline__ void load_tokens(T (&tile)[kPanels][kRows][kLine], co
   }
 }
 
-// Over the four lanes that hold a row.
+// Reductions over the four lanes that hold a row.
 __device__ __forceinline__ float row_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
   return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
@@ -56,7 +56,7 @@ inline CUtensorMap attention_map(const void* data, const AttentionStrides& strid
                                  int64_t length, int64_t head_size, DType dtype, int rows) {
   const cuuint64_t sizes[] = {static_cast<cuuint64_t>(head_size), static_cast<cuuint64_t>(length),
                               static_cast<cuuint64_t>(heads), static_cast<cuuint64_t>(batch)};
-  // The stride of an extent of one says nothing; the encoder wants one that it could use.
+  // Along an extent of one the stride has no meaning, but the encoder requires one that is valid.
   const auto bytes = [&](int64_t extent, int64_t stride) {
     return static_cast<cuuint64_t>((extent > 1 ? stride : head_size) * size_of(dtype));
   };

@@ -1,5 +1,5 @@
-// Tiles of the v2 rungs, forward and backward: rows of 16-bit elements in shared memory, brought in the background and
-// read as the operands of mma.sync. See attention_tile.cuh for what all rungs share.
+// Tiles of the v2 rungs, forward and backward: rows of 16-bit elements in shared memory, loaded asynchronously and read
+// as the operands of mma.sync. See attention_tile.cuh for what all rungs share.
 #pragma once
 
 #include <type_traits>
@@ -11,10 +11,10 @@ namespace rooflab::kernels::mma_tile {
 
 [[maybe_unused]] constexpr int kMmaM = 16, kMmaN = 8, kMmaK = 16;
 
-// Which way round four fragments of 8 x 8 are numbered, of 16 rows and 16 columns of a tile.
+// In which order the four 8 x 8 fragments of 16 rows and 16 columns of a tile are numbered.
 enum class Order { kRowsFirst, kColumnsFirst };
 
-// The 16-byte vectors of a row are exchanged by xor, so that eight rows of one vector lie in different banks.
+// The 16-byte vectors of a row are permuted by xor, so that the same vector of eight rows lies in different banks.
 template <class T, int kRows, int kWidth>
 struct Tile {
   T data[kRows * kWidth];
@@ -44,7 +44,7 @@ struct Tile {
     fragments<Order::kRowsFirst, true>(out, k, n);
   }
 
-  // Starts to bring rows; those outside the tensor become zero.
+  // Starts to load rows; those outside the tensor become zero.
   template <int kThreads>
   __device__ __forceinline__ void load_async(const HeadRows<const T>& from, int first_row) {
     constexpr int kWide = kWidth / kVector, kStep = kThreads / kWide;
@@ -59,7 +59,7 @@ struct Tile {
   }
 };
 
-// An accumulator of 16 x 8: a lane holds columns 2 (lane % 4) and the next, of rows lane / 4 and eight further down.
+// A 16 x 8 accumulator: a lane holds columns 2 (lane % 4) and the next, of row lane / 4 and of the row eight below.
 using Accumulator = float[4];
 
 __device__ __forceinline__ int accumulator_row(int half) { return threadIdx.x % 32 / 4 + half * 8; }
@@ -74,7 +74,7 @@ __device__ __forceinline__ void to_operand(uint32_t (&a)[4], const Accumulator& 
   a[3] = ptx::pack<T>(right[2], right[3]);
 }
 
-// A warp's accumulators, times `factor` and rounded, to where they belong in a tile: from (row, column) on.
+// Stores a warp's accumulators, times `factor` and rounded, in a tile: from (row, column) on.
 template <class T, int kRows, int kWidth, int kTiles, int kCount>
 __device__ __forceinline__ void store_rounded(Tile<T, kRows, kWidth>& to, int row, int column,
                                               const Accumulator (&from)[kTiles][kCount], float factor) {
@@ -92,7 +92,7 @@ __device__ __forceinline__ void store_rounded(Tile<T, kRows, kWidth>& to, int ro
   }
 }
 
-// A tile to device memory, by whole vectors; what lies outside the tensor falls away.
+// Stores a tile in device memory by whole vectors, except what lies outside the tensor.
 template <int kThreads, class T, int kRows, int kWidth>
 __device__ __forceinline__ void store_rows(const HeadRows<T>& to, int first_row, Tile<T, kRows, kWidth>& tile) {
   constexpr int kWide = kWidth / kVector;
@@ -150,9 +150,9 @@ __device__ __forceinline__ void accumulate(Accumulator (&sum)[kTiles][kCount], A
   }
 }
 
-// Scores are kept as the product gives them as long as they may be: then one multiply-add scales them and subtracts the
-// maximum. An added mask, or a scale that would reverse their order, is applied first, and so is the change to base 2:
-// of numbers near the lowest, the multiply-add would leave what the maximum was rounded by.
+// Scores stay as the product gives them where possible: then one multiply-add scales them and subtracts the maximum. An
+// added mask, or a scale that would reverse their order, is applied first, and so is the change to base 2: near the
+// lowest float, the multiply-add would leave the rounding error of the scaled maximum.
 struct ScoreUnit {
   __device__ explicit ScoreUnit(const AttentionArgs& args)
       : scale(args.scale),
@@ -174,15 +174,15 @@ __device__ __forceinline__ float explicitly_masked(float score, int query, int k
   return unit.scaled_first ? score * kLog2E : score;
 }
 
-// What to subtract from a score of the backward before it becomes a weight, from a query's lse. All weights of a query
-// that sees no key are 0.
+// What to subtract from a score in the backward pass before it becomes a weight, given the query's lse. All weights of
+// a query that sees no key are 0.
 __device__ __forceinline__ float shift_of(float lse) {
   if (lse == -INFINITY) return INFINITY;
   return (lse < kAttentionLowestScore ? kAttentionLowestScore : lse) * kLog2E;
 }
 
-// score[i][n][e] = f(i, n, e, score[i][n][e]) for all, by a loop that stays a loop: unrolled, it would want more
-// registers than there are. Registers cannot be indexed, so the scores move past the loop instead.
+// score[i][n][e] = f(i, n, e, score[i][n][e]) for all scores. The loop must not be unrolled, because that would need
+// more registers than there are. Registers cannot be indexed, so the scores are shifted past the loop instead.
 template <int kTiles, int kCount, class F>
 __device__ __forceinline__ void apply_in_turn(Accumulator (&score)[kTiles][kCount], F&& f) {
 #pragma unroll 1

@@ -1,4 +1,4 @@
-// What the CUDA rungs of attention and attention_backward accept and start, on a target that need not be there.
+// What the CUDA rungs of attention and attention_backward accept and start, on a target that need not be present.
 #include <algorithm>
 
 #include "core/target.h"
@@ -19,7 +19,7 @@ bool fits_int32(const AttentionArgs& args) {
          args.batch * args.heads * ((args.q_length + args.kv_length) / 16 + 1) <= kMax;
 }
 
-// For the rungs on tensor cores, which take 16 bytes at a time.
+// Shapes for the rungs on tensor cores, which load 16 bytes at a time.
 bool has_tile_shape(const AttentionArgs& args) {
   return (args.dtype == DType::kFloat16 || args.dtype == DType::kBFloat16) && args.head_size % kVector == 0 &&
          args.head_size <= kMostColumns && fits_int32(args);
@@ -36,8 +36,8 @@ bool operands_have_vectors(const AttentionArgs& args) {
          has_vectors(args.v, args.v_strides) && has_vectors(args.out, args.out_strides);
 }
 
-// Whether a tensor map (attention_hopper.cuh) can describe the operand: 16-byte aligned, no axis that repeats or runs
-// backwards.
+// Whether a tensor map (attention_hopper.cuh) can describe the operand: 16-byte aligned, and no axis that repeats or
+// runs backwards.
 bool fits_map(const void* data, const AttentionStrides& strides, int64_t batch, int64_t heads, int64_t length,
               DType dtype) {
   const auto fits = [&](int64_t extent, int64_t stride) {
@@ -53,19 +53,19 @@ bool key_fits_map(const AttentionArgs& args, const void* data, const AttentionSt
   return fits_map(data, strides, args.batch, args.kv_heads, args.kv_length, args.dtype);
 }
 
-// What v3 wants, forward and backward.
+// What v3 requires, forward and backward.
 bool suits_hopper(const AttentionArgs& args, const Target& target) {
   return target.compute_capability == 90 && has_tile_shape(args) && args.head_size > 0 && args.mask == nullptr &&
          query_fits_map(args, args.q, args.q_strides) && query_fits_map(args, args.out, args.out_strides) &&
          key_fits_map(args, args.k, args.k_strides) && key_fits_map(args, args.v, args.v_strides);
 }
 
-// Whether each query sees every key, the explicit mask aside.
+// Whether each query sees every key, apart from the explicit mask.
 bool sees_all(const AttentionArgs& args) {
   return (!args.is_causal || args.q_length == 1) && args.window >= args.q_length + args.kv_length;
 }
 
-// What the rungs want that split floats into bfloat16 parts. Below as many queries and keys v1 is as fast.
+// What the rungs that split floats into bfloat16 parts require. With fewer queries or keys v1 is as fast.
 bool suits_split(const AttentionArgs& args) {
   constexpr int64_t kSplitColumns = 128, kFewest = 64;
   return args.dtype == DType::kFloat32 && args.scale > 0 && args.mask == nullptr && args.head_size > 0 &&
@@ -119,7 +119,7 @@ Footprint attention_backward_cuda_v1_footprint(const AttentionBackwardArgs& args
 }
 
 int attention_backward_v2_stages(int64_t head, const Target& target) {
-  constexpr int64_t kReserved = 1024;  // of each block; without that a block could ask for all of a multiprocessor's
+  constexpr int64_t kReserved = 1024;  // per block; without it a block could ask for a whole multiprocessor's memory
   const auto blocks = [&](int stages) {
     const int64_t bytes = attention_backward_v2_bytes(head, stages), most = target.shared_bytes_of_block;
     if (bytes > most) return int64_t{0};

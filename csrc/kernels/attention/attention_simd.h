@@ -1,6 +1,6 @@
 // What attention's vectorised rungs share; included by files that are compiled per instruction set. All their products
-// run through one register tile (multiply), and all their exponentials are powers of two: scores are kept in units of
-// log 2, so exp(x) needs no multiplication.
+// run through one register tile, and all their exponentials are powers of two: scores are kept in units of log 2, so
+// exp(x) needs no multiplication.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -9,11 +9,11 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-constexpr int64_t kLanes = kNativeBytes / 4, kVectors = 2, kWidth = kVectors * kLanes;  // floats of a row of sums
+constexpr int64_t kLanes = kNativeBytes / 4, kVectors = 2, kWidth = kVectors * kLanes;  // floats in a row of sums
 constexpr int64_t kTileRows = kNativeBytes == 64 ? 12 : 6;  // with kVectors registers each, they fill the register file
 constexpr float kInfinity = __builtin_inff(), kLog2E = 1.44269504f, kLn2 = 0.693147181f;
 
-// Deals out a worker's memory, each part from a cache line on; without memory it only counts.
+// Hands out a worker's memory, each part starting on a cache line; without memory it only counts.
 struct Scratch {
   float* data;
   int64_t floats = 0;
@@ -25,7 +25,7 @@ struct Scratch {
   }
 };
 
-// Calls f.operator()<T>() for the type of the elements, of which float64 is none.
+// Calls f.operator()<T>() for the type of the elements, which is not float64.
 template <class F>
 ROOFLAB_INLINE auto with_element(DType dtype, F f) {
   switch (dtype) {
@@ -59,7 +59,7 @@ ROOFLAB_INLINE void convert_row(Y* y, const X* x, int64_t n, float factor = 1) {
   if (i < n) store<Y>(y + i, load<X>(x + i, n - i) * factor, n - i);
 }
 
-// A row of the mask, from element `at` on, as numbers that masked takes.
+// Loads a row of the mask, from element `at` on, as the numbers that masked() takes.
 template <class T>
 inline void load_mask(const AttentionArgs& args, int64_t at, int64_t keys, float* bias) {
   const int64_t step = args.mask_strides[3];
@@ -72,26 +72,26 @@ inline void load_mask(const AttentionArgs& args, int64_t at, int64_t keys, float
     for (int64_t j = 0; j < keys; ++j) bias[j] = element(static_cast<const T*>(args.mask) + at + j * step);
   }
 }
-// The score of a pair, in units of log 2, with the mask's number added; -inf whatever the score where that is -inf.
+// The score of a pair, in units of log 2, plus the mask's number; -inf where the mask is -inf, whatever the score.
 ROOFLAB_INLINE NativeFloat masked(NativeFloat score, NativeFloat bias) {
   const NativeFloat hidden = NativeFloat{} - kInfinity, lowest = NativeFloat{} + kAttentionLowestScore;
   const NativeFloat raised = lowest > bias ? lowest : bias;
   return bias == hidden ? hidden : native_fma(raised, NativeFloat{} + kLog2E, score);
 }
 
-// Makes those of n numbers -inf whose mask is.
+// Sets those of n numbers to -inf whose mask is -inf.
 inline void hide_masked(float* x, const float* bias, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = bias[i] == -kInfinity ? -kInfinity : x[i];
 }
 
-// What to subtract from the scores of a query's pairs, from its lse. Where no key was seen all probabilities are 0.
+// What to subtract from the scores of a query, given its lse. Where no key was seen all probabilities are 0.
 ROOFLAB_INLINE float shift_of(float lse) {
   if (lse == -kInfinity) return kInfinity;
   return (lse < kAttentionLowestScore ? kAttentionLowestScore : lse) * kLog2E;
 }
 
-// Hides from a row of scores the pairs that causality or the window keep apart. `distance` is the query's position less
-// the key's in the first lane; it grows by `step` from lane to lane.
+// Hides the pairs that causality or the window forbid in a row of scores. `distance` is the query's position minus the
+// key's in the first lane; it grows by `step` from lane to lane.
 inline void hide(const AttentionArgs& args, float* scores, int64_t distance, int step) {
   const int window = static_cast<int>(smaller(args.window, 1 << 30));
   for (int v = 0; v < kVectors; ++v) {
@@ -120,7 +120,7 @@ inline bool all_finite(const float* rows, int64_t step, int64_t count, int64_t n
   return true;
 }
 
-// Brings a row into L2.
+// Prefetches a row into L2.
 template <class T>
 ROOFLAB_INLINE void prefetch_row(const T* x, int64_t n) {
   for (int64_t i = 0; i < n; i += 64 / sizeof(T)) __builtin_prefetch(x + i, 0, 2);
@@ -148,7 +148,7 @@ inline void transpose(float* y, int64_t y_step, const float* x, int64_t x_step, 
     for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) y[i * y_step + j] = x[j * x_step + i];
 }
 
-// Calls f.operator()<n>(first) for the groups of n <= kTileRows rows, as even as can be, that make up [0, rows).
+// Calls f.operator()<n>(first) for groups of n <= kTileRows rows, as equal as possible, that make up [0, rows).
 template <int kRows = kTileRows, class F>
 ROOFLAB_INLINE void with_rows(int64_t rows, F f) {
   if constexpr (kRows > 1)
@@ -165,7 +165,7 @@ ROOFLAB_INLINE void for_row_groups(int64_t rows, F f) {
   }
 }
 
-// What a register tile's sums are added to: nothing, or the sums that are there.
+// What a register tile's sums are added to: nothing, or the sums already in memory.
 struct Overwrite {
   ROOFLAB_INLINE NativeFloat operator()(const float*, int) const { return NativeFloat{}; }
 };
@@ -182,7 +182,7 @@ struct Rescale {
 };
 
 // c[i][0 : kWidth) = old(c[i]) + sum over p < depth of a(i, p) b[p * b_step + (0 : kWidth)) for i < kRows. a(i, p) is
-// a[i * a_step + p] or, where kColumns says that a column of it is contiguous, a[i + p * a_step].
+// a[i * a_step + p], or a[i + p * a_step] with kColumns, where a column of it is contiguous.
 template <int kRows, bool kColumns, class Old>
 ROOFLAB_INLINE void register_tile(int64_t depth, const float* a, int64_t a_step, const float* b, int64_t b_step,
                                   float* c, int64_t c_step, Old old) {

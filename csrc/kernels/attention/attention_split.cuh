@@ -1,5 +1,5 @@
-// Decode in two kernels: one leaves a part of the keys' sums for each row, the other combines the parts. Here is the
-// second, and what both share.
+// Decode in two kernels: one leaves, for each row, the sums over a part of the keys; the other combines the parts. The
+// second is here, and what both share.
 #pragma once
 
 #include "kernels/attention/attention_tile.cuh"
@@ -12,23 +12,23 @@
 namespace rooflab::kernels {
 
 struct SplitPlan {
-  int rows, group;       // packed rows: L_q times the group, the heads that share a key head
+  int rows, group;       // packed rows: L_q times the group, which is the heads that share a key head
   KeyRange seen;         // the keys that some row sees
-  KeyRange seen_by_all;  // those that every row sees
-  int part_keys;         // keys of a part, whole steps
+  KeyRange seen_by_all;  // the keys that every row sees
+  int part_keys;         // keys per part, in whole steps
   int splits;
-  int teams, row_warps;  // of a block: each warp of a team has 16 of the packed rows, and all share the team's tiles
+  int teams, row_warps;  // per block: each warp of a team has 16 of the packed rows, and all share the team's tiles
 };
 
-// One thread's columns of a row in the sums over parts or over teams.
+// Columns per thread of a row, in the sums over parts or over teams.
 constexpr int kSumColumns = 4;
 
-// The larger; a NaN loses, so that a maximum is always a number (the sum of exponentials carries the NaN).
+// The larger of two numbers. A NaN loses, so a maximum is always a number (the sum of exponentials carries the NaN).
 struct Larger {
   __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// What turns sums relative to `max` into sums relative to the maximum of all.
+// The factor that turns sums relative to `max` into sums relative to the maximum of all.
 __device__ __forceinline__ float rescale(float max, float max_of_all) {
   return max == -INFINITY ? 0.0f : exp2_approximate(max - max_of_all);
 }
@@ -40,7 +40,7 @@ __device__ __forceinline__ void add_weighted(float4& sums, float weight, float4 
   sums.w += weight * more.w;
 }
 
-// A finished row from `column` on, and its log-sum-exp; `max` is in base 2.
+// Stores a finished row from `column` on, and its log-sum-exp; `max` is in base 2.
 template <class T>
 __device__ __forceinline__ void store_row(const AttentionArgs& args, int64_t batch, int64_t head, int64_t query,
                                           int column, const float4& sums, float max, float sum) {
@@ -57,8 +57,8 @@ __device__ __forceinline__ void store_row(const AttentionArgs& args, int64_t bat
 constexpr int kCombineThreads = 512, kCombineBatch = 8;
 static_assert(kAttentionSplitParts <= kCombineThreads, "a thread for the weight of each part");
 
-// One row a block. Threads side by side take its columns, the layers of threads the parts in turn. The first batch of
-// parts is under way while the weights are found.
+// One block per row. Neighbouring threads take its columns, and the layers of threads take the parts in turn. The first
+// batch of parts is loaded while the weights are computed.
 template <class T>
 __global__ void __launch_bounds__(kCombineThreads, 1)
     attention_cuda_v4_split_kv_combine_kernel(const __grid_constant__ AttentionArgs args,
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kCombineThreads, 1)
 #endif
 }
 
-// A thread for four columns of every few parts of a row, as many as a block has room for.
+// One thread takes four columns of a few parts of a row: as many layers of threads as a block has room for.
 template <class T>
 void launch_combine(const AttentionArgs& args, const SplitPlan& plan, Queue& queue) {
   const int wide = static_cast<int>(args.head_size) / kSumColumns;

@@ -1,5 +1,5 @@
 // q, k, v and dout as three bfloat16 parts each (common/split_bf16.cuh), for the rungs of attention and its backward
-// that work on these: the kernel that splits them, and how the parts lie.
+// that use them: the kernel that splits them, and the layout of the parts.
 #pragma once
 
 #include "core/target.h"
@@ -11,15 +11,15 @@ namespace rooflab::kernels {
 
 using Part = __nv_bfloat16;
 
-// A part is contiguous, (batch, heads, length, columns), its rows padded with zeros to whole vectors of eight. One part
-// follows the other.
+// A part is contiguous, (batch, heads, length, columns), its rows padded with zeros to whole vectors of eight. The
+// parts follow one another.
 struct SplitOperand {
   const float* data;
   AttentionStrides strides;
   int64_t heads, length, head_size;
   bool aligned;
   Part* parts;
-  int64_t row_vectors, vectors;  // of a part
+  int64_t row_vectors, vectors;  // per part
 };
 template <int kCount>
 struct SplitOperands {
@@ -69,7 +69,7 @@ void launch_split(const SplitOperands<kCount>& operands, Queue& queue) {
                {{std::min<int64_t>(blocks, 8 * queue.target().sm_count), kCount}, kSplitThreads}, operands);
 }
 
-// Of a part.
+// The strides of a part.
 inline AttentionStrides split_strides(int64_t heads, int64_t length, int64_t head_size) {
   const int64_t columns = attention_split_columns(head_size);
   return {heads * length * columns, length * columns, columns};

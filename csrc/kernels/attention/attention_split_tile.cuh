@@ -1,5 +1,5 @@
-// Decode on tensor cores: a team of warps brings tiles of 16 keys from memory some steps ahead, and each warp takes its
-// 16 rows of Q through them. The queries of the heads that share a key head are rows side by side.
+// Decode on tensor cores: a team of warps loads tiles of 16 keys a few steps ahead, and each warp multiplies its 16
+// rows of Q with them. The queries of the heads that share a key head are neighbouring rows.
 #pragma once
 
 #include "kernels/attention/attention_split.cuh"
@@ -11,7 +11,7 @@ constexpr int kWarps = 4, kThreads = kWarps * kWarp;
 constexpr int kTileRows = 16, kStepKeys = 16;
 static_assert(kAttentionSplitRows == kWarps * kTileRows);
 
-// 16 rows of K or V. The 16-byte vectors of a row are exchanged by xor so that the eight which ldmatrix reads at a time
+// 16 rows of K or V. The 16-byte vectors of a row are permuted by xor, so that the eight that ldmatrix reads at a time
 // lie in different banks.
 template <class T, int kD>
 struct Tile {
@@ -23,18 +23,18 @@ struct Tile {
   }
 };
 
-// The K and V tiles of a team's steps, in the order K, V, K, V. The ring holds the tile in use and 2 kAhead on their
-// way.
+// The K and V tiles of a team's steps, in the order K, V, K, V. The ring holds the tile in use and 2 kAhead tiles in
+// flight.
 template <class T, int kD>
 class TileStream {
  public:
   static constexpr int kAhead = 256 / kD, kSlots = 2 * kAhead + 1;
 
-  // A tensor's rows in the team's tiles that are still to be ordered.
+  // The rows of a tensor in the team's tiles that are still to be loaded.
   struct Source {
-    const T* next;  // this lane's first
+    const T* next;  // this lane's first element
     int64_t stride;
-    int keys;  // from the next tile on
+    int keys;  // keys left, from the next tile on
   };
 
   __device__ TileStream(Tile<T, kD>* ring, const SplitPlan& plan, int row_warp, int head_size)
@@ -44,7 +44,7 @@ class TileStream {
         stride_keys_(plan.teams * kStepKeys),
         bytes_(lane_column() < head_size ? 16 : 0) {}
 
-  // `first` is the team's first of `keys` keys.
+  // `first` is the first of the team's `keys` keys.
   __device__ __forceinline__ Source source(const T* first, int64_t stride, int keys) const {
     return {first + first_key() * stride + lane_column(), stride, keys};
   }
@@ -57,8 +57,8 @@ class TileStream {
     }
   }
 
-  // Waits for the next tile, and orders the one kAhead steps behind it of the same tensor. All warps of the block take
-  // as many turns, those of teams that have run out of keys too.
+  // Waits for the next tile, and starts the copy of the one kAhead steps after it of the same tensor. All warps of the
+  // block must call this equally often, even those of teams that have run out of keys.
   __device__ __forceinline__ const Tile<T, kD>& next(Source& source) {
     ptx::copy_async_wait<kSlots - 2>();
     if (row_warps_ == 1) {
@@ -67,15 +67,15 @@ class TileStream {
       __syncthreads();
     }
     const int current = slot_;
-    order(source, ring_[current == 0 ? kSlots - 1 : current - 1]);  // whose tile the whole team has left
+    order(source, ring_[current == 0 ? kSlots - 1 : current - 1]);  // the whole team is done with that tile
     slot_ = current + 1 == kSlots ? 0 : current + 1;
     return ring_[current];
   }
 
  private:
-  static constexpr int kWide = kD / kVector;       // lanes along a key
+  static constexpr int kWide = kD / kVector;       // lanes per key
   static constexpr int kPassKeys = kWarp / kWide;  // keys that one copy of a warp covers
-  static constexpr int kShareKeys = 4;             // keys that a warp brings before the team's next warp takes over
+  static constexpr int kShareKeys = 4;             // keys that a warp loads before the team's next warp takes over
 
   __device__ __forceinline__ int first_key() const { return row_warp_ * kShareKeys + threadIdx.x % kWarp / kWide; }
   static __device__ __forceinline__ int lane_column() { return threadIdx.x % kWide * kVector; }
@@ -104,11 +104,11 @@ class TileStream {
   int slot_ = 0;
 };
 
-// What one warp has found for its 16 rows. A lane holds two neighbouring columns of each eight, in row lane / 4 and in
-// the row eight further down.
+// What one warp has accumulated for its 16 rows. A lane holds two neighbouring columns of each eight, in row lane / 4
+// and in the row eight below.
 template <class T, int kD>
 struct WarpState {
-  float max[2] = {-INFINITY, -INFINITY};  // of the scores, in base 2
+  float max[2] = {-INFINITY, -INFINITY};  // largest score so far, in base 2
   float sum[2] = {};                      // this lane's share of sum exp2(score - max)
   float out[kD / 8][4] = {};              // sum exp2(score - max) v
 
@@ -185,10 +185,10 @@ __device__ __forceinline__ void hide(float (&score)[2][4], int key, const int (&
   }
 }
 
-// What the warps of a block found, in the memory of their tiles.
+// The results of the warps of a block, in the memory of their tiles.
 template <int kD>
 struct Found {
-  float out[kWarps][kTileRows][kD + 8];  // 8 more keep a warp's writes in different banks
+  float out[kWarps][kTileRows][kD + 8];  // the extra 8 keep a warp's writes in different banks
   float max[kWarps][kTileRows], sum[kWarps][kTileRows];
 };
 

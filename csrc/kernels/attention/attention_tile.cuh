@@ -17,7 +17,7 @@ constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 
 constexpr int kVector = 8;  // 16-bit elements in 16 bytes
 
-// The rows of one head of one batch: of q, k, v, out or a gradient.
+// The rows of one head of one batch, in q, k, v, out or a gradient.
 template <class T>
 struct HeadRows {
   __device__ HeadRows(T* tensor, const AttentionStrides& strides, int64_t batch, int64_t head, int64_t rows,
@@ -29,7 +29,7 @@ struct HeadRows {
 
   __device__ __forceinline__ T* at(int row, int column) const { return data + row * stride + column; }
 
-  // True when vectors of kWidth elements are aligned, and lie wholly inside or outside a row.
+  // True when vectors of kWidth elements are aligned, and lie wholly inside or wholly outside a row.
   template <int kWidth>
   __device__ __forceinline__ bool has_vectors() const {
     constexpr int kBytes = kWidth * sizeof(T);
@@ -41,7 +41,7 @@ struct HeadRows {
   int rows, columns;
 };
 
-// Which queries and keys see each other, the explicit mask aside.
+// Which queries and keys see each other, apart from the explicit mask.
 struct Visibility {
   struct Range {
     int begin, end;
@@ -55,7 +55,7 @@ struct Visibility {
         reach(args.is_causal ? 1 : window),
         is_causal(args.is_causal) {}
 
-  // The keys that query i sees; end <= begin when none.
+  // The keys that query i sees; end <= begin when there are none.
   __device__ __forceinline__ Range keys(int i) const {
     const KeyRange range = visible_keys(i, q_length, kv_length, is_causal, window);
     return {static_cast<int>(range.begin), static_cast<int>(range.end)};
@@ -72,8 +72,8 @@ struct Visibility {
     return {max(is_causal ? beside : beside - window + 1, 0), min(beside + window, q_length)};
   }
 
-  // Both bounds of keys() and queries() grow with their argument, so the first and the last row tell about a tile. Of
-  // `count` rows from `first` on, some may lie past the end.
+  // Both bounds of keys() and queries() grow with their argument, so the first and the last row give a tile's bounds.
+  // Of `count` rows from `first` on, some may lie past the end.
   __device__ __forceinline__ Range keys_of_tile(int first, int count) const {
     return {keys(first).begin, min(keys(min(first + count, q_length) - 1).end, kv_length)};
   }
@@ -85,7 +85,7 @@ struct Visibility {
   }
 
   int q_length, kv_length, window;
-  int reach;  // a query sees as many keys as this from its own position on, its own included
+  int reach;  // how many keys a query may see from its own position on, counting that one
   bool is_causal;
 };
 
@@ -100,7 +100,7 @@ struct ExplicitMask {
 
   __device__ __forceinline__ bool exists() const { return data != nullptr; }
 
-  // The score of a pair inside the matrix, hidden or added to.
+  // The score of a pair inside the matrix, after the mask has hidden it or was added to it.
   __device__ __forceinline__ float apply(float score, int query, int key) const {
     if (data == nullptr) return score;
     const int64_t at = query * row_stride + key * stride;

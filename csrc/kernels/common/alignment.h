@@ -12,7 +12,7 @@ inline bool is_aligned(const void* pointer, int64_t bytes = 16) {
 }
 
 // True when the rungs of common/row_tile.cuh can hold rows in registers: not double, short enough, and every row begins
-// and ends on 16 bytes.
+// and ends at a multiple of 16 bytes.
 inline constexpr int kMaxRowThreads = 1024;  // of a block with one row; each thread holds 32 elements
 inline constexpr int64_t kMaxRowElements = 32 * kMaxRowThreads;
 inline bool rows_fit_tile(DType dtype, int64_t d, const void* x, int64_t x_row_stride, const void* y) {

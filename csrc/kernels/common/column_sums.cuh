@@ -1,5 +1,5 @@
-// For CUDA rungs: the sums over rows of common/column_sums.h, which wait in registers beside the tiles of rows
-// (row_tile.cuh) until a block has worked on all of its rows, and the kernel that adds the blocks up.
+// For CUDA rungs: the sums over rows of common/column_sums.h. They are kept in registers beside the tiles of rows
+// (row_tile.cuh) until a block has processed all of its rows. Then a kernel adds the blocks' sums.
 #pragma once
 
 #include "core/queue.h"
@@ -9,13 +9,13 @@
 
 namespace rooflab::kernels {
 
-// The part of a row that a thread holds. A thread has several vectors of a row only where a whole warp, or more, works
-// on it.
+// The part of a row that a thread holds. A thread has several vectors of a row only where at least a whole warp works
+// on the row.
 template <class T, int kVectors, bool kBlockPerRow>
 using ColumnSumTile = RowTile<T, kVectors, kBlockPerRow ? kVectorWidth<T> : kWarpRowWidth, kBlockPerRow ? 0 : kWarp>;
 
-// Asks the L2 cache for a row that the threads of a block will load: few rows are in registers at a time, too few for
-// the memory to be busy.
+// Prefetches into L2 a row that the threads of a block will load. Without this there would be too few loads in flight
+// to keep the memory busy, because few rows fit in registers at a time.
 template <class T>
 __device__ __forceinline__ void prefetch_row(const T* row, int64_t d) {
   constexpr int kLine = 128 / sizeof(T);
@@ -23,7 +23,7 @@ __device__ __forceinline__ void prefetch_row(const T* row, int64_t d) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(row + at));
 }
 
-// The gains of the columns, in shared memory as float: `weight` plus `offset`, or 1; 0 beyond the row's end.
+// Loads the gains of the columns into shared memory as float: `weight` plus `offset`, or 1; 0 beyond the row's end.
 template <class T>
 __device__ __forceinline__ void load_gains(float* gains, const T* weight, float offset, int d, int tile) {
   const int threads = blockDim.x * blockDim.y;
@@ -40,7 +40,7 @@ struct AddPairs {
   __device__ __forceinline__ SumPair operator()(SumPair x, SumPair y) const { return {x.a + y.a, x.b + y.b}; }
 };
 
-// Over the threads of a row: a group of lanes, or the block.
+// Reduces over the threads of a row: a group of lanes, or the block.
 template <bool kBlockPerRow>
 __device__ __forceinline__ SumPair reduce_row(SumPair sums, BlockReduction<SumPair>& block) {
   sums = warp_reduce(sums, AddPairs{}, kBlockPerRow ? kWarp : blockDim.x);
@@ -48,17 +48,17 @@ __device__ __forceinline__ SumPair reduce_row(SumPair sums, BlockReduction<SumPa
   return sums;
 }
 
-// What one thread adds up of the columns that it holds in a tile.
+// What one thread accumulates for the columns that it holds in a tile.
 template <class Tile, int kVectors>
 struct ColumnSums {
   static constexpr int kWidth = Tile::kWidth;
   float sums[kVectors][kWidth] = {};
 
-  // Writes the sums over all rows of the block. `columns`: shared memory for a tile; every thread of the block must
-  // call.
+  // Writes the sums over all rows of the block. `columns` is shared memory for a tile. Every thread of the block must
+  // call this.
   __device__ __forceinline__ void store(float* partial, int row_vectors, float* columns) {
     const int last = static_cast<int>(blockDim.y) - 1, own = static_cast<int>(threadIdx.y);
-    __syncthreads();  // the columns may be in use still
+    __syncthreads();  // the columns may still be in use
     for (int y = 0; y < last; ++y) {
       if (own == y) {
 #pragma unroll
@@ -84,9 +84,9 @@ struct ColumnSums {
   }
 };
 
-constexpr int kSumLanes = 32, kSumTeams = 16;  // of a block: columns, and teams that share the blocks of rows
+constexpr int kSumLanes = 32, kSumTeams = 16;  // per block: columns, and teams that share the blocks of rows
 
-// out[k][c] = the sum over blocks of partial[k, block, c], for the results k = blockIdx.y.
+// out[k][c] = the sum over blocks of partial[k, block, c]. The result number k is blockIdx.y.
 template <class T>
 __global__ void __launch_bounds__(kSumLanes* kSumTeams)
     column_sums_cuda_kernel(const float* partial, int64_t blocks, int64_t d, T* out0, T* out1) {
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kSumLanes* kSumTeams)
   (blockIdx.y ? out1 : out0)[column] = from_float<T>(sum);
 }
 
-// Adds up `sums` partial results (blocks, D), which lie one behind the other.
+// Adds up `sums` partial results (blocks, D), which follow one another in memory.
 template <class T>
 void launch_column_sums(Queue& queue, const float* partial, int64_t blocks, int64_t d, int sums, T* out0, T* out1) {
   queue.launch(column_sums_cuda_kernel<T>,
@@ -117,7 +117,7 @@ void launch_column_sums(Queue& queue, const float* partial, int64_t blocks, int6
                partial, blocks, d, out0, out1);
 }
 
-// Calls launch.operator()<kVectors, kBlockPerRow>() for the plan of elements T.
+// Calls launch.operator()<kVectors, kBlockPerRow>() as the plan for elements T says.
 template <class T, class Launch>
 void dispatch_column_sums(const ColumnSumPlan& plan, Launch&& launch) {
   static_assert(kWarpRowElements == 5 * kWarpRowWidth && kColumnSumElements == 4 * kWarpRowWidth);

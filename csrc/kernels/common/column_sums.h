@@ -1,7 +1,7 @@
-// Sums over the rows of (N, D) that a kernel forms beside its work on each row, such as the gradients of a norm's
-// weight and bias. The rows are cut into blocks; each block leaves the sums of its own rows in scratch, a partial
-// (blocks, D) in float, and a second stage adds the blocks up in order. Nothing is added atomically: the result depends
-// on the cut alone, so it is the same on every run.
+// Sums over the rows of (N, D) that a kernel computes besides its work on each row, such as the gradients of a norm's
+// weight and bias. The rows are split into blocks. Each block leaves the sums of its own rows in scratch, a partial
+// (blocks, D) in float, and a second stage adds the blocks in order. Nothing is added atomically, so the result depends
+// on the split alone and is the same on every run.
 #pragma once
 
 #include <algorithm>
@@ -12,32 +12,32 @@
 
 namespace rooflab::kernels {
 
-// On the CPU the cut does not depend on the number of threads, so neither does the result.
-inline constexpr int64_t kBlockRows = 8;                           // of a block, or more
-inline constexpr int64_t kMostBlocks = 256;                        // of which the second stage adds up as many
+// On the CPU the split does not depend on the number of threads, so neither does the result.
+inline constexpr int64_t kBlockRows = 8;                           // rows per block, at least
+inline constexpr int64_t kMostBlocks = 256;                        // so many blocks at most
 [[gnu::always_inline]] inline int64_t cpu_block_rows(int64_t n) {  // inlined into code for each instruction set
   return n > kBlockRows * kMostBlocks ? (n + kMostBlocks - 1) / kMostBlocks : kBlockRows;
 }
 [[gnu::always_inline]] inline int64_t cpu_blocks(int64_t n) { return (n + cpu_block_rows(n) - 1) / cpu_block_rows(n); }
 
-// How a CUDA rung deals rows of (N, D) that wait in registers: a group of neighbouring threads a row, several rows a
-// block. Blocks stay resident and stride over the rows, so that there are few partial sums.
+// How a CUDA rung assigns rows of (N, D) that it holds in registers: a group of neighbouring threads per row, several
+// rows per block. Blocks are persistent and stride over the rows, so that there are few partial sums.
 struct ColumnSumPlan {
   int vectors;  // that a thread holds of each of its rows
-  int group;    // threads on a row
+  int group;    // threads per row
   int rows_per_block;
   bool block_per_row;  // the group may be wider than a warp
   int tile;            // elements that the group has room for
   int64_t blocks;
 };
 
-inline constexpr int kColumnSumElements = 16;     // of a row, that a thread holds at most: with their sums, more spill
+inline constexpr int kColumnSumElements = 16;     // per thread and row, at most: with their sums, more would spill
 inline constexpr int kWarpRowElements = 20;       // the same where a warp works on a row of 16-bit elements
-inline constexpr int kWarpRowWidth = 4;           // elements of a vector of such a row, and of any that a warp works on
-inline constexpr int kColumnSumThreads = 256;     // of a block with several rows
-inline constexpr int kColumnSumRowThreads = 512;  // of a block with one row, at most
-inline constexpr int kResidentThreads = 512;      // of a multiprocessor, at 128 registers each
-inline constexpr int kFewestRows = 8;             // that are worth a row of partial sums
+inline constexpr int kWarpRowWidth = 4;           // elements per vector wherever a warp works on a row
+inline constexpr int kColumnSumThreads = 256;     // per block with several rows
+inline constexpr int kColumnSumRowThreads = 512;  // per block with one row, at most
+inline constexpr int kResidentThreads = 512;      // per multiprocessor, at 128 registers each
+inline constexpr int kFewestRows = 8;             // the fewest rows that are worth one row of partial sums
 
 inline ColumnSumPlan plan_column_sums(DType dtype, int64_t n, int64_t d, const Target& target) {
   constexpr int kLanes = 32;
@@ -63,7 +63,7 @@ inline ColumnSumPlan plan_column_sums(DType dtype, int64_t n, int64_t d, const T
   return plan;
 }
 
-// The blocks of rungs that walk over rows of any length.
+// The number of blocks for rungs that walk over rows of any length.
 inline int64_t walking_blocks(int64_t n, const Target& target) {
   return std::min<int64_t>((n + kFewestRows - 1) / kFewestRows, 4 * std::max(target.sm_count, 1));
 }

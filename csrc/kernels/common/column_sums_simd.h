@@ -1,5 +1,5 @@
-// For *_simd.cpp files: rows of (N, D) dealt to threads in the blocks of common/column_sums.h, each with its own sums
-// over rows, and the second stage that adds the blocks up.
+// For *_simd.cpp files: rows of (N, D) are distributed over the threads in the blocks of common/column_sums.h, each
+// with its own sums over rows; a second stage adds the blocks' sums.
 #pragma once
 
 #include "kernels/common/column_sums.h"
@@ -8,7 +8,7 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// Adds to the sums of the columns from `sums` on.
+// Adds `value` to the sums from `sums` on.
 ROOFLAB_INLINE void add_lanes(float* sums, F32x16 value, int64_t lanes) {
   if (lanes == F32x16::kLanes)
     store<float>(sums, load<float>(sums) + value);
@@ -16,8 +16,8 @@ ROOFLAB_INLINE void add_lanes(float* sums, F32x16 value, int64_t lanes) {
     store<float>(sums, load<float>(sums, lanes) + value, lanes);
 }
 
-// Calls row(n, sums) for each of n rows, on all threads. `sums`: of the row's block, of count x D columns, to be added
-// to; `partial` (blocks, count x D) holds all of them, and there are none when it is null.
+// Calls row(n, sums) for each of n rows, on all threads. `sums` are those of the row's block, count x D columns, which
+// the call adds to. `partial` (blocks, count x D) holds the sums of all blocks; if it is null, there are no sums.
 template <class Row>
 ROOFLAB_INLINE void for_each_row_of_blocks(Queue& queue, int64_t n, int64_t d, float* partial, int count, Row row) {
   const int64_t rows = cpu_block_rows(n), width = count * d, grain = row_grain(d) / rows;

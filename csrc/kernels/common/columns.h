@@ -1,5 +1,5 @@
-// Work along one axis of an array (outer, n, inner), dealt to threads: neighbours along the inner axis go along
-// together, so that memory is read in its order.
+// Work along one axis of an array (outer, n, inner), distributed over the threads: neighbours along the inner axis are
+// processed together, so that memory is read in order.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 
 namespace rooflab::kernels {
 
-constexpr int64_t kColumns = 64;  // neighbours that go together
+constexpr int64_t kColumns = 64;  // neighbours that are processed together
 
-// Calls columns(outer, first, count) for the columns [first, first + count) of each outer position; count <= kColumns.
+// Calls columns(outer, first, count) for columns [first, first + count) of each outer position; count <= kColumns.
 template <class F>
 void for_columns(Queue& queue, int64_t outer, int64_t n, int64_t inner, F columns) {
-  constexpr int64_t kGrain = 16384;  // elements that are worth a thread
+  constexpr int64_t kGrain = 16384;  // elements that are worth waking a thread for
   const int64_t width = std::min(inner, kColumns), tiles = (inner + kColumns - 1) / kColumns;
   queue.parallel(outer * tiles, std::max<int64_t>(kGrain / (n * width), 1), [&](int64_t begin, int64_t end, int) {
     for (int64_t tile = begin; tile < end; ++tile) {

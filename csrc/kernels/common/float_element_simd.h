@@ -1,4 +1,4 @@
-// For *_simd.cpp files of rungs that compute in float and leave float64 to another rung.
+// For *_simd.cpp files whose rungs compute in float and leave float64 to another rung.
 #pragma once
 
 #include "kernels/common/simd.h"
@@ -6,7 +6,7 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// Calls f.operator()<T>() for the type of the elements, of which float64 is none.
+// Calls f.operator()<T>() for the type of the elements, which is not float64.
 template <class F>
 ROOFLAB_INLINE void with_float_element(DType dtype, F f) {
   switch (dtype) {

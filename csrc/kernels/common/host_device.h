@@ -1,4 +1,4 @@
-// Functions that the CPU and the GPU compile from the same source.
+// Marks functions that are compiled for the CPU and the GPU from the same source.
 #pragma once
 
 #ifdef __CUDACC__

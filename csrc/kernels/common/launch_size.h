@@ -1,4 +1,4 @@
-// How the CUDA rungs are launched whose threads, or blocks, stride over their items.
+// The launch size of CUDA rungs whose threads, or blocks, stride over their items.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace rooflab::kernels {
 
-constexpr int kThreads = 256;  // of a block
+constexpr int kThreads = 256;  // per block
 constexpr int64_t kMostBlocks = 65536;
 
 inline LaunchShape a_block_each(int64_t items) { return {std::min(items, kMostBlocks), kThreads}; }

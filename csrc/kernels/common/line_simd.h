@@ -1,5 +1,5 @@
-// Whole cache lines for *_simd.cpp files (see simd.h): put together from vectors, stored past the caches, and walked
-// where arrays are larger than the caches.
+// Whole cache lines for *_simd.cpp files (see simd.h): assembled from vectors, stored past the caches, and processed in
+// order where arrays are larger than the caches.
 #pragma once
 
 #include "core/queue.h"
@@ -10,7 +10,7 @@ namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
 template <class T>
-constexpr int64_t kLine = 64 / sizeof(T);  // elements: one vector of float or double, two of the small floats
+constexpr int64_t kLine = 64 / sizeof(T);  // elements: one vector of float or double, two of the 16-bit floats
 
 ROOFLAB_INLINE void stream_register(void* to, NativeInt bits) {
 #if defined(__AVX512F__)
@@ -22,8 +22,9 @@ ROOFLAB_INLINE void stream_register(void* to, NativeInt bits) {
 #endif
 }
 
-// Writes the line whose vector at offset i is value(i); `streaming`, past the caches: then it is aligned, and not read
-// before it is overwritten. A line must be written at once: four stores of 16 bytes took 1.7 times as long.
+// Writes the line whose vector at offset i is value(i). With `streaming` it bypasses the caches: the line must be
+// aligned, and is not read before it is overwritten. A line must be written at once: four stores of 16 bytes took 1.7
+// times as long.
 template <class T, class Value>
 ROOFLAB_INLINE void write_line(T* to, bool streaming, Value value) {
   NativeInt bits[kParts];
@@ -44,15 +45,16 @@ ROOFLAB_INLINE void write_line(T* to, bool streaming, Value value) {
   }
 }
 
-// A thread walks four parts of its range in turn, a chunk (of lines) at a time, and asks for the next chunk of each as
-// it goes: a single walk leaves the memory idle while it computes (measured: 27 GB/s against 53 on two cores).
+// A thread processes four parts of its range in turn, one chunk (of lines) at a time, and prefetches the next chunk of
+// each meanwhile. A single stream leaves the memory idle during the computation (measured: 27 GB/s, not 53, on two
+// cores).
 constexpr int64_t kWalks = 4, kChunkLines = 16;
 
-// Calls chunk(first, last) for the chunks that make up `lines` lines, on all threads; what it streams is visible on
+// Calls chunk(first, last) for the chunks that make up `lines` lines, on all threads. Streamed stores are visible on
 // return.
 template <class Chunk>
 ROOFLAB_INLINE void parallel_lines(Queue& queue, int64_t lines, Chunk chunk) {
-  // One long part for each thread: walks less than 10 MB apart get in each other's way (measured: 15 % slower).
+  // One long part per thread: streams less than 10 MB apart disturb each other (measured: 15 % slower).
   const int64_t grain = 1024, share = lines / queue.target().threads;
   queue.parallel(lines, share > grain ? share : grain, [&](int64_t first, int64_t last, int) {
     const int64_t part = (last - first) / kWalks;
@@ -65,7 +67,7 @@ ROOFLAB_INLINE void parallel_lines(Queue& queue, int64_t lines, Chunk chunk) {
   });
 }
 
-// Asks for what a walk reads kChunkLines lines after `p`.
+// Prefetches what the same stream reads kChunkLines lines after `p`.
 ROOFLAB_INLINE void prefetch_chunk(const void* p) {
   _mm_prefetch(static_cast<const char*>(p) + kChunkLines * 64, _MM_HINT_T0);
 }

@@ -1,4 +1,4 @@
-// Softmax's two sums in one pass: the maximum of some elements, and the sum of their exponentials relative to it.
+// Softmax's two reductions in one pass: the maximum of some elements, and the sum of their exponentials relative to it.
 #pragma once
 
 #include "kernels/common/reduce.cuh"
@@ -10,13 +10,13 @@ struct MaxSum {
   A maximum, sum;
 };
 
-// Of no elements.
+// The result for no elements.
 template <class A>
 __device__ __forceinline__ MaxSum<A> nothing() {
   return {-static_cast<A>(INFINITY), A{0}};
 }
 
-// What to subtract before exp: elements that are all -inf shall sum to 0, not to NaN.
+// What to subtract before exp: if all elements are -inf, they must sum to 0, not to NaN.
 template <class A>
 __device__ __forceinline__ A finite_shift(A maximum) {
   return maximum == -static_cast<A>(INFINITY) ? A{0} : maximum;
@@ -30,7 +30,7 @@ struct MergeMaxSum {
   }
 };
 
-// exp to the precision of T: 16-bit types are content with the hardware's base-2 exponential.
+// exp to the precision of T: for 16-bit types the hardware's approximate base-2 exponential is enough.
 template <class T>
 __device__ __forceinline__ accumulator_t<T> exp_as(accumulator_t<T> x) {
   if constexpr (sizeof(T) > 2) return exp(x);
@@ -39,7 +39,7 @@ __device__ __forceinline__ accumulator_t<T> exp_as(accumulator_t<T> x) {
   return power;
 }
 
-// `own` with more elements of T: its sum is rescaled once, when their maximum is larger.
+// `own` extended by more elements of T: the sum is rescaled only once, to the maximum of all of them.
 template <class T, int kCount, class A>
 __device__ __forceinline__ MaxSum<A> with_elements(MaxSum<A> own, const A (&values)[kCount]) {
   A maximum = own.maximum;

@@ -1,4 +1,4 @@
-// Softmax's two sums for *_simd.cpp files: the maximum of a row, and the sum of its exponentials relative to it.
+// Softmax's two reductions for *_simd.cpp files: the maximum of a row, and the sum of its exponentials relative to it.
 #pragma once
 
 #include "kernels/common/row_simd.h"
@@ -6,7 +6,7 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// The sum of exp(x - shift) over a row, each exponential being passed to keep(i, n, vector) besides.
+// The sum of exp(x - shift) over a row. Each vector of exponentials is also passed to keep(i, n, vector).
 template <class T, class S, class Keep>
 ROOFLAB_INLINE S sum_exponentials(const T* x, int64_t d, S shift, Keep keep) {
   return sum_row<T>(
@@ -22,7 +22,7 @@ struct MaxSum {
   S maximum, sum;
 };
 
-// Both in one pass over memory, block by block. A NaN makes the sum NaN.
+// Maximum and sum in one pass over memory, block by block. A NaN makes the sum NaN.
 template <class T, class S = typename ComputeOf<T>::type>
 ROOFLAB_INLINE MaxSum<S> max_sum_row(const T* x, int64_t d) {
   constexpr int64_t kBlock = 2048;  // elements that stay in L1 between their maximum and their exponentials

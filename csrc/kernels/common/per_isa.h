@@ -1,7 +1,7 @@
 // One source, several instruction sets. A file named *_simd.cpp is compiled once per instruction set, with ROOFLAB_ISA
-// naming the namespace its functions live in; the best one that this CPU can run is chosen at run time, so the same
-// binary never crashes on an older CPU. Such a file keeps all else in an anonymous namespace and instantiates no std::
-// template: a weak copy compiled for AVX-512 could otherwise be the one that the linker keeps for everybody.
+// as the namespace of its functions. The best one that this CPU can run is chosen at run time, so the same binary never
+// crashes on an older CPU. Such a file keeps everything else in an anonymous namespace and instantiates no std::
+// template, because the linker might keep a weak copy that was compiled for AVX-512 and use it everywhere.
 #pragma once
 
 #include "core/cpu_isa.h"
@@ -32,7 +32,7 @@
     return isa_baseline::function arguments;                                \
   }
 
-// A rung, and what it starts on a target.
+// A rung, and its choice by instruction set.
 #define ROOFLAB_PER_ISA(function, Args) \
   ROOFLAB_CHOOSE_ISA(cpu_isa(), void, function, (const Args& args, Queue& queue), (args, queue))
 #define ROOFLAB_FOOTPRINT_PER_ISA(function, Args) \

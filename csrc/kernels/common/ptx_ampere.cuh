@@ -32,14 +32,14 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global, int
 
 __device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits until at most kPending of this thread's committed groups are still under way.
+// Waits until at most kPending of this thread's committed groups are still in flight.
 template <int kPending>
 __device__ __forceinline__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-// Four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8. Each lane receives two
-// neighbours in a row of each matrix, or with kTranspose two neighbours in a column.
+// Loads four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8. Each lane
+// receives two neighbours in a row of each matrix, or with kTranspose two neighbours in a column.
 template <bool kTranspose>
 __device__ __forceinline__ void load_matrices(uint32_t (&out)[4], const void* shared_row) {
   if constexpr (kTranspose) {

@@ -15,7 +15,7 @@
 
 namespace rooflab::kernels::ptx {
 
-// ---- Barriers in shared memory. A phase ends when `arrivals` have come, and all bytes that were announced.
+// ---- Barriers in shared memory. A phase ends when `arrivals` arrivals and all announced bytes have come.
 
 using Barrier = uint64_t;
 
@@ -28,7 +28,7 @@ __device__ __forceinline__ void barrier_init_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives, and announces `bytes` that bulk copies will bring in this phase.
+// Arrives, and announces that bulk copies will bring `bytes` in this phase.
 __device__ __forceinline__ void barrier_expect(Barrier& barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)), "r"(bytes)
                : "memory");
@@ -38,8 +38,8 @@ __device__ __forceinline__ void barrier_arrive(Barrier& barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier)) : "memory");
 }
 
-// Arrives at the same barrier of block `rank` of the cluster. Orders no memory outside this block: it may tell that
-// finished reads are over, not that something was written.
+// Arrives at the same barrier of block `rank` of the cluster. It orders no memory outside this block: it can tell that
+// reads are finished, but not that something was written.
 __device__ __forceinline__ void barrier_arrive_at(Barrier& barrier, uint32_t rank) {
   asm volatile(
       "{\n"
@@ -92,7 +92,7 @@ __device__ __forceinline__ void tensor_map_prefetch(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// Bytes that lie one behind the other; addresses and size are multiples of 16.
+// Copies contiguous bytes; addresses and size are multiples of 16.
 __device__ __forceinline__ void copy_row(void* shared, const void* global, uint32_t bytes, Barrier& barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(shared)),
@@ -117,7 +117,8 @@ __device__ __forceinline__ void tile_load(void* shared, const CUtensorMap& map, 
       : "memory");
 }
 
-// The tile goes to the same address, and its bytes to the same barrier, of each block of the cluster named in `blocks`.
+// The tile goes to the same address, and its bytes to the same barrier, in each block of the cluster that `blocks`
+// names.
 __device__ __forceinline__ void tile_load_multicast(void* shared, const CUtensorMap& map, Barrier& barrier, int x,
                                                     int y, int z, uint16_t blocks) {
   asm volatile(
@@ -141,7 +142,7 @@ __device__ __forceinline__ void tile_store(const CUtensorMap& map, const void* s
 
 __device__ __forceinline__ void tile_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// Waits until at most kPending of this thread's stores have yet to read their shared memory.
+// Waits until at most kPending of this thread's stores are still reading their shared memory.
 template <int kPending>
 __device__ __forceinline__ void tile_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
@@ -150,13 +151,14 @@ __device__ __forceinline__ void tile_store_wait_read() {
 // Waits until all of this thread's stores are done.
 __device__ __forceinline__ void tile_store_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
-// Orders what this thread has seen of global memory before what it then has the copy engine do there.
+// Orders this thread's earlier accesses to global memory before what it then tells the copy engine to do there.
 __device__ __forceinline__ void async_proxy_fence_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
-// Orders this thread's ordinary writes to shared memory before what the copy engine and the tensor cores read of it.
+// Orders this thread's ordinary writes to shared memory before the reads of the copy engine and the tensor cores.
 __device__ __forceinline__ void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// Four 8 x 8 matrices of 16-bit elements to shared memory; lane l gives the address of row l % 8 of matrix l / 8.
+// Stores four 8 x 8 matrices of 16-bit elements in shared memory; lane l gives the address of row l % 8 of matrix l /
+// 8.
 __device__ __forceinline__ void store_matrices(void* shared_row, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(shared_row)),
                "r"(r0), "r"(r1), "r"(r2), "r"(r3)
@@ -165,15 +167,15 @@ __device__ __forceinline__ void store_matrices(void* shared_row, uint32_t r0, ui
 
 // ---- Sums in global memory
 
-// Adds four neighbours, 16-byte aligned, without waiting; each of the four by itself.
+// Adds four neighbours, 16-byte aligned, without waiting; each of the four is atomic by itself.
 __device__ __forceinline__ void add_vector(float* sum, const float* x) {
   asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(sum), "f"(x[0]), "f"(x[1]), "f"(x[2]),
                "f"(x[3])
                : "memory");
 }
 
-// Adds `bytes` of floats from shared memory, in the background, as part of a group as tile_store's. Both sides and the
-// size are multiples of 16 bytes. Unlike add_vector no later fence waits for it.
+// Adds `bytes` of floats from shared memory in the background, as part of a group, as tile_store's copies are. Both
+// addresses and the size are multiples of 16 bytes. Unlike with add_vector, later fences do not wait for it.
 __device__ __forceinline__ void add_bulk(float* sum, const void* shared, uint32_t bytes) {
   asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(sum),
                "r"(shared_address(shared)), "r"(bytes)
@@ -190,7 +192,7 @@ __device__ __forceinline__ void store_release(uint32_t* x, uint32_t value) {
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(x), "r"(value) : "memory");
 }
 
-// ---- Registers: a warpgroup gives some up, another takes them
+// ---- Registers: one warpgroup gives some up, another takes them
 
 template <int kCount>
 __device__ __forceinline__ void registers_shrink_to() {
@@ -203,8 +205,9 @@ __device__ __forceinline__ void registers_grow_to() {
 
 // ---- Products of a warpgroup
 
-// A tile in shared memory of lines of 128 bytes, as a tensor map with 128-byte swizzle writes it: eight lines make an
-// atom of 1024 bytes. Along M or N, tiles whose lines do not run along K repeat every `repeat_bytes`.
+// Describes a tile in shared memory made of lines of 128 bytes, as a tensor map with 128-byte swizzle writes it: eight
+// lines make an atom of 1024 bytes. If the lines do not run along K, the tile repeats along M or N every
+// `repeat_bytes`.
 __device__ __forceinline__ uint64_t swizzled_tile(const void* shared, uint32_t repeat_bytes) {
   constexpr uint64_t kSwizzle128 = 1, kAtomBytes = 1024;
   return uint64_t{(shared_address(shared) & 0x3ffff) >> 4} | uint64_t{repeat_bytes >> 4} << 16 |

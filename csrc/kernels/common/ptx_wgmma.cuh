@@ -1,11 +1,11 @@
-// wgmma of Hopper (sm_90a) for every width that a kernel here multiplies at, with a in shared memory or in registers.
+// wgmma of Hopper (sm_90a), for every width that the kernels here use, with a in shared memory or in registers.
 #pragma once
 
 #include "kernels/common/ptx_hopper.cuh"
 
 namespace rooflab::kernels::ptx {
 
-// Waits as wgmma_wait<kPending>(); the compiler may not read d earlier.
+// Waits as wgmma_wait<kPending>() does; the compiler may not read d earlier.
 template <int kPending, int kCount>
 __device__ __forceinline__ void wgmma_wait(float (&d)[kCount]) {
   wgmma_wait<kPending>();
@@ -13,7 +13,7 @@ __device__ __forceinline__ void wgmma_wait(float (&d)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
-// The names of a thread's 32 to 128 sums as operands of asm, and the operands.
+// The names of a thread's 32 to 128 sums in the asm text, and the operands themselves.
 #define ROOFLAB_NAMES_32                                                   \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -40,7 +40,7 @@ __device__ __forceinline__ void wgmma_wait(float (&d)[kCount]) {
   ROOFLAB_SUMS_64, ROOFLAB_SUMS_8(64), ROOFLAB_SUMS_8(72), ROOFLAB_SUMS_8(80), ROOFLAB_SUMS_8(88), ROOFLAB_SUMS_8(96), \
       ROOFLAB_SUMS_8(104), ROOFLAB_SUMS_8(112), ROOFLAB_SUMS_8(120)
 
-// The operands that follow the sums are named by their numbers, i0 for the first.
+// Operands after the sums are given by their numbers, i0 for the first.
 #define ROOFLAB_WGMMA_SHARED(columns, sums, i0, i1, i2, i3, i4, i5)                                            \
   asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, %" #i2                                      \
                ", 0;\n"                                                                                        \
@@ -61,8 +61,8 @@ __device__ __forceinline__ void wgmma_wait(float (&d)[kCount]) {
                  "C"(TypeName<T>::value))
 
 // d = a b, or d += a b with `accumulate`, for a 64 x 16 and b 16 x kColumns in shared memory, in the background. Warp w
-// of the four holds rows 16 w to 16 w + 15 of d: a lane has columns 8 j + lane % 4 * 2 and the next, of row lane / 4 in
-// d[4 j] and d[4 j + 1], of the row eight further down in d[4 j + 2] and d[4 j + 3].
+// of the four holds rows 16 w to 16 w + 15 of d. A lane has columns 8 j + lane % 4 * 2 and the next: those of row lane
+// / 4 in d[4 j] and d[4 j + 1], and those of the row eight below in d[4 j + 2] and d[4 j + 3].
 template <class T, int kColumns, bool kAKMajor, bool kBKMajor>
 __device__ __forceinline__ void wgmma(float (&d)[kColumns / 2], uint64_t a, uint64_t b, bool accumulate) {
   if constexpr (kColumns == 64) {

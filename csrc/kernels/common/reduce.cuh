@@ -1,4 +1,4 @@
-// Reductions of one value a thread over a warp and over a block. Every thread gets the result. The order of the
+// Reductions of one value per thread over a warp and over a block. Every thread gets the result. The order of the
 // operations depends on the launch shape alone, so a result is the same on every run.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace rooflab::kernels {
 
 constexpr int kWarp = 32;
 
-// What sums of T are kept in: float, and double for double.
+// The type in which sums of T are accumulated: float, and double for double.
 template <class T>
 using accumulator_t = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
@@ -36,7 +36,7 @@ __device__ __forceinline__ T shuffle_xor(T value, int mask) {
   return value;
 }
 
-// Reduces over aligned groups of `lanes` (a power of two) of a warp; the whole warp must call.
+// Reduces over aligned groups of `lanes` lanes (a power of two); the whole warp must call this.
 template <class T, class Op>
 __device__ __forceinline__ T warp_reduce(T value, Op op, int lanes = kWarp) {
 #pragma unroll
@@ -45,8 +45,9 @@ __device__ __forceinline__ T warp_reduce(T value, Op op, int lanes = kWarp) {
   return value;
 }
 
-// Reduces over a block of whole warps, numbered along x. Successive calls use the two halves of the scratch in turn,
-// so one __syncthreads a call is enough: none can overwrite what a slower thread still reads from the last.
+// Reduces over a block of whole warps, numbered along x. Successive calls alternate between the two halves of the
+// scratch, so one __syncthreads per call is enough: no call can overwrite what a slower thread still reads from the
+// previous one.
 template <class T>
 class BlockReduction {
  public:
@@ -56,7 +57,7 @@ class BlockReduction {
 
   __device__ explicit BlockReduction(Scratch& scratch) : scratch_(scratch) {}
 
-  // `value` is already reduced over each warp; what the idle lanes of the last step hold is `identity`.
+  // `value` is already reduced over each warp; `identity` fills the idle lanes of the last step.
   template <class Op>
   __device__ __forceinline__ T across_warps(T value, T identity, Op op) {
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
@@ -84,7 +85,7 @@ struct Add {
   }
 };
 
-// The larger, and the smaller; a NaN wins over any number.
+// The larger, and the smaller, of two; a NaN wins over any number.
 struct Max {
   template <class T>
   __device__ __forceinline__ T operator()(T a, T b) const {

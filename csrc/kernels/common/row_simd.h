@@ -1,5 +1,6 @@
-// What the *_simd.cpp files of row-wise ops share: rows of (N, D) dealt to threads, folded and written a vector at a
-// time. A row's tail and what precedes the first aligned vector of an output row pass as shorter vectors.
+// What the *_simd.cpp files of row-wise ops share: rows of (N, D) are distributed over the threads, and each is folded
+// and written one vector at a time. A row's tail, and what precedes the first aligned vector of an output row, use
+// shorter ones.
 #pragma once
 
 #include "kernels/common/line_simd.h"
@@ -7,11 +8,12 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// Rows that are worth a thread.
+// The number of rows that is worth waking a thread for.
 ROOFLAB_INLINE int64_t row_grain(int64_t d) { return d >= 32768 ? 1 : 32768 / (d > 0 ? d : 1); }
 
-// The sum over i < d of term(i, n): the vector that starts at i, of whose lanes only n count (kLanes, save at the end).
-// `term` gives 0 in the others. Four chains of additions hide their latency and keep their rounding apart.
+// The sum over i < d of term(i, n). That is the vector that starts at i, of which only n lanes count (n is kLanes
+// except at the end); `term` gives 0 in the others. Four independent sums hide the latency of additions and keep
+// rounding errors apart.
 template <class T, class Term>
 ROOFLAB_INLINE auto sum_row(int64_t d, Term term) {
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
@@ -28,7 +30,7 @@ ROOFLAB_INLINE SimdOf<T> load_lanes(const T* p, int64_t n) {
   return n == SimdOf<T>::kLanes ? load<T>(p) : load<T>(p, n);
 }
 
-// The largest, or smallest, of x[0, d): NaN if there is one, or of the numbers alone, at a quarter of the instructions.
+// The largest, or smallest, of x[0, d): NaN if there is one, or ignoring NaNs, at a quarter of the instructions.
 template <bool kLargest, bool kKeepNan = true, class T>
 ROOFLAB_INLINE auto extreme_row(const T* x, int64_t d) {
   using S = typename ComputeOf<T>::type;
@@ -64,7 +66,7 @@ ROOFLAB_INLINE Simd<S> first_lanes(Simd<S> x, int64_t n) {
   return n == Simd<S>::kLanes ? x : load<S>(reinterpret_cast<const S*>(&x), n);
 }
 
-// Asks for what the next row has at `p`, `stride` elements on, so that reads go on while this row is computed.
+// Prefetches what the next row has at `p`, `stride` elements further on, so that reads continue during the computation.
 template <class T>
 ROOFLAB_INLINE void prefetch_next(const T* p, int64_t stride) {
   _mm_prefetch(reinterpret_cast<const char*>(p + stride), _MM_HINT_T1);
@@ -76,8 +78,8 @@ ROOFLAB_INLINE int64_t elements_to_line(const T* p) {
   return (-reinterpret_cast<intptr_t>(p) & 63) / static_cast<int64_t>(sizeof(T));
 }
 
-// Writes y[i] for i < d, where value(i, n) is the vector that starts at i, of which n lanes are wanted. `streaming`:
-// whole cache lines go past the caches.
+// Writes y[i] for i < d, where value(i, n) is the vector that starts at i, of which n lanes are needed. With
+// `streaming`, whole cache lines bypass the caches.
 template <class T, class Value>
 ROOFLAB_INLINE void write_row(T* y, int64_t d, bool streaming, Value value) {
   constexpr int64_t kLanes = SimdOf<T>::kLanes;

@@ -1,7 +1,7 @@
-// Rows of a (rows, D) matrix held in registers while a group of threads works on them, so that each is read once.
-// A group is 1 to 32 neighbouring lanes (several rows a block) or a whole block (one row). A thread holds up to eight
-// vectors of 16 bytes, a group's width apart: all its loads are in flight before the first is used. Rows are read and
-// written once, so the caches drop them first.
+// Rows of a (rows, D) matrix, held in registers while a group of threads works on them, so that each is read only once.
+// A group is 1 to 32 neighbouring lanes (several rows per block) or a whole block (one row). A thread holds up to eight
+// vectors of 16 bytes, a group's width apart, and all its loads are in flight before the first is used. Rows are read
+// and written once, so they are the first to be evicted from the caches.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,20 @@
 
 namespace rooflab::kernels {
 
-// How rows are dealt to threads; a block is (group, rows_per_block) threads.
+// How rows are assigned to threads; a block is (group, rows_per_block) threads.
 struct RowPlan {
-  int vectors;  // that a thread holds
-  int group;    // threads on a row
+  int vectors;  // per thread
+  int group;    // threads per row
   int rows_per_block;
   bool block_per_row;  // the group may be wider than a warp
   int64_t blocks;
 };
 
-constexpr int kSharedBlockThreads = 64;  // of a block with several rows
+constexpr int kSharedBlockThreads = 64;  // per block with several rows
 template <class T>
 constexpr int kBlockVectors = 32 / kVectorWidth<T>;
 
-// One block for every `per_block` items, as far as a grid goes: kernels stride over the rest.
+// One block for every `per_block` items, up to the largest grid: kernels stride over the rest.
 inline int64_t grid_for(int64_t items, int64_t per_block = 1) {
   return std::min<int64_t>((items + per_block - 1) / per_block, INT32_MAX);
 }
@@ -34,8 +34,8 @@ inline int64_t grid_for(int64_t items, int64_t per_block = 1) {
 // Threads for a block that walks over a row of D element by element.
 inline int64_t row_threads(int64_t d) { return std::clamp<int64_t>((d + 255) / 256 * kWarp, kWarp, 512); }
 
-// As many vectors a thread as wanted while a warp can hold the row so; eight lanes or more where possible (a line of
-// 128 bytes).
+// A thread holds up to `wanted_vectors` vectors, or more where a warp can then still hold the row. A row gets eight
+// lanes or more where possible (a line of 128 bytes).
 template <class T>
 RowPlan plan_rows(int64_t rows, int64_t d, int wanted_vectors = 3) {
   const int row_vectors = static_cast<int>(d / kVectorWidth<T>);
@@ -56,7 +56,7 @@ RowPlan plan_rows(int64_t rows, int64_t d, int wanted_vectors = 3) {
   return plan;
 }
 
-// Calls launch.operator()<kVectors, kBlockPerRow>() for the plan.
+// Calls launch.operator()<kVectors, kBlockPerRow>() as the plan says.
 template <class T, class Launch>
 void dispatch_row_plan(const RowPlan& plan, Launch&& launch) {
   if (plan.block_per_row) return launch.template operator()<kBlockVectors<T>, true>();
@@ -85,12 +85,12 @@ struct RowTile {
   static constexpr int kWidth = kVectorElements;
   Vector<T, kWidth> vectors[kVectors];
 
-  // Vector v is number place(v) of the row.
+  // Vector v is vector number place(v) of the row.
   __device__ __forceinline__ static int place(int v) {
     return static_cast<int>(threadIdx.x) + v * (kGroup > 0 ? kGroup : static_cast<int>(blockDim.x));
   }
 
-  // Elements past the row's end become `fill`, which should not disturb what is computed.
+  // Elements past the row's end become `fill`, which should be neutral in the computation.
   __device__ __forceinline__ void load(const T* row, int row_vectors, T fill) {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
@@ -101,7 +101,7 @@ struct RowTile {
     }
   }
 
-  // Writes result(v, at), kWidth floats, in place of vector v, whose first element is number `at` of the row.
+  // Writes result(v, at), kWidth floats, at the place of vector v, whose first element is number `at` of the row.
   template <class Result>
   __device__ __forceinline__ static void store(T* row, int row_vectors, Result&& result) {
 #pragma unroll
@@ -113,7 +113,7 @@ struct RowTile {
   }
 };
 
-// The elements of a weight or bias that go with a vector. Kept in L1 between rows: registers are dearer.
+// The elements of a weight or bias that belong to a vector. L1 keeps them between rows, because registers are scarce.
 template <int kWidth, class T>
 __device__ __forceinline__ Vector<float, kWidth> load_parameter(const T* parameter, int at) {
   return to_float(load_vector<kWidth>(parameter + at));

@@ -8,15 +8,15 @@ namespace rooflab::kernels {
 
 inline constexpr float kSmallUnit = 0x1p-96f, kLargeUnit = 0x1p96f;
 
-// Whether a row's mean square plus eps, or its variance plus eps, says that its squares may have left float's range.
+// Whether a row's mean square plus eps (or variance plus eps) shows that its squares may have left float's range.
 ROOFLAB_HOST_DEVICE bool leaves_range(float square) { return !(square >= 0x1p-100f && square < __builtin_inff()); }
 
-// What to multiply a row by, from its mean square plus eps, or its variance plus eps and its mean. Most rows stay as
-// they are: 1. A row that is far from 0 everywhere has no tiny variance but by rounding, and stays as it is too.
+// The factor for a row, given its mean square plus eps, or its variance plus eps and its mean. For most rows it is 1. A
+// row whose numbers are all far from 0 can have a tiny variance only through rounding, so its factor is 1 too.
 ROOFLAB_HOST_DEVICE float row_unit(float square, float mean = 0) {
   if (!(square < __builtin_inff())) return kSmallUnit;
   return square < 0x1p-100f && mean > -0x1p-12f && mean < 0x1p-12f ? kLargeUnit : 1.0f;
 }
-ROOFLAB_HOST_DEVICE double row_unit(double, double = 0) { return 1; }  // float64 has no wider type to agree with
+ROOFLAB_HOST_DEVICE double row_unit(double, double = 0) { return 1; }  // no wider type to agree with
 
 }  // namespace rooflab::kernels

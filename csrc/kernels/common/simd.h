@@ -1,15 +1,15 @@
 // Vectors of 64 bytes for *_simd.cpp files: 16 floats (F32x16) or 8 doubles (F64x8) on every instruction set, held in
-// one AVX-512 register, two of AVX2 or four of SSE2. Arithmetic is the compiler's vector extension; intrinsics stand
-// only where it has no word (square root, FMA, binary16). Everything is inlined and lives in the namespace of one
-// instruction set (see cpu_isa.h); for the same reason use load() and store() for Half and BFloat16 here, not their
-// members.
+// one AVX-512 register, two of AVX2 or four of SSE2. Arithmetic uses the compiler's vector extension; intrinsics are
+// used only where that has no operator (square root, FMA, binary16). Everything is inlined and lives in the namespace
+// of one instruction set (see per_isa.h); for the same reason use load() and store() for Half and BFloat16 here, not
+// their members.
 //
 //   load<T>(p), load<T>(p, n)        T in float, Half, BFloat16 -> F32x16;  double -> F64x8.  n lanes: the others are 0
 //   store(p, v), store(p, v, n)      rounds to nearest even
 //   + - * /  -x  < <= > >= == !=     comparisons give a Mask:  & | ~  any  select(mask, a, b)  store(bool*, mask)
 //   fma sqrt abs min max floor       min and max pass NaN on, as NumPy and PyTorch do
 //   exp log tanh sin cos             float: <= 1.6 ulp, exp <= 1 (without FMA 1.4); double: the C library, by lane
-//   sum max_lane min_lane            one tree order on every instruction set
+//   sum max_lane min_lane            the same tree order on every instruction set
 #pragma once
 
 #include <immintrin.h>
@@ -29,7 +29,7 @@
 #define ROOFLAB_INLINE [[gnu::always_inline]] inline
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpsabi"  // all calls are inlined: no vector is passed between functions
+#pragma GCC diagnostic ignored "-Wpsabi"  // all calls are inlined, so no vector is passed between functions
 
 #include "kernels/common/simd_register.h"
 
@@ -72,7 +72,7 @@ struct Simd {
 using F32x16 = Simd<float>;
 using F64x8 = Simd<double>;
 
-// The scalar that elements of type T are computed in, and its vector.
+// The scalar type in which elements of type T are computed, and its vector.
 template <class T>
 struct ComputeOf {
   using type = float;
@@ -84,7 +84,7 @@ struct ComputeOf<double> {
 template <class T>
 using SimdOf = Simd<typename ComputeOf<T>::type>;
 
-// Calls f.operator()<T>(); the caller has made sure that the dtype is floating.
+// Calls f.operator()<T>() with the type of the dtype, which must be floating.
 template <class F>
 ROOFLAB_INLINE auto with_floating(DType dtype, F f) {
   switch (dtype) {
@@ -95,7 +95,7 @@ ROOFLAB_INLINE auto with_floating(DType dtype, F f) {
   }
 }
 
-// ---- lifting a function of registers to vectors
+// ---- lifting functions of registers to vectors
 
 template <class S, class F>
 ROOFLAB_INLINE Simd<S> map(Simd<S> a, F f) {
@@ -271,7 +271,7 @@ ROOFLAB_INLINE Simd<S> min(Simd<S> a, Simd<S> b) {
       });
 }
 
-// A C function, a lane at a time.
+// Applies a C function to one lane at a time.
 template <class S, class F>
 ROOFLAB_INLINE Simd<S> map_lanes(Simd<S> a, F f) {
   S lanes[Simd<S>::kLanes];

@@ -1,5 +1,6 @@
-// exp, log, tanh, sin, cos and floor of simd.h's vectors (include simd.h). For floats: reduce the argument to a short
-// interval, then a polynomial whose coefficients were fitted there by weighted minimax. For doubles: the C library.
+// exp, log, tanh, sin, cos and floor of simd.h's vectors (include simd.h). For floats the argument is reduced to a
+// short interval, and then a polynomial is evaluated that was fitted there by weighted minimax. For doubles: the C
+// library.
 #pragma once
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -9,10 +10,10 @@ inline constexpr int kExp2Terms = 7;
 inline constexpr float kExp2[kExp2Terms] = {0.000153285946f, 0.0013390987f, 0.0096185012f, 0.0555035956f,
                                             0.240226477f,    0.693147182f,  1.0f};
 
-// exp(x) = 2^n 2^f with n + f = x log2(e). NaN passes; what over- or underflows is inf or 0, +-inf included.
+// exp(x) = 2^n 2^f with n + f = x log2(e). NaN stays NaN; overflow gives inf and underflow 0, also for +-inf.
 ROOFLAB_INLINE NativeFloat native_exp(NativeFloat x) {
   const NativeFloat zero = {}, log2e = zero + 1.44269502f;
-  const NativeFloat shifter = zero + 0x1.8p23f;  // adding it rounds to an integer, held in the low bits
+  const NativeFloat shifter = zero + 0x1.8p23f;  // adding it rounds to an integer, which the low bits then hold
 #if !defined(__AVX512F__)
   const NativeFloat low = zero - 104.0f, high = zero + 89.0f;
   x = x < low ? low : x;
@@ -22,25 +23,25 @@ ROOFLAB_INLINE NativeFloat native_exp(NativeFloat x) {
 #if defined(__FMA__)
   NativeFloat f = native_fma(x, log2e, -n);  // log2(e) in two parts
   f = native_fma(x, zero + 1.92596299e-8f, f);
-#else  // a product is rounded: n ln(2) in two parts, the first of which is exact
+#else  // without FMA a product is rounded, so n ln(2) has two parts, the first of which is exact
   NativeFloat f = ((x - n * 0.693145752f) - n * 1.42860677e-6f) * log2e;
 #endif
 #if defined(__AVX512F__)  // n alone decides where |x| is large, as long as f is a number
-  f = (NativeFloat)_mm512_maskz_range_ps(0xffff, (__m512)f, (__m512)(zero + 1.0f), 2);  // |f| <= 1, and its sign
+  f = (NativeFloat)_mm512_maskz_range_ps(0xffff, (__m512)f, (__m512)(zero + 1.0f), 2);  // |f| <= 1, and keeps its sign
 #endif
   NativeFloat p = zero + kExp2[0];
   for (int i = 1; i < kExp2Terms; ++i) p = native_fma(p, f, zero + kExp2[i]);
 #if defined(__AVX512F__)
   return (NativeFloat)_mm512_maskz_scalef_ps(0xffff, (__m512)p, (__m512)n);
-#else  // in two factors, since n = 128 and n < -126 have no float of their own
+#else  // in two factors, because 2^128 and 2^n for n < -126 are not normal floats
   const NativeInt exponent = (NativeInt)shifted - (NativeInt)shifter, half = exponent >> 1;
   return p * (NativeFloat)((half + 127) << 23) * (NativeFloat)((exponent - half + 127) << 23);
 #endif
 }
 
-// 2^x for x < 127, to 1 ulp, inf for 128, and 0 for x <= -127, -inf too: a subnormal result takes a hundred times as
-// long. NaN stays. The compiler would fetch the constants anew in every step of a loop; as an object that it cannot see
-// through they stay in registers.
+// 2^x for x < 127, to 1 ulp. It is inf for 128, and 0 for x <= -127 and -inf, because a subnormal result takes a
+// hundred times as long. NaN stays NaN. The constants are members of an object that the compiler cannot see through: it
+// would otherwise reload them in every step of a loop, and so they stay in registers.
 class Exp2 {
  public:
   ROOFLAB_INLINE Exp2() {
@@ -55,7 +56,7 @@ class Exp2 {
     return (NativeFloat)_mm512_maskz_scalef_ps(not_low, (__m512)polynomial(f), (__m512)(x - f));
 #else
     x = lowest_ > x ? lowest_ : x;
-    const NativeFloat shifted = x + shifter_;  // rounds to an integer: the low bits hold it, and an exponent's bias
+    const NativeFloat shifted = x + shifter_;  // rounds to an integer: the low bits hold it, and the exponent's bias
     const NativeFloat power = (NativeFloat)((NativeUint)shifted << 23);  // 0 for -127
     return polynomial(x - (shifted - shifter_)) * power;
 #endif
@@ -79,7 +80,7 @@ class Exp2 {
 ROOFLAB_INLINE NativeFloat native_log(NativeFloat x) {
   const NativeFloat zero = {}, infinity = zero + __builtin_inff();
   const NativeInt tiny = x < zero + 0x1p-126f;
-  // sqrt(1/2) becomes the start of a binade; negative numbers wrap, and are NaN in the end.
+  // Now sqrt(1/2) is the start of a binade. Negative numbers wrap around; the end makes them NaN.
   const NativeInt bits = (NativeInt)((NativeUint)(tiny ? x * 0x1p23f : x) - 0x3f3504f3u);
   const NativeInt exponent = (bits >> 23) - (tiny & 23);
   const NativeFloat e = __builtin_convertvector(exponent, NativeFloat);
@@ -96,7 +97,7 @@ ROOFLAB_INLINE NativeFloat native_log(NativeFloat x) {
   NativeFloat small = native_fma(p, square * f, e * 1.42860677e-6f);
   small = native_fma(square, zero - 0.5f, small);
   NativeFloat result = native_fma(e, zero + 0.693145752f, f + small);
-  result = x > zero ? result : x == zero ? -infinity : zero / zero;  // NaN for x < 0 and x NaN
+  result = x > zero ? result : x == zero ? -infinity : zero / zero;  // NaN where x < 0 or x is NaN
   return x == infinity ? infinity : result;
 }
 
@@ -117,7 +118,7 @@ ROOFLAB_INLINE NativeFloat native_tanh(NativeFloat x) {
 }
 
 // sin(x) for quarter = 0, cos(x) for quarter = 1: x = n pi/2 + r with |r| <= pi/4, then sin or cos of r by n + quarter.
-// n pi/2 is taken off in double, which leaves r good to a float's last bit as long as n is far below 2^24.
+// n pi/2 is subtracted in double, so r is accurate to a float's last bit as long as n is far below 2^24.
 inline constexpr float kTrigonometricLimit = 1e5f;
 ROOFLAB_INLINE F32x16 sin_cos(F32x16 x, int quarter) {
   constexpr int kHalf = F32x16::kLanes / 2;
@@ -184,7 +185,7 @@ ROOFLAB_INLINE F64x8 cos(F64x8 x) {
   return map_lanes(x, [](double v) { return __builtin_cos(v); });
 }
 
-// Adding and taking off 2^(mantissa bits) drops the fraction of |x| below that; larger numbers are whole already.
+// Adding and subtracting 2^(mantissa bits) drops the fraction of smaller |x|; larger numbers are integers already.
 template <class S>
 ROOFLAB_INLINE Simd<S> floor(Simd<S> x) {
   const Simd<S> whole = Simd<S>(sizeof(S) == 4 ? S(0x1p23) : S(0x1p52));

@@ -1,5 +1,5 @@
-// One hardware register at a time, for simd.h's vectors (include simd.h): what the compiler's vector extension has no
-// word for, and elements of each type on their way from and to memory.
+// One hardware register at a time, for simd.h's vectors (include simd.h): operations that the compiler's vector
+// extension lacks, and the conversion of elements of each type when they are loaded and stored.
 #pragma once
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -57,7 +57,7 @@ ROOFLAB_INLINE NativeFloat native_sqrt(NativeFloat x) { return (NativeFloat)_mm_
 ROOFLAB_INLINE NativeDouble native_sqrt(NativeDouble x) { return (NativeDouble)_mm_sqrt_pd((__m128d)x); }
 ROOFLAB_INLINE NativeFloat native_fma(NativeFloat a, NativeFloat b, NativeFloat c) { return a * b + c; }
 ROOFLAB_INLINE NativeDouble native_fma(NativeDouble a, NativeDouble b, NativeDouble c) { return a * b + c; }
-// As core/dtype.h does it, on whole registers.
+// Does what core/dtype.h does, on whole registers.
 ROOFLAB_INLINE NativeFloat from_half(NativeU16 x) {
   const NativeUint bits = widen(x);
   const NativeUint sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
@@ -84,20 +84,20 @@ ROOFLAB_INLINE bool have_subnormal(NativeFloat a, NativeFloat b) {
 }
 #endif
 ROOFLAB_INLINE NativeFloat from_bfloat16(NativeU16 x) { return (NativeFloat)(widen(x) << 16); }
-// Rounded, in the upper half of each lane.
+// Rounds; the result is in the upper half of each lane.
 ROOFLAB_INLINE NativeUint rounded_bfloat16(NativeFloat x) {
   const NativeUint bits = (NativeUint)x;
   return x == x ? bits + 0x7fffu + ((bits >> 16) & 1u) : bits | 0x400000u;
 }
 ROOFLAB_INLINE NativeU16 to_bfloat16(NativeFloat x) {
-#if defined(__AVX512BF16__)  // which takes subnormals for zero
+#if defined(__AVX512BF16__)  // this instruction treats subnormals as zero
   if (!have_subnormal(x, x)) [[likely]]
     return (NativeU16)_mm512_maskz_cvtneps_pbh(0xffff, (__m512)x);
 #endif
   return __builtin_convertvector(rounded_bfloat16(x) >> 16, NativeU16);
 }
 
-// The numbers of two registers in one.
+// Joins the elements of two registers into one.
 template <class T, int... kLane>
 ROOFLAB_INLINE NativeU16x2 narrow(NativeFloat low, NativeFloat high, std::integer_sequence<int, kLane...>) {
   if constexpr (std::is_same_v<T, Half>) return __builtin_shufflevector(to_half(low), to_half(high), kLane...);

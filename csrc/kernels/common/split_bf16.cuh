@@ -1,8 +1,8 @@
-// A float as the sum of three bfloat16: 8 + 8 + 8 bits hold its 24. With a = a0 + a1 + a2 and b likewise, six of the
-// nine products of parts make a b on tensor cores, those with i + j <= 2: the others are below a roundoff of float32.
-// Tensor cores truncate each sum, which costs least while the sum is small, so the smallest products go first. bfloat16
-// has the range of float32, so no scaling is needed; parts of numbers below 2^-110 lose bits, and those of infinities
-// are NaN.
+// A float as the sum of three bfloat16, whose 8 + 8 + 8 bits hold its 24. With a = a0 + a1 + a2 and b = b0 + b1 + b2,
+// six of the nine products of parts are enough to compute a b on tensor cores: those with i + j <= 2. The others are
+// below a roundoff of float32. Tensor cores truncate each sum, which costs least while the sum is small, so the
+// smallest products go first. bfloat16 has the range of float32, so no scaling is needed. Parts of numbers below 2^-110
+// lose bits, and those of infinities are NaN.
 #pragma once
 
 #include "kernels/common/vector_load.cuh"
@@ -11,7 +11,7 @@ namespace rooflab::kernels {
 
 inline constexpr int kSplitParts = 3;
 
-// Two floats at a time, as neighbours in each part.
+// Splits two floats at a time; they become neighbours in each part.
 __device__ __forceinline__ void split_bf16(float first, float second, uint32_t (&parts)[kSplitParts]) {
 #pragma unroll
   for (int part = 0; part < kSplitParts; ++part) {
@@ -22,8 +22,8 @@ __device__ __forceinline__ void split_bf16(float first, float second, uint32_t (
   }
 }
 
-// Splits `count` (1 to 8) neighbours, to the same place of each part, `part_stride` elements apart. `to` is 16-byte
-// aligned; `from` too if `aligned`.
+// Splits `count` (1 to 8) neighbours. The parts are `part_stride` elements apart. `to` is 16-byte aligned, and so is
+// `from` if `aligned`.
 __device__ __forceinline__ void split_vector(const float* from, int count, bool aligned, __nv_bfloat16* to,
                                              int64_t part_stride) {
   Vector<float, 8> x;

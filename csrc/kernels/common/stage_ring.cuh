@@ -1,11 +1,11 @@
-// The stages of tiles in shared memory that a producer fills and consumers empty, one after another, lap after lap.
+// The stages of tiles in shared memory, which a producer fills and consumers empty, one after another, lap after lap.
 #pragma once
 
 #include <cstdint>
 
 namespace rooflab::kernels {
 
-// Where a stage stands in a ring, and the parity of the lap, for which its barriers wait.
+// The current stage of a ring, and the parity of the current lap, for which its barriers wait.
 template <int kSize>
 struct StageRing {
   int stage = 0;

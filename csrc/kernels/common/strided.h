@@ -1,4 +1,4 @@
-// Where element i of a row-major walk over an array lies in arrays that are laid out otherwise.
+// Where element i of a row-major walk lies in arrays that have other strides.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace rooflab::kernels {
 
-// Splits i into a quotient and a remainder; most indices fit 32 bits, where division costs a GPU a quarter.
+// Splits i into a quotient and a remainder. Most indices fit in 32 bits, where division costs a GPU a quarter as much.
 ROOFLAB_HOST_DEVICE int64_t divide(int64_t i, int64_t by, int64_t& remainder) {
   if (((i | by) >> 32) == 0) {
     const uint32_t quotient = static_cast<uint32_t>(i) / static_cast<uint32_t>(by);
@@ -20,7 +20,7 @@ ROOFLAB_HOST_DEVICE int64_t divide(int64_t i, int64_t by, int64_t& remainder) {
   return quotient;
 }
 
-// Adds to offsets[k] the place of element i in array k: sizes[ndim], strides[k][ndim] in elements.
+// Adds to offsets[k] the offset of element i in array k: sizes[ndim], strides[k][ndim] in elements.
 template <int kArrays>
 ROOFLAB_HOST_DEVICE void add_offsets(int64_t i, int ndim, const int64_t* sizes,
                                      const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kArrays]) {

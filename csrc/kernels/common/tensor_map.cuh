@@ -1,5 +1,5 @@
-// The driver's function that encodes tensor maps, for rungs that order tiles from the copy engine (ptx_hopper.cuh). It
-// is asked for at run time, since libcuda is never linked.
+// The driver's function that encodes tensor maps, for rungs that load tiles by the copy engine (ptx_hopper.cuh). It is
+// looked up at run time, because libcuda is never linked.
 #pragma once
 
 #include <cudaTypedefs.h>

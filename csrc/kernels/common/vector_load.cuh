@@ -1,4 +1,4 @@
-// Vectors of consecutive elements moved by one memory instruction: 16 bytes a thread is what fills the bus.
+// Vectors of consecutive elements that one memory instruction moves: only 16 bytes per thread saturate the bus.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace rooflab::kernels {
 template <class T>
 constexpr int kVectorWidth = 16 / static_cast<int>(sizeof(T));
 
-// kWidth elements of T, at an address that is a multiple of their whole size (of 16 bytes at most).
+// kWidth elements of T, at an address that is a multiple of their total size (of 16 bytes at most).
 template <class T, int kWidth>
 struct alignas(sizeof(T) * kWidth < 16 ? sizeof(T) * kWidth : 16) Vector {
   static_assert((kWidth & (kWidth - 1)) == 0, "a power of two");
@@ -22,7 +22,7 @@ struct alignas(sizeof(T) * kWidth < 16 ? sizeof(T) * kWidth : 16) Vector {
   __device__ __forceinline__ const T& operator[](int i) const { return values[i]; }
 };
 
-// kCached: the default. kStreaming: read or written once, so it should not push other data out of the caches.
+// kCached: the default. kStreaming: data that is read or written once, so it should not evict other data.
 enum class CachePolicy { kCached, kStreaming };
 
 namespace vector_detail {
@@ -75,7 +75,7 @@ __device__ __forceinline__ void store_vector(T* to, const Vector<T, kWidth>& vec
   }
 }
 
-// Sets all elements, by whole words: half a word would have the compiler take the others apart as well.
+// Sets all elements, by whole words: setting half a word would make the compiler take the other words apart as well.
 template <class T, int kWidth>
 __device__ __forceinline__ void fill_vector(Vector<T, kWidth>& vector, T value) {
   if constexpr (sizeof(T) < 4 && sizeof(vector) % 4 == 0) {
@@ -93,7 +93,8 @@ __device__ __forceinline__ void fill_vector(Vector<T, kWidth>& vector, T value) 
   }
 }
 
-// As float. A bfloat16 is the upper half of a float: taken from its pair's word it costs one instruction, alone two.
+// Converts to float. A bfloat16 is the upper half of a float: extracting it costs one instruction from the word of its
+// pair, and two on its own.
 template <class T, int kWidth>
 __device__ __forceinline__ Vector<float, kWidth> to_float(const Vector<T, kWidth>& vector) {
   Vector<float, kWidth> out;

@@ -1,16 +1,16 @@
 // cross_entropy: loss[n] = log(sum_v exp(x[n, v])) - x[n, target[n]] over logits (N, V), and the mean or the sum of the
-// losses. The log-sum-exp of each row is kept for the gradient; the probabilities, which are as large as the logits,
-// are not. A row whose target is ignore_index has no loss and does not count in the mean. A target outside [0, V) is
-// refused on the CPU. A GPU cannot refuse: there the row's loss is NaN.
+// losses. The log-sum-exp of each row is kept for the gradient. The probabilities, which would be as large as the
+// logits, are not. A row whose target is ignore_index has no loss and does not count in the mean. A target outside [0,
+// V) raises an error on the CPU. A GPU cannot raise one: there the row's loss is NaN.
 //
 // Ladder, CPU:
-//   v0_composed    amax, sub, exp, sum, log, gather and where as ops of their own
-//   v1_online      SIMD, all threads: a running sum is rescaled when the maximum grows, so each logit is read once
+//   v0_composed    amax, sub, exp, sum, log, gather and where as separate ops
+//   v1_online      SIMD, all threads: the running sum is rescaled when the maximum grows, so each logit is read once
 // Ladder, CUDA:
 //   v0_composed    the same ops
-//   v1_online      one block a row, maximum and sum in one pass; one block adds the losses up
-//   v2_vectorised  the same with 16-byte loads, four of them in flight; the ends of a row that no vector holds, one by
-//                  one
+//   v1_online      one block per row, maximum and sum in one pass; one block sums the losses
+//   v2_vectorised  the same with 16-byte loads, four of them in flight; the unaligned ends of a row go element by
+//                  element
 //
 // [measured cross_entropy] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
@@ -24,8 +24,8 @@
 //   copy, GB/s           3617        3936        4158        4231
 // [end measured]
 //
-// FLOPs: 4 a logit (maximum, subtract, exp, add), and 3 a row (log, two subtractions), 4 where losses are added up.
-// Compulsory bytes: logits and targets once; the loss, a number a row and, for a mean, the count.
+// FLOPs: 4 per logit (maximum, subtract, exp, add), and 3 per row (log, two subtractions), or 4 where losses are
+// summed. Compulsory bytes: logits and targets once; the loss, the log-sum-exp of each row and, for a mean, the count.
 // Roof: memory bandwidth.
 #pragma once
 
@@ -39,7 +39,7 @@
 
 namespace rooflab::kernels {
 
-// The right class of each row.
+// The target class of each row.
 struct Classes {
   const void* target;  // (N), contiguous, int64 or int32
   DType dtype;
@@ -54,23 +54,23 @@ ROOFLAB_HOST_DEVICE int64_t class_of(const Classes& classes, int64_t row) {
 struct CrossEntropyArgs {
   const void* logits;  // (N, V), elements of a row adjacent
   Classes classes;
-  void* loss;   // (N), or one number when it is reduced; of dtype, or of lse's type when wide_loss
+  void* loss;   // (N), or one number when it is reduced; in dtype, or in lse's type when wide_loss
   void* lse;    // (N), float; double for double
-  void* count;  // the rows that are not ignored, one number of lse's type: for a mean, else null
+  void* count;  // how many rows are not ignored, one number of lse's type; null unless the reduction is a mean
   bool reduces, wide_loss;
   int64_t n, v;
   int64_t row_stride;  // in elements
   DType dtype;
 };
 
-// Throws ValueError when a target is neither a class nor ignore_index. On the CPU.
+// Throws ValueError when a target is neither a class nor ignore_index. CPU only.
 void check_classes(const Classes& classes, int64_t rows);
 
 ROOFLAB_PER_ISA(cross_entropy_cpu_v1_online, CrossEntropyArgs)
 [[gnu::weak]] void cross_entropy_cuda_v1_online(const CrossEntropyArgs&, Queue&);
 [[gnu::weak]] void cross_entropy_cuda_v2_vectorised(const CrossEntropyArgs&, Queue&);
 
-// The losses of all rows wait in scratch for their sum.
+// Elements of scratch, where the losses of all rows are kept until they are summed.
 inline int64_t cross_entropy_scratch(const CrossEntropyArgs& args) {
   return args.reduces ? args.n * (args.dtype == DType::kFloat64 ? 8 : 4) : 0;
 }

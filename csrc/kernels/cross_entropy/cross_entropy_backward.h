@@ -1,15 +1,15 @@
 // cross_entropy_backward: dx[n, v] = (exp(x[n, v] - lse[n]) - [v = target[n]]) g[n], the gradient of the logits (N, V)
-// from the log-sum-exp of each row, where g[n] is the gradient of the row's loss: dloss, divided by the count for a
-// mean. The probabilities are computed again. A row whose target is ignore_index gets zeros; on a GPU, a row whose
-// target is no class gets NaN.
+// from the log-sum-exp of each row. g[n] is the gradient of the row's loss: dloss, divided by the count for a mean. The
+// probabilities are recomputed. A row whose target is ignore_index gets zeros; on a GPU, a row whose target is not a
+// class gets NaN.
 //
 // Ladder, CPU:
-//   v0_composed    sub, exp, mul and scatter_add as ops of their own
+//   v0_composed    sub, exp, mul and scatter_add as separate ops
 //   v1_recompute   SIMD, all threads, one pass
 // Ladder, CUDA:
 //   v0_composed    the same ops
-//   v1_recompute   blocks of threads along the rows, an element at a time
-//   v2_vectorised  16 bytes at a time, four loads in flight; rows of x and dx at the same distance from 16 bytes
+//   v1_recompute   blocks of threads along the rows, one element at a time
+//   v2_vectorised  16 bytes at a time, four loads in flight; rows of x and dx must have the same offset from 16 bytes
 //
 // [measured cross_entropy_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
@@ -23,9 +23,8 @@
 //   copy, GB/s           3934        4124        4233        4270
 // [end measured]
 //
-// FLOPs: 3 a logit (subtract, exp, multiply) and 2 a row (one hot, count). Compulsory bytes: logits, targets, lse and
-// dloss read once, the gradient written once.
-// Roof: memory bandwidth.
+// FLOPs: 3 per logit (subtract, exp, multiply) and 2 per row (one hot, count). Compulsory bytes: logits, targets, lse
+// and dloss read once, the gradient written once. Roof: memory bandwidth.
 #pragma once
 
 #include "kernels/common/alignment.h"
@@ -34,13 +33,13 @@
 namespace rooflab::kernels {
 
 struct CrossEntropyBackwardArgs {
-  const void* dloss;     // (N), or one number; of dtype, or of lse's type when wide_loss
+  const void* dloss;     // (N), or one number; in dtype, or in lse's type when wide_loss
   int64_t dloss_stride;  // 1, or 0
   const void* logits;    // (N, V), elements of a row adjacent
   Classes classes;
   const void* lse;    // (N), float; double for double
   const void* count;  // divides dloss; one number of lse's type, or null
-  void* dlogits;      // (N, V), contiguous; may be the memory of logits, if these are
+  void* dlogits;      // (N, V), contiguous; may be the memory of logits, if those are contiguous
   bool wide_loss;
   int64_t n, v;
   int64_t row_stride;  // of logits, in elements

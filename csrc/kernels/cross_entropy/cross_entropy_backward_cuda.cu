@@ -8,13 +8,13 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kUnroll = 4;  // loads of a thread that are in flight
+constexpr int kUnroll = 4;  // loads that a thread keeps in flight
 
-// What the gradients of a row are made of.
+// What the gradients of one row are computed from.
 template <class T, class A = accumulator_t<T>>
 struct RowGradient {
   int64_t target;
-  A lse, scale;  // scale: of the loss
+  A lse, scale;  // scale: the gradient of the row's loss
   bool ignored;
 
   __device__ __forceinline__ RowGradient(const CrossEntropyBackwardArgs& args, int64_t row)
@@ -33,7 +33,7 @@ struct RowGradient {
   }
 };
 
-// A block takes pieces of `span` words (or elements), of which a row has `pieces`, in turn.
+// Each row is cut into `pieces` pieces of `span` words (or elements), which the blocks take in turn.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     cross_entropy_backward_cuda_v1_recompute_kernel(const __grid_constant__ CrossEntropyBackwardArgs args,
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// For rows of so many words or elements.
+// The number of pieces of a row of `steps` words or elements.
 int64_t pieces_of(int64_t steps) { return (steps + kThreads * kUnroll - 1) / (kThreads * kUnroll); }
 
 }  // namespace
@@ -94,7 +94,7 @@ void cross_entropy_backward_cuda_v1_recompute(const CrossEntropyBackwardArgs& ar
 void cross_entropy_backward_cuda_v2_vectorised(const CrossEntropyBackwardArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "cross_entropy_backward", [&]<class Element>() {
     using T = cuda_type_t<Element>;
-    const int64_t pieces = pieces_of(args.v / kVectorWidth<T> + 2);  // both ends may be parts of words
+    const int64_t pieces = pieces_of(args.v / kVectorWidth<T> + 2);  // + 2: the first and the last word may be partial
     queue.launch(cross_entropy_backward_cuda_v2_vectorised_kernel<T>,
                  {std::min<int64_t>(args.n * pieces, INT32_MAX), kThreads}, args, pieces);
   });

@@ -10,7 +10,7 @@ ROOFLAB_INLINE void store_one(void* to, S value) {
   store<T>(static_cast<T*>(to), SimdOf<T>(value), 1);
 }
 
-// A loss, or its gradient: of T, or as it is computed.
+// Stores a loss: as T, or, if wide, in the type that it was computed in.
 template <class T, class S>
 ROOFLAB_INLINE void store_loss(bool wide, void* losses, int64_t row, S value) {
   if (wide)

@@ -8,10 +8,10 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kMostThreads = 512;  // of a block that walks over a row
-constexpr int kUnroll = 4;         // loads of a thread that are in flight
+constexpr int kMostThreads = 512;  // of a block that strides over a row
+constexpr int kUnroll = 4;         // loads that a thread keeps in flight
 
-// What the first thread of a block knows once the row's sums are there. Out: T, or A where losses wait for their sum.
+// What the first thread of a block does with the row's sums. Out: T, or A where the losses are still to be summed.
 template <class T, class Out, class A>
 __device__ __forceinline__ void write_loss(const CrossEntropyArgs& args, Out* losses, int64_t row, const T* x,
                                            MaxSum<A> all) {
@@ -85,7 +85,7 @@ struct AddLosses {
   }
 };
 
-// One block; the order of the additions depends on N alone.
+// By one block; the order of the additions depends on N alone.
 template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(1024)
     cross_entropy_cuda_sum_kernel(const __grid_constant__ CrossEntropyArgs args, const A* losses) {
@@ -106,12 +106,12 @@ __global__ void __launch_bounds__(1024)
     *static_cast<T*>(args.loss) = round_to<T>(all.sum);
 }
 
-// Threads for a row that is read in so many steps.
+// Threads per block for a row that is read in `steps` steps.
 int64_t threads_for(int64_t steps) {
   return std::clamp<int64_t>((steps + kUnroll * kWarp - 1) / (kUnroll * kWarp) * kWarp, kWarp, kMostThreads);
 }
 
-// Calls rows.operator()<T, Out>(losses) for the kernel that writes a loss a row, then adds the losses up.
+// Calls rows.operator()<T, Out>(losses), which launches the kernel that writes one loss per row; then sums the losses.
 template <class Rows>
 void run_rows(const CrossEntropyArgs& args, Queue& queue, Rows&& rows) {
   dispatch_floating(args.dtype, "cross_entropy", [&]<class Element>() {

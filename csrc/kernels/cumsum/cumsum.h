@@ -1,15 +1,15 @@
 // cumsum: running sums along one axis, with the input viewed as (outer, n, inner): y[o, k, i] = sum_{j <= k} x[o, j,
-// i]. Accumulated in double on the CPU; on the GPU in double by v0 and in float (double for float64) by v1; integers
-// and bool in int64.
+// i]. Floats are accumulated in double on the CPU and by v0 on the GPU, and in float (double for float64) by the GPU's
+// v1. Integers and bool are accumulated in int64.
 //
 // Ladder, CPU:
-//   v0_reference   one thread, a line at a time
-//   v1_parallel    all threads; neighbouring lines go along the axis together
+//   v0_reference   one thread, one line at a time
+//   v1_parallel    all threads; neighbouring lines walk the axis together
 // Ladder, CUDA:
-//   v0_reference   a thread a line
-//   v1_block_scan  a block a line, 256 elements at a time by warp scans; inner = 1
+//   v0_reference   one thread per line
+//   v1_block_scan  one block per line, 256 elements at a time by warp scans; inner = 1
 //
-// FLOPs: 1 an element. Compulsory bytes: each element read once and written once. Roof: memory bandwidth.
+// FLOPs: 1 per element. Compulsory bytes: each element read once and written once. Roof: memory bandwidth.
 #pragma once
 
 #include <cstdint>

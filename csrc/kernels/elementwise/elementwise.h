@@ -1,17 +1,18 @@
 // out[i] = op(a[i], b[i], c[i]) over arrays of any strides, broadcast (stride 0) included: arithmetic, functions,
-// comparisons, where, casts, strided copies and fills. One family, one table: a new op is a row in kElementwiseOps and
-// a line in functors.h.
+// comparisons, where, casts, strided copies and fills. One family with one table: a new op is a row in kElementwiseOps
+// and a line in functors.h.
 //
 // Ladder, CPU:
-//   v0_reference   one thread; op and dtype found at run time; computes in double (integers in int64)
-//   v1_staged      blocks of 512 elements go through L1: gathered, widened, computed in SIMD, narrowed, stored; all
+//   v0_reference   one thread; op and dtype are found at run time; computes in double (integers in int64)
+//   v1_staged      blocks of 512 elements pass through L1: gathered, widened, computed in SIMD, narrowed, stored; all
 //                  threads
-//   v2_contiguous  no stages: memory, registers, memory; what outgrows the caches by four walks a thread with prefetch,
-//                  stored past them; arithmetic on floats and copies, contiguous or numbers
+//   v2_contiguous  no staging: memory, registers, memory; arrays larger than the caches are read in four streams per
+//                  thread with prefetch and stored past the caches; arithmetic on floats and copies, on contiguous
+//                  arrays or numbers
 // Ladder, CUDA:
-//   v0_reference   as on the CPU, one element a thread
+//   v0_reference   as on the CPU, one element per thread
 //   v1_strided     op and dtype compiled in, float arithmetic; any strides
-//   v2_vectorised  16-byte accesses, one index computation a vector; needs inner strides of 1 (or 0) and aligned rows
+//   v2_vectorised  16-byte accesses, one index computation per vector; needs inner strides of 1 (or 0) and aligned rows
 //
 // [measured add, exp] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
@@ -35,9 +36,9 @@
 //   copy, GB/s           4165        4225        4060        4170
 // [end measured]
 //
-// FLOPs: one an element (geglu 9 and swiglu 2: as gelu and silu, and a product; casts, copies, where and comparisons
-// none). Compulsory bytes: every input element and every
-// output element once. Memory bandwidth binds everywhere out of cache.
+// FLOPs: one per element (geglu 9 and swiglu 2: those of gelu and silu, and a product; casts, copies, where and
+// comparisons none). Compulsory bytes: every input element and every output element once. Roof: memory bandwidth
+// everywhere, as long as the arrays do not fit in cache.
 #pragma once
 
 #include <array>
@@ -82,7 +83,7 @@ enum class ElementwiseOp : uint8_t {
   kLt,
   kLe,
   kGt,
-  kGe,  // two, to bool
+  kGe,  // two inputs, result is bool
   kWhere,
   kCast,
   kCopy,  // data movement
@@ -91,7 +92,7 @@ enum class ElementwiseOp : uint8_t {
 constexpr bool is_comparison(ElementwiseOp op) { return op >= ElementwiseOp::kEq && op <= ElementwiseOp::kGe; }
 
 // Which dtypes an op takes.
-enum class ElementwiseDomain : uint8_t { kFloating, kNumeric, kIntegral, kAny };  // bool: kIntegral and kAny
+enum class ElementwiseDomain : uint8_t { kFloating, kNumeric, kIntegral, kAny };  // bool belongs to kIntegral and kAny
 
 struct ElementwiseInfo {
   ElementwiseOp op;
@@ -101,7 +102,7 @@ struct ElementwiseInfo {
   const char* doc;
 
   constexpr bool is_comparison() const { return kernels::is_comparison(op); }
-  constexpr int flops() const {  // an element
+  constexpr int flops() const {  // per element
     using enum ElementwiseOp;
     return op == kGeglu ? 9 : op == kSwiglu ? 2 : op < kEq ? 1 : 0;
   }
@@ -152,7 +153,7 @@ inline constexpr auto kElementwiseOps = [] {
 
 constexpr const ElementwiseInfo& info(ElementwiseOp op) { return kElementwiseOps[static_cast<size_t>(op)]; }
 
-// info(op).arity, for code that runs on the GPU, which does not see the table.
+// info(op).arity for code that runs on the GPU, where the table is not visible.
 constexpr int arity(ElementwiseOp op) {
   using enum ElementwiseOp;
   return op < kNeg ? 2 : op < kEq ? 1 : op < kWhere ? 2 : op == kWhere ? 3 : 1;
@@ -167,15 +168,15 @@ static_assert(
     }(),
     "kElementwiseOps is in the order of ElementwiseOp");
 
-// A number that stands for an input: taken as `real` where the op computes in floating point, else as `integer`.
-// Copies and where move bits: there `integer` holds the element's own bits.
+// A number in place of an input. `real` is used where the op computes in floating point, otherwise `integer`. Copies
+// and where only move bits: for them `integer` holds the element's own bits.
 struct ElementwiseScalar {
   double real = 0;
   int64_t integer = 0;
 };
 
 struct ElementwiseOperand {
-  const void* data;           // null: the scalar stands in for it
+  const void* data;           // null: the scalar is used instead
   int64_t strides[kMaxDims];  // of each dimension, in elements
   ElementwiseScalar scalar;
 };
@@ -184,8 +185,8 @@ struct ElementwiseArgs {
   ElementwiseOp op;
   DType dtype;  // of the inputs (where: of a and b; its condition, inputs[0], is bool)
   DType out_dtype;
-  int ndim;       // dimensions worth keeping: neighbours that are evenly spaced in all arrays are one;
-                  // 1 at least
+  int ndim;       // dimensions after merging: neighbours that are evenly spaced in all arrays are one;
+                  // at least 1
   int64_t count;  // elements of out
   int64_t sizes[kMaxDims];
   ElementwiseOperand inputs[3];  // info(op).arity of them

@@ -1,11 +1,11 @@
-// The elementwise family on the CPU. v1: one kernel for each op and type computed in, fed block by block through
-// staged.h. v2: one for each op and type of element, from memory to registers and back.
+// The elementwise family on the CPU. v1 has one kernel for each op and type computed in; staged.h feeds it block by
+// block. v2 has one for each op and type of element, from memory to registers and back.
 #include "kernels/elementwise/functors.h"
 #include "kernels/elementwise/staged.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
-// What the C library computes, a lane at a time.
+// For functions of the C library, one lane at a time.
 template <class S, class Function>
 ROOFLAB_INLINE Simd<S> by_lane(Simd<S> a, Simd<S> b, Function function) {
   S first[Simd<S>::kLanes], second[Simd<S>::kLanes];
@@ -15,7 +15,7 @@ ROOFLAB_INLINE Simd<S> by_lane(Simd<S> a, Simd<S> b, Function function) {
   return load(static_cast<const S*>(first));
 }
 
-// Found by functors.h. Squares and cubes are what code asks for.
+// functors.h calls this. Squares and cubes have short cuts because they are common.
 template <class S>
 ROOFLAB_INLINE Simd<S> floating_pow(Simd<S> a, Simd<S> b) {
   if (!any(b != S(2))) return a * a;
@@ -88,7 +88,7 @@ void cast_block(const void* const* in, void* out, int64_t n, unsigned) {
   for (int64_t i = 0; i < n; ++i) to[i] = convert<To>(from[i]);
 }
 
-// To the float that a 16-bit type is then made of.
+// Casts to a float from which a 16-bit type is then made, with one correct rounding in all.
 template <class From>
 void cast_to_small_block(const void* const* in, void* out, int64_t n, unsigned) {
   using Wide = std::conditional_t<std::is_integral_v<From>, int64_t, double>;
@@ -171,7 +171,7 @@ struct Contiguous {
   }
 };
 
-// Elements [first, last).
+// Computes elements [first, last).
 using ContiguousKernel = void (*)(const ElementwiseArgs& args, int64_t first, int64_t last, bool streaming);
 
 template <ElementwiseOp kOp, class T>

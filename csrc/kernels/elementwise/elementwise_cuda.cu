@@ -1,4 +1,4 @@
-// The CUDA rungs of the elementwise family: the reference, and the choice of the file that holds an op's kernel.
+// The CUDA rungs of the elementwise family: the reference, and the choice of the source file that holds an op's kernel.
 #include "kernels/elementwise/elementwise_cuda.cuh"
 #include "kernels/elementwise/reference.h"
 

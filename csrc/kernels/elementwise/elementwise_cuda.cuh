@@ -10,13 +10,14 @@
 namespace rooflab::kernels {
 
 constexpr int kElementwiseThreads = 128;
-constexpr int kElementwiseBlocks = 16;  // at a time on a multiprocessor, which limits a thread to 32 registers
+constexpr int kElementwiseBlocks = 16;  // resident per multiprocessor, which limits a thread to 32 registers
 
-// Elements a thread of v2_vectorised: the wider of input and output moves 16 bytes.
+// Elements per thread of v2_vectorised: the wider of input and output moves 16 bytes.
 template <class In, class Out>
 constexpr int kElementwiseWidth = kVectorWidth<std::conditional_t<(sizeof(In) > sizeof(Out)), In, Out>>;
 
-// Division by a size that stays the same, of n < 2^31, as a product and a shift (Granlund and Montgomery, 1994).
+// Division by a size that is known before the launch, for n < 2^31, by a product and a shift (Granlund and Montgomery,
+// 1994).
 struct Divider {
   uint32_t multiplier, shift;
 
@@ -28,7 +29,7 @@ struct Divider {
   __device__ __forceinline__ uint32_t quotient(uint32_t n) const { return (__umulhi(n, multiplier) + n) >> shift; }
 };
 
-// ElementwiseArgs with what each thread would else work out for itself. Scalars are in the type that is computed in.
+// ElementwiseArgs, and what each thread would otherwise compute for itself. Scalars have the type that is computed in.
 struct ElementwiseLaunch {
   ElementwiseArgs args;
   Divider dividers[kMaxDims];
@@ -36,7 +37,7 @@ struct ElementwiseLaunch {
   unsigned outcomes;
 };
 
-// The type that T is computed in on the GPU.
+// The type in which T is computed on the GPU.
 template <class T>
 using compute_t = std::conditional_t<std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>, float, T>;
 
@@ -58,7 +59,7 @@ __device__ __forceinline__ T narrow(Compute value) {
     return from_float<T>(round_to_odd(std::conditional_t<std::is_integral_v<Compute>, int64_t, double>(value)));
 }
 
-// kWidth elements of an operand: `valid` of them from its memory, side by side or all the same one; or its scalar.
+// kWidth elements of an operand: from memory, the first `valid` of them, neighbours or all the same one; or its scalar.
 template <int kWidth, class T>
 __device__ __forceinline__ Vector<compute_t<T>, kWidth> load_operand(const ElementwiseOperand& operand, int64_t offset,
                                                                      int64_t inner_stride, int valid) {
@@ -83,7 +84,7 @@ __device__ __forceinline__ Vector<compute_t<T>, kWidth> load_operand(const Eleme
   return out;
 }
 
-// Adds to offsets[k] the place of element i in array k.
+// Adds to offsets[k] the offset of element i in array k.
 template <int kArrays>
 __device__ __forceinline__ void locate(const ElementwiseLaunch& launch, int64_t i,
                                        const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kArrays]) {
@@ -99,8 +100,8 @@ __device__ __forceinline__ void locate(const ElementwiseLaunch& launch, int64_t 
   }
 }
 
-// One thread computes kWidth elements that lie side by side in out (kWidth = 1: out of any strides). First is the type
-// of the first input (where's condition is bool), In that of the others.
+// One thread computes kWidth neighbouring elements of out (with kWidth = 1, out may have any strides). First is the
+// type of the first input (where's condition is bool), In that of the others.
 template <ElementwiseOp kOp, class First, class In, class Out, int kWidth>
 __device__ __forceinline__ void evaluate_vector(const ElementwiseLaunch& launch) {
   const ElementwiseArgs& args = launch.args;
@@ -172,7 +173,7 @@ void launch_elementwise(const ElementwiseArgs& args, Queue& queue, bool vectoris
   queue.launch(kernel, {(args.count + per_block - 1) / per_block, kElementwiseThreads}, launch);
 }
 
-// One per source file: each compiles part of the family.
+// One for each source file, which compiles part of the family.
 void launch_unary(const ElementwiseArgs& args, Queue& queue, bool vectorised);
 void launch_binary(const ElementwiseArgs& args, Queue& queue, bool vectorised);
 void launch_movement(const ElementwiseArgs& args, Queue& queue, bool vectorised);

@@ -1,4 +1,4 @@
-// Casts, copies, fills and where. What only moves bits is compiled for each element size, not for each dtype.
+// Casts, copies, fills and where. Ops that only move bits are compiled for each element size, not for each dtype.
 #include "kernels/elementwise/elementwise_cuda.cuh"
 
 namespace rooflab::kernels {

@@ -1,4 +1,4 @@
-// Which arguments the rungs of the elementwise family accept, on a target that need not be there.
+// Which arguments the rungs of the elementwise family accept, on a target that need not be present.
 #include <algorithm>
 
 #include "kernels/common/alignment.h"
@@ -7,7 +7,7 @@
 namespace rooflab::kernels {
 namespace {
 
-// Whether rows that start at `data` and lie strides apart can be moved `width` elements of `size` bytes at a time.
+// Whether rows that start at `data` with these strides can be moved `width` elements of `size` bytes at a time.
 bool has_vectors(const void* data, const int64_t* strides, int ndim, int64_t size, int64_t width) {
   const int64_t alignment = std::min<int64_t>(size * width, 16);
   bool aligned = is_aligned(data, alignment) && strides[ndim - 1] == 1;

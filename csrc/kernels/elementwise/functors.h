@@ -1,5 +1,5 @@
 // What each elementwise op does to one element, for host and device. T is the type computed in: float, double, an
-// integer, or a vector of simd.h, whose own exp, sqrt, ... argument-dependent lookup finds.
+// integer, or a vector of simd.h, whose own exp, sqrt, ... are found by argument-dependent lookup.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ ROOFLAB_HOST_DEVICE T select(bool condition, T a, T b) {
   return condition ? a : b;
 }
 
-// a to the power b, modulo 2^bits; for b < 0 the quotient 1 / a^|b| rounded to zero (0 for a = 0).
+// a to the power b, modulo 2^bits; for b < 0 the quotient 1 / a^|b| rounded towards zero (0 for a = 0).
 template <class T>
 ROOFLAB_HOST_DEVICE T integer_pow(T a, T b) {
   using U = std::make_unsigned_t<T>;
@@ -28,7 +28,7 @@ ROOFLAB_HOST_DEVICE T integer_pow(T a, T b) {
   return static_cast<T>(result);
 }
 
-// Two ulp are enough inside another function: on the GPU a correctly rounded quotient costs four of these.
+// Inside another function two ulp are enough: on the GPU a correctly rounded quotient costs four of these.
 template <class T>
 ROOFLAB_HOST_DEVICE T fast_quotient(T a, T b) {
 #ifdef __CUDA_ARCH__
@@ -51,7 +51,7 @@ ROOFLAB_HOST_DEVICE T inverse_sqrt(T a) {
 template <class T>
 ROOFLAB_HOST_DEVICE T sigmoid_of(T a) {
   using std::abs, std::exp;
-  const T e = exp(-abs(a));  // at most 1: the quotient's divisor stays in [1, 2], where a fast one is right
+  const T e = exp(-abs(a));  // at most 1, so the divisor lies in [1, 2], where a fast division is accurate
   return fast_quotient(select(a < T(0), e, T(1)), T(1) + e);
 }
 
@@ -68,12 +68,12 @@ ROOFLAB_HOST_DEVICE T floating_pow(T a, T b) {
   return std::pow(a, b);
 }
 
-// As Python's // and %: towards minus infinity, with the remainder between 0 and b. Of integers by 0 both are 0.
+// As Python's // and %: rounds towards minus infinity, and the remainder lies between 0 and b. Integers by 0 give 0.
 template <class T>
 ROOFLAB_HOST_DEVICE T integer_floor_divide(T a, T b) {
   using U = std::make_unsigned_t<T>;
   if (b == 0) return 0;
-  if (b == -1) return static_cast<T>(U(0) - static_cast<U>(a));  // the quotient of the smallest number has no room
+  if (b == -1) return static_cast<T>(U(0) - static_cast<U>(a));  // the quotient of the smallest number does not fit
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 template <class T>
@@ -92,10 +92,10 @@ ROOFLAB_HOST_DEVICE T floating_floor_divide(T a, T b) {
   if (b == T(0)) return a / b;
   const T rest = std::fmod(a, b);
   const T quotient = (a - rest) / b - (rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(1) : T(0));
-  return std::rint(quotient);  // an integer, but for the rounding of (a - rest) / b
+  return std::rint(quotient);  // an integer, except for the rounding of (a - rest) / b
 }
 
-// Integers wrap around, as two's complement does.
+// Integers wrap around, as in two's complement.
 template <ElementwiseOp kOp, class T>
 ROOFLAB_HOST_DEVICE T evaluate_integer(T a, T b) {
   using enum ElementwiseOp;
@@ -172,7 +172,7 @@ ROOFLAB_HOST_DEVICE T evaluate(T a, T b) {
     return evaluate_floating<kOp>(a, b);
 }
 
-// A comparison as a set of the outcomes that make it true. Two numbers are less, equal, greater or (NaN) unordered.
+// A comparison as the set of outcomes that make it true. Two numbers are less, equal, greater or (NaN) unordered.
 enum Outcome : unsigned { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
 
 constexpr unsigned outcomes(ElementwiseOp comparison) {
@@ -199,7 +199,7 @@ ROOFLAB_HOST_DEVICE To convert(From value) {
   if constexpr (std::is_same_v<To, bool>) {
     return value != From(0);
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-    constexpr From kLimit = From(uint64_t{1} << (8 * sizeof(To) - 1));  // the first number too large
+    constexpr From kLimit = From(uint64_t{1} << (8 * sizeof(To) - 1));  // the smallest number that is too large
     constexpr To kMax = static_cast<To>(~(uint64_t{1} << (8 * sizeof(To) - 1)));
     if (value >= kLimit) return kMax;
     if (value < -kLimit) return static_cast<To>(~kMax);
@@ -209,7 +209,7 @@ ROOFLAB_HOST_DEVICE To convert(From value) {
   }
 }
 
-// The type that an operand's scalar is computed in.
+// The type in which an operand's scalar is computed.
 template <class Compute>
 ROOFLAB_HOST_DEVICE Compute scalar_as(const ElementwiseScalar& scalar) {
   if constexpr (std::is_floating_point_v<Compute>)

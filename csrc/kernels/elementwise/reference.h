@@ -1,4 +1,4 @@
-// One element of any elementwise op, with the op and the dtypes found at run time: the v0 rung of both devices.
+// One element of any elementwise op, with op and dtypes found at run time: the v0 rung of both devices.
 #pragma once
 
 #include "kernels/common/strided.h"

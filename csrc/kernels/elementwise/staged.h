@@ -1,5 +1,6 @@
-// Arrays of any dtype and strides seen as blocks of adjacent numbers in the type that is computed in, for *_simd.cpp
-// files (see simd.h). What is already so is used in place; all else passes through buffers that stay in L1.
+// Presents arrays of any dtype and strides as blocks of adjacent numbers in the type that is computed in, for
+// *_simd.cpp files (see simd.h). Arrays that have this form are used in place; all others pass through buffers that
+// stay in L1.
 #pragma once
 
 #include "kernels/common/line_simd.h"
@@ -10,13 +11,13 @@ namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
 constexpr int64_t kBlock = 512;                       // elements
-constexpr int64_t kParallelGrain = int64_t{1} << 15;  // elements that are worth a thread
+constexpr int64_t kParallelGrain = int64_t{1} << 15;  // elements that are worth waking a thread for
 
 struct alignas(64) BlockBuffer {
   char bytes[kBlock * 8];
 };
 
-// An array as part of a walk over sizes[ndim], in row-major order.
+// An array that is walked over sizes[ndim], in row-major order.
 struct StridedArray {
   char* data;
   DType dtype;
@@ -26,8 +27,8 @@ struct StridedArray {
 
   bool is_dense() const { return ndim == 1 && strides[0] == 1; }
 
-  // Calls visit(from, position, run, stride) for runs along the inner dimension that make up elements
-  // [begin, begin + n): `run` elements, `stride` apart, the first of them element `position` of the block.
+  // Calls visit(from, position, run, stride) for the runs along the inner dimension that make up elements [begin, begin
+  // + n). A run is `run` elements, `stride` apart; the first of them is element `position` of the block.
   template <class Visit>
   ROOFLAB_INLINE void for_each_run(int64_t begin, int64_t n, Visit visit) const {
     int64_t index[kMaxDims], offset = 0, rest = begin;
@@ -72,7 +73,7 @@ ROOFLAB_INLINE CopyRun copy_run_of(int64_t element_size) {
   }
 }
 
-// n elements From as To, where one of the two is float and the other no wider.
+// Converts n elements From to To, where one of the two is float and the other no wider.
 template <class From, class To>
 void convert_small(const void* from, void* to, int64_t n) {
   const From* source = static_cast<const From*>(from);
@@ -94,10 +95,10 @@ inline void stream_bytes(char* to, const char* from, int64_t n) {
   std::memcpy(to + i, from + i, static_cast<size_t>(n - i));
 }
 
-// Whether Half and BFloat16 pass as float or as the bits that they are.
+// Whether Half and BFloat16 are passed on as float or as their own bits.
 enum class SmallFloats { kAsFloat, kAsBits };
 
-// An input: read(begin, n) gives n <= kBlock elements side by side.
+// An input: read(begin, n) returns n <= kBlock adjacent elements.
 class BlockReader {
  public:
   void open(const StridedArray& array, SmallFloats small) {
@@ -107,7 +108,7 @@ class BlockReader {
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kFloat16) widen_ = convert_small<Half, float>;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kBFloat16) widen_ = convert_small<BFloat16, float>;
   }
-  // A number in place of an array, for blocks of up to n elements.
+  // A number instead of an array, for blocks of up to n elements.
   template <class T>
   void fill(T number, int64_t n) {
     array_.data = nullptr;
@@ -136,10 +137,10 @@ class BlockReader {
   BlockBuffer raw_, wide_;
 };
 
-// The output: write n <= kBlock elements to target(begin), then commit(begin, n).
+// The output: write n <= kBlock elements to target(begin), then call commit(begin, n).
 class BlockWriter {
  public:
-  // `streaming`: the array is too large to be found in cache again.
+  // `streaming`: the array is too large to remain in cache.
   BlockWriter(const StridedArray& array, SmallFloats small, bool streaming) { open(array, small, streaming); }
   BlockWriter() = default;
   void open(const StridedArray& array, SmallFloats small, bool streaming) {
@@ -184,7 +185,7 @@ class BlockWriter {
   BlockBuffer raw_, wide_;
 };
 
-// Calls f(T{}) with the type that elements of the dtype are computed in.
+// Calls f(T{}) with the type in which elements of the dtype are computed.
 template <class F>
 ROOFLAB_INLINE auto with_computed_type(DType dtype, F f) {
   switch (dtype) {
@@ -198,7 +199,7 @@ ROOFLAB_INLINE auto with_computed_type(DType dtype, F f) {
 
 }  // namespace
 
-// out[0, n) from in[0], in[1], in[2], in the types that elements are computed in; a comparison by its outcomes.
+// out[0, n) from in[0], in[1], in[2], in the types that are computed in; a comparison is given by its outcomes.
 using BlockKernel = void (*)(const void* const* in, void* out, int64_t n, unsigned outcomes);
 BlockKernel block_kernel(ElementwiseOp op, DType dtype, DType out_dtype);  // elementwise_cpu_simd.cpp
 

@@ -1,4 +1,4 @@
-// Files of this source tree as text, for compiling at run time: written by csrc/embed_headers.cmake when building.
+// Files of this source tree as text, for compiling at run time; csrc/embed_headers.cmake writes them during the build.
 #pragma once
 
 namespace rooflab::kernels {

@@ -1,21 +1,21 @@
 // A chain of elementwise ops in one pass: each element of the operands is read once, goes through all instructions, and
-// the results that are asked for are written once. Operands broadcast and may have any strides; results are contiguous
-// and of one shape. Instructions have the meaning of the elementwise family (functors.h). What passes between them is
-// not rounded to 16 bits, but where a cast asks for it: results are nearer to the exact ones than those of separate
-// ops. A chain may end in reductions of its last dimensions (sum, mean, largest, smallest), which become one number a
-// row, and in instructions on these numbers.
+// the requested results are written once. Operands broadcast and may have any strides; results are contiguous and of
+// one shape. Instructions mean the same as in the elementwise family (functors.h). Values between them are not rounded
+// to 16 bits unless a cast asks for it, so results are closer to the exact ones than those of separate ops. A chain may
+// end in reductions over its last dimensions (sum, mean, largest, smallest), which give one number per row, and in
+// instructions on these numbers.
 //
 // Ladder, CPU:
-//   v0_reference   one thread, an element at a time, in double (integers in int64)
+//   v0_reference   one thread, one element at a time, in double (integers in int64)
 //   v1_blocks      blocks of 512 elements stay in L1 from the first instruction to the last; SIMD, all threads
 // Ladder, CUDA:
-//   v0_reference   as on the CPU, one element, or one row, a thread
-//   v1_nvrtc       a kernel of its own for each program: generated, with the functors' own source as its prelude, and
-//                  compiled by NVRTC when first used; 16-byte accesses where rows are adjacent and aligned; a block a
-//                  row where rows are reduced, whose sums are accumulated in float
+//   v0_reference   as on the CPU, one element, or one row, per thread
+//   v1_nvrtc       each program gets a kernel of its own: generated source that includes the functors themselves,
+//                  compiled by NVRTC at first use; 16-byte accesses where rows are adjacent and aligned; where rows are
+//                  reduced, one block per row, with sums accumulated in float
 //
-// FLOPs: the sum of the instructions' and reductions'. Compulsory bytes: each operand once, each result once. Memory
-// bandwidth binds.
+// FLOPs: those of all instructions and reductions. Compulsory bytes: each operand once, each result once. Roof: memory
+// bandwidth.
 #pragma once
 
 #include <string>
@@ -35,8 +35,8 @@ inline constexpr int kMaxFusedRowValues = kMaxFusedReductions + kMaxFusedRowInst
 inline constexpr int kMaxFusedValues =
     kMaxFusedOperands + kMaxFusedNumbers + kMaxFusedInstructions + kMaxFusedRowValues;
 
-// Values are numbered: first the operands, then the numbers, then what each instruction makes of elements, then what
-// the reductions make of rows, and last what the instructions on rows make.
+// Values are numbered: first the operands, then the numbers, then the results of instructions on elements, then the
+// results of reductions, and last the results of instructions on rows.
 struct FusedInstruction {
   ElementwiseOp op;
   DType dtype;  // of the inputs (where: of a and b)
@@ -53,10 +53,10 @@ struct FusedReduction {
 struct FusedProgram {
   int operands = 0, numbers = 0, instructions = 0, reductions = 0, row_instructions = 0, results = 0;
   DType operand_dtypes[kMaxFusedOperands];
-  DType number_dtypes[kMaxFusedNumbers];  // of the tensors that each meets
+  DType number_dtypes[kMaxFusedNumbers];  // those of the tensors that the numbers are combined with
   FusedInstruction instruction[kMaxFusedInstructions];
   FusedReduction reduction[kMaxFusedReductions];
-  FusedInstruction row_instruction[kMaxFusedRowInstructions];  // an operand that they read is the same in a whole row
+  FusedInstruction row_instruction[kMaxFusedRowInstructions];  // they only read operands that are constant along a row
   int16_t result_values[kMaxFusedResults];
 
   constexpr int first_made() const { return operands + numbers; }               // the value of instruction 0
@@ -84,12 +84,12 @@ ROOFLAB_PER_ISA(fused_cpu_v1_blocks, FusedArgs)
 [[gnu::weak]] void fused_cuda_v0_reference(const FusedArgs& args, Queue& queue);
 void fused_cuda_v1_nvrtc(const FusedArgs& args, Queue& queue);
 
-// The CUDA C++ that v1_nvrtc compiles: one kernel of which each thread makes `width` neighbours, with the files that it
-// includes as (name, text); and the compiler's options beside the architecture.
+// The CUDA C++ that v1_nvrtc compiles: one kernel, in which each thread computes `width` neighbours; the files that it
+// includes, as (name, text); and the compiler's options, except the architecture.
 std::string fused_source(const FusedProgram& program, int width);
 const std::vector<std::pair<std::string, std::string>>& fused_headers();
 const std::vector<std::string>& fused_options();
-// Elements of one 16-byte access of the widest array, where all arrays are laid out for it; else 1.
+// Elements in a 16-byte access of the widest array, if all arrays are laid out for such accesses; otherwise 1.
 int fused_width(const FusedArgs& args);
 
 }  // namespace rooflab::kernels

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kContiguous = 1;  // the stride of a result
 
-// The dtype that a value has inside a block.
+// The dtype in which a value is kept inside a block.
 DType computed(DType dtype) { return is_floating(dtype) && size_of(dtype) == 2 ? DType::kFloat32 : dtype; }
 
 template <class Small>
@@ -53,7 +53,7 @@ class Step {
   void (*round_)(void*, int64_t) = nullptr;  // null: no rounding to 16 bits
 };
 
-// Where each value of a block is, and what makes it. Worked out once for all blocks.
+// Where each value of a block is kept, and the step that makes it. Computed once for all blocks.
 struct Schedule {
   enum Place : int8_t { kOperand, kNumber, kBuffer, kResult };
   Place place[kMaxFusedValues];
@@ -71,13 +71,13 @@ struct Schedule {
   }
 
  private:
-  // Results are made where they are written from; other values take turns in as few buffers as do.
+  // Results are made in the place they are written from; all other values share as few buffers as possible.
   void place_made(const FusedProgram& program) {
     int last_use[kMaxFusedValues] = {};
     for (int i = 0; i < program.instructions; ++i)
       for (int k = 0; k < info(program.instruction[i].op).arity; ++k) last_use[program.instruction[i].inputs[k]] = i;
     for (int r = 0; r < program.reductions; ++r) last_use[program.reduction[r].input] = program.instructions;
-    int free_after[kMaxFusedInstructions];  // the last instruction that reads what the buffer holds
+    int free_after[kMaxFusedInstructions];  // the last instruction that reads the buffer's current value
     for (int i = 0; i < program.instructions; ++i) {
       const int v = program.first_made() + i;
       place[v] = kBuffer;
@@ -93,7 +93,7 @@ struct Schedule {
   }
 };
 
-// A thread's arrays, and the values of the block that it works on.
+// A thread's arrays, and the values of the block that it is working on.
 class Blocks {
  public:
   Blocks(const FusedArgs& args, const Schedule& schedule, const Target& target)
@@ -112,7 +112,7 @@ class Blocks {
     for (int k = 0; k < program_.numbers; ++k) fill_block(program_.number_dtypes[k], launch.numbers[k], numbers_[k]);
   }
 
-  // Elements [begin, begin + n), n <= kBlock.
+  // Computes elements [begin, begin + n), n <= kBlock.
   void run(int64_t begin, int64_t n) {
     for (int v = 0; v < program_.first_of_row(); ++v) {
       const int index = schedule_.index[v];
@@ -141,7 +141,7 @@ class Blocks {
   void* values_[kMaxFusedValues];
 };
 
-// A sum that overflows float on the way is added up again in double.
+// A sum that overflows float on the way is computed again in double.
 template <class T>
 double sum_of(const T* x, int64_t n) {
   const double total = sum_row<T>(
@@ -166,7 +166,7 @@ double joined(ReduceOp op, double total, double found) {
   return wins || found != found ? found : total;
 }
 
-// What a thread makes of rows, up to kBlock of them at a time.
+// What a thread computes for rows, up to kBlock of them at a time.
 class Rows {
  public:
   Rows(const FusedArgs& args, const Target& target)
@@ -184,7 +184,7 @@ class Rows {
     for (int i = 0; i < program_.row_instructions; ++i) steps_[i] = Step(program_.row_instruction[i]);
   }
 
-  // The reductions of row `first + row`, block by block.
+  // Computes the reductions of row `first + row`, block by block.
   void reduce(Blocks& blocks, int64_t first, int64_t row) {
     double totals[kMaxFusedReductions] = {};
     const int64_t origin = (first + row) * launch_.columns;
@@ -208,7 +208,7 @@ class Rows {
     }
   }
 
-  // The instructions on rows [first, first + n), and their results.
+  // Runs the instructions on rows [first, first + n), and stores their results.
   void finish(Blocks& blocks, int64_t first, int64_t n) {
     void* values[kMaxFusedValues];
     for (int k = 0; k < program_.numbers; ++k) values[program_.operands + k] = blocks.number(k);

@@ -1,5 +1,5 @@
-// What the kernels that are generated for chains have in common: where an element lies, and its way from memory to the
-// type that it is computed in. Compiled by NVRTC alone, which needs no headers of CUDA for it.
+// What the kernels generated for chains have in common: where an element lies, and how it gets from memory to the type
+// that it is computed in. Compiled only by NVRTC, without any CUDA headers.
 #pragma once
 
 #include "kernels/common/strided.h"
@@ -41,7 +41,7 @@ __device__ __forceinline__ T narrow(compute_t<T> x) {
   return small;
 }
 
-// A cast in a chain: rounds as a tensor of type To would, and goes on in the type that To is computed in.
+// A cast in a chain: rounds as a tensor of type To would, and continues in the type in which To is computed.
 template <class To, class From>
 __device__ __forceinline__ compute_t<To> cast_to(From x) {
   if constexpr (!kIsSmall<To>)
@@ -58,7 +58,7 @@ struct alignas(sizeof(T) * kWidth) Pack {
   T values[kWidth];
 };
 
-// The place of element i of the results in an operand.
+// The offset in an operand of element i of the results.
 __device__ __forceinline__ int64_t place_of(const FusedLaunch& launch, const FusedOperand& operand, int64_t i) {
   int64_t offset = 0;
   for (int d = launch.ndim - 1; d >= 0; --d) {
@@ -69,7 +69,7 @@ __device__ __forceinline__ int64_t place_of(const FusedLaunch& launch, const Fus
   return offset;
 }
 
-// kWidth elements from element `begin` on, of which `valid` are there.
+// kWidth elements from element `begin` on, of which `valid` exist.
 template <class T, int kWidth>
 __device__ __forceinline__ Pack<T, kWidth> load(const FusedLaunch& launch, const FusedOperand& operand, int64_t begin,
                                                 int valid) {
@@ -101,7 +101,7 @@ __device__ __forceinline__ void store(void* result, int64_t begin, int valid, co
 
 constexpr float kInfinity = std::bit_cast<float>(0x7f800000);
 
-// Reductions. A NaN is the largest and the smallest.
+// Reductions. A NaN counts as both the largest and the smallest.
 struct Total {
   template <class T>
   static __device__ __forceinline__ T join(T a, T b) {
@@ -121,7 +121,7 @@ struct Smallest {
   }
 };
 
-// The values of all threads of the block as one, which thread 0 is given.
+// Combines the values of all threads of the block; thread 0 gets the result.
 template <class R, class T>
 __device__ T join_block(T value) {
   constexpr int kWarps = kFusedThreads / 32;
@@ -134,7 +134,7 @@ __device__ T join_block(T value) {
   value = of_warps[0];
 #pragma unroll
   for (int warp = 1; warp < kWarps; ++warp) value = R::join(value, of_warps[warp]);
-  __syncthreads();  // the next reduction writes the same memory
+  __syncthreads();  // the next reduction reuses this memory
   return value;
 }
 

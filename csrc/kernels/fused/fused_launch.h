@@ -1,4 +1,4 @@
-// The parameters of a kernel that is generated for a chain, as the host fills them in and NVRTC compiles them.
+// The parameters of a kernel that is generated for a chain. The host fills them in, and NVRTC compiles this header too.
 #pragma once
 
 #include "core/shape.h"
@@ -9,7 +9,7 @@ namespace rooflab::kernels {
 inline constexpr int kMaxFusedOperands = 16;
 inline constexpr int kMaxFusedNumbers = 64;
 inline constexpr int kMaxFusedResults = 8;  // of elements and of rows
-inline constexpr int kFusedThreads = 128;   // of a block
+inline constexpr int kFusedThreads = 128;   // per block
 
 struct FusedOperand {
   const void* data;
@@ -17,10 +17,10 @@ struct FusedOperand {
 };
 
 struct FusedLaunch {
-  int64_t count;    // elements, rows of `columns` each
-  int64_t columns;  // what a reduction takes; 1 where there is none
+  int64_t count;    // elements: rows of `columns` each
+  int64_t columns;  // elements per reduction; 1 where there is none
   int row_ndim;     // how many of the dimensions count rows
-  int ndim;         // 1 at least; neighbours that are evenly spaced in all arrays are one
+  int ndim;         // at least 1; neighbours that are evenly spaced in all arrays are one
   int64_t sizes[kMaxDims];
   FusedOperand operands[kMaxFusedOperands];
   void* results[kMaxFusedResults];  // contiguous

@@ -1,5 +1,5 @@
-// v1_nvrtc of fused: which accesses the arrays allow, and the kernels that were compiled. Free of CUDA headers: NVRTC
-// and the driver are loaded when first used.
+// v1_nvrtc of fused: which accesses the arrays allow, and the cache of compiled kernels. Free of CUDA headers: NVRTC
+// and the driver are loaded at first use.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kAccessBytes = 16;
 
-// What the source depends on, as text: values of numbers are parameters of the kernel.
+// What the source depends on, as text. The values of numbers are not part of it, because they are kernel parameters.
 std::string key_of(const FusedProgram& program, int width) {
   std::string key;
   for (int count : {width, program.operands, program.numbers, program.instructions, program.reductions,

@@ -1,4 +1,4 @@
-// The CUDA C++ of a chain: a line for each instruction, in the functors' own words.
+// Generates the CUDA C++ of a chain: one line per instruction, which calls the functors.
 #include <algorithm>
 
 #include "core/error.h"
@@ -58,7 +58,7 @@ constexpr const char* kElements =
   const int valid = static_cast<int>(launch.count - begin < kWidth ? launch.count - begin : kWidth);
 )";
 
-// A block's row.
+// The row of a block.
 constexpr const char* kRow = R"(  const int64_t row = blockIdx.x;
   for (int64_t column = threadIdx.x * kWidth; column < launch.columns; column += kFusedThreads * kWidth) {
   const int64_t begin = row * launch.columns + column;
@@ -109,7 +109,7 @@ class Source {
           identity(program_.reduction[r].op), ";\n");
   }
 
-  // The block's totals, and what one thread makes of them.
+  // The block's reductions, and what one thread computes from them.
   void add_row() {
     for (int r = 0; r < program_.reductions; ++r) {
       const ReduceOp op = program_.reduction[r].op;
@@ -190,7 +190,7 @@ const std::vector<std::pair<std::string, std::string>>& fused_headers() {
   static const auto& headers = *[] {
     auto* made = new std::vector<std::pair<std::string, std::string>>;
     for (const auto& [name, text] : kEmbeddedHeaders) made->emplace_back(name, text);
-    // What the prelude stands for: the standard library, and what of the core a kernel has no use for.
+    // What the prelude replaces: the standard library, and the parts of the core that a kernel does not need.
     for (const char* name : {"array", "bit", "cmath", "cstddef", "cstdint", "cstdlib", "type_traits", "core/device.h",
                              "core/shape.h", "kernels/common/per_isa.h"})
       made->emplace_back(name, "#include \"kernels/fused/nvrtc_prelude.h\"\n");
@@ -200,7 +200,7 @@ const std::vector<std::pair<std::string, std::string>>& fused_headers() {
 }
 
 const std::vector<std::string>& fused_options() {
-  // 1097: attributes of the host's compiler.
+  // 1097: warnings about attributes of the host's compiler.
   static const auto& options = *new std::vector<std::string>{"-std=c++20", "-default-device", "-diag-suppress=1097"};
   return options;
 }

@@ -1,5 +1,5 @@
-// What the functors ask of the standard library and of the core, for NVRTC, which has no host's headers: kernels that
-// are compiled at run time include this in place of them (fused_source.cpp says of which).
+// What the functors need from the standard library and from the core, for NVRTC, which has no host headers. Kernels
+// that are compiled at run time include this file instead of those headers (fused_source.cpp lists them).
 #pragma once
 
 using int8_t = signed char;

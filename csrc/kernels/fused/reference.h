@@ -55,7 +55,7 @@ ROOFLAB_HOST_DEVICE FusedElement evaluate_element(const FusedInstruction& instru
   return evaluate_as(instruction, a.integer, b.integer);
 }
 
-// The operands at element i, and the numbers.
+// Loads the operands at element i, and the numbers.
 ROOFLAB_HOST_DEVICE void load_values(const FusedArgs& args, int64_t i, FusedElement* values) {
   const auto& [program, launch] = args;
   for (int k = 0; k < program.operands; ++k) {
@@ -72,7 +72,7 @@ ROOFLAB_HOST_DEVICE void load_values(const FusedArgs& args, int64_t i, FusedElem
   }
 }
 
-// Stores the results among the values [first, last) as element i.
+// Stores as element i those results that are among the values [first, last).
 ROOFLAB_HOST_DEVICE void store_values(const FusedArgs& args, int64_t i, const FusedElement* values, int first,
                                       int last) {
   const auto& [program, launch] = args;
@@ -96,7 +96,7 @@ ROOFLAB_HOST_DEVICE double reduced_with(ReduceOp op, double a, double b) {
   return (op == ReduceOp::kMax ? b > a : b < a) || b != b ? b : a;
 }
 
-// One element of a chain without reductions, else one row.
+// One element of a chain without reductions; otherwise one row.
 ROOFLAB_HOST_DEVICE void reference_chain(const FusedArgs& args, int64_t i) {
   const auto& [program, launch] = args;
   FusedElement values[kMaxFusedValues];

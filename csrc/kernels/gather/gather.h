@@ -1,17 +1,18 @@
-// gather: rows or elements of a table chosen by an index; also index_select and embedding. Element i of y is
-// x[place(i) + index[i] * step], where place(i) is i's place in x along all dimensions but the gathered one. The index
+// gather: rows or elements of a table chosen by an index; also index_select and embedding. Element i of y is x[place(i)
+// + index[i] * step], where place(i) is the offset of i in x along all dimensions except the gathered one. The index
 // repeats (stride 0) along the dimensions that it lacks: along the features, for rows of an embedding.
-// An index outside [0, limit) is refused on the CPU. A GPU cannot refuse: there y holds NaN (-1; true for bool).
+// An index outside [0, limit) raises an error on the CPU. A GPU cannot raise one: there y holds NaN (-1; true for
+// bool).
 //
 // Ladder, CPU:
-//   v0_reference   one thread, an element at a time
-//   v1_parallel    all threads; where a whole row has one index and lies together, it is copied at once
+//   v0_reference   one thread, one element at a time
+//   v1_parallel    all threads; where a whole contiguous row has one index, it is copied at once
 // Ladder, CUDA:
-//   v0_reference   a thread an element
-//   v1_vectorised  a thread 16 bytes of such a row
+//   v0_reference   one thread per element
+//   v1_vectorised  one thread per 16 bytes of such a row
 //
-// FLOPs: none. Compulsory bytes: the index and y once, and as much of x as y holds, at most all of it.
-// Roof: memory bandwidth.
+// FLOPs: none. Compulsory bytes: the index and y once, and as much of x as y holds, at most all of it. Roof: memory
+// bandwidth.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +25,13 @@
 
 namespace rooflab::kernels {
 
-// Where the elements of an array of `sizes` find their index, and what the index counts.
+// How the elements of an array of `sizes` find their index, and which dimension the index counts.
 struct IndexLayout {
-  const char* op;     // whose index it is, for errors
+  const char* op;     // the op that the index belongs to, for error messages
   const void* index;  // int64 or int32
   DType dtype;        // of the index
-  int ndim;           // 1 at least; neighbours that are evenly spaced everywhere are one
-  int64_t count;      // elements in all
+  int ndim;           // at least 1; neighbours that are evenly spaced everywhere are one
+  int64_t count;      // all elements
   int64_t sizes[kMaxDims];
   int64_t strides[kMaxDims];  // of the index, in elements
   int64_t limit, step;        // size and stride of the dimension that the index counts
@@ -49,7 +50,7 @@ struct GatherArgs {
   DType dtype;
 };
 
-// Throws ValueError when an index is outside [0, limit). On the CPU.
+// Throws ValueError when an index is outside [0, limit). CPU only.
 void check_indices(const IndexLayout& at);
 
 bool gather_cuda_v1_accepts(const GatherArgs&, const Target&);

@@ -10,7 +10,7 @@
 namespace rooflab::kernels {
 namespace {
 
-// Copies runs of `length` neighbours of the last dimension, which have one index.
+// Copies runs of `length` neighbours along the last dimension, which share one index.
 void copy_runs(const GatherArgs& args, int64_t length, int64_t begin, int64_t end) {
   const int64_t size = size_of(args.dtype);
   for (int64_t run = begin; run < end; ++run) {
@@ -25,7 +25,7 @@ void copy_runs(const GatherArgs& args, int64_t length, int64_t begin, int64_t en
 }  // namespace
 
 void check_indices(const IndexLayout& at) {
-  IndexLayout own = at;  // the dimensions that the index has
+  IndexLayout own = at;  // only the dimensions that the index has
   own.ndim = 0;
   own.count = 1;
   for (int d = 0; d < at.ndim; ++d) {
@@ -48,7 +48,7 @@ void gather_cpu_v0_reference(const GatherArgs& args, Queue&) {
 }
 
 void gather_cpu_v1_parallel(const GatherArgs& args, Queue& queue) {
-  constexpr int64_t kGrain = 8192;  // elements that are worth a thread
+  constexpr int64_t kGrain = 8192;  // elements that are worth waking a thread for
   check_indices(args.at);
   const int last = args.at.ndim - 1;
   const bool has_rows = args.at.strides[last] == 0 && args.x_strides[last] == 1;

@@ -6,12 +6,12 @@
 namespace rooflab::kernels {
 namespace {
 
-// Word: what a thread moves, an element or 16 bytes of a row. All sizes and strides of x are in words.
+// Word: what a thread moves: an element, or 16 bytes of a row. All sizes and strides of x are in words.
 template <class Word>
 __device__ __forceinline__ void gather_words(const GatherArgs& args) {
   const int64_t threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.at.count; i += threads) {
-    // Spelled out: with add_offsets nvcc 13.0 reads wrong strides of four dimensions.
+    // Written out here, because with add_offsets nvcc 13.0 reads wrong strides for four dimensions.
     int64_t rest = i, place = 0, at = 0;
     for (int d = args.at.ndim - 1; d >= 0; --d) {
       int64_t digit = rest;

@@ -1,16 +1,16 @@
 // gelu (tanh form): y = x / 2 * (1 + tanh(u)), u = sqrt(2 / pi) * (x + 0.044715 x^3), in one pass over x of any shape.
-// All rungs but the reference compute the equal y = x / (1 + exp(-2u)): one exponential and one division, and no 1 +
-// tanh that cancels for negative x. NaN gives NaN, +inf gives +inf, and -inf gives NaN, as 0 * -inf does in the
+// All rungs but the reference compute the equivalent y = x / (1 + exp(-2u)): one exponential and one division, and no
+// 1 + tanh that cancels for negative x. NaN gives NaN, +inf gives +inf, and -inf gives NaN, as 0 * -inf does in the
 // definition.
 //
 // Ladder, CPU:
 //   v0_reference   one thread, in double
 //   v1_simd        all threads, 16 elements at a time; any strides
-//   v2_streaming   whole cache lines stored past the caches, four walks a thread with prefetch; x contiguous and more
-//                  than the caches hold
+//   v2_streaming   whole cache lines are stored past the caches, and each thread reads four streams with prefetch; x is
+//                  contiguous and larger than the caches
 // Ladder, CUDA:
-//   v0_reference   one element a thread, in double; any strides
-//   v1_fused       one element a thread, in float; any strides
+//   v0_reference   one element per thread, in double; any strides
+//   v1_fused       one element per thread, in float; any strides
 //   v2_vectorised  16-byte accesses; x and y contiguous and aligned
 //
 // [measured gelu] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
@@ -33,8 +33,8 @@
 //   copy, GB/s           4071        4197       3657       3948
 // [end measured]
 //
-// FLOPs: 8 an element (3 for x^3 scaled and added, 2 to scale, tanh, 2 for the rest). Compulsory bytes: x once, y once.
-// Memory bandwidth binds.
+// FLOPs: 8 per element (3 to scale x^3 and add it, 2 to scale, tanh, 2 for the rest). Compulsory bytes: x once, y once.
+// Roof: memory bandwidth.
 #pragma once
 
 #include "core/device.h"
@@ -49,7 +49,7 @@ struct GeluArgs {
   const void* x;  // of sizes[ndim] and strides[ndim], in elements
   void* y;        // as many elements, contiguous
   DType dtype;    // floating
-  int ndim;       // 1 at least; contiguous x has one dimension
+  int ndim;       // at least 1; a contiguous x has one dimension
   int64_t count;
   int64_t sizes[kMaxDims];
   int64_t strides[kMaxDims];

@@ -6,8 +6,8 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// exp(-2u) as 2^t, which is inf from t = 128 on: finite x give 0 there and -inf gives NaN. The division runs
-// beside the polynomial (measured: 10 % faster than the CPU's estimate of 1 / x, refined once).
+// exp(-2u) as 2^t, which is inf from t = 128 on: there finite x give 0, and -inf gives NaN. The division overlaps with
+// the polynomial (measured: 10 % faster than the CPU's estimate of 1 / x with one refinement).
 ROOFLAB_INLINE F32x16 gelu(F32x16 x, const Exp2& exp2) {
   return map(
       x, [&](NativeFloat v) __attribute__((always_inline)) {

@@ -8,9 +8,9 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kThreads = 256, kVectorThreads = 128;  // measured: small blocks start as others end
+constexpr int kThreads = 256, kVectorThreads = 128;  // measured: small blocks let new ones start as others end
 
-// Two of the special functions' unit an element, and nothing that branches: expf(-2u) as 2^(-2u log2(e)).
+// Two special-function operations per element and no branches: expf(-2u) is computed as 2^(-2u log2(e)).
 __device__ __forceinline__ float gelu(float x) {
   constexpr float kLinear = static_cast<float>(-2 * kGeluScale * 1.4426950408889634074);
   constexpr float kCubic = static_cast<float>(-2 * kGeluScale * kGeluCubic * 1.4426950408889634074);

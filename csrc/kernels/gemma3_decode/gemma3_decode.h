@@ -1,17 +1,17 @@
-// gemma3_decode: one new token a text through a decoder layer of Gemma 3 (nn/gemma3.h), with its KV cache:
+// gemma3_decode: one new token per text through a decoder layer of Gemma 3 (nn/gemma3.h), with its KV cache:
 //
 //   q, k, v = qkv norm(x);  q, k = rope(norm(q)), rope(norm(k));  k, v go to place `position` mod T of the cache
 //   h = x + norm(o attention(q, cache));  gate, up = gate_up norm(h);  y = h + norm(down(geglu(gate, up)))
 //
 // Ladder, CPU:
-//   v0_composed    the steps as ops of their own
+//   v0_composed    the steps as separate ops
 // Ladder, CUDA:
 //   v0_composed    as on the CPU: 13 launches
-//   v1_one_launch  all of it in one kernel, whose blocks wait for each other five times; sm_90, 16 bits, up to 8 texts
+//   v1_one_launch  everything in one kernel, whose blocks wait for each other five times; sm_90, 16 bits, up to 8 texts
 //
-// MACs: B times the weights of the five products, and 2 B H D_h a key. FLOPs: 2 a MAC and those of the norms, rope,
-// softmax, GeGLU and sums. Compulsory bytes: weights, x and the cache's keys and values read once; y and the new
-// token's keys and values written once. Roof: memory bandwidth; for few texts and short caches the waits between the
+// MACs: B times the weights of the five products, and 2 B H D_h per key. FLOPs: 2 per MAC, and those of the norms,
+// rope, softmax, GeGLU and sums. Compulsory bytes: weights, x and the cache's keys and values read once; y and the new
+// token's keys and values written once. Roof: memory bandwidth; with few texts and short caches, the waits between the
 // steps.
 #pragma once
 

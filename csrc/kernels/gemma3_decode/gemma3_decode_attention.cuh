@@ -142,7 +142,7 @@ __device__ __forceinline__ void Decode<T, kD, kOneText>::combine_parts(const Pla
   const int first_head = first / kD, heads = (first + place.columns - 1) / kD + 1 - first_head;
   const int all_heads = static_cast<int>(args_.heads);
   float4* layer_sums = reinterpret_cast<float4*>(sums_);
-  float* weights = reinterpret_cast<float*>(ring_);  // (B, heads, parts): what a part counts for
+  float* weights = reinterpret_cast<float*>(ring_);  // the weight of each part, (B, heads, parts)
   // An item is four columns of a text. A layer of threads has all items, and the layers take the parts in turn.
   const int items = batch_ * wide, side = 1 << plan_.items_log2, layers = kThreads >> plan_.items_log2;
   const int layer = threadIdx.x >> plan_.items_log2, mine = threadIdx.x & (side - 1);
@@ -157,7 +157,7 @@ __device__ __forceinline__ void Decode<T, kD, kOneText>::combine_parts(const Pla
       fetched[i] = p < parts ? load_vector<4>(from + p * kD) : Vector<float, 4>{};
     }
   };
-  if (mine < items) fetch(mine, layer);  // under way while the weights are found
+  if (mine < items) fetch(mine, layer);  // loaded while the weights are computed
 
   for (int i = warp(); i < batch_ * heads; i += kDecodeWarps) {
     const int text = kOneText ? 0 : i / heads, head = first_head + i - text * heads;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int divide_up(int64_t a, int64_t b) { return static_cast<int>((a + b - 1) / b); }
 
-// Groups of whole units of tiles, so that as many blocks as there are have work.
+// Groups of whole units of tiles, so that as many blocks as possible have work.
 DecodeShare share(int64_t rows, int64_t columns, int unit_tiles, int most_slices_log2, int blocks) {
   DecodeShare result{};
   result.rows = static_cast<int>(rows);
@@ -25,7 +25,7 @@ DecodeShare share(int64_t rows, int64_t columns, int unit_tiles, int most_slices
   return result;
 }
 
-// What a block keeps beside its weights: tiles of keys and values, queries, activations and the sums of its warps.
+// What a block keeps besides its weights: tiles of keys and values, queries, activations and the sums of its warps.
 int64_t step_bytes(const Gemma3DecodeArgs& args, const DecodePlan& plan) {
   const int64_t q = kDecodeTileRows * (args.head_size + kDecodePad) * 2;
   int64_t tiles = 0;
@@ -83,7 +83,7 @@ bool gemma3_decode_cuda_v1_accepts(const Gemma3DecodeArgs& args, const Target& t
   const DecodePlan plan = decode_plan(args, target);
   for (const DecodeShare* share : {&plan.qkv, &plan.o, &plan.gate_up, &plan.down})
     if (share->tiles > kDecodeMaxTiles || share->blocks() > plan.blocks) return false;
-  constexpr int64_t kStaticBytes = 1024;  // of the kernel, beside them
+  constexpr int64_t kStaticBytes = 1024;  // static shared memory of the kernel
   return plan.shared_bytes + kStaticBytes <= target.shared_bytes_of_block;
 }
 

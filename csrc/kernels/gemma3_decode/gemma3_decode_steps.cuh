@@ -9,9 +9,9 @@
 
 namespace rooflab::kernels::gemma3_decode {
 
-constexpr int kTeams = split_kv::kWarps;  // of warps that go through keys
+constexpr int kTeams = split_kv::kWarps;  // teams of warps that walk over keys
 
-// What the steps leave for each other, in global memory.
+// What the steps pass on to each other, in global memory.
 struct Between {
   float* parts;       // (B, H, parts, D_h): sums over a part of the keys
   float* qkv;         // (B, rows of qkv)

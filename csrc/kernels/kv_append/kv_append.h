@@ -1,18 +1,17 @@
 // kv_append: writes the keys and values of new tokens into their caches. A cache has room for T tokens and is a ring:
-// the token at position p goes to place p mod T, so that a cache as long as a sliding window keeps just the window. Of
-// more than T new tokens only the last T are written. The position lies in the device's memory, so a graph that is
-// replayed writes to the next place each time.
-// A position below 0 is refused on the CPU; a GPU writes nothing.
+// the token at position p goes to place p mod T, so a cache as long as a sliding window keeps exactly that window. Of
+// more than T new tokens only the last T are written. The position lies in the device's memory, so a graph writes to
+// the next place at each replay. A position below 0 raises an error on the CPU; a GPU then writes nothing.
 //
 // Ladder, CPU:
-//   v0_reference   one thread, an element at a time
-//   v1_parallel    all threads, a row at a time
+//   v0_reference   one thread, one element at a time
+//   v1_parallel    all threads, one row at a time
 // Ladder, CUDA:
-//   v0_reference   a thread an element
-//   v1_vectorised  a thread 16 bytes; aligned rows
+//   v0_reference   one thread per element
+//   v1_vectorised  one thread per 16 bytes; aligned rows
 //
-// FLOPs: none. Compulsory bytes: what is written is read once and written once; 8 for the position.
-// Roof: memory bandwidth, and for one token the launch.
+// FLOPs: none. Compulsory bytes: what is written is read once and written once; 8 for the position. Roof: memory
+// bandwidth, and for one token the launch.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +26,15 @@ namespace rooflab::kernels {
 struct KvAppendArgs {
   const void *k, *v;        // (B, H_kv, L, D_h), elements of a row adjacent
   void *k_cache, *v_cache;  // (B, H_kv, T, D_h)
-  const int64_t* position;  // of the first new token
+  const int64_t* position;  // position of the first new token
   int64_t batch, heads, length, capacity, head_size;
   AttentionStrides k_strides, v_strides, k_cache_strides, v_cache_strides;
   DType dtype;
 
-  ROOFLAB_HOST_DEVICE int64_t tokens() const { return length < capacity ? length : capacity; }  // that are written
+  ROOFLAB_HOST_DEVICE int64_t tokens() const { return length < capacity ? length : capacity; }  // how many are written
 };
 
-// Row n of those that are written, of K and of V: where it comes from and where it goes, in elements.
+// Row number n of those that are written, of K and of V: where it comes from and where it goes, in elements.
 struct KvAppendRow {
   int64_t k_from, v_from, k_to, v_to;
 

@@ -1,4 +1,4 @@
-// kv_append on the CPU, and what its CUDA rung takes: see kv_append.h.
+// kv_append on the CPU, and what its CUDA rungs accept: see kv_append.h.
 #include <algorithm>
 #include <cstring>
 
@@ -32,7 +32,7 @@ void kv_append_cpu_v0_reference(const KvAppendArgs& args, Queue&) {
 }
 
 void kv_append_cpu_v1_parallel(const KvAppendArgs& args, Queue& queue) {
-  constexpr int64_t kGrain = 1 << 15;  // elements that are worth a thread
+  constexpr int64_t kGrain = 1 << 15;  // elements that are worth waking a thread for
   const int64_t position = checked_position(args), size = size_of(args.dtype);
   queue.parallel(args.batch * args.heads * args.tokens(), std::max<int64_t>(kGrain / args.head_size, 1),
                  [&](int64_t begin, int64_t end, int) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Word: what a thread moves, an element or 16 bytes. All sizes and strides are in words.
+// Word: what a thread moves: an element, or 16 bytes. All sizes and strides are in words.
 template <class Word>
 __device__ __forceinline__ void append_words(const KvAppendArgs& args) {
   const int64_t at = blockIdx.x * int64_t{kThreads} + threadIdx.x, position = *args.position;

@@ -1,15 +1,15 @@
 // layer_norm: y[n, d] = (x[n, d] - mean_d x[n, :]) / sqrt(var_d x[n, :] + eps) * weight[d] + bias[d], over rows of
-// length D, with var the mean of the squared distances from the mean, computed as such (no difference of two large
-// sums). Rows whose squares overflow float are normalised all the same: v0 computes in double, the others once more
-// with smaller numbers.
+// length D. var is the mean of the squared distances from the mean, computed as such (not as a difference of two large
+// sums). Rows whose squares overflow float are normalised correctly: v0 computes in double, and the other rungs scale
+// such rows down and compute again.
 //
 // Ladder, CPU:
 //   v0_reference      one thread, three passes: mean, variance, result
-//   v1_simd           SIMD, all threads; later passes find the row in L1, results go around the caches
+//   v1_simd           SIMD, all threads; later passes find the row in L1, results bypass the caches
 // Ladder, CUDA:
-//   v0_reference      one thread a row, three passes
-//   v1_block_per_row  one block a row, neighbouring threads on neighbouring elements; later passes find it in L1
-//   v2_one_pass       the row waits in registers, read once with 16-byte loads; rows of up to 32768 elements, aligned
+//   v0_reference      one thread per row, three passes
+//   v1_block_per_row  one block per row, neighbouring threads take neighbouring elements; later passes hit in L1
+//   v2_one_pass       the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements
 //
 // [measured layer_norm] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
@@ -30,7 +30,7 @@
 //   copy, GB/s              4044        4162       3652       3955
 // [end measured]
 //
-// FLOPs: 5 an element (sum; subtract, square, sum; multiply), 1 for the weight, 1 for the bias. Compulsory bytes: each
+// FLOPs: 5 per element (sum; subtract, square, sum; multiply), 1 for the weight, 1 for the bias. Compulsory bytes: each
 // element of x, weight and bias read once, each of y written once. Roof: memory bandwidth everywhere.
 #pragma once
 

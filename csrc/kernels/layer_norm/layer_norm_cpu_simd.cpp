@@ -14,7 +14,7 @@ void layer_norm_cpu_v1_simd(const LayerNormArgs& args, Queue& queue) {
     const T* bias = static_cast<const T*>(args.bias);
     for_each_row(queue, args.n, args.d, [&](int64_t n) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
-      // Mean and variance are those of x unit.
+      // Mean and variance are those of x times unit.
       const auto mean_of = [&](S unit) __attribute__((always_inline)) {
         return sum_row<T>(
                    args.d, [&](int64_t i, int64_t lanes)

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(512)
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T* in = x + row * x_row_stride;
     A unit = 1, mean, variance;
-    const auto measure = [&] {  // of x unit
+    const auto measure = [&] {  // of x times unit
       A sum = 0, squares = 0;
       for (int64_t i = threadIdx.x; i < d; i += blockDim.x) sum += static_cast<A>(to_float(in[i])) * unit;
       mean = block.reduce(sum, A{0}, Add{}) / static_cast<A>(d);
@@ -70,10 +70,10 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     Tile tile;
     tile.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
 
-    // The row stays in registers as it was read. Distances from the mean are found anew where they are needed: kept in
-    // float they would take more registers than there are.
+    // The row stays in registers in its own dtype. Distances from the mean are recomputed where they are needed: kept
+    // in float, they would take more registers than there are.
     float mean = 0, unit = 1;
-    const auto distances = [&](int v) {  // of vector v, times unit, as is the mean
+    const auto distances = [&](int v) {  // of vector v, times unit; so is the mean
       Vector<float, kWidth> values = to_float(tile.vectors[v]);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) values[i] = values[i] * unit - mean;
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
       if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
       return squares * per_element;
     };
-    // Rows whose squares leave float's range are scaled first; all threads of a warp, which rows may share, take part.
+    // Rows whose squares leave float's range are scaled. Rows may share a warp, so all of its threads take part.
     float variance = measure_variance();
     const bool leaves = leaves_range(variance + eps);
     if (kBlockPerRow ? leaves : __any_sync(~0u, leaves)) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
 
     if (row >= n) continue;
     T* out = y + row * row_vectors * kWidth;
-    if (weight && bias)  // known for all vectors at once: a branch for each costs 5 % of the bandwidth
+    if (weight && bias)  // decided once for all vectors: a branch for each costs 5 % of the bandwidth
       tile.store(out, row_vectors, [&](int v, int at) {
         const Vector<float, kWidth> gain = load_parameter<kWidth>(weight, at),
                                     offset = load_parameter<kWidth>(bias, at);

@@ -1,21 +1,21 @@
 // layer_norm_backward: the gradients of layer_norm's x, weight and bias. With c = x - mean_d x, n = c r,
 // r = 1 / sqrt(mean_d c^2 + eps) and dn = dy weight, over rows of length D,
 //   dx[n, d] = r (dn - mean_d dn - n mean_d(dn n))        dweight[d] = sum_n dy n        dbias[d] = sum_n dy.
-// Nothing is saved beside x and weight: mean and r are found again from the row, which must be read anyway. Rows of
-// huge or tiny numbers, whose squares leave float's range, are scaled first, and taken in double by v0_composed.
+// Nothing is saved besides x and weight: mean and r are recomputed from the row, which must be read anyway. Rows of
+// huge or tiny numbers, whose squares leave float's range, are scaled first; v0_composed computes them in double.
 //
 // Ladder, CPU:
 //   v0_composed       the formula, made of other ops
-//   v1_simd           SIMD, all threads, a row at a time through L1; each block of rows sums its part of dweight and
-//                     dbias apart
+//   v1_simd           SIMD, all threads, one row at a time through L1; each block of rows has its own sums for dweight
+//                     and dbias
 // Ladder, CUDA:
 //   v0_composed       as on the CPU
 //   v1_block_per_row  blocks walk over rows element by element, each with its own sums for dweight and dbias in device
 //                     memory
-//   v2_one_pass       the row waits in registers, converted once, and so do a block's sums for dweight and dbias, over
-//                     all rows that it works on; the weight waits in shared memory; accesses of 16 bytes, or of 4
-//                     elements, for a closer fit, where a warp works on a row; rows of up to 8192 elements, aligned
-// The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
+//   v2_one_pass       the row stays in registers, converted once, and so do a block's sums for dweight and dbias over
+//                     all of its rows; the weight stays in shared memory; accesses of 16 bytes, or of 4 elements where
+//                     a warp works on a row, which fits more closely; aligned rows of up to 8192 elements
+// The sums of the blocks are added in a second launch, or stage. There are no atomics, so the result is deterministic.
 //
 // [measured layer_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
@@ -28,7 +28,7 @@
 //   copy, GB/s              4146        4230       3825       4063
 // [end measured]
 //
-// FLOPs: 12 an element (two sums, x - mean; square, add; product with c, add; two products and two differences for dx,
+// FLOPs: 12 per element (two sums, x - mean; square, add; product with c, add; two products and two differences for dx,
 // its product with r), 1 for the weight, 2 for dweight and 1 for dbias. Compulsory bytes: dy, x and weight read once,
 // dx, dweight and dbias written once. Roof: memory bandwidth everywhere.
 #pragma once
@@ -54,7 +54,7 @@ struct LayerNormBackwardArgs {
   int64_t n, d;
   int64_t dy_row_stride, x_row_stride;  // in elements; 0 repeats a row
   double eps;
-  bool has_dweight, has_dbias;  // also while the results are not known yet
+  bool has_dweight, has_dbias;  // set also while the results do not exist yet
   DType dtype;
 
   int sums() const { return has_dweight + has_dbias; }

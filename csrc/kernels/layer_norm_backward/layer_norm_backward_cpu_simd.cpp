@@ -11,7 +11,7 @@ struct Means {
   float a, b;
 };
 
-// `add(i, lanes, a, b)` adds to a and b what the vector that starts at i gives.
+// `add(i, lanes, a, b)` adds to a and b the contribution of the vector that starts at i.
 template <class Add>
 ROOFLAB_INLINE Means means_of_row(int64_t d, Add add) {
   constexpr int64_t kLanes = F32x16::kLanes;
@@ -23,7 +23,7 @@ ROOFLAB_INLINE Means means_of_row(int64_t d, Add add) {
   return {sum(a[0] + a[1]) / float(d), sum(b[0] + b[1]) / float(d)};
 }
 
-// What a row's gradient needs of the whole row: c = x unit - mean, n = c scale and, with r = unit scale,
+// What a row's gradient needs to know about the whole row: c = x unit - mean, n = c scale and, with r = unit scale,
 // dx = r (dn - slope - n along).
 struct RowStatistics {
   float mean, variance, scale, slope, along;

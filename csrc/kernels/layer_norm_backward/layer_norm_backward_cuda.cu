@@ -5,7 +5,7 @@
 namespace rooflab::kernels {
 namespace {
 
-// Sums for dweight and dbias are kept in `dweight` and `dbias`, a row a block; null where they are not wanted.
+// `dweight` and `dbias` hold sums for the gradients, one row per block; null where they are not wanted.
 template <class T>
 __global__ void __launch_bounds__(512)
     layer_norm_backward_cuda_v1_block_per_row_kernel(const T* dy, const T* x, const T* weight, T* dx, float* dweight,
@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(512)
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
     float unit = 1;
-    SumPair means{}, products{};  // of x and dn; of c^2 and dn c; x and c are times unit
-    // Rounded alike wherever it is used, so that nothing is left of it less its mean where all are equal.
+    SumPair means{}, products{};  // of x and dn; of c^2 and dn c; x and c are multiplied by unit
+    // Always rounded in the same way, so that subtracting the mean leaves exactly 0 where all values are equal.
     const auto gained = [&](int64_t i) {
       const float dy_i = to_float(slope[i]);
       return weight ? __fmul_rn(dy_i, to_float(weight[i])) : dy_i;
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(512)
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const float dy_i = to_float(slope[i]), normal = distance(i) * scale;
       dx[row * d + i] = from_float<T>((gained(i) - means.b - normal * along) * unit * scale);
-      const int64_t at = blockIdx.x * d + i;  // a sum of this thread alone
+      const int64_t at = blockIdx.x * d + i;  // only this thread adds to this sum
       const bool is_first = row == blockIdx.x;
       if (dweight) dweight[at] = (is_first ? 0.0f : dweight[at]) + dy_i * normal;
       if (dbias) dbias[at] = (is_first ? 0.0f : dbias[at]) + dy_i;
@@ -54,16 +54,16 @@ __global__ void __launch_bounds__(512)
   }
 }
 
-// What a thread holds of a row: c and dn, in float, so that they are converted once. And what the gradient needs of the
-// whole row: n = c scale, dx = (dn - mean_dn - n along) scale. Rows whose squares leave float's range are times a power
-// of two, the unit: first c, then dn, in which dx is linear.
+// What a thread holds of a row: c and dn, in float, so that they are converted once; and what the gradient needs to
+// know about the whole row: n = c scale, dx = (dn - mean_dn - n along) scale. Rows whose squares leave float's range
+// are multiplied by a power of two, the unit: first c, and later dn, in which dx is linear.
 template <class Tile, int kVectors, bool kRowsShareWarps>
 struct HeldRow {
   static constexpr int kWidth = Tile::kWidth;
   Vector<float, kWidth> c[kVectors], dn[kVectors];
   float mean_dn, scale, along;
 
-  // reduce(sums) adds up over the threads of the row; again(values) loads it again: rare, so it does not wait for that.
+  // reduce(sums) adds over the threads of the row. again(values) reloads the row, which is rarely needed.
   template <class Again, class Reduce>
   __device__ __forceinline__ void find(const Tile& slopes, Tile& values, const float* gains, int row_vectors,
                                        float per_element, float eps, Again&& again, Reduce&& reduce) {
@@ -122,7 +122,7 @@ struct HeldRow {
     mean_dn *= unit;
   }
 
-  // dx of vector v, and its part of the sums over rows.
+  // Returns dx of vector v, and adds its contribution to the sums over rows.
   __device__ __forceinline__ Vector<float, kWidth> gradient(int v, const Vector<float, kWidth>& dy,
                                                             float (&dweight)[kWidth], float (&dbias)[kWidth]) const {
     Vector<float, kWidth> dx;
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
                                                 int64_t x_row_stride, float eps) {
   using Tile = ColumnSumTile<T, kVectors, kBlockPerRow>;
   __shared__ typename BlockReduction<SumPair>::Scratch scratch;
-  extern __shared__ __align__(16) float columns[];  // gains, and sums in the end
+  extern __shared__ __align__(16) float columns[];  // gains, and sums at the end
   BlockReduction<SumPair> block(scratch);
   load_gains(columns, weight, 0.0f, d, tile);
   const int row_vectors = d / Tile::kWidth;
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
   if (dbias) of_bias.store(dbias + own, row_vectors, columns);
 }
 
-// Scratch for the sums of `blocks` blocks, those for dweight first.
+// Scratch for the sums of `blocks` blocks: those for dweight, then those for dbias.
 class Partials {
  public:
   Partials(const LayerNormBackwardArgs& args, int64_t blocks, Queue& queue) : args_(args), blocks_(blocks) {

@@ -1,27 +1,27 @@
 // matmul: C[b, i, j] = sum_k A[b, i, k] * B[b, k, j].
 //
-// Ladder, CPU; operands may have any strides: packing is where they are dealt with.
+// Ladder, CPU; operands may have any strides: packing deals with them.
 //   v0_reference      three loops, sums in double
 //   v1_loop_order     i-k-j: the inner loop runs along rows of B
-//   v2_blocked        tiles in cache, four rows of B for each pass over C: gains where B outgrows the cache
+//   v2_blocked        tiles in cache, four rows of B for each pass over C: faster where B does not fit in cache
 //   v2a_register_tile 6 rows x 2 vectors of sums in registers, one thread; float32 and float64. 96 to 103 % of NumPy's
 //                     BLAS on one thread at N = 1024, 52 to 58 % at 2048
-//   v2b_packed_b      the same from panels of B copied into one piece: 99 to 103 % and 84 to 90 %
-//   v3_packed_simd    A packed too, blocks for L2, a taller tile, all threads
+//   v2b_packed_b      the same, reading B from contiguous copies of its panels: 99 to 103 % and 84 to 90 %
+//   v3_packed_simd    A is packed too, blocks for L2, a taller tile, all threads
 //   v4_bf16_dot       vdpbf16ps, two steps of k at once; bfloat16
-//   v5_amx_tile       16 x 32 x 16 products an instruction; bfloat16
+//   v5_amx_tile       16 x 32 x 16 products per instruction; bfloat16
 //   v6_gemv           one row or column: the matrix is read once
 //   library           the BLAS that SciPy ships; float32 and float64
-// Ladder, CUDA; v0 to v2 take any strides, the rest want unit stride along one side, v5 16-byte alignment too.
-//   v0_naive           a thread per element, rows along the warp, double sums
-//   v1_coalesced       columns along the warp
-//   v2_shared_tile     32 x 32 tiles in shared memory; a thread has one sum
-//   v2a_thread_column  a thread has a column of 8 sums, which share what it reads of B; float32
-//   v2b_thread_tile    a thread has 8 x 8 sums, which share what it reads of A too; float32
-//   v2c_vector_loads   the same by 16 bytes a load; float32, aligned row-major operands
-//   v3_register_tile   8 x 16 sums, warps laid out for shared memory, the next tile on its way meanwhile; float32
-//   v4_tensor_core     mma.sync, tiles by cp.async, ldmatrix; 16 bits
-//   v5_hopper          wgmma, TMA, warps specialised, blocks in pairs; 16 bits
+// Ladder, CUDA; v0 to v2 take any strides; the rest need unit stride along one side, and v5 also 16-byte alignment.
+//   v0_naive           one thread per element, a warp along the rows, double sums
+//   v1_coalesced       a warp along the columns
+//   v2_shared_tile     32 x 32 tiles in shared memory; one sum per thread
+//   v2a_thread_column  a column of 8 sums per thread, which share each element read from B; float32
+//   v2b_thread_tile    8 x 8 sums per thread, which share each element read from A too; float32
+//   v2c_vector_loads   the same with 16-byte loads; float32, aligned row-major operands
+//   v3_register_tile   8 x 16 sums, warps laid out for shared memory, the next tile is loaded meanwhile; float32
+//   v4_tensor_core     mma.sync, tiles loaded by cp.async, ldmatrix; 16 bits
+//   v5_hopper          wgmma, TMA, specialised warps, blocks in pairs; 16 bits
 //   v6_split_bf16      float32 as three bfloat16 parts, six products of parts on tensor cores; by name only
 //   library            cuBLASLt
 //
@@ -107,10 +107,12 @@ bool matmul_cpu_v5_accepts(const MatmulArgs&, const Target&);
 bool matmul_cpu_v6_accepts(const MatmulArgs&, const Target&);
 bool matmul_cpu_library_accepts(const MatmulArgs&, const Target&);
 
-// The BLAS of the `library` rung: Fortran sgemm and dgemm with 32-bit sizes, as scipy.linalg.cython_blas exports them.
+// The BLAS of the `library` rung: Fortran's sgemm and dgemm with 32-bit sizes, as scipy.linalg.cython_blas exports
+// them.
 void set_cpu_blas(void* sgemm, void* dgemm);
 
-// CUDA, weak so that a build without CUDA links. What a rung accepts (dtype, layout, architecture) needs none.
+// The CUDA rungs are weak so that a build without CUDA links. What a rung accepts (dtype, layout, architecture) needs
+// none.
 [[gnu::weak]] void matmul_cuda_v0_naive(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_v1_coalesced(const MatmulArgs&, Queue&);
 [[gnu::weak]] void matmul_cuda_v2_shared_tile(const MatmulArgs&, Queue&);

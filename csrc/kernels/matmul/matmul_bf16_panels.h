@@ -1,8 +1,8 @@
 // Packing for the bfloat16 instructions, which multiply pairs of neighbours along k and add both products to one float.
-//   A panel: for each 32 of k: kMr rows of 32 elements (64 bytes)     a row's pairs in order
+//   A panel: for each 32 of k: kMr rows of 32 elements (64 bytes)     the pairs of a row in order
 //   B panel: for each 2 of k:  kNr = 32 columns of one pair (128 bytes)
-// Both are made of blocks of 16 x 16 pairs. A block is read with its pairs along k already neighbours (load_rows), or
-// by zipping two rows of k together (zip_rows); if that is the wrong way round for the panel, it is transposed.
+// Both consist of blocks of 16 x 16 pairs. A block is read either with its pairs already adjacent along k (load_rows),
+// or by zipping two rows of k together (zip_rows). If that has the wrong orientation for the panel, it is transposed.
 #pragma once
 
 #include "kernels/matmul/matmul_packed.h"
@@ -37,7 +37,7 @@ ROOFLAB_INLINE void transpose(Pairs* block) {
   for (int bit = 1; bit < 16; bit *= 2) {
     const __mmask16 high = _mm512_test_epi32_mask(lane, _mm512_set1_epi32(bit));
     const Pairs up = _mm512_add_epi32(lane, _mm512_set1_epi32(bit));
-    const Pairs down = _mm512_add_epi32(lane, _mm512_set1_epi32(16 - bit));  // of the other row
+    const Pairs down = _mm512_add_epi32(lane, _mm512_set1_epi32(16 - bit));  // from the other row
     const Pairs first = _mm512_mask_blend_epi32(high, lane, down);
     const Pairs second = _mm512_mask_blend_epi32(high, up, _mm512_add_epi32(lane, _mm512_set1_epi32(16)));
 #pragma GCC unroll 16
@@ -50,7 +50,7 @@ ROOFLAB_INLINE void transpose(Pairs* block) {
   }
 }
 
-// Any strides, an element at a time.
+// Any strides, one element at a time.
 ROOFLAB_INLINE void gather_rows(Pairs* out, const BFloat16* x, int64_t row, int64_t col, int64_t rows, int64_t depth) {
   alignas(64) BFloat16 block[16 * 32];
   __builtin_memset(static_cast<void*>(block), 0, sizeof(block));

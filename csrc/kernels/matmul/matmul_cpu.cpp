@@ -1,5 +1,5 @@
-// The rungs of matmul on the CPU that need no vector instructions: the reference, what loop order and cache blocking do
-// for it, and the BLAS that SciPy brings.
+// The rungs of matmul on the CPU that need no vector instructions: the reference, the effect of loop order and of cache
+// blocking on it, and the BLAS that SciPy ships.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace rooflab::kernels {
 namespace {
 
-// The scalar that sums are kept in.
+// The type in which sums are kept.
 template <class T>
 using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
@@ -125,7 +125,7 @@ using Gemm = void (*)(char* trans_a, char* trans_b, int* m, int* n, int* k, T* a
 Gemm<float> sgemm = nullptr;
 Gemm<double> dgemm = nullptr;
 
-// How Fortran may read a matrix that lies row by row ('N', seen as its transpose) or column by column ('T').
+// How Fortran can read a matrix that is stored row by row ('N', seen as its transpose) or column by column ('T').
 struct Layout {
   bool readable;
   char trans;
@@ -133,7 +133,7 @@ struct Layout {
 };
 
 Layout layout(int64_t rows, int64_t columns, int64_t row_stride, int64_t col_stride) {
-  if (rows <= 1) row_stride = std::max<int64_t>(columns, 1);  // a single row is never stepped over
+  if (rows <= 1) row_stride = std::max<int64_t>(columns, 1);  // the stride of a single row is never used
   if (columns <= 1) col_stride = rows <= 1 || row_stride == 1 ? std::max<int64_t>(rows, 1) : 1;
   const auto leads = [](int64_t stride, int64_t least) {
     return stride >= std::max<int64_t>(least, 1) && stride <= std::numeric_limits<int>::max();
@@ -143,7 +143,7 @@ Layout layout(int64_t rows, int64_t columns, int64_t row_stride, int64_t col_str
   return {false, 'N', 0};
 }
 
-// C = A B row by row is C^T = B^T A^T column by column.
+// C = A B row by row is the same as C^T = B^T A^T column by column.
 template <class T>
 void call_blas(Gemm<T> gemm, const MatmulArgs& args) {
   Layout a = layout(args.m, args.k, args.a_row_stride, args.a_col_stride);

@@ -1,7 +1,7 @@
 // matmul_cpu_v5_amx_tile: the loops of matmul_packed.h around AMX, whose registers are tiles of 16 rows of 64 bytes.
-// One tdpbf16ps multiplies 16 x 32 by 32 x 16 bfloat16: 8192 products in 16 cycles, 16 times the FMA units. Four tiles
-// hold 32 x 32 sums, so that each loaded tile serves twice. Compiled with -mamx-tile -mamx-bf16; subnormals count as
-// zero.
+// One tdpbf16ps multiplies 16 x 32 by 32 x 16 bfloat16: 8192 products in 16 cycles, 16 times the rate of the FMA units.
+// Four tiles hold 32 x 32 sums, so that each loaded tile is used twice. Compiled with -mamx-tile -mamx-bf16; subnormals
+// count as zero.
 #define ROOFLAB_ISA isa_amx_bf16
 #include "kernels/matmul/matmul_bf16_panels.h"
 
@@ -16,7 +16,7 @@ struct AmxKernel {
   static constexpr bool kDirect = false;
   static constexpr int64_t kMr = 32, kNr = 32, kKStep = 32, kKc = 2048, kMc = 8 * kMr, kNc = 2048;
 
-  // The tiles' shapes are state of the thread; unreleased, they would be saved at every switch to another thread.
+  // The tile shapes are state of the thread. If they were not released, every switch to another thread would save them.
   struct Session {
     Session() {
       static const struct alignas(64) {
@@ -39,7 +39,7 @@ struct AmxKernel {
   // Tiles 0-3: sums; 4, 5: upper and lower rows of A; 6, 7: left and right columns of B.
   static void tile(int64_t rows, int64_t depth, const BFloat16* a, int64_t, int64_t, const BFloat16* b, int64_t,
                    float* c, int64_t c_step, bool) {
-    asm volatile("" ::: "memory");  // GCC does not say that a tile load reads memory
+    asm volatile("" ::: "memory");  // GCC is not told that a tile load reads memory
     _tile_zero(0);
     _tile_zero(1);
     if (rows <= 16) {

@@ -1,6 +1,6 @@
 // matmul_cpu_v4_bf16_dot: the loops of matmul_packed.h around vdpbf16ps (AVX512_BF16), which takes two steps of k at
 // once: twice the products of an FMA, from operands half as large. Compiled with -mavx512bf16; subnormals count as
-// zero, which is how the instruction is defined.
+// zero, because the instruction is defined that way.
 #define ROOFLAB_ISA isa_avx512_bf16
 #include "kernels/matmul/matmul_bf16_panels.h"
 

@@ -1,8 +1,8 @@
 // matmul_cpu_v6_gemv: a matrix times a vector (N = 1) or a vector times a matrix (M = 1). Each element of the matrix is
-// used once, so memory sets the pace, and all that a kernel can do is to read the matrix once, in long runs, on every
+// used once, so memory bandwidth binds. All that a kernel can do is to read the matrix once, in long runs, on every
 // core.
 //   rows contiguous along k:  dot products of four rows at a time with the vector, which stays in cache; the next four
-//                             are prefetched, as the hardware falls behind on short rows (bfloat16: 1.45 x)
+//                             are prefetched, because hardware prefetch is late on short rows (bfloat16: 1.45 x)
 //   columns contiguous:       four columns at a time are added to a stretch of the result that stays in L1
 #include "kernels/common/simd.h"
 #include "kernels/matmul/matmul.h"
@@ -43,7 +43,7 @@ struct Gemv {
     for (; p + kLanes <= k1; p += kLanes) {
       const Vector factor = load<Acc>(x + p);
       for (int i = 0; i < kRows; ++i) {
-        __builtin_prefetch(row + (i + kRows) * row_stride + p);  // of the next group
+        __builtin_prefetch(row + (i + kRows) * row_stride + p);  // for the next group
         sums[i] = fma(load<T>(row + i * row_stride + p), factor, sums[i]);
       }
     }
@@ -80,22 +80,22 @@ struct Gemv {
   }
 };
 
-// How the work is dealt: rows to threads, or, where they are few, parts of k, whose sums are then added up.
+// How the work is divided: rows over threads or, where there are few rows, parts of k, whose sums are added at the end.
 template <class T>
 struct Deal {
   bool by_rows;  // W is A; otherwise its role is B's transpose
   int64_t rows, x_stride, threads, parts, grain;
   bool direct_x, direct_y;
-  int64_t x_size, y_size;  // what is kept aside: x converted, sums of each part
+  int64_t x_size, y_size;  // scratch: x converted, and the sums of each part
 
   Deal(const MatmulArgs& args, const Target& target) {
     by_rows = args.n == 1;
     rows = by_rows ? args.m : args.n;
     x_stride = by_rows ? args.b_row_stride : args.a_col_stride;
     const int64_t bytes = rows * args.k * static_cast<int64_t>(sizeof(T));
-    threads = bytes >> 17 < 2 ? 1 : smaller(target.threads, bytes >> 17);  // 128 KiB make a thread worth waking
+    threads = bytes >> 17 < 2 ? 1 : smaller(target.threads, bytes >> 17);  // a thread is worth waking for 128 KiB
     parts = rows >= threads * 256 ? 1 : larger(1, smaller(threads, args.k));
-    // Columns are read in runs as long as a piece, so those are as long as can be.
+    // A thread reads columns in runs as long as its piece of rows, so pieces are as large as possible.
     const bool has_columns = (by_rows ? args.a_col_stride : args.b_row_stride) != 1;
     grain = has_columns ? (rows + threads - 1) / threads : Gemv<T>::kGroup;
     const bool converts = sizeof(T) != sizeof(typename Gemv<T>::Acc);
@@ -116,7 +116,7 @@ void gemv(const MatmulArgs& args, Queue& queue) {
   Gemv<T> plan{};
   plan.row_stride = deal.by_rows ? args.a_row_stride : args.b_col_stride;
   plan.k_stride = deal.by_rows ? args.a_col_stride : args.b_row_stride;
-  if (depth == 1 && plan.row_stride != 1) plan.k_stride = 1;  // one column: its step is never taken
+  if (depth == 1 && plan.row_stride != 1) plan.k_stride = 1;  // one column: its step is never used
   Acc* sums = queue.scratch<Acc>(deal.scratch_size());
   Acc* converted = sums + deal.y_size * parts;
 

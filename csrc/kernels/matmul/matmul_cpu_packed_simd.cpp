@@ -1,7 +1,7 @@
 // matmul_cpu_v3_packed_simd: the loops of matmul_packed.h around a tile of sums in vector registers: 6 rows of 2
 // vectors where there are 16 registers, 14 rows where there are 32. Each step of k loads 2 vectors of B and broadcasts
-// one element of A a row, for 2 FMAs a row: the FMA units, not the loads, set the pace. float16 and bfloat16 become
-// float while they are packed.
+// one element of A per row, for 2 FMAs per row, so the FMA units bind, not the loads. float16 and bfloat16 are
+// converted to float while they are packed.
 #include "kernels/matmul/matmul_packed.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -19,7 +19,7 @@ struct FmaKernel {
   static constexpr int64_t kKc = 2048 / sizeof(Scalar);
   static constexpr int64_t kMc = kNativeBytes == 64 ? 24 * kMr : 16 * kMr, kNc = 2048;
 
-  struct Session {};  // nothing to prepare in a thread
+  struct Session {};  // a thread needs no preparation
 
   static void pack_a(Scalar* panel, const T* a, int64_t row, int64_t col, int64_t depth, int64_t rows) {
     pack<kMr>(panel, a, row, col, depth, rows);
@@ -42,7 +42,7 @@ struct FmaKernel {
       return;
     }
     constexpr int64_t kChunk = Simd<Scalar>::kLanes;
-    if (step == 1) {  // rows of x become columns of the panel, four at a time while there are four
+    if (step == 1) {  // rows of x become columns of the panel, four at a time where possible
       int64_t i = 0;
       for (; i + 4 <= width; i += 4) transpose_4<kWidth>(panel + i, x + i * stride, stride, depth);
       if (i < width && width >= 4) transpose_4<kWidth>(panel + width - 4, x + (width - 4) * stride, stride, depth);
@@ -105,7 +105,7 @@ struct FmaKernel {
   static void rows_tile(int64_t depth, const Scalar* a, int64_t row_step, int64_t a_step, const Scalar* b,
                         int64_t b_step, Scalar* c, int64_t c_step, bool add) {
     Vector sums[kRows][kVectors] = {};
-    for (int i = 0; i < kRows; ++i)  // the sums' home is on its way while they grow
+    for (int i = 0; i < kRows; ++i)  // prefetches C while the sums are computed
       for (int64_t line = 0; line < kNr; line += 64 / sizeof(Scalar)) __builtin_prefetch(c + i * c_step + line, 1);
     const int64_t row = kPackedA ? 1 : row_step, step = kPackedA ? kMr : a_step;
     for (int64_t p = 0; p < depth; ++p, a += step, b += b_step) {

@@ -1,18 +1,18 @@
-// The rungs of matmul between plain loops and matmul_packed.h, one idea each; one thread, float32 and float64. Figures:
-// float32 on one AMD EPYC (Zen 4) core with AVX-512, as a share of NumPy's OpenBLAS on one thread, by CPU time, in turn
-// with it, on a busy machine. What v2a and v3 reach is the range of three medians of five turns (three turns for
-// N = 2048), and for v2b the 20th to 80th percentile of one.
+// The rungs of matmul between plain loops and matmul_packed.h, one idea each; one thread, float32 and float64. The
+// figures are for float32 on one AMD EPYC (Zen 4) core with AVX-512, as a share of NumPy's OpenBLAS on one thread, by
+// CPU time, measured alternately with it on a busy machine. For v2a and v3 they are the range of three medians of five
+// turns (three turns for N = 2048), and for v2b the 20th to 80th percentile of one run.
 //   matmul_cpu_v2a_register_tile   6 rows by 2 vectors of sums stay in registers while k runs: a step reads 2 vectors
 //                                  of B and 6 numbers of A for 12 FMAs, and C is written once. The 12 sums, 2 vectors
 //                                  and 1 number of A fit into the 16 registers of SSE2 and AVX2.
-//                                  N = 1024: 96 to 103 %, where v2_blocked has 19 %. N = 2048: 52 to 58 %: each step
-//                                  of k reads another row of B, 8 KiB further on, which is another page
+//                                  N = 1024: 96 to 103 %, where v2_blocked has 19 %. N = 2048: 52 to 58 %, because
+//                                  each step of k reads another row of B, 8 KiB further on, which is on another page
 //   matmul_cpu_v2b_packed_b        2 vectors by kDepth rows of B are first copied into one piece, in the order in
 //                                  which they are read. It stays in L2 while all rows of A pass. Where k is deeper, C
 //                                  is read and written again for each piece.
 //                                  N = 1024: 99 to 103 %, N = 2048: 84 to 90 %
-// v3_packed_simd packs A as well, in blocks for L2, makes the tile as tall as the registers allow (N = 1024: 104 to
-// 109 %), and puts every thread to work.
+// v3_packed_simd packs A as well, in blocks for L2, makes the tile as tall as the registers allow (N = 1024: 104 to 109
+// %), and uses all threads.
 #include "kernels/common/simd.h"
 #include "kernels/matmul/matmul.h"
 
@@ -29,8 +29,8 @@ struct RegisterTile {
   T* c;
   T* panel;  // (depth, kColumns), for columns of B that are copied
 
-  // C[i : i + kRows, j : j + columns] (+)= A[i : i + kRows, k0 : k1] panel. Below the last row of A that row is
-  // taken again, and its sums are not stored.
+  // C[i : i + kRows, j : j + columns] (+)= A[i : i + kRows, k0 : k1] panel. Past the last row of A that row is used
+  // again, and its sums are not stored.
   void tile(int64_t i, int64_t j, int64_t columns, int64_t k0, int64_t k1, const T* from, int64_t step) const {
     const int64_t rows = smaller(kRows, args.m - i);
     const T* row[kRows];
@@ -45,7 +45,7 @@ struct RegisterTile {
     }
     for (int64_t r = 0; r < rows; ++r) {
       T* out = c + (i + r) * args.n + j;
-      T line[kColumns] = {};  // the row where C has it whole, else what C has of it
+      T line[kColumns] = {};  // the row where C has all of it, otherwise what C has of it
       T* whole = columns == kColumns ? out : line;
       if (k0 > 0 && whole == line) __builtin_memcpy(line, out, columns * sizeof(T));
       for (int64_t v = 0; v < kVectors; ++v) {
@@ -70,10 +70,10 @@ struct RegisterTile {
     }
   }
 
-  // `depth` rows of B at a time; its columns are read where they lie, if they may be and are whole vectors.
+  // Multiplies `depth` rows of B at a time. Columns are read in place if that is allowed and they are whole vectors.
   void multiply(int64_t depth, bool in_place) const {
     for (int64_t j = 0; j < args.n; j += kColumns)
-      for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {  // an empty k still has its zeros to write
+      for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {  // even if k is 0, zeros must be written
         const int64_t columns = smaller(kColumns, args.n - j), k1 = smaller(k0 + depth, args.k);
         const bool lies_well = in_place && args.b_col_stride == 1 && columns == kColumns;
         if (!lies_well) pack(j, columns, k0, k1);
@@ -86,7 +86,7 @@ struct RegisterTile {
 
 constexpr int64_t kDepth = 512;  // rows of a panel: 64 KiB with AVX-512
 
-// Rows of B that are multiplied at a time; an empty k counts as one, so that a panel has a size.
+// Rows of B that are multiplied at a time; if k is 0 this is one, so that a panel has a size.
 int64_t whole_depth(const MatmulArgs& args) { return args.k > 0 ? args.k : 1; }
 int64_t panel_depth(const MatmulArgs& args) { return smaller(whole_depth(args), kDepth); }
 

@@ -14,7 +14,7 @@ struct TileIndex {
   int m, n;
 };
 
-// Blocks that run together get tiles of C that lie together, `kGroup` tiles high, so that they share rows of A and
+// Blocks that run at the same time get neighbouring tiles of C, `kGroup` tiles high, so that they share rows of A and
 // columns of B in the L2 cache.
 template <int kGroup>
 __device__ __forceinline__ TileIndex grouped_tile(int64_t index, int m_tiles, int n_tiles) {

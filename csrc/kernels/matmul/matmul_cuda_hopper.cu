@@ -1,7 +1,7 @@
-// v5: Hopper. One warp of each block does nothing but issue copies of tiles of A and B (TMA), four stages
-// ahead; two warpgroups do nothing but multiply them (wgmma), 64 x 256 each of the block's 128 x 256 tile of C. Two
-// blocks, one above the other, form a cluster: each brings half of their common tile of B and sends it to both. Blocks
-// are persistent, so while C leaves through shared memory the next tiles are already arriving.
+// v5: Hopper. One warp of each block only issues copies of tiles of A and B (TMA), four stages ahead. Two warpgroups
+// only multiply them (wgmma), each computing 64 x 256 of the block's 128 x 256 tile of C. Two blocks, one above the
+// other, form a cluster: each loads half of their common tile of B and multicasts it to both. Blocks are persistent, so
+// while C is stored through shared memory the next tiles already arrive.
 // float16 and bfloat16 with float32 sums, rows or columns contiguous, rows 16-byte aligned.
 #include "core/target.h"
 #include "kernels/common/cuda_types.cuh"
@@ -44,7 +44,7 @@ __device__ __forceinline__ void produce(Shared<T>& shared, const CUtensorMap& a_
   });
 }
 
-// Rounds a warpgroup's 64 x 256 sums and sends them to C in slices of 64 columns, through two buffers in turn.
+// Rounds a warpgroup's 64 x 256 sums and stores them in C in slices of 64 columns, through two alternating buffers.
 template <class T>
 __device__ __forceinline__ void store(Shared<T>& shared, const float (&sum)[128], const CUtensorMap& c_map,
                                       int consumer, const OutputTile& tile) {
@@ -77,7 +77,7 @@ __device__ __forceinline__ void consume(Shared<T>& shared, const CUtensorMap& c_
                                         const Problem& problem) {
   constexpr int kAStep = kStepUnits<T, kAKMajor>, kBStep = kStepUnits<T, kBKMajor>;
   const uint32_t thread = threadIdx.x % kWarpgroup;
-  // A stage may be refilled when the consumers of all blocks to which it was sent are done.
+  // A stage may be refilled when the consumers in all blocks that received it are done.
   const auto release = [&](int stage) {
     if (thread < kCluster) ptx::barrier_arrive_at(shared.empty[stage], thread);
   };
@@ -96,7 +96,7 @@ __device__ __forceinline__ void consume(Shared<T>& shared, const CUtensorMap& c_
         ptx::wgmma<T, kBlockN, kAKMajor, kBKMajor>(sum, a + step * kAStep, b + step * kBStep, k_tile > 0 || step > 0);
       }
       ptx::wgmma_commit();
-      ptx::wgmma_wait<1>();  // those of the stage before are done; these go on while the next is waited for
+      ptx::wgmma_wait<1>();  // the previous stage's are done; these continue during the wait for the next stage
       if (k_tile > 0) release(previous);
       previous = at.stage;
     }
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     ptx::registers_grow_to<232>();
     consume<T, kAKMajor, kBKMajor>(shared, c_map, warpgroup - 1, problem);
   }
-  ptx::cluster_sync();  // a block's shared memory must outlive what the other sends to it
+  ptx::cluster_sync();  // a block's shared memory must outlive what the other block sends to it
 #endif
 }
 

@@ -1,6 +1,6 @@
 // The library rungs of matmul and matmul_float32: cuBLASLt, loaded at first use. float32 is computed in float32 (no
-// TF32), float16 and bfloat16 with float32 sums. cuBLASLt is asked once for each shape which of its kernels to run and
-// what memory they work in, and watched once for what its call submits.
+// TF32), float16 and bfloat16 with float32 sums. For each shape, cuBLASLt is asked once which of its kernels to run and
+// how much workspace they need, and its call is observed once to learn what it submits.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ Types types_of(DType dtype) {
   }
 }
 
-// One operand as far as the choice of a kernel depends on it.
+// The properties of an operand on which the choice of a kernel depends.
 struct Operand {
   int64_t row_length, rows, leading, batch_stride;
   bool transposed;
@@ -66,7 +66,7 @@ uint32_t alignment_of(const void* data) {
   return 1u << std::min(std::countr_zero(reinterpret_cast<uintptr_t>(data)), 8);
 }
 
-// cuBLASLt's matrices are column-major, so it is asked for C^T = B^T A^T, and a row of ours is a column of its.
+// cuBLASLt's matrices are column-major, so it is asked for C^T = B^T A^T: a row here is a column there.
 Problem problem_of(const MatmulArgs& args, DType c_dtype, int device) {
   const MatmulOperand a = matmul_a(args), b = matmul_b(args);
   Problem problem{};
@@ -85,7 +85,7 @@ struct Plan {
   cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
   cublasLtMatmulAlgo_t algorithm{};
   int64_t workspace_bytes = 0;
-  Submissions started;  // by the call; no kernels as long as it has not been watched
+  Submissions started;  // by the call; counts no kernels until the call has been observed
 
   explicit Plan(cublasLtHandle_t handle, const Problem& problem) {
     const Types types = types_of(problem.dtype);
@@ -145,7 +145,7 @@ struct Plan {
   }
 };
 
-// What is kept between calls. cuBLASLt's handle may be shared by threads; the maps are guarded.
+// What is kept between calls. Threads may share cuBLASLt's handle; a mutex guards the maps.
 class Library {
  public:
   struct Prepared {

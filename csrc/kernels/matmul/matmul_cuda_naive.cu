@@ -22,7 +22,7 @@ __device__ Accumulator dot(const MatmulArgs& args, int64_t batch, int64_t row, i
   return sum;
 }
 
-// v0. Neighbouring threads take neighbouring rows, as one would write it first: each warp then reads 32 rows of A and
+// v0. Neighbouring threads take neighbouring rows, as a first attempt might: each warp then reads 32 rows of A and
 // writes 32 rows of C at a time, using 4 bytes of every 32 it moves.
 template <class T>
 __global__ void matmul_cuda_v0_naive_kernel(MatmulArgs args) {
@@ -36,8 +36,8 @@ __global__ void matmul_cuda_v0_naive_kernel(MatmulArgs args) {
   }
 }
 
-// v1. Neighbouring threads take neighbouring columns: a warp's reads of B and writes of C each fall into one run of
-// memory, and its 32 reads of A are one and the same word.
+// v1. Neighbouring threads take neighbouring columns: a warp's reads of B and its writes of C are each contiguous, and
+// its 32 reads of A are one and the same word.
 template <class T>
 __global__ void matmul_cuda_v1_coalesced_kernel(MatmulArgs args) {
   using Accumulator = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -51,7 +51,7 @@ __global__ void matmul_cuda_v1_coalesced_kernel(MatmulArgs args) {
   }
 }
 
-// Blocks of 32 x 32 over (x, y); what the grid cannot hold in y and z, its blocks reach by striding.
+// Blocks of 32 x 32 over (x, y). Where the grid is too small in y or z, blocks stride over the rest.
 Dim3 grid_over(int64_t x, int64_t y, int64_t batch) {
   const int64_t y_blocks = std::min<int64_t>((y + kSide - 1) / kSide, kMaxGridZ);
   return {(x + kSide - 1) / kSide, y_blocks, std::min<int64_t>(batch, kMaxGridZ)};

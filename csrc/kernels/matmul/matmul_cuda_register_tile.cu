@@ -1,7 +1,7 @@
 // v3: a thread computes an 8 x 16 tile of C, kept in registers. For each k it reads 8 elements of A and 16 of B from
-// shared memory, four to a load, and does 128 multiply-adds with them: five times the work per byte read of v2, enough
-// for the arithmetic units to be what runs out. While one tile of A and B is multiplied the next is on its way from
-// device memory to registers, and from there to the other of two buffers. float32, rows or columns contiguous.
+// shared memory, four per load, and does 128 multiply-adds with them: five times the work per byte of v2, enough for
+// the arithmetic units to bind. While one tile of A and B is multiplied, the next is loaded from device memory into
+// registers and then stored in the other of two buffers. float32, rows or columns contiguous.
 #include "kernels/matmul/matmul_cuda.cuh"
 
 namespace rooflab::kernels {
@@ -20,13 +20,13 @@ struct Matrix {
   int rows;  // along M or N
 };
 
-// kBlockK x kRows, K outermost whatever the layout in memory. Rows are 4 elements apart in their banks, so that a warp
-// that writes 16 rows at k and at k + 4 writes 32 different banks.
+// kBlockK x kRows, with K outermost whatever the layout in memory. Successive k are 4 banks apart, so that a warp that
+// writes 16 rows at k and at k + 4 uses 32 different banks.
 template <int kRows>
 using Tile = float[kBlockK][kRows + 4];
 
-// One thread's part in bringing the tiles of an operand, one after another along K, zero outside the operand.
-// kVectors: all vectors of four are aligned, and lie wholly inside or outside.
+// One thread's part in loading the tiles of an operand, one after another along K, with zeros outside the operand.
+// kVectors: all vectors of four are aligned, and lie wholly inside or wholly outside.
 template <int kRows, bool kKMajor, bool kVectors>
 struct TileLoader {
   static constexpr int kWide = kKMajor ? kBlockK / kVector : kRows / kVector;  // vectors in a row of memory
@@ -85,7 +85,7 @@ struct TileLoader {
   float4 held[kPasses];
 };
 
-// Eight elements in two groups of four, so that the loads of a warp cover a run of shared memory.
+// Loads eight elements in two groups of four, so that the loads of a warp cover contiguous shared memory.
 template <int kStep>
 __device__ __forceinline__ void load_fragment(float (&fragment)[8], const float* first) {
   reinterpret_cast<float4*>(fragment)[0] = *reinterpret_cast<const float4*>(first);
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const TileIndex tile = grouped_tile<kGroup>(blockIdx.x, m_tiles, n_tiles);
   const int first_m = tile.m * kBlockM, first_n = tile.n * kBlockN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  // Neighbouring lanes share their rows of A, lanes two apart their columns of B: such pairs cost one read of 16 bytes.
+  // Neighbouring lanes share their rows of A, and lanes two apart their columns of B: such pairs cost one 16-byte read.
   const int lane_m = lane / 2 % 2 + lane / 8 * 2, lane_n = lane % 2 + lane / 4 % 2 * 2;
   const int thread_m = warp / (kBlockN / kWarpN) * kWarpM + lane_m * 4;
   const int thread_n = warp % (kBlockN / kWarpN) * kWarpN + lane_n * 4;
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     TileLoader<kBlockM, kAKMajor, kVectors> a_loader(a, batch, first_m, k_size);
     TileLoader<kBlockN, kBKMajor, kVectors> b_loader(b, batch, first_n, k_size);
     float sum[kThreadM][kThreadN] = {};
-    float a_fragment[2][kThreadM], b_fragment[2][kHalfN];  // of two successive k; of the two halves of the columns
+    float a_fragment[2][kThreadM], b_fragment[2][kHalfN];  // for two successive k; for the two halves of the columns
 
     auto load_a = [&](int k_tile, int k) {
       load_fragment<kLanesM * 4>(a_fragment[k % 2], &a_tiles[k_tile % kBuffers][k][thread_m]);
@@ -148,14 +148,15 @@ __global__ void __launch_bounds__(kThreads, 2)
     };
 
     fetch();
-    __syncthreads();  // the matrix before this one in the batch is done with the buffers
+    __syncthreads();  // all threads are done with the buffers of the batch's previous matrix
     store(0);
     __syncthreads();
     load_a(0, 0);
     load_b(0, 0, 0);
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-      fetch();  // of the next tile; past the last one, zeros
-                // Half a step ahead: fragments are on their way while the 64 products before theirs are added up.
+      // Fetches the next tile, or zeros past the last one.
+      fetch();
+      // Fragments are loaded half a step ahead, while the 64 products before theirs are accumulated.
 #pragma unroll
       for (int k = 0; k < kBlockK; ++k) {
         load_b(k_tile, k, 1);

@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kTile = 32;
 
-// One tile in shared memory; the extra column keeps a column of it in 32 different banks.
+// One tile in shared memory; the extra column puts the elements of a column into 32 different banks.
 template <class T>
 struct Tile {
   T at[kTile][kTile + 1];
 
-  // Each of the 32 x 32 threads brings one element; outside rows x cols the tile is zero.
+  // Each of the 32 x 32 threads loads one element; outside rows x cols the tile is zero.
   __device__ void load(const T* matrix, int64_t first_row, int64_t first_col, int64_t rows, int64_t cols,
                        int64_t row_stride, int64_t col_stride) {
     const bool along_rows = row_stride == 1;

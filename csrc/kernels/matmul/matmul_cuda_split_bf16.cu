@@ -1,8 +1,8 @@
 // v6: float32 on Hopper's tensor cores, with the accuracy of float32. A and B are split into three bfloat16 parts each
-// (common/split_bf16.cuh), and a tile of C is the sum of six products of parts: v5's pipeline with tiles of three
-// parts, 128 x 128 of C a block. Tensor cores truncate sums, so a sum over 64 of K ends in registers, where it is added
-// to C's with rounding. An infinity or NaN anywhere in a sum, or an overflow, makes it NaN: such elements of C are
-// computed once more by plain multiply-adds. Rows or columns contiguous, any alignment.
+// (common/split_bf16.cuh), and a tile of C is the sum of six products of parts: v5's pipeline with tiles of three parts
+// and 128 x 128 of C per block. Tensor cores truncate sums, so a sum covers only 64 of K and is then added, in
+// registers, to C's sum with rounding. An infinity or NaN anywhere in a sum, or an overflow, makes it NaN: such
+// elements of C are recomputed by plain multiply-adds. Rows or columns contiguous, any alignment.
 //
 // 6 x 2 M N K FLOPs at the rate of bfloat16, and a pass that reads 4 bytes of each element of A and B and writes 6.
 #include "core/target.h"
@@ -18,7 +18,7 @@ using Part = __nv_bfloat16;
 
 constexpr int kBlockM = 128, kBlockN = 128, kStages = 2;
 constexpr int kConsumerM = kBlockM / kConsumers;
-constexpr int kSplitThreads = 256, kSplitWidth = 8;  // elements a thread
+constexpr int kSplitThreads = 256, kSplitWidth = 8;  // elements per thread
 
 struct Shared {
   alignas(1024) Tile<Part, kBlockM> a[kStages][kSplitParts];
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kSplitThreads)
   }
 }
 
-// Issues the copies of all tiles, by one thread: the parts of a stage in the order in which consumers release them.
+// Issues the copies of all tiles, by one thread. A stage's parts come in the order in which consumers release them.
 template <bool kAKMajor, bool kBKMajor>
 __device__ __forceinline__ void produce(Shared& shared, const CUtensorMap& a_map, const CUtensorMap& b_map,
                                         const Problem& problem) {
@@ -66,7 +66,7 @@ __device__ __forceinline__ void produce(Shared& shared, const CUtensorMap& a_map
   });
 }
 
-// One element of C by plain multiply-adds.
+// Computes one element of C by plain multiply-adds.
 __device__ __forceinline__ float product(const MatmulArgs& args, int64_t batch, int64_t row, int64_t column) {
   const float* a = static_cast<const float*>(args.a) + batch * args.a_batch_stride + row * args.a_row_stride;
   const float* b = static_cast<const float*>(args.b) + batch * args.b_batch_stride + column * args.b_col_stride;
@@ -75,7 +75,7 @@ __device__ __forceinline__ float product(const MatmulArgs& args, int64_t batch, 
   return sum;
 }
 
-// A warpgroup's 64 x 128 sums to C: a lane holds two neighbours of each group of eight columns, in two rows.
+// Stores a warpgroup's 64 x 128 sums in C: a lane holds two neighbours of each group of eight columns, in two rows.
 __device__ __forceinline__ void store(const MatmulArgs& args, const float (&sum)[kBlockN / 2], int consumer,
                                       const OutputTile& tile) {
   const int thread = threadIdx.x % kWarpgroup, lane = thread % 32;
@@ -83,7 +83,7 @@ __device__ __forceinline__ void store(const MatmulArgs& args, const float (&sum)
   const int64_t first_column = tile.n + lane % 4 * 2;
   float* const c = static_cast<float*>(args.c) + tile.batch * args.m * args.n;
   const bool pairs = args.n % 2 == 0 && reinterpret_cast<uintptr_t>(c) % sizeof(float2) == 0;
-  uint64_t again = 0;  // which sums are not finite
+  uint64_t again = 0;  // which sums are not finite and must be computed again
 #pragma unroll
   for (int i = 0; i < kBlockN / 2; i += 2) {
     const int64_t row = first_row + i / 2 % 2 * 8, column = first_column + i / 4 * 8;
@@ -106,7 +106,7 @@ __device__ __forceinline__ void store(const MatmulArgs& args, const float (&sum)
   }
 }
 
-// Multiplies, by one warpgroup. While it adds the sums of a stage to C's, the other keeps the tensor cores busy.
+// Multiplies, by one warpgroup. While it adds a stage's sums to C's, the other keeps the tensor cores busy.
 template <bool kAKMajor, bool kBKMajor>
 __device__ __forceinline__ void consume(Shared& shared, int consumer, const Problem& problem, const MatmulArgs& args) {
   using Sums = float[kBlockN / 2];
@@ -120,7 +120,8 @@ __device__ __forceinline__ void consume(Shared& shared, int consumer, const Prob
       ptx::wgmma<Part, kBlockN, kAKMajor, kBKMajor>(chunk, a + step * kStepUnits<Part, kAKMajor>,
                                                     b + step * kStepUnits<Part, kBKMajor>, accumulate || step > 0);
   };
-  // Starts a stage's products in three groups, after each of which one part is no longer read: the smallest first.
+  // Starts a stage's products in three groups, the smallest products first. After each group one part is no longer
+  // read.
   const auto start = [&](Sums& chunk) {
     for (int part = kSplitParts - 1; part >= 0; --part) ptx::barrier_wait(shared.full[at.stage][part], at.parity);
     ptx::wgmma_fence();
@@ -134,7 +135,7 @@ __device__ __forceinline__ void consume(Shared& shared, int consumer, const Prob
     multiply(chunk, 0, 0, true);
     ptx::wgmma_commit();
   };
-  // A part may be refilled when the consumers of all blocks to which it was sent are done.
+  // A part may be refilled when the consumers in all blocks that received it are done.
   const auto release = [&](int part) {
     if (thread < kCluster) ptx::barrier_arrive_at(shared.empty[at.stage][part], thread);
   };
@@ -187,11 +188,11 @@ __global__ void __launch_bounds__(kThreads, 1)
     ptx::registers_grow_to<232>();
     consume<kAKMajor, kBKMajor>(shared, warpgroup - 1, problem, args);
   }
-  ptx::cluster_sync();  // a block's shared memory must outlive what the other sends to it
+  ptx::cluster_sync();  // a block's shared memory must outlive what the other block sends to it
 #endif
 }
 
-// Splits an operand. The parts are an operand too, of 3 x batch matrices.
+// Splits an operand. The parts form an operand too, of 3 x batch matrices.
 MatmulOperand split(const MatmulOperand& operand, int64_t batch, Part* to, Queue& queue) {
   const int64_t leading = matmul_split_leading(operand), matrix = leading * operand.rows;
   const int64_t part_stride = matrix * (operand.batch_stride == 0 ? 1 : batch), vectors = part_stride / kSplitWidth;

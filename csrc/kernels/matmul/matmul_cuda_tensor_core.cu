@@ -1,7 +1,7 @@
 // v4: tensor cores, one warp at a time (mma.sync). The block's 128 x 256 tile of C is computed by eight warps of 64 x
-// 64, each step of 16 along K by 32 matrix instructions on fragments that ldmatrix brings, transposing those of an
-// operand whose rows do not run along K. Tiles arrive in the background (cp.async), three ahead; fragments, one step
-// ahead. float16 and bfloat16 with float32 sums, rows or columns contiguous, any alignment.
+// 64. Each step of 16 along K takes 32 matrix instructions. ldmatrix loads their fragments, and transposes those of an
+// operand whose rows do not run along K. Tiles are loaded in the background (cp.async), three ahead; fragments, one
+// step ahead. float16 and bfloat16 with float32 sums, rows or columns contiguous, any alignment.
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/common/ptx_ampere.cuh"
 #include "kernels/matmul/matmul_cuda.cuh"
@@ -20,11 +20,11 @@ struct Matrix {
   const T* data;
   int64_t leading, batch_stride;
   int rows;      // along M or N
-  bool vectors;  // all vectors of eight are aligned, and lie wholly inside or outside
+  bool vectors;  // all vectors of eight are aligned, and lie wholly inside or wholly outside
 };
 
 // kRows by 32 along K, in memory's own order: lines of 64 bytes along K (K-major) or lines along the rows. The 16-byte
-// vectors of a line are exchanged by xor so that the eight lines which ldmatrix reads at a time lie in different banks.
+// vectors of a line are permuted by xor, so that the eight lines that ldmatrix reads at a time lie in different banks.
 template <class T, int kRows, bool kKMajor>
 struct Tile {
   static constexpr int kLength = kKMajor ? kBlockK : kRows;
@@ -36,8 +36,8 @@ struct Tile {
     return &data[line][swizzled * kVector];
   }
 
-  // Four fragments of 8 x 8 at (row, k): rows 0..7 and 8..15, each with k 0..7 and 8..15, rows varying faster if so
-  // asked.
+  // Four fragments of 8 x 8 at (row, k): rows 0..7 and 8..15, each with k 0..7 and 8..15. With kRowsFirst the rows vary
+  // faster.
   template <bool kRowsFirst>
   __device__ __forceinline__ void fragments(uint32_t (&out)[4], int row, int k) {
     const int lane = threadIdx.x % 32, low = lane / 8 % 2 * 8, high = lane / 16 * 8;
@@ -51,12 +51,12 @@ struct Tile {
   }
 };
 
-// One thread's part in bringing the tiles of an operand, one after another along K. Outside the operand they are zero.
+// One thread's part in loading the tiles of an operand, one after another along K, with zeros outside the operand.
 template <class T, int kRows, bool kKMajor>
 struct TileLoader {
   using Tile = Tile<T, kRows, kKMajor>;
-  static constexpr int kWide = Tile::kLength / kVector;  // threads along a line
-  static constexpr int kStep = kThreads / kWide;         // lines that a pass of all threads covers
+  static constexpr int kWide = Tile::kLength / kVector;  // threads per line
+  static constexpr int kStep = kThreads / kWide;         // lines that one pass of all threads covers
   static_assert(kStep % 8 == 0, "all passes swizzle alike");
 
   __device__ TileLoader(const Matrix<T>& matrix, int64_t batch, int first_row, int k_size)
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     wait_for_next_stage();
     load_fragments(0, 0);
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-      load_stage(k_tile + kStages - 1);  // where the tile before this was: everybody has passed the barrier since
+      load_stage(k_tile + kStages - 1);  // replaces the previous tile: all warps have passed the barrier since
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
         if (step + 1 < kSteps) {
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       }
     }
 
-    // In an accumulator of 16 x 8 a lane holds two neighbours of row lane / 4 and two of the row eight further down.
+    // In a 16 x 8 accumulator a lane holds two neighbours of row lane / 4 and two of the row eight below.
     const bool pairs = b.rows % 2 == 0 && reinterpret_cast<uintptr_t>(c) % 4 == 0;
 #pragma unroll
     for (int i = 0; i < kWarpTile / kMmaM * 2; ++i) {

@@ -1,25 +1,25 @@
-// The rungs between a sum a thread (v2) and all that v3 does at once, one idea each. Shared memory serves v2 two reads
-// for a multiply-add; that is what these three save. float32.
+// The rungs between v2, which has one sum per thread, and v3, which does everything at once; one idea each. v2 reads
+// shared memory twice for each multiply-add, and these three save such reads. float32.
 //
 // v2a: a thread computes a column of 8 sums. An element of B, once read, is used for all of them: 9 reads for 8
 // multiply-adds.
-// v2b: a thread computes 8 x 8 sums. Elements of A are used again too: 16 reads for 64.
-// v2c: the same by 16 bytes a load, from device memory and from shared memory, where A lies with M innermost for that:
-// 4 reads for 64. Row-major operands, aligned, K and N multiples of 4.
+// v2b: a thread computes 8 x 8 sums. Elements of A are reused too: 16 reads for 64.
+// v2c: the same with 16-byte loads, from device memory and from shared memory, where A is stored with M innermost for
+// that: 4 reads for 64. Row-major operands, aligned, K and N multiples of 4.
 #include "kernels/matmul/matmul_cuda.cuh"
 
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kDepth = 8;  // of the tiles along K
+constexpr int kDepth = 8;  // of the tiles, along K
 
-// 0 outside of the matrix.
+// The element, or 0 outside the matrix.
 __device__ __forceinline__ float element(const float* matrix, int64_t row, int64_t col, int64_t rows, int64_t cols,
                                          int64_t row_stride, int64_t col_stride) {
   return row < rows && col < cols ? matrix[row * row_stride + col * col_stride] : 0.0f;
 }
 
-// A block computes kM x kN of C, each of its threads kRows x kColumns of that.
+// A block computes kM x kN of C, and each of its threads kRows x kColumns of that.
 template <int kM, int kN, int kRows, int kColumns>
 __device__ __forceinline__ void multiply(const MatmulArgs& args) {
   constexpr int kThreads = kM / kRows * (kN / kColumns);
@@ -65,7 +65,7 @@ __device__ __forceinline__ void multiply(const MatmulArgs& args) {
   }
 }
 
-constexpr int kColumnTile = 64, kTile = 128, kPart = 8;  // of C: a block's in v2a, and in the others; a thread's
+constexpr int kColumnTile = 64, kTile = 128, kPart = 8;  // of C: a block's in v2a; in v2b and v2c; a thread's
 constexpr int kColumnThreads = kColumnTile * kColumnTile / kPart, kTileThreads = kTile * kTile / (kPart * kPart);
 
 __global__ void __launch_bounds__(kColumnThreads)
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kTileThreads)
   multiply<kTile, kTile, kPart, kPart>(args);
 }
 
-// Four elements along a row, which lie inside of the matrix or outside.
+// Four neighbours along a row, all inside or all outside the matrix.
 __device__ __forceinline__ float4 four(const float* matrix, int64_t row, int64_t col, int64_t rows, int64_t cols,
                                        int64_t row_stride) {
   return row < rows && col < cols ? *reinterpret_cast<const float4*>(matrix + row * row_stride + col)
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kTileThreads)
   const int64_t n_tiles = (args.n + kTile - 1) / kTile;
   const int64_t first_m = blockIdx.x / n_tiles * kTile, first_n = blockIdx.x % n_tiles * kTile;
   const int row = threadIdx.x / (kTile / kPart) * kPart, col = threadIdx.x % (kTile / kPart) * kPart;
-  // What the thread brings of each tile: four elements.
+  // What a thread loads of each tile: four elements.
   const int a_row = threadIdx.x / (kDepth / 4), a_k = threadIdx.x % (kDepth / 4) * 4;
   const int b_k = threadIdx.x / (kTile / 4), b_col = threadIdx.x % (kTile / 4) * 4;
   for (int64_t batch = blockIdx.z; batch < args.batch; batch += gridDim.z) {

@@ -1,4 +1,4 @@
-// What the Hopper rungs of matmul share: tiles as TMA brings them, which block computes which tile of C, tensor maps.
+// What the Hopper rungs of matmul share: tiles as TMA loads them, which block computes which tile of C, tensor maps.
 #pragma once
 
 #include "kernels/common/ptx_wgmma.cuh"
@@ -23,7 +23,7 @@ using Tile = T[kRows][kLine];
 template <class T>
 constexpr uint32_t kPanelBytes = kLine* kBlockK * sizeof(T);
 
-// From one step along K to the next: 16 elements of a line, or 16 lines. In units of 16 bytes.
+// The distance from one step along K to the next, in units of 16 bytes: 16 elements of a line, or 16 lines.
 template <class T, bool kKMajor>
 constexpr int kStepUnits = (kKMajor ? kMmaK : kMmaK * kLine) * sizeof(T) / 16;
 
@@ -36,7 +36,7 @@ struct OutputTile {
   int m, n, batch;
 };
 
-// Calls body for each tile of C that falls to this block.
+// Calls body for each tile of C that this block computes.
 template <int kBlockM, int kBlockN, class Body>
 __device__ __forceinline__ void for_each_tile(const Problem& problem, Body body) {
   const int per_matrix = problem.m_pairs * problem.n_tiles;
@@ -48,7 +48,7 @@ __device__ __forceinline__ void for_each_tile(const Problem& problem, Body body)
   }
 }
 
-// Issues the copies of kRows rows of A, or of B for every block of the cluster, from row `first` and `k` on.
+// Issues the copies of kRows rows, from row `first` and `k` on: of A, or of B for every block of the cluster.
 template <bool kKMajor, int kRows, class T>
 __device__ __forceinline__ void load_a(T (*to)[kLine], const CUtensorMap& map, ptx::Barrier& full, int first, int k,
                                        int matrix) {

@@ -14,7 +14,7 @@ struct MatmulOperand {
   int64_t rows, row_length;
   int64_t leading, batch_stride;
   bool k_major;
-  bool has_rows;  // false: neither stride is one
+  bool has_rows;  // false: neither stride is 1
 
   bool aligned_to_16_bytes(DType dtype) const {
     const int64_t bytes = size_of(dtype);
@@ -24,7 +24,7 @@ struct MatmulOperand {
 
 inline MatmulOperand matmul_operand(const void* data, int64_t mn, int64_t k, int64_t mn_stride, int64_t k_stride,
                                     int64_t batch_stride) {
-  // The stride of an extent of one says nothing, so it may as well be one.
+  // Along an extent of one the stride has no meaning, so it may count as 1.
   const bool k_unit = k <= 1 || k_stride == 1, mn_unit = mn <= 1 || mn_stride == 1;
   const bool k_major = k_unit && !(k <= 1 && mn_unit);
   const int64_t rows = k_major ? mn : k, row_length = k_major ? k : mn;
@@ -46,7 +46,7 @@ inline MatmulOperand matmul_c(const MatmulArgs& args) {
   return {args.c, args.m, args.n, args.n, args.batch <= 1 ? 0 : args.m * args.n, false, true};
 }
 
-// Of the rung that splits floats into three bfloat16: the parts' rows are aligned to 16 bytes.
+// For the rung that splits floats into three bfloat16: the rows of the parts are aligned to 16 bytes.
 inline int64_t matmul_split_leading(const MatmulOperand& operand) { return (operand.row_length + 7) / 8 * 8; }
 inline int64_t matmul_split_elements(const MatmulOperand& operand, int64_t batch) {
   return 3 * matmul_split_leading(operand) * operand.rows * (operand.batch_stride == 0 ? 1 : batch);

@@ -1,16 +1,15 @@
 // The loops around a register micro-kernel, after Goto and BLIS; included by files that are compiled per instruction
 // set.
 //
-//   for j0 in N by kNc              B panel, kKc x kNc: packed once, shared by the threads, lives in the last-level
-//   cache
+//   for j0 in N by kNc              B panel, kKc x kNc: packed once, shared by all threads, stays in the L3 cache
 //     for p0 in K by kKc
-//       for i0 in M by kMc          A block, kMc x kKc: packed by the thread that uses it, lives in its L2 (threads)
-//         for j in the panel by kNr      micro-panel of B, kKc x kNr: lives in L1
+//       for i0 in M by kMc          A block, kMc x kKc: packed by the thread that uses it, stays in its L2 (threads)
+//         for j in the panel by kNr      micro-panel of B, kKc x kNr: stays in L1
 //           for i in the block by kMr    micro-kernel: kMr x kNr sums in registers
 //
-// Packing lays a micro-panel out in the order in which the micro-kernel reads it, zero-padded to its full width, so any
-// strides, ragged sizes and conversions are dealt with there. An operand that is used only a few times is not worth
-// packing: the micro-kernel then reads it where it lies.
+// Packing arranges a micro-panel in the order in which the micro-kernel reads it, zero-padded to its full width, and so
+// takes care of strides, ragged sizes and conversions. An operand that is used only a few times is not worth packing:
+// the micro-kernel then reads it in place.
 //
 // A Kernel has: T (storage), Acc (sums), Packed (panels), kMr, kNr, kKStep (depth of one step), kKc, kMc, kNc, kDirect
 // (reads unpacked operands), Session (what a thread holds while it works), pack_a, pack_b, tile.
@@ -62,11 +61,11 @@ class PackedMatmul {
   }
 
  private:
-  static constexpr int64_t kRows = 4096;  // rows of C at a time: bounds the partial sums
+  static constexpr int64_t kRows = 4096;  // rows of C at a time, which bounds the memory for partial sums
 
   static bool is_empty(const MatmulArgs& args) { return args.batch == 0 || args.m == 0 || args.n == 0; }
 
-  // Waking a thread takes microseconds: it must get some 2^20 multiplications. Whole matrices are the best parts.
+  // Waking a thread takes microseconds, so it should get about 2^20 multiplications. Whole matrices are the best parts.
   struct Deal {
     bool by_matrix;
     int64_t threads;
@@ -77,7 +76,7 @@ class PackedMatmul {
       threads = larger(1, smaller(target.threads, (by_matrix ? work * args.batch : work) >> 20));
     }
     int64_t threads_of_matrix() const { return by_matrix ? 1 : threads; }
-    int64_t plans() const { return by_matrix ? threads : 1; }  // each with scratch of its own
+    int64_t plans() const { return by_matrix ? threads : 1; }  // each has its own scratch
   };
 
   PackedMatmul(const MatmulArgs& args, int64_t threads)
@@ -91,13 +90,13 @@ class PackedMatmul {
         threads_(threads) {
     kc_ = k_ ? even_part(k_, Kernel::kKc, Kernel::kKStep) : Kernel::kKStep;
     nc_ = even_part(n_, Kernel::kNc, kNr);
-    // Too few rows for everyone: the columns are cut as well.
+    // If there are too few rows for all threads, the columns are split as well.
     column_parts_ = smaller(parts_of(threads, block_count(most_rows_)), nc_ / kNr);
-    pack_a_ = !Kernel::kDirect || n_ > 3 * kNr || k_ > kc_ || a_row_ == 0;  // a repeated row looks packed
+    pack_a_ = !Kernel::kDirect || n_ > 3 * kNr || k_ > kc_ || a_row_ == 0;  // a row step of 0 means packed
     pack_b_ = !Kernel::kDirect || b_col_ != 1 || most_rows_ > 4 * kMr || k_ > kc_;
   }
 
-  // Blocks of A: whole micro-panels, as equal as can be, as many as the threads can share out.
+  // Blocks of A: whole micro-panels, of sizes as equal as possible, so many that the threads share them evenly.
   int64_t block_count(int64_t rows) const {
     const int64_t blocks = parts_of(rows, Kernel::kMc);
     return parts_of(rows, kMr) < threads_ ? blocks : round_up(blocks, threads_);
@@ -133,7 +132,7 @@ class PackedMatmul {
   // C[:, j0 : j0 + columns] += A[:, p0 : p0 + depth] B[p0 : p0 + depth, j0 : j0 + columns]
   void panel(int64_t j0, int64_t columns, int64_t p0, int64_t depth, Queue& queue) {
     const int64_t panels = (columns + kNr - 1) / kNr, panel_size = kNr * round_up(depth, Kernel::kKStep);
-    const int64_t first = pack_b_ ? 0 : columns / kNr;  // a ragged last panel is packed in any case
+    const int64_t first = pack_b_ ? 0 : columns / kNr;  // a ragged last panel is always packed
     queue.parallel(panels - first, 1, threads_, [&](int64_t begin, int64_t end, int) {
       for (int64_t j = first + begin; j < first + end; ++j)
         Kernel::pack_b(b_panels_ + j * panel_size, b_ + p0 * b_row_ + (j0 + j * kNr) * b_col_, b_row_, b_col_, depth,
@@ -185,7 +184,8 @@ class PackedMatmul {
     }
   }
 
-  // Adds a tile's sums to those of the depths before, in C itself or, where C is narrow, aside until the last depth.
+  // Adds a tile's sums to those of earlier depths: in C itself or, where C is narrow, in partial sums until the last
+  // depth.
   void finish(const Acc* sums, int64_t height, int64_t width, T* c, Acc* partial, bool first, bool last) const {
     constexpr int64_t kLanes = kNr < Simd<Acc>::kLanes ? kNr : Simd<Acc>::kLanes;
     for (int64_t i = 0; i < height; ++i)
@@ -204,7 +204,7 @@ class PackedMatmul {
           if (!first) sum += lanes == kLanes ? load<T>(out, kLanes) : load<T>(out, lanes);
         }
         if (lanes == kLanes)
-          store<T>(out, sum, kLanes);  // a constant: one whole vector
+          store<T>(out, sum, kLanes);  // kLanes is a constant: this stores one whole vector
         else
           store<T>(out, sum, lanes);
       }

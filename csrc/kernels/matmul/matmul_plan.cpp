@@ -1,4 +1,4 @@
-// Which arguments the CUDA rungs of matmul accept, on a target that need not be there.
+// Which arguments the CUDA rungs of matmul accept, on a target that need not be present.
 #include <limits>
 
 #include "core/target.h"
@@ -51,8 +51,8 @@ Footprint matmul_cuda_v6_footprint(const MatmulArgs& args, const Target&) {
   return {.launches = 3, .scratch_bytes = matmul_split_elements(args) * 2};
 }
 
-// What cuBLASLt starts only it can tell, on a GPU: one kernel without a workspace stands for it, which is what it takes
-// for most shapes. So the rung has no footprint of its own.
+// Only cuBLASLt, on a GPU, can tell what it starts. So the rung has no footprint of its own, and counts as one kernel
+// without a workspace, which is right for most shapes.
 bool matmul_cuda_library_accepts(const MatmulArgs& args, const Target& target) {
   constexpr int64_t kMaxLeading = std::numeric_limits<int32_t>::max();
   const auto accepts = [](const MatmulOperand& operand) {

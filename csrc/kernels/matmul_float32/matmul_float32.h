@@ -1,14 +1,14 @@
-// matmul_float32: C[i, j] = sum_k A[i, k] * B[k, j] of 16-bit matrices, with C in float32, as the sums are: what the
-// gradient of a float32 weight is made of under autocast. Rounded to 16 bits first it would lose digits, and a cast
-// would read and write it once more.
+// matmul_float32: C[i, j] = sum_k A[i, k] * B[k, j] of 16-bit matrices, with C in float32, like the sums. Under
+// autocast the gradients of float32 weights are computed this way: rounding to 16 bits first would lose digits, and the
+// cast would cost another read and write.
 //
 // Ladder, CPU:
-//   v0_composed    matmul, then a cast: what is rounded to 16 bits stays so
+//   v0_composed    matmul, then a cast: digits lost in rounding to 16 bits stay lost
 // Ladder, CUDA:
 //   v0_composed    the same ops
 //   library        cuBLASLt writes float32
 //
-// FLOPs: 2 M N K. Compulsory bytes: A, B and C once. Roof: as of matmul.
+// FLOPs: 2 M N K. Compulsory bytes: A, B and C once. Roof: as for matmul.
 #pragma once
 
 #include "kernels/matmul/matmul.h"

@@ -1,5 +1,5 @@
 // The random numbers of one Philox block, for host and device. Every operation is one that IEEE 754 rounds exactly, and
-// each product that is added to is an explicit fma, so that no compiler's choice can change a bit.
+// every multiply-add is an explicit fma, so that no compiler's choice can change a bit.
 #pragma once
 
 #include <bit>
@@ -81,8 +81,8 @@ ROOFLAB_HOST_DEVICE Real exact_log(Real x) {
   return exact_fma(static_cast<Real>(exponent), Real(0.69314718055994530942), 2 * (s * series));
 }
 
-// cos and sin of 2 pi turn, turn in [0, 1): the nearest quarter is taken off exactly, and Taylor's series does the
-// rest.
+// cos and sin of 2 pi turn, for turn in [0, 1): the nearest quarter is subtracted exactly, and Taylor's series gives
+// the rest.
 template <class Real>
 ROOFLAB_HOST_DEVICE void exact_cos_sin(Real turn, Real& cosine, Real& sine) {
   constexpr int kTerms = sizeof(Real) == 4 ? 5 : 9;
@@ -101,7 +101,7 @@ ROOFLAB_HOST_DEVICE void exact_cos_sin(Real turn, Real& cosine, Real& sine) {
   sine = quarter & 2 ? -y : y;
 }
 
-// Uniform on (0, 1] and [0, 1), for Box and Muller.
+// Uniform on (0, 1] and on [0, 1), for Box-Muller.
 ROOFLAB_HOST_DEVICE float open_unit(uint32_t word) {
   return exact_fma(static_cast<float>(static_cast<int32_t>(word >> 1)), 0x1p-31f, 0x1p-32f);
 }
@@ -122,13 +122,13 @@ ROOFLAB_HOST_DEVICE void box_muller(Word a, Word b, Real (&out)[2]) {
   out[1] = radius * sine;
 }
 
-// The random bits that an element takes, and how many elements of the dtype one block makes.
+// The type of the random bits for one element, and how many elements of the dtype one block makes.
 template <class T>
 using WordOf = std::conditional_t<std::is_integral_v<T> || sizeof(T) == 8, uint64_t, uint32_t>;
 template <class T>
 constexpr int kPerBlock = 16 / static_cast<int>(sizeof(WordOf<T>));
 
-// The digits of T's significand.
+// The number of digits in T's significand.
 template <class T>
 constexpr int kDigits = std::is_same_v<T, double>  ? 53
                         : std::is_same_v<T, float> ? 24

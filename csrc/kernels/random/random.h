@@ -1,8 +1,8 @@
 // Random numbers by counter: element i is a function of (seed, stream, i) alone, by Philox4x32-10 (Salmon et al.,
 // "Parallel random numbers: as easy as 1, 2, 3", 2011). So the values are the same, bit for bit, on every device,
-// instruction set and number of threads; a call takes a new stream number instead of moving a state along.
-//   normal    standard normal, by Box and Muller: two of each pair of uniform numbers
-//   uniform   [0, 1): as many random bits as the dtype has digits, so 1 is never rounded to
+// instruction set and number of threads. A call takes a new stream number; there is no state to advance.
+//   normal    standard normal, by Box-Muller: two from each pair of uniform numbers
+//   uniform   [0, 1): as many random bits as the dtype has digits, so no value rounds to 1
 //   integers  low + floor(r * range / 2^64), r of 64 bits, for any range up to 2^64
 // float16 and bfloat16 normals are the float32 ones, rounded.
 //
@@ -11,8 +11,8 @@
 //   v1_blocked     all elements of a Philox block (4 of 32 random bits, 2 of 64) at once; on the CPU 16 blocks side by
 //                  side
 //
-// FLOPs: counted as none. Compulsory bytes: each element written once. On a GPU memory bandwidth binds, on a CPU the
-// arithmetic of Philox (10 rounds) does.
+// FLOPs: counted as none. Compulsory bytes: each element written once. Roof: memory bandwidth on a GPU; on a CPU the
+// arithmetic of Philox (10 rounds) binds.
 #pragma once
 
 #include "core/device.h"
@@ -29,9 +29,9 @@ struct RandomArgs {
   DType dtype;  // floating; int64 or int32 for integers
   RandomKind kind;
   uint64_t seed, stream;
-  int64_t low;             // integers: the smallest
-  uint64_t range;          // integers: how many there are to choose from; 0 is 2^64
-  const int64_t* advance;  // added to stream, in the device's memory: grows from replay to replay of a graph; or null
+  int64_t low;             // integers: the smallest value
+  uint64_t range;          // integers: the number of values; 0 means 2^64
+  const int64_t* advance;  // added to stream, in device memory: grows with each replay of a graph; or null
 };
 
 void random_cpu_v0_reference(const RandomArgs& args, Queue& queue);

@@ -1,5 +1,5 @@
-// Random numbers on the CPU, all threads. A group of Philox blocks is computed side by side, a step at a time, in loops
-// that the compiler turns into SIMD; every step is philox.h's, so the bits are too.
+// Random numbers on the CPU, all threads. A group of Philox blocks is computed side by side, one step at a time, in
+// loops that the compiler vectorises. Every step is philox.h's, so the bits are the same.
 #include "kernels/common/simd.h"
 #include "kernels/random/philox.h"
 
@@ -47,7 +47,7 @@ void normal_columns(const Group& group, int i, Real* first, Real* second) {
   }
 }
 
-// Blocks [counter, counter + kGroup), transposed: element i of block j at out[i][j].
+// Computes blocks [counter, counter + kGroup), transposed: element i of block j at out[i][j].
 template <RandomKind kKind, class T>
 void fill_group(const RandomArgs& args, uint64_t counter, T (&out)[kPerBlock<T>][kGroup]) {
   const Group group(args, counter);

@@ -1,16 +1,16 @@
 // reduce: sum, mean, amax or amin over one axis, with the input viewed as (outer, reduced, inner); several adjacent
-// axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest; a NaN is both of the latter).
-// Accumulated in float (double for float64, int64 for integers and bool); the order of additions depends on the shape
-// alone, so a result is the same on every run and for any number of threads. A sum is infinite only where the sum in
-// double does not fit the dtype: pieces that overflow float on the way are summed again, on the CPU in double, on a GPU
-// of smaller numbers.
+// axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN counts as both).
+// Sums are accumulated in float (double for float64, int64 for integers and bool). The order of additions depends on
+// the shape alone, so a result is the same on every run and for any number of threads. A sum is infinite only where the
+// sum in double does not fit the dtype: pieces that overflow float on the way are summed again, in double on the CPU,
+// and after scaling them down on a GPU.
 //
 // Ladder, CPU:
 //   v0_reference   one thread, plain loops
-//   v1_simd        SIMD, all threads; the axis is cut into pieces whose sums are folded in order in double
+//   v1_simd        SIMD, all threads; the axis is split into pieces whose sums are added in order in double
 // Ladder, CUDA:
-//   v0_reference   one thread an output
-//   v1_block_tree  a block shares the reduced axis and folds its sums in shared memory; where outputs are few the axis
+//   v0_reference   one thread per output
+//   v1_block_tree  a block shares the reduced axis and folds its sums in shared memory; where outputs are few, the axis
 //                  is also split over blocks, and a second kernel folds their parts
 //   v2_vectorised  the same with 16-byte loads, along the reduced axis or across the outputs, whichever is contiguous
 //
@@ -35,8 +35,8 @@
 //   copy, GB/s           3860        3865        3866        4080        4067        4072
 // [end measured]
 //
-// FLOPs: 1 an input element. Compulsory bytes: each input element read once, each output written once.
-// Roof: memory bandwidth.
+// FLOPs: 1 per input element. Compulsory bytes: each input element read once, each output written once. Roof: memory
+// bandwidth.
 #pragma once
 
 #include <cstdint>
@@ -58,19 +58,19 @@ struct ReduceArgs {
   DType dtype;  // of x; kMean: floating
 };
 
-// How the CUDA rungs v1 and v2 deal the work: blocks of (columns, steps, rows) threads, of which each takes `width`
+// How the CUDA rungs v1 and v2 divide the work: blocks of (columns, steps, rows) threads, each of which takes `width`
 // neighbours at once, either along the reduced axis (along) or across the inner one.
 struct ReducePlan {
   int width;
   bool along;
-  int64_t column_count, step_count;         // inner and reduced axis in units of what one thread takes
-  int columns, steps, rows;                 // of a block, powers of two
-  int64_t column_tiles, row_tiles, splits;  // blocks; splits divide the reduced axis
+  int64_t column_count, step_count;         // the inner and the reduced axis, in units of what one thread takes
+  int columns, steps, rows;                 // per block, powers of two
+  int64_t column_tiles, row_tiles, splits;  // numbers of blocks; splits divide the reduced axis
 };
 
 ReducePlan reduce_v1_plan(const ReduceArgs&);
 ReducePlan reduce_v2_plan(const ReduceArgs&);
-// Of what the splits leave, [split, outer, inner], for a second kernel to fold; 0 when there is but one.
+// Bytes for the partial results [split, outer, inner] that a second kernel folds; 0 if there is only one split.
 int64_t reduce_partial_bytes(const ReduceArgs&, const ReducePlan&);
 
 bool reduce_cuda_v2_accepts(const ReduceArgs&, const Target&);

@@ -5,9 +5,9 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-constexpr int64_t kColumns = 64;   // outputs of a task, neighbours in y
-constexpr int64_t kTasks = 64;     // the reduced axis is cut into pieces until there are so many
-constexpr int64_t kChunk = 16384;  // elements folded in float before the result joins a total in double
+constexpr int64_t kColumns = 64;   // outputs per task, neighbours in y
+constexpr int64_t kTasks = 64;     // the reduced axis is split into pieces until there are this many tasks
+constexpr int64_t kChunk = 16384;  // elements folded in float before the result is added to a total in double
 constexpr int64_t kGather = 512;
 
 template <class T>
@@ -54,7 +54,7 @@ constexpr A identity() {
     return kOp == ReduceOp::kMax ? -__builtin_inf() : __builtin_inf();
 }
 
-// `sum`, or where it overflowed float on the way, the same n elements summed again in double.
+// `sum` or, where it overflowed float on the way, the sum of the same n elements in double.
 template <class T, class S>
 ROOFLAB_INLINE double in_range(S sum, const T* x, int64_t n, int64_t stride) {
   if (sizeof(S) == 8 || __builtin_isfinite(sum)) return sum;

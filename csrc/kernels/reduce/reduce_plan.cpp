@@ -1,4 +1,4 @@
-// What the CUDA rungs of reduce accept and start, on a target that need not be there.
+// What the CUDA rungs of reduce accept and start, on a target that need not be present.
 #include <algorithm>
 #include <bit>
 

@@ -26,7 +26,7 @@ __device__ __forceinline__ A accumulated(T value) {
     return static_cast<A>(to_float(value));
 }
 
-// What a block leaves to the combining kernel is kept in Partial: a part of a sum may be larger than any float.
+// What a block passes to the combining kernel has type Partial, because part of a sum may be larger than any float.
 template <class T>
 struct Sum : Add {
   using Element = T;
@@ -82,7 +82,7 @@ inline double reduce_divisor(const ReduceArgs& args) {
   return args.op == ReduceOp::kMean ? static_cast<double>(args.reduced) : 1.0;
 }
 
-// Calls f.operator()<R>() with R the reduction of T that args ask for.
+// Calls f.operator()<R>() with R the reduction of T that args name.
 template <class T, class F>
 void dispatch_reduction(const ReduceArgs& args, F&& f) {
   if (args.op == ReduceOp::kMax)
@@ -94,7 +94,7 @@ void dispatch_reduction(const ReduceArgs& args, F&& f) {
 }
 
 // One block folds its tile of outputs over its part of the reduced axis, into y, or into partial[split, outer, inner]
-// where there are several parts. Sums in float that overflow on the way are made again of smaller numbers.
+// where there are several parts. Sums in float that overflow on the way are computed again from scaled-down numbers.
 template <class R, int kWidth, bool kAlong>
 __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typename R::Result* y,
                                              typename R::Partial* partial, const ReduceArgs& args,
@@ -113,7 +113,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
     const int64_t column = tile % plan.column_tiles * blockDim.x + threadIdx.x;
     const int64_t row = tile / plan.column_tiles * blockDim.z + threadIdx.z;
     const bool inside = column < plan.column_count && row < args.outer;
-    unsigned missing = inside && threadIdx.y == 0 ? (1u << kFolded) - 1 : 0;  // outputs that this thread has to write
+    unsigned missing = inside && threadIdx.y == 0 ? (1u << kFolded) - 1 : 0;  // outputs left for this thread, as bits
     float unit = 1;
     do {
       const auto value_of = [&](typename R::Element element) {
@@ -141,7 +141,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
           for (int u = 0; u < kUnroll; ++u) add(vectors[u]);
         }
         for (; step < end; step += blockDim.y) add(load_vector<kWidth>(from + step * step_stride));
-        if constexpr (kAlong)  // what is left of the axis when it is no multiple of the width
+        if constexpr (kAlong)  // the rest of the axis, if it is not a multiple of the width
           if (blockIdx.y == 0 && threadIdx.y == 0)
             for (int64_t k = plan.step_count * kWidth; k < args.reduced; ++k)
               sums[0] = fold(sums[0], value_of(from[k]));
@@ -174,7 +174,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
   }
 }
 
-// One warp an output: folds its `splits` partial results.
+// One warp per output folds its `splits` partial results.
 template <class R>
 __global__ void reduce_cuda_combine_kernel(const typename R::Partial* partial, typename R::Result* y, int64_t outputs,
                                            int64_t splits, double divisor) {
@@ -189,7 +189,7 @@ __global__ void reduce_cuda_combine_kernel(const typename R::Partial* partial, t
   }
 }
 
-// Launches `kernel` (a wrapper of reduce_tiles) by the plan, then folds the parts if there are several.
+// Launches `kernel` (a wrapper of reduce_tiles) as planned, then folds the parts if there are several.
 template <class R, class Kernel>
 void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan, Queue& queue) {
   const auto x = static_cast<const typename R::Element*>(args.x);

@@ -3,11 +3,11 @@
 //
 // Ladder, CPU:
 //   v0_reference      one thread, two passes: mean square, result
-//   v1_simd           SIMD, all threads; the second pass finds the row in L1, results go around the caches
+//   v1_simd           SIMD, all threads; the second pass finds the row in L1, results bypass the caches
 // Ladder, CUDA:
-//   v0_reference      one thread a row, two passes
-//   v1_block_per_row  one block a row, neighbouring threads on neighbouring elements; the second pass finds it in L1
-//   v2_one_pass       the row waits in registers, read once with 16-byte loads; rows of up to 32768 elements, aligned
+//   v0_reference      one thread per row, two passes
+//   v1_block_per_row  one block per row, neighbouring threads take neighbouring elements; the second pass hits in L1
+//   v2_one_pass       the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements
 //
 // [measured rms_norm] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
@@ -28,8 +28,8 @@
 //   copy, GB/s              4072        4178       3616       3933
 // [end measured]
 //
-// FLOPs: 3 an element (square, add, multiply), 1 for the weight and 1 more where it is zero-centered. Compulsory bytes:
-// each element of x and weight read once, each of y written once. Roof: memory bandwidth everywhere.
+// FLOPs: 3 per element (square, add, multiply), 1 for the weight and 1 more where it is zero-centered. Compulsory
+// bytes: each element of x and weight read once, each of y written once. Roof: memory bandwidth everywhere.
 #pragma once
 
 #include <cstdint>

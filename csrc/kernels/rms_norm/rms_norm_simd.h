@@ -1,4 +1,4 @@
-// What the SIMD rungs share that normalise a row.
+// What the SIMD rungs that normalise rows share.
 #pragma once
 
 #include "kernels/common/row_simd.h"
@@ -7,14 +7,14 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// Divides by the root mean square of a row, in two factors: one alone may overflow.
+// Divides by the root mean square of a row, using two factors, because one alone may overflow.
 template <class T>
 struct RmsScale {
   SimdOf<T> unit, scale;
   ROOFLAB_INLINE SimdOf<T> operator()(SimdOf<T> x) const { return x * unit * scale; }
 };
 
-// Multiplies by 1 / sqrt(mean(x^2) + eps), x being a row.
+// Multiplies by 1 / sqrt(mean(x^2) + eps), where x is a row.
 template <class T>
 ROOFLAB_INLINE RmsScale<T> rms_scale(const T* x, int64_t d, double eps) {
   using S = typename ComputeOf<T>::type;

@@ -1,4 +1,4 @@
-// What the CUDA rungs share that hold a row in registers while they normalise it.
+// What the CUDA rungs that normalise rows held in registers share.
 #pragma once
 
 #include "kernels/common/row_tile.cuh"
@@ -6,8 +6,9 @@
 
 namespace rooflab::kernels {
 
-// 1 / sqrt(mean(x^2) + eps) where mean_square(unit) is the mean of (x unit)^2, the same in all threads of a row. Rows
-// whose squares leave float's range are scaled first. `rows_share_warps`: a warp's threads must all take part again.
+// 1 / sqrt(mean(x^2) + eps), where mean_square(unit) is the mean of (x unit)^2, the same in all threads of a row. Rows
+// whose squares leave float's range are scaled first. `rows_share_warps`: then all threads of a warp must take part
+// again.
 template <bool kRowsShareWarps, class MeanSquare>
 __device__ __forceinline__ float inverse_rms(float eps, MeanSquare&& mean_square) {
   float mean = mean_square(1.0f);
@@ -16,7 +17,7 @@ __device__ __forceinline__ float inverse_rms(float eps, MeanSquare&& mean_square
   return unit / sqrtf(mean + eps * unit * unit);
 }
 
-// Of the row that a tile holds; `per_element` is 1 / D.
+// The same for the row that a tile holds; `per_element` is 1 / D.
 template <bool kBlockPerRow, class T, int kVectors>
 __device__ __forceinline__ float inverse_rms(const RowTile<T, kVectors>& tile, BlockReduction<float>& block,
                                              float per_element, float eps) {

@@ -1,19 +1,19 @@
-// rms_norm_add: the end of one part of a transformer's layer and the beginning of the next, over rows of length D:
+// rms_norm_add: the end of one part of a transformer layer and the beginning of the next, over rows of length D:
 //
 //   h[n, :] = residual[n, :] + rms_norm(x[n, :]) gain[:]
 //   y[n, :] = rms_norm(h[n, :]) next_gain[:]              where a next weight is given
 //
-// with gain = weight, or 1 + weight where weights are zero-centered. As ops of their own these are three launches, and
-// h and the first norm's result pass through memory twice more.
+// with gain = weight, or 1 + weight where weights are zero-centered. As separate ops these are three launches, and h
+// and the first norm's result pass through memory twice more.
 //
 // Ladder, CPU:
 //   v0_reference  one thread, in double
 //   v1_simd       SIMD, all threads; the later passes find the row in L1
 // Ladder, CUDA:
-//   v0_reference  a thread a row, in double
-//   v1_one_pass   both rows wait in registers, 16-byte accesses; rows of up to 32768 elements, aligned
+//   v0_reference  one thread per row, in double
+//   v1_one_pass   both rows stay in registers, 16-byte accesses; aligned rows of up to 32768 elements
 //
-// FLOPs: 3 an element for each norm, 1 for each weight, 1 more where it is zero-centered, 1 for the sum. Compulsory
+// FLOPs: 3 per element for each norm, 1 for each weight, 1 more where it is zero-centered, 1 for the sum. Compulsory
 // bytes: x, residual and weights read once, h and y written once. Roof: memory bandwidth.
 #pragma once
 

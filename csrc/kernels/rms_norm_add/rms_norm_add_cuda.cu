@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < args.n; first += gridDim.x * int64_t{blockDim.y}) {
     const int64_t row = first + threadIdx.y;
     const int vectors = row < args.n ? row_vectors : 0;
-    Tile x, h;  // h: the residual at first
+    Tile x, h;  // h holds the residual at first
     x.load(static_cast<const T*>(args.x) + row * args.x_row_stride, vectors, from_float<T>(0.0f));
     h.load(static_cast<const T*>(args.residual) + row * args.residual_row_stride, vectors, from_float<T>(0.0f));
     const float scale = inverse_rms<kBlockPerRow>(x, block, per_element, eps);

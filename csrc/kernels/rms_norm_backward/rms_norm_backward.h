@@ -1,19 +1,19 @@
 // rms_norm_backward: the gradients of rms_norm's x and weight. With gain g = weight (1 + weight when it is
 // zero-centered; 1 without one), r = 1 / sqrt(mean_d x^2 + eps), n = x r and dn = dy g, over rows of length D,
 //   dx[n, d] = r (dn - n mean_d(dn n))        dweight[d] = sum_n dy n.
-// Nothing is saved beside x and weight: r is found again from the row, which must be read anyway. Rows of huge or tiny
-// numbers, whose squares leave float's range, are scaled first, and taken in double by v0_composed.
+// Nothing is saved besides x and weight: r is recomputed from the row, which must be read anyway. Rows of huge or tiny
+// numbers, whose squares leave float's range, are scaled first; v0_composed computes them in double.
 //
 // Ladder, CPU:
 //   v0_composed       the formula, made of other ops
-//   v1_simd           SIMD, all threads, a row at a time through L1; each block of rows sums its part of dweight apart
+//   v1_simd           SIMD, all threads, one row at a time through L1; each block of rows has its own sums for dweight
 // Ladder, CUDA:
 //   v0_composed       as on the CPU
 //   v1_block_per_row  blocks walk over rows element by element, each with its own sums for dweight in device memory
-//   v2_one_pass       the row waits in registers, converted once, and so do a block's sums for dweight, over all rows
-//                     that it works on; the gains wait in shared memory; accesses of 16 bytes, or of 4 elements, for a
-//                     closer fit, where a warp works on a row; rows of up to 8192 elements, aligned
-// The sums of the blocks are added up in a second launch, or stage; no atomics, so the bits are the same on every run.
+//   v2_one_pass       the row stays in registers, converted once, and so do a block's sums for dweight over all of its
+//                     rows; the gains stay in shared memory; accesses of 16 bytes, or of 4 elements where a warp works
+//                     on a row, which fits more closely; aligned rows of up to 8192 elements
+// The sums of the blocks are added in a second launch, or stage. There are no atomics, so the result is deterministic.
 //
 // [measured rms_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
@@ -26,7 +26,7 @@
 //   copy, GB/s              4149        4232       3773       4068
 // [end measured]
 //
-// FLOPs: 8 an element (square, add; product with n, add; two products and a difference for dx, its product with r), 1
+// FLOPs: 8 per element (square, add; product with n, add; two products and a difference for dx, its product with r), 1
 // for the gain, 1 more where it is zero-centered, and 2 for dweight. Compulsory bytes: dy, x and weight read once, dx
 // and dweight written once. Roof: memory bandwidth everywhere.
 #pragma once
@@ -52,7 +52,7 @@ struct RmsNormBackwardArgs {
   int64_t dy_row_stride, x_row_stride;  // in elements; 0 repeats a row
   double eps;
   bool zero_centered;  // the gain is 1 + weight
-  bool has_dweight;    // also while dweight is not known yet
+  bool has_dweight;    // set also while dweight does not exist yet
   DType dtype;
 };
 

@@ -6,7 +6,7 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// Of a row: the mean of (x unit)^2, and that of dn x unit.
+// Of one row: the mean of (x unit)^2, and the mean of dn x unit.
 struct Means {
   float square, product;
 };
@@ -47,7 +47,8 @@ void rms_norm_backward_cpu_v1_simd(const RmsNormBackwardArgs& args, Queue& queue
       Means mean = means_of(dy, x, d, 1, gain);
       const float unit = row_unit(mean.square + float(args.eps));
       if (unit != 1) mean = means_of(dy, x, d, unit, gain);
-      // r = unit scale, n = x r and mean(dn n) = mean(dn x unit) scale, factor by factor: r alone may overflow.
+      // r = unit scale, n = x r and mean(dn n) = mean(dn x unit) scale. The factors are applied singly, as r may
+      // overflow.
       const float scale = 1 / __builtin_sqrtf(mean.square + float(args.eps) * unit * unit);
       const F32x16 along = scale * mean.product;
       write_row(

@@ -5,7 +5,7 @@
 namespace rooflab::kernels {
 namespace {
 
-// Sums for dweight are kept in `partial`, a row a block.
+// `partial` holds the sums for dweight, one row per block.
 template <class T>
 __global__ void __launch_bounds__(512)
     rms_norm_backward_cuda_v1_block_per_row_kernel(const T* dy, const T* x, const T* weight, T* dx, float* partial,
@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(512)
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
     float unit = 1;
-    SumPair means{};  // of x^2 and dn x; x is times unit
+    SumPair means{};  // of x^2 and dn x, where x is multiplied by unit
     const auto value = [&](int64_t i) { return to_float(in[i]) * unit; };
     const auto gained = [&](int64_t i) { return to_float(slope[i]) * (weight ? to_float(weight[i]) + offset : 1.0f); };
     const auto measure = [&] {
@@ -36,22 +36,22 @@ __global__ void __launch_bounds__(512)
       const float normal = value(i) * scale;
       dx[row * d + i] = from_float<T>((gained(i) - normal * along) * unit * scale);
       if (!partial) continue;
-      float& sum = partial[blockIdx.x * d + i];  // of this thread alone
+      float& sum = partial[blockIdx.x * d + i];  // only this thread adds to this sum
       sum = (row == blockIdx.x ? 0.0f : sum) + to_float(slope[i]) * normal;
     }
   }
 }
 
-// What a thread holds of a row: x and dn, in float, so that they are converted once. And what the gradient needs of the
-// whole row: n = x scale, dx = (dn - n along) scale. Rows whose squares leave float's range are times a power of two,
-// the unit: first x, then dn, in which dx is linear.
+// What a thread holds of a row: x and dn, in float, so that they are converted once; and what the gradient needs to
+// know about the whole row: n = x scale, dx = (dn - n along) scale. Rows whose squares leave float's range are
+// multiplied by a power of two, the unit: first x, and later dn, in which dx is linear.
 template <class Tile, int kVectors, bool kRowsShareWarps>
 struct HeldRow {
   static constexpr int kWidth = Tile::kWidth;
   Vector<float, kWidth> x[kVectors], dn[kVectors];
   float scale, along;
 
-  // reduce(sums) adds up over the threads of the row.
+  // reduce(sums) adds over the threads of the row.
   template <class Reduce>
   __device__ __forceinline__ void find(const Tile& slopes, const Tile& values, const float* gains, float per_element,
                                        float eps, Reduce&& reduce) {
@@ -92,7 +92,7 @@ struct HeldRow {
     along = mean.b * scale * unit;
   }
 
-  // dx of vector v, and its part of the sums over rows.
+  // Returns dx of vector v, and adds its contribution to the sums over rows.
   __device__ __forceinline__ Vector<float, kWidth> gradient(int v, const Vector<float, kWidth>& dy,
                                                             float (&dweight)[kWidth]) const {
     Vector<float, kWidth> dx;
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
                                               float eps, float offset) {
   using Tile = ColumnSumTile<T, kVectors, kBlockPerRow>;
   __shared__ typename BlockReduction<SumPair>::Scratch scratch;
-  extern __shared__ __align__(16) float columns[];  // gains, and sums in the end
+  extern __shared__ __align__(16) float columns[];  // gains, and sums at the end
   BlockReduction<SumPair> block(scratch);
   load_gains(columns, weight, offset, d, tile);
   const int row_vectors = d / Tile::kWidth;

@@ -1,14 +1,14 @@
-// rms_norm_rope: what a model with normalised queries and keys does to each head of each token: rms_norm over D_h with
-// a gain, then rope. As ops of their own these are two launches, and what passes between them goes through memory.
+// rms_norm_rope: for models with normalised queries and keys, what happens to each head of each token: rms_norm over
+// D_h with a gain, then rope. As separate ops these are two launches, and the result of the first goes through memory.
 //
 // Ladder, CPU:
 //   v0_reference   one thread, in double
-//   v1_simd        SIMD, all threads, a row at a time
+//   v1_simd        SIMD, all threads, one row at a time
 // Ladder, CUDA:
-//   v0_reference   a thread a row, in double
+//   v0_reference   one thread per row, in double
 //   v1_warp_per_row  a warp holds a row, each lane 16 bytes of either half; aligned halves of up to 512 bytes
 //
-// FLOPs: 3 an element for the norm, 1 for the weight, 1 more where it is zero-centered, 3 for rope. Compulsory bytes:
+// FLOPs: 3 per element for the norm, 1 for the weight, 1 more where it is zero-centered, 3 for rope. Compulsory bytes:
 // x, weight, cos and sin read once, y written once. Roof: memory bandwidth.
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace rooflab::kernels {
 
 struct RmsNormRopeArgs {
-  RopeArgs rope;       // x is what is normalised
+  RopeArgs rope;       // its x is normalised first
   const void* weight;  // (D_h), contiguous
   double eps;
   bool zero_centered;  // the gain is 1 + weight

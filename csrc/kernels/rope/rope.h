@@ -1,19 +1,19 @@
 // rope: rotary position embedding in its rotate-half form. The two halves of a head are the coordinates of D_h / 2
-// points in the plane, and a token's position turns each of them by an angle of its own. With h = D_h / 2, for i < h:
+// points in the plane, and a token's position rotates each of them by its own angle. With h = D_h / 2, for i < h:
 //
 //   y[i]     = x[i] cos[i] - x[i + h] sin[i]
 //   y[i + h] = x[i + h] cos[i + h] + x[i] sin[i + h]
 //
-// The tables come from outside, because all layers and heads of a model share them.
+// The tables of cos and sin are inputs, because all layers and heads of a model share them.
 //
 // Ladder, CPU:
 //   v0_reference   one thread, in double
-//   v1_simd        SIMD, all threads, a row at a time
+//   v1_simd        SIMD, all threads, one row at a time
 // Ladder, CUDA:
-//   v0_reference   a thread a pair of elements, in double
-//   v1_vectorised  a thread 16 bytes of each half; halves of a multiple of 16 bytes, aligned
+//   v0_reference   one thread per pair of elements, in double
+//   v1_vectorised  one thread per 16 bytes of each half; aligned halves of a multiple of 16 bytes
 //
-// FLOPs: 3 an element. Compulsory bytes: x, cos and sin read once, y written once. Roof: memory bandwidth.
+// FLOPs: 3 per element. Compulsory bytes: x, cos and sin read once, y written once. Roof: memory bandwidth.
 // Source: Su et al., RoFormer (arXiv:2104.09864); the order of halves is that of GPT-NeoX and Hugging Face.
 #pragma once
 
@@ -27,12 +27,12 @@ namespace rooflab::kernels {
 
 struct RopeArgs {
   const void* x;    // (B, H, L, D_h), elements of a row adjacent
-  const void* cos;  // (B, L, D_h) a head stride of 0
+  const void* cos;  // (B, L, D_h), with a head stride of 0
   const void* sin;
   void* y;  // (B, H, L, D_h)
   int64_t batch, heads, length, head_size;
   AttentionStrides x_strides, cos_strides, sin_strides, y_strides;
-  bool is_reverse;  // the transposed rotation: the gradient's
+  bool is_reverse;  // the transposed rotation, which the gradient needs
   DType dtype;
 };
 
@@ -42,7 +42,7 @@ ROOFLAB_PER_ISA(rope_cpu_v1_simd, RopeArgs)
 [[gnu::weak]] void rope_cuda_v1_vectorised(const RopeArgs&, Queue&);
 bool rope_cuda_v1_accepts(const RopeArgs&, const Target&);
 
-// Of one token of one head: what to read and where to write. Rows are counted as (batch, head, token).
+// For one token of one head: what to read and where to write. Rows are counted as (batch, head, token).
 template <class T>
 struct RopeRow {
   const T *x, *cos, *sin;
@@ -60,7 +60,7 @@ struct RopeRow {
   }
 };
 
-// Turns one point. S: the type computed in. The transposed rotation takes the sines crosswise, with their signs turned.
+// Rotates one point. S: the type computed in. The transposed rotation exchanges the two sines and their signs.
 template <class S>
 struct RopePoint {
   S first, second;

@@ -1,4 +1,4 @@
-// The reference rung of rope on the CPU, and what its CUDA rung takes: see rope.h.
+// The reference rung of rope on the CPU, and what its CUDA rungs accept: see rope.h.
 #include "core/dispatch.h"
 #include "kernels/common/alignment.h"
 #include "kernels/common/reference.h"

@@ -1,15 +1,15 @@
-// scatter_add: y[place(i) + index[i] * step] += src[i], the reverse of gather and its gradient. y holds what is added
-// to before. A kernel adds 16-bit numbers into float32; the op rounds the sums at the end.
-// An index outside [0, limit) is refused on the CPU; a GPU leaves its element out.
+// scatter_add: y[place(i) + index[i] * step] += src[i], the reverse of gather and its gradient. At first y holds the
+// tensor that is added to. The kernels add 16-bit numbers into float32; the op rounds the sums at the end.
+// An index outside [0, limit) raises an error on the CPU; a GPU ignores its element.
 //
-// Ladder, CPU (elements that meet are added in their order: the same bits on every run):
-//   v0_reference   one thread, an element at a time
-//   v1_parallel    all threads; they share a dimension along which no two elements meet
+// Ladder, CPU (elements with the same destination are added in their order: the same bits on every run):
+//   v0_reference   one thread, one element at a time
+//   v1_parallel    all threads; they divide a dimension along which no two elements have the same destination
 // Ladder, CUDA:
-//   v0_reference   a thread an element, atomic additions: the order, and so the last bits, may differ between runs
+//   v0_reference   one thread per element, atomic additions: the order, and so the last bits, may differ between runs
 //
-// FLOPs: 1 an element of src. Compulsory bytes: what is added to, the index and src read once, y written once.
-// Roof: memory bandwidth; atomics on one place where many indices are equal.
+// FLOPs: 1 per element of src. Compulsory bytes: the tensor added to, the index and src read once, y written once.
+// Roof: memory bandwidth; where many indices are equal, the atomics on one address bind.
 #pragma once
 
 #include "kernels/gather/gather.h"

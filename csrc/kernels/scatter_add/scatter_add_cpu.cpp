@@ -21,7 +21,7 @@ S add(S a, S b) {
     return a + b;
 }
 
-// Adds, in order, the elements whose place along dimension `shared` is in [begin, end).
+// Adds, in order, the elements whose position along dimension `shared` is in [begin, end).
 template <class T, class I>
 void add_part(const ScatterAddArgs& args, int shared, int64_t begin, int64_t end) {
   using S = sum_t<T>;
@@ -53,7 +53,7 @@ void add_part(const ScatterAddArgs& args, int shared, int64_t begin, int64_t end
   }
 }
 
-// Calls f(part), where part(shared, begin, end) adds a part.
+// Calls f(part), where part(shared, begin, end) adds one part.
 template <class F>
 void with_types(const ScatterAddArgs& args, F&& f) {
   dispatch_all(args.dtype, args.at.op, [&]<class T>() {
@@ -74,9 +74,9 @@ void scatter_add_cpu_v0_reference(const ScatterAddArgs& args, Queue&) {
 }
 
 void scatter_add_cpu_v1_parallel(const ScatterAddArgs& args, Queue& queue) {
-  constexpr int64_t kGrain = 8192;  // elements that are worth a thread
+  constexpr int64_t kGrain = 8192;  // elements that are worth waking a thread for
   check_indices(args.at);
-  int shared = 0;  // the longest dimension along which y moves on; all in one piece where there is none
+  int shared = 0;  // the longest dimension along which y advances; where there is none, all is one part
   int64_t longest = 0;
   for (int d = 0; d < args.at.ndim; ++d)
     if (args.y_strides[d] != 0 && args.at.sizes[d] > longest) longest = args.at.sizes[shared = d];

@@ -1,15 +1,15 @@
 // softmax: y[n, d] = exp(x[n, d] - max_d x[n, :]) / sum_d exp(x[n, d] - max_d x[n, :]), over rows of length D.
-// A row with a NaN, a +inf or nothing but -inf is NaN throughout, and no other row is touched.
+// A row that has a NaN or a +inf, or only -inf, is NaN throughout; other rows are not affected.
 //
 // Ladder, CPU:
 //   v0_reference  one thread, three passes: maximum, sum, result
 //   v1_online     SIMD, all threads, two passes
-//   v2_one_pass   the row's exponentials wait in cache; its results are written around it while the next row's are
-//                 computed and the one after that is fetched
+//   v2_one_pass   the row's exponentials stay in cache; results bypass the caches and are written while the next row is
+//                 computed and the one after that is prefetched
 // Ladder, CUDA:
-//   v0_reference  one thread a row, three passes
-//   v1_online     one block a row; a running sum is rescaled when the maximum grows, so maximum and sum take one pass
-//   v2_one_pass   the row waits in registers, read once with 16-byte loads; rows of up to 32768 elements, aligned
+//   v0_reference  one thread per row, three passes
+//   v1_online     one block per row, which rescales its sum when the maximum grows, so maximum and sum take one pass
+//   v2_one_pass   the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements
 //
 // [measured softmax] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
@@ -31,8 +31,8 @@
 //   copy, GB/s          4076        4167       3603       3953
 // [end measured]
 //
-// FLOPs: 5 an element (maximum, subtract, exp, sum, divide). Compulsory bytes: each element read once and written once.
-// Roof: memory bandwidth everywhere.
+// FLOPs: 5 per element (maximum, subtract, exp, sum, divide). Compulsory bytes: each element read once and written
+// once. Roof: memory bandwidth everywhere.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,8 @@ struct SoftmaxArgs {
   DType dtype;
 };
 
-// v2 on the CPU keeps the exponentials of two rows, in the type that they are computed in, on the stack.
-inline constexpr int64_t kSoftmaxCpuScratch = 128 << 10;  // bytes of a row
+// v2 on the CPU keeps the exponentials of two rows on the stack, in the type that they are computed in.
+inline constexpr int64_t kSoftmaxCpuScratch = 128 << 10;  // bytes per row
 inline bool softmax_cpu_v2_accepts(const SoftmaxArgs& args, const Target&) {
   return args.d <= kSoftmaxCpuScratch / (args.dtype == DType::kFloat64 ? 8 : 4);
 }

@@ -5,7 +5,7 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// A row whose exponentials are known and whose results are still to be written, beside other work.
+// A row whose exponentials are known. Its results are written during other work.
 template <class T>
 class PendingRow {
  public:
@@ -17,7 +17,7 @@ class PendingRow {
     const int64_t gap = streaming_ ? elements_to_line(y) : 0;
     if (gap > 0) piece(gap < d_ ? gap : d_);
   }
-  // Whole lines up to element `end`.
+  // Writes whole lines up to element `end`.
   ROOFLAB_INLINE void advance(int64_t end) {
     for (; at_ + kLine<T> <= end; at_ += kLine<T>)
       write_line(
@@ -77,7 +77,7 @@ void softmax_cpu_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
       for (int64_t n = first; n < last; ++n) {
         const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
         S* kept = exponentials[n % 2];
-        const S maximum = extreme_row<true, false>(x, args.d);  // a NaN turns up in the sum
+        const S maximum = extreme_row<true, false>(x, args.d);  // a NaN shows up in the sum
         const S sum = sum_exponentials(
             x, args.d, maximum, [&](int64_t i, int64_t lanes, SimdOf<T> exponential) __attribute__((always_inline)) {
               prefetch_next(x + i, args.x_row_stride);

@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
 
     float scale = 1.0f / sum;
-    if constexpr (kBlockPerRow) {  // each warp's exponentials are relative to its own maximum: one exchange brings them
-                                   // together
+    // Each warp's exponentials are relative to its own maximum: one exchange combines them.
+    if constexpr (kBlockPerRow) {
       const MaxSum<float> all = block.across_warps({maximum, sum}, nothing<float>(), MergeMaxSum{});
       scale = expf(maximum - all.maximum) / all.sum;
     }

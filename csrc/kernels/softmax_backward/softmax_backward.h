@@ -4,11 +4,11 @@
 //
 // Ladder, CPU:
 //   v0_composed       the formula, made of other ops
-//   v1_simd           SIMD, all threads; the second pass finds the row in L1, results go around the caches
+//   v1_simd           SIMD, all threads; the second pass finds the row in L1, results bypass the caches
 // Ladder, CUDA:
 //   v0_composed       as on the CPU
-//   v1_block_per_row  one block a row, neighbouring threads on neighbouring elements; the second pass finds it in L1
-//   v2_one_pass       the row waits in registers, read once with 16-byte loads; rows of up to 16384 elements, aligned
+//   v1_block_per_row  one block per row, neighbouring threads take neighbouring elements; the second pass hits in L1
+//   v2_one_pass       the rows stay in registers, read once by 16-byte loads; aligned rows of up to 16384 elements
 //
 // [measured softmax_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
@@ -22,7 +22,7 @@
 //   copy, GB/s              4152        4226       3832       4036
 // [end measured]
 //
-// FLOPs: 4 an element (product, add, subtract, product). Compulsory bytes: dy and y read once, dx written once. Roof:
+// FLOPs: 4 per element (product, add, subtract, product). Compulsory bytes: dy and y read once, dx written once. Roof:
 // memory bandwidth everywhere.
 #pragma once
 
@@ -53,7 +53,7 @@ ROOFLAB_PER_ISA(softmax_backward_cpu_v1_simd, SoftmaxBackwardArgs)
 [[gnu::weak]] void softmax_backward_cuda_v1_block_per_row(const SoftmaxBackwardArgs&, Queue&);
 [[gnu::weak]] void softmax_backward_cuda_v2_one_pass(const SoftmaxBackwardArgs&, Queue&);
 
-// A thread holds 32 elements of y and of dy: with more threads they would not fit the registers.
+// A thread holds 32 elements of y and of dy: with more threads they would not fit in the registers.
 inline constexpr int kSoftmaxBackwardThreads = 512;
 inline bool softmax_backward_cuda_v2_accepts(const SoftmaxBackwardArgs& args, const Target&) {
   return rows_fit_tile(args.dtype, args.d, args.y, args.y_row_stride, args.dx) &&

@@ -1,15 +1,15 @@
-// sort: the elements along one axis in order, and their places; topk: the first of them alone. The input is viewed as
+// sort: the elements along one axis in order, and their positions; topk: only the first of them. The input is viewed as
 // (outer, n, inner). Equal elements keep their order; a NaN is larger than any number.
 //
 // Ladder, CPU:
-//   v0_reference   one thread, a line at a time
-//   v1_parallel    all threads, a line each
+//   v0_reference   one thread, one line at a time
+//   v1_parallel    all threads, one line each
 // Ladder, CUDA:
-//   v0_reference   a thread an element, which counts the elements before its own: n^2 comparisons a line
-//   v1_select      a block a line finds the next element in each of its rounds: n * keep comparisons; keep <= n / 8
+//   v0_reference   one thread per element, which counts the elements that come before its own: n^2 comparisons per line
+//   v1_select      one block per line finds the next element in each round: n * keep comparisons; keep <= n / 8
 //
-// FLOPs: none are counted; n log2 n comparisons a line would do. Compulsory bytes: each input element read once, each
-// output written once. Roof: memory bandwidth, for what a GPU sorts by radix; these rungs compare.
+// FLOPs: none are counted; n log2 n comparisons per line would be enough. Compulsory bytes: each input element read
+// once, each output written once. Roof: memory bandwidth, for a radix sort; these rungs compare.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace rooflab::kernels {
 namespace {
 
-// `order` has room for n places.
+// `order` has room for n positions.
 template <class T>
 void sort_line(const SortArgs& args, int64_t line, int64_t* order) {
   using C = comparable_t<T>;
@@ -40,7 +40,7 @@ Footprint footprint(const SortArgs& args, int64_t workers) {
 }
 
 void run(const SortArgs& args, Queue& queue, int64_t workers) {
-  constexpr int64_t kGrain = 4096;  // elements that are worth a thread
+  constexpr int64_t kGrain = 4096;  // elements that are worth waking a thread for
   int64_t* orders = queue.scratch<int64_t>(workers * args.n);
   dispatch_all(args.dtype, "sort", [&]<class T>() {
     queue.parallel(args.outer * args.inner, std::max<int64_t>(kGrain / args.n, 1), workers,

@@ -1,12 +1,12 @@
-// triangle: a matrix, or a batch of them, of which the part above (tril) or below (triu) a diagonal is zero.
+// triangle: a matrix, or a batch of them, in which everything above (tril) or below (triu) a diagonal is zero.
 //
 // Ladder, CPU:
-//   v0_reference   one thread, an element at a time
-//   v1_parallel    all threads, a row each; the kept part is copied at once where it lies together
+//   v0_reference   one thread, one element at a time
+//   v1_parallel    all threads, one row each; the kept part is copied at once where it is contiguous
 // Ladder, CUDA:
-//   v0_reference   a thread an element
+//   v0_reference   one thread per element
 //
-// FLOPs: none. Compulsory bytes: the kept elements read once, all written once. Roof: memory bandwidth.
+// FLOPs: none. Compulsory bytes: the kept elements read once, all elements written once. Roof: memory bandwidth.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct TriangleArgs {
   int ndim;  // the last two dimensions are rows and columns
   int64_t sizes[kMaxDims];
   int64_t strides[kMaxDims];  // of x, in elements
-  int64_t diagonal;           // kept: columns up to row + diagonal, or from there on
+  int64_t diagonal;           // the columns up to row + diagonal are kept, or those from there on
   bool upper;
   DType dtype;
 };

@@ -22,7 +22,7 @@ void triangle_cpu_v0_reference(const TriangleArgs& args, Queue&) {
 }
 
 void triangle_cpu_v1_parallel(const TriangleArgs& args, Queue& queue) {
-  constexpr int64_t kGrain = 16384;  // elements that are worth a thread
+  constexpr int64_t kGrain = 16384;  // elements that are worth waking a thread for
   const int64_t size = size_of(args.dtype), columns = args.sizes[args.ndim - 1], rows = args.sizes[args.ndim - 2];
   const int64_t step = args.strides[args.ndim - 1];
   queue.parallel(args.count / columns, std::max<int64_t>(kGrain / columns, 1), [&](int64_t begin, int64_t end, int) {

@@ -15,7 +15,7 @@ from . import cuda
 __all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_float32', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
-    The device has no room; the message says what was asked for and who holds what.
+    The device has no memory left; the message says what was asked for, and which ops hold how much.
     """
 class CudaError(RuntimeError):
     """
@@ -23,7 +23,7 @@ class CudaError(RuntimeError):
     """
 class DType:
     """
-    An element type: rooflab.float32, rooflab.bfloat16 ... Tensors of an op have one in common, and a number takes theirs: rl.arange(3) * 2.0 stays int64, and rl.arange(3) * 0.5 raises ValueError, as int64 cannot hold 0.5.
+    An element type: rooflab.float32, rooflab.bfloat16 ... The tensors of an op must share one, and a number takes theirs: rl.arange(3) * 2.0 stays int64, and rl.arange(3) * 0.5 raises ValueError, because int64 cannot hold 0.5.
     """
     def __eq__(self, arg0: typing.Any) -> bool:
         ...
@@ -41,7 +41,7 @@ class DType:
     @property
     def itemsize(self) -> int:
         """
-        Bytes an element.
+        Bytes per element.
         """
     @property
     def name(self) -> str:
@@ -177,7 +177,7 @@ class Tensor:
         """
         |x|, elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def add_(self, other: typing.Any) -> typing.Any:
         """
@@ -201,7 +201,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            bool; True of no element.
+            bool; True if there is no element.
         
         Raises
         ------
@@ -217,7 +217,7 @@ class Tensor:
         """
         The largest element over one, several or all dimensions.
         
-        One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+        One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
         
         Parameters
         ----------
@@ -247,7 +247,7 @@ class Tensor:
         """
         The smallest element over one, several or all dimensions.
         
-        One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+        One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
         
         Parameters
         ----------
@@ -291,7 +291,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            bool; False of no element.
+            bool; False if there is no element.
         
         Raises
         ------
@@ -305,9 +305,9 @@ class Tensor:
         """
     def argmax(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
-        The place of the largest element along a dimension, or in the whole tensor.
+        The position of the largest element along a dimension, or in the whole tensor.
         
-        One launch, 1 FLOP an element of `x`.
+        One launch, 1 FLOP per element of `x`.
         
         Parameters
         ----------
@@ -323,7 +323,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            int64: of equal elements the first, of NaN the first.
+            int64: the first among equal elements; the first NaN, if there is one.
         
         Raises
         ------
@@ -337,9 +337,9 @@ class Tensor:
         """
     def argmin(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
-        The place of the smallest element along a dimension, or in the whole tensor.
+        The position of the smallest element along a dimension, or in the whole tensor.
         
-        One launch, 1 FLOP an element of `x`.
+        One launch, 1 FLOP per element of `x`.
         
         Parameters
         ----------
@@ -355,7 +355,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            int64: of equal elements the first, of NaN the first.
+            int64: the first among equal elements; the first NaN, if there is one.
         
         Raises
         ------
@@ -369,9 +369,9 @@ class Tensor:
         """
     def argsort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
         """
-        The places that put the elements along a dimension in order.
+        The indices that sort the elements along a dimension.
         
-        The indices of rl.sort, and counted as it.
+        These are the indices of rl.sort, and they are counted like it.
         
         Parameters
         ----------
@@ -399,9 +399,9 @@ class Tensor:
         """
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         """
-        Adds the gradients of this tensor to .grad of every leaf it was made of.
+        Adds the gradients of this tensor to the .grad of every leaf that it was computed from.
         
-        gradient: of the final quantity with respect to this tensor; 1 when it has one element. What was saved is freed unless retain_graph.
+        gradient: that of the final quantity with respect to this tensor; by default 1, if it has one element. Saved tensors are freed unless retain_graph.
         """
     def bfloat16(self) -> Tensor:
         ...
@@ -409,7 +409,7 @@ class Tensor:
         """
         ~x, bit by bit; of a bool whether it does not hold, elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def bool(self) -> Tensor:
         """
@@ -417,14 +417,14 @@ class Tensor:
         """
     def chunk(self, chunks: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
         """
-        A tensor cut into a number of equal parts along a dimension. Views: nothing is launched.
+        Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched.
         
         Parameters
         ----------
         x : Tensor
             What to cut.
         chunks : int
-            How many parts; there are fewer when parts of equal size, rounded up, take all before.
+            How many parts. The size of a part is rounded up, so there may be fewer.
         dim : int
             Along which dimension.
         
@@ -445,7 +445,7 @@ class Tensor:
         """
     def clamp(self, min: float | None = None, max: float | None = None) -> Tensor:
         """
-        The elements, cut off below `min` and above `max`.
+        The elements, limited to the range from `min` to `max`.
         
         Made of a comparison and a where for each bound; counted as these. An element at a bound keeps its gradient. For bounds
         that are tensors, use rl.maximum and rl.minimum.
@@ -478,7 +478,7 @@ class Tensor:
         """
     def contiguous(self) -> Tensor:
         """
-        Itself when row-major without gaps, else a copy that is.
+        The tensor itself if it is row-major without gaps, otherwise a copy that is.
         """
     def copy_(self, source: Tensor) -> Tensor:
         ...
@@ -486,7 +486,7 @@ class Tensor:
         """
         cosine of x radians, elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def cpu(self) -> Tensor:
         ...
@@ -496,7 +496,7 @@ class Tensor:
         """
         Running sums along a dimension: y[k] = x[0] + ... + x[k].
         
-        One launch, 1 FLOP an element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+        One launch, 1 FLOP per element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
         
         Parameters
         ----------
@@ -538,13 +538,13 @@ class Tensor:
         ...
     def element_size(self) -> int:
         """
-        Bytes an element.
+        Bytes per element.
         """
     def exp(self) -> Tensor:
         """
         e to the power x, elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def expand(self, *args) -> Tensor:
         """
@@ -569,7 +569,7 @@ class Tensor:
         dim : int
             The dimension that the index counts.
         index : Tensor
-            int64 or int32, with as many dimensions as `x` and none longer, but for `dim`.
+            int64 or int32, with as many dimensions as `x`, none longer than that of `x` except `dim`.
         variant : str
             A rung of rl.variants("gather"); the fastest that fits when empty.
         
@@ -581,7 +581,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            When shapes do not fit; for an index out of range, on the CPU. A GPU cannot stop for one: there the result holds
+            When shapes do not fit; for an index out of range, on the CPU. A GPU cannot raise it: there the result holds
             NaN, -1 for integers and True for bool.
         
         Examples
@@ -593,7 +593,7 @@ class Tensor:
         ...
     def index_select(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
         """
-        Slices of `x` along `dim`, in the order of an index; one may appear twice.
+        Slices of `x` along `dim`, chosen by an index, which may repeat.
         
         One launch.
         
@@ -616,7 +616,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            When `index` has not one dimension; for an index out of range, on the CPU. A GPU cannot stop for one: there the
+            When `index` is not one-dimensional; for an index out of range, on the CPU. A GPU cannot raise it: there the
             result holds NaN, -1 for integers and True for bool.
         
         Examples
@@ -701,14 +701,14 @@ class Tensor:
         """
         natural logarithm of x, elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def log_softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
         """
         The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
         
-        The maximum is taken out first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
-        counted as these. The graph keeps the result alone.
+        The maximum is subtracted first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
+        counted as these. The graph keeps only the result.
         
         Parameters
         ----------
@@ -738,9 +738,9 @@ class Tensor:
         """
     def masked_fill(self, mask: Tensor, value: float) -> Tensor:
         """
-        x with a number where a mask holds.
+        x with a number wherever a mask is True.
         
-        Made of where, and counted as it.
+        Made of where, and counted like it.
         
         Parameters
         ----------
@@ -749,7 +749,7 @@ class Tensor:
         mask : Tensor
             bool, of a shape that broadcasts to that of `x`.
         value : float
-            What is put where the mask holds.
+            The number to put where the mask is True.
         
         Returns
         -------
@@ -771,11 +771,11 @@ class Tensor:
     @typing.overload
     def max(self) -> Tensor:
         """
-        The largest element of the tensor; or, along a dimension, the largest elements and their places.
+        The largest element of the tensor; or, along a dimension, the largest elements and their positions.
         
         `max(x)` is `amax(x)` and is counted as that. `max(x, dim)` gives a named tuple, as in PyTorch: `.values` and
-        `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP an
-        element of `x`. Of two tensors, rl.maximum gives the largest element by element.
+        `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP per
+        element of `x`. For two tensors, rl.maximum gives the largest, element by element.
         
         Parameters
         ----------
@@ -791,9 +791,9 @@ class Tensor:
         Returns
         -------
         Tensor
-            Without `dim`: one element, NaN if there is one; equals share the gradient.
+            Without `dim`: one element, NaN if there is one; equal elements share the gradient.
         ValuesAndIndices
-            With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+            With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first among equals). The
             gradient goes to the elements at `indices`.
         
         Raises
@@ -812,16 +812,16 @@ class Tensor:
         ...
     def mean(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
-        Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
+        Mean over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied first.
         """
     @typing.overload
     def min(self) -> Tensor:
         """
-        The smallest element of the tensor; or, along a dimension, the smallest elements and their places.
+        The smallest element of the tensor; or, along a dimension, the smallest elements and their positions.
         
         `min(x)` is `amin(x)` and is counted as that. `min(x, dim)` gives a named tuple, as in PyTorch: `.values` and
-        `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP an
-        element of `x`. Of two tensors, rl.minimum gives the smallest element by element.
+        `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP per
+        element of `x`. For two tensors, rl.minimum gives the smallest, element by element.
         
         Parameters
         ----------
@@ -837,9 +837,9 @@ class Tensor:
         Returns
         -------
         Tensor
-            Without `dim`: one element, NaN if there is one; equals share the gradient.
+            Without `dim`: one element, NaN if there is one; equal elements share the gradient.
         ValuesAndIndices
-            With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+            With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first among equals). The
             gradient goes to the elements at `indices`.
         
         Raises
@@ -864,7 +864,7 @@ class Tensor:
         """
         -x, elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def numel(self) -> int:
         """
@@ -880,13 +880,13 @@ class Tensor:
         """
         max(x, 0), elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def repeat_interleave(self, repeats: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
         """
-        Each slice along a dimension, several times over.
+        Repeats each slice along a dimension several times.
         
-        Made of a view that repeats, and one copy; counted as this. It turns H_kv key heads into H for grouped-query attention.
+        Made of an expanded view and one copy; counted as the copy. It turns H_kv key heads into H for grouped-query attention.
         
         Parameters
         ----------
@@ -924,15 +924,15 @@ class Tensor:
         """
         1 / sqrt(x), elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def scatter_add(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
         """
-        x, and each element of `src` added where an index says, along `dim`.
+        x with each element of `src` added where an index says, along `dim`.
         
-        y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements that meet are added up, on the CPU in their
-        order; on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit sums are kept
-        in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP an element of `src`.
+        y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements with the same destination are summed: on the
+        CPU in their order, on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit
+        sums are kept in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
         
         Parameters
         ----------
@@ -955,7 +955,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU leaves such an element out.
+            When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU ignores such an element.
         
         Examples
         --------
@@ -966,19 +966,19 @@ class Tensor:
         """
         1 / (1 + exp(-x)), elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def silu(self) -> Tensor:
         """
         x / (1 + exp(-x)), elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def sin(self) -> Tensor:
         """
         sine of x radians, elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def size(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> typing.Any:
         ...
@@ -986,7 +986,7 @@ class Tensor:
         ...
     def sort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
         """
-        The elements along a dimension in order, and where each was.
+        Sorts the elements along a dimension, and tells where each one was.
         
         Equal elements keep their order; a NaN is larger than any number. One launch.
         
@@ -1053,7 +1053,7 @@ class Tensor:
         """
         square root of x, elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def squeeze(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
         ...
@@ -1070,7 +1070,7 @@ class Tensor:
         dim : int, tuple of int or None
             What to go over; None is all.
         correction : float
-            The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
+            The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
         keepdim : bool
             Whether reduced dimensions stay, with size 1.
         
@@ -1097,13 +1097,13 @@ class Tensor:
         """
     def sum(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
         """
-        Sum over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
+        Sum over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied first.
         """
     def tanh(self) -> Tensor:
         """
         hyperbolic tangent of x, elementwise. One launch.
         
-        variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
     def to(self, *args, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
         """
@@ -1113,9 +1113,9 @@ class Tensor:
         ...
     def topk(self, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
         """
-        The k largest elements along a dimension in order, and their places.
+        The k largest elements along a dimension in order, and their positions.
         
-        Of equal elements the first come first; a NaN is larger than any number. One launch.
+        Equal elements keep their order; a NaN is larger than any number. One launch.
         
         Parameters
         ----------
@@ -1166,7 +1166,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+            Of the shape and dtype of `x`, contiguous. The gradient is zeroed in the same way.
         
         Raises
         ------
@@ -1196,7 +1196,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+            Of the shape and dtype of `x`, contiguous. The gradient is zeroed in the same way.
         
         Raises
         ------
@@ -1223,7 +1223,7 @@ class Tensor:
         dim : int, tuple of int or None
             What to go over; None is all.
         correction : float
-            The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
+            The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
         keepdim : bool
             Whether reduced dimensions stay, with size 1.
         
@@ -1267,7 +1267,7 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """
-        The gradients that backward brought to this leaf, added up; None before the first.
+        The sum of the gradients that backward has computed for this leaf; None before the first.
         """
     @grad.setter
     def grad(self, arg1: Tensor | None) -> None:
@@ -1301,7 +1301,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """
-        Whether ops on it are recorded, for gradients to come back to it.
+        Whether ops on it are recorded, so that it gets a gradient.
         """
     @requires_grad.setter
     def requires_grad(self, arg1: bool) -> None:
@@ -1318,7 +1318,7 @@ class Tensor:
         """
 class Cost:
     """
-    What one op has to do: macs, flops (2 a MAC), compulsory bytes_read and bytes_written.
+    What one op has to do: macs, flops (2 per MAC), compulsory bytes_read and bytes_written.
     """
     __hash__: typing.ClassVar[None] = None
     def __add__(self, arg0: Cost) -> Cost:
@@ -1336,7 +1336,7 @@ class Cost:
     @property
     def arithmetic_intensity(self) -> float:
         """
-        FLOPs a byte.
+        FLOPs per byte.
         """
     @property
     def bytes(self) -> int:
@@ -1409,7 +1409,7 @@ class count:
     @property
     def by_range(self) -> dict[str, Counts]:
         """
-        Keys are paths: 'mlp' and 'mlp/gate'; a path includes what is under it.
+        Keys are paths: 'mlp' and 'mlp/gate'; a path includes its inner ranges.
         """
     @property
     def bytes_allocated(self) -> int:
@@ -1479,7 +1479,7 @@ class Graph:
     """
     Ops that are captured once and replayed by one host call each time.
     
-    device: where the captured ops run; the GPU where there is one, else the CPU, when None.
+    device: where the captured ops run. None means the GPU if there is one, otherwise the CPU.
     
     What runs inside `with graph.capture():` is captured and not run: results hold no values before the first replay().
     Replays read and write the tensors of the capture, so new inputs are copied into them with copy_(), and results are read
@@ -1525,7 +1525,7 @@ class Graph:
         """
 class ProfilerSession:
     """
-    What rooflab.profile() stands on: records the kernels of its steps.
+    Records the kernels of its steps; rooflab.profile() is built on it.
     """
     @staticmethod
     def has_nvtx() -> bool:
@@ -1569,7 +1569,7 @@ def abs(x: Tensor, variant: str = '') -> Tensor:
     """
     |x|, elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Sequence[Tensor], exp_avgs: collections.abc.Sequence[Tensor], exp_avg_sqs: collections.abc.Sequence[Tensor], *, step: Tensor | typing.SupportsInt | typing.SupportsIndex, lr: Tensor | typing.SupportsFloat | typing.SupportsIndex = 0.001, beta1: typing.SupportsFloat | typing.SupportsIndex = 0.9, beta2: typing.SupportsFloat | typing.SupportsIndex = 0.999, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-08, weight_decay: typing.SupportsFloat | typing.SupportsIndex = 0.01, decay: str = 'before', variant: str = '') -> None:
     """
@@ -1587,11 +1587,11 @@ def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Seque
     params, grads, exp_avgs, exp_avg_sqs : sequence of Tensor
         p, g, m and v: those of a parameter have one shape. All have one floating dtype and device. p, m and v are written.
     step : int or Tensor
-        t, from 1. A tensor is int64 () on the parameters' device: a graph that is replayed reads it anew.
+        t, from 1. A tensor is int64 () on the parameters' device: a graph reads it again at each replay.
     lr : float or Tensor
-        Beside a step that is a tensor it may be one too, float64 ().
+        If step is a tensor, lr may be one too: float64 ().
     beta1, beta2, eps, weight_decay : float
-        Numbers of the host: a graph that is replayed repeats the ones it was captured with.
+        Host numbers: a graph that is replayed keeps the ones it was captured with.
     decay : str
         "before" the update, as PyTorch's AdamW, or "after" it, as textbooks write it.
     variant : str
@@ -1604,7 +1604,7 @@ def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Seque
     
     Notes
     -----
-    Cost: one launch for 64 tensors; 28 bytes a float32 parameter, 14 FLOPs. "v0_composed" launches 14 times a tensor.
+    Cost: one launch for 64 tensors; 28 bytes and 14 FLOPs per float32 parameter. "v0_composed": 14 launches per tensor.
     Source: Loshchilov and Hutter, arXiv:1711.05101, algorithm 2.
     
     Examples
@@ -1619,10 +1619,10 @@ def add(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a + b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     
     >>> (rl.arange(3) + 2.0).tolist()
     [2, 3, 4]
@@ -1637,7 +1637,7 @@ def add(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def add_library_directory(path: str) -> None:
     """
-    A folder in which CUDA libraries are looked for before the system's own.
+    Adds a folder that is searched for CUDA libraries before the system's own.
     """
 def all(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
     """
@@ -1657,7 +1657,7 @@ def all(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
     Returns
     -------
     Tensor
-        bool; True of no element.
+        bool; True if there is no element.
     
     Raises
     ------
@@ -1703,7 +1703,7 @@ def amax(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str 
     """
     The largest element over one, several or all dimensions.
     
-    One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+    One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
     
     Parameters
     ----------
@@ -1733,7 +1733,7 @@ def amin(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str 
     """
     The smallest element over one, several or all dimensions.
     
-    One launch, 1 FLOP an element of `x`; dims that do not merge are copied first.
+    One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
     
     Parameters
     ----------
@@ -1777,7 +1777,7 @@ def any(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
     Returns
     -------
     Tensor
-        bool; False of no element.
+        bool; False if there is no element.
     
     Raises
     ------
@@ -1791,14 +1791,14 @@ def any(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
     """
 def arange(start: typing.Any, end: typing.Any = None, step: typing.Any = 1, *, dtype: typing.Any = None, device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
-    Numbers from `start` up to `end`, which is left out, at distances of `step`.
+    Numbers from `start` up to, but not including, `end`, in steps of `step`.
     
     Made by NumPy on the CPU, in float64 unless all are integers.
     
     Parameters
     ----------
     start, end, step : int or float
-        One number alone is the end, and the start is 0. `step` may be negative.
+        A single number is the end, and the start is 0. `step` may be negative.
     dtype, device : optional
         Of the result: int64 when all are integers, else float32.
     requires_grad : bool
@@ -1821,9 +1821,9 @@ def arange(start: typing.Any, end: typing.Any = None, step: typing.Any = 1, *, d
     """
 def argmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
-    The place of the largest element along a dimension, or in the whole tensor.
+    The position of the largest element along a dimension, or in the whole tensor.
     
-    One launch, 1 FLOP an element of `x`.
+    One launch, 1 FLOP per element of `x`.
     
     Parameters
     ----------
@@ -1839,7 +1839,7 @@ def argmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = No
     Returns
     -------
     Tensor
-        int64: of equal elements the first, of NaN the first.
+        int64: the first among equal elements; the first NaN, if there is one.
     
     Raises
     ------
@@ -1853,9 +1853,9 @@ def argmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = No
     """
 def argmin(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
-    The place of the smallest element along a dimension, or in the whole tensor.
+    The position of the smallest element along a dimension, or in the whole tensor.
     
-    One launch, 1 FLOP an element of `x`.
+    One launch, 1 FLOP per element of `x`.
     
     Parameters
     ----------
@@ -1871,7 +1871,7 @@ def argmin(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = No
     Returns
     -------
     Tensor
-        int64: of equal elements the first, of NaN the first.
+        int64: the first among equal elements; the first NaN, if there is one.
     
     Raises
     ------
@@ -1885,9 +1885,9 @@ def argmin(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = No
     """
 def argsort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
     """
-    The places that put the elements along a dimension in order.
+    The indices that sort the elements along a dimension.
     
-    The indices of rl.sort, and counted as it.
+    These are the indices of rl.sort, and they are counted like it.
     
     Parameters
     ----------
@@ -1915,7 +1915,7 @@ def argsort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, desc
     """
 def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, kv_length: Tensor | None = None, return_lse: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
     """
-    softmax(scale q k^T + mask) v for each batch and head, as torch.nn.functional.scaled_dot_product_attention.
+    softmax(scale q k^T + mask) v for each batch and head, like torch.nn.functional.scaled_dot_product_attention.
     
     Parameters
     ----------
@@ -1923,16 +1923,16 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
         (B, H, L_q, D_h), or (H, L_q, D_h).
     k, v : Tensor
         (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv). On a CPU a hidden key
-        adds nothing, whatever k and v hold there. "v0_composed", the only rung for float64, and most rungs on a GPU weigh
-        hidden keys with 0 and want finite values: 0 times NaN is NaN.
+        adds nothing, whatever k and v hold there. "v0_composed", the only rung for float64, and most rungs on a GPU give
+        hidden keys weight 0 and need finite values, because 0 times NaN is NaN.
     attn_mask : Tensor, optional
         Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores. One that
         requires grad makes the call run "v0_composed".
     is_causal : bool
-        The last query stands beside the last key (query i at position i + L_kv - L_q) and sees no later key. PyTorch
+        The last query is aligned with the last key (query i at position i + L_kv - L_q) and sees no later key. PyTorch
         counts from the first query and key instead; for L_q = L_kv both are the same.
     window : int, optional
-        Only keys nearer than this are seen, the query's own included.
+        Only keys at a smaller distance than this are seen, including the query's own.
     scale : float, optional
         1 / sqrt(D_h) when None.
     kv_length : Tensor, optional
@@ -1942,9 +1942,9 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
     return_lse : bool
         Also return the natural log of the sum of exponentials of the scores; no gradient flows through it.
     deterministic : bool
-        The gradients are the same bits on every run, at some cost in time.
+        The gradients have the same bits on every run, at some cost in time.
     variant : str
-        A rung of rl.variants("attention"). "v0_composed" is the textbook's: L_q x L_kv matrices, an op a step.
+        A rung of rl.variants("attention"). "v0_composed" is the textbook form: L_q x L_kv matrices, one op per step.
     
     Returns
     -------
@@ -1952,16 +1952,16 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
         (B, H, L_q, D_h), laid out like q; zeros where a query sees no key. With return_lse also (B, H, L_q), float32
         (float64 for float64), -inf where a query sees no key.
     
-    Cost: one launch, 2 D_h MACs and 5 FLOPs besides for each pair that causality and window let meet.
+    Cost: one launch; 2 D_h MACs and 5 more FLOPs for each pair that causality and the window allow.
     Source: Dao, FlashAttention-2 (arXiv:2307.08691).
     """
 def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, deterministic: bool = False, variant: str = '') -> tuple[Tensor, Tensor, Tensor]:
     """
-    The gradients of attention, from its result by recomputation of the scores.
+    The gradients of attention, with the scores recomputed.
     
-    dout, out: like q. lse: what attention(..., return_lse=True) gave. Returns (dq, dk, dv), laid out like q, k and v.
-    deterministic: the same bits on every run. 5 D_h MACs a visible pair; no L_q x L_kv tensor except in "v0_composed".
-    On a CPU, but in "v0_composed", v and dout of pairs that are hidden add nothing, NaN or not; q and k must be finite.
+    dout, out: like q. lse: what attention(..., return_lse=True) returned. Returns (dq, dk, dv), laid out like q, k and v.
+    deterministic: the same bits on every run. 5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed".
+    On a CPU, except in "v0_composed", v and dout of hidden pairs add nothing, NaN or not; q and k must be finite.
     Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.
     """
 def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_length: typing.SupportsInt | typing.SupportsIndex, *, is_causal: bool = True, window: typing.SupportsInt | typing.SupportsIndex | None = None, device: str = 'cpu') -> Tensor:
@@ -1973,10 +1973,10 @@ def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a & b, bit by bit; of bools whether both hold, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def bitwise_and(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -1988,17 +1988,17 @@ def bitwise_not(x: Tensor, variant: str = '') -> Tensor:
     """
     ~x, bit by bit; of a bool whether it does not hold, elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a | b, bit by bit; of bools whether one holds, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def bitwise_or(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2011,10 +2011,10 @@ def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a ^ b, bit by bit; of bools whether they differ, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def bitwise_xor(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2028,7 +2028,7 @@ def cast(x: Tensor, dtype: typing.Any, variant: str = '') -> Tensor:
     """
 def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
     """
-    Tensors one after another along a dimension.
+    Joins tensors along a dimension.
     
     One op; a launch for each tensor that is not empty.
     
@@ -2044,7 +2044,7 @@ def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typ
     Returns
     -------
     Tensor
-        Contiguous; a gradient goes back to each tensor as its part.
+        Contiguous; each tensor gets its part of the gradient.
     
     Raises
     ------
@@ -2058,14 +2058,14 @@ def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typ
     """
 def chunk(x: Tensor, chunks: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
     """
-    A tensor cut into a number of equal parts along a dimension. Views: nothing is launched.
+    Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched.
     
     Parameters
     ----------
     x : Tensor
         What to cut.
     chunks : int
-        How many parts; there are fewer when parts of equal size, rounded up, take all before.
+        How many parts. The size of a part is rounded up, so there may be fewer.
     dim : int
         Along which dimension.
     
@@ -2086,7 +2086,7 @@ def chunk(x: Tensor, chunks: typing.SupportsInt | typing.SupportsIndex, dim: typ
     """
 def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
     """
-    The elements, cut off below `min` and above `max`.
+    The elements, limited to the range from `min` to `max`.
     
     Made of a comparison and a where for each bound; counted as these. An element at a bound keeps its gradient. For bounds
     that are tensors, use rl.maximum and rl.minimum.
@@ -2121,7 +2121,7 @@ def cos(x: Tensor, variant: str = '') -> Tensor:
     """
     cosine of x radians, elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def cpu_isa() -> str:
     """
@@ -2131,7 +2131,7 @@ def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsI
     """
     The loss of a classifier: -log softmax(logits)[target], per example or reduced.
     
-    Computed as log(sum(exp(logits))) - logits[target] with the maximum taken out of both, in float32 for 16 bits, in one
+    Computed as log(sum(exp(logits))) - logits[target] with the maximum subtracted from both, in float32 for 16 bits, in one
     pass over the logits. The graph keeps the logits, which are there anyway, and the log-sum-exp of each example; the
     gradient, (softmax - one hot) / N, computes the probabilities again (`cross_entropy_backward`).
     
@@ -2146,13 +2146,13 @@ def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsI
     reduction : str
         "mean" over the examples that count, "sum" or "none".
     variant : str
-        A rung of rl.variants("cross_entropy"). "v0_composed" is the same out of other ops, in both directions.
+        A rung of rl.variants("cross_entropy"). "v0_composed" is made of other ops, forward and backward.
     
     Returns
     -------
     Tensor
         Of the dtype of the logits: one number; of the shape of `target` for "none". The mean of no example is NaN.
-        Cost: one launch, and on a GPU one more where losses are added up; 4 FLOPs a logit. The gradient is one launch.
+        Cost: one launch, and on a GPU one more where losses are summed; 4 FLOPs per logit. The gradient is one launch.
     
     Raises
     ------
@@ -2168,8 +2168,8 @@ def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: T
     """
     The gradient of cross_entropy's logits, from the log-sum-exp of each example.
     
-    (exp(logits - lse) - one hot) dloss / count: what `cross_entropy` records. The error of lse, |lse| 2^-24 in float32, is
-    a relative one of the probabilities.
+    (exp(logits - lse) - one hot) dloss / count: what `cross_entropy` records. An error of lse, |lse| 2^-24 in float32, is a
+    relative error of the probabilities.
     
     Parameters
     ----------
@@ -2178,7 +2178,7 @@ def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: T
     logits, target : Tensor
         As `cross_entropy` took them.
     lse : Tensor
-        log(sum(exp(logits))), of the shape of `target`; float32, of float64 logits float64.
+        log(sum(exp(logits))), of the shape of `target`; float32, or float64 for float64 logits.
     count : Tensor, optional
         (): what the loss was divided by, in the dtype of `lse`. The number of examples that count, for a mean.
     ignore_index : int
@@ -2189,7 +2189,7 @@ def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: T
     Returns
     -------
     Tensor
-        Of the shape and dtype of the logits. Cost: one launch, 3 FLOPs a logit.
+        Of the shape and dtype of the logits. Cost: one launch, 3 FLOPs per logit.
     
     Raises
     ------
@@ -2206,7 +2206,7 @@ def cumsum(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, variant: s
     """
     Running sums along a dimension: y[k] = x[0] + ... + x[k].
     
-    One launch, 1 FLOP an element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+    One launch, 1 FLOP per element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
     
     Parameters
     ----------
@@ -2237,9 +2237,9 @@ def div(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a / b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it. Integers become float32 first.
+    A number takes the dtype of the tensor operand. Integers become float32 first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def div(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2251,8 +2251,8 @@ def einsum(equation: str, *args) -> Tensor:
     """
     Sums of products named by letters, as in Einstein's notation.
     
-    Operands are folded from the left. Two of them are one matmul, or one mul where nothing is summed; letters of one operand
-    alone are summed first. Counted as these, and as copies where dimensions must move.
+    Operands are combined from the left. Each pair takes one matmul, or one mul where nothing is summed; letters of only one
+    operand are summed first. Counted as these, and as copies where dimensions must move.
     
     Parameters
     ----------
@@ -2270,7 +2270,7 @@ def einsum(equation: str, *args) -> Tensor:
     Raises
     ------
     ValueError
-        When the equation does not fit the operands; for "..." and for a letter twice in one term, which are not known here.
+        When the equation does not fit the operands; for "..." and for a letter twice in one term, which are not supported.
     
     Examples
     --------
@@ -2281,7 +2281,7 @@ def embedding(index: Tensor, weight: Tensor, variant: str = '') -> Tensor:
     """
     A row of `weight` for each number of `index`.
     
-    One launch; it reads the rows that are asked for.
+    One launch; it reads only the chosen rows.
     
     Parameters
     ----------
@@ -2295,12 +2295,12 @@ def embedding(index: Tensor, weight: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        (B, L, D), of the dtype of `weight`, whose gradient is a scatter_add: rows asked for twice get both gradients.
+        (B, L, D), of the dtype of `weight`, whose gradient is a scatter_add: rows chosen twice get both gradients.
     
     Raises
     ------
     ValueError
-        When `weight` is no matrix; for an index out of range, on the CPU. A GPU cannot stop for one: there the row holds
+        When `weight` is not a matrix; for an index out of range, on the CPU. A GPU cannot raise it: there the row holds
         NaN, -1 for integers and True for bool.
     
     Examples
@@ -2321,7 +2321,7 @@ def empty_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None
     x : Tensor
         Whose shape is taken.
     dtype, device : optional
-        Others than those of `x`.
+        Used instead of those of `x`.
     requires_grad : bool
         Whether ops on it are recorded.
     
@@ -2345,10 +2345,10 @@ def eq(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a == b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def eq(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2360,7 +2360,7 @@ def exp(x: Tensor, variant: str = '') -> Tensor:
     """
     e to the power x, elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def eye(n: typing.SupportsInt | typing.SupportsIndex, m: typing.SupportsInt | typing.SupportsIndex | None = None, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
@@ -2394,7 +2394,7 @@ def eye(n: typing.SupportsInt | typing.SupportsIndex, m: typing.SupportsInt | ty
     """
 def flatten(x: Tensor, start_dim: typing.SupportsInt | typing.SupportsIndex = 0, end_dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
     """
-    Neighbouring dimensions as one. A view where the strides allow it, else one copy.
+    Joins neighbouring dimensions into one. A view where the strides allow it, else one copy.
     
     Parameters
     ----------
@@ -2423,10 +2423,10 @@ def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a / b rounded down; 0 where an integer is divided by 0, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def floor_divide(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2457,7 +2457,7 @@ def full_like(x: Tensor, value: float, *, dtype: typing.Any = None, device: typi
     value : float
         Of every element.
     dtype, device : optional
-        Others than those of `x`.
+        Used instead of those of `x`.
     requires_grad : bool
         Whether ops on it are recorded.
     
@@ -2489,7 +2489,7 @@ def gather(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Ten
     dim : int
         The dimension that the index counts.
     index : Tensor
-        int64 or int32, with as many dimensions as `x` and none longer, but for `dim`.
+        int64 or int32, with as many dimensions as `x`, none longer than that of `x` except `dim`.
     variant : str
         A rung of rl.variants("gather"); the fastest that fits when empty.
     
@@ -2501,7 +2501,7 @@ def gather(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Ten
     Raises
     ------
     ValueError
-        When shapes do not fit; for an index out of range, on the CPU. A GPU cannot stop for one: there the result holds
+        When shapes do not fit; for an index out of range, on the CPU. A GPU cannot raise it: there the result holds
         NaN, -1 for integers and True for bool.
     
     Examples
@@ -2514,10 +2514,10 @@ def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a >= b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def ge(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2530,10 +2530,10 @@ def geglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     gelu(a) * b with the tanh form of gelu: a gated activation, a the gate, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def geglu(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2557,7 +2557,7 @@ def geglu_backward(dy: Tensor, a: Tensor, b: Tensor, variant: str = '') -> tuple
     Returns
     -------
     (Tensor, Tensor)
-        da and db, of the shape and dtype of `a`; 16 FLOPs an element.
+        da and db, of the shape and dtype of `a`; 16 FLOPs per element.
     
     Raises
     ------
@@ -2572,7 +2572,7 @@ def geglu_backward(dy: Tensor, a: Tensor, b: Tensor, variant: str = '') -> tuple
     """
 def gelu(x: Tensor, variant: str = '') -> Tensor:
     """
-    0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs an element.
+    0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs per element.
     """
 def gelu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
     """
@@ -2590,7 +2590,7 @@ def gelu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `a`; 13 FLOPs an element.
+        Of the shape and dtype of `a`; 13 FLOPs per element.
     
     Raises
     ------
@@ -2604,17 +2604,17 @@ def gelu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
     """
 def get_rng_state() -> tuple[int, int]:
     """
-    Where the random sequence stands, for `set_rng_state`: the seed, and how many calls have drawn since.
+    The state of the random sequence, for `set_rng_state`: the seed, and how many calls have drawn since.
     """
 @typing.overload
 def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a > b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def gt(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2624,7 +2624,7 @@ def gt(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def index_select(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
     """
-    Slices of `x` along `dim`, in the order of an index; one may appear twice.
+    Slices of `x` along `dim`, chosen by an index, which may repeat.
     
     One launch.
     
@@ -2647,7 +2647,7 @@ def index_select(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, inde
     Raises
     ------
     ValueError
-        When `index` has not one dimension; for an index out of range, on the CPU. A GPU cannot stop for one: there the
+        When `index` is not one-dimensional; for an index out of range, on the CPU. A GPU cannot raise it: there the
         result holds NaN, -1 for integers and True for bool.
     
     Examples
@@ -2786,7 +2786,7 @@ def kv_append(k_cache: Tensor, v_cache: Tensor, k: Tensor, v: Tensor, position: 
     """
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, variant: str = '') -> Tensor:
     """
-    (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch; 5 FLOPs an element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.
+    (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.
     """
 def layer_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, has_bias: bool = False, variant: str = '') -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Tensor]:
     """
@@ -2794,7 +2794,7 @@ def layer_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps
     
     With r = 1 / sqrt(var + eps), n = (x - mean) r and dn = dy weight: dx = r (dn - mean(dn) - n mean(dn n)); over all rows,
     dweight is the sum of dy n and dbias that of dy. On the CPU one launch; on a GPU one for dx and one that finishes the
-    sums, with the same bits on every run. 12 FLOPs an element, 3 more with a weight and 1 with a bias.
+    sums, with the same bits on every run. 12 FLOPs per element, 3 more with a weight and 1 with a bias.
     
     Parameters
     ----------
@@ -2832,10 +2832,10 @@ def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a <= b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def le(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2909,14 +2909,14 @@ def log(x: Tensor, variant: str = '') -> Tensor:
     """
     natural logarithm of x, elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
     """
     The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
     
-    The maximum is taken out first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
-    counted as these. The graph keeps the result alone.
+    The maximum is subtracted first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
+    counted as these. The graph keeps only the result.
     
     Parameters
     ----------
@@ -2945,10 +2945,10 @@ def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a < b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def lt(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2962,9 +2962,9 @@ def manual_seed(seed: typing.SupportsInt | typing.SupportsIndex) -> None:
     """
 def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
     """
-    x with a number where a mask holds.
+    x with a number wherever a mask is True.
     
-    Made of where, and counted as it.
+    Made of where, and counted like it.
     
     Parameters
     ----------
@@ -2973,7 +2973,7 @@ def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
     mask : Tensor
         bool, of a shape that broadcasts to that of `x`.
     value : float
-        What is put where the mask holds.
+        The number to put where the mask is True.
     
     Returns
     -------
@@ -2992,20 +2992,20 @@ def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
     """
 def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    (..., M, K) @ (..., K, N) -> (..., M, N), as torch.matmul; transposed operands cost no copy. M*N*K MACs a matrix.
+    (..., M, K) @ (..., K, N) -> (..., M, N), like torch.matmul; transposed operands cost no copy. M*N*K MACs per matrix.
     """
 def matmul_float32(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    (M, K) @ (K, N) of float16 or bfloat16 in float32: what linear's gradients are made of under autocast. M*N*K MACs; has no gradient itself.
+    (M, K) @ (K, N) of float16 or bfloat16 in float32: linear's gradients use it under autocast. M*N*K MACs; has no gradient itself.
     """
 @typing.overload
 def max(x: Tensor) -> Tensor:
     """
-    The largest element of the tensor; or, along a dimension, the largest elements and their places.
+    The largest element of the tensor; or, along a dimension, the largest elements and their positions.
     
     `max(x)` is `amax(x)` and is counted as that. `max(x, dim)` gives a named tuple, as in PyTorch: `.values` and
-    `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP an
-    element of `x`. Of two tensors, rl.maximum gives the largest element by element.
+    `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP per
+    element of `x`. For two tensors, rl.maximum gives the largest, element by element.
     
     Parameters
     ----------
@@ -3021,9 +3021,9 @@ def max(x: Tensor) -> Tensor:
     Returns
     -------
     Tensor
-        Without `dim`: one element, NaN if there is one; equals share the gradient.
+        Without `dim`: one element, NaN if there is one; equal elements share the gradient.
     ValuesAndIndices
-        With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+        With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first among equals). The
         gradient goes to the elements at `indices`.
     
     Raises
@@ -3045,10 +3045,10 @@ def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     the larger of a and b; NaN where either is, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def maximum(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3058,7 +3058,7 @@ def maximum(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def mean(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
-    Mean over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
+    Mean over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied first.
     """
 def meta(name: str = 'cpu') -> str:
     """
@@ -3069,11 +3069,11 @@ def meta(name: str = 'cpu') -> str:
 @typing.overload
 def min(x: Tensor) -> Tensor:
     """
-    The smallest element of the tensor; or, along a dimension, the smallest elements and their places.
+    The smallest element of the tensor; or, along a dimension, the smallest elements and their positions.
     
     `min(x)` is `amin(x)` and is counted as that. `min(x, dim)` gives a named tuple, as in PyTorch: `.values` and
-    `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP an
-    element of `x`. Of two tensors, rl.minimum gives the smallest element by element.
+    `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP per
+    element of `x`. For two tensors, rl.minimum gives the smallest, element by element.
     
     Parameters
     ----------
@@ -3089,9 +3089,9 @@ def min(x: Tensor) -> Tensor:
     Returns
     -------
     Tensor
-        Without `dim`: one element, NaN if there is one; equals share the gradient.
+        Without `dim`: one element, NaN if there is one; equal elements share the gradient.
     ValuesAndIndices
-        With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first of equals). The
+        With `dim`: values (of the dtype of `x`, NaN where there is one) and indices (int64, the first among equals). The
         gradient goes to the elements at `indices`.
     
     Raises
@@ -3113,10 +3113,10 @@ def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     the smaller of a and b; NaN where either is, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def minimum(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3129,10 +3129,10 @@ def mul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a * b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     
     >>> (rl.arange(3) * 2.0).dtype
     rooflab.int64
@@ -3153,10 +3153,10 @@ def ne(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a != b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def ne(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3168,7 +3168,7 @@ def neg(x: Tensor, variant: str = '') -> Tensor:
     """
     -x, elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def num_threads() -> int:
     """
@@ -3187,7 +3187,7 @@ def ones_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None,
     x : Tensor
         Whose shape is taken.
     dtype, device : optional
-        Others than those of `x`.
+        Used instead of those of `x`.
     requires_grad : bool
         Whether ops on it are recorded.
     
@@ -3215,10 +3215,10 @@ def pow(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a to the power b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def pow(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3239,7 +3239,7 @@ def rand_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None,
     x : Tensor
         Whose shape is taken.
     dtype, device : optional
-        Others than those of `x`.
+        Used instead of those of `x`.
     requires_grad : bool
         Whether ops on it are recorded.
     
@@ -3275,7 +3275,7 @@ def randn_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None
     x : Tensor
         Whose shape is taken.
     dtype, device : optional
-        Others than those of `x`.
+        Used instead of those of `x`.
     requires_grad : bool
         Whether ops on it are recorded.
     
@@ -3298,17 +3298,17 @@ def relu(x: Tensor, variant: str = '') -> Tensor:
     """
     max(x, 0), elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a - b * floor(a / b), of b's sign; 0 for an integer b of 0, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def remainder(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3318,9 +3318,9 @@ def remainder(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def repeat_interleave(x: Tensor, repeats: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
     """
-    Each slice along a dimension, several times over.
+    Repeats each slice along a dimension several times.
     
-    Made of a view that repeats, and one copy; counted as this. It turns H_kv key heads into H for grouped-query attention.
+    Made of an expanded view and one copy; counted as the copy. It turns H_kv key heads into H for grouped-query attention.
     
     Parameters
     ----------
@@ -3348,14 +3348,14 @@ def repeat_interleave(x: Tensor, repeats: typing.SupportsInt | typing.SupportsIn
     """
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor:
     """
-    x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the gain is 1 + weight, as in Gemma. One launch; 3 FLOPs an element, 1 for the weight and 1 for the offset. Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.
+    x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the gain is 1 + weight, as in Gemma. One launch; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.
     """
 def rms_norm_add(x: Tensor, residual: Tensor, weight: Tensor, next_weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor | tuple[Tensor, Tensor]:
     """
-    A residual beside a norm, and the norm of the sum: h = residual + rms_norm(x), y = rms_norm(h).
+    Adds a residual to a norm, and normalises the sum: h = residual + rms_norm(x), y = rms_norm(h).
     
-    One launch. 3 FLOPs an element for each norm, 1 for its weight and 1 for `zero_centered`, 1 for the sum. Where a gradient
-    is wanted it is made of rms_norm and add.
+    One launch. 3 FLOPs per element for each norm, 1 for its weight and 1 for `zero_centered`, 1 for the sum. If a gradient
+    is wanted, it is made of rms_norm and add.
     
     Parameters
     ----------
@@ -3364,7 +3364,7 @@ def rms_norm_add(x: Tensor, residual: Tensor, weight: Tensor, next_weight: Tenso
     weight : Tensor
         (D,), of the first norm.
     next_weight : Tensor, optional
-        (D,), of the second. Without it there is no second.
+        (D,), of the second norm. Without it there is none.
     eps, zero_centered
         As in rl.rms_norm.
     variant : str
@@ -3391,7 +3391,7 @@ def rms_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps: 
     
     With n = x / sqrt(mean(x^2) + eps) and dn = dy times the gain: dx = (dn - n mean(dn n)) / sqrt(mean(x^2) + eps), and
     dweight is the sum of dy n over all rows. On the CPU one launch; on a GPU one for dx and one that finishes dweight, with
-    the same bits on every run. 8 FLOPs an element, 3 more with a weight and 4 with a zero-centered one.
+    the same bits on every run. 8 FLOPs per element, 3 more with a weight and 4 with a zero-centered one.
     
     Parameters
     ----------
@@ -3425,9 +3425,9 @@ def rms_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps: 
     """
 def rms_norm_rope(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor:
     """
-    rms_norm over each head, then rope: what models do that normalise queries and keys.
+    rms_norm over each head, then rope: for models that normalise queries and keys.
     
-    One launch, 7 FLOPs an element (8 with `zero_centered`); where a gradient is wanted it is made of rms_norm and rope.
+    One launch, 7 FLOPs per element (8 with `zero_centered`); if a gradient is wanted, it is made of rms_norm and rope.
     
     Parameters
     ----------
@@ -3460,10 +3460,10 @@ def rms_norm_rope(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor, eps: typi
     """
 def rope(x: Tensor, cos: Tensor, sin: Tensor, variant: str = '') -> Tensor:
     """
-    Rotary position embedding: each head's two halves turned by a token's angles.
+    Rotary position embedding: rotates each head's two halves by the token's angles.
     
     ``y[i] = x[i] cos[i] - x[i + h] sin[i]`` and ``y[i + h] = x[i + h] cos[i + h] + x[i] sin[i + h]`` with h = D_h / 2,
-    computed in float32 for 16 bits and rounded once. One launch, 3 FLOPs an element.
+    computed in float32 for 16 bits and rounded once. One launch, 3 FLOPs per element.
     
     Parameters
     ----------
@@ -3498,15 +3498,15 @@ def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     """
     1 / sqrt(x), elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def scatter_add(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
     """
-    x, and each element of `src` added where an index says, along `dim`.
+    x with each element of `src` added where an index says, along `dim`.
     
-    y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements that meet are added up, on the CPU in their
-    order; on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit sums are kept
-    in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP an element of `src`.
+    y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements with the same destination are summed: on the
+    CPU in their order, on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit
+    sums are kept in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
     
     Parameters
     ----------
@@ -3529,7 +3529,7 @@ def scatter_add(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index
     Raises
     ------
     ValueError
-        When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU leaves such an element out.
+        When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU ignores such an element.
     
     Examples
     --------
@@ -3542,25 +3542,25 @@ def set_cpu_blas(sgemm: typing_extensions.CapsuleType, dgemm: typing_extensions.
     """
 def set_cpu_isa(isa: str) -> None:
     """
-    Makes CPU kernels use "baseline", "avx2", "avx512" or "avx512_bf16", as far as this CPU runs them: to test or compare.
+    Makes CPU kernels use "baseline", "avx2", "avx512" or "avx512_bf16", if this CPU can run it: for tests and comparisons.
     """
 def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
     ...
 def set_rng_state(state: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]) -> None:
     """
-    Goes on with the random sequence where `get_rng_state` was called.
+    Continues the random sequence from where `get_rng_state` was called.
     """
 def sigmoid(x: Tensor, variant: str = '') -> Tensor:
     """
     1 / (1 + exp(-x)), elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def silu(x: Tensor, variant: str = '') -> Tensor:
     """
     x / (1 + exp(-x)), elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def silu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
     """
@@ -3578,7 +3578,7 @@ def silu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `a`; 6 FLOPs an element.
+        Of the shape and dtype of `a`; 6 FLOPs per element.
     
     Raises
     ------
@@ -3594,17 +3594,17 @@ def sin(x: Tensor, variant: str = '') -> Tensor:
     """
     sine of x radians, elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
-    exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs an element; one launch along the last dim, else a copy before it.
+    exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs per element; one launch along the last dim; otherwise a copy first.
     """
 def softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
     The gradient of softmax's operand: y (dy - sum(dy y)) along `dim`.
     
-    4 FLOPs an element; one launch along the last dim, else a copy before it.
+    4 FLOPs per element; one launch along the last dim; otherwise a copy first.
     
     Parameters
     ----------
@@ -3634,7 +3634,7 @@ def softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsInt | typing.Sup
     """
 def sort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
     """
-    The elements along a dimension in order, and where each was.
+    Sorts the elements along a dimension, and tells where each one was.
     
     Equal elements keep their order; a NaN is larger than any number. One launch.
     
@@ -3701,7 +3701,7 @@ def sqrt(x: Tensor, variant: str = '') -> Tensor:
     """
     square root of x, elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def squeeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
     """
@@ -3731,9 +3731,9 @@ def squeeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = N
     """
 def stack(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typing.SupportsIndex = 0) -> Tensor:
     """
-    Tensors of one shape side by side along a new dimension.
+    Joins tensors of one shape along a new dimension.
     
-    Made of cat, and counted as it.
+    Made of cat, and counted like it.
     
     Parameters
     ----------
@@ -3770,7 +3770,7 @@ def std(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat |
     dim : int, tuple of int or None
         What to go over; None is all.
     correction : float
-        The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
+        The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
     keepdim : bool
         Whether reduced dimensions stay, with size 1.
     
@@ -3794,10 +3794,10 @@ def sub(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a - b, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def sub(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3807,17 +3807,17 @@ def sub(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def sum(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
-    Sum over `dim` (an int, several, or all when None). One launch; dims that do not merge are copied first.
+    Sum over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied first.
     """
 @typing.overload
 def swiglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     silu(a) * b: a gated activation, a the gate, elementwise; shapes broadcast, dtypes must agree. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def swiglu(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3841,7 +3841,7 @@ def swiglu_backward(dy: Tensor, a: Tensor, b: Tensor, variant: str = '') -> tupl
     Returns
     -------
     (Tensor, Tensor)
-        da and db, of the shape and dtype of `a`; 9 FLOPs an element.
+        da and db, of the shape and dtype of `a`; 9 FLOPs per element.
     
     Raises
     ------
@@ -3858,7 +3858,7 @@ def tanh(x: Tensor, variant: str = '') -> Tensor:
     """
     hyperbolic tangent of x, elementwise. One launch.
     
-    variant: a rung of rl.variants(op) by name; the fastest that fits when empty.
+    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
@@ -3866,9 +3866,9 @@ def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = N
     """
 def topk(x: Tensor, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
     """
-    The k largest elements along a dimension in order, and their places.
+    The k largest elements along a dimension in order, and their positions.
     
-    Of equal elements the first come first; a NaN is larger than any number. One launch.
+    Equal elements keep their order; a NaN is larger than any number. One launch.
     
     Parameters
     ----------
@@ -3917,7 +3917,7 @@ def tril(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, var
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+        Of the shape and dtype of `x`, contiguous. The gradient is zeroed in the same way.
     
     Raises
     ------
@@ -3947,7 +3947,7 @@ def triu(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, var
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`, contiguous. The gradient is cut in the same way.
+        Of the shape and dtype of `x`, contiguous. The gradient is zeroed in the same way.
     
     Raises
     ------
@@ -3998,7 +3998,7 @@ def var(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat |
     dim : int, tuple of int or None
         What to go over; None is all.
     correction : float
-        The divisor is the number of elements less this: 1 as in PyTorch, 0 as in NumPy.
+        The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
     keepdim : bool
         Whether reduced dimensions stay, with size 1.
     
@@ -4026,7 +4026,7 @@ def where(condition: Tensor, a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a where the condition (bool) holds, else b; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor beside it; one that this dtype cannot hold, like 0.5 beside int64, raises
+    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     """
 @typing.overload
@@ -4048,7 +4048,7 @@ def zeros_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None
     x : Tensor
         Whose shape is taken.
     dtype, device : optional
-        Others than those of `x`.
+        Used instead of those of `x`.
     requires_grad : bool
         Whether ops on it are recorded.
     

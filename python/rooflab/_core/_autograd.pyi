@@ -44,7 +44,7 @@ class Saved:
         ...
 def checkpoint(inputs: collections.abc.Sequence[rooflab._core.Tensor], run: collections.abc.Callable, again: collections.abc.Callable) -> typing.Any:
     """
-    run(), of which the graph keeps the inputs alone; again() repeats it on the way back.
+    The result of run(), of which the graph keeps only the inputs; again() repeats it in the backward pass.
     """
 def grad(outputs: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], grad_outputs: collections.abc.Sequence[rooflab._core.Tensor | None], retain_graph: bool) -> list[rooflab._core.Tensor | None]:
     """
@@ -52,11 +52,11 @@ def grad(outputs: collections.abc.Sequence[rooflab._core.Tensor], inputs: collec
     """
 def record_function(op: str, results: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor | None], saved: collections.abc.Sequence[rooflab._core.Tensor | None], rule: collections.abc.Callable) -> list[rooflab._core.Tensor]:
     """
-    The results as those of a new node.
+    Makes the results those of a new node, and returns them.
     """
 def saved_tensors(y: rooflab._core.Tensor) -> list[Saved]:
     ...
 def set_grad_enabled(enabled: bool) -> bool:
     """
-    Returns what it was before.
+    Sets grad mode; returns the previous one.
     """

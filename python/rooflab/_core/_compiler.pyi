@@ -31,7 +31,7 @@ class Call:
     @property
     def continues(self) -> int:
         """
-        The storage of which it writes a part, to make it its output; -1: none.
+        The storage of which it writes a part, which makes that its output; -1: none.
         """
     @property
     def inputs(self) -> list[View]:
@@ -41,12 +41,12 @@ class Call:
     @property
     def instructions(self) -> int:
         """
-        How many it has in a chain; 0 when it cannot be part of one.
+        How many instructions it takes in a chain; 0 if it cannot be part of one.
         """
     @property
     def is_constant(self) -> bool:
         """
-        Whether it fills a tensor with a number, which a chain takes in place of the tensor.
+        Whether it fills a tensor with a number, which a chain uses in place of the tensor.
         """
     @property
     def op(self) -> str:
@@ -82,13 +82,13 @@ class Trace:
         """
 class Program:
     """
-    Calls of a trace to run again, chains of them as one.
+    Calls of a trace that can be run again; each chain runs as one op.
     """
     def __init__(self, trace: Trace, inputs: collections.abc.Sequence[View], steps: collections.abc.Sequence[tuple[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]]], results: collections.abc.Sequence[View], variant: str = '') -> None:
         ...
     def cuda_sources(self, width: typing.SupportsInt | typing.SupportsIndex) -> list[str]:
         """
-        The CUDA C++ of each chain, for threads that make `width` neighbours.
+        The CUDA C++ of each chain, for threads that compute `width` neighbours.
         """
     def run(self, inputs: collections.abc.Sequence[rooflab._core.Tensor]) -> list[rooflab._core.Tensor]:
         ...
@@ -98,13 +98,13 @@ def cuda_headers() -> list[tuple[str, str]]:
     """
 def cuda_options() -> list[str]:
     """
-    What NVRTC is told beside the architecture.
+    The options for NVRTC, except the architecture.
     """
 def is_tracing() -> bool:
     ...
 def layouts(tensors: collections.abc.Sequence[rooflab._core.Tensor]) -> str:
     """
-    What programs are told apart by.
+    A text for the layouts of all tensors; equal texts mean equal programs.
     """
 MAX_INSTRUCTIONS: int = 64
 MAX_OPERANDS: int = 16

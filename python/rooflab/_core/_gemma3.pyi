@@ -39,7 +39,7 @@ class Layer:
         ...
     def decode(self, x: rooflab._core.Tensor, cos: rooflab._core.Tensor, sin: rooflab._core.Tensor, cache: KvCache, variant: str = '') -> rooflab._core.Tensor:
         """
-        One token a text, x (B, 1, D), by a rung of rl.variants("gemma3_decode").
+        One token per text, x (B, 1, D), by a rung of rl.variants("gemma3_decode").
         """
     def forward(self, x: rooflab._core.Tensor, cos: rooflab._core.Tensor, sin: rooflab._core.Tensor, cache: KvCache | None = None) -> rooflab._core.Tensor:
         """

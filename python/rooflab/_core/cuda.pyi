@@ -55,7 +55,7 @@ class Stream:
         """
 class Event:
     """
-    A point in the time of a stream of one GPU.
+    A point in time on a stream of one GPU.
     """
     def __init__(self, device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
         ...
@@ -65,7 +65,7 @@ class Event:
         """
     def record(self, stream: Stream = None) -> None:
         """
-        In the current stream of its GPU, or in `stream`.
+        Records it in the current stream of its GPU, or in `stream`.
         """
     def synchronize(self) -> None:
         ...
@@ -76,7 +76,7 @@ class Event:
         """
 class Code:
     """
-    Machine code that was made at run time.
+    Machine code that was compiled at run time.
     """
     def __init__(self, image: bytes) -> None:
         ...
@@ -112,7 +112,7 @@ class Kernel:
         Launches on the current stream of the GPU that the tensors are on; counted as one launch of op "custom".
         
         grid and block are one to three numbers. A tensor is passed as the address of its first element, None as a
-        null pointer; strides are the caller's to pass. shared_bytes of dynamic shared memory may exceed 48 KB.
+        null pointer; the caller passes strides. The dynamic shared memory, shared_bytes, may exceed 48 KB.
         """
     def __init__(self, code: Code, symbol: str, name: str, parameters: collections.abc.Sequence[Parameter]) -> None:
         ...
@@ -127,17 +127,17 @@ class Kernel:
 def compile_source(source: str, options: collections.abc.Sequence[str], headers: collections.abc.Sequence[tuple[str, str]] = []) -> tuple[str, bytes, str]:
     """
     (log, machine code, PTX) of CUDA C++, by NVRTC; no machine code when the source has errors. headers: what it may
-    include beside files, as (name, text).
+    include besides files, as (name, text).
     """
 def demangle(symbol: str) -> str:
     """
-    A C++ symbol as it was written.
+    The source form of a mangled C++ symbol.
     """
 def device_count() -> int:
     ...
 def free_memory(device: typing.SupportsInt | typing.SupportsIndex = 0) -> int:
     """
-    Bytes that the GPU can still give.
+    Bytes of the GPU's memory that are free.
     """
 def is_available() -> bool:
     """
@@ -145,7 +145,7 @@ def is_available() -> bool:
     """
 def launch_empty(device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
     """
-    Launches a kernel that does nothing, for measuring what a launch costs.
+    Launches a kernel that does nothing, to measure what a launch costs.
     """
 def properties(device: typing.SupportsInt | typing.SupportsIndex = 0) -> Properties:
     ...
@@ -155,5 +155,5 @@ def synchronize(device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
     """
 def unavailable_reason() -> str:
     """
-    Why not, in a sentence; '' when available.
+    Why CUDA is not available, as a sentence; '' if it is.
     """

@@ -20,7 +20,7 @@ class Block:
         """
 class Recorder:
     """
-    What rooflab.memory.record() stands on: every allocation and free.
+    Records every allocation and free; rooflab.memory.record() is built on it.
     """
     def __init__(self, device: str | None = None) -> None:
         ...
@@ -45,17 +45,17 @@ class Recorder:
     @property
     def live_bytes(self) -> int:
         """
-        Above `resident_bytes`, now or at the stop.
+        Bytes held above `resident_bytes`, now or at the stop.
         """
     @property
     def peak_bytes(self) -> int:
         """
-        The highest that `live_bytes` was.
+        The highest value of `live_bytes`.
         """
     @property
     def resident_bytes(self) -> int:
         """
-        In tensors at the start.
+        Bytes in tensors at the start.
         """
 def allocated(device: str = 'cpu') -> int:
     """
@@ -67,7 +67,7 @@ def available(device: str = 'cpu') -> int:
     """
 def empty_cache(device: str = 'cpu', keep_bytes: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
     """
-    Gives memory that no tensor holds back to the system, until at most `keep_bytes` are `reserved`.
+    Returns memory that no tensor holds to the system, until at most `keep_bytes` are `reserved`.
     """
 def peak(device: str = 'cpu') -> int:
     """
@@ -81,7 +81,7 @@ def reset_peak(device: str = 'cpu') -> None:
     ...
 def set_limit(bytes: typing.SupportsInt | typing.SupportsIndex | None, device: str = 'cpu') -> None:
     """
-    From here on an allocation that would bring `allocated` above `bytes` raises OutOfMemoryError, as on a device that has no more; None lifts that.
+    From here on an allocation that would bring `allocated` above `bytes` raises OutOfMemoryError, as on a device with no more memory; None removes the limit.
     """
 def snapshot(device: str = 'cpu') -> list[Block]:
     """
