@@ -22,7 +22,7 @@ const Ladder<ActivationBackwardArgs> kLadder(
     {
         {"v2_vectorised", kCuda, "16-byte accesses; aligned, not float64", kernels::activation_backward_cuda_v2_accepts,
          kernels::activation_backward_cuda_v2_vectorised},
-        {"v1_fused", kCuda, "one element a thread, in float; not float64", kernels::activation_backward_accepts,
+        {"v1_fused", kCuda, "one element per thread, in float; not float64", kernels::activation_backward_accepts,
          kernels::activation_backward_cuda_v1_fused},
         {"v0_composed", kCuda, "the formula, made of elementwise ops", nullptr, composed<ActivationBackwardArgs>},
         {"v1_simd", kCpu, "SIMD, all threads, one pass; not float64", kernels::activation_backward_accepts,

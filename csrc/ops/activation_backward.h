@@ -1,4 +1,4 @@
-// Gradients of activations as ops of their own, for the backward rules of the activations.
+// Gradients of activations as separate ops, for the backward rules of the activations.
 #pragma once
 
 #include <string_view>

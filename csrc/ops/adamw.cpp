@@ -19,14 +19,14 @@ using enum ElementwiseOp;
 
 const Ladder<AdamwArgs> kLadder(
     "adamw", {
-                 {"v2_many", kCuda, "16-byte accesses, 64 tensors a launch; aligned, contiguous tensors",
+                 {"v2_many", kCuda, "16-byte accesses, 64 tensors per launch; aligned, contiguous tensors",
                   kernels::adamw_cuda_v2_accepts, kernels::adamw_cuda_v2_many},
-                 {"v1_fused", kCuda, "a thread an element, a launch a tensor; contiguous tensors",
+                 {"v1_fused", kCuda, "one thread per element, one launch per tensor; contiguous tensors",
                   kernels::adamw_accepts, kernels::adamw_cuda_v1_fused, kernels::adamw_cuda_v1_footprint},
-                 {"v0_composed", kCuda, "each of the 14 operations as an op of its own", nullptr, composed<AdamwArgs>},
+                 {"v0_composed", kCuda, "each of the 14 operations as a separate op", nullptr, composed<AdamwArgs>},
                  {"v1_fused", kCpu, "each element read and written once, SIMD, all threads; contiguous tensors",
                   kernels::adamw_accepts, kernels::adamw_cpu_v1_fused},
-                 {"v0_composed", kCpu, "each of the 14 operations as an op of its own", nullptr, composed<AdamwArgs>},
+                 {"v0_composed", kCpu, "each of the 14 operations as a separate op", nullptr, composed<AdamwArgs>},
              });
 
 constexpr int64_t kFlops = 13;  // per element, and one more for decay
@@ -208,7 +208,8 @@ void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs,
   const AdamwNumbers numbers = numbers_of(options);
   const autograd::GradMode off(false);
   if (kLadder.composes(group.params[0].device(), args_of(group, 0, numbers), variant)) {
-    RL_CHECK(!options.step_at.defined(), "adamw", "step: v0_composed, which tensors with gaps take, wants a number");
+    RL_CHECK(!options.step_at.defined(), "adamw",
+             "step: v0_composed needs a number, and tensors that are not contiguous run v0_composed");
     composed_step(group, numbers);
     return scope.done();  // its parts have counted their work
   }

@@ -15,9 +15,9 @@ using enum Device::Type;
 const Ladder<ArgReduceArgs> kLadder(
     "arg_reduce",
     {
-        {"v1_block", kCuda, "a block an output; the last dimension", kernels::arg_reduce_cuda_v1_accepts,
+        {"v1_block", kCuda, "one block per output; the last dimension", kernels::arg_reduce_cuda_v1_accepts,
          kernels::arg_reduce_cuda_v1_block},
-        {"v0_reference", kCuda, "a thread an output", nullptr, kernels::arg_reduce_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per output", nullptr, kernels::arg_reduce_cuda_v0_reference},
         {"v1_parallel", kCpu, "all threads, neighbouring outputs together", nullptr,
          kernels::arg_reduce_cpu_v1_parallel},
         {"v0_reference", kCpu, "one thread, one output at a time", nullptr, kernels::arg_reduce_cpu_v0_reference},

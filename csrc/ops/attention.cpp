@@ -32,7 +32,7 @@ const Ladder<AttentionArgs> kLadder(
          kernels::attention_cuda_v2_accepts, kernels::attention_cuda_v2_tensor_core},
         {"v1_flash", kCuda, "tiles with online softmax on FMA units; D_h up to 256", kernels::attention_cuda_v1_accepts,
          kernels::attention_cuda_v1_flash},
-        {"v0_composed", kCuda, "scores, mask, softmax and weighted sum as ops of their own", nullptr,
+        {"v0_composed", kCuda, "scores, mask, softmax and weighted sum as separate ops", nullptr,
          composed<AttentionArgs>},
         {"v3_split_kv", kCpu, "few queries, many keys: threads share the keys, then combine; heads of a group together",
          kernels::attention_cpu_v3_accepts, kernels::attention_cpu_v3_split_kv, kernels::attention_cpu_v3_footprint},
@@ -40,7 +40,7 @@ const Ladder<AttentionArgs> kLadder(
          kernels::attention_cpu_v2_flash_simd, kernels::attention_cpu_v2_footprint},
         {"v1_flash", kCpu, "tiles with online softmax, one thread; not float64", not_double,
          kernels::attention_cpu_v1_flash, kernels::attention_cpu_v1_footprint},
-        {"v0_composed", kCpu, "scores, mask, softmax and weighted sum as ops of their own", nullptr,
+        {"v0_composed", kCpu, "scores, mask, softmax and weighted sum as separate ops", nullptr,
          composed<AttentionArgs>},
     });
 

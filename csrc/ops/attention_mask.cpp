@@ -11,7 +11,7 @@ namespace {
 using kernels::AttentionMaskArgs;
 using enum Device::Type;
 
-const Ladder<AttentionMaskArgs> kLadder("attention_mask", {{"v0_reference", kCuda, "one element a thread", nullptr,
+const Ladder<AttentionMaskArgs> kLadder("attention_mask", {{"v0_reference", kCuda, "one element per thread", nullptr,
                                                             kernels::attention_mask_cuda_v0_reference},
                                                            {"v0_reference", kCpu, "one thread", nullptr,
                                                             kernels::attention_mask_cpu_v0_reference}});

@@ -22,15 +22,15 @@ using enum ElementwiseOp;
 const Ladder<CrossEntropyArgs> kLadder(
     "cross_entropy",
     {
-        {"v2_vectorised", kCuda, "a block a row, maximum and sum in one pass of 16-byte loads", nullptr,
+        {"v2_vectorised", kCuda, "one block per row, maximum and sum in one pass of 16-byte loads", nullptr,
          kernels::cross_entropy_cuda_v2_vectorised, kernels::cross_entropy_cuda_footprint},
-        {"v1_online", kCuda, "a block a row, maximum and sum in one pass", nullptr,
+        {"v1_online", kCuda, "one block per row, maximum and sum in one pass", nullptr,
          kernels::cross_entropy_cuda_v1_online, kernels::cross_entropy_cuda_footprint},
-        {"v0_composed", kCuda, "maximum, difference, exp, sum, log and the chosen logit as ops of their own", nullptr,
+        {"v0_composed", kCuda, "maximum, difference, exp, sum, log and the chosen logit as separate ops", nullptr,
          composed<CrossEntropyArgs>},
         {"v1_online", kCpu, "maximum and sum in one pass, SIMD, all threads", nullptr,
          kernels::cross_entropy_cpu_v1_online, kernels::cross_entropy_cpu_footprint},
-        {"v0_composed", kCpu, "maximum, difference, exp, sum, log and the chosen logit as ops of their own", nullptr,
+        {"v0_composed", kCpu, "maximum, difference, exp, sum, log and the chosen logit as separate ops", nullptr,
          composed<CrossEntropyArgs>},
     });
 

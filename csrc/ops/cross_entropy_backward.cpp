@@ -21,13 +21,13 @@ const Ladder<CrossEntropyBackwardArgs> kLadder(
     {
         {"v2_vectorised", kCuda, "16 bytes at a time; rows of logits and gradients equally far from 16 bytes",
          kernels::cross_entropy_backward_cuda_v2_accepts, kernels::cross_entropy_backward_cuda_v2_vectorised},
-        {"v1_recompute", kCuda, "a thread an element, probabilities from the log-sum-exp", nullptr,
+        {"v1_recompute", kCuda, "one thread per element, probabilities from the log-sum-exp", nullptr,
          kernels::cross_entropy_backward_cuda_v1_recompute},
-        {"v0_composed", kCuda, "difference, exp, product and scatter_add as ops of their own", nullptr,
+        {"v0_composed", kCuda, "difference, exp, product and scatter_add as separate ops", nullptr,
          composed<CrossEntropyBackwardArgs>},
         {"v1_recompute", kCpu, "probabilities from the log-sum-exp in one pass, SIMD, all threads", nullptr,
          kernels::cross_entropy_backward_cpu_v1_recompute},
-        {"v0_composed", kCpu, "difference, exp, product and scatter_add as ops of their own", nullptr,
+        {"v0_composed", kCpu, "difference, exp, product and scatter_add as separate ops", nullptr,
          composed<CrossEntropyBackwardArgs>},
     });
 

@@ -16,9 +16,9 @@ using enum Device::Type;
 const Ladder<CumsumArgs> kLadder(
     "cumsum",
     {
-        {"v1_block_scan", kCuda, "a block a line, by warp scans; the last dimension", kernels::cumsum_cuda_v1_accepts,
-         kernels::cumsum_cuda_v1_block_scan},
-        {"v0_reference", kCuda, "a thread a line, in double", nullptr, kernels::cumsum_cuda_v0_reference},
+        {"v1_block_scan", kCuda, "one block per line, by warp scans; the last dimension",
+         kernels::cumsum_cuda_v1_accepts, kernels::cumsum_cuda_v1_block_scan},
+        {"v0_reference", kCuda, "one thread per line, in double", nullptr, kernels::cumsum_cuda_v0_reference},
         {"v1_parallel", kCpu, "all threads, neighbouring lines together", nullptr, kernels::cumsum_cpu_v1_parallel},
         {"v0_reference", kCpu, "one thread, a line at a time", nullptr, kernels::cumsum_cpu_v0_reference},
     });

@@ -25,13 +25,13 @@ using enum Device::Type;
 const Ladder<ElementwiseArgs> kLadder(
     "elementwise",
     {
-        {"v2_vectorised", kCuda, "16-byte accesses, one index computation a vector; adjacent and aligned rows",
+        {"v2_vectorised", kCuda, "16-byte accesses, one index computation per vector; adjacent and aligned rows",
          kernels::elementwise_cuda_v2_accepts, kernels::elementwise_cuda_v2_vectorised},
-        {"v1_strided", kCuda, "one element a thread, op and dtype compiled in", nullptr,
+        {"v1_strided", kCuda, "one element per thread, op and dtype compiled in", nullptr,
          kernels::elementwise_cuda_v1_strided},
-        {"v0_reference", kCuda, "one element a thread, op and dtype found at run time, in double", nullptr,
+        {"v0_reference", kCuda, "one element per thread, op and dtype found at run time, in double", nullptr,
          kernels::elementwise_cuda_v0_reference},
-        {"v2_contiguous", kCpu, "from memory to registers and back; past the caches what outgrows them",
+        {"v2_contiguous", kCpu, "from memory to registers and back; large results bypass the caches",
          kernels::elementwise_cpu_v2_accepts, kernels::elementwise_cpu_v2_contiguous},
         {"v1_staged", kCpu, "blocks through L1, SIMD, all threads", nullptr, kernels::elementwise_cpu_v1_staged},
         {"v0_reference", kCpu, "one thread, op and dtype found at run time, in double", nullptr,

@@ -17,7 +17,7 @@ const Ladder<FusedArgs> kLadder(
     {
         {"v1_nvrtc", kCuda, "a kernel generated for the chain and compiled when first used", nullptr,
          kernels::fused_cuda_v1_nvrtc},
-        {"v0_reference", kCuda, "one element a thread, in double", nullptr, kernels::fused_cuda_v0_reference},
+        {"v0_reference", kCuda, "one element per thread, in double", nullptr, kernels::fused_cuda_v0_reference},
         {"v1_blocks", kCpu, "blocks stay in L1 through the whole chain, SIMD, all threads", nullptr,
          kernels::fused_cpu_v1_blocks},
         {"v0_reference", kCpu, "one thread, an element at a time, in double", nullptr, kernels::fused_cpu_v0_reference},

@@ -20,9 +20,9 @@ using enum Device::Type;
 const Ladder<GatherArgs> kGatherLadder(
     "gather",
     {
-        {"v1_vectorised", kCuda, "a thread 16 bytes of a row; rows of one index, adjacent and aligned",
+        {"v1_vectorised", kCuda, "16 bytes of a row per thread; rows of one index, adjacent and aligned",
          kernels::gather_cuda_v1_accepts, kernels::gather_cuda_v1_vectorised},
-        {"v0_reference", kCuda, "a thread an element", nullptr, kernels::gather_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per element", nullptr, kernels::gather_cuda_v0_reference},
         {"v1_parallel", kCpu, "all threads, rows of one index copied whole", nullptr, kernels::gather_cpu_v1_parallel},
         {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::gather_cpu_v0_reference},
     },
@@ -31,7 +31,7 @@ const Ladder<GatherArgs> kGatherLadder(
 const Ladder<ScatterAddArgs> kScatterLadder(
     "scatter_add",
     {
-        {"v0_reference", kCuda, "a thread an element, atomic additions", nullptr,
+        {"v0_reference", kCuda, "one thread per element, atomic additions", nullptr,
          kernels::scatter_add_cuda_v0_reference},
         {"v1_parallel", kCpu, "all threads share a dimension along which no two elements meet", nullptr,
          kernels::scatter_add_cpu_v1_parallel},

@@ -20,9 +20,9 @@ const Ladder<GeluArgs> kLadder(
     {
         {"v2_vectorised", kCuda, "16-byte accesses; contiguous and aligned", kernels::gelu_cuda_v2_accepts,
          kernels::gelu_cuda_v2_vectorised},
-        {"v1_fused", kCuda, "one element a thread, in float, any strides", nullptr, kernels::gelu_cuda_v1_fused},
-        {"v0_reference", kCuda, "one element a thread, in double", nullptr, kernels::gelu_cuda_v0_reference},
-        {"v2_streaming", kCpu, "stores go around the cache; more than fits in it", kernels::gelu_cpu_v2_accepts,
+        {"v1_fused", kCuda, "one element per thread, in float, any strides", nullptr, kernels::gelu_cuda_v1_fused},
+        {"v0_reference", kCuda, "one element per thread, in double", nullptr, kernels::gelu_cuda_v0_reference},
+        {"v2_streaming", kCpu, "stores bypass the cache; results that do not fit in it", kernels::gelu_cpu_v2_accepts,
          kernels::gelu_cpu_v2_streaming},
         {"v1_simd", kCpu, "SIMD, all threads, any strides", nullptr, kernels::gelu_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::gelu_cpu_v0_reference},

@@ -17,8 +17,8 @@ const Ladder<Gemma3DecodeArgs> kLadder(
         {"v1_one_launch", kCuda, "one kernel, whose blocks keep the weights and wait for each other; sm_90, 16 bit",
          kernels::gemma3_decode_cuda_v1_accepts, kernels::gemma3_decode_cuda_v1_one_launch,
          kernels::gemma3_decode_cuda_v1_footprint},
-        {"v0_composed", kCuda, "the steps as ops of their own", nullptr, composed<Gemma3DecodeArgs>},
-        {"v0_composed", kCpu, "the steps as ops of their own", nullptr, composed<Gemma3DecodeArgs>},
+        {"v0_composed", kCuda, "the steps as separate ops", nullptr, composed<Gemma3DecodeArgs>},
+        {"v0_composed", kCpu, "the steps as separate ops", nullptr, composed<Gemma3DecodeArgs>},
     });
 
 // The order of a call's inputs; its outputs are y and the two caches.

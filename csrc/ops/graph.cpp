@@ -61,7 +61,7 @@ void Graph::end() {
   RL_CHECK(current == this, "graph", "capture: none is under way");
   try {
     if (random_calls_ > 0) {
-      const OpScope scope("graph");  // what is inside it does not count as an op of its own
+      const OpScope scope("graph");  // what is inside it does not count as a separate op
       write(ElementwiseOp::kAdd, advance_, {static_cast<double>(random_calls_), random_calls_});
     }
     if (device().is_cuda()) executable_ = cuda::end_capture(stream_);

@@ -17,9 +17,9 @@ using enum Device::Type;
 const Ladder<KvAppendArgs> kLadder(
     "kv_append",
     {
-        {"v1_vectorised", kCuda, "a thread 16 bytes; aligned rows", kernels::kv_append_cuda_v1_accepts,
+        {"v1_vectorised", kCuda, "16 bytes per thread; aligned rows", kernels::kv_append_cuda_v1_accepts,
          kernels::kv_append_cuda_v1_vectorised},
-        {"v0_reference", kCuda, "a thread an element", nullptr, kernels::kv_append_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per element", nullptr, kernels::kv_append_cuda_v0_reference},
         {"v1_parallel", kCpu, "all threads, a row at a time", nullptr, kernels::kv_append_cpu_v1_parallel},
         {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::kv_append_cpu_v0_reference},
     });

@@ -16,10 +16,10 @@ using enum Device::Type;
 const Ladder<LayerNormBackwardArgs> kLadder(
     "layer_norm_backward",
     {
-        {"v2_one_pass", kCuda, "rows and sums over rows wait in registers; aligned rows of up to 8192 elements",
+        {"v2_one_pass", kCuda, "rows and sums over rows stay in registers; aligned rows of up to 8192 elements",
          kernels::layer_norm_backward_cuda_v2_accepts, kernels::layer_norm_backward_cuda_v2_one_pass,
          kernels::layer_norm_backward_cuda_v2_footprint},
-        {"v1_block_per_row", kCuda, "blocks walk over rows, sums over rows in device memory; not float64",
+        {"v1_block_per_row", kCuda, "blocks loop over rows, sums over rows in device memory; not float64",
          kernels::layer_norm_backward_accepts, kernels::layer_norm_backward_cuda_v1_block_per_row,
          kernels::layer_norm_backward_cuda_v1_footprint},
         {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<LayerNormBackwardArgs>},

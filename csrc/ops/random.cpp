@@ -21,9 +21,9 @@ using enum Device::Type;
 const Ladder<RandomArgs> kLadder(
     "random",
     {
-        {"v1_blocked", kCuda, "a whole Philox block a thread, stored as one vector", nullptr,
+        {"v1_blocked", kCuda, "a whole Philox block per thread, stored as one vector", nullptr,
          kernels::random_cuda_v1_blocked},
-        {"v0_reference", kCuda, "one element a thread", nullptr, kernels::random_cuda_v0_reference},
+        {"v0_reference", kCuda, "one element per thread", nullptr, kernels::random_cuda_v0_reference},
         {"v1_blocked", kCpu, "whole Philox blocks side by side, SIMD, all threads", nullptr,
          kernels::random_cpu_v1_blocked},
         {"v0_reference", kCpu, "one thread, one element at a time", nullptr, kernels::random_cpu_v0_reference},

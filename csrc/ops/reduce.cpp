@@ -24,7 +24,7 @@ const Ladder<ReduceArgs> kLadder(
          kernels::reduce_cuda_v2_accepts, kernels::reduce_cuda_v2_vectorised, kernels::reduce_cuda_v2_footprint},
         {"v1_block_tree", kCuda, "blocks share the reduced axis and fold in shared memory", nullptr,
          kernels::reduce_cuda_v1_block_tree, kernels::reduce_cuda_v1_footprint},
-        {"v0_reference", kCuda, "a thread an output, in double", nullptr, kernels::reduce_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per output, in double", nullptr, kernels::reduce_cuda_v0_reference},
         {"v1_simd", kCpu, "SIMD, all threads, pieces folded in order", nullptr, kernels::reduce_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::reduce_cpu_v0_reference},
     },

@@ -18,11 +18,11 @@ using enum Device::Type;
 const Ladder<RmsNormArgs> kLadder(
     "rms_norm",
     {
-        {"v2_one_pass", kCuda, "the row waits in registers, 16-byte accesses; aligned rows of up to 32768 elements",
+        {"v2_one_pass", kCuda, "the row stays in registers, 16-byte accesses; aligned rows of up to 32768 elements",
          kernels::rms_norm_cuda_v2_accepts, kernels::rms_norm_cuda_v2_one_pass},
-        {"v1_block_per_row", kCuda, "a block a row, neighbours on neighbours", nullptr,
+        {"v1_block_per_row", kCuda, "one block per row, neighbouring threads on neighbouring elements", nullptr,
          kernels::rms_norm_cuda_v1_block_per_row},
-        {"v0_reference", kCuda, "a thread a row, in double", nullptr, kernels::rms_norm_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per row, in double", nullptr, kernels::rms_norm_cuda_v0_reference},
         {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1", nullptr, kernels::rms_norm_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_cpu_v0_reference},
     });

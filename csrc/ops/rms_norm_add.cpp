@@ -18,9 +18,9 @@ using enum Device::Type;
 const Ladder<RmsNormAddArgs> kLadder(
     "rms_norm_add",
     {
-        {"v1_one_pass", kCuda, "both rows wait in registers, 16-byte accesses; aligned rows of up to 32768 elements",
+        {"v1_one_pass", kCuda, "both rows stay in registers, 16-byte accesses; aligned rows of up to 32768 elements",
          kernels::rms_norm_add_cuda_v1_accepts, kernels::rms_norm_add_cuda_v1_one_pass},
-        {"v0_reference", kCuda, "a thread a row, in double", nullptr, kernels::rms_norm_add_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per row, in double", nullptr, kernels::rms_norm_add_cuda_v0_reference},
         {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1", nullptr, kernels::rms_norm_add_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_add_cpu_v0_reference},
     });

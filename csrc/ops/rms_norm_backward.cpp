@@ -16,10 +16,10 @@ using enum Device::Type;
 const Ladder<RmsNormBackwardArgs> kLadder(
     "rms_norm_backward",
     {
-        {"v2_one_pass", kCuda, "rows and sums for dweight wait in registers; aligned rows of up to 8192 elements",
+        {"v2_one_pass", kCuda, "rows and sums for dweight stay in registers; aligned rows of up to 8192 elements",
          kernels::rms_norm_backward_cuda_v2_accepts, kernels::rms_norm_backward_cuda_v2_one_pass,
          kernels::rms_norm_backward_cuda_v2_footprint},
-        {"v1_block_per_row", kCuda, "blocks walk over rows, sums for dweight in device memory; not float64",
+        {"v1_block_per_row", kCuda, "blocks loop over rows, sums for dweight in device memory; not float64",
          kernels::rms_norm_backward_accepts, kernels::rms_norm_backward_cuda_v1_block_per_row,
          kernels::rms_norm_backward_cuda_v1_footprint},
         {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<RmsNormBackwardArgs>},

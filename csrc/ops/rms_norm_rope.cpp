@@ -19,7 +19,7 @@ const Ladder<RmsNormRopeArgs> kLadder(
     {
         {"v1_warp_per_row", kCuda, "a warp holds a row, 16-byte accesses; aligned halves of up to 512 bytes",
          kernels::rms_norm_rope_cuda_v1_accepts, kernels::rms_norm_rope_cuda_v1_warp_per_row},
-        {"v0_reference", kCuda, "a thread a row, in double", nullptr, kernels::rms_norm_rope_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per row, in double", nullptr, kernels::rms_norm_rope_cuda_v0_reference},
         {"v1_simd", kCpu, "SIMD, all threads, a row at a time", nullptr, kernels::rms_norm_rope_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_rope_cpu_v0_reference},
     });

@@ -18,7 +18,7 @@ const Ladder<RopeArgs> kLadder(
     {
         {"v1_vectorised", kCuda, "16-byte accesses; aligned halves of rows", kernels::rope_cuda_v1_accepts,
          kernels::rope_cuda_v1_vectorised},
-        {"v0_reference", kCuda, "a thread a pair of elements, in double", nullptr, kernels::rope_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per pair of elements, in double", nullptr, kernels::rope_cuda_v0_reference},
         {"v1_simd", kCpu, "SIMD, all threads, a row at a time", nullptr, kernels::rope_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rope_cpu_v0_reference},
     });

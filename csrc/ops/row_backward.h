@@ -1,4 +1,4 @@
-// Gradients of ops that work on rows, as ops of their own, for the backward rules of those ops.
+// Gradients of ops that work on rows, as separate ops, for the backward rules of those ops.
 #pragma once
 
 #include <string_view>

@@ -18,11 +18,13 @@ using enum Device::Type;
 const Ladder<SoftmaxArgs> kLadder(
     "softmax",
     {
-        {"v2_one_pass", kCuda, "the row waits in registers, 16-byte accesses; aligned rows of up to 32768 elements",
+        {"v2_one_pass", kCuda, "the row stays in registers, 16-byte accesses; aligned rows of up to 32768 elements",
          kernels::softmax_cuda_v2_accepts, kernels::softmax_cuda_v2_one_pass},
-        {"v1_online", kCuda, "a block a row, maximum and sum in one pass", nullptr, kernels::softmax_cuda_v1_online},
-        {"v0_reference", kCuda, "a thread a row, three passes, in double", nullptr, kernels::softmax_cuda_v0_reference},
-        {"v2_one_pass", kCpu, "the row's exponentials wait in cache, SIMD, all threads; rows of up to 128 KiB of them",
+        {"v1_online", kCuda, "one block per row, maximum and sum in one pass", nullptr,
+         kernels::softmax_cuda_v1_online},
+        {"v0_reference", kCuda, "one thread per row, three passes, in double", nullptr,
+         kernels::softmax_cuda_v0_reference},
+        {"v2_one_pass", kCpu, "the row's exponentials stay in cache, SIMD, all threads; rows of up to 128 KiB of them",
          kernels::softmax_cpu_v2_accepts, kernels::softmax_cpu_v2_one_pass},
         {"v1_online", kCpu, "maximum and sum in one pass, SIMD, all threads", nullptr, kernels::softmax_cpu_v1_online},
         {"v0_reference", kCpu, "one thread, three passes, in double", nullptr, kernels::softmax_cpu_v0_reference},

@@ -17,9 +17,9 @@ using enum Device::Type;
 const Ladder<SoftmaxBackwardArgs> kLadder(
     "softmax_backward",
     {
-        {"v2_one_pass", kCuda, "the row waits in registers, 16-byte accesses; aligned rows of up to 16384 elements",
+        {"v2_one_pass", kCuda, "the row stays in registers, 16-byte accesses; aligned rows of up to 16384 elements",
          kernels::softmax_backward_cuda_v2_accepts, kernels::softmax_backward_cuda_v2_one_pass},
-        {"v1_block_per_row", kCuda, "a block a row, neighbours on neighbours; not float64",
+        {"v1_block_per_row", kCuda, "one block per row, neighbouring threads on neighbouring elements; not float64",
          kernels::softmax_backward_accepts, kernels::softmax_backward_cuda_v1_block_per_row},
         {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<SoftmaxBackwardArgs>},
         {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1; not float64",

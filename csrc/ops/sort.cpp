@@ -15,9 +15,10 @@ using enum Device::Type;
 const Ladder<SortArgs> kLadder(
     "sort",
     {
-        {"v1_select", kCuda, "a block a line finds one element a round; the last dimension, an eighth of it kept",
+        {"v1_select", kCuda, "one block per line finds one element per round; the last dimension, an eighth of it kept",
          kernels::sort_cuda_v1_accepts, kernels::sort_cuda_v1_select},
-        {"v0_reference", kCuda, "a thread an element counts those before it", nullptr, kernels::sort_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per element counts those before it", nullptr,
+         kernels::sort_cuda_v0_reference},
         {"v1_parallel", kCpu, "all threads, a line each", nullptr, kernels::sort_cpu_v1_parallel,
          kernels::sort_cpu_v1_footprint},
         {"v0_reference", kCpu, "one thread, a line at a time", nullptr, kernels::sort_cpu_v0_reference,

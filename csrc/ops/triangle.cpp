@@ -16,7 +16,7 @@ using enum Device::Type;
 const Ladder<TriangleArgs> kLadder(
     "triangle",
     {
-        {"v0_reference", kCuda, "a thread an element", nullptr, kernels::triangle_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per element", nullptr, kernels::triangle_cuda_v0_reference},
         {"v1_parallel", kCpu, "all threads, a row each", nullptr, kernels::triangle_cpu_v1_parallel},
         {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::triangle_cpu_v0_reference},
     },

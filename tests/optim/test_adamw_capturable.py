@@ -144,5 +144,5 @@ def test_what_a_capturable_step_cannot_do_is_one_sentence():
     ):
         with pytest.raises(ValueError, match=rf"\[adamw\] {says}"):
             rl.adamw(p, g, m, v, step=step, lr=lr)
-    with pytest.raises(ValueError, match=r"\[adamw\] step: v0_composed.*wants a number"):
+    with pytest.raises(ValueError, match=r"\[adamw\] step: v0_composed.*needs a number"):
         rl.adamw(p, g, m, v, step=rl.ones((), dtype="int64"), variant="v0_composed")

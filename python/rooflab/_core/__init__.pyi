@@ -407,7 +407,7 @@ class Tensor:
         ...
     def bitwise_not(self) -> Tensor:
         """
-        ~x, bit by bit; of a bool whether it does not hold, elementwise. One launch.
+        ~x, bit by bit; for a bool, its opposite, elementwise. One launch.
         
         variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
@@ -1971,7 +1971,7 @@ def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_lengt
 @typing.overload
 def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a & b, bit by bit; of bools whether both hold, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a & b, bit by bit; for bools, whether both hold, elementwise; shapes broadcast, dtypes must agree. One launch.
     
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
@@ -1986,14 +1986,14 @@ def bitwise_and(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def bitwise_not(x: Tensor, variant: str = '') -> Tensor:
     """
-    ~x, bit by bit; of a bool whether it does not hold, elementwise. One launch.
+    ~x, bit by bit; for a bool, its opposite, elementwise. One launch.
     
     variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
     """
 @typing.overload
 def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a | b, bit by bit; of bools whether one holds, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a | b, bit by bit; for bools, whether one holds, elementwise; shapes broadcast, dtypes must agree. One launch.
     
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
@@ -2009,7 +2009,7 @@ def bitwise_or(a: float, b: Tensor, variant: str = '') -> Tensor:
 @typing.overload
 def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a ^ b, bit by bit; of bools whether they differ, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a ^ b, bit by bit; for bools, whether they differ, elementwise; shapes broadcast, dtypes must agree. One launch.
     
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.

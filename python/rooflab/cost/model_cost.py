@@ -325,7 +325,7 @@ def model(
     dtype : str
         Dtype of weights, activations and cache: ``"float16"``, ``"bfloat16"``, ``"float32"`` or ``"float64"``.
     attention : str
-        ``"fused"``: scores stay on the chip; ``"composed"``: products, mask and softmax are ops of their own.
+        ``"fused"``: scores stay on the chip; ``"composed"``: products, mask and softmax are separate ops.
     hardware : str, MachineSpec or Ceilings, optional
         A name in `rl.roofline.SPECS`, a datasheet, or what `rl.machine.measure` gives. Without it there are no times.
     convention : Convention

@@ -232,7 +232,7 @@ class _Pass:
         self.add("attention", "fused", Work(flops=differs * scores))
 
     def attend_composed(self, window: int) -> None:
-        """Attention in ops of their own, each of which reads and writes all scores."""
+        """Attention in separate ops, each of which reads and writes all scores."""
         spec, convention, runtime = self.spec, self.convention, Convention.RUNTIME
         size, keys = spec.head_size, self.keys(window)
         grouped = (self.batch, spec.kv_heads, spec.heads // spec.kv_heads * self.queries)

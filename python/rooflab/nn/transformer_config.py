@@ -37,7 +37,7 @@ class TransformerConfig:
     rope_theta, eps : float
         Base of the rotary embedding; the number that keeps the root in the norms away from zero.
     attention : str
-        ``"composed"``: scores, mask, softmax and weighted sum are ops of their own. ``"flash"``: `rl.attention`, one op
+        ``"composed"``: scores, mask, softmax and weighted sum are separate ops. ``"flash"``: `rl.attention`, one op
         that keeps no scores.
     recompute : bool
         Whether only each block's input is kept and backward runs the block again: see `rl.autograd.checkpoint`.
