@@ -106,7 +106,7 @@ def test_a_lab_that_is_not_fit(tmp_path, capsys, old, new, said):
     [
         ("1 / 0", "lab9_answers.py fails: ZeroDivisionError: division by zero"),
         ("RIGHT = {}", "lab9_answers.py fails: KeyError: 'WRONG'"),
-        ("RIGHT, WRONG = {}, {'q7': []}", "lab9 has no solution cell q7, which the answers name."),
+        ("RIGHT, WRONG = {}, {'q7': []}", "The answers name the solution cell q7, which lab9 does not have."),
     ],
 )
 def test_a_file_of_answers_that_cannot_be_used(tmp_path, capsys, text, said):

@@ -245,7 +245,7 @@ def test_malformed_counts_are_refused():
 
 @pytest.mark.parametrize("given", [rl.exp, int, type("Lookalike", (), {"apply": staticmethod(rl.exp)})])
 def test_saved_takes_functions_of_autograd_only(given):
-    with pytest.raises(TypeError, match=r"expected a class that is an rl\.autograd\.Function"):
+    with pytest.raises(TypeError, match=r"expected a subclass of rl\.autograd\.Function"):
         measure.saved(given, rl.ones(3))
 
 
