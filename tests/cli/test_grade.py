@@ -147,7 +147,7 @@ def test_with_gpus_what_was_pending_is_graded_again(graded, gpu, pending, left_a
 def test_one_that_takes_too_long_is_ended(handed, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(batch, "START_S", -1000.0)
     assert main(COMMAND) == 1
-    assert "ada: not graded. It took longer than" in capsys.readouterr().out
+    assert "ada: not graded. Grading took longer than" in capsys.readouterr().out
 
 
 def test_a_command_that_dies_costs_only_its_own_grade(handed, tmp_path, capsys, monkeypatch):

@@ -208,7 +208,7 @@ def test_a_run_without_a_jail_says_so(tmp_path, capsys, monkeypatch):
     [
         ([*GRADE, "lab9", "absent.ipynb", *LABS], "There is no file absent.ipynb."),
         ([*GRADE, "lab7", "x.ipynb", *LABS], "There is no lab7 here"),
-        (["lab", "run", "lab7", *LABS], "(there is lab9)."),
+        (["lab", "run", "lab7", *LABS], "(found: lab9)."),
         (["lab", "build", "--labs", "nowhere"], "There are no sources of labs here: name the folder"),
         (["lab", "list", "--labs", "nowhere"], "There are no labs here"),
         (["lab", "run", "lab9", "--labs", "nowhere"], "There is no lab9 here"),

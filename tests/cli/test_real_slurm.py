@@ -127,7 +127,8 @@ def test_a_class_of_three(node, handed, tmp_path, capsys):
 def test_an_option_that_slurm_refuses_is_one_sentence(node, handed, capsys):
     assert main([*COMMAND, "--slurm=--partition=none"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("Slurm took no job: sbatch: error: ") and "invalid partition specified: none" in said
+    assert said.startswith("Slurm did not take the job: sbatch: error: ")
+    assert "invalid partition specified: none" in said
 
 
 def test_a_sweep_of_bench_lm(node, tmp_path, capsys):

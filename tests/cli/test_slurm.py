@@ -94,8 +94,8 @@ def test_an_interrupted_run_cancels_its_job(handed, sbatch, monkeypatch, capsys)
 def test_what_cannot_be_done_is_one_sentence(handed, sbatch, capsys, monkeypatch):
     (sbatch / "refuse").touch()
     assert main([*COMMAND, "--slurm"]) == 2
-    assert capsys.readouterr().err == "Slurm took no job: sbatch: error: invalid partition\n"
+    assert capsys.readouterr().err == "Slurm did not take the job: sbatch: error: invalid partition\n"
     (sbatch / "sbatch").unlink()
     monkeypatch.setenv("PATH", str(sbatch))
     assert main([*COMMAND, "--slurm"]) == 2
-    assert capsys.readouterr().err.startswith("sbatch is missing: --slurm works on a machine from which")
+    assert capsys.readouterr().err.startswith("sbatch is missing: use --slurm on a machine from which")

@@ -59,7 +59,7 @@ def test_a_notebook_that_is_none(tmp_path):
 @pytest.mark.slow
 def test_a_lab_that_there_is_not(student, tmp_path):
     done = run("--lab", "lab8", *LABS, student.name, cwd=tmp_path)
-    assert done.returncode == 2 and "There is no lab8 among the lab sources (there is lab9)." in done.stdout
+    assert done.returncode == 2 and "There is no lab8 among the lab sources (found: lab9)." in done.stdout
 
 
 def test_without_the_option_notebooks_are_no_tests(student, tmp_path):

@@ -252,7 +252,7 @@ def test_without_a_gpu_the_kernel_is_pending_and_counts_neither_way(code):
         pytest.skip("there is a GPU here")
     result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": code} if code else {}))
     assert (result.earned, result.points, result.pending) == (0, 0, 6)
-    assert all("was compiled and not run" in test.pending for test in result.tests)
+    assert all("was compiled but not run" in test.pending for test in result.tests)
     grade = report.Grade(lab(SOURCE), "my.ipynb", results=[result], done=True)
     assert (
         "0 of 0 points; 6 more are pending" in report.table(grade) and "  0 of 6 " in report.table(grade) and grade.full

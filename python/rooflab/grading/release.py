@@ -157,7 +157,7 @@ def _check_tests(lab: Lab) -> None:
             raise LabError(f"{lab.stem}: {cell.key} has no points.")
         for node in ast.walk(ast.parse(cell.source)):
             if isinstance(node, ast.Assert) and node.msg is None:
-                raise LabError(f"{lab.stem}: {cell.key}: `{ast.unparse(node)}` has no sentence on what to look at.")
+                raise LabError(f"{lab.stem}: {cell.key}: `{ast.unparse(node)}` does not say what to look at.")
 
 
 def _check_names(lab: Lab) -> None:
