@@ -26,7 +26,7 @@ def test_a_meta_device_has_no_peer():
 
 def test_a_peer_is_not_profiled(capsys):
     assert main(["bench", "lm", "--peer", "torch", "--profile", "--device", "cpu"]) == 2
-    assert "--profile is of rooflab alone" in capsys.readouterr().err
+    assert "--profile shows rooflab alone" in capsys.readouterr().err
 
 
 def test_the_command_shows_a_peer_beside_its_row(monkeypatch, capsys):

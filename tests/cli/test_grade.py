@@ -29,7 +29,7 @@ def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
     assert "corner = 50.39" in (tmp_path / "similar" / "students" / "ada.py").read_text(encoding="utf-8")
     assert "ada: 3 of 12 points" in said and "eve: 0 of 12 points" in said
     assert "bob: not graded. bob.ipynb is not a notebook: it is not JSON." in said
-    assert said.endswith("2 graded, 1 could not be: grades/grades.csv\n")
+    assert said.endswith("2 graded, 1 could not be graded: grades/grades.csv\n")
     rows = table(tmp_path)
     assert list(rows) == ["ada", "bob", "eve"]
     assert rows["ada"]["points"] == "3" and rows["ada"]["isolated"] == str(not TRUSTED)
@@ -201,7 +201,7 @@ def test_an_interrupted_run_goes_on(handed, tmp_path, how):
 @pytest.mark.parametrize(
     "arguments, why",
     [
-        (["lab9", "nowhere"], "There is no nowhere."),
+        (["lab9", "nowhere"], "There is no file or folder nowhere."),
         (["lab8", "handed"], "There is no lab8 here: name the folder of lab sources with --labs"),
         (["lab9", "empty"], "empty holds no notebook of lab9."),
         (["lab9", "handed/eve.ipynb"], "eve.ipynb cannot be unpacked"),

@@ -200,7 +200,7 @@ def test_a_run_without_a_jail_says_so(tmp_path, capsys, monkeypatch):
     assert main(["lab", "run", "lab9", *LABS, "--output", str(tmp_path)]) == 0
     captured = capsys.readouterr()
     assert "bonus points; not isolated\n" in captured.out
-    assert captured.err == "Not isolated, as it is the lab's own code. There is no jail.\n"
+    assert captured.err == "The lab's own code runs without isolation. There is no jail.\n"
 
 
 @pytest.mark.parametrize(

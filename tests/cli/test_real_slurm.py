@@ -120,7 +120,7 @@ def node(tmp_path_factory):
 def test_a_class_of_three(node, handed, tmp_path, capsys):
     assert main([*COMMAND, "--slurm", "--chunk", "2"]) == 1
     assert {name: row["points"] for name, row in table(tmp_path).items()} == {"ada": "3", "bob": "", "eve": "0"}
-    assert capsys.readouterr().out.endswith("2 graded, 1 could not be: grades/grades.csv\n")
+    assert capsys.readouterr().out.endswith("2 graded, 1 could not be graded: grades/grades.csv\n")
     assert sorted(path.name for path in (tmp_path / "grades" / "slurm").glob("*.log")) == ["task-0.log", "task-1.log"]
 
 

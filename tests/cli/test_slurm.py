@@ -45,7 +45,7 @@ def test_a_class_by_a_job_array(handed, tmp_path, sbatch, capsys):
     assert main([*COMMAND, "--slurm", "--partition=short --time=5", "--chunk", "2", "-j", "2"]) == 1
     said = capsys.readouterr().out
     assert "ada: 3 of 12 points" in said and "bob: not graded. bob.ipynb is not a notebook: it is not JSON." in said
-    assert said.endswith("2 graded, 1 could not be: grades/grades.csv\n")
+    assert said.endswith("2 graded, 1 could not be graded: grades/grades.csv\n")
     assert {name: row["points"] for name, row in table(tmp_path).items()} == {"ada": "3", "bob": "", "eve": "0"}
     options = (sbatch / "options").read_text(encoding="utf-8").split("\n")
     assert {"--array=0-1", "--cpus-per-task=2", "--partition=short", "--time=5", "--wait"} <= set(options)
