@@ -33,7 +33,7 @@ the hardware. It needs no PyTorch, and no GPU. `INSTRUCTIONS.md`, beside this fo
 
 ## Install
 
-{install}With `nvcc` on the machine the CUDA half is built as well (`ROOFLAB_CUDA=off` leaves it out).
+{install}If the machine has `nvcc`, the CUDA half is built as well (`ROOFLAB_CUDA=off` leaves it out).
 
 {sections}
 """
