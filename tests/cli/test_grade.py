@@ -95,7 +95,7 @@ def test_late_notebooks_points_by_hand_and_what_they_are_given_for(handed, tmp_p
 
 @pytest.fixture
 def graded(handed, tmp_path):
-    """As if a run had given everybody 7 points: the batch, and what was handed in by name."""
+    """As if a run had given everybody 7 points: the batch, and by name what was handed in."""
     (tmp_path / "grades").mkdir()
     batch = Batch(demo_lab(), tmp_path / "grades", TRUSTED)
     found = {one.student: one for one in collect(handed, batch.lab)}
@@ -163,7 +163,7 @@ def test_a_command_that_dies_costs_only_its_own_grade(handed, tmp_path, capsys, 
 
 
 def commands():
-    """Those of all processes of this machine."""
+    """The command lines of all processes of this machine."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             yield path.read_bytes().decode(errors="replace")

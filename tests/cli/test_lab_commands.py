@@ -1,4 +1,4 @@
-"""The commands: what they print, write and return, and one sentence for each mistake of the user."""
+"""The `rooflab lab` commands: what they print, write and return, and one sentence for each mistake of the user."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def replace(path, old, new):
 
 @pytest.fixture
 def student(tmp_path, capsys):
-    """The built student notebook, unanswered but for question 2.1."""
+    """The built student notebook, with an answer only to question 2.1."""
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
     path = tmp_path / "lab9_demo.ipynb"
     replace(path, "corner = None  # your number", "corner = 50.39")
@@ -29,7 +29,7 @@ def student(tmp_path, capsys):
 
 
 def clean(text):
-    """Nothing of this machine: no absolute path, no traceback."""
+    """Check that a text shows nothing of this machine: no absolute path, no traceback."""
     assert not re.search(r"/(tmp|root|home|work|usr)/", text) and "Traceback" not in text
     return text
 

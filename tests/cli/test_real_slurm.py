@@ -172,7 +172,7 @@ def points(folder):
 
 
 def finish(start, have, folder, students):
-    """The next run grades what is missing, and nothing else."""
+    """Run again: this grades what is missing, and nothing else."""
     said = (again := start()).communicate(timeout=600)
     assert again.returncode == 0 and said[0].startswith(f"{have} of 6 are graded already.\n"), said
     manifest = json.loads((folder / "grades" / "slurm" / "manifest.json").read_text(encoding="utf-8"))

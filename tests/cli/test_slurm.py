@@ -1,5 +1,5 @@
-"""`rooflab grade --slurm`: a manifest, a job array, and results that are collected; where one is lost, the next run
-goes on. Slurm is a script here; `test_real_slurm.py` has a real one.
+"""`rooflab grade --slurm`: a manifest, a job array, and results that are collected. If one is lost, the next run goes
+on. Slurm is a script here; `test_real_slurm.py` has a real one.
 """
 
 import json
@@ -12,7 +12,7 @@ from cli.three_students import COMMAND, table
 from rooflab.cli import main
 from rooflab.grading import slurm
 
-pytestmark = pytest.mark.slow  # each grades a class
+pytestmark = pytest.mark.slow  # each test grades a class
 
 SBATCH = """#!/bin/bash
 printf '%s\\n' "$@" > {folder}/options

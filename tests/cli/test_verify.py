@@ -56,7 +56,7 @@ def test_an_answer_that_is_graded_wrongly(tmp_path, capsys):
     wrong = [("right after all", "corner = 50.39")]
     assert main(answers(tmp_path / "bad_answers", right, wrong)) == 1
     said = capsys.readouterr().out
-    assert len(re.findall(r"points with seed \d+\.", said)) == 2  # to grade it again as it was
+    assert len(re.findall(r"points with seed \d+\.", said)) == 2  # so that it can be graded again with the same inputs
     said = SEED.sub("", said)
     assert "NOT AS EXPECTED: 2.1 wrong right after all: 3 of 3 points.\n" in said
     assert "NOT AS EXPECTED: b2.2 right no error: 0 of 3 points. hidden: -1 was taken\n" in said

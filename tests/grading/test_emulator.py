@@ -1,4 +1,4 @@
-"""CUDA kernels of independent threads run without a GPU: values, faults with their thread, and what is not known."""
+"""CUDA kernels of independent threads run without a GPU: values, faults with their thread, and what is unsupported."""
 
 import numpy as np
 import pytest

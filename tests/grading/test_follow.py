@@ -1,4 +1,4 @@
-"""A function followed from its text: many ways to write loops, and the sentence that refuses another one."""
+"""Functions followed through their source text: many ways to write loops, and the sentences that refuse the rest."""
 
 import numpy as np
 import pytest

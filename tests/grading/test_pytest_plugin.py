@@ -27,7 +27,7 @@ def student(tmp_path, capsys):
 
 
 def run(*arguments, cwd):
-    """A pytest where no lab sources are; the plugin is named, as the package may be installed or not."""
+    """Run pytest where there are no lab sources. The plugin is named, because the package may not be installed."""
     command = [sys.executable, "-m", "pytest", "-p", "rooflab.grading.pytest_plugin", "-p", "no:cacheprovider", "-q"]
     place = str(Path(rooflab.__file__).parents[1])
     environment = os.environ | {"PYTHONPATH": place, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

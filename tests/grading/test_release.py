@@ -1,4 +1,4 @@
-"""Student notebooks hold all that is public and nothing that is not; the same source gives the same bytes."""
+"""Student notebooks hold all that is public and nothing else; the same source gives the same bytes."""
 
 import json
 

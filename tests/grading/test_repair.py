@@ -1,4 +1,4 @@
-"""A damaged notebook is graded as the master with the student's answers, and every repair is told."""
+"""A damaged notebook is graded as the master with the student's answers, and every repair is reported."""
 
 import copy
 import json

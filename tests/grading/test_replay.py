@@ -1,4 +1,4 @@
-"""A trace that is made again: whatever it says, it is counted for what it does, or refused."""
+"""Replaying a trace: whatever the trace says, it is counted for what it does, or refused."""
 
 import contextlib
 import gc
@@ -146,7 +146,7 @@ COUNT = 10_000
 
 
 def test_noise_ends_in_an_exception_at_worst():
-    """Nothing else than Exception: neither a crash nor an error that the judge would not catch."""
+    """Nothing but an Exception: neither a crash nor an error that the judge would not catch."""
     draw = random.Random(7)
     events = [event for forged, _ in FORGED.values() for event in forged] + [PRODUCT, RESULT]
     parts = [X, Y, ["h", 1], None, -1, 0, 3, "", "x", True, [], ["l", X], ["t", Y], ["s", 1, 2, 0], ["e"], ["v", 5], {}]

@@ -1,4 +1,4 @@
-"""What the runtime cannot count costs the points with one sentence: which call, why, and what to write instead."""
+"""A call that the runtime cannot count loses the points; a sentence says which, why, and what to write instead."""
 
 import dataclasses
 import re

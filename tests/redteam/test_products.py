@@ -1,4 +1,4 @@
-"""Answers that let a library multiply where Python has to, beside loops that do nothing."""
+"""Answers that let a library multiply where Python has to, next to loops that do nothing."""
 
 import pytest
 from grading.demo_lab import RIGHT
@@ -86,7 +86,7 @@ def test_a_library_product_earns_nothing(attack):
     check(attack)
 
 
-# A whole row is never multiplied, however it is reached; and steps without an end do not stop the judge.
+# A whole row is never multiplied, however the answer reaches it, and endless steps do not hold up the judge.
 TRICKS = {
     "a row by a number": ("sum(a[0][k] * b[k] for k in range(4))", "a whole row"),
     "rows of a list of arrays": ("[sum(x * y for x, y in zip(r, b)) for r in a]", "a whole row"),
