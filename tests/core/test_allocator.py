@@ -17,7 +17,7 @@ MiB = 1 << 20
 
 @pytest.fixture
 def fresh(device):
-    """Runs code in a process of its own: what other tests have left cached decides nothing."""
+    """Run code in a process of its own, so that memory cached by other tests does not matter."""
 
     def run(code, **options):
         start = f"import rooflab as rl\nDEVICE, MiB = {device!r}, 1 << 20\n"
@@ -141,7 +141,7 @@ def test_the_limit_bounds_what_is_available(device, limit):
 
 
 def test_what_no_memory_can_back_is_refused_before_it_is_written():
-    """Linux grants it, and would kill the process that writes it."""
+    """Linux grants such memory, and would kill the process that writes to it."""
     kept = []
     with pytest.raises(rl.OutOfMemoryError):
         while True:
