@@ -36,7 +36,7 @@ def is_differentiable(operand):
 
 
 def to_tensors(sample, dtype, device, layout="contiguous"):
-    """The sample's operands, those of floating point as leaves that require grad."""
+    """The sample's operands; floating-point ones are leaves that require grad."""
     operands = []
     for operand in sample.args:
         if is_differentiable(operand):
@@ -64,7 +64,7 @@ def cotangent(spec, sample, rng):
 
 
 def largest_term(x, y, dy, gradient):
-    """The largest gradient; or what it would be if y were in proportion to x, where terms of that size cancel."""
+    """The largest gradient, or the one that y proportional to x would have, because terms of that size may cancel."""
     terms = np.abs(dy * y) / (np.abs(x) + 0.1) if x.shape == y.shape else gradient
     return max(np.abs(gradient).max(initial=0), np.abs(terms).max(initial=0))
 
@@ -80,7 +80,7 @@ def directions(x, rng):
 
 
 def check_by_differences(spec, sample, exact, gradient, dy, position, dtype, rng):
-    """The gradient along each direction, against the reference's differences."""
+    """Compare the gradient along each direction with differences of the reference."""
     for v in directions(exact[position], rng):
         moved = []
         for sign in (1, -1):
