@@ -38,7 +38,7 @@ def checkout(tmp_path):
 
 
 def cpu_file(root):
-    """A result of a CPU: its rungs are in every header."""
+    """A result of a CPU, because a CPU's rungs are in every header."""
     return next(p for p in sorted((root / "assets" / "bench").glob("*.json")) if load(p).machine["kind"] == "cpu")
 
 

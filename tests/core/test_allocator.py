@@ -215,11 +215,11 @@ def test_threads_that_drop_tensors_without_python_s_lock_keep_the_records_right(
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     rename = ctypes.pythonapi.PyCapsule_SetName
     rename.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # ctypes frees the lock for the call
+    deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # ctypes releases the GIL for the call
     used = b"used_dltensor"
 
     def export(size):
-        """What a consumer of DLPack holds: its end, to be called by any thread."""
+        """The deleter that a consumer of DLPack holds, and that any thread may call."""
         capsule = rl.empty(size).__dlpack__()
         managed = pointer_of(capsule, b"dltensor")
         rename(capsule, used)

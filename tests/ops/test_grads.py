@@ -10,8 +10,8 @@ from rooflab.testing import assert_close, to_float64
 
 SPECS = {name: spec for name, spec in all_specs().items() if spec.differentiable}
 STEP = 1e-6
-# Of the dtype, that a rule may be off. In 16 bits each op rounds once, and the longest rule, softmax's, has five ops
-# after the result that it reads, whose terms cancel; in float32 exponentials and sums are off by several more.
+# By how many roundings of the dtype a rule may be off. In 16 bits each op rounds once, and the longest rule, softmax's,
+# has five ops after the result that it reads, whose terms cancel. In float32 exponentials and sums add several more.
 ROUNDINGS = {"float64": 24, "float32": 24, "float16": 12, "bfloat16": 12}
 SMALLEST = {"float64": 0.0, "float32": 2.0**-126, "float16": 2.0**-24, "bfloat16": 2.0**-126}
 

@@ -69,7 +69,7 @@ def give_up_privileges(system_calls: bytes) -> None:
         _check(-1, "capabilities could not be given up")
     nothing = (ctypes.c_uint32 * 6)()
     _check(_libc.capset((ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), nothing), "capabilities stayed")
-    _check(_libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "/proc/self stayed closed")  # a program's own is open to it
+    _check(_libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "/proc/self stayed closed")  # normally open
     _check(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "privileges may still be gained")
     program = _Program(len(system_calls) // FILTER_LINE_BYTES, system_calls)
     loaded = _libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program), 0, 0)

@@ -2,7 +2,7 @@
 
 The worker of one question starts no programs, so it may start threads but no processes. The other refused calls reach
 into other processes or into the kernel's keys and programs, make namespaces and mounts, take memory that no limit of a
-process counts (memfd), or go around the filter (io_uring). A refused call fails with EPERM.
+process counts (memfd), or go around the filter (io_uring). A refused call fails with EPERM, and clone3 with ENOSYS.
 """
 
 from __future__ import annotations
