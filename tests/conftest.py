@@ -47,13 +47,13 @@ def _seed():
 
 @pytest.fixture(autouse=True)
 def _visible_gpus(monkeypatch):
-    """A grading command that is called in a test's own process hides no GPU from the tests after it."""
+    """A grading command that runs in a test's own process must not hide the GPU from later tests."""
     monkeypatch.setattr("rooflab.grading.jail.hide_gpus", lambda: None)
 
 
 @pytest.fixture
 def set_isa():
-    """Sets the instruction set of CPU kernels until the test ends; skips the test where this CPU lacks it."""
+    """Set the instruction set of CPU kernels until the test ends; skip the test if this CPU lacks it."""
     before = rl.cpu_isa()
 
     def set_to(isa):
@@ -79,7 +79,7 @@ def instruction_set(request, set_isa):
 
 @pytest.fixture
 def instruction_sets(set_isa):
-    """Sets one after the other in a test, for what they share."""
+    """Set one instruction set after the other within a test, to compare them."""
     best = rl.cpu_isa()
 
     def each():
@@ -92,13 +92,13 @@ def instruction_sets(set_isa):
 
 @pytest.fixture
 def no_garbage():
-    """What earlier tests left in cycles is gone, and does not go in the middle of one that compares memory."""
+    """Collect garbage that earlier tests left in cycles, and collect none during a test that compares memory."""
     gc.collect()
 
 
 @pytest.fixture
 def two_threads():
-    """The CPU's scratch depends on how many threads work."""
+    """Two threads, because the CPU's scratch memory depends on how many threads work."""
     before = rl.num_threads()
     rl.set_num_threads(2)
     yield

@@ -91,8 +91,8 @@ def values(draw, shape, dtype, special=True):
 class View:
     """An array as a tensor `x` that is a view of a larger one: permuted, with steps, expanded.
 
-    `a` holds the same values, as a view of the same kind; `whole` and `tensor` are what the two are views of. What is
-    there to write has no steps backwards, which copy, and is not expanded.
+    `a` holds the same values, as a view of the same kind; `whole` and `tensor` are what the two are views of. A view
+    `to_write` is not expanded and has no negative steps, because those make a copy.
     """
 
     def __init__(self, draw, array, dtype, to_write=False):
@@ -120,7 +120,7 @@ class View:
         return f"{self.dtype}{self.x.shape} with strides {self.x.strides}: {self.a.tolist()}"
 
     def check(self, name, **tolerance):
-        """That the larger tensor holds what the larger array does."""
+        """Check that the larger tensor holds what the larger array holds."""
         agree(self.tensor, self.whole, self.dtype, name, **tolerance)
 
 
@@ -129,7 +129,7 @@ def drawn_view(draw, shape, dtype, special=True, to_write=False):
 
 
 def agree(found, expected, dtype, name, rtol=0.0, atol=0.0):
-    """That a tensor of the dtype holds what NumPy found: of integers exactly that, wrapped around."""
+    """Check that a tensor of the dtype holds what NumPy found: integers exactly, wrapped around."""
     assert found.dtype == dtype, f"{name}: expected {dtype}, got {found.dtype}"
     if dtype in (*INTEGER, "bool"):
         assert found.shape == np.shape(expected), f"{name}: expected shape {np.shape(expected)}, got {found.shape}"

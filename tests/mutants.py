@@ -11,9 +11,9 @@ An entry of the list is a file and the tests that must fail, then the text to re
     - "GB/s": (1e9, "B/s"),
     + "GB/s": (2**30, "B/s"),
 
-Before the faults comes a control: where tests do not pass without any, their faults are left out. Faults in CUDA
+Before the faults comes a control: if tests do not pass without a fault, their faults are left out. Faults in CUDA
 kernels need a GPU.
-The exit code is 0 when all were noticed.
+The exit code is 0 if all were noticed.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def copy_tree(to: Path) -> None:
 
 
 def outcome(tests: tuple[str, ...], tree: Path, shows: bool = False) -> str:
-    """ "passed", "failed", or why nobody knows. If it `shows`, it prints what pytest said of tests that fail."""
+    """ "passed", "failed", or why that is not known. With `shows`, it prints what pytest says of tests that fail."""
     # The copy must win over an installed package, in programs that tests start as well.
     environment = os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--all-tests", "-p", "no:cacheprovider", *tests]
@@ -126,7 +126,7 @@ class Trees:
             subprocess.run(self.build.replace("{}", str(place)), shell=True, check=True, capture_output=True)
 
     def outcome(self, tests: tuple[str, ...]) -> str:
-        """Of tests without a fault."""
+        """The outcome of tests without a fault."""
         place = self.free.get()
         try:
             return outcome(tests, place, shows=True)
@@ -134,7 +134,7 @@ class Trees:
             self.free.put(place)
 
     def verdict(self, fault: Fault) -> str:
-        """ "noticed", "survived", or why nobody knows."""
+        """ "noticed", "survived", or why that is not known."""
         place = self.free.get()
         path = place / fault.file
         right = path.read_text(encoding="utf-8")
@@ -151,7 +151,7 @@ class Trees:
 
 
 def survivors(chosen: list[Fault], build: str | None, jobs: int) -> list[str]:
-    """Applies the faults, `jobs` at a time; what was not noticed, in words."""
+    """Apply the faults, `jobs` at a time. Says in words which were not noticed."""
     with contextlib.ExitStack() as folders, ThreadPoolExecutor(jobs) as pool:
         made = [folders.enter_context(tempfile.TemporaryDirectory(prefix="rooflab-mutants-")) for _ in range(jobs)]
         trees = Trees([Path(folder) for folder in made], build)

@@ -119,7 +119,7 @@ def test_it_says_what_to_write_and_that_runs(owner, name, instead):
     exec(instead, space)
 
 
-# What some of them give, by NumPy.
+# What some of them give, computed with NumPy.
 SAME = {
     "lerp": lambda x, y: x + 0.5 * (y - x),
     "ceil": lambda x, y: np.ceil(x),

@@ -16,7 +16,7 @@ LOW = ["float16", "bfloat16"]
 
 
 class ToyModel:
-    """CS336's, by hand: fc1, relu, layer norm, fc2; all parameters float32."""
+    """The ToyModel of CS336, by hand: fc1, relu, layer norm, fc2; all parameters float32."""
 
     def __init__(self, in_features, out_features, device):
         shapes = {"fc1": (10, in_features), "gain": (10,), "bias": (10,), "fc2": (out_features, 10)}
@@ -158,7 +158,7 @@ def test_one_context_may_be_entered_twice_at_once():
 def test_a_function_is_decorated():
     @rl.autocast("float16")
     def product(x, depth):
-        """Of x with itself."""
+        """The product of x with itself."""
         return product(x, depth - 1) if depth else x @ x
 
     x = rl.ones(2, 2)
@@ -213,7 +213,7 @@ def test_other_dtypes_are_refused(dtype):
 
 
 def test_what_autocast_computes_is_near(device):
-    """One policy for what is precise: a softmax over bfloat16 logits is that of float32."""
+    """The policy for precise ops: a softmax over bfloat16 logits is computed in float32."""
     x = rl.randn(3, 2000, dtype="bfloat16", device=device)
     with rl.autocast("bfloat16"):
         y = rl.softmax(x)

@@ -1,5 +1,5 @@
-"""What rl.autocast casts once: weights, for as long as a context lasts, and what several products read; and what the
-gradients of products with cast operands are.
+"""What rl.autocast casts only once: weights, for as long as a context lasts, and what several products read. Also the
+gradients of products with cast operands.
 """
 
 import numpy as np
@@ -97,7 +97,7 @@ def test_a_backward_in_the_context_does_not_end_it_or_its_casts():
 
 
 def test_without_gradients_first():
-    """The cast that was made while nothing was recorded serves a pass that records."""
+    """A cast that was made without recording is used again by a pass that records."""
     w, x = rl.ones(4, 4, requires_grad=True), rl.ones(1, 4)
     with rl.autocast("bfloat16"):
         with rl.no_grad():
@@ -129,7 +129,7 @@ def casts(counted):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_what_several_products_read_is_cast_once(device):
-    """And each of them has a gradient in float32: they add up to what casts of their own give, bit by bit."""
+    """And each product gives a gradient in float32. They add up to what separate casts would give, bit by bit."""
     weights = [rl.randn(8, 8, dtype="bfloat16", device=device, requires_grad=True) for _ in range(3)]
     given = rl.randn(4, 8, device=device)
     gradients = []
@@ -148,7 +148,7 @@ def test_what_several_products_read_is_cast_once(device):
 
 
 def test_gradients_of_linear_come_out_of_their_products():
-    """In the dtypes of x and weight, with no casts: a launch a gradient on a GPU, and one to add up what x gets."""
+    """In the dtypes of x and weight, without casts: on a GPU one launch per gradient, and one to add up those of x."""
     x, weights = (
         rl.empty(4, 64, device="meta:H200", requires_grad=True),
         [rl.empty(32, 64, device="meta:H200", requires_grad=True) for _ in range(2)],
@@ -202,7 +202,7 @@ def test_a_result_that_was_written_to_is_cast_anew():
 
 
 def test_a_cast_that_nobody_holds_is_made_again():
-    """It serves while backward keeps it: memory is never held for the sake of a cast."""
+    """It is used again only while backward keeps it: memory is never held just for a cast."""
     x, w = rl.ones(4, 4, requires_grad=True), rl.ones(4, 4)
     with rl.count() as c, rl.autocast("bfloat16"):
         y = x * 1.0

@@ -148,7 +148,7 @@ def cut(draw, size, length, steps):
 
 @drawn
 def test_writes_in_place(draw):
-    """What is read may overlap what is written: it is read first."""
+    """The memory read may overlap the memory written; all of it is read first."""
     dtype = any_dtype(draw)
     name = one_of(draw, *(name for name in OPERATORS if name != "div" or dtype in FLOATING))
     sizes = shape(draw, least=1, most=3, sizes=(1, 2, 3, 5, 8, 33, 130, 1030))
@@ -204,7 +204,7 @@ def test_reductions(draw):
 
 @drawn
 def test_lines(draw):
-    """What goes along one dimension."""
+    """Ops along one dimension."""
     name = one_of(draw, "softmax", "cumsum", "sort", "topk", "tril", "triu")
     dtype = one_of(draw, *FLOATING) if name == "softmax" else any_dtype(draw)
     view = drawn_view(draw, shape(draw, least=2 if name in ("tril", "triu") else 1), dtype)
@@ -309,7 +309,7 @@ def an_index(draw, sizes):
 
 
 def numbers_first(index):
-    """Two indices, one to be applied after the other: numbers beside arrays are no arrays, as in PyTorch."""
+    """Split an index into two that are applied in turn: as in PyTorch, numbers beside arrays do not act as arrays."""
     numbers = tuple(i if isinstance(i, int) or i is ... else slice(None) for i in index if i is not None)
     return numbers if ... in numbers else (*numbers, ...), tuple(i for i in index if not isinstance(i, int))
 

@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "nn": {"nn", "ops", "autograd", "core"},
     "bindings": {"bindings", "nn", "ops", "autograd", "profiler", "kernels", "core"},
 }
-# How a kernel could start work, or take memory, that the queue does not count; and which files may say it all the same.
+# How a kernel could start work, or take memory, that the queue does not count, and which files may do so all the same.
 PAST_THE_QUEUE = {
     "<<<": set(),
     "cudaFreeAsync": set(),
@@ -60,7 +60,7 @@ def includes(path):
 
 
 def violations(layer, name, included):
-    """What is wrong with one include of a file `name` in `layer`; the rule itself, tested below."""
+    """What is wrong with one include of a file `name` in `layer`. This is the rule itself, which is tested below."""
     found = []
     target = included[1:]
     if included.startswith('"') and target.split("/")[0] not in MAY_INCLUDE[layer]:
@@ -217,7 +217,7 @@ def import_graph(sources: dict[str, str]) -> dict[str, set[str]]:
 
 
 def subjects(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The same among the packages and modules right below rooflab; rooflab itself is what all of them may use."""
+    """The same graph for the packages and modules right below rooflab. All of them may use rooflab itself."""
     found: dict[str, set[str]] = {}
     for name, others in graph.items():
         subject = ".".join(name.split(".")[:2])

@@ -1,4 +1,4 @@
-"""Tensors in safetensors files, and files that are none."""
+"""Tensors in safetensors files, and files that are not safetensors files."""
 
 import json
 

@@ -112,7 +112,7 @@ def test_gradients_add_up_in_the_memory_of_the_first():
 def test_gradients_that_add_up_on_the_way_leave_others_alone():
     x, given = rl.ones(3, requires_grad=True), rl.ones(3)
     h = x * 2
-    y = h + h + rl.exp(h - h)  # the gradient given reaches h more than once
+    y = h + h + rl.exp(h - h)  # the given gradient reaches h more than once
     y.backward(given)
     assert_close(given, [1, 1, 1])
     assert_close(x.grad, [4, 4, 4])

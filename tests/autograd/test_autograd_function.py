@@ -81,7 +81,7 @@ def test_several_outputs():
     exactly(a.grad, [15])
     exactly(b.grad, [12])
     a.grad = None
-    product.backward()  # nothing came of the sum: its gradient is zeros
+    product.backward()  # the sum is not used, so its gradient is zeros
     exactly(a.grad, [5])
     exactly(SumAndProduct.arrived[0], [0])
 

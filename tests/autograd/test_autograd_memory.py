@@ -33,7 +33,7 @@ def test_memory_comes_back(device, no_garbage):
     x, w = leaf(64, 64, device=device), leaf(64, 64, device=device)
     before = rl.memory.allocated(device)
     y = rl.softmax(rl.gelu(x @ w)).sum()
-    assert rl.memory.allocated(device) == before + 2 * x.nbytes + y.nbytes  # what gelu takes and softmax gives
+    assert rl.memory.allocated(device) == before + 2 * x.nbytes + y.nbytes  # the input of gelu, the result of softmax
     y.backward()
     x.grad = w.grad = None
     assert rl.memory.allocated(device) == before + y.nbytes
@@ -51,7 +51,7 @@ def test_gradients_on_the_way_are_freed():
         y = rl.sin(y)  # each saves its operand
     with rl.count() as c:
         y.backward(rl.ones(256, 256))
-    assert c.peak_bytes == 3 * x.nbytes  # the gradient given, one on the way, the next
+    assert c.peak_bytes == 3 * x.nbytes  # the given gradient, the current one and the next one
 
 
 def saved(y):
@@ -97,7 +97,7 @@ def test_ops_save_the_least_they_can(call, kept):
 
 
 class Keeper:
-    """What a layer is to its Function: forward puts it on ctx, and it keeps a result."""
+    """Stands for a layer: its Function puts it on ctx in forward, and it keeps a result."""
 
 
 class Doubled(rl.autograd.Function):

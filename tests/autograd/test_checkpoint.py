@@ -20,7 +20,7 @@ def block(x, w):
 
 
 def gradients(function, x, w):
-    """Of a function between two ops, so that it is neither the first nor the last of its graph."""
+    """Gradients of a function between two ops, so that it is neither the first nor the last of its graph."""
     y = function(rl.exp(x), w)
     loss = rl.sin(y).sum()
     loss.backward()
@@ -84,8 +84,8 @@ def test_what_was_made_again_is_freed_on_the_way():
     before = rl.memory.allocated()
     with rl.count() as counted:
         y.backward(rl.ones(256, 256))
-    # 19 operands beside the argument, the result of the last op, and the gradient given. After that one goes as the
-    # next gradient comes.
+    # 19 operands besides the argument, the result of the last op, and the given gradient. From then on one operand goes
+    # whenever a gradient comes.
     assert counted.peak_bytes <= 23 * x.nbytes
     assert rl.memory.allocated() < before + 2 * x.nbytes
 
@@ -107,7 +107,7 @@ def test_random_numbers_are_drawn_again():
     rl.rand(3)
     state = rl.get_rng_state()
     y.sum().backward()
-    assert rl.get_rng_state() == state  # backward is no draw
+    assert rl.get_rng_state() == state  # backward does not count as a draw
     rl.manual_seed(6)
     assert rl.get_rng_state() == (6, 0)
 
@@ -237,7 +237,7 @@ def test_a_function_that_does_something_else_is_noticed():
     calls.append(x)
     with pytest.raises(RuntimeError, match="a block that fails"):
         y.sum().backward()
-    z = rl.sin(rl.exp(x))  # recorded as ever after the failure
+    z = rl.sin(rl.exp(x))  # recorded as usual after the failure
     assert [s.op for s in saved_tensors(z)] == ["exp"]
 
 

@@ -183,7 +183,7 @@ def test_the_scale_is_pytorchs():
     for overflow in overflows:
         value = math.inf if overflow else 1.0
         w.grad, p.grad = rl.tensor([value]), torch.tensor([value])
-        theirs.scale(p.sum())  # makes its scale, which it has not before
+        theirs.scale(p.sum())  # this makes its scale
         theirs.step(their_optimizer)
         theirs.update()
         ours.step(optimizer)

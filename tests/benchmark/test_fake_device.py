@@ -218,7 +218,7 @@ def test_a_log_has_an_end(monkeypatch):
 
 
 def test_other_threads_keep_their_clocks():
-    """A kernel of Jupyter has threads that sleep; on this device's clock they would not, and would bring it forward."""
+    """Jupyter's kernel has threads that sleep. On this device's clock they would only move it forward."""
     device, seen = FakeDevice(), []
 
     def sleeps():

@@ -41,7 +41,7 @@ def test_long_calls_get_few_turns(monkeypatch):
 
 
 class Contender:
-    """A call whose turns take given times, in milliseconds; the first two, that warm up, as the first of them."""
+    """A call whose turns take given times, in milliseconds. The two warm-up turns take as long as the first."""
 
     def __init__(self, call, ms):
         self.call, self.turns = call, iter([ms[0], ms[0], *ms])
@@ -51,7 +51,7 @@ class Contender:
 
 
 def rows_of(monkeypatch, op, shapes, ms):
-    """The rows, by contender, of a run in which each turn takes the next of `ms` milliseconds a call."""
+    """The rows, by contender, of a run in which each turn takes the next of `ms`, in milliseconds per call."""
     case = all_specs()[op], "small", "float32", shapes, {}, "cpu"
     contenders = ladder._contenders
 

@@ -1,4 +1,4 @@
-"""Steps of a language model: what is inside the time, what is counted, what happens when memory does not suffice."""
+"""Steps of a language model: what the time includes, what is counted, what happens when memory does not suffice."""
 
 import dataclasses
 import math
@@ -21,7 +21,7 @@ def tiny(mode="both", **options):
 
 
 class Recorded:
-    """A contender whose halves take 7 and 3 ms, of a clock that stands still otherwise; it writes its calls down."""
+    """A contender whose two parts take 7 and 3 ms on a clock that otherwise stands still. It writes its calls down."""
 
     parameters = 0
 
@@ -124,7 +124,7 @@ def test_phases_and_steps_are_ranges():
 
 def test_peak_memory_is_that_of_the_measured_steps():
     work = lm.Step(tiny("train"), TINY)
-    with rl.count() as counted:  # what the device would hold at most while the step is prepared and run
+    with rl.count() as counted:  # the most that the device would hold while the step is prepared and run
         work.timed(work.prepare())
     held_before = rl.memory.allocated("cpu")
     lm.time_steps({"rooflab": work}, tiny("train", warmup_steps=1, measure_steps=1))

@@ -72,7 +72,7 @@ def test_peaks_are_those_that_the_allocator_saw(mode):
 
 
 def test_the_peak_moves_from_the_gradients_to_the_activations():
-    """The step's peak has the gradients in it while the activations A are fewer than 4N bytes, else the activations."""
+    """A step's peak holds the gradients as long as the activations A take less than 4N bytes, then the activations."""
     for length in (128, 1024):
         memory = lm_memory.measure(case("2.7B", length))
         counted, peak = memory.counted, max(memory.phases, key=lambda phase: phase.peak_bytes)

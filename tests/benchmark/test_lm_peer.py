@@ -42,12 +42,12 @@ def test_the_command_shows_a_peer_beside_its_row(monkeypatch, capsys):
 
 
 class Full(Exception):
-    """What a PyTorch without memory raises."""
+    """What PyTorch raises when it has no more memory."""
 
 
 @pytest.fixture
 def stand_in(monkeypatch):
-    """In PyTorch's place: contenders that do nothing, and write down what they were made with."""
+    """Stand-ins for PyTorch: contenders that do nothing, and write down what they were made with."""
     made = []
 
     class Contender:
@@ -111,7 +111,7 @@ def torch():
 
 
 def difference(ours, theirs):
-    """Of the largest element: rounding of float32 adds up over some hundred additions an element."""
+    """Relative to the largest element: float32 roundings add up over some hundred additions per element."""
     ours, theirs = ours.detach().to("cpu").numpy(), theirs.detach().cpu().numpy()
     return np.abs(ours - theirs).max() / np.abs(theirs).max()
 

@@ -13,7 +13,7 @@ SEED = 1  # the gradient of the loss is filled before the range "backward" opens
 def test_a_pass_adds_up_by_hand():
     x, w = (rl.empty(1024, 1024, device=H200) for _ in range(2))
     with rl.profile() as prof:
-        x @ w  # of a step that does not count
+        x @ w  # part of a step that does not count
         prof.step()
         with rl.range("measurement"), rl.range("forward"):
             for _ in range(3):
@@ -69,7 +69,7 @@ def test_the_command_prints_both_and_measures_again_what_a_file_lacks(capsys, tm
     command = ["bench", "lm", "--device", "meta:H200", "--mode", "both", "--json", str(tmp_path / "rows.json")]
     assert main(command) == 0
     assert "busy" not in capsys.readouterr().out
-    for _ in range(2):  # the second time from the file
+    for _ in range(2):  # the second time, the rows come from the file
         assert main([*command, "--profile"]) == 0
         out = capsys.readouterr().out
         assert "  forward    " in out and "most in matmul_" in out and "the profiled step took" not in out

@@ -31,19 +31,19 @@ def result(*rows, machine=CPU, peer=None):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """The headers and results of this repository, to be spoilt."""
+    """A copy of this repository's headers and results, for tests to spoil."""
     shutil.copytree(ROOT / "csrc" / "kernels", tmp_path / "csrc" / "kernels", ignore=shutil.ignore_patterns("*.c*"))
     shutil.copytree(ROOT / "assets" / "bench", tmp_path / "assets" / "bench")
     return tmp_path
 
 
 def cpu_file(root):
-    """A result of a CPU: its rungs are in every header."""
+    """A result of a CPU, because a CPU's rungs are in every header."""
     return next(p for p in sorted((root / "assets" / "bench").glob("*.json")) if load(p).machine["kind"] == "cpu")
 
 
 def stale(root):
-    """The headers whose tables are not those of the results."""
+    """The headers whose tables differ from the results."""
     results = tables.committed(root)
     texts = {path.name: path.read_text(encoding="utf-8") for path in tables.headers(root)}
     return [name for name, text in texts.items() if tables.rewritten(text, results) != text]

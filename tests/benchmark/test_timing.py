@@ -64,7 +64,7 @@ def test_cold_evicts_between_calls(device):
 
 
 def test_evicting_is_not_measured(monkeypatch):
-    """By a clock that only the two calls move: 9 ms for evicting, 2 ms for the call."""
+    """On a clock that only the two calls move: by 9 ms for evicting, by 2 ms for the call."""
     now = [0]
     monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter_ns=lambda: now[0]))
 
@@ -144,7 +144,7 @@ def test_arrays_of_others_say_which_gpu_they_are_on(events):
 
 
 class OnGpu:
-    """An array of another library on the second GPU, as PyTorch's: one that requires grad refuses the interface."""
+    """Another library's array on the second GPU. Like PyTorch's, it refuses the interface if it requires grad."""
 
     device = SimpleNamespace(type="cuda", index=1)
 
@@ -157,7 +157,7 @@ class OnGpu:
 
 
 class Module:
-    """As PyTorch's: parameters by a method, called as a function."""
+    """A module like PyTorch's: a method gives its parameters, and it is called like a function."""
 
     def __init__(self, *parameters):
         self.held = parameters
@@ -222,7 +222,7 @@ def test_gpu_time_is_taken_by_events():
     x = rl.randn(4096, 4096, device="cuda")
     timing = rl.latency(rl.gelu, x, warmup=2, repeat=10)
     assert timing.device == "cuda:0"
-    # 134 MB cannot move faster than 10 TB/s, and an enqueue alone would take microseconds.
+    # 134 MB cannot move faster than 10 TB/s. Timing only the enqueue would give microseconds.
     assert timing.median_ms > 0.0134
 
 

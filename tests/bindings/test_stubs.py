@@ -11,7 +11,7 @@ STUBS = Path(__file__).resolve().parents[2] / "python" / "rooflab" / "_core"
 
 
 def stub(path):
-    """Its text as every Python writes it: from 3.13 on, capsules have a type in the standard library."""
+    """The stub's text, the same for every Python: from 3.13 on, capsules have a type in the standard library."""
     text = re.sub(r"\b(?<!\.)types\.CapsuleType", "typing_extensions.CapsuleType", path.read_text(encoding="utf-8"))
     return re.sub(r"^import (types|typing_extensions)\n", "", text, flags=re.MULTILINE)
 

@@ -14,7 +14,7 @@ from rooflab.specs import all_specs
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Made-up rows instead of measurements; what was asked for is listed."""
+    """Made-up rows instead of measurements, and a list of what was asked for."""
     calls = []
 
     def bench_case(spec, label, dtype, shapes, kwargs, device, **options):
@@ -25,7 +25,7 @@ def asked(monkeypatch):
     return calls
 
 
-NOT_BENCHED = {"random", "attention_mask", "kv_append", "gemma3_decode", "adamw", "matmul_float32"}  # have no spec
+NOT_BENCHED = {"random", "attention_mask", "kv_append", "gemma3_decode", "adamw", "matmul_float32"}  # without spec
 
 
 def ladder(op, kind):
@@ -49,7 +49,7 @@ def test_every_ladder_has_a_case(kind):
 
 
 def test_every_case_is_a_call():
-    """On tensors without memory: nothing of their size is made."""
+    """On tensors without memory, so that nothing of their size is allocated."""
     for spec in (spec for spec in all_specs().values() if spec.bench):
         for label, dtype, shapes, kwargs in spec.bench():
             assert cost_of(spec, dtype, shapes, kwargs).bytes > 0, f"{spec.name} {label}"

@@ -30,7 +30,7 @@ SWEEP = ["bench", "lm", "--device", "meta:H200", "--context-length", "128,256", 
 
 @pytest.fixture
 def sbatch(monkeypatch, tmp_path):
-    """A program of that name on PATH; its folder holds what it was called with."""
+    """A program of that name on PATH. Its folder holds the arguments that it was called with."""
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "sbatch"

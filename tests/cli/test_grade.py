@@ -29,7 +29,7 @@ def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
     assert "corner = 50.39" in (tmp_path / "similar" / "students" / "ada.py").read_text(encoding="utf-8")
     assert "ada: 3 of 12 points" in said and "eve: 0 of 12 points" in said
     assert "bob: not graded. bob.ipynb is not a notebook: it is not JSON." in said
-    assert said.endswith("2 graded, 1 could not be: grades/grades.csv\n")
+    assert said.endswith("2 graded, 1 could not be graded: grades/grades.csv\n")
     rows = table(tmp_path)
     assert list(rows) == ["ada", "bob", "eve"]
     assert rows["ada"]["points"] == "3" and rows["ada"]["isolated"] == str(not TRUSTED)
@@ -95,7 +95,7 @@ def test_late_notebooks_points_by_hand_and_what_they_are_given_for(handed, tmp_p
 
 @pytest.fixture
 def graded(handed, tmp_path):
-    """As if a run had given everybody 7 points: the batch, and what was handed in by name."""
+    """As if a run had given everybody 7 points: the batch, and by name what was handed in."""
     (tmp_path / "grades").mkdir()
     batch = Batch(demo_lab(), tmp_path / "grades", TRUSTED)
     found = {one.student: one for one in collect(handed, batch.lab)}
@@ -147,7 +147,7 @@ def test_with_gpus_what_was_pending_is_graded_again(graded, gpu, pending, left_a
 def test_one_that_takes_too_long_is_ended(handed, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(batch, "START_S", -1000.0)
     assert main(COMMAND) == 1
-    assert "ada: not graded. It took longer than" in capsys.readouterr().out
+    assert "ada: not graded. Grading took longer than" in capsys.readouterr().out
 
 
 def test_a_command_that_dies_costs_only_its_own_grade(handed, tmp_path, capsys, monkeypatch):
@@ -163,7 +163,7 @@ def test_a_command_that_dies_costs_only_its_own_grade(handed, tmp_path, capsys, 
 
 
 def commands():
-    """Those of all processes of this machine."""
+    """The command lines of all processes of this machine."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             yield path.read_bytes().decode(errors="replace")
@@ -202,7 +202,7 @@ def test_an_interrupted_run_goes_on(handed, tmp_path, how):
 @pytest.mark.parametrize(
     "arguments, why",
     [
-        (["lab9", "nowhere"], "There is no nowhere."),
+        (["lab9", "nowhere"], "There is no file or folder nowhere."),
         (["lab8", "handed"], "There is no lab8 here: name the folder of lab sources with --labs"),
         (["lab9", "empty"], "empty holds no notebook of lab9."),
         (["lab9", "handed/eve.ipynb"], "eve.ipynb cannot be unpacked"),

@@ -1,4 +1,4 @@
-"""The commands: what they print, write and return, and one sentence for each mistake of the user."""
+"""The `rooflab lab` commands: what they print, write and return, and one sentence for each mistake of the user."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def replace(path, old, new):
 
 @pytest.fixture
 def student(tmp_path, capsys):
-    """The built student notebook, unanswered but for question 2.1."""
+    """The built student notebook, with an answer only to question 2.1."""
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
     path = tmp_path / "lab9_demo.ipynb"
     replace(path, "corner = None  # your number", "corner = 50.39")
@@ -29,7 +29,7 @@ def student(tmp_path, capsys):
 
 
 def clean(text):
-    """Nothing of this machine: no absolute path, no traceback."""
+    """Check that a text shows nothing of this machine: no absolute path, no traceback."""
     assert not re.search(r"/(tmp|root|home|work|usr)/", text) and "Traceback" not in text
     return text
 
@@ -200,7 +200,7 @@ def test_a_run_without_a_jail_says_so(tmp_path, capsys, monkeypatch):
     assert main(["lab", "run", "lab9", *LABS, "--output", str(tmp_path)]) == 0
     captured = capsys.readouterr()
     assert "bonus points; not isolated\n" in captured.out
-    assert captured.err == "Not isolated, as it is the lab's own code. There is no jail.\n"
+    assert captured.err == "The lab's own code runs without isolation. There is no jail.\n"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_run_without_a_jail_says_so(tmp_path, capsys, monkeypatch):
     [
         ([*GRADE, "lab9", "absent.ipynb", *LABS], "There is no file absent.ipynb."),
         ([*GRADE, "lab7", "x.ipynb", *LABS], "There is no lab7 here"),
-        (["lab", "run", "lab7", *LABS], "(there is lab9)."),
+        (["lab", "run", "lab7", *LABS], "(found: lab9)."),
         (["lab", "build", "--labs", "nowhere"], "There are no sources of labs here: name the folder"),
         (["lab", "list", "--labs", "nowhere"], "There are no labs here"),
         (["lab", "run", "lab9", "--labs", "nowhere"], "There is no lab9 here"),

@@ -1,4 +1,4 @@
-"""What goes wrong around a `rooflab lab` command is one sentence and an exit code, and nothing half-written stays."""
+"""Trouble around a `rooflab lab` command gives one sentence and an exit code, and nothing half-written stays."""
 
 import errno
 import io
@@ -35,7 +35,7 @@ def packaged(tmp_path, monkeypatch, capsys):
 
 
 def fails(monkeypatch, code):
-    """Let every file that is copied or written fail, after some of it has been written."""
+    """Make every copy and every write of a file fail, after some of it has been written."""
 
     def write(path, *_, **__):
         with open(path, "w") as file:
@@ -64,7 +64,7 @@ def test_the_codes_of_help_are_those_of_the_instructors_page(capsys):
 )
 def test_what_cannot_be_written(packaged, tmp_path, capsys, monkeypatch, arguments, code):
     before = sorted(tmp_path.rglob("*"))
-    if arguments[0] == "release":  # is made in a checkout
+    if arguments[0] == "release":  # a release is made in a checkout
         monkeypatch.chdir(ROOT)
     fails(monkeypatch, code)
     places = {"handed-out": str(tmp_path / "handed-out")}

@@ -13,7 +13,7 @@ from rooflab.machine import BusyMachineWarning
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Made-up ceilings instead of a measurement; what was asked for is listed."""
+    """Made-up ceilings instead of a measurement, and a list of what was asked for."""
     calls = []
 
     def measure(device, refresh, progress):

@@ -1,4 +1,4 @@
-"""The line on the terminal: there from two seconds on, gone before anything else is printed, and on terminals alone."""
+"""The line on the terminal: it comes after two seconds, goes before anything else is printed, and needs a terminal."""
 
 import sys
 
@@ -11,7 +11,7 @@ from rooflab.cli.progress import Progress
 
 @pytest.fixture
 def now(monkeypatch):
-    """The time, to be set."""
+    """The time, which a test can set."""
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
@@ -19,7 +19,7 @@ def now(monkeypatch):
 
 @pytest.fixture
 def terminal(monkeypatch, capsys):
-    """What stderr is while a test captures it, is a terminal."""
+    """Make stderr, as a test captures it, look like a terminal."""
     monkeypatch.setattr(type(sys.stderr), "isatty", lambda self: True)
 
 

@@ -120,14 +120,15 @@ def node(tmp_path_factory):
 def test_a_class_of_three(node, handed, tmp_path, capsys):
     assert main([*COMMAND, "--slurm", "--chunk", "2"]) == 1
     assert {name: row["points"] for name, row in table(tmp_path).items()} == {"ada": "3", "bob": "", "eve": "0"}
-    assert capsys.readouterr().out.endswith("2 graded, 1 could not be: grades/grades.csv\n")
+    assert capsys.readouterr().out.endswith("2 graded, 1 could not be graded: grades/grades.csv\n")
     assert sorted(path.name for path in (tmp_path / "grades" / "slurm").glob("*.log")) == ["task-0.log", "task-1.log"]
 
 
 def test_an_option_that_slurm_refuses_is_one_sentence(node, handed, capsys):
     assert main([*COMMAND, "--slurm=--partition=none"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("Slurm took no job: sbatch: error: ") and "invalid partition specified: none" in said
+    assert said.startswith("Slurm did not take the job: sbatch: error: ")
+    assert "invalid partition specified: none" in said
 
 
 def test_a_sweep_of_bench_lm(node, tmp_path, capsys):
@@ -171,7 +172,7 @@ def points(folder):
 
 
 def finish(start, have, folder, students):
-    """The next run grades what is missing, and nothing else."""
+    """Run again: this grades what is missing, and nothing else."""
     said = (again := start()).communicate(timeout=600)
     assert again.returncode == 0 and said[0].startswith(f"{have} of 6 are graded already.\n"), said
     manifest = json.loads((folder / "grades" / "slurm" / "manifest.json").read_text(encoding="utf-8"))

@@ -1,5 +1,5 @@
-"""`rooflab grade --slurm`: a manifest, a job array, and results that are collected; where one is lost, the next run
-goes on. Slurm is a script here; `test_real_slurm.py` has a real one.
+"""`rooflab grade --slurm`: a manifest, a job array, and results that are collected. If one is lost, the next run goes
+on. Slurm is a script here; `test_real_slurm.py` has a real one.
 """
 
 import json
@@ -12,7 +12,7 @@ from cli.three_students import COMMAND, table
 from rooflab.cli import main
 from rooflab.grading import slurm
 
-pytestmark = pytest.mark.slow  # each grades a class
+pytestmark = pytest.mark.slow  # each test grades a class
 
 SBATCH = """#!/bin/bash
 printf '%s\\n' "$@" > {folder}/options
@@ -45,7 +45,7 @@ def test_a_class_by_a_job_array(handed, tmp_path, sbatch, capsys):
     assert main([*COMMAND, "--slurm", "--partition=short --time=5", "--chunk", "2", "-j", "2"]) == 1
     said = capsys.readouterr().out
     assert "ada: 3 of 12 points" in said and "bob: not graded. bob.ipynb is not a notebook: it is not JSON." in said
-    assert said.endswith("2 graded, 1 could not be: grades/grades.csv\n")
+    assert said.endswith("2 graded, 1 could not be graded: grades/grades.csv\n")
     assert {name: row["points"] for name, row in table(tmp_path).items()} == {"ada": "3", "bob": "", "eve": "0"}
     options = (sbatch / "options").read_text(encoding="utf-8").split("\n")
     assert {"--array=0-1", "--cpus-per-task=2", "--partition=short", "--time=5", "--wait"} <= set(options)
@@ -94,8 +94,8 @@ def test_an_interrupted_run_cancels_its_job(handed, sbatch, monkeypatch, capsys)
 def test_what_cannot_be_done_is_one_sentence(handed, sbatch, capsys, monkeypatch):
     (sbatch / "refuse").touch()
     assert main([*COMMAND, "--slurm"]) == 2
-    assert capsys.readouterr().err == "Slurm took no job: sbatch: error: invalid partition\n"
+    assert capsys.readouterr().err == "Slurm did not take the job: sbatch: error: invalid partition\n"
     (sbatch / "sbatch").unlink()
     monkeypatch.setenv("PATH", str(sbatch))
     assert main([*COMMAND, "--slurm"]) == 2
-    assert capsys.readouterr().err.startswith("sbatch is missing: --slurm works on a machine from which")
+    assert capsys.readouterr().err.startswith("sbatch is missing: use --slurm on a machine from which")

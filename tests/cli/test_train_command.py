@@ -69,7 +69,7 @@ def test_a_bad_seed_and_missing_layers_are_refused(capsys):
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(arguments, says, capsys, monkeypatch):
-    monkeypatch.setattr(train.lab6, "training", None)  # nothing is trained before
+    monkeypatch.setattr(train.lab6, "training", None)  # nothing may be trained before the refusal
     assert main([*SHORT, *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith("rooflab train recall: ") and says in error and error.count("\n") == 1

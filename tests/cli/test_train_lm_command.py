@@ -1,4 +1,6 @@
-"""`rooflab train lm`: what it learns, writes and refuses, and that a run in pieces is the run in one, to the bit."""
+"""`rooflab train lm`: what it learns, writes and refuses, and that a run in pieces equals an uninterrupted one, to the
+bit.
+"""
 
 import json
 import os
@@ -29,7 +31,7 @@ def train(text, *options):
 
 
 def stop_at(monkeypatch, step, error=KeyboardInterrupt):
-    """The step is done, and then it is stopped."""
+    """Do the step, and then stop the training."""
     advance = LanguageModelTraining.advance
 
     def stops(self):
@@ -69,7 +71,7 @@ def test_a_run_in_pieces_is_the_run_in_one_to_the_bit(text, tmp_path, monkeypatc
     streams = capsys.readouterr()
     assert streams.err == "Stopped.\n"
     assert streams.out.splitlines()[-1] == f"{pieces} holds step 4 of 7; --resume goes on from there"
-    rl.rand(5)  # no state of the process counts
+    rl.rand(5)  # the state of the process does not matter
     assert train(text, "--steps", 7, "--every", 2, "--checkpoint", pieces, "--resume") == 0
     assert f"going on after step 4 of {pieces}" in capsys.readouterr().out
     assert whole.read_bytes() == pieces.read_bytes()
@@ -121,7 +123,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(text, tmp_path, capsys):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     streams = capsys.readouterr()
     assert streams.err == f"rooflab train lm: [Errno 27] File too large: '{path}'\n"
-    assert "holds step" not in streams.out.splitlines()[-1]  # nothing of this run
+    assert "holds step" not in streams.out.splitlines()[-1]  # it holds nothing of this run
     assert path.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["text.txt", "w"]
 
@@ -204,7 +206,7 @@ def test_the_checkpoint_of_another_training_is_refused(options, says, text, tmp_
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(options, says, text, capsys, monkeypatch):
-    monkeypatch.setattr(LanguageModelTraining, "advance", None)  # nothing is trained before
+    monkeypatch.setattr(LanguageModelTraining, "advance", None)  # nothing may be trained before the refusal
     assert train(text, *options) == 2
     error = capsys.readouterr().err
     assert error.startswith("rooflab train lm: ") and says in error and error.count("\n") == 1

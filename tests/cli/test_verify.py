@@ -56,7 +56,7 @@ def test_an_answer_that_is_graded_wrongly(tmp_path, capsys):
     wrong = [("right after all", "corner = 50.39")]
     assert main(answers(tmp_path / "bad_answers", right, wrong)) == 1
     said = capsys.readouterr().out
-    assert len(re.findall(r"points with seed \d+\.", said)) == 2  # to grade it again as it was
+    assert len(re.findall(r"points with seed \d+\.", said)) == 2  # so that it can be graded again with the same inputs
     said = SEED.sub("", said)
     assert "NOT AS EXPECTED: 2.1 wrong right after all: 3 of 3 points.\n" in said
     assert "NOT AS EXPECTED: b2.2 right no error: 0 of 3 points. hidden: -1 was taken\n" in said
@@ -106,7 +106,7 @@ def test_a_lab_that_is_not_fit(tmp_path, capsys, old, new, said):
     [
         ("1 / 0", "lab9_answers.py fails: ZeroDivisionError: division by zero"),
         ("RIGHT = {}", "lab9_answers.py fails: KeyError: 'WRONG'"),
-        ("RIGHT, WRONG = {}, {'q7': []}", "lab9 has no solution cell q7, which the answers name."),
+        ("RIGHT, WRONG = {}, {'q7': []}", "The answers name the solution cell q7, which lab9 does not have."),
     ],
 )
 def test_a_file_of_answers_that_cannot_be_used(tmp_path, capsys, text, said):

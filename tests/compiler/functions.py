@@ -1,4 +1,4 @@
-"""Functions that tests of rl.compile share, and what they ask of them."""
+"""Functions that tests of rl.compile share, and how the tests check them."""
 
 import rooflab as rl
 from rooflab.specs import unit_roundoff
@@ -29,7 +29,7 @@ def as_list(result):
 
 
 def check_same(function, *args, dtype="float32", steps=12, variant="", atol=1e-30, **kwargs):
-    """The results of the compiled function beside those of the function, within `steps` roundings of the dtype."""
+    """Compare the results of the compiled function with the function's, within `steps` roundings of the dtype."""
     wanted = as_list(function(*args, **kwargs))
     found = as_list(rl.compile(function, variant=variant)(*args, **kwargs))
     assert len(found) == len(wanted)

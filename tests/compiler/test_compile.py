@@ -1,4 +1,4 @@
-"""rl.compile: the numbers of the function, one recording a key, and falling back in words."""
+"""rl.compile: the same numbers as the function, one recording per key, and fallbacks with a reason."""
 
 import threading
 import warnings
@@ -112,7 +112,7 @@ def test_gelu_joins_a_chain():
     assert_close(y, to_float64(rl.gelu(x + 1) * 2), rtol=1e-6, atol=1e-6)
 
 
-# --- one recording a key ---
+# --- one recording per key ---
 
 
 def recordings(function):

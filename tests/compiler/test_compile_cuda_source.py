@@ -1,4 +1,4 @@
-"""The CUDA C++ that chains become: it compiles, for every op and dtype, and says what the functors say."""
+"""The CUDA C++ that chains become: it compiles, for every op and dtype, and computes what the functors compute."""
 
 import re
 
@@ -42,7 +42,7 @@ ELEMENTWISE = [op for op in rl.ops() if rl.variants(op, "cpu")[0].kernel.startsw
 
 
 def every_op(x):
-    """All ops of the family that take the dtype, one after another, and those that join their chains."""
+    """All ops of the family that take the dtype, one after the other, and the ops that join their chains."""
     taken, y = [], x
     for op in [*ELEMENTWISE, "gelu"]:
         for operands in ((y,), (y, x)):

@@ -40,7 +40,7 @@ GLOBAL = rl.nn.Linear(4, 4)
 
 
 def ways(model):
-    """The same loss, whose model comes in by each way."""
+    """The same loss, with the model passed in each possible way."""
     compiled = rl.compile(model or loss_of)
     return {
         "argument": lambda tokens, targets: rl.compile(loss_of)(model, tokens, targets),

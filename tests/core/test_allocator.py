@@ -17,7 +17,7 @@ MiB = 1 << 20
 
 @pytest.fixture
 def fresh(device):
-    """Runs code in a process of its own: what other tests have left cached decides nothing."""
+    """Run code in a process of its own, so that memory cached by other tests does not matter."""
 
     def run(code, **options):
         start = f"import rooflab as rl\nDEVICE, MiB = {device!r}, 1 << 20\n"
@@ -141,7 +141,7 @@ def test_the_limit_bounds_what_is_available(device, limit):
 
 
 def test_what_no_memory_can_back_is_refused_before_it_is_written():
-    """Linux grants it, and would kill the process that writes it."""
+    """Linux grants such memory, and would kill the process that writes to it."""
     kept = []
     with pytest.raises(rl.OutOfMemoryError):
         while True:
@@ -215,11 +215,11 @@ def test_threads_that_drop_tensors_without_python_s_lock_keep_the_records_right(
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     rename = ctypes.pythonapi.PyCapsule_SetName
     rename.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # ctypes frees the lock for the call
+    deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # ctypes releases the GIL for the call
     used = b"used_dltensor"
 
     def export(size):
-        """What a consumer of DLPack holds: its end, to be called by any thread."""
+        """The deleter that a consumer of DLPack holds, and that any thread may call."""
         capsule = rl.empty(size).__dlpack__()
         managed = pointer_of(capsule, b"dltensor")
         rename(capsule, used)

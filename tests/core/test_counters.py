@@ -39,7 +39,7 @@ def bytes_read(call):
 
 
 def test_each_piece_of_memory_is_read_once(device):
-    """Whatever the operands are called, and however they look at it."""
+    """However many operands share it, and whatever views of it they are."""
     x = rl.ones(64, 64, device=device)
     whole = x.nbytes
     assert bytes_read(lambda: rl.mul(x, x)) == bytes_read(lambda: x @ x) == bytes_read(lambda: x @ x.T) == whole

@@ -1,4 +1,4 @@
-"""Streams: memory that several of them use, streams that are gone, events, and the order told to other libraries."""
+"""Streams: memory that several of them use, streams that are gone, events, and the order that other libraries see."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def empty(size=N):
 @pytest.mark.gpu
 @pytest.mark.parametrize("owner_is_default", [True, False])
 def test_a_block_is_used_again_only_after_all_streams_that_used_it(owner_is_default):
-    """Nobody says that the other stream reads it; the value that it reads must not be the next one."""
+    """Nothing announces that the other stream reads the block. Even so it must not read the next tensor's values."""
     default, other = None, rl.cuda.Stream()
     owner, reader = (default, other) if owner_is_default else (other, default)
 

@@ -25,7 +25,7 @@ def threads(request):
 
 
 def run_python(code, **environment):
-    """Runs a script of its own, far from hanging for ever; OMP_NUM_THREADS only where a test sets it."""
+    """Run a script in its own process, with a time limit. OMP_NUM_THREADS is set only where a test sets it."""
     kept = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     done = subprocess.run(
         [sys.executable, "-c", code], env=kept | environment, capture_output=True, text=True, timeout=300

@@ -52,7 +52,7 @@ def pairs(found):
 
 
 def weights_of_a_step():
-    """Bytes of GPT-2 XL's weights in a decode step: what a second text does not add."""
+    """Bytes of GPT-2 XL's weights in a decode step: those that a second text does not add."""
     one, two = (cost(XL, B, 1, "decode").total.work.bytes for B in (1, 2))
     return 2 * one - two
 
@@ -261,7 +261,7 @@ def test_the_paper_beside_the_runtime():
 
 @pytest.mark.parametrize("mode", BOTH)
 def test_fusing_saves_bytes_and_no_arithmetic(mode):
-    """The step of a decode has no mask, fused or not."""
+    """A decode step has no mask, fused or not."""
     composed, fused = (cost(XL, 3, 100, mode, attention=how)["attention"].work for how in ("composed", "fused"))
     assert (composed.macs, composed.flops) == (fused.macs, fused.flops)
     queries = 1 if mode == "decode" else 100

@@ -31,7 +31,7 @@ def without(counts, other):
 def model_and_cache(config, dtype, batch, room):
     device = rl.meta("cpu")
     model = Gemma3ForCausalLM(config, dtype=dtype, device=device)
-    model.model.prepare(room)  # the tables of angles are made once, and are none of a pass
+    model.model.prepare(room)  # the tables of angles are made once, and are not part of a pass
     return model, KVCache(config, batch, room, dtype=dtype, device=device)
 
 
@@ -83,7 +83,7 @@ def test_training_is_what_is_counted_but_for_copies_of_layout(config, dtype, bat
     assert cost.total.work == without(counted, counted.by_op["copy"])
     forward = sum((s.work.macs for s in cost.total.steps if not s.name.endswith("backward")), 0)
     products = forward - sum(s.work.macs for s in cost["attention"].steps if s.name == "fused")
-    # The way back of a product is two products; attention computes its scores anew, so 5 products for 2.
+    # The backward of a product is two products. Attention computes its scores again, so it takes 5 products for 2.
     attention = forward - products
     assert cost.total.work.macs == 3 * products + attention + 5 * attention // 2
 

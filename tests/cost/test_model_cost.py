@@ -129,7 +129,7 @@ def test_what_does_not_fit_is_one_sentence(asked, sentence):
 @pytest.mark.parametrize("mode", ["prefill", "training"])
 @pytest.mark.parametrize("attention", ["fused", "composed"])
 def test_no_count_is_silently_too_large(mode, attention):
-    """The longest text that is not refused: each number is the one of Python's integers."""
+    """For the longest text that is not refused, each number equals the one in Python's integers."""
     spec = replace(LLAMA, layers=1, d_ff=64, vocabulary=64)
     length = 2**20
     while True:
@@ -265,7 +265,7 @@ def test_a_part_that_is_not_there_is_named():
 
 
 def test_the_readers_counters_are_not_touched(no_garbage):
-    """It leaves no memory behind and gradients as they were."""
+    """A cost leaves no memory behind, and leaves gradients as they were."""
     before = rl.memory.allocated("meta")
     with rl.no_grad():
         cost(mode="training")

@@ -70,7 +70,7 @@ def mlp(spec, y):
 
 
 def mixture(spec, y):
-    """Tokens in turn to each expert."""
+    """A mixture of experts that get the tokens in turn."""
     y = y.reshape(-1, D)
     rows, chosen = y.shape[0], y.shape[0] * spec.experts_per_token
     rl.topk(rl.softmax(rl.linear(y, empty(spec.experts, D))), spec.experts_per_token)
@@ -123,7 +123,7 @@ def test_a_mixture_reads_the_experts_that_its_tokens_need(mode):
 @pytest.mark.parametrize("attention", ["fused", "composed"])
 @pytest.mark.parametrize("spec", [LLAMA, GPT2, SLIDING, EXPERTS], ids=lambda spec: spec.name)
 def test_the_way_back_of_a_product_is_two(spec, attention):
-    """Fused attention takes five products for its two: it computes the scores anew."""
+    """Fused attention takes five products for its two, because it computes the scores again."""
     parts = rl.cost.model(spec, batch=B, length=L, mode="training", dtype="float32", attention=attention).parts
     forward = rl.cost.model(spec, batch=B, length=L, dtype="float32", attention=attention)
     assert any(part.work.macs for part in parts)

@@ -148,7 +148,7 @@ __global__ void f(const __half* a, const half2* b, __nv_bfloat16* c, __nv_bfloat
 
 
 def test_a_missing_nvrtc_is_one_sentence(tmp_path):
-    """A library of that name that is something else stands in for one that is not there."""
+    """Another library with that name stands in for a missing one."""
     other = next(
         line.split()[-1]
         for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
@@ -298,7 +298,7 @@ def test_shapes_that_the_gpu_cannot_run(module, changes, message):
     with rl.count() as counted, pytest.raises(rl.CudaError, match=r"^\[add\] cannot launch: " + message):
         call_add(module, "cuda", **changes)
     assert "custom" not in counted.by_op
-    call_add(module, "cuda")  # and the next launch is none the worse
+    call_add(module, "cuda")  # and the next launch still works
 
 
 @pytest.mark.gpu

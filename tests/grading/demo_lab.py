@@ -10,7 +10,7 @@ from rooflab.grading.lab import Lab, from_source
 from rooflab.grading.repair import Submission, reference
 
 SOURCE = Path(__file__).parent / "demo" / "lab9"
-TRUSTED = jail.refusal() is not None  # tests of grading run in the jail wherever it can be had
+TRUSTED = jail.refusal() is not None  # tests of grading run in the jail wherever there can be one
 SUBINTERPRETERS = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"  # the module's name
 # Question 1 as the reference has it.
 RIGHT = """

@@ -24,7 +24,7 @@ def print(*words, flush=True):
 
 
 def run(code, folder, hidden=(), **more):
-    """The program `code` in the jail: what it prints, and its exit code. The folder is taken as it is outside."""
+    """Run the program `code` in the jail. Returns what it prints and its exit code. The folder is that outside."""
     argv = [sys.executable, "-I", "-c", textwrap.dedent(code)]
     command = sandbox.command(argv, LIMITS, str(folder), True, hidden, **more)
     environment = sandbox.environment(str(folder))
@@ -39,7 +39,7 @@ def printed_by_a_program(code, folder, hidden=()):
 
 @contextlib.contextmanager
 def forked(folder, hidden=()):
-    """A worker that was forked into the jail, and a function that asks it, as the judge does."""
+    """A worker that was forked into the jail, and a function that asks it as the judge does."""
     with contextlib.ExitStack() as held:
         (requests, to_worker), (from_worker, replies) = os.pipe(), os.pipe()
         for fd in (to_worker, from_worker):

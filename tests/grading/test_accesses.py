@@ -80,7 +80,7 @@ def test_rows_that_do_not_fit_into_memory_are_not_read(index):
 @pytest.mark.parametrize("how", ["read", "write"])
 @pytest.mark.parametrize("index", [[None] * 31, [np.zeros((1,) * 16, int), *[None] * 16]])
 def test_a_result_of_many_dimensions_does_not_end_the_process(how, index):
-    """In one of its own, as NumPy would follow a wild pointer."""
+    """The test runs it in a process of its own, because NumPy would follow a wild pointer."""
     pid = os.fork()
     if pid == 0:
         try:

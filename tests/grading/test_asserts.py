@@ -1,4 +1,4 @@
-"""Where asserts are off, a test cell would pass whatever the answer is: its own are kept, and no grade is given."""
+"""Without asserts a test cell would pass whatever the answer is: a cell's own are kept, and no grade is given."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ def test_no_grade_is_given(tmp_path, action, flags, environment):
 
 
 def test_the_asserts_of_test_cells_are_kept(tmp_path):
-    """However the judge itself was started."""
+    """Whatever options the judge itself was started with."""
     source = """
 from grading.demo_lab import demo_lab
 from rooflab.grading.judge import compiled

@@ -1,4 +1,4 @@
-"""Cells that IPython runs and plain Python does not: what of them counts for a grade."""
+"""Cells that IPython runs and plain Python does not: what they do when they are graded."""
 
 import json
 from types import SimpleNamespace
@@ -91,12 +91,12 @@ def test_a_notebook_that_is_too_large(tmp_path, monkeypatch):
 
 
 def test_a_students_own_cells_take_none_of_the_questions_time(monkeypatch):
-    """But for what they take beyond a minute, all together."""
+    """Except for the time that all of them together take beyond a minute."""
     spent = {"answer": 5.0, "first": 50.0, "second": 25.0, "third": 0.0}
     asked = {}
 
     class Worker:
-        """It would be lost at `deadline`; its clock stands but for what cells take."""
+        """A worker that would be lost at `deadline`. Only cells make its clock go on."""
 
         deadline, now = 60.0, 0.0
 

@@ -53,7 +53,7 @@ def test_what_is_missing_is_said(tree):
 
 
 def test_where_others_share_the_group_nothing_is_left(tree):
-    (tree / "cgroup.subtree_control").mkdir()  # as little to be written as where processes are
+    (tree / "cgroup.subtree_control").mkdir()  # a folder cannot be written to, as if other processes were there
     with pytest.raises(OSError, match="directory"):
         cgroup._prepared(tree)
     assert (tree / "cgroup.procs").read_text(encoding="ascii") == "0", "the judge is back"
@@ -63,7 +63,7 @@ def test_a_group_that_others_share_is_said(tree, monkeypatch):
     written = Path.write_text
 
     def busy(path, text, **options):
-        if path.name == "cgroup.subtree_control":  # what the kernel answers while a process is in the folder itself
+        if path.name == "cgroup.subtree_control":  # the kernel answers so while a process is in the folder itself
             raise OSError(errno.EBUSY, "Device or resource busy")
         return written(path, text, **options)
 
@@ -94,7 +94,7 @@ def test_swap_may_be_uncounted_and_a_group_without_its_other_limits_is_removed(t
     written = Path.write_text
 
     def refused(path, text, **options):
-        if path.name == name:  # what the kernel answers where it has no such file
+        if path.name == name:  # the kernel answers so where it has no such file
             raise PermissionError(13, "Permission denied", str(path))
         return written(path, text, **options) if path.name != "cgroup.kill" else 0
 
@@ -109,7 +109,7 @@ def test_swap_may_be_uncounted_and_a_group_without_its_other_limits_is_removed(t
 
 
 def test_what_killed_judges_left_is_removed(tree):
-    gone = 2**22 + 1  # no process has such a number
+    gone = 2**22 + 1  # no process can have this id
     for name in (f"judge-{gone}", f"worker-{gone}-ab", f"worker-{os.getpid()}-ab", f"judge-{os.getpid()}"):
         (tree / f"rooflab-{name}").mkdir()
     assert cgroup._prepared(tree) == tree

@@ -67,14 +67,14 @@ def test_copies_of_a_test_count_once(notebook, capsys):
     assert notebook.check() == 0
     said = capsys.readouterr().out
     assert "12 of 12 points" in said
-    assert "repaired: Test q1_test stood there 2 times; one was kept." in said
-    assert "repaired: Test q2_2_test stood there 2 times; one was kept." in said
+    assert "repaired: Test q1_test was there 2 times; one was kept." in said
+    assert "repaired: Test q2_2_test was there 2 times; one was kept." in said
 
 
 def test_an_answer_copied_as_it_is(notebook, capsys):
     notebook.copy("q2_1")
     assert notebook.check() == 0
-    assert "repaired: Answer q2_1 stood there 2 times; one was kept." in capsys.readouterr().out
+    assert "repaired: Answer q2_1 was there 2 times; one was kept." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("source", ["corner = None  # your number\n# your code here", "corner = 3.0"])

@@ -184,7 +184,7 @@ def test_malformed_bytes_are_refused(body):
 
 @pytest.mark.parametrize("drawn", [0, 1, 2, 3])
 def test_generators_go_on_where_they_were(drawn):
-    """A draw of 32 bits leaves 32 bits for the next one."""
+    """A draw of 32 bits leaves 32 bits for the next draw."""
     rng = np.random.default_rng(7)
     for _ in range(drawn):
         rng.integers(2**20, dtype=np.uint32)

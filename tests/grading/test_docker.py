@@ -26,7 +26,7 @@ def docker(*arguments, **more):
 
 @pytest.fixture(scope="module")
 def image():
-    """An image that holds nothing: the container sees this machine's programs, and can write nowhere in them."""
+    """An empty image: the container sees this machine's programs, and can write to none of their folders."""
     if jail.refusal():
         pytest.skip(jail.refusal())
     if not shutil.which("docker") or docker("info", timeout=60).returncode:

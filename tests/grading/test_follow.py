@@ -1,4 +1,4 @@
-"""A function followed from its text: many ways to write loops, and the sentence that refuses another one."""
+"""Functions followed through their source text: many ways to write loops, and the sentences that refuse the rest."""
 
 import numpy as np
 import pytest
@@ -101,11 +101,11 @@ REFUSED = {
     "a library": ("from numpy import dot as d\ndef gemm(A, B):\n    return d(A, B)", "Line 3 calls numpy.dot. This qu"),
     "a row": ("def gemm(A, B):\n    return A[0] * 2.0", "Line 2 computes with a whole row or matrix at once"),
     "a method": ("def gemm(A, B):\n    return A.matmul(B)", "Line 2 calls the method matmul of a matrix. This"),
-    "a condition": ("def gemm(A, B):\n    return 1 if A else 2", "Line 2 takes a whole row or matrix for a condition."),
+    "a condition": ("def gemm(A, B):\n    return 1 if A else 2", "Line 2 uses a whole row or matrix as a condition."),
     "try": ("def gemm(A, B):\n    try:\n        return A\n    finally:\n        pass", r"Line 2 has a statement \(Try"),
     "its own error": ("def gemm(A, B):\n    raise KeyError('x')", r"gemm raised KeyError \(line 2\)."),
     "a mistake": ("def gemm(A, B):\n    return 1 / 0", "gemm stopped in line 2: ZeroDivisionError: division by zero"),
-    "arguments": ("def gemm(A):\n    return A", "gemm stopped .*: TypeError: a call with other arguments"),
+    "arguments": ("def gemm(A):\n    return A", "gemm stopped .*: TypeError: a call whose arguments do not fit"),
     "a search": ("def gemm(A, B):\n    return 0.5 in range(2**62)", "is reached after more than 500,000 steps"),
     "no type": ("def gemm(A, B):\n    return isinstance(A, 2)", "TypeError: isinstance takes a type"),
     "no number": ("def gemm(A, B):\n    return [A, 'x']", "a str is not a number"),
@@ -154,5 +154,5 @@ def test_in_a_notebook_the_last_cell_that_defines_it_counts():
 def test_without_a_text_there_is_nothing_to_follow():
     names = {}
     exec(RIGHT, names)
-    with pytest.raises(Refused, match="The text of the function is not there"):
+    with pytest.raises(Refused, match="The text of the function cannot be found"):
         measure.loops(names["gemm"], A, B)

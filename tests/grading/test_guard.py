@@ -1,4 +1,4 @@
-"""What the audit hook forbids, event by event; only the events themselves are raised here, nothing is done."""
+"""What the audit hook forbids, event by event. Only the events are raised here; nothing is really done."""
 
 import os
 

@@ -50,7 +50,7 @@ BESIDE = {
     "crashes": ("import faulthandler; faulthandler._sigsegv()", "SIGSEGV"),
 }
 
-# Code beside a right gemm that changes the process of the answer. Nothing is measured there, so nothing comes of it.
+# Code beside a right gemm that changes the answer's own process. It has no effect, because nothing is measured there.
 HARMLESS = {
     "a thread that stays": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()",
     "a low-level thread": "import _thread, time\n_thread.start_new_thread(time.sleep, (60,))",
@@ -75,7 +75,7 @@ WHOLE = {
     "never returns": ("def gemm(a, b):\n    while True:\n        pass", "longer than"),
     "takes all memory": (
         "def gemm(a, b):\n    held = []\n    while True:\n        held.append(bytearray(2**27))",
-        "MemoryError|longer than",  # where a GPU is, the limit is far off
+        "MemoryError|longer than",  # on a machine with a GPU the limit is far off
     ),
     "takes all memory at once": ("def gemm(a, b):\n    return np.ones(10**11)", "Memory"),
     "a shared bomb": ("import mmap\ndef gemm(a, b):\n    return mmap.mmap(-1, 2**40)", "not allowed"),
@@ -211,7 +211,7 @@ def test_tests_cannot_pass_over_a_dead_worker(lab):
 
 
 def test_what_may_not_cross_is_no_error_of_the_students(lab):
-    """A test that expects one must not pass for it, and the question's next test goes on."""
+    """A test that expects an error must not pass because of it, and the question's next test goes on."""
     code = "class negative:\n    pass\ndef refuse(x):\n    return negative() if x < 0 else x"
     assert "cannot be passed" in grade_one("b2_2", code, lab).tests[0].message
     odd = "class Odd(type):\n    @property\n    def __module__(cls):\n        raise ValueError('negative')\n"
@@ -220,7 +220,7 @@ def test_what_may_not_cross_is_no_error_of_the_students(lab):
 
 
 def test_a_reply_to_another_request_is_none(lab):
-    """The fourth request calls gemm: setup, the answer, whether there is a gemm, the call."""
+    """The fourth request calls gemm, after setup, the answer, and whether there is a gemm."""
     forged = """
         import os
         from rooflab.grading import codec

@@ -1,4 +1,4 @@
-"""The jail, without the guard inside the interpreter: what a program that does as it likes can see, write and call."""
+"""The jail, without the guard inside the interpreter: what an unguarded program can see, write and call."""
 
 import os
 import platform
@@ -23,7 +23,7 @@ EPERM, ENOSYS = 1, 38
 
 @pytest.fixture(params=[printed_by_a_program, printed_by_a_fork])
 def printed(request):
-    """What a program prints that is started in the jail, and one that was forked into it."""
+    """What a program prints, once started in the jail and once forked into it."""
     return request.param
 
 
@@ -216,7 +216,7 @@ def test_devices_are_those_of_every_process(printed, tmp_path):
 
 
 def interpreted(program, machine, number, argument):
-    """What the kernel would answer: a small interpreter of the filter's instructions."""
+    """What the kernel would answer, by a small interpreter of the filter's instructions."""
     memory = {0: number, 4: seccomp.MACHINES[machine][1], 16: argument}
     lines = [program[at : at + 8] for at in range(0, len(program), 8)]
     place = loaded = 0
@@ -281,12 +281,12 @@ def test_an_unknown_processor():
         seccomp.program("riscv64")
 
 
-# Where it cannot be had
+# Where there can be no jail
 
 
 @pytest.fixture
 def without(monkeypatch, tmp_path):
-    """Makes bwrap a program that says this and fails, or lets there be none."""
+    """Make bwrap a program that prints this and fails, or hide it."""
 
     def change(said):
         if said:
@@ -344,7 +344,7 @@ def test_a_grade_in_the_jail_says_so(capsys, tmp_path):
 
 @jailed
 def test_an_answer_is_graded_in_the_jail():
-    """Asked by what only the jail lacks."""
+    """The answer looks for a file that is missing only in the jail."""
     assert os.path.exists("/etc/passwd")
     result = grade_one("q2_1", "import os\ncorner = 0 if os.path.exists('/etc/passwd') else 50.39")
     assert result.earned == 3, result.tests[0].message

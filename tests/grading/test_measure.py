@@ -1,4 +1,4 @@
-"""What a test cell measures of student code: alike in Jupyter and under the judge, and refused when it cannot be."""
+"""What a test cell measures of student code: the same in Jupyter and under the judge, or refused."""
 
 import dataclasses
 
@@ -90,7 +90,7 @@ def gemm(a, b, n):
     b[0:2] = a[slice(1, 3)]
     return n
 """
-# Memory runs out in the first timed call, and in the backward pass that is the second.
+# Memory runs out in the first timed call, and in the second, which is a backward pass.
 FULL = """
 import rooflab as rl
 device = "cuda" if rl.cuda.is_available() else "cpu"
@@ -105,7 +105,7 @@ def gemm(n):
     a, b = rl.ones((2, 3), device=device), rl.ones((3, 4), device=device)
     return tried(lambda: rl.ones(10**6, device=device)), tried(out.backward), tried(rl.matmul, a, b)
 """
-# The device is in another process. What is here only asks it.
+# The device is in another process. The code here can only ask it.
 KNOWN = """
 from rooflab.benchmark import fake_device
 seen = []
@@ -245,7 +245,7 @@ def test_malformed_counts_are_refused():
 
 @pytest.mark.parametrize("given", [rl.exp, int, type("Lookalike", (), {"apply": staticmethod(rl.exp)})])
 def test_saved_takes_functions_of_autograd_only(given):
-    with pytest.raises(TypeError, match=r"expected a class that is an rl\.autograd\.Function"):
+    with pytest.raises(TypeError, match=r"expected a subclass of rl\.autograd\.Function"):
         measure.saved(given, rl.ones(3))
 
 

@@ -1,4 +1,4 @@
-"""Times that a test cell measures of student code: on the virtual clock, on a fake device, and of the processor."""
+"""Times that a test cell measures of student code: on the virtual clock, on a fake device, and processor time."""
 
 import time
 
@@ -60,7 +60,7 @@ def test_its_samples_are_new_each_time_and_the_machines_clock_comes_back():
     assert len(times) == 5
 
     def calls_made():
-        """How often a call is made in all, of five to warm up and seven measured."""
+        """How often a call is really made when five calls warm up and seven are measured."""
         made = []
         rl.latency(lambda: made.append(1), warmup=5, repeat=7, device="cpu")
         return len(made)

@@ -23,7 +23,7 @@ config.ExecutePreprocessor.timeout = 900
 
 
 def test_prose_is_graded_by_hand_in_nbgrader():
-    """It refuses a notebook whose prose is a solution and not graded."""
+    """nbgrader refuses a notebook in which prose is a solution that is not graded."""
     cells = {cell["id"]: cell for cell in release.build(demo_lab())["cells"]}
     marks = cells["q2_1_why"]["metadata"]["nbgrader"]
     assert marks["grade"] and marks["solution"] and marks["points"] == 0 and not marks["locked"]
@@ -52,7 +52,7 @@ def test_nbgrader_gives_the_same_points(tmp_path, source):
     for name in names:
         submission = read_submission(lab, tmp_path / "submitted" / name / lab.name / f"{lab.stem}.ipynb")
         results = list(judge.grade(submission))
-        # What is pending here passes in a notebook, which knows no such state.
+        # A test that is pending here passes in a notebook, because nbgrader has no such state.
         ours = (sum(one.earned + one.pending for one in results), sum(one.points + one.pending for one in results))
         assert theirs[name] == ours, name
     assert theirs["ada"] == (theirs["bob"][1],) * 2 and theirs["bob"][0] == 0

@@ -28,7 +28,7 @@ def zipped(path, **members):
 
 
 def found(tmp_path, *names, **members):
-    """Of each student the file, below the folder of the class, or what is wrong with it."""
+    """For each student the file, relative to the folder of the class, or what is wrong with it."""
     archive = zipped(tmp_path / "class.zip", **dict.fromkeys(names, OURS), **members)
     folder = tmp_path / "class"
     folder.mkdir()
@@ -108,7 +108,7 @@ def test_a_zip_beside_the_students_is_nobodys(tmp_path):
 
 
 def test_names_that_other_programs_wrote(tmp_path, monkeypatch):
-    """Folders with `\\` between, letters and accents apart, and UTF-8 that is not marked as such."""
+    """Folders separated by `\\`, accents as characters of their own, and UTF-8 that is not marked as such."""
     apart = unicodedata.normalize("NFD", "Zoë")
     path = tmp_path / "class.zip"
     with monkeypatch.context() as patched:

@@ -27,7 +27,7 @@ def student(tmp_path, capsys):
 
 
 def run(*arguments, cwd):
-    """A pytest where no lab sources are; the plugin is named, as the package may be installed or not."""
+    """Run pytest where there are no lab sources. The plugin is named, because the package may not be installed."""
     command = [sys.executable, "-m", "pytest", "-p", "rooflab.grading.pytest_plugin", "-p", "no:cacheprovider", "-q"]
     place = str(Path(rooflab.__file__).parents[1])
     environment = os.environ | {"PYTHONPATH": place, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -59,7 +59,7 @@ def test_a_notebook_that_is_none(tmp_path):
 @pytest.mark.slow
 def test_a_lab_that_there_is_not(student, tmp_path):
     done = run("--lab", "lab8", *LABS, student.name, cwd=tmp_path)
-    assert done.returncode == 2 and "There is no lab8 among the lab sources (there is lab9)." in done.stdout
+    assert done.returncode == 2 and "There is no lab8 among the lab sources (found: lab9)." in done.stdout
 
 
 def test_without_the_option_notebooks_are_no_tests(student, tmp_path):

@@ -1,4 +1,4 @@
-"""Student notebooks hold all that is public and nothing that is not; the same source gives the same bytes."""
+"""Student notebooks hold all that is public and nothing else; the same source gives the same bytes."""
 
 import json
 
@@ -158,10 +158,10 @@ def test_a_stripper_that_keeps_something_is_caught(monkeypatch, mutant):
     "before, after, words",
     [
         ("    notebook: lab9_demo", "    lab: lab9", "has to name its notebook"),
-        ("# It has one cell", "# {points q1 q7} One cell", "names no test q7"),
+        ("# It has one cell", "# {points q1 q7} One cell", "names q7, which is no test"),
         ('"points": 5', '"points": 0', "has no points"),
         ("    ### END SOLUTION\n", "", "missing|inside another"),
-        ("    ### BEGIN SOLUTION\n", "", "without its beginning"),
+        ("    ### BEGIN SOLUTION\n", "", "has no matching BEGIN line"),
         ("### END HIDDEN TESTS", "", "missing"),
         ('"q2_1_test"', '"q1_test"', "used twice"),
         ('"q2_1_test"', '"question 2"', "not like q1_3"),

@@ -1,4 +1,4 @@
-"""A damaged notebook is graded as the master with the student's answers, and every repair is told."""
+"""A damaged notebook is graded as the master with the student's answers, and every repair is reported."""
 
 import copy
 import json
@@ -87,7 +87,7 @@ def test_of_two_answers_the_written_one_is_taken(lab, cells, first):
     stub.source = next(cell.public for cell in lab.cells if cell.key == "q1")
     cells.insert(where + (not first), stub)
     earned, said = grade(lab, cells, "q1")
-    assert earned == [5] and "q1 stood there 2 times" in said
+    assert earned == [5] and "q1 was there 2 times" in said
 
 
 def test_an_answer_turned_into_text_is_dropped(lab, cells):

@@ -1,4 +1,4 @@
-"""A trace that is made again: whatever it says, it is counted for what it does, or refused."""
+"""Replaying a trace: whatever the trace says, it is counted for what it does, or refused."""
 
 import contextlib
 import gc
@@ -35,10 +35,10 @@ FORGED = {
     "a counter": ([["c", "count", [], {}, ["h", 1]]], "nothing that may be counted"),
     "no such handle": ([["c", "exp", [["h", 99]], {}, ["h", 1]], RESULT], "has not made, or what is gone"),
     "a dead handle": ([PRODUCT, ["x", 1], RESULT], "has not made, or what is gone"),
-    "another's result": ([PRODUCT, ["c", "exp", [X], {}, ["h", 1]], RESULT], "one result like another"),
-    "an argument as a result": ([["c", "exp", [X], {}, ["h", -2]], ["r", Y]], "one result like another"),
-    "an argument that there is not": ([["c", "exp", [X], {}, ["h", -3]], ["r", ["h", -3]]], "one result like another"),
-    "a result that there is not": ([["c", "exp", [X], {}, ["l", ["h", 1]]], RESULT], "a result that there is not"),
+    "another's result": ([PRODUCT, ["c", "exp", [X], {}, ["h", 1]], RESULT], "taken or not allowed"),
+    "an argument as a result": ([["c", "exp", [X], {}, ["h", -2]], ["r", Y]], "taken or not allowed"),
+    "an argument that does not exist": ([["c", "exp", [X], {}, ["h", -3]], ["r", ["h", -3]]], "taken or not allowed"),
+    "a result that does not exist": ([["c", "exp", [X], {}, ["l", ["h", 1]]], RESULT], "a result that does not exist"),
     "a call that fails": ([["c", "matmul", [X, X], {}, ["h", 1]], RESULT], "matmul failed when it was counted"),
     "a call that does not": ([["c", "exp", [X], {}, ["!"]], ["r", X]], "did not fail"),
     "no result": ([PRODUCT], "an event of the trace is malformed"),
@@ -46,7 +46,7 @@ FORGED = {
         [["c", "range", ["r"], {}, ["h", 3]], ["c", "range.__exit__", [["h", 3]], {}, None], ["r", X]],
         "is not open in this thread",
     ),
-    "a counter in place of a range": ([["c", "range.__enter__", [X], {}, None], RESULT], "called on something else"),
+    "a counter in place of a range": ([["c", "range.__enter__", [X], {}, None], RESULT], "object of another type"),
     "no event": ([["?", 1]], "malformed"),
     "an end of what did not begin": ([["k", "end"], ["r", X]], "malformed"),
     "too much within one another": ([["k", "begin"]] * 65, "malformed"),
@@ -55,9 +55,9 @@ FORGED = {
     "a function that nobody called": ([["[", 7, ["t"]], ["]", None], RESULT], "malformed"),
     "a function that tells nothing": (
         [["(", "_autograd.checkpoint", [["l", X], ["f", 1, "f"], ["f", 2, "g"]], {}], [")", ["h", 1]], RESULT],
-        "does not tell what a function did|failed when it was counted",
+        "does not say what a function did|failed when it was counted",
     ),
-    "nothing": ([["c", "Graph.replay", [None], {}, None], RESULT], "it is called on something else"),
+    "nothing": ([["c", "Graph.replay", [None], {}, None], RESULT], "it is called on an object of another type"),
     "a thing of another kind": ([["c", "Graph.replay", [X], {}, None], RESULT], "failed when it was counted"),
     "a program of other sizes": (
         [
@@ -146,7 +146,7 @@ COUNT = 10_000
 
 
 def test_noise_ends_in_an_exception_at_worst():
-    """Nothing else than Exception: neither a crash nor an error that the judge would not catch."""
+    """Nothing but an Exception: neither a crash nor an error that the judge would not catch."""
     draw = random.Random(7)
     events = [event for forged, _ in FORGED.values() for event in forged] + [PRODUCT, RESULT]
     parts = [X, Y, ["h", 1], None, -1, 0, 3, "", "x", True, [], ["l", X], ["t", Y], ["s", 1, 2, 0], ["e"], ["v", 5], {}]

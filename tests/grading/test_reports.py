@@ -22,7 +22,7 @@ LABS = ["--labs", str(SOURCE.parent)]
 
 def no_exporter(monkeypatch, place):
     monkeypatch.setitem(sys.modules, "nbconvert", None)
-    return "nbconvert is missing, and pip install 'rooflab[labs]' brings it"
+    return "nbconvert is missing: install it with pip install 'rooflab[labs]'"
 
 
 def no_template(monkeypatch, place):
@@ -209,7 +209,7 @@ def test_a_grade_names_what_it_rests_on_and_is_none_if_that_changed(tmp_path, ca
     )
     if changed:
         assert code == 2 and not place.exists()
-        assert capsys.readouterr().err == "rooflab or the source of lab9 changed while it graded: grade again.\n"
+        assert capsys.readouterr().err == "rooflab or the source of lab9 changed during the grading: grade again.\n"
     else:
         assert code == 0
         assert json.loads(place.read_text(encoding="utf-8"))["graded_with"] == fingerprint.taken(SOURCE)

@@ -1,4 +1,4 @@
-"""The runtime counts what was done in the worker exactly as it is counted where nothing is recorded."""
+"""The runtime counts what was done in the worker exactly as it would be counted without any recording."""
 
 import dataclasses
 import subprocess
@@ -204,7 +204,7 @@ def test_what_a_function_saved_is_what_its_trace_saves():
 
 
 def test_every_function_of_the_core_is_recorded_or_listed_as_not():
-    """A new op that no list names would be an upload when it is graded."""
+    """A new op that is in no list would be counted as an upload when it is graded."""
     known = {*natives.FUNCTIONS, *natives.METHODS, *natives.UNRECORDED}
     known |= {f"Tensor.{name}" for name in (*natives.GETTERS, *natives.SETTERS)}
     modules = {"": _core, "_autograd.": _core._autograd, "_autocast.": _core._autocast, "cuda.": _core.cuda}
@@ -223,7 +223,7 @@ def test_every_function_of_the_core_is_recorded_or_listed_as_not():
 
 
 def test_what_is_not_measured_is_only_forwarded():
-    """Wrappers are everywhere where functions were held already, and change nothing."""
+    """There is a wrapper wherever a module held a function already, and it changes nothing."""
     code = """
 import rooflab as rl, inspect, copy
 from rooflab.nn.utils import clip_grad

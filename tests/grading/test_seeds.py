@@ -1,4 +1,4 @@
-"""Inputs of hidden tests: drawn from a seed a grading, recorded with the grade, and not shown in a student's words."""
+"""Inputs of hidden tests are drawn from one seed per grading, which the grade records, and no message shows them."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ gemm(np.eye(3), np.full((3, 1), 50.39))
 
 
 def lab_with(test: str):
-    """The demo lab with this test cell of questions 1 and 2.2."""
+    """The demo lab with this test cell in questions 1 and 2.2."""
     lab = demo_lab()
     ours = ("q1_test", "q2_2_test")
     cells = [dataclasses.replace(cell, source=test) if cell.key in ours else cell for cell in lab.cells]

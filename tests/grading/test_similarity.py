@@ -1,4 +1,4 @@
-"""What tools that look for similar answers are given of each student."""
+"""The files of each student for tools that look for similar answers."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""A worker starts wherever the judge's rooflab lies; one that cannot start is one sentence, and no grade."""
+"""A worker starts wherever the judge's rooflab is. If it cannot start, there is one sentence and no grade."""
 
 import dataclasses
 import os
@@ -32,7 +32,7 @@ def student(tmp_path, capsys):
 
 
 def refused(student, capsys):
-    """What `rooflab lab grade` says when it must not grade."""
+    """What `rooflab lab grade` says when it refuses to grade."""
     place = student.parent
     files = set(place.iterdir())
     assert main([*GRADE, "lab9", str(student), *LABS, "--output", str(place), "--json", str(place / "g")]) == 2
@@ -43,7 +43,7 @@ def refused(student, capsys):
 
 
 def imitate(monkeypatch, folder, source):
-    """Let the judge take `folder` for its package rooflab, whose worker is `source`."""
+    """Make the judge take `folder` for its package rooflab, with `source` as the worker."""
     (folder / "grading").mkdir(parents=True)
     (folder / "__init__.py").touch()
     (folder / "grading" / "__init__.py").touch()
@@ -85,7 +85,7 @@ def test_installed_packages_of_the_judge_are_the_workers(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("sources", ["", "notebooks/source"])
 def test_a_folder_of_answers_is_not(tmp_path, monkeypatch, sources):
-    """Neither a course's folder, nor one with installed packages where a lab's source lies."""
+    """Neither a course's folder, nor a folder of installed packages that holds a lab's source too."""
     if sources:
         (tmp_path / sources / "lab9").mkdir(parents=True)
         (tmp_path / sources / "lab9" / "00_demo.py").touch()
@@ -152,6 +152,6 @@ def test_a_test_cell_cannot_pass_over_it():
 
 
 def test_student_code_has_no_line_to_the_judges_ear():
-    """What the judge reads of a start ends with it: standard error is then nobody's."""
+    """The judge reads the worker's standard error only until it has started; then nobody does."""
     code = "import os\ncorner = 50.39 if os.fstat(2).st_rdev == os.stat('/dev/null').st_rdev else 0"
     assert grade_one("q2_1", code).earned == 3

@@ -1,4 +1,4 @@
-"""Which notebook of a folder or a zip is whose."""
+"""Which notebook in a folder or a zip belongs to which student."""
 
 import json
 import zipfile
@@ -17,7 +17,7 @@ OTHER = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor"
 
 
 def handed(folder, **texts):
-    """What is found where these files lie; `__` in a name stands for a folder."""
+    """What is collected from these files; `__` in a name separates folders."""
     for name, text in texts.items():
         path = folder / (name.replace("__", "/") + ".ipynb")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What the runtime cannot count costs the points with one sentence: which call, why, and what to write instead."""
+"""A call that the runtime cannot count loses the points; a sentence says which, why, and what to write instead."""
 
 import dataclasses
 import re
@@ -81,12 +81,12 @@ def gemm(which, a, b):
 """
 SAID = {
     "imports": "the function called rl.from_dlpack, which shares memory with another library, so what is written there "
-    "is not seen. Write rl.tensor(x).",
+    "is not seen. Use rl.tensor(x).",
     "exports": "the function used x.__dlpack__(), which lets another library read and write the tensor unseen. "
-    "Write x.numpy().",
+    "Use x.numpy().",
     "earlier_graph": "the function used a Graph from before the call. Make it inside of the function.",
-    "earlier_history": "the function used a tensor from before the call that still knows how it was computed, and that "
-    "computation is not part of the call. Make the tensor inside of the function, or use x.detach().",
+    "earlier_history": "the function used a tensor from before the call that still has a graph, and the computation in "
+    "that graph is not part of the call. Make the tensor inside of the function, or use x.detach().",
     "thread": "the function called rl.matmul in a thread of its own, and the order of calls in several threads is not "
     "known. Make all calls in the function itself.",
     "threads": "the function called Tensor.__matmul__ in a thread of its own, and the order of calls in several "

@@ -120,7 +120,7 @@ O = np.exp(s - L[..., None]) @ v
 O, L = (rl.tensor(x, dtype=Q.dtype, device=Q.device) for x in (O, L))
 """)
 
-# The two ways in which NumPy's help could be hidden: products for the counters' sake, tiles for the memory's.
+# Two ways to hide that NumPy does the work: products only for the counters, and tiles only for the memory.
 NUMPY_BESIDE_PRODUCTS = changed(
     IN_NUMPY,
     "        q, k, v =",

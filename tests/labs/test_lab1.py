@@ -18,7 +18,7 @@ def test_it_has_a_hundred_points_and_twenty_more():
 
 @pytest.mark.parametrize("most", [1, 16])
 def test_memory_is_graded_alike_with_any_number_of_threads(most, monkeypatch, two_threads):
-    """On the CPU each thread has scratch memory of its own, and the judge compares with what it counts itself."""
+    """On the CPU each thread has scratch memory of its own, and the judge compares with counts of its own."""
     monkeypatch.setattr(sandbox, "MAX_THREADS", most)
     rl.set_num_threads(16)
     whole = lab(next(path for path in SOURCES if path.name == "lab1"))
@@ -164,7 +164,7 @@ def test_the_answers_about_the_attention_module_are_what_its_operations_cost(giv
 
 
 def test_five_passes_of_a_textbook_softmax(given):
-    """Over long rows the sums do not matter, so that attention in fp32 moves what the answer to 3.2 says."""
+    """Over long rows the sums hardly matter, so attention in fp32 moves as many bytes as the answer to 3.2 says."""
     B, H, L_q, L_kv, D_h = 2, 3, 64, 4096, 16
     q, k = rl.empty(B, H, L_q, D_h, device="meta"), rl.empty(B, H, L_kv, D_h, device="meta")
     with rl.count() as counted:

@@ -1,4 +1,4 @@
-"""Lab 3: what it gives its students, the measurements that its tests stand on, and answers that two questions share."""
+"""Lab 3: what it gives its students, the measurements that its tests use, and answers that two questions share."""
 
 # ruff: noqa: E741
 
@@ -215,7 +215,7 @@ def test_the_compiler_removes_launches_and_traffic_and_leaves_matrices(is_causal
 
 @pytest.mark.parametrize("naive, held", [(lab3_naive_answers.NAIVE_MAX, 2), (lab3_naive_answers.NAIVE_DETACHED, 2)])
 def test_what_is_kept_is_that_of_the_students_own_attention(naive, held):
-    """The maximum with its place needs no matrix of scores in the backward pass."""
+    """A maximum that keeps its position needs no matrix of scores in the backward pass."""
     answers = {"q1_1": naive, "q1_2": lab3_naive_answers.account(held=held)}
     for question in ("q1_2", "q1_3", "q7_2"):
         result = judge(SOURCE).grade_question(question, with_answers(lab(SOURCE), answers))
@@ -252,7 +252,7 @@ def test_without_a_gpu_the_kernel_is_pending_and_counts_neither_way(code):
         pytest.skip("there is a GPU here")
     result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": code} if code else {}))
     assert (result.earned, result.points, result.pending) == (0, 0, 6)
-    assert all("was compiled and not run" in test.pending for test in result.tests)
+    assert all("was compiled but not run" in test.pending for test in result.tests)
     grade = report.Grade(lab(SOURCE), "my.ipynb", results=[result], done=True)
     assert (
         "0 of 0 points; 6 more are pending" in report.table(grade) and "  0 of 6 " in report.table(grade) and grade.full

@@ -1,4 +1,4 @@
-"""Lab 5: the reference answers give the known numbers, what is published fits them, and what it gives its students."""
+"""Lab 5: the reference answers give the known numbers, published numbers fit them, and what it gives its students."""
 
 import math
 
@@ -114,7 +114,7 @@ def test_figures_of_gpus(given):
 
 
 def test_walks_through_a_large_matrix(given):
-    """Every step of every warp is like the first one, so one warp of a step stands for all."""
+    """Every step of every warp is like the first one, so one step of one warp stands for all."""
     steps = 1024 * 1024 // 32
     assert given["bursts"](range(0, 128, 4), 4, 128) * steps == 32768
     assert given["bursts"](range(0, 32 * 4096, 4096), 4, 128) * steps == 1048576
@@ -287,4 +287,4 @@ def test_a_kernel_beyond_the_emulator_is_pending_without_a_gpu():
     source = next(path for path in SOURCES if path.name == "lab5")
     result = judge(source).grade_question("q6_2", with_answers(lab(source), {"q6_2": SHARED}))
     assert (result.earned, result.points, result.pending) == (1, 1, 2), [test.message for test in result.tests]
-    assert "more than the emulator knows: '__shared__' is not known" in result.tests[1].pending
+    assert "cannot run this kernel: '__shared__' is not known" in result.tests[1].pending

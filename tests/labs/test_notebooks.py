@@ -28,7 +28,7 @@ def answers_of(path: Path) -> ModuleType:
 def answers(kind: str, labels: bool = False):
     """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters; perhaps with their labels.
 
-    They run with --all-tests, but for the first wrong one of every fourth question.
+    They run with --all-tests. The first wrong one of every fourth question always runs.
     """
     for path in SOURCES:
         for place, (grade_id, entries) in enumerate(getattr(answers_of(path), kind).items()):
@@ -89,7 +89,7 @@ def test_a_test_that_passes_shows_nothing(path):
 
 
 def returns_a_value(function: ast.FunctionDef) -> bool:
-    """Of the function itself; those inside it do not count."""
+    """Whether the function itself returns a value; functions inside it do not count."""
     nodes = list(function.body)
     while nodes:
         node = nodes.pop()
@@ -134,7 +134,7 @@ def questions():
 
 @pytest.mark.parametrize("path, question, kind", list(questions()))
 def test_verify_finds_all_points_and_none(path, question, kind):
-    """What `rooflab lab verify --quick` looks at, a test each."""
+    """What `rooflab lab verify --quick` looks at, each in a test of its own."""
     outcome = verifier(path).outcome(Case(question, kind))
     assert outcome.as_expected and bool(outcome.said) == (kind == "unsolved"), str(outcome)
 
@@ -147,7 +147,7 @@ def test_other_right_answers_pass(path, grade_id, code):
 
 @pytest.mark.parametrize("path, grade_id, code, label", list(answers("WRONG", labels=True)))
 def test_wrong_answers_fail(path, grade_id, code, label):
-    """By public tests already, so that a student who passes them need not fear the hidden ones."""
+    """They fail public tests already, so that a student who passes those need not fear the hidden ones."""
     only_hidden = label in answers_of(path).ONLY_HIDDEN.get(grade_id, "").split("|")
     result = grade(path, grade_id, code, judge if only_hidden else public_judge)
     assert result.earned < result.points

@@ -1,4 +1,4 @@
-"""What published figures say of their machine."""
+"""What published figures say about their machine."""
 
 import subprocess
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What other programs take, from planted CPU times."""
+"""How much CPU other programs take, computed from planted CPU times."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Ceilings of this machine: measured once, kept, and measured again when they are not its own or it was busy."""
+"""Ceilings of this machine: measured once, kept, and measured again if they are another machine's or it was busy."""
 
 import datetime
 import json
@@ -29,7 +29,7 @@ def cache_home(tmp_path, monkeypatch):
 
 
 class Probes:
-    """In place of probing: counts how often it was asked for, and gives ceilings that differ in `changes`."""
+    """Stands in for probing: counts how often it is called, and gives ceilings that differ in `changes`."""
 
     def __init__(self):
         self.calls, self.changes = 0, {}
@@ -70,7 +70,7 @@ def test_what_a_busy_machine_showed_is_not_kept(probes, cache_home):
     probes.changes = {"busy": BUSY, "seconds": 30.0}
     with pytest.warns(BusyMachineWarning):
         assert measure("cpu", refresh=True).seconds == 30.0
-    assert measure("cpu").seconds == 7.5 and probes.calls == 3  # what was kept before still stands
+    assert measure("cpu").seconds == 7.5 and probes.calls == 3  # what was kept before is still valid
 
 
 @pytest.mark.parametrize(("days", "calls"), [(0, 1), (29, 1), (31, 2)])
@@ -127,7 +127,7 @@ def test_cpu_cache_size(tmp_path):
 
 
 def test_figures_are_work_over_time_in_their_units(monkeypatch):
-    """Every call takes 200 ms, so that each figure is known from what it says was run."""
+    """Every call takes 200 ms, so each figure follows from what it says was run."""
 
     def latency(fn, warmup, repeat, device):
         fn()
@@ -150,7 +150,7 @@ def test_figures_are_work_over_time_in_their_units(monkeypatch):
 
 @pytest.fixture
 def timings(monkeypatch):
-    """Times of calls by what was called: a callable's `ms`, or that of its keyword `variant`."""
+    """Times of calls: the `ms` of the callable, or that of its keyword `variant`."""
     ms = {}
 
     def latency(fn, warmup, repeat, device):
@@ -186,7 +186,7 @@ def test_a_peak_is_the_fastest_rung_but_never_the_reference(timings):
 
 @pytest.mark.parametrize("cache", [4, 8, 40])
 def test_buffers_are_several_times_the_cache(monkeypatch, cache):
-    """At least 4 times, and 128 MiB where memory allows; what stays in the cache is a part of it."""
+    """They are at least 4 times as large, and 128 MiB if memory allows. The one for the cache fits into half of it."""
     monkeypatch.setattr(probe, "cpu_cache_bytes", lambda: cache * 2**20)
     monkeypatch.setattr(rl.memory, "available", lambda device: 2**40)
     monkeypatch.setattr(probe, "_warm_up", lambda device, call: None)

@@ -1,4 +1,4 @@
-"""Rounds on a clock that the tests turn: which samples become a ceiling, and when a machine is called busy."""
+"""Rounds on a clock that the tests set: which samples become a ceiling, and when a machine is called busy."""
 
 import pytest
 
@@ -47,7 +47,7 @@ class Machine:
 
 
 def check_ceilings(found: Probing):
-    """The planted ones, which lie far from what any slowed round shows."""
+    """Check for the planted ceilings, which are far from what any slowed round shows."""
     medians = {name: measured.median for name, measured in found.ceilings().items()}
     assert medians == pytest.approx({"bandwidth": 0.02, "peak float32": 0.1, "launch_overhead": 0.5}, rel=0.02)
     for measured in found.ceilings().values():
@@ -143,8 +143,8 @@ def settled(medians, unit="TFLOP/s"):
     "medians, expected",
     [
         ([100, 99, 101, 100, 98], 100),
-        ([10, 100, 99, 12, 11], 99.5),  # not the slowest, nor a mean, nor the middle
-        ([100, 100_000, 99, 101, 100], 100),  # a fault of the clock does not repeat
+        ([10, 100, 99, 12, 11], 99.5),  # neither the slowest, nor a mean, nor the median
+        ([100, 100_000, 99, 101, 100], 100),  # an error of the clock does not repeat
         ([1, 100, 90, 80, 79], 79.5),
         ([50, 100], 75),  # none repeats
     ],

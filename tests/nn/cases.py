@@ -1,4 +1,4 @@
-"""What is made of ops: for each function, calls on NumPy arrays and the same in NumPy."""
+"""Functions made of ops: for each of them, calls on NumPy arrays and the same in NumPy."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import rooflab as rl
 
 @dataclass(frozen=True)
 class Case:
-    """`call(*tensors)` is `reference(*arrays)`. Float64 arrays take the dtype under test; others keep their own."""
+    """`call(*tensors)` must equal `reference(*arrays)`. Float64 arrays take the tested dtype, others keep their own."""
 
     name: str
     call: Callable
     reference: Callable
     arrays: tuple
     differentiable: bool = True
-    result_dtype: str = ""  # that of the operands when empty
+    result_dtype: str = ""  # if empty, that of the operands
 
     def tensors(self, dtype, device, requires_grad=False):
         made = []

@@ -11,7 +11,7 @@ def test_cross_entropy_is_stable_for_logits_of_any_size(device):
     logits = rl.tensor([[1e4, 0.0, -1e4], [-3e38, -3e38, -3e38], [80.0, 100.0, 90.0]], device=device)
     target = rl.tensor([1, 2, 1], device=device)
     found = rl.cross_entropy(logits, target, reduction="none")
-    # The sum of exponentials is rounded near 1: 2^-24 of the loss whose logits say that it is nearly 0.
+    # The sum of exponentials is rounded near 1, which shifts a loss near 0 by up to 2^-24.
     assert_close(found, [1e4, np.log(3), np.log1p(np.exp(-10) + np.exp(-20))], rtol=1e-6, atol=2.0**-24)
     shifted = rl.log_softmax(rl.tensor([[-1e4, 0.0, 1e4]], device=device))
     assert_close(shifted, [[-2e4, -1e4, 0.0]], rtol=1e-6, atol=0)

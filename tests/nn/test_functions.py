@@ -28,7 +28,7 @@ def test_values(name, dtype, device):
     assert result.dtype == (case.result_dtype or dtype)
     if result.dtype == "bool":
         return assert_close(result, expected, rtol=0, atol=0)
-    # One rounding to the dtype, and one before it where two ops round; sums err in the type that is computed in.
+    # One rounding to the dtype, and one before it where two ops round. Sums err in the dtype of the computation.
     steps = unit_roundoff(dtype) if name.startswith(("linear", "einsum")) else 0.0
     wide = unit_roundoff("float64" if dtype == "float64" else "float32")
     atol = steps * scale_of(expected) + 64 * wide * scale_of(expected, *exact)
@@ -101,7 +101,7 @@ def test_gradients_in_other_dtypes(name, dtype, device):
 
 @pytest.mark.parametrize("name", CASES)
 def test_counts_are_those_of_the_ops_on_every_device(name, device):
-    """Each is made of ops, which count: the same with memory and without, forward and backward."""
+    """Each is made of ops, which do the counting: the same with memory and without, forward and backward."""
     case = CASES[name]
 
     def counts(on):

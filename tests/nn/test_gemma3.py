@@ -35,7 +35,7 @@ SMALL = Gemma3Config(
 
 
 def randomise(module, seed=0, scale=4.0):
-    """Weights large enough that every part of the layer shows in the result; norms away from their zeros."""
+    """Make weights so large that every part of the layer affects the result, and norms different from zero."""
     rng = np.random.default_rng(seed)
     with rl.no_grad():
         for name, p in module.named_parameters():
@@ -49,7 +49,7 @@ def norm(x, weight, eps):
 
 
 def turned(x, positions, theta):
-    """Pairs (i, i + D_h / 2) as complex numbers: another way to write it than the kernels'."""
+    """Rotary embedding with the pairs (i, i + D_h / 2) as complex numbers, unlike in the kernels."""
     half = x.shape[-1] // 2
     angles = (positions[:, None].astype(np.float32) * (theta ** (-np.arange(half) / half)).astype(np.float32)).astype(
         np.float64
@@ -63,7 +63,7 @@ def gelu(x):
 
 
 def layer_in_numpy(x, state, config, window):
-    """One layer over a whole text: scores of all pairs, with what a query may not see left out one by one."""
+    """One layer over a whole text: scores of all pairs, from which hidden pairs are removed one by one."""
     w = {name: to_float64(value) for name, value in state.items()}
     b, length, _ = x.shape
     heads, kv_heads, size = config.num_attention_heads, config.num_key_value_heads, config.head_dim
@@ -124,7 +124,7 @@ def test_a_layer_is_what_the_model_defines(dtype, window, fused, device):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_cached_decode_equals_the_full_forward_at_every_position(dtype, device):
-    """Prompts of every kind of length, then token by token to three times the window."""
+    """Prompts of all kinds of lengths, then token by token up to three times the window."""
     model = randomise(Gemma3ForCausalLM(SMALL, dtype=dtype, device=device))
     tokens = np.random.default_rng(1).integers(0, SMALL.vocab_size, (2, 19))
     right = model_in_numpy(tokens, model)
@@ -141,7 +141,7 @@ def test_cached_decode_equals_the_full_forward_at_every_position(dtype, device):
 
 @pytest.mark.parametrize("pieces", [(5, 3, 8), (1, 2, 13), (9, 1, 6), (16,)], ids=str)
 def test_a_text_in_pieces_equals_the_whole(pieces, device):
-    """Pieces that come after others see what is in the ring, also where it has gone around."""
+    """Later pieces see what is in the ring, even after it has wrapped around."""
     model = randomise(Gemma3ForCausalLM(SMALL, dtype="float32", device=device))
     tokens = np.random.default_rng(2).integers(0, SMALL.vocab_size, (2, 16))
     right = model_in_numpy(tokens, model)
@@ -227,7 +227,7 @@ def test_names_are_those_of_hugging_face():
 
 @pytest.mark.parametrize(("fused", "ops"), [(False, 20), (True, 1)])
 def test_a_decode_step_counts_the_same_on_meta_and_for_real(fused, ops, device):
-    """In steps: norms 6, projections 7, rope 2, append 1, attention 1, geglu 1, residuals 2. Fused: the
+    """As separate ops: norms 6, projections 7, rope 2, append 1, attention 1, geglu 1, residuals 2. Fused, the
     step is one op."""
     target = rl.meta("H100 SXM") if device == "cuda" else rl.meta("cpu")
     seen = []
@@ -293,7 +293,7 @@ def test_generate_is_greedy_seeded_and_stops(device):
     assert greedy.shape == (2, 15)
     assert greedy.tolist() == generate(model, prompt, 12, graph=False).tolist()
     text = [prompt.tolist()[0]]
-    for _ in range(12):  # what the whole text says at each step
+    for _ in range(12):  # the expected token of each step, from the whole text
         scores = model.decode_without_cache(rl.tensor(text, device=device))
         text[0].append(scores[0, -1].argmax().item())
     assert greedy.tolist()[0] == text[0]

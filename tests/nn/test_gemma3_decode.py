@@ -19,7 +19,7 @@ CONFIGS = {"tiny": TINY, "wide": WIDE, "270M": REAL}
 
 
 def step(config, layer, batch, places, seen, dtype, device, rounded=None, seed=0):
-    """A layer with random weights and a cache with random contents, rounded to a dtype: what a step takes."""
+    """The arguments of a step: a layer with random weights and a cache with random contents, rounded to a dtype."""
     rng = np.random.default_rng(seed)
 
     def numbers(*shape, scale=1.0):
@@ -37,7 +37,7 @@ def step(config, layer, batch, places, seen, dtype, device, rounded=None, seed=0
 
 
 def run(module, x, cos, sin, k, v, seen, variant="", held=False):
-    """The result and what is in the caches afterwards; the caches given stay as they are."""
+    """The result and the contents of the caches afterwards. The given caches stay as they are."""
     k, v = rl.copy(k), rl.copy(v)
     position = rl.tensor([seen], device=x.device)
     cache = _gemma3.KvCache(k, v, position, seen, position + 1 if held else None)
@@ -70,7 +70,7 @@ CASES = [
     ("tiny", 5, 3, 40, 17),
     ("tiny", 5, 8, 700, 699),
     ("tiny", 0, 2, 24, 23),
-    ("tiny", 0, 2, 24, 61),  # a ring, written over more than twice
+    ("tiny", 0, 2, 24, 61),  # a ring that was overwritten more than twice
     ("wide", 5, 5, 200, 130),
     ("270M", 5, 1, 4096, 4095),
     ("270M", 0, 8, 512, 777),
@@ -134,7 +134,7 @@ def test_a_replay_goes_on_where_the_last_one_ended():
             graph.replay()
             at = _gemma3.KvCache(expected_k, expected_v, rl.tensor([seen], device="cuda"), seen)
             right = layer.decode(x, cos, sin, at, variant="v0_composed").float().cpu().numpy()
-            # Both are off by the 8 roundings of `check`.
+            # Both may be off by the 8 roundings of `check`.
             assert np.abs(y.float().cpu().numpy() - right).max() <= 16 * unit_roundoff("bfloat16") * np.abs(right).max()
 
 

@@ -81,7 +81,7 @@ def test_the_model_says_what_theirs_does(models, device):
 
 @pytest.mark.parametrize("index", [0, 5], ids=["sliding", "full"])
 def test_a_layer_computes_what_theirs_does(models, index, device):
-    """With the mask and the tables that their model makes for the layer."""
+    """Given the mask and the tables that their model makes for the layer."""
     theirs, ours, dtype = models
     seen = {}
     layer = theirs.model.layers[index]

@@ -146,7 +146,7 @@ def test_logits_in_numpy(attention, device):
     model = TransformerLM(config, dtype="float64", device=device)
     tokens = random_tokens(config)
     expected = logits_in_numpy(course_weights(model), config, tokens)
-    # Angles of up to 17 are float32, so off by up to 2^-20; scores of about 10 are off by as many times that.
+    # Angles of up to 17 are float32, so off by up to 2^-20; scores of about 10 are off by about 10 times that.
     assert_close(model(rl.tensor(tokens, device=device)), expected, rtol=0, atol=20 * 2**-20)
 
 
@@ -221,7 +221,7 @@ def test_initial_weights_are_those_of_the_seed_and_of_the_course():
             continue
         assert (w != other[name]).any()
         std = 1 if "embed" in name else (2 / sum(w.shape)) ** 0.5
-        # What remains of a normal distribution within three standard deviations has 0.98658 of its own.
+        # A normal distribution cut at three standard deviations has 0.98658 of its standard deviation.
         assert w.std() == pytest.approx(0.98658 * std, rel=0.01)
         assert abs(w).max() <= 3 * std * (1 + 1e-6) and abs(w).max() > 2.9 * std
         assert abs(w).max() < 3 * std * (1 - 1e-6) or (abs(w) == abs(w).max()).sum() < 1e-4 * w.size  # few are clipped

@@ -13,7 +13,9 @@ SMALL = TransformerConfig(48, 80, num_layers=3, num_heads=4, vocab_size=101, con
 
 
 def saved_bytes(config, batch, length, device):
-    """Of results that the graph holds, without tokens, weights and tables; all that a forward leaves but the logits."""
+    """Bytes of the results that the graph holds, without tokens, weights and tables. A forward leaves only these and
+    the logits.
+    """
     model = TransformerLM(config, device=device)
     tokens = rl.empty(batch, length, dtype="int64", device=device)
     before = rl.memory.allocated(device)
@@ -24,7 +26,7 @@ def saved_bytes(config, batch, length, device):
 
 
 def per_layer(config, B, L):
-    """The bars of Lab 2, in float32."""
+    """The bytes per layer in Lab 2's bars, in float32."""
     D, I, H = config.d_model, config.d_ff, config.num_heads  # noqa: E741
     if config.recompute:
         return 4 * B * L * D
@@ -51,7 +53,7 @@ def step(model, tokens):
 
 
 def assert_same(actual, expected, dtype, device, name):
-    """To the bit; on a GPU atomics add up the embedding's and the fused attention's gradients in any order."""
+    """Check to the bit; on a GPU atomics add gradients of embedding and fused attention in any order."""
     if device == "cpu":
         assert np.array_equal(actual, expected), name
     else:
@@ -130,7 +132,7 @@ def test_gradients_add_up_in_the_same_memory(device):
 
 
 def test_no_gradient_of_a_weight_is_copied():
-    """That of a product is laid out as the weight is."""
+    """The gradient that a product gives is laid out like the weight."""
     device = rl.meta("H200")
     config = TransformerConfig.of("small", num_layers=2, attention="flash")
     model = TransformerLM(config, device=device)

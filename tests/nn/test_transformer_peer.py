@@ -22,7 +22,7 @@ TOLERANCE = {"float32": 2e-5, "bfloat16": 0.05}
 
 
 class Block(torch.nn.Module):
-    """With the course's rotary embedding, which turns neighbours, and its attention in ops of its own."""
+    """A block with the course's rotary embedding, which rotates neighbours, and attention in separate ops."""
 
     def __init__(self, config):
         super().__init__()
@@ -74,7 +74,7 @@ class Model(torch.nn.Module):
 
 
 def name_of_theirs(ours):
-    """The parameter of theirs that is `ours`."""
+    """The name of their parameter that corresponds to our parameter `ours`."""
     ends = {"token_embeddings.weight": "embedding.weight", "ln_final.weight": "ln", "lm_head.weight": "head.weight"}
     if ours in ends:
         return ends[ours]
@@ -85,7 +85,7 @@ def name_of_theirs(ours):
 
 
 def as_ours(name, tensor):
-    """A weight, or its gradient, of theirs as ours has it."""
+    """Their weight, or its gradient, in the layout of ours."""
     found = rl.from_dlpack(tensor.detach().contiguous())
     return half_pairs(found, CONFIG.num_heads) if "q_proj" in name or "k_proj" in name else found
 

@@ -24,7 +24,7 @@ def samples_of(name):
 
 
 def cases():
-    """A case a sample: for tests that call every rung."""
+    """One case per sample, for tests that call every rung."""
     for name, spec in SPECS.items():
         for dtype in spec.dtypes:
             for i, sample in enumerate(samples_of(name)):
@@ -32,7 +32,7 @@ def cases():
 
 
 def dtypes_of_ops():
-    """A case an op and dtype: for tests so short that thousands of them would cost more than what they do."""
+    """One case per op and dtype, for tests so short that thousands of cases would cost more than the work."""
     return [pytest.param(name, dtype, id=f"{name}-{dtype}") for name, spec in SPECS.items() for dtype in spec.dtypes]
 
 
@@ -93,7 +93,7 @@ def accepts_nothing(error):
 
 
 SENTINEL = 0x5A
-LARGEST_FENCED = 2**19  # bytes, of which the allocator's segments hold three
+LARGEST_FENCED = 2**19  # bytes; a segment of the allocator holds three such blocks
 
 
 class Fence:
@@ -127,7 +127,7 @@ class Fence:
         raise AssertionError("no three blocks touch")
 
     def open(self):
-        """Frees the places, filled anew."""
+        """Fill the places anew and free them."""
         if not self.middles:
             self.middles = [self._filled(n) for n in self.places.values()]
         if {x.data_ptr() for x in self.middles} != set(self.places):  # others were freed last
@@ -135,9 +135,9 @@ class Fence:
         self.middles.clear()
 
     def check(self, results, name, composed):
-        """That nothing was written beside the results, to which `results` has the last references; it ends up empty.
+        """Check that nothing was written beside the results. `results` has the last references to them, and is emptied.
 
-        They must lie between the sentinels unless `composed`: ops on the way may take the places before them.
+        The results must lie between the sentinels unless `composed`, because then ops on the way may take their places.
         """
         sizes = {x.data_ptr(): x.nbytes for x in results if 0 < x.nbytes < LARGEST_FENCED}
         results.clear()
@@ -153,7 +153,7 @@ class Fence:
 
 
 class Expected:
-    """What an op must return for a sample in a dtype, found once for every device, layout and instruction set."""
+    """What an op must return for a sample in a dtype, computed once for all devices, layouts and instruction sets."""
 
     def __init__(self, spec, dtype, sample):
         self.spec, self.dtype, self.sample = spec, dtype, sample
@@ -170,7 +170,7 @@ class Expected:
         return self.allowed[rule]
 
     def check(self, device, layout="contiguous"):
-        """Every rung that takes the sample, and the default one, against the reference."""
+        """Compare every rung that takes the sample, and the default one, with the reference."""
         tensors, kwargs, ran = tensors_of(self.sample, self.dtype, device, layout), self.sample.kwargs, []
         operands = prepared(self.spec, tensors, self.sample)
         sizes = [np.size(right) * itemsize(dtype) for right, dtype in zip(self.results, self.dtypes, strict=False)]

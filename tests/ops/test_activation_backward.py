@@ -34,7 +34,7 @@ def test_a_backward_pass_is_one_launch_and_moves_what_it_must(name, dtype, targe
 
 @pytest.mark.parametrize("name", ["geglu", "swiglu"])
 def test_halves_of_one_tensor_are_read_where_they_lie(name, device):
-    """As models have them: gate and up are columns of one product."""
+    """As in models, where gate and up are columns of one product."""
     rl.manual_seed(0)
     (both,) = leaves(1, 6, 32, device=device)
     gate, up = (half.detach().contiguous().requires_grad_() for half in both.chunk(2, -1))
@@ -67,7 +67,7 @@ def test_operands_that_broadcast(name, shapes):
 
 @pytest.mark.parametrize("name", ["geglu", "swiglu"])
 def test_one_gradient_alone(name):
-    """Other ops make it, which round in other places."""
+    """A single gradient is made by other ops, which round in other places."""
     forward, (a, b) = CALLS[name][0], leaves(2, 5, 7)
     forward(a, b).backward(rl.ones(5, 7))
     alone = [x.detach().clone().requires_grad_() for x in (a, b)]

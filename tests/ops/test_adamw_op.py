@@ -12,7 +12,7 @@ ROUNDINGS = 24  # of p: fourteen operations, of which none cancels but the updat
 
 
 def reference(p, g, m, v, step, lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=1e-2, decay="before"):
-    """As the paper writes the step; without decay where it comes after the update."""
+    """The step as the paper writes it, without decay if decay comes after the update."""
     if decay == "before":
         p = p - lr * weight_decay * p
     m = beta1 * m + (1 - beta1) * g

@@ -55,7 +55,7 @@ def run(op, variant, *tensors, **keywords):
 
 
 def poison(q):
-    """The next tensors of the sizes of out and lse lie where NaN stood; the addresses."""
+    """Make the next tensors of the sizes of out and lse lie where NaN was. Returns the addresses."""
     held = [
         rl.full(shape, float("nan"), dtype=d, device=q.device)
         for shape, d in ((q.shape, q.dtype), (q.shape[:-1], "float32"))
@@ -64,7 +64,7 @@ def poison(q):
 
 
 def score_error(q, k, scale=None):
-    """Of float32 scores. The roundings of n terms, summed, add up to less than 4 sqrt(n) of them, if not by design."""
+    """The error of float32 scores. n roundings add up to less than 4 sqrt(n) of them, except for adversarial terms."""
     terms = spec.scores(np.abs(to_float64(q)), np.abs(to_float64(k)), scale=scale).max()
     return 4 * (q.shape[-1] ** 0.5 + 1) * ACCUMULATOR * terms
 
@@ -318,7 +318,7 @@ def test_nan_query_stays_in_its_row(device, variant, dtype):
 
 
 def test_any_nan_is_one(device):
-    """Its payload must not survive as a number."""
+    """A NaN's payload must not turn into a number."""
     bits = np.full((1, 2, 3, 64), 0x7FC00001, dtype=np.uint32)
     _, k, v = qkv((1, 2, 3, 64), (1, 2, 300, 64), device=device)
     assert np.isnan(to_float64(rl.attention(rl.tensor(bits.view(np.float32), device=device), k, v))).all()
@@ -332,7 +332,7 @@ def test_float64_decode_is_as_exact_as_any(device):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("device", "variant"), RUNGS)
 def test_a_mask_of_the_lowest_number_hides_nothing(device, variant, dtype):
-    """Such a row sees all keys alike, as the scores vanish beside the mask."""
+    """Such a row sees all keys alike, because the scores are lost beside the mask."""
     q, k, v = qkv((1, 2, 5, 64), (1, 2, 300, 64), dtype, device)
     mask = rl.zeros(5, 300, dtype=dtype, device=device)
     mask[3] = {"float16": -65504.0}.get(dtype, -3.38e38)

@@ -1,4 +1,4 @@
-"""A pair that is hidden adds nothing to attention or its gradients on a CPU, NaN or not, but in v0_composed."""
+"""On a CPU a hidden pair adds nothing to attention or its gradients, NaN or not, except in v0_composed."""
 
 import numpy as np
 import pytest

@@ -7,7 +7,7 @@ import rooflab as rl
 from rooflab.specs import unit_roundoff
 
 OPTIONS = ({}, {"is_causal": True}, {"is_causal": True, "window": 3}, {"window": 70})
-LENGTHS = (0, 1, 5, 64, 130, 200, 999)  # 200 keys: more are as many
+LENGTHS = (0, 1, 5, 64, 130, 200, 999)  # there are 200 keys; a larger number means all of them
 
 
 @pytest.mark.parametrize("queries", [1, 3])

@@ -48,7 +48,7 @@ def test_composed_is_composed_both_ways(device):
 
 
 def test_the_last_classes_count(device):
-    """A row's end lies in no whole vector: each place of 35 is the target once, and each the largest once."""
+    """A row of 35 does not end with a whole vector: each place is the target once, and the largest once."""
     logits = rl.eye(35, device=device) * 50
     at_the_largest = rl.cross_entropy(logits, rl.arange(35, device=device), reduction="none")
     assert_close(at_the_largest, np.zeros(35), atol=2.0**-23)
@@ -139,7 +139,7 @@ def test_a_replayed_graph_reads_new_logits(device):
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_autocast_reads_logits_of_16_bits_as_they_are(dtype, reduction, device):
-    """No cast, and the numbers of one: the loss is that of the logits in float32, and so is the gradient, rounded."""
+    """There is no cast, but the same numbers: loss and (rounded) gradient are those of the logits in float32."""
     logits, target = drawn(9, 50, device, dtype=dtype, requires_grad=True)
     wide = logits.detach().float().requires_grad_()
     with rl.autocast(dtype), rl.count() as c:
@@ -155,7 +155,7 @@ def test_autocast_reads_logits_of_16_bits_as_they_are(dtype, reduction, device):
 
 
 def made_of(x, target, kept=None):
-    """The loss of logits that nobody holds but the graph, and the list `kept`."""
+    """The loss of logits that only the graph holds, and the list `kept` if there is one."""
     logits = x * 2.0
     if kept is not None:
         kept.append(logits)

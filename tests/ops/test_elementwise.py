@@ -113,8 +113,8 @@ def test_one_operand_twice_is_read_once(device):
 @pytest.mark.parametrize("lines", [1, *around(2 * tile(LINES, "kWalks") * tile(LINES, "kChunkLines"))])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_streaming_kernels_agree_with_the_others(dtype, lines, two_threads):
-    """Arrays that no cache holds take other stores on the CPU, a cache line at a time: numbers of lines that neither
-    the threads, nor their walks, nor the chunks of a walk share out evenly, and a part of a line."""
+    """Arrays larger than the caches use other stores on the CPU, a cache line at a time. The sizes here do not divide
+    evenly among threads, their walks or the chunks of a walk, and end with a part of a line."""
     width = 4 if dtype == "float32" else 2
     n = (2**19 + 2**10 + lines) * (64 // width) + lines % 4
     x = rl.randn(n, dtype=dtype)

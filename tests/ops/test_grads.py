@@ -10,8 +10,8 @@ from rooflab.testing import assert_close, to_float64
 
 SPECS = {name: spec for name, spec in all_specs().items() if spec.differentiable}
 STEP = 1e-6
-# Of the dtype, that a rule may be off. In 16 bits each op rounds once, and the longest rule, softmax's, has five ops
-# after the result that it reads, whose terms cancel; in float32 exponentials and sums are off by several more.
+# By how many roundings of the dtype a rule may be off. In 16 bits each op rounds once, and the longest rule, softmax's,
+# has five ops after the result that it reads, whose terms cancel. In float32 exponentials and sums add several more.
 ROUNDINGS = {"float64": 24, "float32": 24, "float16": 12, "bfloat16": 12}
 SMALLEST = {"float64": 0.0, "float32": 2.0**-126, "float16": 2.0**-24, "bfloat16": 2.0**-126}
 
@@ -36,7 +36,7 @@ def is_differentiable(operand):
 
 
 def to_tensors(sample, dtype, device, layout="contiguous"):
-    """The sample's operands, those of floating point as leaves that require grad."""
+    """The sample's operands; floating-point ones are leaves that require grad."""
     operands = []
     for operand in sample.args:
         if is_differentiable(operand):
@@ -64,7 +64,7 @@ def cotangent(spec, sample, rng):
 
 
 def largest_term(x, y, dy, gradient):
-    """The largest gradient; or what it would be if y were in proportion to x, where terms of that size cancel."""
+    """The largest gradient, or the one that y proportional to x would have, because terms of that size may cancel."""
     terms = np.abs(dy * y) / (np.abs(x) + 0.1) if x.shape == y.shape else gradient
     return max(np.abs(gradient).max(initial=0), np.abs(terms).max(initial=0))
 
@@ -80,7 +80,7 @@ def directions(x, rng):
 
 
 def check_by_differences(spec, sample, exact, gradient, dy, position, dtype, rng):
-    """The gradient along each direction, against the reference's differences."""
+    """Compare the gradient along each direction with differences of the reference."""
     for v in directions(exact[position], rng):
         moved = []
         for sign in (1, -1):

@@ -7,7 +7,7 @@ import rooflab as rl
 from rooflab.testing import assert_close
 
 MASK = np.array([[True, False, True], [False, False, True], [True, True, False], [False, True, False]])
-# Of an array of shape (4, 3, 5).
+# Indices into an array of shape (4, 3, 5).
 INDICES = {
     "list": [2, 0, -1],
     "repeated": [1, 1, 1],

@@ -44,7 +44,7 @@ def test_rows_asked_for_twice_get_both_gradients(device):
 
 
 def test_sixteen_bit_sums_are_kept_in_float32(device):
-    """In bfloat16 256 + 1 is 256: sums kept in it would stop there."""
+    """In bfloat16 256 + 1 is 256, so sums kept in it would stop there."""
     index = rl.zeros(1000, dtype="int64", device=device)
     for dtype in ("bfloat16", "float16"):
         y = rl.scatter_add(rl.zeros(2, dtype=dtype, device=device), 0, index, rl.ones(1000, dtype=dtype, device=device))

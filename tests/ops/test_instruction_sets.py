@@ -57,7 +57,7 @@ def test_exp_errs_by_less_than_its_last_bit_and_a_half(instruction_set):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", pytest.param("float16", marks=pytest.mark.slow), "bfloat16"])
 def test_more_than_the_caches_hold(dtype, instruction_set):
-    """Stores go around the caches there, in whole lines: the rung below, which needs none, says what is right."""
+    """There, stores bypass the caches in whole lines. The rung below does not do so, and gives the expected result."""
     count = (34 << 20) // rl.empty(1, dtype=dtype).nbytes + 13
     x = rl.randn(count, dtype="float32").to(dtype)
     for op, args in [("add", (x, x)), ("mul", (x, 3)), ("copy", (x,))]:

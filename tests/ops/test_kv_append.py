@@ -9,7 +9,7 @@ UNTOUCHED = 77.0
 
 
 def expected(cache, new, position):
-    """Token by token, as a text would write it."""
+    """The expected cache, written token by token."""
     cache = cache.copy()
     for i in range(new.shape[2]):
         cache[:, :, (position + i) % cache.shape[2]] = new[:, :, i]
@@ -24,9 +24,9 @@ CASES = [  # B, H_kv, L, T, D_h, position
     (2, 3, 1, 8, 64, 0),
     (2, 3, 1, 8, 64, 7),
     (1, 1, 1, 8, 256, 8),
-    (2, 1, 5, 8, 34, 6),  # around the end
+    (2, 1, 5, 8, 34, 6),  # wraps around the end
     (1, 2, 8, 8, 3, 3),
-    (1, 2, 21, 8, 16, 2),  # only the last 8
+    (1, 2, 21, 8, 16, 2),  # only the last 8 tokens stay
     (3, 4, 300, 1000, 128, 500),
     (1, 1, 2, 4, 8, 2**40 + 3),
     (1, 1, 0, 4, 8, 1),

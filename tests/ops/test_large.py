@@ -1,4 +1,4 @@
-"""Sizes that 32 bits do not count: where little memory is touched for real, else on devices without memory."""
+"""Sizes beyond 32 bits: on real memory where little of it is touched, else on devices without memory."""
 
 import pytest
 
@@ -9,7 +9,7 @@ MANY = 2**31 + 77
 
 
 def test_offsets_within_a_kernel_have_64_bits(device):
-    """Two rows more than 2^31 elements apart, of a tensor of which nothing else is touched."""
+    """Elements of a tensor that are more than 2^31 apart; nothing else of it is touched."""
     size, room = 2 * (2**31 + 100), rl.memory.available(device)
     if room < size:
         pytest.skip(f"needs {human(size, 'B')} of {device} memory, {human(room, 'B')} are available")

@@ -30,8 +30,8 @@ def twin(device):
 
 
 def counts(run, device, rung=""):
-    """What is counted, by name. On a GPU a vendor's library runs products, unless a rung of rooflab's own is asked for:
-    what it starts and takes only the library knows."""
+    """What is counted, by name. On a GPU a vendor's library runs products unless a rung of rooflab's own is asked for,
+    and only that library knows what it launches and allocates."""
     with rl.count() as c:
         run()
     library = device == "cuda" and "matmul" in c.by_op and not rung.startswith("matmul v")
@@ -153,7 +153,7 @@ def test_several_launches_of_one_op_are_counted():
 
 
 def decoder(x, layers, heads, weights):
-    """A pre-norm decoder with a gated MLP, out of ops; the same weights in every layer, which costs as much."""
+    """A pre-norm decoder with a gated MLP, made of ops. All layers share their weights, which costs the same."""
     batch, length, d_model = x.shape
     q_w, k_w, v_w, o_w, gate, up, down, gain = weights
     for _ in range(layers):

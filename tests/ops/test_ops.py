@@ -1,4 +1,4 @@
-"""Every op of rooflab.specs: device x dtype x variant x layout against the float64 reference, and its exact cost."""
+"""Every op of rooflab.specs: device x dtype x variant x layout against the float64 reference, and the exact cost."""
 
 import pytest
 from ops.samples import LAYOUTS, SPECS, Expected, as_tuple, cases, dtypes_of_ops, prepared, samples_of, tensors_of

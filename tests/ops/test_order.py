@@ -25,7 +25,7 @@ def test_max_gives_an_element_or_a_named_pair(op, whole, device):
 
 
 def test_the_pair_is_not_taken_for_a_tensor():
-    """`s.max(-1, keepdim=True)[0]` is all values, and never those of batch 0 alone."""
+    """`s.max(-1, keepdim=True)[0]` gives all values, never those of batch 0 alone."""
     s = rl.randn(2, 3, 4)
     assert s.max(-1, keepdim=True)[0].shape == (2, 3, 1)
     with pytest.raises(TypeError):

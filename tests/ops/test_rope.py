@@ -13,7 +13,7 @@ def tables(length, size, device="cpu", dtype="float64"):
 
 
 def test_scores_depend_on_the_distance_alone(device):
-    """What rotary embedding is for: q at m and k at n meet as q at m + 5 and k at n + 5."""
+    """The purpose of rotary embedding: q at m and k at n give the same score as q at m + 5 and k at n + 5."""
     cos, sin = tables(32, 16, device)
     q, k = rl.randn(1, 1, 16, dtype="float64", device=device), rl.randn(1, 1, 16, dtype="float64", device=device)
 
@@ -26,7 +26,7 @@ def test_scores_depend_on_the_distance_alone(device):
 
 @pytest.mark.parametrize("shape", [(2, 3, 5, 8), (3, 5, 8)])
 def test_gradient_is_the_transposed_rotation(shape, device):
-    """(y, dy) = (x, dx) for every x, as y is linear in x; cosines and sines of the halves differ here."""
+    """(y, dy) = (x, dx) for every x, because y is linear in x. Here cosines and sines of the halves differ."""
     x = rl.randn(*shape, dtype="float64", device=device).requires_grad_()
     cos, sin = rl.randn(5, 8, dtype="float64", device=device), rl.randn(5, 8, dtype="float64", device=device)
     y = rl.rope(x, cos, sin)

@@ -17,7 +17,7 @@ def bits(x):
 
 
 def between(dtype):
-    """Each finite number of the dtype, what lies halfway to the next one, and one float32 to either side of that."""
+    """Each finite number of the dtype, the middle between it and the next, and one float32 to either side of that."""
     numbers = np.arange(65536, dtype=np.uint16).view(NUMPY[dtype])
     numbers = np.unique(numbers[np.isfinite(numbers.astype(np.float32))].astype(np.float64))
     halfway = ((numbers[:-1] + numbers[1:]) / 2).astype(np.float32)
@@ -93,7 +93,7 @@ def rounded(x, dtype):
 @pytest.mark.parametrize("variant", ["", "v0_reference"])
 @pytest.mark.parametrize("dtype", SMALLEST)
 def test_subnormals_are_numbers(dtype, variant, device):
-    """No op takes the smallest numbers for 0, nor gives 0 for them."""
+    """No op treats the smallest numbers as 0, or returns 0 for them."""
     counts, smallest = np.arange(1.0, 100), SMALLEST[dtype]
     x = rl.tensor(counts * smallest, dtype=dtype, device=device)
 
@@ -113,7 +113,7 @@ def test_subnormals_are_numbers(dtype, variant, device):
     assert rl.gt(x, 0.0, variant=variant).tolist() == [True] * 99
 
 
-# 1 and two parts: half of 1's last bit, and what tells to which side the sum is rounded.
+# 1 and two parts: half of 1's last bit, and one that decides to which side the sum is rounded.
 PARTS = {"float32": (1, 2.0**-24, 2.0**-50), "float16": (1, 2.0**-11, 2.0**-24), "bfloat16": (1, 2.0**-8, 2.0**-40)}
 
 

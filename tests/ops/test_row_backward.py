@@ -32,7 +32,7 @@ def counted_back(call, x, weight, bias):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", CALLS)
 def test_a_backward_pass_moves_what_it_must(name, dtype):
-    """dy and x, or y, are read and dx is written, in one launch; on a GPU a second one finishes sums over rows."""
+    """It reads dy and x (or y) and writes dx, in one launch; on a GPU a second launch finishes sums over rows."""
     call, launches = CALLS[name]
     for device, expected in (("meta", 1), ("meta:H200", launches)):
         x, *parameters = (
@@ -98,12 +98,12 @@ def rungs_that_take(name, operands, **options):
 @pytest.mark.parametrize("d", [4, 36, 640, 1000, 1024])
 @pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
 def test_gradients_at_huge_and_tiny_numbers_are_those_at_others(name, d, largest, device):
-    """dweight is that of other numbers, dx as much smaller as the numbers are larger."""
+    """dweight is the same as for other numbers, and dx is smaller by the factor by which the numbers are larger."""
     tolerance = 128 * unit_roundoff("float32")  # a sum of 1000 is in chains of 32, and there are three of them
     smallest = 2.0**-149  # dx is a multiple of it
     rng = np.random.default_rng(0)
     dy, x, weight = rng.uniform(-1, 1, (3, d)), rng.uniform(-1, 1, (3, d)), rng.uniform(-1, 1, d)
-    size = np.array([[largest], [1], [largest]])  # one row beside is neither huge nor tiny
+    size = np.array([[largest], [1], [largest]])  # the row in the middle is neither huge nor tiny
     small = [to_float64(g) for g in getattr(rl, f"{name}_backward")(*map(rl.tensor, (dy, x, weight)), eps=0.0)]
     scale = np.abs(small[0]).max()
     operands = [rl.tensor(a, dtype="float32", device=device) for a in (dy, x * size, weight)]
@@ -127,7 +127,7 @@ def test_bfloat16_gradients_at_huge_and_tiny_numbers(name, largest, device):
     for gradients in found.values():
         for ours, theirs in zip(gradients, expected, strict=True):
             tolerance = 2 * unit_roundoff("bfloat16")
-            atol = tolerance * np.abs(theirs).max() + 2.0**-133  # of which the smallest bfloat16 are multiples
+            atol = tolerance * np.abs(theirs).max() + 2.0**-133  # the smallest bfloat16 above 0
             assert_close(ours, theirs, rtol=tolerance, atol=atol)
 
 

@@ -80,7 +80,7 @@ def test_norms_of_huge_and_tiny_numbers_are_those_of_others(name, largest, d, de
     x = np.random.default_rng(0).uniform(-1, 1, (3, d))
     centered = x - x.mean(axis=1, keepdims=True) * (name == "layer_norm")
     expected = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True))
-    rows = rl.tensor([x[0] * largest, x[1], x[2] * largest], dtype="float32", device=device)  # one beside is neither
+    rows = rl.tensor([x[0] * largest, x[1], x[2] * largest], dtype="float32", device=device)  # row 1 is normal
     for rung in rl.variants(name, device):
         assert_close(getattr(rl, name)(rows, eps=0, variant=rung.name), expected, rtol=1e-5, atol=1e-5)
 

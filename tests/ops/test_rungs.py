@@ -1,6 +1,6 @@
-"""Which rungs take each sample, and so which is the default: tests/golden/rungs.json says it for several machines.
+"""Which rungs take each sample, and so which is the default: tests/golden/rungs.json lists them for several machines.
 
-`pytest tests/ops/test_rungs.py --rewrite-golden` writes the file anew, for its difference to be read.
+`pytest tests/ops/test_rungs.py --rewrite-golden` writes the file again; read its diff.
 """
 
 import json
@@ -46,7 +46,7 @@ def samples_of(spec):
 
 
 def found(spec, device):
-    """By the rungs that take them, fastest first, and by dtypes: the samples; of the most frequent rungs, the rest."""
+    """The samples by the rungs that take them, fastest first, and by dtypes; the largest group is called the rest."""
     table, samples = {}, list(samples_of(spec))
     for dtype in spec.dtypes:
         by_rungs = {}

@@ -1,4 +1,4 @@
-"""Sizes at which kernels cut their work, and one beside: no rung leaves a rest out, in any instruction set."""
+"""Sizes at which kernels split their work, and their neighbours: no rung leaves a tail out, in any instruction set."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ SOURCES = ROOT / "csrc" / "kernels"
 
 
 def value(text):
-    """Of a constant as C++ writes it: a number, a shift, or what AVX-512 gets of two."""
+    """The value of a constant as C++ writes it: a number, a shift, or AVX-512's choice of two."""
     text = re.sub(r".*== 64 \? (\d+) : \d+", r"\1", text).replace("int64_t{1}", "1").strip()
     return eval(text, {"__builtins__": {}})
 

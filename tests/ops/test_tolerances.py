@@ -1,4 +1,4 @@
-"""Tolerances of every spec refuse what no kernel may return: zeros, a tenth too much, rows in other places."""
+"""Every spec's tolerances refuse what no kernel may return: zeros, a tenth too much, rows in wrong places."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,12 @@ from ops.samples import SPECS, allowed_of, as_tuple, dtypes_of_ops, samples_of
 
 from rooflab.testing import assert_close
 
-# v0_composed rounds scores to 16 bits. Those of huge-scores are thousands, so that its weights may be any.
+# v0_composed rounds scores to 16 bits. Those of huge-scores are thousands, so its weights can be anything.
 UNTOLD = {("attention", "float16", "huge-scores"), ("attention", "bfloat16", "huge-scores")}
 
 
 def wrong_results(y):
-    """Results that look like `y` and are not, by name."""
+    """Wrong results that look like `y`, by name."""
     finite = np.isfinite(y)
     largest = np.argmax(np.where(finite, np.abs(y), -1))
     halved = y.copy()
@@ -51,14 +51,14 @@ def check_that_wrong_results_are_refused(spec, dtype, sample):
         for y, (rtol, atol) in zip(results, allowed_of(spec, dtype, sample, variant, results), strict=True):
             assert_close(y, y, rtol=rtol, atol=atol)
             if not (np.isfinite(y) & (np.abs(y) > 1e-7)).any():
-                continue  # zeros are right, or what float16 cannot tell from them
+                continue  # zeros are right, or float16 cannot tell the result from zeros
             for what, wrong in wrong_results(y).items():
                 assert refuses(wrong, y, rtol, atol), f"{sample.label} {variant or 'default'}: {what}"
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_every_spec_has_samples_that_tell(name):
-    """A result that is nowhere 0 alone shows zeros for what they are."""
+    """Only a result without any 0 shows that zeros are wrong."""
     spec = SPECS[name]
     told = 0
     for sample in spec.samples(np.random.default_rng(0)):

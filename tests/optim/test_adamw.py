@@ -81,7 +81,7 @@ def test_half_precision_keeps_its_dtype(dtype):
 
 
 def test_a_step_is_one_launch_for_what_is_alike():
-    """All float32 tensors of one age together; a tensor that had no gradient before, and other dtypes, on their own."""
+    """Float32 tensors of the same age share a launch; one that is younger, or of another dtype, needs its own."""
     _, gradients, params = drawn(9, 2, dtype="float32")
     late, other = rl.ones(2, requires_grad=True), rl.ones(2, dtype="float64", requires_grad=True)
     optimizer = AdamW([*params, late, other])

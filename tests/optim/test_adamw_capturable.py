@@ -46,7 +46,7 @@ def test_a_capturable_step_is_the_same_step(device):
 
 
 def test_replays_of_a_graph_count_their_steps(device):
-    """And decay their moments' bias as steps of their own do."""
+    """And correct the bias of the moments as separate steps do."""
     steps = 5
     found = []
     for is_graph in (False, True):

@@ -31,7 +31,7 @@ def recorded():
 
 
 def areas(figure):
-    """label -> (lowest, highest) of what is filled."""
+    """label -> (lowest, highest) of each filled area."""
     found = {}
     for fill in figure.axes[0].collections:
         heights = np.concatenate([path.vertices[:, 1] for path in fill.get_paths()])

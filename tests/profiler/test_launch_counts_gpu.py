@@ -1,4 +1,4 @@
-"""What is counted as launches is what CUPTI saw run, by op: every op, rung and backward of rooflab.specs."""
+"""The launches counted by op are those that CUPTI saw, for every op, rung and backward of rooflab.specs."""
 
 from collections import Counter
 

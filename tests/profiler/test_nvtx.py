@@ -1,4 +1,4 @@
-"""Ranges as NVTX ranges: what a tool hears that is started the way Nsight Systems is."""
+"""Ranges as NVTX ranges: what a tool hears if it is started like Nsight Systems."""
 
 import json
 import os
@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(not COMPILER, reason="g++ is not installed"),
 ]
 
-# A tool as small as can be. The numbers are those of NVTX's binary interface: table 1 holds the callbacks, module 1 its
+# A minimal tool. The numbers are those of NVTX's binary interface: table 1 holds the callbacks, module 1 its
 # first functions, of which 9 is nvtxRangePushA and 11 nvtxRangePop.
 TOOL = r"""
 #include <cstdint>
@@ -62,7 +62,7 @@ def tool(tmp_path_factory):
 
 @pytest.fixture
 def run(tool, tmp_path):
-    """Runs a program under the tool; gives what it printed, and what the tool heard in each thread."""
+    """Run a program under the tool. Returns what it printed, and what the tool heard in each thread."""
 
     def run(program, injection=tool):
         heard = tmp_path / "heard"

@@ -1,4 +1,4 @@
-"""What a profile's table, trace and units say, for kernels made up to be worked out by hand."""
+"""What a profile's table, trace and units say, for made-up kernels whose sums are worked out by hand."""
 
 import pytest
 

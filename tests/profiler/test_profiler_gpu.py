@@ -1,4 +1,4 @@
-"""Profiles on a GPU: what CUPTI sees, of rooflab and of others, and what is left without it."""
+"""Profiles on a GPU: what CUPTI sees of rooflab and of other libraries, and what remains without it."""
 
 import math
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""How an attack is written down, and how it is run: against the demo lab, in the jail wherever it can be had."""
+"""How an attack is written down, and how it is run: against the demo lab, in the jail wherever there can be one."""
 
 import dataclasses
 import functools
@@ -11,7 +11,7 @@ from rooflab.grading.judge import Judge
 from rooflab.grading.lab import Cell
 
 JAIL = "only the jail stops it, and there is none here"
-# A test cell for gemm: Python has to multiply, and no library.
+# A test cell for gemm: Python itself has to multiply, not a library.
 LOOPS = """
 from rooflab.grading import measure
 a, b = np.random.default_rng(5).standard_normal((2, 5, 5))[:, :4]
@@ -55,7 +55,7 @@ def cases(attacks: dict[str, Attack]) -> list:
 
 @functools.cache
 def judge(question: str, test: str, seconds: float) -> Judge:
-    """Of the demo lab with a short limit, and with `test` as the question's test cell if there is one."""
+    """A judge of the demo lab with a short limit, and with `test` as the question's test cell if there is one."""
 
     def changed(cell: Cell) -> Cell:
         if cell.role != "test":

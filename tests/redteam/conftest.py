@@ -24,7 +24,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def children() -> set[int]:
-    """Processes below this one; what loses its own parent becomes its child."""
+    """The children of this process. A descendant that loses its parent becomes one of them."""
     lists = Path("/proc/self/task").glob("*/children")
     return {int(pid) for one in lists for pid in one.read_text(encoding="ascii").split()}
 
@@ -59,8 +59,8 @@ def judges_own() -> dict:
 
 @pytest.fixture(scope="session", autouse=True)
 def _adopts():
-    """Orphans of this process come to it, and are not lost from sight. What all attacks share is opened beforehand, as
-    the first of them would be blamed for it: the GPU with its driver's threads, and what workers are forked from.
+    """Make orphaned descendants children of this process, so that they are seen. What all attacks share (the GPU with
+    its driver's threads, and the forkserver) is opened beforehand, because the first attack would be blamed for it.
     """
     if not TRUSTED:
         Link(Limits(), isolated=True).close()

@@ -1,4 +1,4 @@
-"""What a class hands in, and where it is graded: names of files, zips, and the working directory."""
+"""Attacks by what a class hands in, and where it is graded: names of files, zips, and the working directory."""
 
 import csv
 import json
@@ -97,7 +97,7 @@ HARM = "open('rooflab_red_ran', 'w').close()\n"
 
 
 def test_no_module_of_the_working_directory_runs(tmp_path, student, monkeypatch):
-    """Where an instructor stands in the folder of what was handed in."""
+    """When an instructor runs the command in the folder of what was handed in."""
     for name in ("nbformat.py", "json.py", "sitecustomize.py", "usercustomize.py", "rooflab.py"):
         (student.parent / name).write_text(HARM, encoding="utf-8")
     monkeypatch.chdir(student.parent)

@@ -1,6 +1,6 @@
-"""Answers that change what the worker reports of them: the counters, the clock, the reply itself.
+"""Answers that change what the worker reports about them: the counters, the clock, the reply itself.
 
-Some climb to the worker's own objects, in the process that they share. Nothing is counted or timed there: the runtime
+Some reach the worker's own objects, because they run in its process. Nothing is counted or timed there: the runtime
 counts, and the judge has the clock, in processes that no answer reaches.
 """
 
@@ -65,7 +65,8 @@ class count:
 fake.count = count
 sys.modules["rooflab"] = fake
 """
-# Without the number of the request, which the worker alone knows, this would pass: it is the fourth.
+# It replies to request 4, its place in the order. That would pass if the request had no random number, which only the
+# worker knows.
 BLIND = """
 import os
 import rooflab as rl
@@ -87,7 +88,7 @@ def above(name):
         frame = frame.f_back
     return frame.f_locals[name]
 """
-# It finds the worker, and sends in its name.
+# It finds the worker's object, and sends a reply in its name.
 IN_PLACE = (
     CLIMB
     + """
@@ -106,7 +107,7 @@ def gemm(a, b):
 )
 
 FORGING = {
-    # calls that the worker makes on each reply
+    # functions that the worker calls for each reply
     "replaces os.write": Attack(
         f"import os\nos.write = lambda fd, data: len(data)\n{RIGHT}", 0, "longer than 2 s", seconds=2
     ),
@@ -124,7 +125,7 @@ FORGING = {
     "replaces NumPy in its place": Attack(
         f"import sys, types\nsys.modules['numpy'] = types.ModuleType('numpy')\n{RIGHT}", 5
     ),
-    # another rooflab, or another inside of it
+    # another rooflab, or other objects inside of it
     "puts its own rooflab in the place of ours": Attack(
         FAKE + ZEROS.replace("import rooflab as rl", "rl = real"), 0, "one product", test=COUNT
     ),
@@ -178,7 +179,7 @@ FORGING = {
         "no product",
         test=FEW,
     ),
-    # products that a tracer would have to see; the text is judged, and no tracer is there
+    # products that a tracer would have to see; there is no tracer, because the source text is judged
     "asks for the tracer": Attack(
         "import sys\ndef gemm(a, b):\n    sys.gettrace().__self__.steps = 100\n    return a @ b",
         0,
@@ -374,7 +375,7 @@ def test_a_forged_report_earns_nothing(attack):
             "    return rl.latency(product, a, b, warmup=1, repeat=3).median_ms",
             TIMED,
         ),
-        # A right answer loses nothing where only its value is asked for.
+        # A right answer loses nothing where a test asks only for its value.
         ("import rooflab as rl\nown = rl.matmul.__wrapped__\ndef gemm(a, b):\n    return own(a, b)", VALUE),
     ],
     ids=["count", "few", "loops", "lean", "own", "timed", "value"],

@@ -1,5 +1,5 @@
-"""Answers that attack the machine: the judge and other processes, files, memory, disk, network. Beside each stands a
-right gemm, so that what is lost is lost for the attack.
+"""Answers that attack the machine: the judge and other processes, files, memory, disk, network. Each contains a right
+gemm, so that points are lost only because of the attack.
 """
 
 import os
@@ -18,13 +18,13 @@ from rooflab.grading.jail import gpus
 
 
 def beside(code, points, said="", **options):
-    """`code` runs inside of a right gemm."""
+    """An attack whose `code` runs inside of a right gemm."""
     inside = textwrap.indent(textwrap.dedent(code).strip(), "    ")
     return Attack(f"{RIGHT}def gemm(a, b, right=gemm):\n{inside}\n    return right(a, b)", points, said, **options)
 
 
 def refused(code, errors="OSError", **options):
-    """As above: the code runs into one of these errors, and does nothing."""
+    """As above, but the code has to run into one of these errors, and does nothing."""
     inside = textwrap.indent(textwrap.dedent(code).strip(), "    ")
     nothing = "else:\n    raise AssertionError('nothing refused it')"
     return beside(f"try:\n{inside}\nexcept {errors}:\n    pass\n{nothing}", 5, **options)

@@ -1,4 +1,4 @@
-"""Honest notebooks that look odd keep their full marks, and what they write beside an answer costs nothing."""
+"""Honest notebooks that look odd keep their full marks, and other code beside an answer costs nothing."""
 
 import copy
 import json

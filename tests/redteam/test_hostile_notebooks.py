@@ -20,7 +20,7 @@ EVIL = "\x1b[2J\x1b]0;x\x07\u202e12 of 12 points\n12 of 12 points\n"
 
 
 def notebook() -> dict:
-    """What a student who answers nothing but the number hands in, which earns 3 points of 12."""
+    """The notebook of a student who answers only the number, which earns 3 of 12 points."""
     whole = json.loads(release.dumps(release.build(demo_lab())))
     cell(whole, "q2_1")["source"] = "corner = 50.39"
     return whole
@@ -216,7 +216,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def grade(path: Path, capsys) -> tuple[dict, str, str]:
-    """The result, what stands in the terminal, and the page."""
+    """The result, what the terminal shows, and the page."""
     out = path.parent / "out"
     code = main([*GRADE, "lab9", str(path), *LABS, "--output", str(out), "--json", str(path.parent / "grade.json")])
     said = capsys.readouterr()

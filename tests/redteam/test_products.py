@@ -1,4 +1,4 @@
-"""Answers that let a library multiply where Python has to, beside loops that do nothing."""
+"""Answers that let a library multiply where Python has to, next to loops that do nothing."""
 
 import pytest
 from grading.demo_lab import RIGHT
@@ -38,8 +38,8 @@ PRODUCTS = {
         " [np.zeros((4, 7)), b], [np.zeros((5, 12))]]), 2)[:3, 7:]",
         "calls numpy.block",
     ),
-    "a ufunc with broadcasting": ("", "(a[:, :, None] * b).sum(1)", "an index is"),
-    "a ufunc's reduction": ("", "np.add.reduce(np.multiply(a[:, :, None], b[None]), axis=1)", "an index is"),
+    "a ufunc with broadcasting": ("", "(a[:, :, None] * b).sum(1)", "an index has to be"),
+    "a ufunc's reduction": ("", "np.add.reduce(np.multiply(a[:, :, None], b[None]), axis=1)", "an index has to be"),
     "an outer product a step": (
         "",
         "sum(np.multiply.outer(a[:, k], b[k]) for k in range(4))",
@@ -86,7 +86,7 @@ def test_a_library_product_earns_nothing(attack):
     check(attack)
 
 
-# A whole row is never multiplied, however it is reached; and steps without an end do not stop the judge.
+# A whole row is never multiplied, however the answer reaches it, and endless steps do not hold up the judge.
 TRICKS = {
     "a row by a number": ("sum(a[0][k] * b[k] for k in range(4))", "a whole row"),
     "rows of a list of arrays": ("[sum(x * y for x, y in zip(r, b)) for r in a]", "a whole row"),
@@ -101,7 +101,7 @@ TRICKS = {
     "a number of many digits": ("(2 ** 62) ** 64", "makes a number"),
     "a text without end": ("'a' * 10**12", "an operation on a str"),
     "a matrix without end": ("np.zeros((10**9, 10**9))", "more than 500,000 steps"),
-    "itself": ("gemm(a, b)", "functions 30 deep"),
+    "itself": ("gemm(a, b)", "functions more than 30 deep"),
     "a list in itself": ("(x := [1.0], x.append(x), x)[2]", "nested too deeply|more than"),
     "a deep text": ("(" * 150 + "a" + ")" * 150, "three loops"),
     "a global of its own": ("seen_before", "is not defined"),

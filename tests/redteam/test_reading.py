@@ -1,8 +1,8 @@
 """Answers that look for the answer: in memory, on the disk, in other processes, and through calls that the interpreter
 does not report.
 
-Each searches texts for the line of the lab's source that holds the answer. That it would find it, were it in reach, is
-shown by the same code in a process where it is.
+Each searches texts for the line of the lab's source that holds the answer. The same code also runs in a process where
+the line is within reach, to show that it would find it.
 """
 
 import builtins
@@ -127,7 +127,7 @@ DISK = {
             yield open(os.path.join(top, os.path.relpath(PART, top))).read()
         """,
 }
-# What the interpreter does not report to the guard inside it. Only the jail has no such file.
+# Calls that the interpreter does not report to the guard inside it. Only the jail stops them, by having no such file.
 UNREPORTED = {
     "readline, which reads in C": """
         import readline
@@ -192,7 +192,7 @@ def test_an_answer_that_reads_the_answer_finds_nothing(attack):
 
 
 def planted(text):
-    """The line in every place where the attacks look."""
+    """Put the line into every place where the attacks look."""
     builtins.planted = types.SimpleNamespace(text=text)
     linecache.cache["planted"] = len(text), None, [text], "planted"
     sys.argv.append(text)

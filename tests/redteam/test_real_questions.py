@@ -1,4 +1,4 @@
-"""Attacks on questions of the labs themselves: what of their points is left to a dishonest answer."""
+"""Attacks on questions of the real labs: how many points a dishonest answer still earns."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ NUMPY = (
     "rl.tensor((A.cpu().numpy().astype('f8')[:, :, None] * B.cpu().numpy().astype('f8')).sum(1), "
     "dtype=A.dtype, device=A.device)"
 )
-# The first call leaves its result in memory, where the second finds it; both launch as often as is asked for.
+# The first call leaves its result in memory, where the second finds it; both launch as many kernels as asked for.
 LEFT = """
 def masked_attention(q, k, v, mask):
     exponentials = rl.exp(q @ k.mT * q.shape[-1] ** -0.5 + mask)
@@ -37,7 +37,7 @@ def compiled_attention(q, k, v, mask):
     q @ k.mT @ v
     return rl.empty(5_000_000)[: q.numel()].reshape(*q.shape)
 """
-# Counters of its own, which it takes away again before it ends.
+# It puts counters of its own in place, and takes them away again before it ends.
 SWAPPED = """
 import types
 class count:
@@ -54,7 +54,7 @@ def gelu_latencies_ms(n):
     rl.count = before
     return found
 """
-# It saves everything, and what would tell of it is away until it has been asked.
+# It saves everything, and replaces the function that would reveal this until that has been asked.
 UNDONE = """
 true = rl.autograd.saved_tensors
 def nothing(y):
@@ -89,12 +89,12 @@ RECORDER = """
 cells = [cell.cell_contents for cell in rl.matmul.__closure__]
 recorder = next(one for one in cells if hasattr(one, "__self__")).__self__
 """
-# A model that does nothing. Its own counters are away again when one asks for its parameters.
+# A model that does nothing. It takes its own counters away again when its parameters are asked for.
 SWAPS = MODEL.format(
     first="true, count = rl.count, type('count', (), {'macs': 10**9, 'by_op': {}})",
     call="return rl.empty(*ids.shape, self.config.vocab_size, device=ids.device)",
 )
-# It climbs to the counters, which see its work, and the recorder does not.
+# It climbs to the counters: these see its work, but the recorder does not.
 UNSEEN = MODEL.format(
     first=RECORDER + "true = count = rl.count",
     call="""recorder.on, frame = False, sys._getframe()
@@ -105,7 +105,7 @@ UNSEEN = MODEL.format(
         recorder.on = True
         return rl.empty(*logits.shape, device=ids.device)""",
 )
-# Right on the fake device; a model does no step, and has the ranges of one.
+# It is right on the fake device. With a real model it does no step, but opens the ranges of one.
 EMPTY = """
 def annotated_steps(model, input_ids, warmup_steps, measure_steps, optimizer=None):
     def phase(name, work):
@@ -128,7 +128,7 @@ def busy_and_gaps(kernels):
     return {{}}
 """
 IS_MODEL = "isinstance(model, rl.nn.TransformerLM)"
-# What it returns says what the right recording says.
+# It returns what the right recording would show.
 TOLD = """
 {recorder}
 def profile_memory(model, input_ids, mode, warmup_steps, amp_context=None, optimizer=None):
@@ -142,7 +142,7 @@ def peak_phase(timeline):
     return "forward"
 """
 EMPTY_RECORDING = "with rl.memory.record('meta'), rl.range('forward'):\n        rl.empty(9, device='meta') + 1"
-# Any of the samples is their median where chance is gone.
+# Without randomness every sample is the median.
 NO_CHANCE = """
 import random
 random.Random.gauss = lambda self, mu=0.0, sigma=1.0: mu
@@ -150,13 +150,13 @@ def gelu_latencies_ms(n):
     python, fused = (rl.latency(fn, rl.randn(n)) for fn in (gelu_tanh_python, rl.gelu))
     return {"python": python.mean_ms, "fused": fused.max_ms}
 """
-# No sample is near a time without end, which is as far from any as it is large.
+# It reports infinite times. No sample is near infinity, whatever relative error a test allows.
 ENDLESS = """
 def gelu_latencies_ms(n):
     rl.latency(gelu_tanh_python, rl.randn(n)), rl.latency(rl.gelu, rl.randn(n))
     return {"python": float("inf"), "fused": float("inf")}
 """
-# It climbs to what its clocks ask, and tells the fake device of runs that take no time.
+# It climbs to the function that its clocks ask, and reports runs that take no time to the fake device.
 NOTED = """
 def benchmark(run, warmup, trials):
     ask = next(one.cell_contents for one in rl.synchronize.__closure__)
@@ -164,7 +164,7 @@ def benchmark(run, warmup, trials):
         ask("note", "launch", "run")
     return {"median_ms": 0.0, "p20_ms": 0.0, "p80_ms": 0.0}
 """
-# It compiles nothing. Where one call is counted it launches more, so that two calls seem to add few to it.
+# It compiles nothing. When one call is counted it launches more, so that two calls seem to add only a few launches.
 INFLATED = """
 import sys
 def compile_lm(lm):
@@ -191,7 +191,7 @@ def annotated_scaled_dot_product_attention(Q, K, V, mask=None):
 softmax_flop_ratio = softmax_byte_ratio = len
 what_r_measured = None
 """
-# Right on the fake device; of a model it multiplies single numbers.
+# It is right on the fake device. With a real model it multiplies single numbers.
 SMALL = """
 def annotated_steps(model, input_ids, warmup_steps, measure_steps, optimizer=None):
     is_model = isinstance(model, rl.nn.TransformerLM)

@@ -1,4 +1,4 @@
-"""Values and bytes that attack the judge's end of the line: odd shapes, odd types, too much, and noise."""
+"""Values and bytes that attack the judge's end of the connection: odd shapes, odd types, too much, and noise."""
 
 import os
 import random
@@ -80,7 +80,7 @@ def test_a_large_reply_takes_no_more_of_the_judge_than_twice_its_size():
 
 
 class Line(Link):
-    """The judge's end, with a test at the other one."""
+    """The judge's end of the connection, with a test at the other end."""
 
     def __init__(self):
         self.limits, self.lost, self.isolated = Limits(seconds=5), "", False
@@ -187,7 +187,7 @@ def test_a_clock_keeps_no_call_without_end(monkeypatch):
 
 
 def test_a_hundred_thousand_frames_of_noise():
-    """Each is a value, or refused by the codec; nothing else is raised."""
+    """Each frame is a value, or the codec refuses it; nothing else is raised."""
     rng = random.Random(14)
     seeds = [codec.encode(one) for one in ((5, "ok", {"x": [1, 2.0, None]}), np.arange(6.0), {"a": (b"x", "y", 2**70)})]
     values = 0

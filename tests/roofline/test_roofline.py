@@ -59,7 +59,7 @@ def test_measured_point():
     point = measured_point("N=512", cost, timing, series="matmul")
     assert point.intensity == pytest.approx(512 / 6)
     assert point.tflop_s == pytest.approx(2 * 512**3 / 2e-3 / 1e12)
-    # A long latency is a low speed.
+    # A long latency means a low speed.
     assert point.p20_tflop_s == pytest.approx(point.tflop_s / 2)
     assert point.p80_tflop_s == pytest.approx(point.tflop_s * 2 / 1.6)
     assert fraction_of_roof("A6000", point) == pytest.approx(point.tflop_s / 38.7)

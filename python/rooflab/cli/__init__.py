@@ -14,7 +14,7 @@ _COMMANDS = (
     ("grade", grade, "Grade the notebooks of a class."),
     ("machine", machine, "Measure and show the ceilings of this machine."),
     ("bench", bench, "Benchmark an op against its ladder and its peers."),
-    ("cost", cost, "Show what a pass through a model costs, and how fast a machine can run it at most."),
+    ("cost", cost, "Show what a pass through a model costs, and the least time that it takes on a machine."),
     ("train", train, "Train the small models of the labs."),
 )
 
@@ -22,7 +22,7 @@ _COMMANDS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     argv = sys.argv[1:] if argv is None else list(argv)
-    if argv[:2] == ["bench", "lm"]:  # its options are not those of ops
+    if argv[:2] == ["bench", "lm"]:  # its options differ from those for ops
         bench_parser = argparse.ArgumentParser(prog="rooflab bench lm", description=bench_lm.__doc__)
         bench_lm.add_arguments(bench_parser)
         return bench_lm.main(bench_parser.parse_args(argv[2:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-GPU = "let students' code use the GPUs of this machine, which are hidden from it otherwise"
+GPU = "let students' code use the GPUs of this machine, which are otherwise hidden from it"
 
 
 def whole_number(least: int) -> Callable[[str], int]:

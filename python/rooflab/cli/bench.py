@@ -20,9 +20,9 @@ from rooflab.machine.identity import provenance
 from rooflab.specs import OpSpec, all_specs
 from rooflab.units import human
 
-_MOST_FLOPS = {"cpu": 2e11, "cuda": math.inf}  # a call; cases above it wait for --all
+_MOST_FLOPS = {"cpu": 2e11, "cuda": math.inf}  # per call; cases above it run only with --all
 _MODELS = ("layer", "model")
-_LONGEST_S = 6  # a call; "all" leaves out rungs that take longer
+_LONGEST_S = 6  # per call; rungs that take longer run only with --all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,19 +30,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     benched = sorted(name for name, spec in all_specs().items() if spec.bench)
     parser.add_argument(
         "ops", nargs="+", choices=["all", *_MODELS, *benched], metavar="OP",
-        help=f"{', '.join(benched)}; all: every ladder and rung, in the cases of the kernel headers' tables; "
-        "layer, model: Gemma-3 270M, prefill and decode. `rooflab bench lm --help`: a language model's training step",
+        help=f"{', '.join(benched)}; all: every ladder and rung, in the cases of the tables in the kernel headers; "
+        "layer, model: Gemma-3 270M, prefill and decode. For a language model's training step, see "
+        "`rooflab bench lm --help`",
     )  # fmt: skip
     parser.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     parser.add_argument("--peer", choices=("torch",), help="time this library's function too")
-    parser.add_argument("--all", action="store_true", help="run the slow rungs too")
+    parser.add_argument("--all", action="store_true", help="also run the slow rungs and the largest cases")
     parser.add_argument("--case", default="", help="only cases whose label or dtype contains this")
-    parser.add_argument("--turns", type=whole_number(1), default=20, help="turns a contender gets (default 20)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows and where they come from as JSON")
+    parser.add_argument("--turns", type=whole_number(1), default=20, help="how often each rung is timed (default 20)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows, the machine and the date as JSON")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Time every case that was asked for; print each as soon as it is known. Exit code 2 if there is no such device."""
+    """Time every case that was asked for, and print each as soon as it is known. Exit code 2 without such a device."""
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
     try:
         machine = provenance(device)
@@ -96,7 +97,7 @@ def main(arguments: argparse.Namespace) -> int:
 def _cases(ops: list[str], kind: str, wanted: str) -> Iterator[tuple[OpSpec, tuple[str, str, tuple, dict]]]:
     """The specs asked for, each with one of its cases whose name contains `wanted`.
 
-    For "all" these are the cases that tables show; if a ladder has no table, every case of its ops.
+    For "all" these are the cases that tables show, or every case of an op whose ladder has no table.
     """
     specs = {name: spec for name, spec in all_specs().items() if spec.bench}
     shown = {_ladder(name, kind) for name, spec in specs.items() if spec.tables.get(kind)}

@@ -17,7 +17,7 @@ from rooflab.cli.progress import Progress
 
 
 def one_of(known: tuple[str, ...]) -> Callable[[str], list[str]]:
-    """The type of an argument that names some of `known`, with commas between them, or all of them.
+    """The type of an argument that names some of `known`, separated by commas, or all of them.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def one_of(known: tuple[str, ...]) -> Callable[[str], list[str]]:
 
 
 def whole_numbers(text: str) -> list[int]:
-    """The type of an argument that is whole numbers from 1 on, with commas between them.
+    """The type of an argument that is a list of whole numbers from 1 on, separated by commas.
 
     Examples
     --------
@@ -51,32 +51,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model-size", type=one_of(sizes), default=["small"], metavar="SIZES",
         help=f"{', '.join(sizes)}; several with commas, or all (default small)")  # fmt: skip
-    add("--context-length", type=whole_numbers, default=[128], metavar="L", help="tokens a text; several with commas "
+    add("--context-length", type=whole_numbers, default=[128], metavar="L", help="tokens per text; several with commas "
         "(default 128)")  # fmt: skip
-    add("--batch-size", type=whole_number(1), default=4, metavar="B", help="texts (default 4)")
-    add("--vocab-size", type=whole_number(1), default=10000, metavar="V", help="default 10000")
+    add("--batch-size", type=whole_number(1), default=4, metavar="B", help="texts per batch (default 4)")
+    add("--vocab-size", type=whole_number(1), default=10000, metavar="V", help="size of the vocabulary (default 10000)")
     add("--mode", type=one_of(lm.MODES), default=["forward"], metavar="MODES",
-        help="inference: a forward without a graph; forward: one with its graph; backward: the backward alone; both: "
-        "forward, loss and backward; train: both and AdamW; several with commas, or all (default forward)")  # fmt: skip
-    add("--attention", choices=lm.ATTENTION, default="composed", help="default composed")
+        help="inference: a forward pass without a graph; forward: one with its graph; backward: a backward pass alone; "
+        "both: forward, loss and backward; train: both and AdamW; several with commas, or all "
+        "(default forward)")  # fmt: skip
+    add("--attention", choices=lm.ATTENTION, default="composed", help="how attention is computed (default composed)")
     add("--mixed-precision", nargs="?", const="bfloat16", default="", choices=("bfloat16", "float16"), metavar="DTYPE",
-        help="forward and loss under autocast, to bfloat16 or, when named, float16")  # fmt: skip
-    add("--recompute", action="store_true", help="keep only each block's input, and run it again in the backward")
-    add("--compile", action="store_true", help="forward and backward as programs of rooflab.compile")
-    add("--graph", action="store_true", help="the step as a captured graph, replayed by one host call")
-    add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps that are not measured (default 5)")
+        help="run forward and loss under autocast to bfloat16 or, if it is named, to float16")  # fmt: skip
+    add("--recompute", action="store_true", help="keep only the input of each block and run it again in backward")
+    add("--compile", action="store_true", help="run forward and backward as programs of rooflab.compile")
+    add("--graph", action="store_true", help="run the step as a captured graph, replayed by one host call")
+    add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps before those measured (default 5)")
     add("--measure-steps", type=whole_number(1), default=10, metavar="N", help="steps that are measured (default 10)")
-    add("--profile", action="store_true", help="where the time of one more step goes, pass by pass")
-    add("--memory", action="store_true", help="where the memory of a step goes, phase by phase, beside a formula")
+    add("--profile", action="store_true", help="show where the time of one more step goes, pass by pass")
+    add("--memory", action="store_true", help="show where the memory of a step goes, phase by phase, beside a formula")
     add("--peer", choices=("torch",), help="time PyTorch too, eager and compiled, step by step beside rooflab")
-    add("--device", help="cpu, cuda, cuda:N, or meta:H200 and the like, whose times come from a model and are not "
-        "measured; default: cuda where there is a GPU")  # fmt: skip
-    add("--only", type=whole_number(0), metavar="N", help="run only the case with this number, from 0")
-    add("--slurm", action="store_true", help="submit the cases as a job array of Slurm, a task per case; needs --json")
+    add("--device", help="cpu, cuda, cuda:N, or a meta device such as meta:H200, whose times come from a model and are "
+        "not measured; default: cuda where there is a GPU")  # fmt: skip
+    add("--only", type=whole_number(0), metavar="N", help="run only the case with this number, counted from 0")
+    add("--slurm", action="store_true", help="submit the cases as a Slurm job array, one task per case; needs --json")
     add("--slurm-option", action="append", default=[], metavar="OPTION", help="an option of sbatch, such as "
         "--slurm-option=--partition=gpu; may be repeated")  # fmt: skip
     add("--gather", action="store_true", help="collect the rows of --slurm's tasks so far, and measure nothing")
-    add("--json", type=Path, metavar="FILE", help="keep the rows as JSON; those that FILE holds are not measured again")
+    add("--json", type=Path, metavar="FILE", help="keep the rows in FILE as JSON; rows in it are not measured again")
     add("--csv", type=Path, metavar="FILE", help="write the rows as CSV")
     add("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
 
@@ -90,7 +91,7 @@ def beside(peer: lm.Result, ours: lm.Result) -> str:
 
 
 def details(result: lm.Result, memory: Memory | None) -> Iterator[str]:
-    """What stands under a row: the passes of its profile, and its memory when it was counted now."""
+    """What is printed under a row: the passes of its profile, and its memory if it was counted in this run."""
     for one in result.profile:
         yield textwrap.indent(str(one), "  ") + "\n"
     if result.profile and not result.case.is_model:
@@ -101,7 +102,7 @@ def details(result: lm.Result, memory: Memory | None) -> Iterator[str]:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure every case, print each as soon as it is known; exit code 2 for what cannot be run, 130 when stopped."""
+    """Measure every case, print each as soon as it is known; exit code 2 if a case cannot be run, 130 if stopped."""
     try:
         return _main(arguments)
     except (ValueError, ImportError, rl.CudaError, OSError) as error:
@@ -183,7 +184,7 @@ def _write(results: list[lm.Result], origin: lm_results.Origin, arguments: argpa
 def _submit(arguments: argparse.Namespace, tasks: int) -> int:
     command = [*slurm.this_command(), "bench", "lm", *words(arguments)]
     path, job = slurm.submit(command, tasks, arguments.json, arguments.slurm_option)
-    print(f"Job {job}: {tasks} tasks of {path}. The same command with --gather for --slurm collects their rows.")
+    print(f"Job {job}: {tasks} tasks of {path}. The same command with --gather instead of --slurm collects their rows.")
     return 0
 
 
@@ -194,7 +195,7 @@ def _gather(arguments: argparse.Namespace, tasks: int) -> int:
     _write(results, origin, arguments)
     missing = tasks - len({result.case for result in results})
     if missing > 0:
-        print(f"{missing} of {tasks} cases have no row yet: their tasks wait, run or failed; logs are in "
+        print(f"{missing} of {tasks} cases have no row yet: their tasks are waiting or running, or failed; logs are in "
               f"{slurm.rows_folder(arguments.json)}")  # fmt: skip
     return 0
 

@@ -19,17 +19,22 @@ from rooflab.grading import lab as labs
 from rooflab.grading.lab import LabError
 from rooflab.grading.plain import printable
 
-EXIT_CODES = "Exit codes: 0 all are graded; 1 some could not be; 2 none could, and one sentence says why; 130 stopped."
+EXIT_CODES = (
+    "Exit codes: 0 all notebooks are graded; 1 some could not be graded; 2 nothing could be graded, and one sentence "
+    "says why; 130 stopped."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `rooflab grade`."""
-    parser.epilog = "What has a grade already is left alone, so an interrupted run goes on. " + EXIT_CODES
+    parser.epilog = "Notebooks that have a grade already are skipped, so that a stopped run can go on. " + EXIT_CODES
     parser.add_argument("lab", help="for example lab1")
     parser.add_argument("submissions", type=Path, help="a folder or a zip of notebooks")
-    parser.add_argument("--output", type=Path, metavar="DIR", default=Path("grades"), help="default: grades")
     parser.add_argument(
-        "-j", "--jobs", type=whole_number(1), default=1, metavar="N", help="how many at a time (default: 1)"
+        "--output", type=Path, metavar="DIR", default=Path("grades"), help="folder of the results (default: grades)"
+    )
+    parser.add_argument(
+        "-j", "--jobs", type=whole_number(1), default=1, metavar="N", help="how many notebooks at a time (default: 1)"
     )
     parser.add_argument(
         "--labs",
@@ -37,15 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of lab sources (default: those beside the package)",
     )
-    parser.add_argument("--regrade", action="store_true", help="grade again what has a grade already")
+    parser.add_argument("--regrade", action="store_true", help="also grade notebooks that have a grade already")
     parser.add_argument(
         "--due",
         type=_time,
         metavar="TIME",
-        help="flag what came later, as 2026-01-31T23:59; no points change",
+        help="flag what was handed in later, for example 2026-01-31T23:59; points stay as they are",
     )
     parser.add_argument(
-        "--manual", type=Path, metavar="FILE", help="a CSV file with points by hand: student, question, points"
+        "--manual", type=Path, metavar="FILE", help="points by hand: a CSV file with student, question and points"
     )
     parser.add_argument(
         "--similarity",
@@ -58,13 +63,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="OPTIONS",
-        help="grade by a job array of Slurm, with these options",
+        help="grade by a job array of Slurm, with these options of sbatch",
     )
     parser.add_argument(
-        "--chunk", type=whole_number(1), default=10, metavar="N", help="notebooks a task of Slurm (default: 10)"
+        "--chunk", type=whole_number(1), default=10, metavar="N", help="notebooks per task of Slurm (default: 10)"
     )
     parser.add_argument("--gpu", action="store_true", help=GPU)
-    parser.add_argument("--trusted", action="store_true", help="run the students' code without isolation, and say so")
+    parser.add_argument(
+        "--trusted", action="store_true", help="run the students' code without isolation; the grades say so"
+    )
 
 
 def _time(text: str) -> datetime:
@@ -77,7 +84,7 @@ def _time(text: str) -> datetime:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Grade them; an error of the user's is one sentence and exit code 2."""
+    """Grade the notebooks; a mistake of the user is one sentence and exit code 2."""
     try:
         with _stopped_as_by_ctrl_c(), tempfile.TemporaryDirectory(prefix="rooflab-class-") as unpacked:
             return _grade(arguments, Path(unpacked))
@@ -94,7 +101,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _stopped_as_by_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal stop the command as Ctrl-C does, so that what it started ends with it."""
+    """A context in which SIGTERM and a closed terminal stop the command as Ctrl-C does, with all that it started."""
     kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(kind) != signal.SIG_IGN]  # nohup
     before = [signal.signal(kind, signal.default_int_handler) for kind in kinds]
     try:
@@ -110,15 +117,15 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
 
     found = labs.find_sources(arguments.labs)
     lab = labs.from_source(labs.pick(found, arguments.lab, "here: name the folder of lab sources with --labs"))
-    if arguments.slurm is not None:  # nodes isolate, and have to see what is unpacked
+    if arguments.slurm is not None:  # the nodes do the isolating, and have to see what is unpacked
         unpacked = arguments.output / slurm.FOLDER / "handed"
-        shutil.rmtree(unpacked, ignore_errors=True)  # who is only in an older zip hands in nothing now
+        shutil.rmtree(unpacked, ignore_errors=True)  # a student who was only in an older zip hands in nothing now
         unpacked.mkdir(parents=True, exist_ok=True)
     elif not arguments.trusted and (refusal := jail.refusal()):
         raise LabError(refusal)
     place = arguments.submissions
     if not place.exists():
-        raise LabError(f"There is no {place.name}.")
+        raise LabError(f"There is no file or folder {place.name}.")
     handed = submissions.collect(place if place.is_dir() else submissions.unpacked(place, unpacked), lab)
     if not handed:
         raise LabError(f"{place.name} holds no notebook of {lab.name}.")
@@ -133,7 +140,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     of = {one.student: one for one in handed}
 
     def kept(result: dict[str, Any]) -> dict[str, Any]:
-        """What the tables need of a result whose file is complete: for a large class the rest would fill the memory."""
+        """Complete a result's file, and keep what the tables need: whole results of a large class fill the memory."""
         whole = batch.complete(result, of[result["student"]], arguments.due, manual)
         return {name: whole[name] for name in (*COLUMNS, "findings") if name in whole}
 
@@ -152,11 +159,11 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
             with working_on(f"[{len(results) + 1}/{len(handed)}]"):
                 results.append(kept(next(grading)))
             print(f"[{len(results)}/{len(handed)}] {results[-1]['student']}: {_said(results[-1])}", flush=True)
-    table = batch.write_table(results)  # first: points in an older findings.csv may be no points
+    table = batch.write_table(results)  # first, because reading an older findings.csv may fail
     for path in marking.write_findings(arguments.output, lab, results, manual):
         print(f"Findings to read: {path}")
     failed = sum(result["status"] == "failed" for result in results)
-    print(f"{len(results) - failed} graded, {failed} could not be: {table}")
+    print(f"{len(results) - failed} graded, {failed} could not be graded: {table}")
     return 1 if failed else 0
 
 

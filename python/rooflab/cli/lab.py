@@ -1,6 +1,6 @@
 """`rooflab lab list | new | check` for students, `build | verify | run | release | grade` for instructors.
 
-A grade is printed and saved before its report is made, so that a report that fails does not cost it.
+A grade is printed and saved before its report is made, so that it is not lost if the report fails.
 """
 
 from __future__ import annotations
@@ -55,19 +55,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action("list", list_labs, "List the labs.")
     new = action("new", new_folder, "Start a student's folder: notebooks and instructions.", sources=False)
     new.add_argument("folder", type=Path, metavar="DIR", help="a new or an empty folder")
-    handed = action("release", release_labs, "Write what is handed out: notebooks, instructions, package, no answers.")
+    handed = action("release", release_labs, "Write what students get: notebooks, instructions, package, no answers.")
     handed.add_argument("folder", type=Path, metavar="DIR", help="a new or an empty folder")
     build = action("build", build_labs, "Build student notebooks from their sources.")
-    build.add_argument("lab", nargs="?", help="which (default: all)")
-    build.add_argument("--output", type=Path, metavar="DIR", help="default: the folder above the sources")
+    build.add_argument("lab", nargs="?", help="which lab (default: all)")
+    build.add_argument(
+        "--output", type=Path, metavar="DIR", help="where the notebooks go (default: the folder above the sources)"
+    )
     build.add_argument("--check", action="store_true", help="write nothing; fail if a notebook is stale")
     verify = action("verify", verify_labs, "Grade solutions, right and wrong answers, and the unsolved notebook.")
-    verify.add_argument("lab", nargs="?", help="which (default: all)")
+    verify.add_argument("lab", nargs="?", help="which lab (default: all)")
     verify.add_argument(
-        "--answers", type=Path, metavar="DIR", help="right and wrong answers (default: the checkout's tests/labs)"
+        "--answers",
+        type=Path,
+        metavar="DIR",
+        help="folder of right and wrong answers (default: the checkout's tests/labs)",
     )
-    verify.add_argument("--quick", action="store_true", help="the solutions and the unsolved notebook alone")
-    verify.add_argument("-j", "--jobs", type=whole_number(1), default=1, metavar="N", help="how many at a time")
+    verify.add_argument("--quick", action="store_true", help="grade only the solutions and the unsolved notebook")
+    verify.add_argument(
+        "-j", "--jobs", type=whole_number(1), default=1, metavar="N", help="how many answers at a time (default: 1)"
+    )
     verify.add_argument("--gpu", action="store_true", help=GPU)
     verify.add_argument("--trusted", action="store_true", help="run the answers without isolation")
     check = action("check", check_notebook, "Run the public tests of a notebook: its own, or those of --labs.")
@@ -78,22 +85,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             one.add_argument("lab", help="for example lab1")
         if one is not run:
             one.add_argument("notebook", type=Path)
-        one.add_argument("--json", type=Path, metavar="FILE", help="progress and results as JSON")
+        one.add_argument("--json", type=Path, metavar="FILE", help="write progress and results as JSON")
         if one is not check:
             one.add_argument("--output", type=Path, metavar="DIR", default=Path(), help="where the HTML report goes")
-    grade.add_argument("--gradescope", type=Path, metavar="FILE", help="results as Gradescope's autograder reads them")
     grade.add_argument(
-        "--seed", type=whole_number(0), metavar="N", help="draw the inputs of an earlier grade; its JSON holds its seed"
+        "--gradescope", type=Path, metavar="FILE", help="write the results as Gradescope's autograder reads them"
+    )
+    grade.add_argument(
+        "--seed",
+        type=whole_number(0),
+        metavar="N",
+        help="draw the inputs of an earlier grade again; its JSON holds its seed",
     )
     grade.add_argument("--gpu", action="store_true", help=GPU)
-    grade.add_argument("--trusted", action="store_true", help="run the student's code without isolation, and say so")
-    run.add_argument("--trusted", action="store_true", help="run the lab's own code without isolation, and say so")
+    grade.add_argument(
+        "--trusted", action="store_true", help="run the student's code without isolation; the grade says so"
+    )
+    run.add_argument(
+        "--trusted", action="store_true", help="run the lab's own code without isolation; the grade says so"
+    )
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run one subcommand; an error of the user's is one sentence and exit code 2."""
+    """Run one subcommand; a mistake of the user is one sentence and exit code 2."""
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
-        print(f"The labs need {', '.join(missing)}: pip install 'rooflab[labs]' brings them.", file=sys.stderr)
+        print(f"The labs need {', '.join(missing)}: install with pip install 'rooflab[labs]'.", file=sys.stderr)
         return 2
     if not getattr(arguments, "gpu", True):
         jail.hide_gpus()
@@ -111,7 +127,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def list_labs(arguments: argparse.Namespace) -> int:
-    """The labs there are, with questions and points."""
+    """Print the labs that there are, with questions and points."""
     sources = labs.find_sources(arguments.labs)
     found = [labs.from_source(path) for path in sources] or [labs.from_notebook(p) for p in labs.find_notebooks()]
     if not found:
@@ -132,7 +148,7 @@ def _sources(folder: Path | None, name: str | None = None) -> list[Path]:
 
 
 def build_labs(arguments: argparse.Namespace) -> int:
-    """Student notebooks from the sources; with --check only whether they are current."""
+    """Build student notebooks from the sources, or with --check only say whether they are current."""
     from rooflab.grading import release
 
     paths = _sources(arguments.labs, arguments.lab)
@@ -154,7 +170,7 @@ def build_labs(arguments: argparse.Namespace) -> int:
 
 
 def verify_labs(arguments: argparse.Namespace) -> int:
-    """Whether each lab grades its own answers as it should."""
+    """Say whether each lab grades its own answers as it should."""
     from rooflab.grading import verify
 
     paths = _sources(arguments.labs, arguments.lab)
@@ -176,7 +192,7 @@ def verify_labs(arguments: argparse.Namespace) -> int:
 
 
 def new_folder(arguments: argparse.Namespace) -> int:
-    """A student's folder, from the notebooks of the installed package."""
+    """Make a student's folder from the notebooks of the installed package."""
     from rooflab.grading.handout import write_copy
 
     notebooks = labs.find_notebooks()
@@ -188,11 +204,11 @@ def new_folder(arguments: argparse.Namespace) -> int:
 
 
 def release_labs(arguments: argparse.Namespace) -> int:
-    """What an instructor hands out."""
+    """Write what an instructor hands out."""
     from rooflab.grading.handout import write_release
 
     found = [labs.from_source(path) for path in _sources(arguments.labs)]
-    here, there = Path.cwd(), Path(labs.__file__).parents[3]  # a package that is installed is in no checkout
+    here, there = Path.cwd(), Path(labs.__file__).parents[3]  # an installed package is not in a checkout
     checkout = here if (here / "CMakeLists.txt").exists() else there
     _written(write_release(found, checkout, arguments.folder), arguments.folder)
     return 0
@@ -204,7 +220,7 @@ def _written(paths: list[Path], folder: Path) -> None:
 
 
 def check_notebook(arguments: argparse.Namespace) -> int:
-    """The public tests of a notebook: those that it holds, or those of a folder of sources."""
+    """Run the public tests of a notebook: those that it holds, or those of a folder of sources."""
     from rooflab.grading.repair import read_submission
 
     lab = labs.from_notebook(arguments.notebook)
@@ -221,7 +237,7 @@ def check_notebook(arguments: argparse.Namespace) -> int:
 
 
 def grade_notebook(arguments: argparse.Namespace) -> int:
-    """All tests of a student's notebook, in the judge. Its code runs in the jail, unless it is trusted."""
+    """Run all tests of a student's notebook, in the judge. Its code runs in the jail, unless it is trusted."""
     from rooflab.grading import repair, report
 
     lab = _with_answers(arguments)
@@ -239,14 +255,14 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
 
 
 def run_lab(arguments: argparse.Namespace) -> int:
-    """The solved notebook: graded, executed, reported, in the jail. The code is the lab's own, so where there can be no
-    jail it runs without, and says so.
+    """Grade the solved notebook, execute it and write a report, in the jail. The code is the lab's own, so where there
+    can be no jail it runs without one, and a line says so.
     """
     from rooflab.grading import execute, release, repair, report
 
     isolated = not arguments.trusted and jail.refusal() is None
     if not (isolated or arguments.trusted):
-        print(f"Not isolated, as it is the lab's own code. {jail.refusal()}", file=sys.stderr)
+        print(f"The lab's own code runs without isolation. {jail.refusal()}", file=sys.stderr)
     lab = _with_answers(arguments)
     notebook = release.build(lab, solved=True)
     print(f"Grading {lab.title}", flush=True)
@@ -254,7 +270,7 @@ def run_lab(arguments: argparse.Namespace) -> int:
     failed: list[str] = []
 
     def make(page: Path) -> None:
-        print("Running it for the report", flush=True)
+        print("Running the notebook for the report", flush=True)
         failed.extend(execute.execute(lab, notebook, str(page.parent), print, working_on, isolated))
         report.write_html(grade, notebook, page, trusted=True)
 
@@ -271,7 +287,7 @@ def _with_answers(arguments: argparse.Namespace) -> Lab:
 
 
 def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: bool | None) -> tuple[Any, bool]:
-    """Grade with a line of progress a question, then print the table; also whether the JSON could be saved."""
+    """Grade with a line of progress per question, then print the table. Also returns whether the JSON was saved."""
     from rooflab.grading import cgroup, fingerprint
     from rooflab.grading.judge import Judge
     from rooflab.grading.report import Grade, table
@@ -296,14 +312,14 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
                 flush=True,
             )
             if arguments.json:
-                with contextlib.suppress(OSError):  # the last one tells
+                with contextlib.suppress(OSError):  # the last write reports it
                     grade.write_json(arguments.json)
         if fingerprint.taken(lab.folder) != grade.sha256:
-            raise LabError(f"rooflab or the source of {lab.name} changed while it graded: grade again.")
+            raise LabError(f"rooflab or the source of {lab.name} changed during the grading: grade again.")
     except BaseException:
         if grade.results and arguments.json:
             with contextlib.suppress(OSError):
-                arguments.json.unlink()  # part of a grade reads as a bad one
+                arguments.json.unlink()  # part of a grade would look like a bad grade
         raise
     grade.done = True
     print("\n" + table(grade), flush=True)
@@ -325,7 +341,7 @@ def _reported(make: Callable[[Path], None], arguments: argparse.Namespace, stem:
 
 
 def _done(step: Callable[[], None], else_say: str) -> bool:
-    """Take a step that comes after the grade: whatever a library raises there, the grade stays."""
+    """Take a step that comes after the grade. The grade stays, whatever a library raises there."""
     try:
         step()
     except Exception as error:
@@ -336,7 +352,7 @@ def _done(step: Callable[[], None], else_say: str) -> bool:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ImportError) and error.name:
-        return f"{error.name} is missing, and pip install 'rooflab[labs]' brings it"
+        return f"{error.name} is missing: install it with pip install 'rooflab[labs]'"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror + (f": {error.filename}" if error.filename else "")
     return f"{type(error).__name__}: {labs.first_line(error)}"

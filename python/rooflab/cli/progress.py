@@ -1,4 +1,4 @@
-"""How far a long command is, in a line on the terminal."""
+"""A line on the terminal that says how far a long command is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EMPTY = "\r\x1b[K"  # back to the line's start, and the line is cleared
 
 
 class Progress:
-    """A line on stderr that each call replaces, from two seconds on; it shows nothing if stderr is no terminal.
+    """A line on stderr that each call replaces, once two seconds have passed; nothing where stderr is not a terminal.
 
     `subject` begins each line, and may change. As a context manager it removes the line at the end.
     """
@@ -27,7 +27,7 @@ class Progress:
             self._print(f"{self.subject}: {text}"[: shutil.get_terminal_size().columns - 1])
 
     def clear(self) -> None:
-        """Remove the line, to make room for what is printed next."""
+        """Remove the line, before something else is printed."""
         self._print("")
 
     def _print(self, text: str) -> None:
@@ -43,7 +43,7 @@ class Progress:
 
 @contextmanager
 def working_on(what: str) -> Iterator[None]:
-    """Show `what` in the last line of the terminal, inside a `with` block."""
+    """A context in which the last line of the terminal shows `what`."""
     line = Progress()
     line._print(f"{what} ...")
     try:

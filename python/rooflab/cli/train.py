@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recall.add_argument("--num-layers", type=whole_number(1), required=True, metavar="N", help="layers of attention")
     recall.add_argument(
         "--pairs", type=whole_number(1), default=8, metavar="N",
-        help="pairs a row (default 8); twice as many keys and values",
+        help="pairs per row (default 8); there are twice as many keys and values",
     )  # fmt: skip
     recall.add_argument(
         "--steps", type=whole_number(1), default=lab6.STEPS, metavar="N", help="training steps (default 400)"
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Train and write; exit code 1 when the loss is no number, 2 when a file or the device fails, 130 when stopped."""
+    """Train and write; exit code 1 if the loss is NaN or infinite, 2 if a file or the device fails, 130 if stopped."""
     try:
         return arguments.run(arguments)
     except (ValueError, ImportError, rl.CudaError, MemoryError, OSError, FloatingPointError) as error:
@@ -63,7 +63,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _recall(arguments: argparse.Namespace) -> int:
     for path in (arguments.output, arguments.json):
-        if path and (path.is_dir() or not path.parent.is_dir()):  # said before the training, not after it
+        if path and (path.is_dir() or not path.parent.is_dir()):  # better before the training than after it
             raise OSError(f"no file can be written at {path}")
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
     task = {"pairs": arguments.pairs, "keys": 2 * arguments.pairs, "values": 2 * arguments.pairs}

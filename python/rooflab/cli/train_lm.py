@@ -27,28 +27,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tokens = parser.add_argument_group("the tokens")
     tokens.add_argument(
         "--tokens", choices=("bytes", "bpe"), default="bytes",
-        help="bytes: each is a token; bpe: byte pair encoding, learnt from the text and kept in the checkpoint (needs "
-        "the package tokenizers); default bytes",
+        help="bytes: each byte is a token; bpe: byte pair encoding, learnt from the text and kept in the checkpoint "
+        "(needs the package tokenizers); default bytes",
     )  # fmt: skip
     tokens.add_argument(
-        "--vocab-size", type=whole_number(257), metavar="N", help=f"V of --tokens bpe (default {_VOCAB_SIZE})"
+        "--vocab-size",
+        type=whole_number(257),
+        metavar="N",
+        help=f"size of the vocabulary of --tokens bpe (default {_VOCAB_SIZE})",
     )
     sizes = parser.add_argument_group("the model")
     sizes.add_argument("--model-size", choices=TRANSFORMER_SIZES, help="sizes of Lab 2, in place of the four below")
     for name, text in (("d_model", "D"), ("d_ff", "I"), ("num_layers", "layers"), ("num_heads", "heads")):
         option = f"--{name.replace('_', '-')}"
         sizes.add_argument(option, type=count, metavar="N", help=f"{text} (default {_SIZES[name]})")
-    sizes.add_argument("--context-length", type=count, default=128, metavar="N", help="tokens of a row (default 128)")
-    sizes.add_argument("--attention", choices=("composed", "flash"), default="flash", help="default flash")
+    sizes.add_argument("--context-length", type=count, default=128, metavar="N", help="tokens per row (default 128)")
+    sizes.add_argument("--attention", choices=("composed", "flash"), default="flash", help="which (default flash)")
     sizes.add_argument("--recompute", action="store_true", help="keep only the input of each block for backward")
     steps = parser.add_argument_group("the training")
-    steps.add_argument("--steps", type=count, default=200, metavar="N", help="default 200")
-    steps.add_argument("--batch-size", type=count, default=16, metavar="N", help="rows of a step (default 16)")
+    steps.add_argument("--steps", type=count, default=200, metavar="N", help="how many steps (default 200)")
+    steps.add_argument("--batch-size", type=count, default=16, metavar="N", help="rows per step (default 16)")
     steps.add_argument("--lr", type=positive, default=3e-3, metavar="X", help="highest learning rate (default 0.003)")
-    steps.add_argument("--warmup", type=whole_number(0), metavar="N", help="steps of rising rates (default: a tenth)")
-    steps.add_argument("--weight-decay", type=_not_negative, default=0.1, metavar="X", help="default 0.1")
+    steps.add_argument(
+        "--warmup",
+        type=whole_number(0),
+        metavar="N",
+        help="steps in which the learning rate rises (default: a tenth of all)",
+    )
+    steps.add_argument("--weight-decay", type=_not_negative, default=0.1, metavar="X", help="of AdamW (default 0.1)")
     steps.add_argument("--clip", type=positive, default=1.0, metavar="X", help="largest norm of gradients (default 1)")
-    steps.add_argument("--mixed-precision", action="store_true", help="forward and loss under autocast to bfloat16")
+    steps.add_argument("--mixed-precision", action="store_true", help="run forward and loss under autocast to bfloat16")
     steps.add_argument("--seed", type=whole_number(0), default=0, help="seed of weights and rows (default 0)")
     steps.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     files = parser.add_argument_group("files")
@@ -65,12 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
     Raises
     ------
     ValueError, OSError, ImportError
-        For a text, a size or a file that cannot be used, before the first step where that can be known.
+        A text, a size or a file cannot be used; raised before the first step where that can be known.
     FloatingPointError
-        When the loss is no number.
+        The loss is NaN or infinite.
     """
     for path in (arguments.checkpoint, arguments.json, arguments.plot):
-        if path and (path.is_dir() or not path.parent.is_dir()):  # said before the training, not after it
+        if path and (path.is_dir() or not path.parent.is_dir()):  # better before the training than after it
             raise OSError(f"no file can be written at {path}")
     if arguments.resume and not arguments.checkpoint:
         raise ValueError("--resume: expected --checkpoint too, got none")
@@ -179,7 +187,7 @@ def _not_negative(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """NaN for what is no finite number."""
+    """The number, or NaN if the text is not a finite number."""
     try:
         number = float(text)
     except ValueError:

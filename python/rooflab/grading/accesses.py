@@ -1,6 +1,7 @@
-"""Global memory that a test holds: each element that a program reads or writes is one access, counted where it lies.
+"""Global memory that a test holds: it counts how often a program reads and writes each element.
 
-The program has a `GlobalArray` of each array. It holds no numbers: it asks the memory, which can be in another process.
+The program has a `GlobalArray` for each array. That holds no numbers, but asks the memory, which can be in another
+process.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rooflab.grading.global_array import GlobalArray, unpacked
 
 __all__ = ["GlobalMemory", "counted"]
 
-MAX_ELEMENTS, MAX_DIMS = 2**24, 16  # of what one index names
+MAX_ELEMENTS, MAX_DIMS = 2**24, 16  # of what one index selects
 
 
 class GlobalMemory:
@@ -25,7 +26,7 @@ class GlobalMemory:
     arrays, reads, writes : list of array
         What each array holds now, and its counts, in its shape.
     most_at_once : list of int
-        The most elements of each array that one read brought.
+        The most elements of each array that a single read returned.
 
     Examples
     --------
@@ -41,12 +42,12 @@ class GlobalMemory:
         self.most_at_once = [0] * len(self.arrays)
 
     def answer(self, what: str, place: int, *arguments: Any) -> Any:
-        """What a `GlobalArray` asks: to read, to write, or to see its counts.
+        """Do what a `GlobalArray` asks: read, write, or return its counts.
 
         Raises
         ------
         IndexError, TypeError, ValueError
-            There is nothing like that.
+            There is no such array, element or request.
         """
         match what, *arguments:
             case ["read", index]:
@@ -82,9 +83,9 @@ def counted(values: Any) -> tuple[GlobalArray, GlobalMemory]:
 
 
 def _check(index: Any, shape: tuple[int, ...]) -> None:
-    """That no index is negative: on a GPU that lies before the array. Nor does it name so many elements that they do
-    not fit into memory: at most those that its arrays name together, in the largest of the other dimensions. Nor has
-    what it names more dimensions than `np.add.at` can count: from 33 on it ends the process.
+    """Check that no index is negative, because on a GPU that would be before the array. Check that the index does not
+    select more elements than fit into memory: at most those that its arrays select together, times the largest of the
+    other dimensions. Check that these have no more dimensions than `np.add.at` can count: from 33 on it crashes.
     """
     parts = index if isinstance(index, tuple) else (index,)
     arrays = [

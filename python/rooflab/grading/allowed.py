@@ -1,6 +1,6 @@
-"""What a text that is followed may use: numbers, lists and matrices, and the calls that read, make and go through them.
+"""What a text that is followed may use: numbers, lists and matrices, and the calls that read, make and loop over them.
 
-No call in these lists multiplies. `products` of the follower counts what the operators do.
+No call in these lists multiplies. The follower's `products` counts what the operators do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_INT = 2**63
 
 
 class Refused(AssertionError):
-    """A text does what the question does not allow. The message is a sentence for the student."""
+    """A text does something that the question does not allow. The message is a sentence for the student."""
 
 
 class Follows(Protocol):
@@ -36,7 +36,7 @@ class Follows(Protocol):
 
 @dataclass(frozen=True)
 class Named:
-    """What a name of a library stands for, by its path: `numpy.zeros`."""
+    """Something in a library, by its path, such as `numpy.zeros`."""
 
     path: str
 
@@ -66,7 +66,7 @@ def _checked(index: Any) -> Any:
     for one in index if isinstance(index, tuple) else (index,):
         ends = (one.start, one.stop, one.step) if isinstance(one, slice) else (one,)
         if not all(type(end) is int or (end is None and isinstance(one, slice)) for end in ends):
-            raise TypeError("an index is a whole number or a slice here")
+            raise TypeError("an index has to be a whole number or a slice here")
     return index
 
 
@@ -75,7 +75,7 @@ def _wrapped(found: Any) -> Any:
 
 
 def what(value: Any) -> str:
-    """A value in a sentence."""
+    """How a sentence names a value."""
     if isinstance(value, Named):
         return value.path[:80]
     kind = type(value).__name__.lower()
@@ -89,7 +89,7 @@ def is_exception(name: str) -> bool:
 
 
 def plain(follower: Follows, value: Any) -> Any:
-    """Numbers in nested lists, each a step."""
+    """The numbers of a value in nested lists; each number takes one step."""
     if isinstance(value, (list, tuple, range, Matrix)):
         return [plain(follower, one) for one in follower.items(value)]
     if not isinstance(value, (int, float)):
@@ -105,7 +105,7 @@ def size(follower: Follows, value: Any) -> int:
 
 
 def number(follower: Follows, value: Any) -> Any:
-    """A value, unless it is a number that is too large or of another kind."""
+    """The value, unless it is a number that is too large or of another kind, which is refused."""
     if isinstance(value, (complex, bytes)) or (isinstance(value, int) and abs(value) >= MAX_INT):
         follower.refuse("makes a number that the test cannot follow")
     return value
@@ -123,7 +123,7 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
 
 
 def arithmetic(follower: Follows, kind: type, left: Any, right: Any) -> Any:
-    """One operation: on two numbers, or what puts lists together."""
+    """One operation on two numbers, or one that joins or repeats lists."""
     if kind is ast.MatMult:
         follower.refuse(f"multiplies whole matrices by `@`: {INSTEAD}")
     if kind not in _OPERATORS:
@@ -205,10 +205,10 @@ def call(follower: Follows, path: str, args: list[Any], keywords: dict[str, Any]
 
 
 def _shape(follower: Follows, args: list[Any]) -> tuple[int, ...]:
-    """Sizes of an array: in one tuple, or one after the other and perhaps with a dtype behind them."""
+    """Sizes of an array: in one tuple, or one after the other, perhaps followed by a dtype."""
     sizes = list(args[0]) if args and isinstance(args[0], (tuple, list)) else [one for one in args if type(one) is int]
     if not all(type(one) is int for one in sizes):
-        raise TypeError("a size that is no whole number")
+        raise TypeError("a size that is not a whole number")
     total = 1
     for one in sizes:
         total *= max(one, 1)
@@ -222,7 +222,7 @@ def _from_values(follower: Follows, args: list[Any]) -> np.ndarray:
 
 def _like(follower: Follows, args: list[Any]) -> np.ndarray:
     if not isinstance(args[0], Matrix):
-        raise TypeError(f"{what(args[0])} for a matrix")
+        raise TypeError(f"expected a matrix, got {what(args[0])}")
     follower.spend(args[0].data.size)
     return np.zeros(args[0].data.shape)
 
@@ -274,7 +274,7 @@ def _range(follower: Follows, *args: Any) -> range:
 
 def _length(follower: Follows, value: Any) -> int:
     if not isinstance(value, (list, tuple, range, Matrix)):
-        raise TypeError(f"the length of {what(value)}")
+        raise TypeError(f"{what(value)} has no length")
     return len(value)
 
 
@@ -282,7 +282,7 @@ _KINDS = {"int": int, "float": float, "bool": bool, "str": str, "list": list, "t
 
 
 def _isinstance(follower: Follows, value: Any, kind: Any) -> bool:
-    """Of a builtin type, or of a library's array: for all of these a matrix stands."""
+    """isinstance for builtin types and for a library's array types, all of which a matrix stands for."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not all(isinstance(one, Named) for one in kinds):
         raise TypeError("isinstance takes a type, or a tuple of types")

@@ -1,7 +1,7 @@
-"""A class graded: each notebook by a command of its own, with a limit on its time, and a file of results a student.
+"""Grades a class: each notebook by a command of its own, with a time limit, and with one file of results per student.
 
-A notebook that cannot be graded costs no other one its grade. A student's file says which notebook, which lab and which
-rooflab it is from, so that a second run grades only what is new or has changed.
+A notebook that cannot be graded costs no other one its grade. A student's file says which notebook, lab and rooflab the
+result comes from, so that a second run grades only what is new or has changed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COLUMNS = _COLUMNS.split()
 
 
 class Batch:
-    """Grades what a class handed in for one lab; results go to `folder`, a JSON and an HTML file a student."""
+    """Grades what a class handed in for one lab; results go to `folder`, a JSON and an HTML file per student."""
 
     def __init__(self, lab: Lab, folder: Path, trusted: bool, gpu: bool = False) -> None:
         assert lab.folder
@@ -54,8 +54,8 @@ class Batch:
         self.graded_by = {"rooflab": rooflab.__version__, "lab": hashlib.sha256(text.encode()).hexdigest()}
 
     def known(self, one: Handed) -> dict[str, Any] | None:
-        """The result of an earlier run, if it is of this very notebook, lab and rooflab, as isolated as now, and whole:
-        with GPUs, what was pending can be decided.
+        """The result of an earlier run, if it is of this very notebook, lab and rooflab, as isolated as now, and final:
+        with GPUs, points that were pending can be decided.
         """
         result = self.stored(one)
         if not (one.path and result and result["status"] == "done"):
@@ -63,30 +63,30 @@ class Batch:
         return None if self.gpu and result.get("pending") else result
 
     def stored(self, one: Handed) -> dict[str, Any] | None:
-        """The result in a student's file, a failure too, if it is of this very notebook, lab and rooflab."""
+        """The result in a student's file, or the failure, if it is of this very notebook, lab and rooflab."""
         result = self._read(one)
         ours = {"isolated": not self.trusted, **self._origin(one)}
         return result if result == result | ours and result.get("status") in ("done", "failed") else None
 
     def with_seed(self, one: Handed) -> Handed:
-        """With the seed of an earlier grade of the same notebook: grading it again draws the same inputs."""
+        """`one` with the seed of an earlier grade of the same notebook, so that the same inputs are drawn again."""
         result = self._read(one)
         seed = result.get("seed") if result.get("sha256") == self._origin(one)["sha256"] else None
         return replace(one, seed=seed if type(seed) is int and seed >= 0 else None)
 
     def forget(self, one: Handed) -> None:
-        """Remove a student's result, so that the next one is seen to be new."""
+        """Remove a student's result, so that the next one can be seen to be new."""
         self._file(one, "json").unlink(missing_ok=True)
 
     def lost(self, one: Handed, why: str) -> dict[str, Any]:
-        """The result of a student whose grading came to no end."""
+        """Write and return the result of a student who gets no grade, with the reason."""
         made = {"lab": self.lab.name, "status": "failed", "isolated": not self.trusted, "why": why}
         result = made | self._origin(one)
         self._write(one, result)
         return result
 
     def complete(self, result: dict[str, Any], one: Handed, due: datetime | None, manual: Manual) -> dict[str, Any]:
-        """A result with what does not come from grading, also in its file: when it was handed in, points by hand."""
+        """Add to a result, and to its file, what does not come from grading: time of handing in, points by hand."""
         more = {"handed_in": marking.handed_in(one.path).isoformat() if one.path else "", "late": None}
         if due and one.path:
             more["late"] = marking.is_late(one.path, due)
@@ -122,7 +122,7 @@ class Batch:
     def _one(self, one: Handed) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="rooflab-grade-") as folder:
             made = self._graded(one, Path(folder)) if one.path else {"why": one.problem}
-            if self.stopping:  # what was ended has no result
+            if self.stopping:  # a command that was ended has no result
                 return {}
             if "why" in made:
                 return self.lost(one, made["why"])
@@ -172,7 +172,7 @@ class Batch:
         except subprocess.TimeoutExpired:
             _end(process)
             process.communicate()
-            said = f"It took longer than {self.limit_s:g} s in all."
+            said = f"Grading took longer than {self.limit_s:g} s in all."
         finally:
             with self.lock:
                 self.running.discard(process)

@@ -1,7 +1,7 @@
-"""Code of a notebook cell beyond plain Python: magics, shell lines and `await`, as they are graded.
+"""What becomes of notebook code beyond plain Python (magics, shell lines and `await`) when it is graded.
 
-What such a line would show is of no use to a grade, and what it would start may not run. So a magic that runs Python
-runs it, and any other magic or shell line does nothing.
+The output of such a line does not matter to a grade, and the programs that it would start may not run. So a magic that
+runs Python code still runs it, and any other magic or shell line does nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RUN_THEIR_CELL = ("time", "capture", "prun")
 SPECIAL = re.compile(r"^\s*[%!]|=\s*[%!]|\?\s*$", re.MULTILINE)
 MAX_SPECIAL = 100  # IPython reads the whole cell anew for each
 
-# Run in the student's names, so that it leads to nothing else.
+# This runs in the student's namespace, so that it gives access to nothing else.
 GIVEN = """
 def display(*args, **kwargs):
     pass
@@ -38,7 +38,7 @@ class _Shell:
 
 @functools.lru_cache(maxsize=4096)
 def as_python(source: str) -> str:
-    """A cell as Python alone, which calls the `get_ipython()` of `GIVEN`; what is no Python even so stays as it is."""
+    """A cell as plain Python that calls the `get_ipython()` of `GIVEN`; one that cannot become Python is unchanged."""
     first, _, rest = source.lstrip().partition("\n")
     if first.startswith("%%"):
         name = first[2:].split(maxsplit=1)[:1]
@@ -57,8 +57,8 @@ def as_python(source: str) -> str:
 
 
 def definitions(source: str) -> dict[str, ast.AST | None]:
-    """What a cell's names are made of, without running it: a function, an import or an expression for each name that is
-    bound at top level, and None for one that is bound in another way. A cell that is no Python binds nothing.
+    """What a cell binds its names to, found without running it: a function, an import or an expression for each name
+    that is bound at top level, and None for one that is bound in another way. A cell that is not Python binds nothing.
     """
     try:
         body = ast.parse(source).body
@@ -97,10 +97,10 @@ def imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
 
 
 def run(source: str, label: str, names: dict) -> None:
-    """Run a cell in `names`; one that awaits is run to its end."""
+    """Run a cell in the namespace `names`; a cell that uses `await` is run to its end."""
     code = compile(source, f"<{label}>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     if code.co_flags & inspect.CO_COROUTINE:
-        import asyncio  # which takes 40 ms
+        import asyncio  # not at the top, because it takes 40 ms
 
         asyncio.run(eval(code, names))
     else:

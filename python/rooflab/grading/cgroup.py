@@ -1,11 +1,11 @@
-"""Limits for all that a worker starts and holds together: memory, processes and processor time, by a control group.
+"""Limits on memory, processes and processor time of everything that a worker starts and holds, by a control group.
 
 The limits of a process (`sandbox`) do not count files in memory, and each process has its own. A control group (cgroup
-v2) counts them all. It can be made by root, or where the system hands a part of its tree to the user:
+v2) counts them all together. Root can make one, and a user to whom the system hands a part of its tree:
 
     systemd-run --user --scope -p Delegate=yes rooflab grade lab1 submissions
 
-Elsewhere the limits of the processes stay alone, and the grade's JSON says why.
+Elsewhere there are only the limits of each process, and the grade's JSON says why.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 
 CONTROLLERS = ("memory", "pids", "cpu")
 PERIOD_US = 100_000
-OPTIONAL = ("memory.swap.max",)  # not there where the kernel does not count swap
-# Names of groups begin so, and the judge's process id follows.
+OPTIONAL = ("memory.swap.max",)  # missing where the kernel does not count swap
+# The names of groups begin with one of these, then comes the judge's process id.
 JUDGE = "rooflab-judge-"  # a folder that has limits for others may hold no process itself
 WORKER = "rooflab-worker-"
 
@@ -64,7 +64,7 @@ class Group:
 
 
 def limits(memory_bytes: int, processes: int, cpus: int) -> dict[str, str]:
-    """The files of a group and what is written there."""
+    """The files of a group and what is written into them."""
     return {
         "memory.max": str(memory_bytes),
         "memory.swap.max": "0",
@@ -77,7 +77,7 @@ def limits(memory_bytes: int, processes: int, cpus: int) -> dict[str, str]:
 def parent() -> Path | str:
     """The folder in which groups with limits can be made, or why there is none.
 
-    The process moves to a group of its own below that folder, as the kernel wants it.
+    The process moves to a group of its own below that folder, because the kernel requires it.
     """
     try:
         texts = [Path(f"/proc/self/{name}").read_text(encoding="utf-8") for name in ("mountinfo", "cgroup")]
@@ -102,7 +102,7 @@ def own_folder(mountinfo: str, cgroup: str) -> Path | None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the empty groups that judges left which are gone; one that was killed could not do it itself."""
+    """Remove the empty groups of judges that are gone: a judge that was killed could not do it itself."""
     for start in (JUDGE, WORKER):
         for old in folder.glob(f"{start}*"):
             judge = old.name.removeprefix(start).partition("-")[0]
@@ -112,7 +112,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _prepared(folder: Path) -> Path | str:
-    if folder.name.startswith(JUDGE):  # a command that this one was started by has done it
+    if folder.name.startswith(JUDGE):  # the command that started this one has done it
         _sweep(folder.parent)
         return folder.parent
     _sweep(folder)

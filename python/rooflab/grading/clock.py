@@ -1,8 +1,8 @@
-"""A clock that test cells hold in place of the machine's: what student code times, how, and the times it is told.
+"""A virtual clock for test cells: it records what student code times and how, and chooses the times that it is told.
 
-A grade may not depend on how busy a machine is. So a test of timing runs the student's function on this clock. Each
-`rl.latency` then makes its call once, and the clock answers with samples drawn at random. Whether the student measured
-the right call and reported the right sample follows exactly. The clock stays with the test. A student's function, in
+A grade must not depend on how busy a machine is. So a test of timing runs the student's function on this clock. Each
+`rl.latency` then makes its call once, and the clock answers with random samples. So the test knows exactly whether the
+student measured the right call and reported the right sample. The clock stays with the test. A student's function, in
 its own process, can only ask it for samples.
 """
 
@@ -31,7 +31,7 @@ class VirtualClock:
     Attributes
     ----------
     calls : list of dict
-        Of each timed call in order: its `warmup`, its `samples_ms`, and which watched functions `ran` in it.
+        For each timed call, in order: its `warmup`, its `samples_ms`, and which watched functions `ran` in it.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class VirtualClock:
         Raises
         ------
         ValueError
-            For more than a million samples or a hundred thousand calls, or what describes no call.
+            There are more than a million samples or a hundred thousand calls, or the arguments do not describe a call.
         """
         if type(warmup) is not int or type(repeat) is not int or not 0 <= warmup < MAX_SIZE or repeat < 1:
             raise ValueError("[VirtualClock] expected warmup >= 0 and repeat >= 1")
@@ -69,7 +69,7 @@ class VirtualClock:
 
 
 def _is_run(one: Any) -> bool:
-    """Whether this is a function's name and, of each tensor it got, shape, dtype and whether it requires gradients."""
+    """Whether this is a function's name, with shape, dtype and requires_grad of each tensor that it got."""
     match one:
         case (str(), tuple(tensors)):
             return len(one[0]) <= MAX_TEXT and len(tensors) <= MAX_TENSORS and all(map(_is_tensor, tensors))
@@ -94,11 +94,11 @@ def on_clock(
     Parameters
     ----------
     ask : callable
-        `VirtualClock.answer`, or what hands the question on to it.
+        `VirtualClock.answer`, or a function that passes the question on to it.
     watched : mapping of code to str
         Functions of the student, or of the lab, whose calls are recorded with the tensors that they got.
     section : callable
-        Gives a context in which each timed call is made. It sees to it that what the call does is counted.
+        Returns a context in which a timed call is made, so that what the call does is counted.
     """
     from rooflab.benchmark import timing
 

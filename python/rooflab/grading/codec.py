@@ -17,7 +17,7 @@ A value is one tag byte and its body; integers are little-endian:
 
 A message is the magic `RLv1`, a u64 length and one value. The reader trusts nothing: a size is checked
 before it is used, and whatever breaks a rule raises `CodecError`. Types are matched exactly, so no subclass
-crosses in either direction: the dicts of `collections` and named tuples cross as a plain dict and a plain tuple.
+crosses in either direction. The dicts of `collections` and named tuples are sent as a plain dict and a plain tuple.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def decode(body: bytes | bytearray) -> Any:
     Raises
     ------
     CodecError
-        The bytes are anything else.
+        The bytes are not what `encode` writes.
     """
     reader = _Reader(body)
     value = reader.value(0)
@@ -381,7 +381,7 @@ def _read(fd: int, size: int, deadline: float) -> bytearray:
 
 
 def _wait(fd: int, deadline: float, event: int) -> None:
-    """Block until `fd` is ready, never past the deadline: a writer that stops half-way cannot hold the
+    """Block until `fd` is ready, but not past the deadline, so that a writer that stops half-way cannot hold up the
     reader.
     """
     if deadline == math.inf:

@@ -2,8 +2,8 @@
 
 It knows what a kernel of independent threads needs: numbers, pointers to arrays, `if`, loops, `__device__` functions,
 and the usual mathematics. Every integer variable has 64 bits and a sign. What it does not know (shared memory,
-barriers, atomics, templates, the preprocessor) is `Unsupported`. Every access is checked, so a fault has its thread and
-its place.
+barriers, atomics, templates, the preprocessor) raises `Unsupported`. Every access is checked, so a fault names its
+thread and its place.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from rooflab.grading.emulator_values import EmulatedFault, Pointer, Unsupported,
 __all__ = ["EmulatedFault", "Unsupported", "emulate"]
 
 _BREAK, _CONTINUE = object(), object()
-_NO_VALUE = (TypeError, ValueError, OverflowError)  # an infinity as an integer, a pointer times two
+_NO_VALUE = (TypeError, ValueError, OverflowError)  # such as an infinity as an integer, or a pointer times two
 
 
 def emulate(source: str, name: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]) -> tuple:
-    """Run the kernel `name` of CUDA C++ source with NumPy arrays and numbers; the arguments as it leaves them.
+    """Run the kernel `name` of CUDA C++ source with NumPy arrays and numbers; return the arguments as it leaves them.
 
     Raises
     ------
     Unsupported
-        The source is not of the part of C++ that is known here, or is no C++.
+        The source uses something that is not known here, or is not C++.
     KeyError
-        It has no such kernel.
+        The source has no such kernel.
     ValueError
-        The arguments are not as many as its parameters.
+        The kernel takes another number of arguments.
     EmulatedFault
-        A thread accessed what is no element, divided by zero, computed what has no value, or did not end.
+        A thread accessed something outside of an array, divided by zero, computed something without a value, or did
+        not end.
 
     Examples
     --------
@@ -46,9 +47,9 @@ def emulate(source: str, name: str, grid: Sequence[int], block: Sequence[int], a
     try:
         program = _Program(source)
     except RecursionError:
-        raise Unsupported("it is nested too deep") from None
+        raise Unsupported("it is nested too deeply") from None
     except (EmulatedFault, KeyError, *_NO_VALUE) as error:
-        raise Unsupported(f"a constant of it cannot be computed: {error}") from None
+        raise Unsupported(f"one of its constants cannot be computed: {error}") from None
     kernel = program.functions.get(name)
     if kernel is None or not kernel.is_kernel:
         raise KeyError(name)
@@ -74,7 +75,7 @@ def emulate(source: str, name: str, grid: Sequence[int], block: Sequence[int], a
                 raise EmulatedFault(f"Thread {where[1][0]} of block {where[0][0]} {fault}.") from None
             except _NO_VALUE as error:
                 at_fault = f"Thread {where[1][0]} of block {where[0][0]}"
-                raise EmulatedFault(f"{at_fault} computes what has no value: {error}.") from None
+                raise EmulatedFault(f"{at_fault} computes something that has no value: {error}.") from None
     return tuple(after)
 
 

@@ -22,12 +22,12 @@ from rooflab.grading.emulator_values import (
 
 __all__ = ["PLACES", "Expressions", "Function", "Place"]
 
-MOST_STEPS = 3_000_000  # threads, statements, calls and turns of loops, of all threads together
+MOST_STEPS = 3_000_000  # threads, statements, calls and loop iterations, of all threads together
 PLACES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
 class Place(NamedTuple):
-    """An expression: how to get its value, and if it can be assigned to, how to put one there."""
+    """An expression: how to get its value and, if it can be assigned to, how to set it."""
 
     get: Callable[[dict], Any]
     put: Callable[[dict, Any], None] | None = None
@@ -40,7 +40,7 @@ class Function(NamedTuple):
 
 
 class Expressions(Words):
-    """The names in reach, and what stands in an expression."""
+    """Parses expressions, and knows the names that they may use."""
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
@@ -76,7 +76,7 @@ class Expressions(Words):
             raise Unsupported(f"{sign!r} in an odd place")
         value, put = self.assignment().get, target.put
         if put is None:
-            raise Unsupported("an assignment to what is no variable")
+            raise Unsupported("an assignment to something that is not a variable")
         rule, get = ARITHMETIC.get(sign[:-1]), target.get
 
         def assign(env: dict) -> Any:
@@ -144,7 +144,7 @@ class Expressions(Words):
     def stepped(self, target: Place, sign: str, new: bool) -> Place:
         get, put, step = target.get, target.put, 1 if sign == "++" else -1
         if put is None:
-            raise Unsupported(f"{sign!r} of what is no variable")
+            raise Unsupported(f"{sign!r} of something that is not a variable")
 
         def run(env: dict) -> Any:
             before = get(env)
@@ -188,7 +188,7 @@ class Expressions(Words):
             self.take(".")
             axis = "xyz".find(self.take())
             if axis < 0:
-                raise Unsupported(f"{token} has x, y and z")
+                raise Unsupported(f"{token} has only x, y and z")
             return Place(lambda env: env[""][token][axis])
         if token in ("true", "false"):
             return Place(lambda env: token == "true")

@@ -1,4 +1,4 @@
-"""What a program of the emulator is made of: the words of its source, numbers, places in arrays, mathematics."""
+"""What a program of the emulator is made of: the tokens of its source, numbers, pointers, mathematics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BINARY: list[dict[str, Callable[[Any, Any], Any]]] = [
     {"|": lambda a, b: a | b},
     {"^": lambda a, b: a ^ b},
     {"&": lambda a, b: a & b},
-    {"==": lambda a, b: bool(a == b), "!=": lambda a, b: bool(a != b)},  # NumPy's booleans add up to another one
+    {"==": lambda a, b: bool(a == b), "!=": lambda a, b: bool(a != b)},  # the sum of NumPy's booleans is a boolean
     {
         "<": lambda a, b: bool(a < b), ">": lambda a, b: bool(a > b),
         "<=": lambda a, b: bool(a <= b), ">=": lambda a, b: bool(a >= b),
@@ -47,11 +47,11 @@ _MATHEMATICS: dict[str, Callable[..., Any]] = {
 
 
 class Unsupported(Exception):
-    """The source is outside of the part of C++ that is known here."""
+    """The source uses something that is not known here."""
 
 
 class EmulatedFault(RuntimeError):
-    """A thread read or wrote where nothing is, or did not end."""
+    """A thread read or wrote outside of an array, had no value to go on with, or did not end."""
 
 
 class Pointer(NamedTuple):
@@ -97,12 +97,12 @@ def _divide(a: Any, b: Any) -> Any:
 
 def _remainder(a: Any, b: Any) -> Any:
     if isinstance(a, np.floating) or isinstance(b, np.floating):
-        raise Unsupported("% of floating-point numbers is no C++")
+        raise Unsupported("% of floating-point numbers is not C++")
     return a - b * _divide(a, b)
 
 
 def converter(kind: str, pointer: bool) -> Callable[[Any], Any]:
-    """What an assignment to a variable of this type makes of a value.
+    """A function that converts a value as an assignment to a variable of this type does.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def pointer(value: Any) -> Pointer:
     Raises
     ------
     Unsupported
-        It is none.
+        It is not a pointer.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def pointer(value: Any) -> Pointer:
     3
     """
     if not isinstance(value, Pointer):
-        raise Unsupported("an index of what is no array")
+        raise Unsupported("an index into something that is not an array")
     return value
 
 
@@ -197,12 +197,12 @@ def number(token: str) -> Any:
 
 
 def tokens(source: str) -> list[str]:
-    """The words of a source, without spaces and comments.
+    """The tokens of a source, without spaces and comments.
 
     Raises
     ------
     Unsupported
-        It holds something that is no word of C++.
+        It holds something that is not a token of C++.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def tokens(source: str) -> list[str]:
 
 
 class Words:
-    """The words of a source, one after the other."""
+    """The tokens of a source, one after the other."""
 
     def __init__(self, source: str) -> None:
         self.tokens, self.at = tokens(source), 0

@@ -1,7 +1,7 @@
-"""Run a solved notebook in a Jupyter kernel, with a line of progress a cell.
+"""Run a solved notebook in a Jupyter kernel, with one line of progress per cell.
 
-The kernel runs in the jail of student code, and may start processes there. It speaks over sockets in a folder that the
-jail shares with this process, so neither needs a network.
+The kernel runs in a jail like that of student code, and may start processes there. It communicates over sockets in a
+folder that the jail shares with this process, so neither needs a network.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def execute(
     working_on: Callable[[str], AbstractContextManager],
     isolated: bool,
 ) -> list[str]:
-    """Fill the notebook's outputs in place. Files that it writes go to `folder`; an `isolated` one's are removed.
+    """Fill the notebook's outputs in place. Files that it writes go to `folder`, or are removed if it is `isolated`.
 
-    `say` is told each cell that was run, and `working_on` makes a context in which a cell runs. Returns a sentence for
-    each cell that failed.
+    `say` is called for each cell that was run, and `working_on` makes a context in which a cell runs. Returns a
+    sentence for each cell that failed.
     """
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
@@ -73,7 +73,7 @@ def _jailed(lab: Lab, cells: int, sockets: str, home: str, held: contextlib.Exit
 
 
 def _environment(home: str) -> dict[str, str]:
-    """The worker's, with plots in the notebook, and rooflab where it lies for this process."""
+    """The worker's environment, but with plots in the notebook and with the rooflab of this process."""
     made = sandbox.environment(home)
     del made["MPLBACKEND"]
     places = [str(Path(rooflab.__file__).parents[1]), *worker_command.libraries()]

@@ -1,6 +1,6 @@
-"""A function that measures time, run on a fake device: what it returned, and the log of what it did.
+"""Runs a function that measures time on a fake device, and keeps what it returned and the log of what it did.
 
-Whether a time was measured rightly cannot be seen on a machine's clock. Here each time is known beforehand. The device
+A machine's own clock cannot show whether a time was measured correctly. Here each time is known beforehand. The device
 and all its times stay with the test. A student's function, in its own process, can only ask it.
 """
 
@@ -31,8 +31,8 @@ class Faked:
 
 class Settings(NamedTuple):
     """How long things take on the fake device, in ms: a run or a forward pass, a backward pass (twice that if None),
-    the host's part of a launch, and the first runs or forward passes. `jitter` is a share of each time, `low_factor`
-    what low precision leaves of it.
+    the host's part of a launch, and the first runs or forward passes. `jitter` is a fraction of each time, and low
+    precision multiplies a time by `low_factor`.
     """
 
     work_ms: float = 1.0
@@ -51,8 +51,8 @@ class Machine:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = Settings(**settings)
         self.device = FakeDevice(self.settings.jitter, self.settings.seed)
-        self.slow_ms: list[list[float]] = []  # of each run and each model, what its next calls take
-        self.scales: list[float] = []  # of each forward pass, what low precision leaves of its times
+        self.slow_ms: list[list[float]] = []  # for each run and each model, the times of its next calls
+        self.scales: list[float] = []  # for each forward pass, the factor of its times
         self.low_depth = 0
 
     def answer(self, what: str, *arguments: Any) -> Any:
@@ -61,7 +61,7 @@ class Machine:
         Raises
         ------
         ValueError, IndexError
-            There is nothing like that.
+            There is no such request, run, model or pass.
         """
         work_ms, host_ms = self.settings.work_ms, self.settings.host_ms
         match what, *arguments:
@@ -107,8 +107,8 @@ class LowPrecision:
 
 
 def faked(fn: Callable, args: tuple, kwargs: dict, ask: Callable[..., Any]) -> Any:
-    """What `fn` returns, called with the stand-ins in place of their names among the arguments. Every clock asks the
-    `Machine` behind `ask`.
+    """Call `fn` with the stand-ins in place of their names among the arguments, and return what it returns. Meanwhile
+    every clock asks the `Machine` behind `ask`.
     """
 
     def run() -> Callable[[], None]:

@@ -1,6 +1,6 @@
 """What a grade rests on, as hashes: rooflab's package with its core, and the lab's source.
 
-They are taken before the first question and after the last. A grade during which either changed is not given.
+They are taken before the first question and after the last. If either has changed meanwhile, no grade is given.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def taken(source: Path | None) -> dict[str, str]:
 
 
 def _hash(paths: Iterable[Path]) -> str:
-    """Of names and contents, in the order of the paths."""
+    """The hash of names and contents, in the order of the paths."""
     whole = hashlib.sha256()
     for path in sorted(paths):
         content = path.read_bytes()

@@ -1,8 +1,8 @@
-"""A student's function followed step by step from its text, for questions that ask for loops in plain Python.
+"""Follows a student's function step by step through its source text, for questions that ask for loops in plain Python.
 
-The text is never run. `Follower` walks over its syntax tree with numbers, lists and matrices of its own, and can do no
-more than `allowed` lists: a product of whole rows, a library's product or a clever way to reach one has no meaning
-there. So a right result was made of single multiplications, and these are counted.
+The text is never run. `Follower` walks over its syntax tree with numbers, lists and matrices of its own, and can do
+only what `allowed` lists: a product of whole rows, a library's product or a clever way to reach one does not exist
+there. So a right result must come from single multiplications, and these are counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Raised(Exception):
 
 @dataclass
 class Scope:
-    """Names of a function or a comprehension, and where others are looked up."""
+    """The names of a function or a comprehension, and the scope in which other names are looked up."""
 
     outer: Scope | None
     names: dict[str, Any] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Method:
 
 
 class Follower:
-    """Follows functions that `cells`, sources in their order, define.
+    """Follows functions that `cells`, the sources of cells in their order, define.
 
     `products` counts multiplications (and divisions and powers) of two floating-point numbers.
     """
@@ -109,12 +109,12 @@ class Follower:
     def spend(self, steps: int = 1) -> None:
         self.left -= steps
         if self.left < 0:
-            self.refuse(f"is reached after more than {MAX_STEPS:,} steps")
+            self.refuse(f"is reached after more than {MAX_STEPS:,} steps, which is too many")
 
     def items(self, value: Any) -> Iterator[Any]:
         """The elements of a value, each a step."""
         if not isinstance(value, (list, tuple, range, Matrix)):
-            self.refuse(f"goes through {allowed.what(value)}, which the test cannot follow")
+            self.refuse(f"loops over {allowed.what(value)}, which the test cannot follow")
         for one in value:
             self.spend()
             yield one
@@ -141,7 +141,7 @@ class Follower:
             if not hasattr(builtins, name):
                 raise NameError(f"name {name!r} is not defined")
             return Named(name)
-        node, self.known[name] = self.known[name], None  # one that needs itself ends here
+        node, self.known[name] = self.known[name], None  # so that a definition that needs itself ends here
         if node is None:
             self.refuse(f"uses {name}, which is not made by a plain `def` or `=`, so the test cannot follow it")
         if isinstance(node, ast.stmt):
@@ -156,10 +156,10 @@ class Follower:
         given = dict(zip(names[len(names) - len(function.defaults) :], function.defaults, strict=True))
         given |= dict(zip(names, args, strict=False)) | keywords
         if len(args) > len(names) or given.keys() != set(names):
-            raise TypeError("a call with other arguments than the function has")
+            raise TypeError("a call whose arguments do not fit the function")
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.refuse(f"calls functions {MAX_DEPTH} deep")
+            self.refuse(f"calls functions more than {MAX_DEPTH} deep")
         scope = Scope(function.scope, given)
         try:
             if isinstance(function.node, ast.Lambda):
@@ -274,13 +274,13 @@ class Follower:
 
     def _holds(self, value: Any) -> bool:
         if isinstance(value, Matrix):
-            self.refuse("takes a whole row or matrix for a condition")
+            self.refuse("uses a whole row or matrix as a condition")
         return bool(value)
 
     def _function(self, node: ast.FunctionDef | ast.Lambda, scope: Scope) -> Function:
         arguments = node.args
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or getattr(node, "decorator_list", None):
-            self.refuse("has a function with a decorator, or with arguments by `*`, which the test cannot follow")
+            self.refuse("has a function with a decorator or with `*` arguments, which the test cannot follow")
         return Function(node, scope, [self._value(one, scope) for one in arguments.defaults])
 
     def _value(self, node: ast.expr, scope: Scope) -> Any:
@@ -329,7 +329,7 @@ class Follower:
                 self._store(target, made := self._value(value, scope), scope)
                 return made
             case ast.JoinedStr():
-                return "a text"  # of a message: what is in it does not matter
+                return "a text"  # it belongs to a message, so its contents do not matter
         return self._odd(node)
 
     def _odd(self, node: ast.expr) -> Any:
@@ -362,7 +362,7 @@ class Follower:
     def _called(self, node: ast.Call, scope: Scope) -> Any:
         function, args = self._value(node.func, scope), self._parts(node.args, scope)
         if any(one.arg is None for one in node.keywords):
-            self.refuse("calls with `**`, which the test cannot follow")
+            self.refuse("makes a call with `**`, which the test cannot follow")
         keywords = {str(one.arg): self._value(one.value, scope) for one in node.keywords}
         self.line = node.lineno
         return self.call(function, args, keywords)

@@ -1,10 +1,11 @@
-"""A process that has imported what workers need, and forks them: one starts in a fraction of a new interpreter's time.
+"""A process that has imported what workers need and forks them, which is much faster than a new interpreter each time.
 
 No student code runs here, and nothing of a lab or a submission is known here. The judge asks for one worker at a time,
-in the jail, and gives the ends of its pipes. Each worker has a keeper, a process that stays outside. The keeper starts
-the jail around a `cat`, which holds it open, and joins its namespaces. So the worker, its child, is born inside. It
-gives up all privileges before it reads the first word from the judge. The keeper tells the judge the worker's process
-id, and at last its exit code. When the worker ends, or the keeper, or the judge's line to it, so does the jail.
+in the jail, and passes the ends of its pipes. Each worker has a keeper, a process that stays outside. The keeper starts
+the jail around a `cat`, which holds it open, and joins its namespaces. So its child, the worker, starts inside. The
+worker gives up all privileges before it reads the first word from the judge. The keeper tells the judge the worker's
+process id, and at the end its exit code. When the worker, the keeper or the judge's connection to it ends, the jail
+ends too.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MAX_REQUEST = 2**20
 
 
 def main(control: int) -> None:
-    """Serve the judge at the other end of this socket. Returns in workers alone, when they have ended."""
+    """Serve the judge at the other end of this socket. Returns only in workers, when they have ended."""
     for name in (*SERVES, "measure"):
         importlib.import_module(f"rooflab.grading.{name}")
     for name in set(dir(rooflab)) - {DRAWS}:
@@ -40,7 +41,7 @@ def main(control: int) -> None:
     recorder.holders()
     gc.collect()
     gc.freeze()  # no collector touches these objects, so their memory stays shared with the workers
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing is left of a keeper that has ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that a keeper that has ended leaves no zombie
     serves, pipes = _inside(*_forked(control))  # each returns in another process
     importlib.import_module(f"rooflab.grading.{serves}").main(*pipes)
 
@@ -60,9 +61,9 @@ def _forked(control: int) -> tuple[bytes, list[int]]:
 
 
 def _inside(text: bytes, fds: list[int]) -> tuple[str, list[int]]:
-    """Become a keeper, and return in the worker, in the jail and without privileges: what it serves, by which pipes.
+    """Become a keeper, and return in the worker, in the jail and without privileges, what it serves and its pipes.
 
-    What fails is said on the judge's `said`, and ends the process.
+    A failure is written to the judge's file `said`, and ends the process.
     """
     *pipes, said, line = fds
     request = json.loads(text)
@@ -85,7 +86,7 @@ def _inside(text: bytes, fds: list[int]) -> tuple[str, list[int]]:
 
 
 def _become_worker(request: dict[str, Any], pipes: list[int]) -> None:
-    """Give up all that came with the fork, in the jail."""
+    """In the jail, give up everything that came with the fork."""
     os.setsid()
     for fd in map(int, os.listdir("/proc/self/fd")):
         if fd not in (0, 1, 2, *pipes):
@@ -107,14 +108,14 @@ def _start_jail(command: list[str], environment: dict[str, str]) -> tuple[subpro
     with open(tells, encoding="utf-8") as file:
         text = file.read()
     with contextlib.suppress(BrokenPipeError):
-        os.write(heard, b"\n")  # stays open, as does `cat`
+        os.write(heard, b"\n")  # the pipe stays open, so `cat` goes on
     if os.read(answers, 1) != b"\n":
         os._exit(1)  # the jail has said why
     return jail, json.loads(text)["child-pid"]
 
 
 def _keep(worker: int, jail: subprocess.Popen, judge: socket.socket) -> NoReturn:
-    """Await the end of the worker, or of the judge's interest in it; leave nothing running."""
+    """Wait until the worker ends or the judge closes its connection; leave nothing running."""
     judge.send(json.dumps(worker).encode())
     poll = select.poll()
     poll.register(os.pidfd_open(worker), select.POLLIN)

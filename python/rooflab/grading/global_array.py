@@ -16,20 +16,20 @@ ARRAY = "<array>"
 class GlobalArray:
     """An array whose elements are counted as they are read and written.
 
-    Indexing reads: a number, a slice or an array of indices gives plain NumPy values, which are on the chip and may be
-    used again for nothing. Assigning to an index writes. A slice ends where the array ends, as in NumPy; an index
-    outside of it is an error, and a negative one is outside.
+    Indexing reads: a number, a slice or an array of indices gives plain NumPy values, which count as on the chip and
+    may be used again for free. Assigning to an index writes. A slice ends where the array ends, as in NumPy. An index
+    outside of the array is an error, and so is a negative one.
 
     `rooflab.grading.accesses.counted` makes one.
 
     Attributes
     ----------
     shape, dtype : tuple of int, dtype
-        As of the array.
+        Those of the array.
     read_counts, write_counts : array of int
         How often each element was read and written, in that shape.
     most_at_once : int
-        The most elements that one read brought.
+        The most elements that a single read returned.
 
     Examples
     --------
@@ -62,12 +62,12 @@ class GlobalArray:
 
     @property
     def reads(self) -> int:
-        """Elements read so far, each as often as it was read."""
+        """How many elements were read so far; an element that was read twice counts twice."""
         return int(self.read_counts.sum())
 
     @property
     def writes(self) -> int:
-        """Elements written so far."""
+        """How many elements were written so far."""
         return int(self.write_counts.sum())
 
     def __len__(self) -> int:

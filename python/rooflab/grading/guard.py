@@ -2,8 +2,8 @@
 
 An audit hook ends the worker when student code sends signals, forks or reaches for another interpreter. It refuses
 files outside the libraries and the worker's own folder, other programs, the network and foreign functions. Native code
-could get around it: that is the task of the operating-system sandbox (`jail`). What student code changes in this
-process harms its own answer alone, for the judge believes nothing that is said here.
+could get around it: stopping that is the task of the operating-system sandbox (`jail`). What student code changes in
+this process can harm only its own answer, because the judge believes nothing that this process says.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WRITES = """
 os.remove os.rename os.rmdir os.mkdir os.chmod os.chown os.truncate os.link os.symlink os.utime os.setxattr
 os.mkfifo os.mknod shutil.rmtree shutil.move shutil.copyfile"""
 ENDS_WORKER, REFUSED, WRITES = (frozenset(names.split()) for names in (_ENDS_WORKER, _REFUSED, _WRITES))
-INTERPRETERS = frozenset(["_interpreters", "_xxsubinterpreters"])  # Python 3.13 tells no hook of a new interpreter
+INTERPRETERS = frozenset(["_interpreters", "_xxsubinterpreters"])  # Python 3.13 has no event for a new interpreter
 READS = frozenset(["os.listdir", "os.scandir", "os.chdir"])
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 SYSTEM = (
@@ -52,9 +52,7 @@ DEVICES = (
 
 
 class Guard:
-    """The audit hook. `stop` reports why and ends the process; `folder` is the only place that may be
-    written.
-    """
+    """The audit hook. `stop` reports why and ends the process; `folder` is the only place that may be written to."""
 
     def __init__(self, stop: Callable[[str], None], folder: str) -> None:
         self.stop, self.folder = stop, os.path.realpath(folder)
@@ -65,7 +63,7 @@ class Guard:
         self.readable = (*tuple(known - {"/"}), self.folder)
 
     def install(self) -> None:
-        """From now on, for as long as the process lives."""
+        """Install the hook for as long as the process lives."""
         sys.addaudithook(self.audit)
 
     def audit(self, event: str, args: tuple) -> None:

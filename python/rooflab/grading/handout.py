@@ -33,7 +33,7 @@ the hardware. It needs no PyTorch, and no GPU. `INSTRUCTIONS.md`, beside this fo
 
 ## Install
 
-{install}With `nvcc` on the machine the CUDA half is built as well (`ROOFLAB_CUDA=off` leaves it out).
+{install}If the machine has `nvcc`, the CUDA half is built as well (`ROOFLAB_CUDA=off` leaves it out).
 
 {sections}
 """
@@ -75,7 +75,7 @@ def write_release(labs: Sequence[Lab], checkout: Path, folder: Path) -> list[Pat
         The folder is not empty, the package's sources are not in `checkout`, or something secret would be handed out.
     """
     if missing := [name for name in PACKAGE if not (checkout / name).exists()]:
-        raise LabError(f"A release is made in a checkout of rooflab, and {missing[0]} is not in {checkout.name}.")
+        raise LabError(f"A release is made in a checkout of rooflab, but there is no {missing[0]} in {checkout.name}.")
     texts = {f"{lab.stem}.ipynb": release.dumps(release.build(lab)) for lab in labs}
     with _new(folder) as unfinished:
         package = unfinished / "rooflab"
@@ -106,7 +106,7 @@ def write_copy(notebooks: Sequence[Path], folder: Path) -> list[Path]:
 
 
 def student_readme(checkout: Path) -> str:
-    """The README of the package in a release: what of the checkout's README holds for students, with their install."""
+    """The README of the package in a release: what students need of the checkout's README, and how they install it."""
     sections = re.split(r"^(?=## )", (checkout / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     kept = [text for text in sections if text.startswith(tuple(f"## {title}\n" for title in README_SECTIONS))]
     absent = re.compile(rf"^\| `(?!{'|'.join(PACKAGE)})[^`]*`.*\n", re.MULTILINE)  # rows of places not handed out
@@ -116,7 +116,7 @@ def student_readme(checkout: Path) -> str:
 
 @contextmanager
 def _new(folder: Path) -> Iterator[Path]:
-    """A folder to write to, which becomes `folder` once it is whole. Nothing that exists is overwritten."""
+    """A folder to write to, which becomes `folder` once it is complete. Nothing that exists is overwritten."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LabError(f"{folder.name} exists and is not an empty folder: nothing was written.")
     folder = folder.absolute()
@@ -127,7 +127,7 @@ def _new(folder: Path) -> Iterator[Path]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """The contents alone: what an administrator installed read-only is the student's to write."""
+    """Copy the contents, not the permissions: students may write to what an administrator installed read-only."""
     if not source.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)

@@ -2,7 +2,7 @@
 
 Inside are the libraries and rooflab's package, which can be read, and one folder of limited size, which can be written.
 There is no network, no other process, no home and no lab source. The only devices are GPUs, where they were asked for.
-Where the jail cannot be had, `refusal` says so in a sentence, and nothing is graded unless the instructor trusts the
+Where no jail can be made, `refusal` says why in a sentence, and nothing is graded unless the instructor trusts the
 code.
 """
 
@@ -28,12 +28,12 @@ SETTINGS = (
     *("/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node"),
 )
 LIBRARY_PATHS = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
-TRUST = "or grade with --trusted, for code that you would run yourself"
+TRUST = "or grade with --trusted if it is code that you would run yourself"
 
 
 def command(argv: Iterable[str], folder: str, hidden: Iterable[str] = (), shared: Iterable[str] = ()) -> list[str]:
-    """The command that runs `argv` in the jail, where `folder` is the place to write and starts with the files that it
-    holds outside. The folders `hidden` are empty there. The folders `shared` are those outside, and can be written.
+    """The command that runs `argv` in the jail. There `folder` can be written to, and begins with the files that it
+    holds outside. The folders `hidden` are empty. The folders `shared` are those outside, and can be written to.
     """
     return [
         shutil.which("bwrap") or "bwrap",  # by its path: the worker's own PATH is shorter
@@ -52,9 +52,9 @@ def command(argv: Iterable[str], folder: str, hidden: Iterable[str] = (), shared
 
 @functools.cache
 def refusal() -> str | None:
-    """Why there can be no jail here, and what to do, in a sentence; None where there can."""
+    """Why there can be no jail here, and what to do, in a sentence; None where there can be one."""
     if sys.platform != "linux":
-        return f"Student code is isolated on Linux only: grade there, {TRUST}."
+        return f"Student code can be isolated only on Linux: grade there, {TRUST}."
     if not shutil.which("bwrap"):
         return f"bubblewrap, which isolates student code, is missing: apt-get install bubblewrap, {TRUST}."
     try:
@@ -68,8 +68,8 @@ def refusal() -> str | None:
         return None
     said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
     return (
-        f"bubblewrap may not isolate student code here ({said}): allow it user namespaces (on Ubuntu by an AppArmor "
-        f"profile, in a container by its options), {TRUST}."
+        f"bubblewrap is not allowed to isolate student code here ({said}): let it use user namespaces (on Ubuntu by an "
+        f"AppArmor profile, in a container by its options), {TRUST}."
     )
 
 
@@ -96,12 +96,12 @@ def _readable() -> list[str]:
 
 
 def hide_gpus() -> None:
-    """Show no GPU to this process and those that it starts. It has to be said before the first use of CUDA."""
+    """Hide the GPUs from this process and those that it starts. It has to be called before the first use of CUDA."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def gpus() -> list[str]:
-    """The devices of the GPUs, and of their driver; none where CUDA's own variable hides them."""
+    """The device files of the GPUs and of their driver; none where CUDA_VISIBLE_DEVICES hides all GPUs."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return []
     return sorted(str(path) for path in Path("/dev").glob("nvidia*"))

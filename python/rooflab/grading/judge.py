@@ -33,7 +33,7 @@ from rooflab.grading.runtime import Runtime
 REFERENCES = [str(Path(path) / "labs" / "references") for path in rooflab.__path__]
 SLACK_S = 10.0
 SEED_BITS = 48  # a number that every reader of JSON keeps
-EXPERIMENTS_S = 60.0  # of a question's worker, for cells that the student added: they take none of the question's time
+EXPERIMENTS_S = 60.0  # per question, for cells that the student added; they take none of the question's own time
 
 
 class JudgeTimeout(BaseException):
@@ -42,7 +42,7 @@ class JudgeTimeout(BaseException):
 
 @dataclass
 class TestResult:
-    """One test cell: its points if it passed, and if not why. `pending` says why it could not be decided here."""
+    """One test cell and its points. `message` says why it failed, `pending` why it could not be decided here."""
 
     grade_id: str
     points: int
@@ -123,7 +123,7 @@ class Judge:
 
     def __init__(self, lab: Lab, trusted: bool = False, seed: int | None = None) -> None:
         if not __debug__:  # `compiled` keeps the asserts of cells, and not those of the modules that cells import
-            raise LabError("Asserts decide a grade and this Python drops them: run it without -O and PYTHONOPTIMIZE.")
+            raise LabError("Grades depend on asserts, which this Python drops: run it without -O and PYTHONOPTIMIZE.")
         if not trusted and (refusal := jail.refusal()):
             raise LabError(refusal)
         self.lab, self.isolated = lab, not trusted
@@ -221,7 +221,7 @@ class Judge:
 
 
 def compiled(cell: Cell) -> CodeType:
-    """The code of a cell of the master, with its asserts however Python was started."""
+    """The code of a cell of the master. Its asserts stay, whatever options Python was started with."""
     return compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True, optimize=0)
 
 
@@ -242,7 +242,7 @@ def waiting(test: TestResult) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _kernels(isolated: bool) -> Iterator[None]:
-    """The CUDA kernels that test cells run are isolated as the rest of the student's code."""
+    """Isolate the CUDA kernels that test cells run in the same way as the rest of the student's code."""
     before, kernel._isolated = kernel._isolated, isolated
     try:
         yield
@@ -252,7 +252,7 @@ def _kernels(isolated: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise JudgeTimeout in a test cell that never ends; only the main thread can be stopped so."""
+    """Raise JudgeTimeout in a test cell that never ends. Only the main thread can be stopped in this way."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

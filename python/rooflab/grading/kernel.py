@@ -1,7 +1,7 @@
 """A student's CUDA kernel, compiled and launched in a process of its own.
 
-What a faulty kernel does to the GPU's state dies with that process, so neither a grade nor a notebook is lost to it.
-The process runs nothing else of the student's.
+What a faulty kernel does to the GPU's state ends with that process, so neither a grade nor a notebook is lost because
+of it. The process runs nothing else of the student's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class KernelRun:
-    """`ran`: the kernel was launched, and `args` are its arguments as it left them. Else `why` is a sentence that says
-    how far it came, and what the machine lacks.
+    """If `ran`, the kernel was launched, and `args` are its arguments as it left them. Otherwise `why` is a sentence
+    that says how far it came, and what the machine lacks.
     """
 
     ran: bool
@@ -49,14 +49,14 @@ def cuda_kernel(
 def emulated_kernel(
     source: str, name: str, *, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]
 ) -> KernelRun:
-    """Run the kernel `name` without a GPU, one thread after the other, if it is made of what the emulator knows.
+    """Run the kernel `name` without a GPU, one thread after the other, if the emulator knows all that it uses.
 
-    Tensors among the arguments come back as arrays. Nothing of it is timed.
+    Tensors among the arguments come back as arrays. Nothing is timed.
 
     Raises
     ------
     RuntimeError
-        A thread accessed what is no element, or did not end.
+        A thread accessed something outside of an array, or did not end.
     KeyError, ValueError
         The source has no such kernel; the arguments do not fit it.
     """
@@ -66,12 +66,12 @@ def emulated_kernel(
     try:
         return KernelRun(True, "", emulate(source, name, grid, block, arrays))
     except Unsupported as reason:
-        return KernelRun(False, f"The kernel is more than the emulator knows: {reason}.", ())
+        return KernelRun(False, f"The emulator cannot run this kernel: {reason}.", ())
 
 
 def compile_and_launch(source: str, name: str, grid: tuple, block: tuple, args: tuple) -> tuple[bool, str, tuple]:
-    """The fields of a `KernelRun`; what the worker does. With no GPU the launch is refused only after the arguments
-    have been checked against the kernel's parameters.
+    """What the worker does: returns the fields of a `KernelRun`. Without a GPU the launch is refused only after the
+    arguments have been checked against the kernel's parameters.
     """
     import rooflab as rl
 
@@ -85,9 +85,9 @@ def compile_and_launch(source: str, name: str, grid: tuple, block: tuple, args: 
     except rl.CudaError:
         if rl.cuda.is_available():
             raise
-        return False, f"The kernel was compiled and not run: {rl.cuda.unavailable_reason()}.", ()
+        return False, f"The kernel was compiled but not run: {rl.cuda.unavailable_reason()}.", ()
     return True, "", args
 
 
-# Whether kernels run in the jail: as the judge says while it grades, and not in a student's own notebook.
+# Whether kernels run in the jail. The judge sets this while it grades; in a student's own notebook they do not.
 _isolated = False

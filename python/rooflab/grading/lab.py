@@ -1,6 +1,6 @@
 """A lab as a list of cells, read from its source (with answers) or from its student notebook (public parts only).
 
-The source is a folder `labN` of parts in jupytext's percent format, see `release`. Errors that a user can mend are
+The source is a folder `labN` of parts in jupytext's percent format, see `release`. Errors that a user can fix are
 `LabError`, one sentence each.
 """
 
@@ -31,7 +31,7 @@ PACKAGED = Path(__file__).parent.parent / "labs" / "notebooks"
 
 
 class LabError(Exception):
-    """Something wrong that the user can mend, said in one sentence."""
+    """Something wrong that the user can fix, said in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Cell:
 
     @property
     def locked(self) -> bool:
-        """The student does not write in it."""
+        """Whether the student must leave it as it is."""
         return self.role not in ("solution", "prose", "extra")
 
 
@@ -76,7 +76,7 @@ class Lab:
 
     @property
     def points(self) -> int:
-        """What the tests of all questions add up to; bonus questions apart."""
+        """The points of the tests of all questions together, without bonus questions."""
         return sum(cell.points for cell in self.cells if cell.question.startswith("q"))
 
     @property
@@ -94,7 +94,7 @@ class Lab:
         return list(dict.fromkeys(cell.question for cell in self.cells if cell.role == "test"))
 
     def student_names(self, question: str) -> frozenset[str]:
-        """Names that the answers in reach of a question bind in public: what its tests take from the worker."""
+        """Names that the public parts of a question's answers, and of those it needs, bind: its tests may use them."""
         answers = [cell for cell in self.cells if cell.role == "solution" and cell.question in self.needs(question)]
         return frozenset().union(*(bound_names(cell.public) for cell in answers))
 
@@ -102,7 +102,7 @@ class Lab:
         return [cell for cell in self.cells if cell.role == "test" and cell.question == question]
 
     def limits(self, question: str) -> Limits:
-        """The largest that the question's test cells ask for."""
+        """The largest limits that the question's test cells ask for."""
         options = [cell.options for cell in self.tests(question)]
         return Limits(
             seconds=max(float(o.get("seconds", Limits.seconds)) for o in options),
@@ -126,9 +126,9 @@ def label(question: str) -> str:
 
 
 def _jupytext() -> ModuleType:
-    """jupytext. It imports jsonschema, which would read a grammar of web addresses for 0.7 s. No notebook needs it."""
+    """jupytext. It imports jsonschema, which would take 0.7 s to read a grammar of URLs that no notebook needs."""
     grammar = "rfc3987_syntax"
-    loaded = sys.modules.setdefault(grammar, None)  # type: ignore[arg-type]  # None is what cannot be imported
+    loaded = sys.modules.setdefault(grammar, None)  # type: ignore[arg-type]  # None makes its import fail
     try:
         import jupytext
     finally:
@@ -157,7 +157,7 @@ def _parts(folder: Path) -> list[Path]:
 
 
 def from_notebook(path: Path) -> Lab:
-    """The public half of a lab, from its student notebook. Cells of the student's own are left out, and copies too."""
+    """The public half of a lab, from its student notebook, without the student's own cells and without copies."""
     notebook = read_notebook(path)
     copies: dict[str, list[Any]] = {}
     for raw in notebook.cells:
@@ -177,7 +177,7 @@ def from_notebook(path: Path) -> Lab:
 
 
 def marks(raw: Any) -> dict:
-    """nbgrader's metadata of a raw cell; a student may have made anything of them."""
+    """nbgrader's metadata of a raw cell. A student can edit them, so they may be anything."""
     meta = raw.get("metadata")
     found = meta.get("nbgrader") if isinstance(meta, dict) else None
     return found if isinstance(found, dict) else {}
@@ -219,7 +219,7 @@ def read_notebook(path: Path) -> Any:
 def find_sources(folder: Path | None) -> list[Path]:
     """Sources of all labs: in `folder`, else in the checkout that this package is run from.
 
-    The working directory is not searched: where students' files lie, so may a lab of theirs.
+    The working directory is not searched, because students' files may be there, and a made-up lab among them.
     """
     place = folder or Path(__file__).parents[3] / SOURCES
     return [path for path in sorted(place.glob("lab[0-9]*")) if _parts(path)]
@@ -237,7 +237,7 @@ def pick(paths: list[Path], name: str, where: str) -> Path:
         if name in (path.stem, path.stem.split("_")[0]):
             return path
     known = ", ".join(path.stem.split("_")[0] for path in paths)
-    raise LabError(f"There is no {name} {where}" + (f" (there is {known})." if known else "."))
+    raise LabError(f"There is no {name} {where}" + (f" (found: {known})." if known else "."))
 
 
 def bound_names(source: str) -> set[str]:
@@ -290,7 +290,7 @@ def _with_points(lab: Lab) -> Lab:
         for name in found[1].split():
             named = sum(cell.points for cell in tests if name in (cell.key, cell.question))
             if not named:
-                raise LabError(f"{lab.name}: {found[0]} names no test {name}.")
+                raise LabError(f"{lab.name}: {found[0]} names {name}, which is no test and no question with tests.")
             points += named
         return f"{points} {'bonus ' if found[1][0] == 'b' else ''}{'point' if points == 1 else 'points'}"
 
@@ -354,7 +354,7 @@ def _regions(source: str, question: str, where: str) -> tuple[list[str], list[st
             if mark == SOLUTION[0]:
                 shown.append(indent + STUB.format(question) if indent else MARGIN_STUB)
         elif mark in (SOLUTION[1], HIDDEN[1]):
-            raise LabError(f"{where}: {mark} without its beginning.")
+            raise LabError(f"{where}: {mark} has no matching BEGIN line.")
         else:
             shown.append(line)
     if open_until:

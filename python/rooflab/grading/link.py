@@ -1,7 +1,7 @@
-"""The judge's end of the line to one worker: start it, ask it, end it, and notice every way in which it can
+"""The judge's end of the connection to one worker: starts it, asks it, ends it, and notices every way in which it can
 fail.
 
-A worker that does not start is the machine's fault, and a `LabError`; one that fails later is the student's.
+A worker that does not start is the machine's fault, and a `LabError`. One that fails later is the student's.
 """
 
 from __future__ import annotations
@@ -54,18 +54,16 @@ ERRORS = {
 
 
 class WorkerLost(BaseException):
-    """The worker is gone or can no longer be believed. Not an Exception, so that a test cell cannot pass
-    over it.
-    """
+    """The worker is gone or can no longer be believed. Not an Exception, so that no test cell catches it."""
 
 
 class StudentError(Exception):
-    """An exception that student code raised; it also is of the builtin type that the student's was."""
+    """An exception that student code raised. It also has the builtin type of that exception."""
 
 
 class Unfit(BaseException):
-    """Student code gave a value that may not cross. Not an Exception: a test that expects one of the student's does
-    not pass for it.
+    """Student code returned a value that may not cross. Not an Exception, so that a test that expects an exception from
+    student code does not pass because of it.
     """
 
 
@@ -88,7 +86,7 @@ class Link:
                 self._start(held)
                 self.held = held.pop_all()
         except OSError as error:
-            raise _not_started(str(error), "mend this and try again") from None
+            raise _not_started(str(error), "fix this and try again") from None
         self.deadline = time.monotonic() + limits.seconds
 
     def __enter__(self) -> Link:
@@ -109,11 +107,11 @@ class Link:
         Unfit
             The value may not cross.
         WorkerLost
-            It died, ran out of time, or sent what is not an answer.
+            The worker died, ran out of time, or sent something that is not an answer.
         """
         if self.lost:
             raise WorkerLost(self.lost)
-        self.number = 1 + secrets.randbits(62)  # an answer that was not made for it has another
+        self.number = 1 + secrets.randbits(62)  # an answer to anything else has another number
         message = codec.message((self.number, kind, *payload))
         try:
             if _readable(self.from_worker, 0):
@@ -126,13 +124,13 @@ class Link:
                 codec.send(self.to_worker, self._answered(answer, reply[2]), self.deadline)
                 reply = codec.receive(self.from_worker, self.deadline)
         except TimeoutError:
-            self.lose(f"It took longer than {self.limits.seconds:g} s.")
+            self.lose(f"The code took longer than {self.limits.seconds:g} s.")
         except codec.CodecError as error:
-            self.lose(f"What it sent is not an answer: {error}.")
+            self.lose(f"What the code's process sent is not an answer: {error}.")
         except (EOFError, OSError):
             self.lose(self._end())
         except MemoryError:
-            self.lose("What it sent does not fit in memory.")
+            self.lose("What the code's process sent does not fit in memory.")
         return self._checked(reply)
 
     def lose(self, why: str) -> None:
@@ -151,7 +149,7 @@ class Link:
         self.held.close()
 
     def _start(self, held: contextlib.ExitStack) -> None:
-        """Start the process and await its greeting; `held` gives back all that this takes."""
+        """Start the process and wait for its greeting; `held` releases everything that this takes."""
         folder = tempfile.mkdtemp(prefix="rooflab-")
         held.callback(shutil.rmtree, folder, ignore_errors=True)
         _copy_font_list(folder)
@@ -188,7 +186,8 @@ class Link:
         if greeting != (0, "ready", codec.version()):
             theirs = greeting[-1] if type(greeting) is tuple and greeting else greeting
             raise _not_started(
-                f"it speaks {theirs}, and the judge {codec.version()}", "try again, as it was changed meanwhile"
+                f"it speaks {theirs}, and the judge {codec.version()}",
+                "try again, because rooflab was changed meanwhile",
             )
 
     def _answered(self, answer: Callable[..., Any], question: Any) -> bytes:
@@ -217,10 +216,10 @@ class Link:
                 raise Unfit(text)
             case (0, "fatal", str(reason)):
                 self.lose(f"Stopped: {reason[:300]}.")
-        self.lose("What it sent is not an answer to what was asked.")
+        self.lose("What the code's process sent is not an answer to what was asked.")
 
     def _await_end(self) -> None:
-        """After "bye" nothing may come but the end of the line."""
+        """After "bye" nothing may come but the end of the connection."""
         try:
             self._unasked()
         except EOFError:
@@ -228,25 +227,25 @@ class Link:
         except TimeoutError:
             self.lose("The student's code did not end, or left a process behind.")
         except (codec.CodecError, OSError):
-            self.lose("It sent more than was asked.")
+            self.lose("The code's process sent more than was asked for.")
 
     def _unasked(self) -> None:
-        """Take what comes where nothing should: last words, the end of the line (EOFError), or a forgery."""
+        """Read what comes where nothing should: last words, the end of the connection (EOFError), or a forgery."""
         message = codec.receive(self.from_worker, time.monotonic() + GRACE_S)
         match message if _is_reply(message) else None:
             case (0, "fatal", str(reason)):
                 self.lose(f"Stopped: {reason[:300]}.")
-        self.lose("It sent something that was not asked for.")
+        self.lose("The code's process sent something that was not asked for.")
 
     def _end(self) -> str:
         code = self.process.wait(GRACE_S)
         if code is None:
-            return "It closed its line to the judge."
+            return "The code's process closed its connection to the judge."
         if self.group and self.group.failed_for_memory():
-            return f"It took more than {self.limits.memory_gb:g} GB of memory."
+            return f"The code took more than {self.limits.memory_gb:g} GB of memory."
         if -code in set(signal.Signals):
-            return f"It was ended by {signal.Signals(-code).name}."
-        return f"It ended in the middle (exit code {code})."
+            return f"The code's process was ended by {signal.Signals(-code).name}."
+        return f"The code's process ended in the middle (exit code {code})."
 
     def _kill(self) -> None:
         if self.process.kill():
@@ -266,7 +265,7 @@ def _cause(said: IO[bytes]) -> str:
 
 
 def _is_reply(value: Any) -> bool:
-    """Whether its first fields may be compared with a number and a word: an array there would raise."""
+    """Whether its first fields can be compared with a number and a word; to compare an array would raise."""
     return type(value) is tuple and len(value) > 1 and (type(value[0]), type(value[1])) == (int, str)
 
 

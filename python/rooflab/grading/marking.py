@@ -1,7 +1,7 @@
 """What an instructor adds to the grades of a class: points by hand for findings in prose, and who was late.
 
-`findings.csv` lists what the students wrote, with an empty column for points. Filled in, it is read again as the points
-by hand; `findings.html` shows the same texts to read, question by question.
+`findings.csv` lists what the students wrote, with an empty column for points. Once it is filled in, it is read again
+for the points by hand. `findings.html` shows the same texts for reading, question by question.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def read_manual(path: Path, lab: Lab, students: Iterable[str]) -> Manual:
     Raises
     ------
     LabError
-        There is no such file, a column is missing, or a row names nobody, no question or no points.
+        There is no such file, a column is missing, or a row has an unknown student or question, or bad points.
     """
     questions = {label(cell.question) for cell in lab.cells if cell.question}
     known, found = set(students), Manual()
@@ -112,7 +112,7 @@ def merged(result: Mapping[str, Any], manual: Manual) -> dict[str, Any]:
 
 
 def write_findings(folder: Path, lab: Lab, results: Iterable[Mapping[str, Any]], manual: Manual) -> list[Path]:
-    """`findings.csv` and `findings.html`. Points that stand in an older `findings.csv` stay there."""
+    """Write `findings.csv` and `findings.html`. Points from an older `findings.csv` are kept."""
     table, shown = folder / "findings.csv", folder / "findings.html"
     results = sorted(results, key=lambda result: result["student"])
     found = [(one["student"], question, text) for one in results for question, text in one.get("findings", {}).items()]

@@ -1,8 +1,9 @@
-"""What a test cell measures of a student's function; works the same in Jupyter and under the judge.
+"""What a test cell measures of a student's function. It works the same in Jupyter and under the judge.
 
-In Jupyter the function is called here, by `measurers`. Under the judge it is a proxy: the worker calls them, and
-nothing that it says decides. What is counted is counted in a process without student code (`runtime`), and the judge
-refuses what cannot be. Clock, device and memory that a function is given stay here, and it asks them.
+In Jupyter the function is called here, by `measurers`. Under the judge it is a proxy: the worker calls the measurers,
+and nothing that it says about counts or times decides. Counts come from a process without student code (`runtime`), and
+the judge refuses what cannot be counted. Clock, device and memory that a function is given stay here, and the function
+asks them.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ def count(fn: Callable, *args: Any, through: Callable | None = None, **kwargs: A
     Parameters
     ----------
     through : function, optional
-        Of a module of `rooflab.labs` that a set-up cell imports. ``through(fn, *args, **kwargs)`` is then the call. So
-        `fn` may take or give what cannot cross, such as a model. It is part of what is counted, and runs where `fn`
-        does: it gives tensors or plain values, and judges nothing.
+        A function of a module of `rooflab.labs` that a set-up cell imports. The call is then ``through(fn, *args,
+        **kwargs)``, so `fn` may take or return what cannot cross, such as a model. `through` is counted too, and runs
+        where `fn` does: it must return tensors or plain values, and must not judge anything.
     """
     return Counted(**_ask("count", fn, args, kwargs, {}, through))
 
@@ -92,7 +93,7 @@ def _typed(fn: Callable) -> list[str]:
     try:
         return [textwrap.dedent(inspect.getsource(fn))]
     except (OSError, TypeError):
-        raise allowed.Refused("The text of the function is not there: write it in a cell of the notebook.") from None
+        raise allowed.Refused("The text of the function cannot be found: write it in a cell of the notebook.") from None
 
 
 def _to_float64(arg: Any) -> np.ndarray:
@@ -141,18 +142,18 @@ def timed(
     beside_bytes: int = 0,
     spare_bytes: int | None = None,
 ) -> Timed:
-    """Call `fn` once on a virtual clock: every `rl.latency` in it makes its call once and gets samples at random.
+    """Call `fn` once on a virtual clock: every `rl.latency` in it makes its call once and gets random samples.
 
     Parameters
     ----------
     watch : sequence of str
         Names of Python functions whose calls are to be recorded.
     counts : bool
-        Whether what each timed call does is counted. Calls of many small steps take long to be counted.
+        Whether to count what each timed call does. Counting takes long for calls of many small steps.
     beside_bytes : int
         Memory that another tensor holds meanwhile.
     spare_bytes : int, optional
-        What tensors may take beyond what is held at the start; more is out of memory.
+        What tensors may take beyond what is held at the start. Taking more raises an out-of-memory error.
     """
     clock = VirtualClock()
     options = {"watch": tuple(watch), "counts": counts, "beside_bytes": beside_bytes, "spare_bytes": spare_bytes}
@@ -177,7 +178,7 @@ def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Fa
 
 
 def cpu_seconds(fn: Callable, *args: Any) -> Spent:
-    """Call `fn` once and see how much processor time that takes. Others who use the machine hardly change it."""
+    """Call `fn` once and see how much processor time that takes. Other programs on the machine hardly change it."""
     return Spent(**_ask("cpu_seconds", fn, args, {}, {}))
 
 
@@ -197,7 +198,7 @@ def rng() -> np.random.Generator:
 
 @contextlib.contextmanager
 def drawing(seed: int, key: str) -> Iterator[None]:
-    """Within it the test cell `key` draws from the seed of a grading, and so does `rooflab.randn`."""
+    """A context in which the test cell `key` draws from the seed of a grading, and so does `rooflab.randn`."""
     global _rng
     before, _rng = _rng, np.random.default_rng([seed, *key.encode()])
     rooflab.manual_seed(draw(0, 2**62))
@@ -238,7 +239,7 @@ def _ask(
 
 
 def _name_in_labs(function: Callable | None) -> str:
-    """A function of a lab's module as "module.function", which the worker finds again."""
+    """A function of a lab's module as "module.function", by which the worker finds it."""
     if function is None:
         return ""
     package, _, module = str(getattr(function, "__module__", "")).rpartition(".")

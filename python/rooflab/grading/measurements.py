@@ -1,4 +1,4 @@
-"""What the measurements of `measure` give: plain values, checked as they come from a process of the student's code."""
+"""The results of `measure`: plain values, checked because they come from the process of the student's code."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Counted:
     none was. `recordings` has (resident_bytes, peak_bytes) of each ``rl.memory.record`` that the call made.
 
     `largest_bytes` (the largest block that a tensor took) and `host_bytes` (the most that Python and NumPy took) are
-    known in the passes of `gradients` and `saved` only. When graded, `host_bytes` is 0, and instead it is known what
-    came into tensors from Python and NumPy beside the arguments, `uploaded_bytes`, tensors from before the call
-    included, and what went out to them, `downloaded_bytes`. In Jupyter these two are 0.
+    known only in the passes of `gradients` and `saved`. When graded, `host_bytes` is 0. Instead, `uploaded_bytes` says
+    what came into tensors from Python, NumPy and tensors from before the call, arguments aside, and `downloaded_bytes`
+    what went out to Python and NumPy. In Jupyter these two are 0.
     """
 
     value: Any
@@ -68,7 +68,7 @@ class Loops:
 @dataclass(frozen=True)
 class Gradients:
     """A call and its backward pass: `gradients` of the floating tensors among the arguments in order (None where
-    there is none), and what the graph kept for them between, (op, shape, dtype, bytes) each.
+    there is none), and what the graph kept for them in between, each as (op, shape, dtype, bytes).
     """
 
     value: Any
@@ -106,7 +106,7 @@ class Called:
 @dataclass(frozen=True)
 class Accessed:
     """One call on arrays in global memory: what they hold afterwards, how often each of their elements was read and
-    written, and the most elements of one read. An entry an argument, None for an argument that is no array.
+    written, and the most elements of one read. There is one entry per argument, None for one that is not an array.
     """
 
     value: Any
@@ -132,8 +132,8 @@ class Drawn:
 class TimedCall:
     """One `rl.latency` of student code on the virtual clock.
 
-    `ran` lists the watched functions that the timed call entered, (name, ((shape, dtype, requires_grad), ...)) each, as
-    the student's process tells; `by_op` and the counters say what one call did.
+    `ran` lists the watched functions that the timed call entered, each as (name, ((shape, dtype, requires_grad), ...)).
+    The student's process says so. `by_op` and the counters say what one call did.
     """
 
     warmup: int

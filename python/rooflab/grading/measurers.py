@@ -1,6 +1,6 @@
-"""What measures a call of a student's function, in the process that holds it: in Jupyter, or in the worker.
+"""Functions that measure one call of a student's function, in the process that holds it: Jupyter's or the worker's.
 
-Each gives a dict, of which `measure` makes its results.
+Each returns a dict, from which `measure` makes its results.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:
 
 
 def _counted(call: Callable[[], Any]) -> dict:
-    """The value of `call()`, its counters, what it did in its ranges, and what it took from the host and gave to it."""
+    """The value of `call()`, its counters, what ran in each of its ranges, and the bytes from the host and to it."""
     with watched() as ranges, rl.count() as counters:
         value = call()
     uploaded, downloaded = _crossed()
@@ -39,7 +39,7 @@ def _counted(call: Callable[[], Any]) -> dict:
 
 
 def _watched(call: Callable[[], Any]) -> tuple[Any, dict]:
-    """The value of `call()`, and its counters with the largest block and what was taken beside tensors."""
+    """The value of `call()`, and its counters with the largest block and the memory taken outside of tensors."""
     if _host:
         start_tracing()
     try:
@@ -64,7 +64,7 @@ def _gradients(fn: Callable, args: tuple, kwargs: dict, upstream: Any) -> dict:
     args = _differentiable(args)
     value, forward = _watched(lambda: _traced(fn)(*args, **kwargs))
     if not isinstance(value, rl.Tensor) or not value.requires_grad:
-        raise TypeError("the result is not a tensor that knows how it was made, so there is no gradient")
+        raise TypeError("the result is not a tensor with a graph, so there is no gradient")
     kept = tuple((one.op, tuple(one.shape), str(one.dtype), int(one.bytes)) for one in rl.autograd.saved_tensors(value))
     _, backward = _watched(lambda: value.backward(upstream))
     arrived = tuple(arg.grad for arg in args if isinstance(arg, rl.Tensor) and arg.requires_grad)
@@ -73,7 +73,7 @@ def _gradients(fn: Callable, args: tuple, kwargs: dict, upstream: Any) -> dict:
 
 def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
     if not (isinstance(cls, type) and issubclass(cls, rl.autograd.Function)):
-        raise TypeError("expected a class that is an rl.autograd.Function")
+        raise TypeError("expected a subclass of rl.autograd.Function")
     kept: list = []
 
     def backward(ctx: Any, *gradients: Any) -> tuple:
@@ -85,11 +85,11 @@ def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
 
 
 def kept_by(apply: Callable, args: tuple, kwargs: dict, kept: Callable[[], Iterable]) -> dict:
-    """A call of an `rl.autograd.Function`; once its backward has run, `kept` tells what its forward saved."""
+    """Call an `rl.autograd.Function` and run its backward; after that `kept()` returns what its forward saved."""
     given = _differentiable(args)
     value, forward = _watched(lambda: _traced(apply)(*given, **kwargs))
     if not isinstance(value, rl.Tensor) or not value.requires_grad:
-        raise TypeError("forward did not return a tensor of its own")
+        raise TypeError("forward has to return a new tensor")
     value.backward(value.detach())
     return {"value": value.detach(), "tensors": tuple(one.detach() for one in kept()), "forward": forward}
 
@@ -108,7 +108,7 @@ def _contents(arg: Any) -> Any:
 
 
 def _accesses(fn: Callable, args: tuple, kwargs: dict, ask: Callable) -> dict:
-    """Each (ARRAY, number, shape, dtype) among the arguments is an array in the test's memory."""
+    """Each (ARRAY, number, shape, dtype) among the arguments stands for an array in the test's memory."""
 
     def given(one: Any) -> Any:
         return GlobalArray(ask, *one[1:]) if type(one) is tuple and one[:1] == (ARRAY,) else one
@@ -178,7 +178,7 @@ def _faked(fn: Callable, args: tuple, kwargs: dict, ask: Callable) -> dict:
 
 
 def glued(fn: Callable, through: str) -> Callable:
-    """`fn` as ``through(fn, ...)`` calls it; `through` is "module.function" of `rooflab.labs`, or empty."""
+    """`fn`, or ``through(fn, ...)`` as a function, where `through` is "module.function" of `rooflab.labs` or empty."""
     module, _, name = through.rpartition(".")
     return partial(getattr(import_module(f"rooflab.labs.{module}"), name), fn) if through else fn
 
@@ -196,8 +196,8 @@ LOCAL: dict[str, Callable[..., dict]] = {
     "timed": _timed,
 }
 COUNTED = ("count", "gradients", "saved", "launched")  # what the runtime measures
-ASKING = ("accesses", "faked", "timed")  # what asks something that stays with the test
-_crossed: Callable[[], tuple[int, int]] = lambda: (0, 0)  # noqa: E731  bytes from the host and to it: the runtime knows
-_host = True  # whether what Python and NumPy take is measured
-_traced: Callable[..., Callable] = lambda fn, returns=True: fn  # noqa: E731  the worker records here what is called
-_section: Callable[[], AbstractContextManager] | None = None  # the worker records here what is timed
+ASKING = ("accesses", "faked", "timed")  # these ask something that stays with the test
+_crossed: Callable[[], tuple[int, int]] = lambda: (0, 0)  # noqa: E731  bytes from and to the host; set by the runtime
+_host = True  # whether the memory that Python and NumPy take is measured
+_traced: Callable[..., Callable] = lambda fn, returns=True: fn  # noqa: E731  set by the worker, to record calls
+_section: Callable[[], AbstractContextManager] | None = None  # set by the worker, to record what is timed

@@ -1,5 +1,5 @@
-"""What a trace begins and may leave open while it is made again: autocast, ranges, sections that are counted, and
-whether gradients are recorded.
+"""What a trace begins and may leave open while it is replayed: autocast, ranges, sections that are counted, and whether
+gradients are recorded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAX_DEPTH = 64
 
 
 class Modes:
-    """The modes of one replay. Its methods raise `Refused` for what no program does.
+    """The modes of one replay. Its methods raise `Refused` for what no real program does.
 
     Attributes
     ----------
@@ -25,12 +25,12 @@ class Modes:
 
     def __init__(self) -> None:
         self.sections: list[dict[str, Any]] = []
-        self._autocasts: list[Any] = []  # that have begun and not ended: what each began in
-        self._ranges: list[Any] = []  # that are open, outermost first
-        self._counting: list[Any] = []  # counters of sections that have begun and not ended
+        self._autocasts: list[Any] = []  # of those that are open: the state that each began in
+        self._ranges: list[Any] = []  # those that are open, outermost first
+        self._counting: list[Any] = []  # counters of the sections that are open
 
     def close(self) -> None:
-        """Leave them as they were before."""
+        """Leave the modes as they were before."""
         while self._ranges:
             self._ranges.pop().__exit__()
         while self._autocasts:
@@ -40,7 +40,7 @@ class Modes:
         _core._autograd.set_grad_enabled(True)
 
     def reset(self, state: Any) -> None:
-        """The seed, and whether gradients are recorded and in what, as they were when the trace began."""
+        """Set the seed, whether gradients are recorded, and the autocast dtype as they were when the trace began."""
         match state:
             case [int(seed), int(offset), bool(records), None | str() as low]:
                 try:
@@ -60,7 +60,7 @@ class Modes:
         return before
 
     def end(self, before: Any) -> None:
-        """End the last autocast, whatever the trace says that it began in."""
+        """End the last autocast, whatever state the trace says it began in."""
         if not self._autocasts:
             raise Refused("the trace ends an autocast that has not begun")
         _core._autocast.end(self._autocasts.pop())

@@ -1,7 +1,7 @@
-"""Enter a jail from outside: join the namespaces of a process in it, and give up all that a process may do there.
+"""Enter a jail from outside: join the namespaces of a process in it, and give up all privileges.
 
 bubblewrap does this for a program that it starts. This is for a process that runs already, such as one that has
-imported what it needs. It has to have one thread. The kernel's manual pages are namespaces(7), setns(2),
+imported what it needs. It must have only one thread. The kernel's manual pages are namespaces(7), setns(2),
 capabilities(7) and seccomp(2).
 """
 
@@ -13,7 +13,7 @@ import errno
 import fcntl
 import os
 
-# The process namespace is that of the children that come after.
+# Joining "pid" affects only the children that are forked afterwards.
 KINDS = ("cgroup", "ipc", "net", "uts", "pid", "mnt")
 NS_GET_USERNS = 0xB701  # linux/nsfs.h
 PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 4, 22, 24, 38
@@ -65,11 +65,11 @@ def give_up_privileges(system_calls: bytes) -> None:
     capability = 0
     while _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1
-    if ctypes.get_errno() != errno.EINVAL:  # that is the answer to the first number that no capability has
+    if ctypes.get_errno() != errno.EINVAL:  # the answer to the first number that is not a capability
         _check(-1, "capabilities could not be given up")
     nothing = (ctypes.c_uint32 * 6)()
     _check(_libc.capset((ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), nothing), "capabilities stayed")
-    _check(_libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "/proc/self stayed closed")  # a program's own is open to it
+    _check(_libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "/proc/self stayed closed")  # normally open
     _check(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "privileges may still be gained")
     program = _Program(len(system_calls) // FILTER_LINE_BYTES, system_calls)
     loaded = _libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program), 0, 0)

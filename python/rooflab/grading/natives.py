@@ -1,7 +1,7 @@
-"""What of rooflab's core a trace may name: calls that `recorder` writes down and `replay` makes again.
+"""The parts of rooflab's core that a trace may name: calls that `recorder` writes down and `replay` makes again.
 
 A name is that of a function of `rooflab._core`, or of a class there and a method. Every op and every method of a tensor
-is in one of these lists, in `REFUSED` or in `UNRECORDED`; a test sees to it.
+is in one of these lists, in `REFUSED` or in `UNRECORDED`; a test checks this.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ Tensor.__init__ Tensor.__hash__ Tensor._pybind11_conduit_v1_ Tensor.size Tensor.
 Tensor.element_size Tensor.data_ptr Tensor.is_contiguous Tensor.__len__ Tensor.__reduce__
 Tensor.__dlpack_device__ Tensor.shape Tensor.strides Tensor.dtype Tensor.device Tensor.ndim Tensor.nbytes
 Tensor.itemsize Tensor.is_leaf Tensor.grad_fn"""
-_IMPORTS = "which shares memory with another library, so what is written there is not seen. Write rl.tensor(x)"
-_EXPORTS = "which lets another library read and write the tensor unseen. Write x.numpy()"
+_IMPORTS = "which shares memory with another library, so what is written there is not seen. Use rl.tensor(x)"
+_EXPORTS = "which lets another library read and write the tensor unseen. Use x.numpy()"
 REFUSED = {  # what cannot be made again, why, and what to write instead
     "from_dlpack": f"the function called rl.from_dlpack, {_IMPORTS}",
     "from_cuda_array": f"the function called rl.from_cuda_array, {_IMPORTS}",

@@ -1,9 +1,9 @@
-"""Text of a student's as it may stand in a terminal or a table: no escape sequence, no formula, no endless line."""
+"""Makes a student's text safe for a terminal or a table: no escape sequence, no formula, no endless line."""
 
 from __future__ import annotations
 
 MAX_TEXT = 1000
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for one begins so
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes text that begins with one of these for a formula
 
 
 def printable(text: str, lines: bool = False) -> str:

@@ -1,11 +1,11 @@
 """How learning platforms name what they export: whose file it is, and when it was handed in.
 
     Canvas       lovelaceada_LATE_1234_56789_lab1.ipynb, anon_k3dQz_56789_lab1.ipynb
-    Moodle       Ada Lovelace_1234567_assignsubmission_file_/lab1.ipynb, and as one name where folders are off
+    Moodle       Ada Lovelace_1234567_assignsubmission_file_/lab1.ipynb, or as one name where folders are turned off
     Blackboard   Lab 1_alovelace_attempt_2026-01-31-23-59-00_lab1.ipynb
-    Brightspace  12345-67890 - Ada Lovelace - Jan 31, 2026 1159 PM/lab1.ipynb, and as one name
+    Brightspace  12345-67890 - Ada Lovelace - Jan 31, 2026 1159 PM/lab1.ipynb, or as one name
 
-Blackboard and Brightspace export every attempt of a student, the other two the last one.
+Blackboard and Brightspace export every attempt of a student, the other two only the last one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def named(name: str) -> Named | None:
 
 
 def _at(student: str, time: str, form: str, has_assignment: bool = False) -> Named | None:
-    """None where the time is none: then the name is the student's own."""
+    """None if this is not a time, because then the student chose the name."""
     with contextlib.suppress(ValueError, OverflowError):
         return Named(student, datetime.strptime(time, form).astimezone(), has_assignment=has_assignment)
     return None

@@ -1,4 +1,4 @@
-"""A worker's process, as the judge holds it: forked into the jail, or, where the code is trusted, started anew.
+"""A worker's process, as the judge holds it: forked into the jail or, where the code is trusted, a new process.
 
 Both have `wait`, `kill` and `cpu_seconds`.
 """
@@ -44,13 +44,13 @@ class Spawned:
         )
 
     def wait(self, seconds: float) -> int | None:
-        """Its exit code, negative for a signal; None if it runs on for so many seconds."""
+        """Its exit code, negative for a signal; None if it still runs after so many seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self.process.wait(seconds)
         return None
 
     def kill(self) -> bool:
-        """End it, and what it has started. Whether there was such a process."""
+        """End it, and what it has started. Returns whether it had left such a process."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -108,7 +108,7 @@ class Forked:
             _ask_server(json.dumps(request).encode(), [*pipes, said.fileno(), theirs.fileno()], said)
 
     def wait(self, seconds: float) -> int | None:
-        """Its exit code, negative for a signal; None if it runs on for so many seconds, or never ran."""
+        """Its exit code, negative for a signal; None if it still runs after so many seconds, or never ran."""
         while self.code is None and (told := self._told(seconds)) is not None:
             if self.pid is None:
                 self.pid = told
@@ -117,7 +117,7 @@ class Forked:
         return self.code
 
     def kill(self) -> bool:
-        """End it and the jail, which leaves nothing that it has started."""
+        """End it and the jail, and with the jail everything that it has started."""
         with contextlib.suppress(OSError):
             self.line.shutdown(socket.SHUT_WR)
         self.wait(END_S)
@@ -131,9 +131,9 @@ class Forked:
         return _cpu_seconds(self.pid) if self.pid else 0.0
 
     def _told(self, seconds: float) -> int | None:
-        """What its keeper says next; None if that is nothing in so many seconds."""
+        """What its keeper says next; None if it says nothing for so many seconds."""
         self.line.settimeout(seconds)
-        with contextlib.suppress(OSError):  # also that time is out
+        with contextlib.suppress(OSError):  # a timeout is one too
             if text := self.line.recv(64):
                 return json.loads(text)
         return None
@@ -166,7 +166,7 @@ class _Server:
             )
 
     def close(self) -> None:
-        """End it. Workers that it has forked go on: their keepers await the judge alone."""
+        """End it. Workers that it has forked go on, because their keepers wait only for the judge."""
         self.line.close()
         self.process.kill()
         self.process.wait()
@@ -185,7 +185,7 @@ def _close_server() -> None:
 
 
 def _forget_server() -> None:
-    """In a fork of this process: the server is its parent's."""
+    """In a fork of this process, because the server belongs to the parent."""
     global _server, _lock
     _server, _lock = None, threading.Lock()
 
@@ -194,9 +194,9 @@ os.register_at_fork(after_in_child=_forget_server)
 
 
 def _ask_server(request: bytes, fds: Sequence[int], said: IO[bytes]) -> None:
-    """Send a request to the forkserver. A new one, which writes to `said` why it fails, is started where there is none
-    of the judge's present settings, or where it has ended. If that fails, nobody holds the other ends of the pipes, and
-    the judge sees them closed.
+    """Send a request to the forkserver. If there is none with the judge's present settings, or it has ended, a new one
+    is started, which writes to `said` why it fails. If that fails, nobody holds the other ends of the pipes, and the
+    judge sees them closed.
     """
     global _server
     wanted = worker_command.command("forkserver"), sandbox.environment(NOWHERE)

@@ -28,14 +28,14 @@ from rooflab.compiler.program import FunctionProgram
 from rooflab.grading import natives
 from rooflab.grading.trace import PLAIN, Callback, Trace
 
-REMADE = ("_gemma3.Attention", "_gemma3.Layer", "_gemma3.Mlp", "range")  # what they were given makes them again
+REMADE = ("_gemma3.Attention", "_gemma3.Layer", "_gemma3.Mlp", "range")  # made again from the arguments they were given
 # Reading these changes nothing.
 READ = (*PLAIN, bytes, list, tuple, range, Mapping, np.ndarray, np.generic, *natives.HELD)
 BUFFERS = (memoryview, bytearray, array.array)
 
 
 class Recorder:
-    """The recorder of this process. `on`: student code runs and is measured; not while the core runs."""
+    """The recorder of this process. It is `on` while student code runs and is measured, but not while the core runs."""
 
     def __init__(self) -> None:
         self.on = False
@@ -45,7 +45,7 @@ class Recorder:
         self.thread = get_ident()
 
     def measured(self, fn: Callable, returns: bool = True) -> Callable:
-        """The function, of which a call is written down, and what it returns."""
+        """The function, made to write down a call of it and, if `returns`, what it returns."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             trace = self.trace
@@ -88,7 +88,7 @@ class Recorder:
         trace.add("k", "end")
 
     def call(self, name: str, original: Callable, args: tuple, kwargs: dict) -> Any:
-        """Make a call of student code's, and write it down."""
+        """Make a call for student code, and write it down."""
         trace = self.trace
         assert trace is not None
         args, kwargs = tuple(map(_whole, args)), {key: _whole(one) for key, one in kwargs.items()}
@@ -110,7 +110,7 @@ class Recorder:
             event = ["c", name, given, {key: trace.given(one) for key, one in kwargs.items()}, None]
             try:
                 value = original(*args, **kwargs)
-            except _core.OutOfMemoryError:  # which has done nothing
+            except _core.OutOfMemoryError:  # a call that ran out of memory has done nothing
                 raise
             except BaseException:
                 event[4] = ["!"]
@@ -133,7 +133,7 @@ class Recorder:
             self.on = True
 
     def is_elsewhere(self, name: str) -> bool:
-        """Whether this is another thread than that of the measurement, which then is lost."""
+        """Whether this is another thread than that of the measurement, whose trace is then lost."""
         if self.trace is None or get_ident() == self.thread:
             return False
         self.trace.lose(
@@ -233,7 +233,7 @@ def _wrapped(recorder: Recorder, name: str, original: Any) -> Any:
 
 
 def _init(recorder: Recorder, name: str, original: Callable) -> Callable:
-    """In place of what fills a new object of a class of the core."""
+    """Wraps the `__init__` of a class of the core."""
 
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -253,7 +253,7 @@ def _init(recorder: Recorder, name: str, original: Callable) -> Callable:
 
 
 def _program_init(recorder: Recorder, original: Callable) -> Callable:
-    """In place of what compiles a function, which calls it once."""
+    """Wraps the `__init__` of a compiled function, which compiles it by calling it once."""
 
     @functools.wraps(original)
     def init(

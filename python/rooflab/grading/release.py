@@ -13,10 +13,11 @@ by side. Cells, by their metadata:
     # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 5} rooflab={"needs": ["q1_1"], "seconds": 60}
 
 The points of a test cell stand there and nowhere else. A grade_id is a question (`q1_3`, bonus `b3_1`) and perhaps a
-part (`_test`); cells with the same question belong together. Between `### BEGIN SOLUTION` and `### END SOLUTION` stands
-what the student writes, between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` what the student never sees. An
-indented solution becomes `raise NotImplementedError`, one at the margin `# your code here`; names that tests use are
-bound outside of it. Every assert says in a sentence what to look at: the report shows that sentence, never the code.
+part (`_test`); cells with the same question belong together. The lines between `### BEGIN SOLUTION` and `### END
+SOLUTION` are what the student has to write. Those between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` are what
+the student never sees. An indented solution becomes `raise NotImplementedError`, one at the margin becomes `# your code
+here`. Names that tests use have to be bound outside of the solution. Every assert says in a sentence what to look at:
+the report shows that sentence, never the code.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def dumps(notebook: Any) -> str:
 
 
 def metadata(cell: Cell) -> dict:
-    """nbgrader's fields, spelled out. For nbgrader prose is graded, by hand and here out of 0 points."""
+    """nbgrader's fields, spelled out. nbgrader sees prose as graded by hand, here out of 0 points."""
     marks = {
         "grade": cell.role in ("test", "prose"),
         "grade_id": cell.key,
@@ -88,8 +89,8 @@ def metadata(cell: Cell) -> dict:
 def check_leaks(lab: Lab, notebook: Any) -> None:
     """Prove that the notebook holds no line and no literal that only a solution or a hidden test has, and no output.
 
-    Lines are compared by their tokens, comments by their content, so spacing and commenting out hide nothing. An
-    expected number or text that stands in no public part may stand nowhere in the notebook.
+    Lines are compared by their tokens, comments by their content, so spacing and commenting out hide nothing. A number
+    or text that only secret parts contain must not occur anywhere in the notebook.
     """
     public, secret = _split(lab)
     sources = "\n".join(cell["source"] for cell in notebook["cells"])
@@ -107,7 +108,7 @@ def check_leaks(lab: Lab, notebook: Any) -> None:
 
 
 def _split(lab: Lab) -> tuple[str, str]:
-    """Public and secret text of the sources, found another way than `lab.public_part` finds them.
+    """Public and secret text of the sources, found in another way than by `lab.public_part`.
 
     So a fault there is noticed here.
     """
@@ -127,7 +128,7 @@ def _lines(lines: list[str]) -> set[tuple[str, ...]]:
 
 
 def _tokens(line: str) -> list[str]:
-    """Tokens of one line of code; words of one that is no code on its own."""
+    """Tokens of one line of code; words of a line that is not code on its own."""
     try:
         found = tokenize.generate_tokens(io.StringIO(line.strip() + "\n").readline)
         return [token.string for token in found if token.string.strip()]
@@ -160,8 +161,8 @@ def _check_tests(lab: Lab) -> None:
 
 
 def _check_names(lab: Lab) -> None:
-    """A test may use names of setup cells, its own, those that its question's public solution cells bind, and those of
-    the question's tests before it.
+    """A test may use names that setup cells bind, its own names, those that the public parts of its question's solution
+    cells bind, and those of the question's earlier tests.
     """
     given = set(dir(builtins)).union(*(bound_names(cell.source) for cell in lab.cells if cell.role == "setup"))
     for cell in lab.cells:
@@ -172,7 +173,7 @@ def _check_names(lab: Lab) -> None:
         for source in (cell.source, cell.public):
             if unknown := loaded_names(source) - given - own - local_names(source):
                 name = f"{lab.stem}: {cell.key} uses {min(unknown)}"
-                raise LabError(f"{name}, which no setup or solution cell binds in public.")
+                raise LabError(f"{name}, which no public part of a setup or solution cell binds.")
 
 
 def _notebook_metadata(lab: Lab) -> dict:

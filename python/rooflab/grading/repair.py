@@ -2,8 +2,8 @@
 in their places.
 
 Locked cells always come from the master; answers are found by grade_id, else by cell id. Cells that the
-student added stay behind the cell they stood behind and belong to its question. All that had to be mended
-is listed, one sentence each.
+student added stay behind the cell they stood behind and belong to its question. Every repair is listed
+in one sentence.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def repair(lab: Lab, submitted: list[Any]) -> Submission:
         if key is None:
             extras.setdefault(anchor, []).append(raw)
             if marks(raw).get("grade") or "points" in marks(raw):
-                repairs.append("A cell of the student's own claimed points; it has none.")
+                repairs.append("A cell that the student added claimed points; it has none.")
             continue
         anchor = key
         if key not in found:
@@ -100,25 +100,25 @@ def _choose(cell: Cell, candidates: list[Any], repairs: list[str]) -> Any:
     if len(candidates) > 1:
         changed = [one for one in candidates if one["source"].strip() != cell.public.strip()]
         raw = changed[0] if changed and not cell.locked else raw
-        repairs.append(f"{name} stood there {len(candidates)} times; one was kept.")
+        repairs.append(f"{name} was there {len(candidates)} times; one was kept.")
     if raw.get("cell_type") != cell.kind:
         repairs.append(
             f"{name} had become a {raw.get('cell_type')} cell; it was " + ("restored." if cell.locked else "dropped.")
         )
         return None
     if cell.locked and raw["source"].strip() != cell.public.strip():
-        repairs.append(f"{name} differs from this release's; this release's was used.")
+        repairs.append(f"{name} differs from this release; the cell of this release was used.")
     expected = metadata(cell)["nbgrader"]
     found = marks(raw)
     if found and any(found.get(field) != value for field, value in expected.items() if field != "schema_version"):
         points = found.get("points", cell.points)
         stated = f" (points {printable(str(points))[:20]} instead of {cell.points})" if points != cell.points else ""
-        repairs.append(f"{name} has metadata that differ from this release's{stated}; this release's count.")
+        repairs.append(f"{name} has metadata that differ from this release{stated}; those of this release were used.")
     return raw
 
 
 def _elsewhere(cell: Cell, master: dict[str, Cell], found: dict[str, list], extras: dict[str, list]) -> Any:
-    """A cell of the student's that defines what this answer has to: one that lost its marks, or another answer."""
+    """A student's cell that defines what this answer has to define: one that lost its marks, or another answer."""
     names = bound_names(cell.public)
     for cells in extras.values():
         for raw in cells:

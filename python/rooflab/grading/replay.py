@@ -1,8 +1,8 @@
-"""In the runtime: a trace of student code made again, by rooflab's own functions and with the judge's arguments.
+"""Replays a trace of student code in the runtime, with rooflab's own functions and the judge's arguments.
 
-`trace` says what it holds. It comes from the process of the student's code, so nothing in it is believed: it is
-only a program of few words. A name stands for a function of `natives`, a handle for what this replay itself has made,
-and anything else ends it with `Refused`. What the counters then see is what the trace really does.
+`trace` describes its format. A trace comes from the process of the student's code, so nothing in it is trusted: it is
+only a program in a very small language. A name stands for a function of `natives`, a handle for something that this
+replay has made itself, and anything else raises `Refused`. So the counters see what the trace really does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Raised(Exception):
 
 
 class _Callback:
-    """In place of a student's function that the core calls: what it did is in the trace."""
+    """Stands in for a student's function that the core calls; the trace says what that function did."""
 
     def __init__(self, replay: Replay, number: int, name: str) -> None:
         self.replay, self.number, self.__name__ = weakref.ref(replay), number, name
@@ -58,7 +58,7 @@ class Replay:
     Raises
     ------
     Refused
-        By every method: the trace is none, or does what it may not.
+        By every method: the trace is not valid, or does something that it may not do.
     """
 
     def __init__(self, text: str, values: dict[int, Any]) -> None:
@@ -87,14 +87,14 @@ class Replay:
         self.modes = Modes()
 
     def prepare(self) -> None:
-        """Make what was there before the call, which is not counted."""
+        """Make what existed before the call; this is not counted."""
         events, self.events = self.events, self.before
         self.modes.reset([0, 0, True, None])
         self._run(())
         self.events, self.at = events, 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """In place of the measured function."""
+        """Stands in for the measured function."""
         for number, one in enumerate(leaves((args, kwargs)), 1):
             self.held[-number] = one
             self.arguments.add(-number)
@@ -107,16 +107,16 @@ class Replay:
         self.modes.close()
 
     def crossed(self) -> tuple[int, int]:
-        """Bytes that came from outside, beside the arguments, and that went out, since this was asked last."""
+        """Bytes that came from outside, arguments aside, and bytes that went out, since the last call of this."""
         seen = self.uploaded, self.downloaded
         self.uploaded = self.downloaded = 0
         return seen
 
     def call_back(self, number: int, args: tuple) -> Any:
-        """What a student's function does and returns, which the core calls now."""
+        """Do what the student's function did that the core calls now, and return what it returned."""
         event = self._next()
         if event[:2] != ["[", number] or len(event) != 3 or self.inside > MAX_DEPTH:
-            raise Refused("the trace does not tell what a function did that the core calls")
+            raise Refused("the trace does not say what a function did that the core calls")
         self._bind(event[2], args)
         if len(args) == 3:
             self.saved = tuple(args[1])
@@ -129,13 +129,13 @@ class Replay:
         return self._value(event[1])
 
     def let_go(self) -> None:
-        """Drop what went with a function that is gone."""
+        """Drop what the next events release."""
         while self.at < len(self.events) and self.events[self.at][0] in ("x", "d"):
-            self.at += 1  # first: what is dropped may call this again
+            self.at += 1  # first, because what is dropped may call this method again
             self._drop(self.events[self.at - 1])
 
     def _next(self) -> list:
-        """The next event, once all has been dropped that comes before it."""
+        """The next event, once everything that is released before it has been dropped."""
         self.let_go()
         if self.at >= len(self.events):
             return [""]
@@ -147,7 +147,7 @@ class Replay:
             self.held.pop(event[1] if type(event[1]) is int else 0, None)
 
     def _run(self, ends: tuple[str, ...]) -> list:
-        """Do what the events say, up to one of these kinds; the end of the trace is of the kind ""."""
+        """Do what the events say, up to an event of one of these kinds; the end of the trace has the kind ""."""
         while True:
             event = self._next()
             kind = event[0]
@@ -202,7 +202,7 @@ class Replay:
             "Program.__call__": self._run_program,
             "_autocast.begin": self.modes.begin,
             "_autocast.end": self.modes.end,
-            "memory.Recorder.stop": lambda one: one.stop(),  # as `watch` has it, like those of ranges
+            "memory.Recorder.stop": lambda one: one.stop(),  # looked up when called, because `watch` replaces it
             "range.__enter__": self.modes.open,
             "range.__exit__": self.modes.leave,
         }
@@ -214,7 +214,7 @@ class Replay:
         path = name.rpartition(".")[0]
         kind = rl.Tensor if path == "Tensor" else natives.CLASSES.get(path)
         if kind and not (given and isinstance(given[0], kind)):  # the core would follow a null pointer for None
-            raise Refused(f"{name} failed when it was counted: it is called on something else")
+            raise Refused(f"{name} failed when it was counted: it is called on an object of another type")
         if name in natives.DOWNLOADS and given and isinstance(given[0], rl.Tensor):
             self.downloaded += given[0].nbytes
         if name in ("tensor", "_rebuild") and args and type(args[0]) is list and args[0][:1] not in (["h"], ["v"]):
@@ -274,16 +274,16 @@ class Replay:
         match node:
             case ["h", int(handle)]:
                 if not isinstance(made, (*natives.HELD, np.ndarray)):
-                    raise Refused("the trace names a result that there is not")
+                    raise Refused("the trace names a result that does not exist")
                 if self.held.setdefault(handle, made) is not made or handle < -len(self.arguments):
-                    raise Refused("the trace names one result like another")
+                    raise Refused("the trace gives a result a handle that is taken or not allowed")
             case ["l" | "t", *items]:
                 if not isinstance(made, (list, tuple)) or len(made) != len(items):
-                    raise Refused("the trace names a result that there is not")
+                    raise Refused("the trace names a result that does not exist")
                 for one, value in zip(items, made, strict=True):
                     self._bind(one, value)
 
-    # what was there before
+    # what existed before the call
 
     def _base(self, base: int, device: str, dtype: str, elements: int, number: int | None) -> None:
         if number is None:
@@ -292,7 +292,7 @@ class Replay:
         else:
             array = self._sent(number)
             if not isinstance(array, np.ndarray) or array.shape != (elements,) or array.dtype.name != dtype:
-                raise Refused("the contents of a tensor are not its own")
+                raise Refused("the contents of a tensor do not fit it")
             made = _core.tensor(array, device=device)
             self.uploaded += made.nbytes
         self._bind(["h", base], made)
@@ -309,7 +309,7 @@ class Replay:
         array, value = self._value(["h", handle]), self._sent(number)
         same = isinstance(array, np.ndarray) and isinstance(value, np.ndarray) and array.shape == value.shape
         if not same or array.dtype != value.dtype or handle in self.arguments:
-            raise Refused("NumPy wrote where it cannot")
+            raise Refused("NumPy wrote where it cannot write")
         self.uploaded += value.nbytes
         array[...] = value
 

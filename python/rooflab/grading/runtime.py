@@ -1,9 +1,9 @@
 """The runtime: a process that counts what student code did, and that student code never enters.
 
-The worker runs the student's function and writes down what it asks of rooflab's core (`recorder`). The runtime, in the
-same jail but with nothing of the student's in it, makes those calls again with the judge's own arguments (`replay`).
-The counters, and the tensors of the result, are those that it sees. So a trace that was forged earns what it is
-worth: it is counted for what it does.
+The worker runs the student's function and writes down what it asks of rooflab's core (`recorder`). The runtime, in a
+jail of its own that holds nothing of the student's, makes those calls again with the judge's own arguments (`replay`).
+The counters, and the tensors of the result, are the ones seen there. So a forged trace gains nothing: it is counted for
+what it really does.
 """
 
 from __future__ import annotations
@@ -66,21 +66,21 @@ class Runtime:
 
 
 def replayed(kind: str, args: tuple, kwargs: dict, options: dict, text: Any, values: Any) -> dict:
-    """What `measurers` measures of a trace, in this process; of what was timed, the counters of each section.
+    """What `measurers` measures of a trace, in this process; for a timed call, the counters of each section.
 
     Raises
     ------
     Refused
-        It cannot be made again.
+        The trace cannot be replayed.
     """
     if kind not in (*measurers.COUNTED, "timed"):
-        raise Refused("it is nothing that is counted")
+        raise Refused("this kind of measurement is not counted")
     replay = Replay(text, values)
     before = measurers._crossed, measurers._host
     measurers._crossed, measurers._host = replay.crossed, False
     try:
         replay.prepare()
-        gc.collect()  # what is freed meanwhile would lower the peak
+        gc.collect()  # memory freed during the measurement would lower the peak
         gc.disable()
         if kind == "timed":
             replay(*args, **kwargs)
@@ -97,7 +97,7 @@ def replayed(kind: str, args: tuple, kwargs: dict, options: dict, text: Any, val
 def main(requests: int, replies: int) -> NoReturn:
     """Greet the judge and serve it."""
     with open(os.devnull, "w") as nothing:
-        os.dup2(nothing.fileno(), sys.stderr.fileno())  # the judge read there why a start failed
+        os.dup2(nothing.fileno(), sys.stderr.fileno())  # the judge reads it only to see why a start failed
     gc.collect()
     gc.freeze()  # so that a collection before each measurement is a short one
     codec.send(replies, codec.message((0, "ready", codec.version())))

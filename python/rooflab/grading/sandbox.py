@@ -18,8 +18,8 @@ from rooflab.grading import cgroup, jail, seccomp
 from rooflab.grading.lab import Limits
 
 GPU_MEMORY_GB = 16  # what the driver and its libraries map on the host
-IDLE_THREADS = {"OPENBLAS_THREAD_TIMEOUT": "4"}  # the least: NumPy's sleep at once, and do not spin
-PROCESSES, MAX_THREADS = 1024, 16  # threads count as processes; of a library's threads
+IDLE_THREADS = {"OPENBLAS_THREAD_TIMEOUT": "4"}  # the least: NumPy's idle threads sleep at once and do not spin
+PROCESSES, MAX_THREADS = 1024, 16  # threads count as processes; MAX_THREADS are those of one library
 
 
 def group(limits: Limits) -> cgroup.Group | None:
@@ -71,7 +71,7 @@ def command(
 
 
 def library_threads() -> int:
-    """How many threads a library may have in a worker. The judge counts with as many, as each has scratch memory."""
+    """How many threads a library may have in a worker, and in the judge, because each thread has scratch memory."""
     return min(rooflab.num_threads(), MAX_THREADS)
 
 
@@ -80,8 +80,8 @@ def _memory_gb(limits: Limits) -> float:
 
 
 def environment(folder: str) -> dict[str, str]:
-    """A clean environment whose home is `folder`; from the judge's own only where the libraries and the GPU
-    are.
+    """A clean environment whose home is `folder`. It keeps from the judge's own only where the libraries and the GPUs
+    are, and the time zone.
     """
     kept = (
         "LD_LIBRARY_PATH",

@@ -1,8 +1,8 @@
 """The system calls that student code may not make, as a filter for the kernel (seccomp, in classic BPF).
 
-The worker of one question starts no programs, so it may start threads and no processes. What else is refused reaches
-into other processes, into the kernel's keys and programs, makes namespaces and mounts, takes memory that no limit of a
-process counts (memfd), or goes around the filter (io_uring). A refused call fails with EPERM.
+The worker of one question starts no programs, so it may start threads but no processes. The other refused calls reach
+into other processes or into the kernel's keys and programs, make namespaces and mounts, take memory that no limit of a
+process counts (memfd), or go around the filter (io_uring). A refused call fails with EPERM, and clone3 with ENOSYS.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 
 
 def program(machine: str | None = None, gpus: bool = False, processes: bool = False) -> bytes:
-    """The filter for this machine, or another ("x86_64", "aarch64"), as an array of `struct sock_filter`. It allows
-    what the driver of `gpus` may need, and `processes` to be started.
+    """The filter for this machine, or another ("x86_64", "aarch64"), as an array of `struct sock_filter`. With `gpus`
+    it allows what their driver may need, and with `processes` that processes are started.
 
     Raises
     ------
     OSError
-        For a processor whose system calls are not listed here.
+        The system calls of this processor are not listed here.
     """
     machine = machine or platform.machine()
     if machine not in MACHINES:
@@ -103,5 +103,5 @@ def program(machine: str | None = None, gpus: bool = False, processes: bool = Fa
 
 
 def _unless(test: int, value: int, verdict: int) -> list[tuple[int, int, int, int]]:
-    """Goes on, or ends with this verdict where the test holds for the value."""
+    """Lines that end with this verdict if the test holds for the value, and go on otherwise."""
     return [(test, 0, 1, value), (_RETURN, 0, 0, verdict)]

@@ -1,7 +1,8 @@
 """What each student wrote as one Python file, for a tool that looks for similar answers.
 
-Below the folder, `students` has a file a student: the answers that differ from what the lab handed out, and the cells
-of the student's own, as answers may use them. `handed_out` has the code that everybody got, for the tool to leave out.
+Below the folder, `students` has one file per student: the answers that differ from what the lab handed out, and the
+cells that the student added, because answers may use them. `handed_out` has the code that everybody got, for the tool
+to leave out.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _is_own(cell: Cell, given: set[str]) -> bool:
 
 
 def _write(path: Path, cells: list[Cell], public: bool = False) -> None:
-    """The cells with the labels of their questions, which are in both files and so tell no tool anything."""
+    """Write the cells with the labels of their questions. A tool finds these in `handed_out` too, and ignores them."""
     parts = [
         f"# {label(cell.question)}\n{as_python(cell.public if public else cell.source).strip()}\n" for cell in cells
     ]

@@ -1,7 +1,7 @@
-"""A class graded on a cluster: a manifest, a job array of Slurm with a chunk of notebooks a task, and their results.
+"""Grades a class on a cluster: a manifest, a job array of Slurm with a chunk of notebooks per task, and their results.
 
-The folder of results has to lie where all nodes see it, and so do rooflab and the lab sources. A task grades its chunk
-as `rooflab grade` does, and writes a file a student. So what a lost task leaves is graded by the next run.
+The folder of results has to be where all nodes see it, and so do rooflab and the lab sources. A task grades its chunk
+as `rooflab grade` does, and writes one file per student. So the next run grades whatever a lost task has left.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ exec {command} "$SLURM_ARRAY_TASK_ID"
 
 
 def write_manifest(batch: Batch, todo: Sequence[Handed], jobs: int, chunk: int) -> Path:
-    """Which task grades which notebooks, as JSON; what a task needs to know stands there too."""
+    """Write which task grades which notebooks, and all else that a task needs to know, as JSON."""
     folder = batch.folder / FOLDER
     folder.mkdir(exist_ok=True)
     paths = [str(one.path.absolute()) if one.path else "" for one in todo]
@@ -74,7 +74,7 @@ def grade(
         There is no Slurm here, or it refuses the job.
     """
     if shutil.which("sbatch") is None:
-        raise LabError("sbatch is missing: --slurm works on a machine from which jobs can be submitted.")
+        raise LabError("sbatch is missing: use --slurm on a machine from which jobs can be submitted.")
     manifest = write_manifest(batch, todo, jobs, chunk)
     for one in todo:
         batch.forget(one)
@@ -90,7 +90,7 @@ def grade(
     assert waiting.stdout and waiting.stderr
     job = waiting.stdout.readline().strip().split(";")[0]
     if not job:
-        raise LabError(f"Slurm took no job: {(waiting.stderr.read().strip() or 'sbatch says nothing')[:300]}")
+        raise LabError(f"Slurm did not take the job: {(waiting.stderr.read().strip() or 'sbatch says nothing')[:300]}")
     left = list(todo)
     try:
         yield from _collected(batch, left, waiting)
@@ -98,12 +98,12 @@ def grade(
         if left:
             with contextlib.suppress(OSError):
                 subprocess.run(["scancel", job], capture_output=True, check=False)
-        waiting.kill()  # sbatch looks every half minute; a job whose results are all here ends by itself
+        waiting.kill()  # sbatch polls only every half minute; a job whose results are all here ends by itself
         waiting.communicate()
 
 
 def _collected(batch: Batch, left: list[Handed], waiting: subprocess.Popen) -> Generator[dict[str, Any], None, None]:
-    """Results as their files come; what has none when the job has ended is a failure."""
+    """Results as their files come; a notebook that has none when the job has ended is a failure."""
     end = float("inf")
     while left and time.monotonic() < end:
         if waiting.poll() is not None:
@@ -119,7 +119,7 @@ def _collected(batch: Batch, left: list[Handed], waiting: subprocess.Popen) -> G
 
 
 def run_task(manifest: Path, number: int) -> None:
-    """Grade the notebooks of one task. Where its node was lost and Slurm starts it again, it goes on."""
+    """Grade the notebooks of one task. If Slurm starts it again because its node was lost, it goes on where it was."""
     told = json.loads(manifest.read_text(encoding="utf-8"))
     batch = Batch(from_source(Path(told["lab"])), Path(told["folder"]), told["trusted"], told["gpu"])
     ours = [

@@ -1,4 +1,4 @@
-"""How a worker or a runtime finds rooflab: a script that imports it from where the judge says, and nothing else."""
+"""The script that starts a worker, a runtime or a forkserver: it imports rooflab from where the judge says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _main(handed: str, serves: str, *fds: int) -> None:
 
 
 def _load(file: str, *folders: str) -> None:
-    """Import rooflab from these folders alone, as what lies beside them is none of the worker's."""
+    """Import rooflab from these folders alone, because the worker must not find what lies beside them."""
     spec = importlib.util.spec_from_file_location("rooflab", file, submodule_search_locations=list(folders))
     assert spec and spec.loader
     sys.modules["rooflab"] = importlib.util.module_from_spec(spec)

@@ -1,7 +1,8 @@
-"""The notebooks of a class: found in a folder or in a zip of a learning platform, one a student.
+"""The notebooks of a class: found in a folder or in a zip of a learning platform, one per student.
 
-A student is named as the platform does it (`platforms`), else by the folder that holds the notebook, or by the file
-where it lies beside the others'. Of several attempts the last one counts, and of several notebooks that of this lab.
+A student's name is the one that the platform gives (`platforms`), else that of the folder that holds the notebook, or
+that of the file if all files lie in one folder. Of several attempts the last one counts, and of several notebooks that
+of this lab.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ def unpacked(archive: Path, folder: Path) -> Path:
     Raises
     ------
     LabError
-        It is no zip, or cannot be read.
+        It is not a zip, or cannot be read.
     """
     try:
         with zipfile.ZipFile(archive) as source:
             for member, place in _members(source, (".ipynb", ".zip")):
                 with source.open(member) as packed:
-                    content = packed.read(labs.MAX_NOTEBOOK_BYTES + 1)  # one byte more is refused when it is read
+                    content = packed.read(labs.MAX_NOTEBOOK_BYTES + 1)  # a byte too many is refused when it is read
                 if place.suffix == ".ipynb":
                     _write(folder, place, content, member)
                 elif not _unpack_inner(content, folder, place):
@@ -69,13 +70,13 @@ def _members(source: zipfile.ZipFile, kinds: tuple[str, ...]) -> Iterator[tuple[
             with contextlib.suppress(UnicodeError):
                 name = name.encode("cp437").decode()
         place = PurePosixPath(name.replace("\\", "/"))
-        leads_out = place.is_absolute() or _is_nobodys(place.parts)  # which `..` is too
+        leads_out = place.is_absolute() or _is_nobodys(place.parts)  # `..` is nobody's, because of its dot
         if place.suffix in kinds and not (member.is_dir() or leads_out):
             yield member, place
 
 
 def _unpack_inner(content: bytes, folder: Path, place: PurePosixPath) -> bool:
-    """Write the notebooks of a zip that a student made; whether there are any, and they are not too large."""
+    """Write the notebooks of a zip that a student made. Returns whether there are any, and they are not too large."""
     left, found = labs.MAX_NOTEBOOK_BYTES, []
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as source:
@@ -104,7 +105,7 @@ def _write(folder: Path, place: PurePosixPath, content: bytes, member: zipfile.Z
 
 
 def collect(folder: Path, lab: Lab) -> list[Handed]:
-    """What was handed in for this lab, a student each, in the order of their names."""
+    """What was handed in for this lab, one entry per student, in the order of their names."""
     found = {path: _marked_cells(path, lab) for path in _files(folder)}
     theirs = {path: count for path, count in found.items() if count != 0}  # another lab's notebook has none
     base = folder
@@ -139,7 +140,7 @@ def _choice(student: str, notebooks: dict[Path, int | LabError]) -> Handed:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Notebooks, and zips that are a student's: one in the folder of the class may be anything."""
+    """Notebooks and students' zips. A zip right in the folder of the class counts only if a platform named it."""
     for path in sorted([*folder.rglob("*.ipynb"), *folder.rglob("*.zip")]):
         parts = path.relative_to(folder).parts
         theirs = path.suffix == ".ipynb" or len(parts) > 1 or platforms.named(path.name)
@@ -165,7 +166,7 @@ def _marked_cells(path: Path, lab: Lab) -> int | LabError:
 
 
 def _safe(students: list[str]) -> dict[str, str]:
-    """Names that are file names, and text in a table and not a formula: one for each student."""
+    """A name for each student that is safe as a file name, and is not a formula in a table."""
     names: dict[str, str] = {}
     for student in students:
         plain = re.sub(r"[^\w.@ +-]", "_", student)[:100].strip(". ") or "student"

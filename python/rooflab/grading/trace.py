@@ -1,9 +1,9 @@
 """A trace: what student code asked of rooflab's core while it was measured, in order.
 
-`recorder` makes it in the worker. `replay` reads it in a process with no student code, and only what it finds there
-counts. It crosses as JSON, and a dict of the arrays and other plain values that the text refers to by number.
+`recorder` makes it in the worker. `replay` runs it again in a process with no student code, and only what happens there
+counts. It is sent as JSON text with a dict of the arrays and other plain values that the text refers to by number.
 The text is {"state": [seed, offset, gradients on, low dtype], "before": events, "events": events}. `before` makes what
-was there when the measurement began. Events, with structures of values in them:
+existed when the measurement began. Events, with structures of values in them:
 
     ["b", base, device, dtype, elements, value]          memory from before, its contents as an array or None
     ["u", handle, base, shape, strides, offset, requires_grad, grad]   a tensor in it; grad is a handle or None
@@ -44,11 +44,11 @@ KINDS = "tensors, arrays, numbers, text, or lists and dicts of them"
 
 
 class Refused(Exception):
-    """A trace that cannot be made again. The message says why."""
+    """A trace that cannot be replayed. The message says why."""
 
 
 class Callback:
-    """A student's function as the core gets it, so that its calls are part of the trace."""
+    """Wraps a student's function for the core, so that its calls become part of the trace."""
 
     def __init__(self, recorder: Recorder, function: Callable) -> None:
         self.recorder, self.function, self.number = recorder, function, next(recorder.numbers)
@@ -73,21 +73,21 @@ class Callback:
 
 
 class Trace:
-    """One trace while it is made. `layouts`: tensors from before have no contents, only their layout matters."""
+    """One trace while it is being made. With `layouts`, it holds only the layouts of earlier tensors, no contents."""
 
     def __init__(self, recorder: Recorder, layouts: bool = False) -> None:
         self.recorder, self.layouts = recorder, layouts
         self.before: list[list] = []
         self.events: list[list] = []
         self.values: dict[int, Any] = {}
-        self.known: dict[int, tuple[int, Any]] = {}  # id of an object: its handle, and what tells of its end
+        self.known: dict[int, tuple[int, Any]] = {}  # id of an object: its handle, and a weak reference to it
         self.bases: list[tuple] = []
         self.held: list[Any] = []
-        self.shared: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # memory that NumPy has too, and what it held
+        self.shared: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # memory shared with NumPy, and what it held last
         self.pristine: dict[int, np.ndarray] = {}
         self.callbacks: dict[int, Any] = {}
         self.bytes, self.lost, self.handle = 0, "", 0
-        self.at = ""  # what holds the values that come now
+        self.at = ""  # begins a message about the values that come next
         low = _core._autocast.low_dtype()
         self.state = [*_core.get_rng_state(), _core.is_grad_enabled(), low and str(low)]
 
@@ -95,23 +95,23 @@ class Trace:
         self.events.append(list(event))
         if len(self.events) > MAX_EVENTS:
             self.lose(
-                f"the function made more than {MAX_EVENTS:,} calls of rooflab, which are too many. Work on whole "
+                f"the function made more than {MAX_EVENTS:,} calls of rooflab, which is too many. Work on whole "
                 "tensors, not on single elements"
             )
 
     def forget(self, first: int) -> None:
-        """Take out what was written from that event on, of a call that failed for want of memory."""
+        """Remove what was written from that event on, by a call that ran out of memory."""
         self.events[first:] = [event for event in self.events[first:] if event[0] in ("x", "d")]
 
     def lose(self, why: str) -> int:
-        """Give up, and write nothing more. Returns what may stand for a handle."""
+        """Give up the trace and drop what it holds. Returns 0, in place of a handle."""
         self.lost = self.lost or why
         for held in (self.before, self.events, self.values):
             held.clear()  # type: ignore[attr-defined]
         return 0
 
     def parts(self) -> tuple[str, dict[int, Any]]:
-        """The trace as it crosses."""
+        """The trace as it is sent."""
         text = json.dumps({"state": self.state, "before": self.before, "events": self.events}, separators=(",", ":"))
         return text, self.values
 
@@ -204,16 +204,16 @@ class Trace:
         self.bytes += size
         if self.bytes > MAX_BYTES:
             self.lose(
-                f"more than {MAX_BYTES >> 20} MiB came into tensors from Python, from NumPy, or from before the call, "
-                "which is too much. Compute with tensors"
+                f"more than {MAX_BYTES >> 20} MiB were copied into tensors from Python or NumPy, or were in tensors "
+                "from before the call, which is too much. Compute with tensors"
             )
 
     def upload(self, x: Any) -> int:
-        """Make a tensor from before known: its memory, shared with others that were uploaded, and its layout."""
+        """Add a tensor from before the call: its memory, which other such tensors may share, and its layout."""
         if x.grad_fn is not None and not self.layouts:
             return self.lose(
-                "the function used a tensor from before the call that still knows how it was computed, and that "
-                "computation is not part of the call. Make the tensor inside of the function, or use x.detach()"
+                "the function used a tensor from before the call that still has a graph, and the computation in that "
+                "graph is not part of the call. Make the tensor inside of the function, or use x.detach()"
             )
         shape, strides, size = x.shape, x.strides, x.itemsize
         elements = 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if x.numel() else 0
@@ -225,7 +225,7 @@ class Trace:
         else:
             base, start = next(self.recorder.numbers), first
             self.bases.append((base, start, first + elements * size, x.device, x.dtype))
-            self.held.append(x.detach())  # its memory is not used again meanwhile
+            self.held.append(x.detach())  # so that its memory is not reused meanwhile
             value = None
             if not self.layouts and elements and not x.device.startswith("meta"):
                 value = self.by_value(_core._strided(x, (elements,), (1,), 0).cpu().numpy())[1]
@@ -238,7 +238,7 @@ class Trace:
         return handle
 
     def rebuilt(self, value: Any) -> int:
-        """Make an object of the core from before known, by what made it."""
+        """Add an object of the core from before the call, by the call that made it."""
         recipe = self.recorder.recipes.get(value)
         if isinstance(recipe, Trace) and not recipe.lost:
             self.before += [*recipe.before, *recipe.events]
@@ -256,7 +256,7 @@ class Trace:
         return handle
 
     def share(self, x: Any, array: Any) -> None:
-        """Watch an array that NumPy got, if it is memory of the tensor."""
+        """Watch an array that NumPy got, if it shares the memory of the tensor."""
         own = x.numpy() if x.device == "cpu" else None
         if own is not None and type(array) is np.ndarray and np.may_share_memory(own, array):
             self.shared[self.known[id(array)][0]] = own, own.copy()
@@ -270,7 +270,7 @@ class Trace:
                 self.shared[handle] = own, own.copy()
 
     def look_again(self) -> None:
-        """What the core wrote there itself is no change by NumPy."""
+        """Remember what the core itself wrote there, so that it is not taken for a change by NumPy."""
         for handle, (own, held) in self.shared.items():
             if not _same(own, held):
                 self.shared[handle] = own, own.copy()

@@ -1,8 +1,8 @@
-"""Is a lab fit to be handed out? Its solutions earn all, so do other right answers, wrong ones lose points, the
-unsolved notebook earns nothing, and nothing secret is in it.
+"""Is a lab fit to be handed out? Its solutions and other right answers must earn all points, and wrong answers must
+lose some. The unsolved notebook must earn nothing, and hold nothing secret.
 
-Answers beside the solutions lie in a folder of the instructor's, a file `labN_answers.py` a lab, with two dicts: RIGHT
-and WRONG, from the grade_id of a solution cell to pairs of a label and the code in its place.
+Other answers lie in a folder of the instructor's, in one file `labN_answers.py` per lab. It has two dicts, RIGHT and
+WRONG, which map the grade_id of a solution cell to pairs of a label and the code that replaces the cell.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from rooflab.grading import release, repair
 from rooflab.grading.judge import Judge
 from rooflab.grading.lab import Lab, LabError, from_source, label
 
-ENOUGH = 4  # wrong answers to a question, where it has any
+ENOUGH = 4  # wrong answers that a question should have, if it has any
 COLUMNS = ("question", "points", "solution", "right", "wrong", "unsolved")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One answer to one question: `kind` is solution, right, wrong or unsolved; `code` takes the place of a cell."""
+    """One answer to one question: `kind` is solution, right, wrong or unsolved; `code` replaces the cell `grade_id`."""
 
     question: str
     kind: str
@@ -37,7 +37,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case earned of how much, what the tests said, and the seed of their inputs."""
+    """What a case earned and could earn, what the tests said, and the seed of their inputs."""
 
     case: Case
     earned: int
@@ -60,7 +60,7 @@ class Outcome:
 
 @dataclass
 class Report:
-    """A lab's outcomes. `leak` says what of a secret is in its notebook."""
+    """The outcomes of a lab. `leak` says which secret is in its notebook, if any."""
 
     lab: Lab
     leak: str = ""
@@ -72,19 +72,19 @@ class Report:
 
 
 def cases(lab: Lab, answers: Path | None) -> list[Case]:
-    """All cases of a lab, question by question; without a folder of answers the solutions and the unsolved notebook.
+    """All cases of a lab, question by question; without `answers` only the solutions and the unsolved notebook.
 
     Raises
     ------
     LabError
-        The file of answers fails, or answers a cell that the lab has not.
+        The file of answers fails, or names a cell that the lab does not have.
     """
     found = [Case(question, kind) for question in lab.questions for kind in ("solution", "unsolved")]
     cells = {cell.key: cell for cell in lab.cells if cell.role == "solution"}
     for kind, by_cell in _read(answers, lab.name).items():
         for grade_id, entries in by_cell.items():
             if grade_id not in cells:
-                raise LabError(f"{lab.name} has no solution cell {grade_id}, which the answers name.")
+                raise LabError(f"The answers name the solution cell {grade_id}, which {lab.name} does not have.")
             found += [Case(cells[grade_id].question, kind, name, grade_id, code) for name, code in entries]
     return sorted(found, key=lambda case: lab.questions.index(case.question))
 
@@ -132,8 +132,8 @@ def leak(lab: Lab) -> str:
 
 
 def table(report: Report) -> str:
-    """A line a question: points of it, of the solution and of the unsolved notebook; how many right answers earned all,
-    and how many wrong ones lost some. Under it stands each case that did not do as expected.
+    """One line per question: its points, those of the solution and of the unsolved notebook, how many right answers
+    earned all points, and how many wrong ones lost some. Cases that did not come out as expected are listed below.
     """
     rows = [COLUMNS, *(_row(question, report) for question in report.lab.questions)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -177,7 +177,7 @@ def _read(folder: Path | None, name: str) -> dict[str, dict[str, list[tuple[str,
         sys.path.pop(0)
 
 
-_held: list[Verifier] = []  # of a process of the pool
+_held: list[Verifier] = []  # the one verifier of a process of the pool
 
 
 def _prepare(folder: str, trusted: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a call does in each of its ranges, and what it records of the memory: seen as these begin and end."""
+"""Watches what a call does in each of its ranges, and its recordings of memory, as these begin and end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Watched:
     recordings: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, part: rl.count) -> None:
-        """What was counted between two ends of ranges: it belongs to the innermost range that holds all of it."""
+        """Add what was counted between two boundaries of ranges, to the innermost range that holds all of it."""
         if not part.ops:
             return
         whole = [path for path, one in part.by_range.items() if one.ops == part.ops]
@@ -33,7 +33,7 @@ class Watched:
 
 @contextlib.contextmanager
 def watched() -> Iterator[Watched]:
-    """What is seen of the calls inside of it; complete at its end."""
+    """Watch the calls inside of this context. What it yields is complete when it ends."""
     seen, part = Watched(), rl.count()
 
     def cut() -> None:
@@ -66,7 +66,7 @@ def watched() -> Iterator[Watched]:
 
 
 def _swapped(*functions: Callable) -> list[Callable]:
-    """Put these in the place of what begins and ends a range and ends a recording. Returns what was there."""
+    """Replace the functions that begin and end a range and end a recording. Returns those that were there."""
     ranges, recorder = _core.range, _core.memory.Recorder
     places: list[tuple[type, str]] = [(ranges, "__enter__"), (ranges, "__exit__"), (recorder, "stop")]
     held = [vars(owner)[name] for owner, name in places]

@@ -1,10 +1,10 @@
 """The worker: runs a student's cells and calls the student's functions for the judge.
 
-`start` runs it with two ends of pipes. It greets the judge, then serves one request at a time, each a message
+`start` runs it with the ends of two pipes. It greets the judge, then serves one request at a time, each a message
 (number, kind, ...), and answers (number, "ok", value), (number, "error", type name, text), or (number, "unfit", text)
-for a value that may not cross. Before that it may ask what stays with the judge, (number, "asks", question), and gets
-(number, "answer", value) or (number, "error", type name, text). A forbidden act is answered by (0, "fatal", reason) and
-the end of the process. Hidden tests, points and answers never come here.
+for a value that may not cross. Before it answers it may ask for something that stays with the judge, with (number,
+"asks", question), and gets (number, "answer", value) or (number, "error", type name, text). After a forbidden act it
+sends (0, "fatal", reason) and the process ends. Hidden tests, points and answers never come here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Worker:
             codec.send(self.replies, self.answer(number, getattr(self, f"do_{kind}"), payload))
 
     def ask(self, *question: Any) -> Any:
-        """Ask what stays with the test, such as its clock."""
+        """Ask something that stays with the test, such as its clock."""
         codec.send(self.replies, codec.message((self.number, "asks", question)))
         _, kind, *answer = codec.receive(self.requests)
         if kind == "answer":
@@ -55,7 +55,7 @@ class Worker:
         try:
             value = action(*payload)
         except BaseException as error:
-            traceback.clear_frames(error.__traceback__)  # what filled the memory goes first
+            traceback.clear_frames(error.__traceback__)  # frees what may have filled the memory
             return codec.message((number, "error", *describe(error)))
         try:
             return codec.message((number, "ok", value))
@@ -94,7 +94,7 @@ class Worker:
     def do_measure(
         self, kind: str, name: str, args: tuple, kwargs: dict, options: dict, through: str
     ) -> dict | str | tuple:
-        """A measurement; of what is counted, the trace of it or a sentence that says why there is none."""
+        """A measurement; for kinds that are counted, its trace, or a sentence that says why there is none."""
         asking = {"ask": self.ask} if kind in measurers.ASKING else {}
 
         def measure() -> dict:
@@ -109,7 +109,7 @@ class Worker:
         return trace.lost or trace.parts()
 
     def do_kernel(self, source: str, name: str, grid: tuple, block: tuple, args: tuple) -> tuple:
-        """The student's kernel; in a worker that is asked for nothing else."""
+        """Run the student's kernel, in a worker that is asked for nothing else."""
         return kernel.compile_and_launch(source, name, grid, block, args)
 
 
@@ -133,7 +133,7 @@ def describe(error: BaseException) -> tuple[str, str]:
 def main(requests: int, replies: int) -> NoReturn:
     """Greet the judge and serve it."""
     with open(os.devnull, "w") as nothing:
-        os.dup2(nothing.fileno(), sys.stderr.fileno())  # the judge read there why a start failed
+        os.dup2(nothing.fileno(), sys.stderr.fileno())  # the judge reads it only to see why a start failed
     worker = Worker(requests, replies)
     codec.send(replies, codec.message((0, "ready", codec.version())))
     worker.serve()
