@@ -24,6 +24,10 @@ BESIDE = {
     "forks": ("import os; os.fork()", "os.fork"),
     "lifts its limits": ("import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (9, 9))", "setrlimit"),
     "makes another interpreter": (f"import {SUBINTERPRETERS} as s; s.create()", f"imported {SUBINTERPRETERS}"),
+    "makes another interpreter as the tests of Python do": (
+        "import _testcapi; _testcapi.run_in_subinterp('1')",
+        "imported _testcapi|No module named",  # Debian leaves it out
+    ),
     "writes to every descriptor": (
         """
         import os
