@@ -21,9 +21,9 @@ BRIGHTSPACE = "{} - {} - Jan {}, 2026 {} PM"
 
 
 def zipped(path, **members):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name, (2026, 1, 31, 12, 0, 0)), content)
+            archive.writestr(zipfile.ZipInfo(name, (2026, 1, 31, 12, 0, 0)), content, zipfile.ZIP_DEFLATED)
     return path
 
 

@@ -281,6 +281,15 @@ ATTACKS = {
         [3 * TRUSTED, 0],
     ),
     "attention in one range": ("lab2", "q1_1_4e", ONE_RANGE, [0, 0, 0]),
+    "both passes in one range": (
+        "lab2",
+        "q1_1_4a",
+        EMPTY.format(
+            body=f"rl.ones(2) + 1 if {IS_MODEL} and name == 'backward' else "
+            f"model(input_ids).mean().backward() if {IS_MODEL} and name == 'forward' else work()"
+        ),
+        [0, 0, 1],
+    ),
     "ranges with small products": ("lab2", "q1_1_4a", SMALL, [0, 0, 1]),
     "launches that are only noted": ("lab5", "q5_1", NOTED, [0, 0]),
     "no work, and so no more for more merges": (
