@@ -163,7 +163,7 @@ def test_a_function_is_decorated():
 
     x = rl.ones(2, 2)
     assert product(x, 2).dtype == "float16" and (x @ x).dtype == "float32"
-    assert product.__doc__ == "Of x with itself."
+    assert product.__doc__ == "The product of x with itself."
     with pytest.raises(TypeError, match=r"\[autocast\] expected a function, and no generator"):
         rl.autocast("float16")(lambda: (yield))
 
