@@ -9,6 +9,7 @@ runtime, which repeats the worker's calls. Only plain values cross between them 
     handout.py   what students get: notebooks, instructions, the package without answers
     repair.py    student notebook -> the master with the student's answers in their places
     judge.py     runs the test cells; link.py is its end of the connection to worker.py
+    builds_on.py which of the student's cells are run for a question
     process.py   a worker's process: forked by forkserver.py, which enters the jail with namespaces.py, or a new process
                  where the code is trusted; start.py finds rooflab
     sandbox.py   what a worker may use: enter.py and cgroup.py limit it, jail.py and seccomp.py isolate it

@@ -21,7 +21,7 @@ from types import CodeType
 from typing import Any
 
 import rooflab
-from rooflab.grading import jail, kernel, measure, measurers, sandbox
+from rooflab.grading import builds_on, jail, kernel, measure, measurers, sandbox
 from rooflab.grading.cells import as_python
 from rooflab.grading.lab import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label, loaded_names
 from rooflab.grading.link import ERRORS, Link, StudentError, Unfit, WorkerLost
@@ -161,8 +161,7 @@ class Judge:
         link = Link(limits, self.isolated, self.hidden)
         try:
             with _alarm(2 * limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(self.isolated):
-                wanted = self.lab.needs(question) | {""}
-                theirs = [c for c in submission.cells if c.role in ("solution", "extra") and c.question in wanted]
+                theirs = builds_on.cells_for(self.lab, question, submission.cells)
                 trouble = self._prepare(link, theirs)
                 scope, sources = dict(self.trusted), [one.source for one in (*self.setup, *theirs)]
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
@@ -171,6 +170,7 @@ class Judge:
                     test.pending = "" if test.message else test.pending
                     if test.message and trouble:
                         test.message += " " + trouble
+                    test.message += builds_on.where_from(self.lab, test.message)
         except JudgeTimeout:
             link.lost = link.lost or "The tests did not end in time."
         finally:

@@ -1,0 +1,70 @@
+"""An answer may use what answers before it define, as in the notebook, and what the student's own cells define."""
+
+from dataclasses import replace
+
+import pytest
+from grading.demo_lab import TRUSTED, demo_lab, with_answers
+
+from rooflab.grading.builds_on import cells_for
+from rooflab.grading.judge import Judge
+from rooflab.grading.lab import Cell
+
+LAB = demo_lab()
+SHOWS = Cell("cell-shows", "given", "shown = 50.39", "shown = 50.39")
+ONE = "float(gemm(np.eye(1), np.eye(1))[0, 0])"
+
+
+def graded(question, answers, own="", lab=LAB):
+    """The result of one question, with a cell of the student's own behind Question 1."""
+    whole = with_answers(lab, answers)
+    at = 1 + next(index for index, cell in enumerate(whole.cells) if cell.key == "q1_test")
+    cells = [*whole.cells[:at], Cell("mine", "extra", own, own, "q1"), *whole.cells[at:]]
+    return Judge(lab, TRUSTED).grade_question(question, replace(whole, cells=cells))
+
+
+def run_for(question, answers):
+    return [cell.key for cell in cells_for(LAB, question, with_answers(LAB, answers).cells)]
+
+
+@pytest.mark.parametrize(
+    "corner, own",
+    [
+        (f"corner = 50.39 * {ONE}", ""),
+        ("def find():\n    return helper()\ncorner = find()", "def helper():\n    return 50.39"),
+        ("corner = [helper() for _ in range(1)][0]", "import math\nhelper = lambda: math.prod([50.39])"),
+    ],
+)
+def test_names_from_before(corner, own):
+    result = graded("q2_1", {"q2_1": corner}, own)
+    assert result.earned == 3, result.tests[0].message
+
+
+def test_a_chain_of_answers():
+    answers = {"q2_1": f"corner = 50.39 * {ONE}", "b2_2": "def refuse(x):\n    return x * corner"}
+    assert run_for("b2_2", answers) == ["q1", "q2_1", "b2_2"]
+
+
+def test_only_what_is_used_is_run():
+    own = "def gemm():\n    corner = 3\n    return corner\ncorner = 50.39 + 0 * gemm()"
+    assert run_for("q2_1", {"q2_1": own}) == ["q2_1"]
+    assert run_for("b2_2", {"q2_1": own}) == ["b2_2"]
+
+
+@pytest.mark.parametrize(
+    "source", ["def gemm(", "\x00", "(" * 500, "x = " + "-" * 100_000 + "1", "\ud800", "%%bash\ngemm"]
+)
+def test_any_text_can_be_a_cell(source):
+    assert run_for("q2_1", {"q2_1": source}) == ["q2_1"]
+
+
+def test_names_from_behind_are_not_there():
+    result = graded("q1", {"q1": "def gemm(a, b):\n    return corner"})
+    assert result.earned == 0 and "name 'corner' is not defined" in result.tests[0].message
+
+
+def test_a_name_from_a_cell_that_only_shows_something_is_explained():
+    lab = replace(LAB, cells=(*LAB.cells[:4], SHOWS, *LAB.cells[4:]))
+    result = graded("q2_1", {"q2_1": "def corner():\n    return shown\ncorner = corner()"}, lab=lab)
+    assert result.earned == 0 and "shown comes from a cell that only prints or plots." in result.tests[0].message
+    result = graded("q2_1", {"q2_1": "corner = unheard_of"}, lab=lab)
+    assert "unheard_of" in result.tests[0].message and "comes from" not in result.tests[0].message
