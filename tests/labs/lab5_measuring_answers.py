@@ -141,6 +141,15 @@ def largest_free(ms, which, peak_tflop_s):
     return low
 """
 
+FREE_BASE = """
+peak_share, what_binds = mlp_flops(**base) / 19.5e12 / 2.11e-3, "c"
+
+def largest_free(ms, which, peak_tflop_s):
+    flops = ms * 1e-3 * peak_tflop_s * 1e12
+    size = flops / mlp_flops(**base | {which: 1})
+    return math.floor(size if which == "batch" else math.sqrt(size))
+"""
+
 PROFILE = """
 def profile_totals(rows):
     kernel_us = host_us = gemm_us = 0.0
@@ -185,7 +194,7 @@ RIGHT = {
     "q5_2_values": [("rounded", PRODUCT_VALUES), ("derived", PRODUCT_DERIVED)],
     "q5_3": [("both passes", MLP), ("less one product", MLP_COUNTED)],
     "q5_3_launches": [("two points", LAUNCHES), ("a fit", LAUNCHES_FITTED)],
-    "q5_3_bound": [("solved", FREE), ("searched", FREE_SEARCHED)],
+    "q5_3_bound": [("solved", FREE), ("searched", FREE_SEARCHED), ("the dict base", FREE_BASE)],
     "q5_4": [("a loop", PROFILE), ("each row's own time", PROFILE_SELF)],
 }
 
