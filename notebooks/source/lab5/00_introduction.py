@@ -56,7 +56,7 @@ from rooflab.benchmark import latency
 from rooflab.grading import measure
 from rooflab.labs import lab5
 from rooflab.labs.lab5 import assert_counts, assert_values, draws, global_array, load, rounded, store
-from rooflab.labs.lab5_training import mlp_counts, mlp_run, noisy_block, training_step
+from rooflab.labs.lab5_training import mlp_counts, mlp_runner, noisy_block, training_step
 from rooflab.labs.table import Table
 from rooflab.roofline import SPECS
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64

@@ -76,7 +76,7 @@ assert_counts(mlp_launches, {(n, s): mlp_counts(16, n, 2, s).launches for n, s i
 
 # %%
 def mlp_ms(dim, layers, batch, steps):
-    return latency(lambda: mlp_run(dim, layers, batch, steps, device), warmup=1, repeat=5).median_ms
+    return latency(mlp_runner(dim, layers, batch, steps, device), warmup=1, repeat=5).median_ms
 
 
 rows, here_ms = [], mlp_ms(**base)
