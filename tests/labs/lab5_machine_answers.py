@@ -53,6 +53,19 @@ def bursts_per_sm(bandwidth, cycles, ghz, sms, burst):
     return int(np.ceil(bandwidth * latency_ns(cycles, ghz) / 1e9 / (sms * burst)))
 """
 
+FLIGHT_SECONDS = """
+shared_gain = latencies["global"] / latencies["shared load"]
+
+def latency_ns(cycles, ghz):
+    return cycles / (ghz * 1e9) * 1e9
+
+def bytes_in_flight(bandwidth, cycles, ghz):
+    return bandwidth * (latency_ns(cycles, ghz) * 1e-9)
+
+def bursts_per_sm(bandwidth, cycles, ghz, sms, burst):
+    return math.ceil(bytes_in_flight(bandwidth, cycles, ghz) / burst / sms)
+"""
+
 WARP = """
 def warp_cost(mask, a, b):
     taken = sum(mask)
@@ -76,7 +89,7 @@ def diverged_share(p):
 
 RIGHT = {
     "q2_1": [("rl.roofline", PEAKS), ("by hand", PEAKS_BY_HAND)],
-    "q2_2": [("in seconds", FLIGHT), ("NumPy", FLIGHT_NUMPY)],
+    "q2_2": [("in seconds", FLIGHT), ("NumPy", FLIGHT_NUMPY), ("seconds first", FLIGHT_SECONDS)],
     "q2_3": [("counted lanes", WARP), ("a set, a binomial sum", WARP_SET)],
 }
 
@@ -103,6 +116,7 @@ WRONG = {
         ("times SMs", "/ sms", "* sms"),
         ("one SM", " / sms", ""),
         ("bursts rounded down", "-(-each // burst)", "each // burst"),
+        ("one too many where it divides", "int(-(-each // burst))", "int(each // burst) + 1"),
         ("bursts with a fraction", "int(-(-each // burst))", "each / burst"),
         ("L2 over shared", "12.6087", "200 / 23"),
         ("global over a store", "12.6087", "290 / 19"),

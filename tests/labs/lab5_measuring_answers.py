@@ -141,6 +141,15 @@ def largest_free(ms, which, peak_tflop_s):
     return low
 """
 
+FREE_BASE = """
+peak_share, what_binds = mlp_flops(**base) / 19.5e12 / 2.11e-3, "c"
+
+def largest_free(ms, which, peak_tflop_s):
+    flops = ms * 1e-3 * peak_tflop_s * 1e12
+    size = flops / mlp_flops(**base | {which: 1})
+    return math.floor(size if which == "batch" else math.sqrt(size))
+"""
+
 PROFILE = """
 def profile_totals(rows):
     kernel_us = host_us = gemm_us = 0.0
@@ -185,7 +194,7 @@ RIGHT = {
     "q5_2_values": [("rounded", PRODUCT_VALUES), ("derived", PRODUCT_DERIVED)],
     "q5_3": [("both passes", MLP), ("less one product", MLP_COUNTED)],
     "q5_3_launches": [("two points", LAUNCHES), ("a fit", LAUNCHES_FITTED)],
-    "q5_3_bound": [("solved", FREE), ("searched", FREE_SEARCHED)],
+    "q5_3_bound": [("solved", FREE), ("searched", FREE_SEARCHED), ("the dict base", FREE_BASE)],
     "q5_4": [("a loop", PROFILE), ("each row's own time", PROFILE_SELF)],
 }
 
@@ -230,6 +239,14 @@ def benchmark(run, warmup, trials):
         ("GFLOP/s", "2e-9", "2e-6"),
         ("N squared", "N**3 / ms", "N**2 / ms"),
         ("no budget", "if predicted > budget_ms", "if False"),
+        ("always a factor of 8", "(N / last) ** 3", "8"),
+        ("the ratio squared", "(N / last) ** 3", "(N / last) ** 2"),
+        ("no prediction", " * (N / last) ** 3", ""),
+        ("the sum of all times", "predicted = times[last] * (N / last) ** 3", "predicted = sum(times.values())"),
+        ("goes on after a size that is too large",
+         "            return times\n        a", "            continue\n        a"),
+        ("made in the timed call", "latency(rl.matmul, a, a, repeat=5)",
+         "latency(lambda: rl.randn(N, N) @ rl.randn(N, N), repeat=5)"),
         ("the first one has to fit", "predicted, last = {}, 0.0, None", "predicted, last = {}, 1.0, None"),
         ("seconds", "samples_ms))", "samples_ms)) / 1e3"),
         ("made up", "float(np.median(latency(rl.matmul, a, a, repeat=5).samples_ms))", "1e-3 * N"),

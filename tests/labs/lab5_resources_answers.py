@@ -105,6 +105,12 @@ groups = {"16 bits": "matmul relu tanh add sub mul", "precision": "norm softmax 
 needs = {name: need for need, names in groups.items() for name in names.split()}
 """
 
+SORT_OTHERWISE = """
+needs = dict.fromkeys(["matmul", "relu", "tanh", "add", "sub", "mul"], "16 bits")
+needs |= {"softmax": "range", "loss": "precision", "log": "precision"}
+needs |= {"sum": "precision", "norm": "precision", "exp": "range", "pow": "range"}
+"""
+
 LINEAR = """
 def linear_bytes(d_in, d_out, n):
     return d_in * n * d_out
@@ -160,7 +166,7 @@ RIGHT = {
     "q1_3": [("by kind", BYTES), ("a list", BYTES_ARRAYS)],
     "q1_4": [("from the bits", BITS), ("by searching the powers of two", SEARCHED)],
     "q1_4_sum": [("floats", SUM), ("stops when it stands still", SUM_STANDS_STILL)],
-    "q1_4_sort": [("one by one", SORT), ("by group", SORT_LISTS)],
+    "q1_4_sort": [("one by one", SORT), ("by group", SORT_LISTS), ("the other reason", SORT_OTHERWISE)],
     "q1_5": [("rounded", LINEAR), ("derived", LINEAR_DERIVED)],
     "q1_6": [("expanded", FLOPS), ("twice the forward pass", FLOPS_TWICE)],
 }
@@ -228,6 +234,9 @@ WRONG = {
         ("exp in 16 bits", '"exp": "range"', '"exp": "16 bits"'),
         ("the product needs precision", '"matmul": "16 bits"', '"matmul": "precision"'),
         ("a sum needs range", '"sum": "precision"', '"sum": "range"'),
+        ("exp needs precision", '"exp": "range"', '"exp": "precision"'),
+        ("log in 16 bits", '"log": "range"', '"log": "16 bits"'),
+        ("loss in 16 bits", '"loss": "range"', '"loss": "16 bits"'),
         ("all in 16 bits", '"precision"', '"16 bits"', '"range"', '"16 bits"'),
         ("numbers", '"16 bits"', "16"),
     ),
@@ -260,6 +269,7 @@ WRONG = {
 ONLY_HIDDEN = {
     "q1_2": "no gradient|half of everything|no master copy|choice a|choice b|choice d",
     "q1_4": "e4m3 with an infinity|bf16 with the range of fp16|tf32 with the mantissa of fp32",
-    "q1_4_sort": "softmax in 16 bits|exp in 16 bits|a sum needs range|all in 16 bits",
+    "q1_4_sort": "softmax in 16 bits|exp in 16 bits|a sum needs range|exp needs precision|log in 16 bits|"
+    "loss in 16 bits|all in 16 bits",
     "q1_5": "GiB as GB|GB as GiB|d squared|bf16|the exact 12k",
 }

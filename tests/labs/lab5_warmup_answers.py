@@ -243,6 +243,12 @@ WRONG = {
             ("shared indices twice", "set(pattern.replace", "list(pattern.split('->')[0].replace"),
         ),
         ("NumPy arrays", changed(VIEWS, "return W @ X", "return (W @ X).numpy()")),
+        ("computed by NumPy", changed(VIEWS, "return W @ X", "return rl.tensor(W.numpy() @ X.numpy())")),
+        ("a layer computed by NumPy", changed(VIEWS, "return X @ W.T", "return rl.tensor(X.numpy() @ W.numpy().T)")),
+        ("all sizes, also of other indices", VIEWS[: VIEWS.index("def contraction_flops")] + """
+def contraction_flops(pattern, sizes):
+    return 2 * math.prod(sizes.values())
+"""),
     ],
     "q0_2": mutants(
         ADAMW,

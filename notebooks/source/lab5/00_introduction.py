@@ -36,8 +36,7 @@
 #
 # **How to work**
 #
-# 1. Fill in the cells marked *your code here*. Some cells ask for a sentence or two about what you found. Your
-#    instructor reads them.
+# 1. Fill in the cells marked *your code here*.
 # 2. Run the test cell below each answer. If it prints nothing, the tests have passed.
 # 3. When your notebook is graded, more tests run at other sizes. They check the same properties as the tests that you
 #    see.
@@ -57,7 +56,7 @@ from rooflab.benchmark import latency
 from rooflab.grading import measure
 from rooflab.labs import lab5
 from rooflab.labs.lab5 import assert_counts, assert_values, draws, global_array, load, rounded, store
-from rooflab.labs.lab5_training import mlp_counts, mlp_run, noisy_block, training_step
+from rooflab.labs.lab5_training import mlp_counts, mlp_runner, noisy_block, training_step
 from rooflab.labs.table import Table
 from rooflab.roofline import SPECS
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
@@ -68,7 +67,7 @@ device = "cuda" if rl.cuda.is_available() else "cpu"
 # **Units.** 1 multiply-accumulate (MAC) is 2 FLOPs. 1 GB is 10⁹ bytes and 1 GiB is 2³⁰ bytes. An **access** is one
 # element that is read from or written to global memory, the large memory of the GPU. Return an `int` where a whole
 # number is asked for. Use `//` where you have to divide: some results are larger than 2⁵³, where a float cannot
-# represent every whole number.
+# represent every whole number. Do not round the numbers that you give.
 #
 # **Published numbers.** The lecture behind this lab showed measurements of one A100-SXM4-40GB, in fp32. They appear
 # beside your own wherever both measure the same thing.

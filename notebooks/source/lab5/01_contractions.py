@@ -19,8 +19,8 @@
 # `rl.einsum` could do it too, but then you would not see which product it is.
 #
 # - `contraction_flops(pattern, sizes)`: the FLOPs of any contraction of two inputs, an `int`. `pattern` is written as
-#   above, without dots, and `sizes` maps each index to its size. Each combination of values of *all* indices is one
-#   multiply-accumulate, 2 FLOPs.
+#   above, without dots, and `sizes` maps each index to its size. `sizes` may have other indices as well. Each
+#   combination of values of *all* indices of the pattern is one multiply-accumulate, 2 FLOPs.
 #
 # <details><summary>Hint</summary>
 #
@@ -75,10 +75,12 @@ def contraction_flops(pattern, sizes):
 # %% nbgrader={"grade_id": "q0_1_test", "grade": true, "points": 2}
 def check_contraction(function, pattern, X_shape, W_shape):
     X, W = (measure.rng().integers(-99, 100, shape).astype("float32") for shape in (X_shape, W_shape))
-    got = function(rl.tensor(X, device=device), rl.tensor(W, device=device))
+    seen = measure.count(function, rl.tensor(X, device=device), rl.tensor(W, device=device))
+    got = seen.value
     assert isinstance(got, rl.Tensor), f"{function.__name__} must return an rl tensor, got a {type(got).__name__}"
     name = f"{function.__name__} of X {X_shape} and W {W_shape}"
     assert_close(got, np.einsum(pattern, X, W), rtol=0, atol=0, name=name)
+    assert seen.uploaded_bytes < got.nbytes, f"{name}: the result came from outside of rl: work with rl tensors"
 
 
 def check_contractions(O, I, L):
@@ -113,13 +115,14 @@ def check_contraction_flops(pattern, flops, **sizes):
     got = contraction_flops(pattern, sizes)
     call = f"contraction_flops({pattern!r}, {sizes})"
     assert is_count(got), f"{call} must return a whole number (int), got {got!r}"
-    said = f"{call} returned {got}, expected {flops}: 2 FLOPs for each combination of all indices"
+    said = f"{call} returned {got}, expected {flops}: 2 FLOPs for each combination of all indices in the pattern"
     assert got == flops, said
 
 
 check_contraction_flops("i, o i -> o", 70, i=5, o=7)
 check_contraction_flops("l i, o i -> l o", 48, l=2, i=3, o=4)
 check_contraction_flops("o i, o i ->", 30, o=3, i=5)
+check_contraction_flops("i, o i -> o", 70, i=5, o=7, b=3)
 ### BEGIN HIDDEN TESTS
 for b, h, q, k, d in draws((2, 99), (2, 99), (2, 99), (2, 99), (2, 99), count=3):
     check_contraction_flops("b q d, k d -> b q k", 2 * b * q * k * d, b=b, q=q, k=k, d=d)

@@ -281,7 +281,11 @@ rows += [("your formula, recomputed", "2", f"{sigmoid_accesses(3, False) - 2}")]
 Table(("three sigmoids", "forward", "backward"), rows, title="Accesses per element")
 
 # %% [markdown]
-# - `eager_accesses`: the accesses per element of forward and backward together, operation by operation
+# Operation by operation, `rl` computes the gradient of each sigmoid as 1 - s and two products. These take 2 + 3 + 3 = 8
+# accesses.
+#
+# - `eager_accesses`: the accesses per element of forward and backward together, operation by operation, as counted in
+#   the table
 # - `recompute_gain`: for three sigmoids, the accesses of the kernels that keep the outputs, divided by those of the
 #   kernels that recompute them
 

@@ -50,6 +50,9 @@ def check_times(sizes, budget_ms, measured):
     for N, ms in times.items():
         of_size = [call for call in seen.calls if call.macs == N**3 and "matmul" in call.by_op]
         assert of_size, f"{case} did not time rl.matmul on two {N} x {N} matrices with latency"
+        others = sorted({name for call in of_size for name in call.by_op} - {"matmul"})
+        said = f"{case}: what latency timed for {N} also ran {', '.join(others)}: make the matrices before you time"
+        assert not others, said
         said = f"{case}: the value for {N} is {ms!r}, expected the median_ms that latency measured"
         assert measure.is_median(ms, of_size), said
 
@@ -57,6 +60,8 @@ def check_times(sizes, budget_ms, measured):
 check_times([8, 16, 32], 1e12, [8, 16, 32])
 check_times([8, 16, 32], 1e-12, [8])
 check_times([24, 12], 1e12, [24, 12])
+check_times([8, 1024, 16], 500, [8])  # whatever the first size takes, the prediction for the second is above 500 ms
+check_times([1, 4096], 6e8, [1])
 ### BEGIN HIDDEN TESTS
 N = measure.draw(9, 12)
 check_times([N, 2 * N, 4 * N, 7 * N], 1e12, [N, 2 * N, 4 * N, 7 * N])

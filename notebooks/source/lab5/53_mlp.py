@@ -36,8 +36,10 @@ for case in draws((2, 9), (1, 5), (2, 9), (1, 4), count=2):
 #   linear function of the layers and proportional to the steps, so a few counts are enough. Use a dim and a batch above
 #   1 for them: with size 1 some copies are not needed.
 
-# %%
+# %% tags=["setup"]
 base = {"dim": 256, "layers": 4, "batch": 256, "steps": 2}
+
+# %%
 rows = []
 for size in base:
     for factor in (1, 2, 3):
@@ -74,7 +76,7 @@ assert_counts(mlp_launches, {(n, s): mlp_counts(16, n, 2, s).launches for n, s i
 
 # %%
 def mlp_ms(dim, layers, batch, steps):
-    return latency(lambda: mlp_run(dim, layers, batch, steps, device), warmup=1, repeat=5).median_ms
+    return latency(mlp_runner(dim, layers, batch, steps, device), warmup=1, repeat=5).median_ms
 
 
 rows, here_ms = [], mlp_ms(**base)
@@ -94,8 +96,8 @@ for size in ("steps", "layers", "batch", "dim"):
             )
         )
 head = ("", "FLOPs", "launches", "time, A100", "time, this machine")
-base = f"2.11 ms on an A100, {here_ms:.2f} ms on {lab5.machine_name(device)}"
-Table(head, rows, title=f"Relative to the base case: {base}")
+base_ms = f"2.11 ms on an A100, {here_ms:.2f} ms on {lab5.machine_name(device)}"
+Table(head, rows, title=f"Relative to the base case: {base_ms}")
 
 # %% [markdown]
 # Which column do the times of the A100 follow, FLOPs or launches? And those of your machine?
@@ -103,7 +105,7 @@ Table(head, rows, title=f"Relative to the base case: {base}")
 # - `peak_share`: the time that the FLOPs of the base case would take at 19.5 TFLOP/s, as a share of the 2.11 ms (0 to
 #   1)
 # - `largest_free(ms, which, peak_tflop_s)`: the largest size for which the FLOPs take at most `ms` at the peak. `which`
-#   is `"dim"` or `"batch"`, and all other sizes are those of the base case. Return an `int`.
+#   is `"dim"` or `"batch"`, and all other sizes are those of the base case, the dict `base`. Return an `int`.
 # - `what_binds`: why did the time of the A100 stay the same when dim grew by a factor of 5? Choose a letter.
 #     - `"a"`: The GPU worked on more numbers in parallel, so more work cost nothing.
 #     - `"b"`: Its tensor cores took over, because the matrices had become large enough for them.

@@ -6,6 +6,7 @@
 #
 # - `GELU_CUDA`: repair the kernel. It is launched with 1024 threads per block and the number of blocks that you give.
 #   Thread number i writes `y[i]` if element i exists, and writes nothing else.
+#   No headers are available: no `#include`, and no `int64_t`.
 # - `gelu_blocks(n)`: how many blocks of 1024 threads n elements need (n ≥ 1)
 #
 # **How it is graded.** On a machine with a GPU the kernel runs, also with n that is not a multiple of 1024, and the

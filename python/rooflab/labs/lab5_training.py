@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 import rooflab as rl
 
-__all__ = ["Held", "mlp_counts", "mlp_run", "noisy_block", "training_step"]
+__all__ = ["Held", "mlp_counts", "mlp_runner", "noisy_block", "training_step"]
 
 VOCABULARY = 50
 
@@ -89,24 +91,26 @@ def _mlp(x: rl.Tensor, weights: list[rl.Tensor], steps: int) -> None:
             weight.grad = None
 
 
-def mlp_run(dim: int, layers: int, batch: int, steps: int, device: str) -> None:
-    """Run `steps` times forward and backward through `layers` of x W and GeLU, with random weights (dim, dim).
+def mlp_runner(dim: int, layers: int, batch: int, steps: int, device: str) -> Callable[[], None]:
+    """Make random weights (dim, dim) and data once, and return a function that runs the network on them.
 
-    The loss is the mean of the result, and the data needs no gradient.
+    It runs `steps` times forward and backward through `layers` of x W and GeLU. The loss is the mean of the result, and
+    the data needs no gradient.
 
     Examples
     --------
+    >>> run = mlp_runner(4, 2, 3, 1, "cpu")
     >>> with rl.count() as c:
-    ...     mlp_run(4, 2, 3, 1, "cpu")
+    ...     run()
     >>> c.macs == 3 * 4 * 4 * (3 * 2 - 1)
     True
     """
     weights = [rl.randn(dim, dim, device=device).requires_grad_() for _ in range(layers)]
-    _mlp(rl.randn(batch, dim, device=device), weights, steps)
+    return partial(_mlp, rl.randn(batch, dim, device=device), weights, steps)
 
 
 def mlp_counts(dim: int, layers: int, batch: int, steps: int) -> rl.count:
-    """Count `mlp_run` on tensors without memory, without the making of its weights.
+    """Count what `mlp_runner` returns, on tensors without memory.
 
     Examples
     --------
