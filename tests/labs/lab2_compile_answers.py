@@ -98,6 +98,8 @@ WRONG = {
         ("the first call", "logits = function(ids, *lm.tensors)\n",
          "logits = function(ids, *lm.tensors)\n    forward = first\n",
          '"forward": forward.launches', '"forward": 0 * first.launches'),
+        ("gradients of the first model are still there",
+         "    for weight in lm.weights:\n        weight.grad = None\n", ""),
         ("forward alone", '"backward": backward.launches', '"backward": 0'),
         ("products of the forward pass", "for c in (forward, backward)", "for c in (forward,)"),
         ("nothing is saved", "sum(one.bytes for one in saved)", "len(saved)"),

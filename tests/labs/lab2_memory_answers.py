@@ -104,6 +104,7 @@ WRONG = {
         ("the first step is recorded", "index == warmup_steps", "index == 0"),
         ("gradients of the step before", "        model.zero_grad()\n", ""),
         ("the output of the step before", "        output = None\n        model", "        model"),
+        ("a variable holds the logits", "output = model(input_ids)", "logits = output = model(input_ids)"),
         ("no range of the optimizer", 'rl.range("optimizer")', "contextlib.nullcontext()"),
         ("the optimizer does not step", "                        optimizer.step()", "                        pass"),
         ("no backward pass", "                    output.backward()", "                    pass"),

@@ -206,6 +206,8 @@ WRONG = {
         ("numbers for bytes", "4 * numbers", "numbers"),
         ("a share of launches", 'row["share"] for name, row in by_class(kernels).items() if name == "gemm"',
          'row["launches"] / len(kernels) for name, row in by_class(kernels).items() if name == "gemm"'),
+        ("a list without products", 'sum(row["share"] for name, row in by_class(kernels).items() if name == "gemm")',
+         'by_class(kernels)["gemm"]["share"]'),
         ("smaller products", '"b"', '"a"'),
         ("lower precision", '"b"', '"c"'),
         ("the host", '"b"', '"d"'),

@@ -1,5 +1,7 @@
 """Lab 2: the reference answers give the known numbers, and the checks say what is wrong."""
 
+import gc
+
 import numpy as np
 import pytest
 from labs.sources import SOURCES, lab
@@ -243,6 +245,53 @@ def test_what_a_recorded_step_holds():
     assert seen["the peak above that, in bytes"] == timeline.peak_bytes > 0 and seen["the phases"] == ("forward",)
     with pytest.raises(AssertionError, match="nothing was recorded"):
         lab2_memory.held_in(measure.count(rl.exp, rl.ones(3)))
+
+
+@pytest.fixture
+def thresholds():
+    """Thresholds of Python's garbage collector. At each of them garbage with tensors waits for it."""
+    before = gc.get_threshold()
+
+    def each():
+        for threshold in range(20, 600, 20):
+            gc.disable()
+            for _ in range(10):
+                garbage = [rl.empty(10**5, device="meta")]
+                garbage.append(garbage)
+            del garbage
+            gc.set_threshold(threshold, 1000, 1000)
+            gc.enable()
+            yield threshold
+
+    yield each()
+    gc.set_threshold(*before)
+    gc.enable()
+    gc.collect()
+
+
+SIZES = {"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+
+
+def recorded_step():
+    sizes, through = SIZES | {"length": 4}, lab2_memory.run_timeline
+    return lab2_memory.held_in(measure.count(references.timeline_of, "step", 1, True, sizes, through=through))
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        recorded_step,
+        lambda: references.peak_bytes(SIZES, 100, 2, 4, "step"),
+        lambda: references.loop_peak_bytes(SIZES, 100, 2, 4, freed=True),
+        lambda: references.assert_peak(references.peak_bytes, *SIZES.values(), 100, 2, 4, "step"),
+    ],
+    ids=["a recorded step", "a peak", "the peak of a loop", "two peaks"],
+)
+def test_garbage_of_this_process_changes_no_reference(thresholds, what):
+    gc.collect()
+    expected = what()
+    for threshold in thresholds:
+        assert what() == expected, threshold
 
 
 def test_blocks_that_are_computed_again(given):

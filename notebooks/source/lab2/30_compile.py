@@ -16,8 +16,8 @@
 #   That makes nine launches.
 # - `compiled_attention`: the compiled version of `masked_attention`
 # - `time_attention(L, d, batch)`: the median latency in ms of one causal forward pass of both, in fp32 on `device`, as
-#   `{"eager": ms, "compiled": ms}`. A causal mask is 0 where a query may see a key and -∞ elsewhere. The first call
-#   with new shapes compiles, so warm up: the time to compile must not be in a sample.
+#   `{"eager": ms, "compiled": ms}`. Use `rl.latency`. A causal mask is 0 where a query may see a key and -∞ elsewhere.
+#   The first call with new shapes compiles, so warm up: the time to compile must not be in a sample.
 # - `scores_eager`, `scores_compiled`: how many tensors of B x L x L numbers one forward pass writes, eager and
 #   compiled. Ints.
 #
@@ -149,8 +149,9 @@ Table(
 #
 # - `compile_lm(lm)`: returns a compiled function that is called like `lm`
 # - `compare_lm(lm, ids)`: compare `lm` with what `compile_lm(lm)` returns. Call each function once, so that it is
-#   compiled. Then count a second call and its backward pass, which starts from `logits.mean()`. Return `{"eager": row,
-#   "compiled": row}`. A row is a dict with four ints:
+#   compiled. Then count a second call and its backward pass, which starts from `logits.mean()`. Both functions use the
+#   same weights, so clear their gradients before each count: set `weight.grad = None` for each of `lm.weights`. Return
+#   `{"eager": row, "compiled": row}`. A row is a dict with four ints:
 #     - `"forward"`, `"backward"`: the launches of each pass
 #     - `"products"`: the launches of the op `matmul` in both passes together
 #     - `"saved_bytes"`: the sum of `.bytes` over `rl.autograd.saved_tensors(logits)`, taken before the backward pass
@@ -232,7 +233,8 @@ def check_comparison(n, B, L, right):
         assert_keys(f"compare_lm()[{which!r}]", seen[which], ("forward", "backward", "products", "saved_bytes"))
         for name, value in row.items():
             got = seen[which][name]
-            assert got == value, f"compare_lm, n = {n}, {which}: expected {name} = {value}, got {got}"
+            hint = "; were gradients of an earlier pass still there?" if name == "backward" else ""
+            assert got == value, f"compare_lm, n = {n}, {which}: expected {name} = {value}, got {got}{hint}"
 
 
 counts = {

@@ -39,7 +39,7 @@ from rooflab.grading.measurements import (
     TimedCall,
     check,
 )
-from rooflab.grading.measurers import LOCAL, glued
+from rooflab.grading.measurers import COUNTED, LOCAL, glued, without_collector
 from rooflab.testing import is_near
 
 
@@ -232,7 +232,8 @@ def _ask(
     """The measurement: made here, or by the worker that holds the function. Meanwhile the function asks `answer`."""
     remote, name = getattr(fn, "__rooflab_measure__", None), _name_in_labs(through)
     if remote is None:
-        return LOCAL[kind](glued(fn, name), args, kwargs, **options, **({"ask": answer} if answer else {}))
+        with without_collector() if kind in (*COUNTED, "timed") else contextlib.nullcontext():
+            return LOCAL[kind](glued(fn, name), args, kwargs, **options, **({"ask": answer} if answer else {}))
     reply = remote(kind, args, kwargs, options, name, answer)
     check(type(reply) is dict, "a measurement is not a dict")
     return reply

@@ -5,6 +5,7 @@ Each returns a dict, from which `measure` makes its results.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -23,6 +24,23 @@ from rooflab.grading.counters import seen_by
 from rooflab.grading.fake_run import faked
 from rooflab.grading.global_array import ARRAY, GlobalArray
 from rooflab.grading.watch import watched
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """A context, or a decorator, in which Python's garbage collector frees nothing. What waits for it is freed before:
+    a tensor that it frees during a measurement would change the memory that is held. Inside another such context
+    nothing happens.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:

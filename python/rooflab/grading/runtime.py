@@ -80,18 +80,16 @@ def replayed(kind: str, args: tuple, kwargs: dict, options: dict, text: Any, val
     measurers._crossed, measurers._host = replay.crossed, False
     try:
         replay.prepare()
-        gc.collect()  # memory freed during the measurement would lower the peak
-        gc.disable()
-        if kind == "timed":
-            replay(*args, **kwargs)
-            return {"sections": tuple(replay.modes.sections)}
-        if kind == "saved":
-            return measurers.kept_by(replay, args, kwargs, lambda: replay.saved)
-        return measurers.LOCAL[kind](replay, args, kwargs, **options)
+        with measurers.without_collector():
+            if kind == "timed":
+                replay(*args, **kwargs)
+                return {"sections": tuple(replay.modes.sections)}
+            if kind == "saved":
+                return measurers.kept_by(replay, args, kwargs, lambda: replay.saved)
+            return measurers.LOCAL[kind](replay, args, kwargs, **options)
     finally:
         replay.close()
         measurers._crossed, measurers._host = before
-        gc.enable()
 
 
 def main(requests: int, replies: int) -> NoReturn:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import rooflab as rl
+from rooflab.grading.measurers import without_collector
 from rooflab.testing import is_count, is_near
 
 __all__ = ["assert_peak", "largest_blocks", "loop_peak_bytes", "peak_bytes", "timeline_of"]
@@ -23,6 +23,7 @@ def _ids(B: int, L: int) -> rl.Tensor:
     return rl.empty(B, L, dtype="int64", device="meta")
 
 
+@without_collector()
 def timeline_of(
     model: Any, input_ids: Any, mode: str, warmup_steps: int, amp_context: Any = None, optimizer: Any = None
 ) -> rl.memory.Timeline:
@@ -57,6 +58,7 @@ def _step(model: Any, input_ids: Any, mode: str, amp_context: Any, optimizer: An
     return output
 
 
+@without_collector()
 def peak_bytes(
     config: Mapping[str, int], V: int, B: int, L: int, mode: str, kept_gradients: bool = False, low: str | None = None
 ) -> int:
@@ -92,9 +94,9 @@ def assert_peak(
     >>> assert_peak(peak_bytes, 8, 16, 1, 2, 10, 2, 4, "forward")
     """
     config = {"d_model": D, "d_ff": inner, "num_layers": n, "num_heads": H}
-    gc.collect()  # what waits for the collector might be freed between the two
-    others = rl.memory.allocated("meta")
-    got, right = function(config, V, B, L, mode, **options), peak_bytes(config, V, B, L, mode, **options)
+    with without_collector():
+        others = rl.memory.allocated("meta")
+        got, right = function(config, V, B, L, mode, **options), peak_bytes(config, V, B, L, mode, **options)
     case = f"peak_bytes, {mode}, D = {D}, n = {n}, L = {L}, {options or 'fp32'}"
     assert is_count(got), f"{case}: peak_bytes has to return an int, got {got!r}"
     right -= 0 if is_near(got, right, 0.01) else others
@@ -114,6 +116,7 @@ def largest_blocks(config: Mapping[str, int], V: int, B: int, L: int) -> list[tu
     return sorted(((int(one.bytes), one.op, one.range) for one in taken), key=lambda one: -one[0])
 
 
+@without_collector()
 def loop_peak_bytes(config: Mapping[str, int], V: int, B: int, L: int, freed: bool) -> int:
     """The most that is held in the second round of a loop of forward passes, whose last output is freed before or not.
 
