@@ -142,6 +142,8 @@ WRONG = {
     "q1_1_5b": mutants(
         NORM,
         ("squares in fp32", "(number * number).item()", 'x * x'),
+        ("only fp16 is told apart", "(number * number).item()",
+         'float("inf") if dtype == "float16" and x * x > 65504 else float(x * x)'),
         ("a sum of rl", "    for _ in range(n):\n        total = total + one\n    return total.item()",
          "    return float(n)"),
         ("nothing is stored", "return rl.full((1,), x, dtype=dtype).item()", "return x"),
@@ -160,6 +162,8 @@ WRONG = {
         ("upside down", "fp32_ms / low_ms", "low_ms / fp32_ms"),
         ("the same twice", "5, 10, amp_context)", "5, 10)"),
         ("seconds", "float(np.median(full)) * 1000", "float(np.median(full))"),
+        ("means", "float(np.median(full)) * 1000, float(np.median(low)) * 1000",
+         "float(np.mean(full)) * 1000, float(np.mean(low)) * 1000"),
         ("the first call among them", "full = benchmark(model, input_ids, mode, 5, 10)",
          "full = [np.mean(benchmark(model, input_ids, mode, 0, 15))]"),
         ("the copies", 'bf16_is_slower = "b"', 'bf16_is_slower = "a"'),

@@ -260,19 +260,23 @@ does_it_save = None  # "a", "b", "c" or "d"
 does_it_save = "a"
 ### END SOLUTION
 
-# %% nbgrader={"grade_id": "q1_1_6c_test", "grade": true, "points": 4} rooflab={"needs": ["q1_1_2", "q1_1_6b"]}
-from rooflab.labs.references.lab2_memory import assert_peak
-
+# %% nbgrader={"grade_id": "q1_1_6c_test", "grade": true, "points": 3} rooflab={"needs": ["q1_1_2"]}
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 assert_whole(weight_copy_bytes, [((SMALL, 10000), 241852416)], "2 bytes for each weight of a product")
-for mode in ("inference", "forward"):
-    assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, mode, low="bfloat16")
 ### BEGIN HIDDEN TESTS
 assert_whole(weight_copy_bytes, [((MODEL_CONFIGS["2.7B"], 10000), 6762086400)], "2 bytes for each weight of a product")
 for config, V, _, _ in draw_configs(measure.rng(), count=3):
     D, I, n = (config[name] for name in ("d_model", "d_ff", "num_layers"))
     copied = 2 * (n * (4 * D**2 + 3 * D * I) + V * D)
     assert_whole(weight_copy_bytes, [((config, V), copied)], "2 bytes for each weight of a product")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q1_1_6c_peak_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1_6b"]}
+from rooflab.labs.references.lab2_memory import assert_peak
+
+for mode in ("inference", "forward"):
+    assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, mode, low="bfloat16")
+### BEGIN HIDDEN TESTS
 for L in (128, measure.draw(256, 512)):
     for mode in ("inference", "forward", "step"):
         assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, L, mode, low="bfloat16")
