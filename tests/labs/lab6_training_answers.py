@@ -16,7 +16,7 @@ def train_recall(layers, seed, steps=400, every=50):
     return found | {"weights": model.state_dict()}
 """
 
-TO_THE_END = changed(TRAIN, "            if found[\"accuracy\"] > 0.99:\n                break\n", "")
+TO_THE_END = changed(TRAIN, '            if found["accuracy"] > 0.99:\n                break\n', "")
 
 INVENTED = """
 def train_recall(layers, seed, steps=400, every=50):
