@@ -70,6 +70,23 @@ def fused_bytes(B, L, D, H, n):
     return 4 * n * B * L * D
 """
 
+BY_THE_HELPERS = """
+def extra_flops(B, L, D, H):
+    visible = rl.empty(L, L, dtype="bool", device="meta")
+    return counted(unfused_mha, B, L, D, H, "float32", visible).flops - mha_flops(B, L, D, H)
+
+def extra_bytes(B, L, D, H, n):
+    dtype, visible = {2: "float16", 4: "float32", 8: "float64"}[n], rl.empty(L, L, dtype="bool", device="meta")
+    return moved_bytes(counted(unfused_mha, B, L, D, H, dtype, visible)) - mha_bytes(B, L, D, H, n)
+
+def fused_bytes(B, L, D, H, n):
+    return moved_bytes(counted(rl.attention, B, L, D, H, {2: "float16", 4: "float32"}[n]))
+
+fused = counted(rl.attention, 16, 16384, 4096, 16, "float16")
+fused_launches, fused_intensity = fused.launches, fused.flops / moved_bytes(fused)
+fused_bound = "compute"
+"""
+
 KEPT = """
 def kv_bytes_per_token(config):
     numbers = config["num_key_value_heads"] * config["head_dim"]
@@ -97,6 +114,7 @@ RIGHT = {
         ("by formula", DIFFERENCES),
         ("counted", COUNTED),
         ("counted, less the functions of 1.4", AGAINST_EARLIER),
+        ("counted by the helpers of the set-up", BY_THE_HELPERS),
     ],
     "b5_2": [("by formula", KEPT), ("a cache without memory", DRY)],
 }

@@ -86,6 +86,8 @@ WRONG = {
         *mutants(
             ROWS,
             ("queries in the pairs' order", "order = rng.permutation(pairs)", "order = np.arange(pairs)"),
+            ("ascending queries", "order = rng.permutation(pairs)", "order = key.argsort()"),
+            ("ascending targets", "order = rng.permutation(pairs)", "order = value.argsort()"),
             ("queries rotated", "order = rng.permutation(pairs)",
              "order = (np.arange(pairs) + rng.integers(pairs)) % pairs"),
             ("repeated keys", "rng.permutation(keys)[:pairs]", "rng.integers(keys, size=pairs)"),

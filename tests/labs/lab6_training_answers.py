@@ -16,11 +16,7 @@ def train_recall(layers, seed, steps=400, every=50):
     return found | {"weights": model.state_dict()}
 """
 
-TO_THE_END = changed(
-    TRAIN, "            if found[\"accuracy\"] > 0.99:\n                break\n", "",
-    "RecallModel(layers, causal_attention, seed=seed, device=device)",
-    "RecallModel(layers, causal_attention, seed=seed + 500, device=device)",
-)  # fmt: skip
+TO_THE_END = changed(TRAIN, '            if found["accuracy"] > 0.99:\n                break\n', "")
 
 INVENTED = """
 def train_recall(layers, seed, steps=400, every=50):
@@ -125,7 +121,7 @@ VARIANT_OTHER_SEED = changed(
 )  # fmt: skip
 
 RIGHT = {
-    "q2_4": [("stops early", TRAIN), ("to the end, from other weights", TO_THE_END)],
+    "q2_4": [("stops early", TRAIN), ("to the end", TO_THE_END)],
     "q3_1": [("a hook", HOOK), ("a layer left out", MODELS)],
     "b3_2": [("one attention with a switch", VARIANT), ("another seed", VARIANT_OTHER_SEED)],
 }
@@ -135,6 +131,9 @@ WRONG = {
         ("numbers without a run", INVENTED),
         *mutants(
             TRAIN,
+            ("no seed of the weights", "causal_attention, seed=seed, device", "causal_attention, device"),
+            ("no seed of the rows", "recall_batch, seed=seed, steps", "recall_batch, steps"),
+            ("from other weights", "causal_attention, seed=seed, device", "causal_attention, seed=seed + 500, device"),
             ("training rows scored", "np.random.default_rng(1000 + seed)", "np.random.default_rng((seed, 1))"),
             ("best value for the last", "    return found | {",
              "    found['accuracy'] = max(found['accuracies'].values())\n    return found | {"),

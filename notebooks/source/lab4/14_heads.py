@@ -161,6 +161,13 @@ Table(("head size", "D", "H", "first quadratic L"), rows, title="The L from whic
 
 
 # %% nbgrader={"grade_id": "q1_4_5", "solution": true}
+def mha_intensity_limit(D, H, n):
+    """Arithmetic intensity (FLOP/byte) of attention with H heads of size D/H as L goes to infinity."""
+    ### BEGIN SOLUTION
+    return (4 * D / H + 5) / (6 * n)
+    ### END SOLUTION
+
+
 mha_intensity = None  # FLOP/byte
 a100_ridge = None
 mha_bound = None  # "memory" or "compute"
@@ -171,14 +178,6 @@ a100_ridge = A100.flop_s / A100.byte_s
 mha_bound = "memory"
 smallest_compute_bound_head = 458  # (4 D/H + 5) / 12 >= 153.016
 ### END SOLUTION
-
-
-def mha_intensity_limit(D, H, n):
-    """Arithmetic intensity (FLOP/byte) of attention with H heads of size D/H as L goes to infinity."""
-    ### BEGIN SOLUTION
-    return (4 * D / H + 5) / (6 * n)
-    ### END SOLUTION
-
 
 # %% nbgrader={"grade_id": "q1_4_5_test", "grade": true, "points": 2} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
 for name, value in (("mha_intensity", mha_intensity), ("a100_ridge", a100_ridge)):

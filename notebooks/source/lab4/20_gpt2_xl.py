@@ -18,7 +18,8 @@
 # - `attention_bytes_terms`: the constant term (key `"1"`), and the coefficients of BL and BL²
 #
 # For example, 7 + 3BL would be `{"1": 7, "BL": 3}`. `value_of(terms, B, L)` evaluates such a dict. A call of your
-# function with B = L = 1 gives the sum of the coefficients, so three calls are enough to find three of them.
+# function with B = L = 1 gives the sum of the coefficients, so three calls are enough to find three of them. Write them
+# as ints: a solver of linear equations would return floats.
 
 
 # %% nbgrader={"grade_id": "q2_1", "solution": true}

@@ -22,7 +22,7 @@ from rooflab.labs.lab4_tiny_lm import story, train
 # | `"other"` | moving all other bytes: inputs and outputs of the products, and the scores |
 # | `"compute"` | all FLOPs |
 #
-# The bytes of the first three add up to `decode_model_bytes` of 3.4.
+# The bytes of `"weights"`, `"cache"` and `"other"` add up to `decode_model_bytes` of 3.4.
 
 
 # %% nbgrader={"grade_id": "q4_1", "solution": true}
@@ -80,7 +80,7 @@ Table(("L", *(f"{name}, ms" for name in time_hints)), rows, "A decode step of GP
 # %% [markdown]
 # GPT-2 XL takes texts of at most 1024 tokens. The last two rows are for a model of its size that takes longer texts.
 #
-# - `largest`: which of the three times is the largest at L = 1024, `"weights"`, `"other"` or `"compute"`?
+# - `largest`: which of the four times is the largest at L = 1024? Answer with its key, such as `"cache"`.
 # - `cache_equals_weights`: the L at which reading the cache takes as long as reading the weights
 # - `what_helps`: which change shortens this step at L = 1024 the most? Explain your letter in a sentence below.
 #     - `"a"`: A GPU that does arithmetic ten times as fast, with the same memory.
@@ -102,7 +102,8 @@ what_helps = "b"
 # *What I find about a decode step:*
 
 # %% nbgrader={"grade_id": "q4_1_values_test", "grade": true, "points": 1}
-assert largest in ("weights", "other", "compute"), f'largest must be "weights", "other" or "compute", got {largest!r}'
+said = f'largest must be "weights", "cache", "other" or "compute", got {largest!r}'
+assert largest in ("weights", "cache", "other", "compute"), said
 said = f"cache_equals_weights must be a number of tokens, got {cache_equals_weights!r}"
 assert is_number(cache_equals_weights) and cache_equals_weights > 0, said
 ### BEGIN HIDDEN TESTS

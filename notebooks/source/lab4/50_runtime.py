@@ -26,7 +26,6 @@ def unfused_mha(q, k, v, visible=None):
     return weights @ v
 
 
-# %%
 def counted(fn, B, L, D, H, dtype, *more, **options):
     """The counters of one call of fn on q, k and v (B, H, L, D/H) on the device "meta"."""
     q, k, v = (rl.empty(B, H, L, D // H, dtype=dtype, device="meta") for _ in range(3))
@@ -39,6 +38,7 @@ def moved_bytes(c):
     return c.bytes_read + c.bytes_written
 
 
+# %%
 B, L, D, H, n = 2, 16, 32, 4, 4
 c = counted(unfused_mha, B, L, D, H, "float32", rl.empty(L, L, dtype="bool", device="meta"))
 rows = [(name, op.launches, f"{op.flops:,}", f"{moved_bytes(op):,}") for name, op in c.by_op.items()]
@@ -82,6 +82,13 @@ def extra_bytes(B, L, D, H, n):
     ### END SOLUTION
 
 
+def fused_bytes(B, L, D, H, n):
+    """Bytes that rl.attention reads and writes: an int."""
+    ### BEGIN SOLUTION
+    return 4 * n * B * L * D
+    ### END SOLUTION
+
+
 fused_launches = None
 fused_intensity = None
 fused_bound = None
@@ -90,14 +97,6 @@ fused_launches = 1
 fused_intensity = (4 * 16 * 16384**2 * 4096 + 5 * 16 * 16 * 16384**2) / (4 * 2 * 16 * 16384 * 4096)
 fused_bound = "compute"
 ### END SOLUTION
-
-
-def fused_bytes(B, L, D, H, n):
-    """Bytes that rl.attention reads and writes: an int."""
-    ### BEGIN SOLUTION
-    return 4 * n * B * L * D
-    ### END SOLUTION
-
 
 # %% [markdown] nbgrader={"grade_id": "q5_1_findings", "solution": true}
 # *Where the runtime and my formulas differ, and why:*

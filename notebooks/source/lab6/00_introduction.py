@@ -43,13 +43,13 @@
 #
 # **How to work**
 #
-# 1. Fill in the cells marked *your code here*. Some cells ask for a sentence or two about what you found. Your
-#    instructor reads them.
+# 1. Fill in the cells marked *your code here*. Give numbers as Python expressions, and do not round them. Some cells
+#    ask for a sentence or two about what you found. Your instructor reads them.
 # 2. Run the test cell below each answer. If it prints nothing, the tests have passed.
 # 3. When your notebook is graded, more tests run at other sizes and with other values. They check the same properties
 #    as the tests that you see.
 #
-# Each question is graded in a new process. This process runs the set-up cell, the answers that the question builds on,
+# Each question is graded in a new process. This process runs the set-up cells, the answers that the question builds on,
 # and your answer. It does not run the cells that only print or plot something, so an answer must not use names from
 # these. Your grade depends on values and counts, never on the speed of your machine.
 

@@ -99,14 +99,20 @@ def check_even(counts, what):
 
 
 def check_drawn(seed):
-    first, again, other = (drawn_rows(s, 8000)[0] for s in (seed, seed, seed + 1))
+    (first, targets), (again, _), (other, _) = (drawn_rows(s, 8000) for s in (seed, seed, seed + 1))
     assert (first == again).all(), "recall_batch: the same seed gave other rows; draw all random numbers from rng"
     assert (first != other).any(), "recall_batch: another seed gave the same rows; draw all random numbers from rng"
     key, value, query = first[:, 0:16:2], first[:, 1:16:2] - 16, first[:, 16:]
     order = (query[:, :, None] == key[:, None, :]).argmax(axis=2)
     rows = np.arange(8)
-    for part, what in ((key, "each key"), (value, "each value")):
-        check_even([np.bincount(column, minlength=16) for column in part.T], f"{what} at each place of the pairs")
+    parts = {
+        "each key at each place of the pairs": key,
+        "each value at each place of the pairs": value,
+        "each key at each place of the queries": query,
+        "each value at each place of the targets": targets - 16,
+    }
+    for what, part in parts.items():
+        check_even([np.bincount(column, minlength=16) for column in part.T], what)
     check_even(np.bincount((key * 16 + value).ravel(), minlength=256), "each value after each key")
     check_even([np.bincount(column, minlength=8) for column in order.T], "each pair at each place of the queries")
     both = np.bincount(order[:, 0] * 8 + order[:, 1], minlength=64).reshape(8, 8)

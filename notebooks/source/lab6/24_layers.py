@@ -60,6 +60,10 @@ def check_report(layers, seed, steps, every):
     assert not odd, f"{what}: losses has {odd[:3]}, expected the loss of each step, a number between 1 and 8"
     said = f"{what}: losses has {len(run['losses'])} numbers, expected {steps}, one per step before 99 % is reached"
     assert len(run["losses"]) == steps, said
+    model = RecallModel(layers, fused_attention, seed=seed, device=device)
+    _, first = next(training(model, recall_batch, seed=seed, steps=steps))
+    said = f"{what}: the first loss is {run['losses'][0]:.4f}, expected {first:.4f}. Do RecallModel and training get"
+    assert abs(run["losses"][0] - first) <= 1e-3, f"{said} seed={seed}, and is causal_attention right?"
     said = f"{what}: accuracies must be a dict from step to accuracy, got a {type(run['accuracies']).__name__}"
     assert isinstance(run["accuracies"], dict), said
     measured, right = sorted(run["accuracies"]), list(range(every, steps + 1, every))
@@ -161,7 +165,16 @@ assert fewest_layers == 2, said
 #
 # Where does the single layer look? This map shows its attention weights on one row, as a mean over its two heads. Each
 # line is a token, and the shades show how much it attends to each token below. Rings mark the key that equals the
-# query, and the value after this key.
+# query, and the value after this key. `model_of(weights)` makes a model again from the weights of `train_recall`.
+
+
+# %% tags=["setup"]
+def model_of(weights):
+    """A model with the weights that train_recall returned."""
+    layers = len({name.split(".")[1] for name in weights if name.startswith("layers.")})
+    model = RecallModel(layers, causal_attention, device=device)
+    model.load_state_dict(weights)
+    return model
 
 
 # %%
@@ -169,14 +182,6 @@ def picture(maps, tokens, marks=None, **more):
     """Draw attention weights {title: (L, L)} of one row of tokens."""
     kinds = ["key", "value"] * 8 + ["query"] * 8
     return rl.plots.plot_attention_maps(maps, shown(tokens), kinds, marks, **more)
-
-
-def model_of(weights):
-    """A model with the weights that train_recall returned."""
-    layers = len({name.split(".")[1] for name in weights if name.startswith("layers.")})
-    model = RecallModel(layers, causal_attention, device=device)
-    model.load_state_dict(weights)
-    return model
 
 
 tokens, targets = recall_batch(np.random.default_rng(7), 1000)
