@@ -268,11 +268,11 @@ def test_right_values_pass(key, name, value):
     ],
 )  # fmt: skip
 def test_attention_that_is_wrong_fails_in_training_too(label, monkeypatch):
-    """Only the short trainings notice it, by the results of the weights with right attention."""
+    """The short trainings notice it, by the first loss of a model with right attention."""
     answers = dict(lab6_attention_answers.WRONG["q1_2"])
     question = lab(SOURCE)
     short = [cell for cell in question.tests("q2_4") if cell.key == "q2_4_test"]
     monkeypatch.setattr(type(question), "tests", lambda self, q: short if q == "q2_4" else [])
     monkeypatch.setattr(type(question), "needs", lambda self, q: {"q1_1", "q1_2", "q2_1", "q2_4"})
     result = judge(SOURCE).grade_question("q2_4", with_answers(question, {"q1_2": answers[label]}))
-    assert result.earned == 0 and "but the weights give" in result.tests[0].message
+    assert result.earned == 0 and "is causal_attention right?" in result.tests[0].message
