@@ -68,3 +68,21 @@ def test_a_name_from_a_cell_that_only_shows_something_is_explained():
     assert result.earned == 0 and "shown comes from a cell that only prints or plots." in result.tests[0].message
     result = graded("q2_1", {"q2_1": "corner = unheard_of"}, lab=lab)
     assert "unheard_of" in result.tests[0].message and "comes from" not in result.tests[0].message
+
+
+@pytest.mark.parametrize(
+    "own, answer, named",
+    [
+        ("1 / 0", "1 / 0\ncorner = 50.39", "q2_1"),  # the name comes from the second cell that stopped
+        ("1 / 0", "def corner(", "q2_1"),  # that is not Python, but the cell that was handed out binds the name
+        ("1 / 0\ndef helper():\n    return 3", "corner = helper()", "q2_1"),
+        ("1 / 0\ndef helper():\n    return 3", "def corner():\n    return helper()", "mine"),
+        ("1 / 0", "corner = 3", "mine"),  # no name is missing
+    ],
+)
+def test_the_cell_that_is_named_is_the_one_that_should_have_bound_the_name(own, answer, named):
+    whole = with_answers(LAB, {"q2_1": answer})
+    at = next(index for index, cell in enumerate(whole.cells) if cell.key == "q2_1")
+    cells = [*whole.cells[:at], Cell("mine", "extra", own, own, "q2_1"), *whole.cells[at:]]
+    result = Judge(LAB, TRUSTED).grade_question("q2_1", replace(whole, cells=cells))
+    assert f"(Cell {named} had stopped: " in result.tests[0].message, result.tests[0].message

@@ -15,6 +15,7 @@ from rooflab.grading.cells import as_python
 from rooflab.grading.lab import Cell, Lab, bound_names
 
 UNKNOWN = re.compile(r"name '(\w+)' is not defined")
+MISSING = re.compile(r"\b(\w+)'? is not defined")  # the judge's own sentence too
 
 
 def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
@@ -46,6 +47,18 @@ def where_from(lab: Lab, message: str) -> str:
     if not found or not any(found[1] in _bound((source,)) for source in shown):
         return ""
     return f" {found[1]} comes from a cell that only prints or plots. Such cells are not run: define it in your answer."
+
+
+def why_stopped(lab: Lab, message: str, stopped: Sequence[tuple[Cell, str]]) -> str:
+    """The sentence about one of the cells that stopped: about the one that should have bound the name that `message`
+    says is not defined, or else about the first.
+    """
+    missing, handed_out = MISSING.search(message), {cell.key: cell.public for cell in lab.cells}
+    for cell, sentence in stopped:
+        # A cell that is not Python binds nothing, but as it was handed out it did.
+        if missing and missing[1] in _bound((as_python(cell.source), handed_out.get(cell.key, ""))):
+            return sentence
+    return stopped[0][1]
 
 
 @functools.lru_cache(maxsize=1024)

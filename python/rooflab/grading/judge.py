@@ -162,14 +162,14 @@ class Judge:
         try:
             with _alarm(2 * limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(self.isolated):
                 theirs = builds_on.cells_for(self.lab, question, submission.cells)
-                trouble = self._prepare(link, theirs)
+                stopped = self._prepare(link, theirs)
                 scope, sources = dict(self.trusted), [one.source for one in (*self.setup, *theirs)]
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
                     with waiting(test):
                         test.message = self._run(cell, link, scope, sources, runtime)
                     test.pending = "" if test.message else test.pending
-                    if test.message and trouble:
-                        test.message += " " + trouble
+                    if test.message and stopped:
+                        test.message += " " + builds_on.why_stopped(self.lab, test.message, stopped)
                     test.message += builds_on.where_from(self.lab, test.message)
         except JudgeTimeout:
             link.lost = link.lost or "The tests did not end in time."
@@ -181,9 +181,9 @@ class Judge:
         result.seconds = time.monotonic() - start
         return result
 
-    def _prepare(self, link: Link, theirs: Sequence[Cell]) -> str:
-        """Run the cells that the question builds on; says which of the student's failed."""
-        trouble, left = "", EXPERIMENTS_S
+    def _prepare(self, link: Link, theirs: Sequence[Cell]) -> list[tuple[Cell, str]]:
+        """Run the cells that the question builds on; returns the student's that failed, with a sentence about each."""
+        stopped, left = [], EXPERIMENTS_S
         try:
             for cell in self.setup:
                 link.ask("setup", cell.key, cell.source)
@@ -193,13 +193,13 @@ class Judge:
                 try:
                     link.ask("run", cell.key, as_python(cell.source))
                 except Exception as error:
-                    trouble = trouble or f"(Cell {cell.key} had stopped: {_text(error)})"
+                    stopped.append((cell, f"(Cell {cell.key} had stopped: {_text(error)})"))
                 spent = min(more, time.monotonic() - start)
                 link.deadline -= more - spent
                 left -= spent
         except WorkerLost:
             pass
-        return trouble
+        return stopped
 
     def _run(self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str], runtime: Runtime) -> str:
         """Run one test cell; the empty message is a pass. Its question's later cells see what it defines."""
