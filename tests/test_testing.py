@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
-from rooflab.testing import assert_close, is_count, is_near, is_number
+from rooflab.testing import assert_close, assert_near, is_count, is_near, is_number
 
 NAN, INF = float("nan"), float("inf")
 
@@ -64,6 +64,23 @@ def test_each_element_may_have_its_own_tolerance():
 def test_impossible_tolerances(rtol, atol):
     with pytest.raises(ValueError, match=r"\[assert_close\]"):
         assert_close([1.0], [2.0], rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("value", [84.87, 84.9, 85, 84.8, 84, np.float32(85), np.int64(84), 84.866])
+def test_a_rounded_number_is_called_rounded(value):
+    with pytest.raises(AssertionError, match=r"^intensity is not .*: it looks rounded.* do not round it$"):
+        assert_near("intensity", value, 84.86598, 1e-7, "divide")
+
+
+@pytest.mark.parametrize("value", [84.88, 84.7, 86, 83, 85.123, 169.73, -84.9, 0, NAN, INF, None, "85", True, [85]])
+def test_a_wrong_number_gets_the_hint(value):
+    with pytest.raises(AssertionError, match=r"^intensity is not .*: divide$"):
+        assert_near("intensity", value, 84.86598, 1e-4, "divide")
+
+
+def test_a_number_that_is_near_enough():
+    assert_near("intensity", 84.87, 84.86598, 1e-4, "divide")
+    assert_near("share", np.float64(0.1 + 0.2), 0.3, 1e-12, "divide")
 
 
 def test_numbers_and_counts():

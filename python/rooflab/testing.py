@@ -90,6 +90,29 @@ def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
     return is_number(value) and bool(abs(value - expected) <= relative * abs(expected))
 
 
+def assert_near(name: str, value: Any, expected: float, relative: float, hint: str) -> None:
+    """Assert that the number `value` is within `relative` of `expected`; what was only rounded is called so.
+
+    Raises
+    ------
+    AssertionError
+        The name, the value, and `hint`, or that the value looks rounded: it has at most four decimals and differs from
+        `expected` by less than one unit of its last decimal, and by at most 5 %.
+
+    Examples
+    --------
+    >>> assert_near("intensity", 2 / 3, 0.66666667, 1e-4, "divide FLOPs by bytes")
+    """
+    if is_near(value, expected, relative):
+        return
+    close = is_near(value, expected, 0.05)
+    rounded = close and any(
+        round(value, digits) == value and abs(value - expected) < 10.0**-digits for digits in range(5)
+    )
+    told = "it looks rounded. Write the expression, and do not round it" if rounded else hint
+    raise AssertionError(f"{name} is not {value}: {told}")
+
+
 def assert_choice(answer: Any, right: str, **wrong: str) -> None:
     """Assert that `answer` is the letter `right`; `wrong` says of each other letter why it is wrong.
 

@@ -211,11 +211,12 @@ WRONG = {
         ("limit of one head", "21.75", "533.75"),
         ("limit of elements", "21.75", "43.5"),
         ("limit of the products", "21.75", "21.33"),
+        ("limit rounded", "21.75", "21.8"),
         ("limit missing", "21.75", "None"),
     ),
 }  # fmt: skip
 ONLY_HIDDEN = {
     "q2_4_cases": "one byte a number|the ridge of an A100|the peak of fp32|MACs|one layer|320 GB/s|milliseconds",
     "q2_4_lengths": "B = 1 is compute-bound|the ridge of an A100|one too few|one too many|swapped|from 1 on"
-    "|never|best for 64|limit of one head|limit of elements|limit of the products",
+    "|never|best for 64|limit of one head|limit of elements|limit of the products|limit rounded",
 }

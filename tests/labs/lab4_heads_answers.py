@@ -136,6 +136,8 @@ WRONG = {
         ("one head", on_a100(intensity="1170.6", bound='"compute"')),
         ("upside down", on_a100(intensity="0.01178")),
         ("the limit", on_a100(intensity="85.75")),
+        ("rounded to one decimal", on_a100(intensity="84.9")),
+        ("the ridge as a whole number", on_a100(ridge="153")),
         ("the bandwidth of PCIe", on_a100(ridge="161.24")),
         ("the sparse peak", on_a100(ridge="306.03")),
         ("compute-bound", on_a100(bound='"compute"')),
@@ -177,6 +179,7 @@ WRONG = {
         ("one byte a number", mlp_on_a100("6473.2")),
         ("weights left out of the bytes", mlp_on_a100("3277.1")),
         ("gated", mlp_on_a100("3245.0")),
+        ("a whole number", mlp_on_a100("3237")),
         ("memory-bound", mlp_on_a100(bound='"memory"')),
         ("no number", mlp_on_a100("None")),
     ],
@@ -184,6 +187,6 @@ WRONG = {
 ONLY_HIDDEN = {
     "q1_4_3": "linear bytes|cubic|slope at a small L",
     "q1_4_5": "one byte a number|one head|the limit|the bandwidth of PCIe|the sparse peak|compute-bound"
-    "|head rounded down|head without the five|all of D",
-    "q1_6_3": "one byte a number|weights left out of the bytes|gated|memory-bound",
+    "|rounded to one decimal|the ridge as a whole number|head rounded down|head without the five|all of D",
+    "q1_6_3": "one byte a number|weights left out of the bytes|gated|a whole number|memory-bound",
 }

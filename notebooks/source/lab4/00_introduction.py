@@ -52,7 +52,7 @@ from rooflab.grading import measure
 from rooflab.labs import lab4
 from rooflab.labs.lab4 import A100, GPT2_XL, T4, assert_counts, assert_terms, sample_sizes, value_of
 from rooflab.labs.table import Table
-from rooflab.testing import assert_choice, is_count, is_near, is_number
+from rooflab.testing import assert_choice, assert_near, is_count, is_near, is_number
 
 # %% [markdown]
 # **Letters.** The functions of this lab take sizes and return whole numbers.

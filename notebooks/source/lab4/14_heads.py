@@ -183,9 +183,9 @@ smallest_compute_bound_head = 458  # (4 D/H + 5) / 12 >= 153.016
 for name, value in (("mha_intensity", mha_intensity), ("a100_ridge", a100_ridge)):
     assert is_number(value) and 1 < value < 10000, f"{name} must be a number of FLOP/byte, got {value!r}"
 ### BEGIN HIDDEN TESTS
-said = f"mha_intensity is not {mha_intensity}: divide mha_flops by mha_bytes for all 16 heads, with n = 2"
-assert is_near(mha_intensity, 84.86598, 1e-4), said
-assert is_near(a100_ridge, 153.0162, 1e-4), f"a100_ridge is not {a100_ridge}: divide A100.flop_s by A100.byte_s"
+intensity_hint = "divide mha_flops by mha_bytes for all 16 heads, with n = 2"
+assert_near("mha_intensity", mha_intensity, 84.86598, 1e-4, intensity_hint)
+assert_near("a100_ridge", a100_ridge, 153.0162, 1e-4, "divide A100.flop_s by A100.byte_s")
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_4_5_bound_test", "grade": true, "points": 1}

@@ -115,8 +115,7 @@ mlp_bound = "compute"
 said = f"mlp_intensity must be a number of FLOP/byte above 1, got {mlp_intensity!r}"
 assert is_number(mlp_intensity) and mlp_intensity > 1, said
 ### BEGIN HIDDEN TESTS
-said = f"mlp_intensity is not {mlp_intensity}: divide mlp_flops by mlp_bytes, with n = 2"
-assert is_near(mlp_intensity, 3236.586, 1e-4), said
+assert_near("mlp_intensity", mlp_intensity, 3236.586, 1e-4, "divide mlp_flops by mlp_bytes, with n = 2")
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_6_3_bound_test", "grade": true, "points": 1}

@@ -182,10 +182,8 @@ assert is_number(long_text_intensity) and long_text_intensity > 0, said
 ### BEGIN HIDDEN TESTS
 said = f"best_length is not {best_length}: compare the intensity at every L for B = 1"
 assert best_length == 481, said
-said = (
-    f"long_text_intensity is not {long_text_intensity}: which terms of the FLOPs and of the bytes grow fastest with L?"
-)
-assert is_near(long_text_intensity, 21.75, 1e-4), said
+limit_hint = "which terms of the FLOPs and of the bytes grow fastest with L?"
+assert_near("long_text_intensity", long_text_intensity, 21.75, 1e-4, limit_hint)
 ### END HIDDEN TESTS
 
 # %%

@@ -127,8 +127,8 @@ rl.plots.plot_roofline(T4.machine, points, dtype="float16", title="GPT-2 XL on a
 # %% [markdown]
 # ## 3.6 Why the cache lowers the intensity ({points q3_6})
 #
-# With the cache, every case moves to a lower intensity, to the left on the roofline. Every case is faster all the same.
-# Explain why, and then find out how far a larger batch can raise the intensity again.
+# With the cache, every case moves to a lower intensity, to the left on the roofline, although every case is faster.
+# Explain why the intensity falls. Then find out how far a larger batch can raise it again.
 #
 # - `why_intensity_falls`: choose a letter, and explain it in a sentence below.
 #     - `"a"`: FLOPs and bytes both fall by a factor of about L, so that the intensity stays about the same.
@@ -179,8 +179,8 @@ said = f"batch_limits must be a dict {{32: a number, 64: a number}}, got {batch_
 assert keys and all(map(is_number, batch_limits.values())), said
 ### BEGIN HIDDEN TESTS
 for L, expected in {32: 224.04070, 64: 127.1875}.items():
-    said = f"batch_limits[{L}] is not {batch_limits[L]}: divide the FLOPs by the bytes, only the terms that grow with B"
-    assert is_near(batch_limits[L], expected, 1e-4), said
+    limit_hint = "divide the FLOPs by the bytes, only the terms that grow with B"
+    assert_near(f"batch_limits[{L}]", batch_limits[L], expected, 1e-4, limit_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_6_batch_test", "grade": true, "points": 2}

@@ -108,10 +108,8 @@ said = f"cache_equals_weights must be a number of tokens, got {cache_equals_weig
 assert is_number(cache_equals_weights) and cache_equals_weights > 0, said
 ### BEGIN HIDDEN TESTS
 assert largest == "weights", f'largest is not "{largest}": compare the columns of the table at L = 1024'
-said = (
-    f"cache_equals_weights is not {cache_equals_weights}: divide the bytes of the weights by those of one cached token"
-)
-assert is_near(cache_equals_weights, 9602.5, 1e-4), said
+equal_hint = "divide the bytes of the weights by those of one cached token"
+assert_near("cache_equals_weights", cache_equals_weights, 9602.5, 1e-4, equal_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_1_why_test", "grade": true, "points": 1}

@@ -140,8 +140,8 @@ said = f"fused_intensity must be a positive number of FLOP/byte, got {fused_inte
 assert is_number(fused_intensity) and fused_intensity > 0, said
 assert fused_bound in ("memory", "compute"), f'fused_bound must be "memory" or "compute", got {fused_bound!r}'
 ### BEGIN HIDDEN TESTS
-said = f"fused_intensity is not {fused_intensity}: divide the counted FLOPs of rl.attention(q, k, v) by fused_bytes"
-assert is_near(fused_intensity, 8232, 1e-4), said
+intensity_hint = "divide the counted FLOPs of rl.attention(q, k, v) by fused_bytes"
+assert_near("fused_intensity", fused_intensity, 8232, 1e-4, intensity_hint)
 assert fused_bound == "compute", f'not "{fused_bound}": is fused_intensity below or above the ridge of the A100?'
 ### END HIDDEN TESTS
 
