@@ -27,7 +27,7 @@ def relu_intensity(n):
 
 CHAIN = """
 def sin_cos(x):
-    return rl.cos(x) ** 2 + rl.sin(x) ** 2
+    return rl.sin(x) ** 2 - rl.cos(x) ** 2
 
 @rl.compile
 def sin_cos_compiled(x):
@@ -39,9 +39,9 @@ separate_accesses, fused_accesses, separate_launches, fused_launches, fusion_gai
 CHAIN_COUNTED = """
 def sin_cos(x):
     s, c = rl.sin(x), rl.cos(x)
-    return s * s.clone()[:] + c ** 2 if False else s ** 2 + c ** 2
+    return s * s - c ** 2
 
-sin_cos_compiled = rl.compile(lambda x: rl.sin(x) ** 2 + rl.cos(x) ** 2)
+sin_cos_compiled = rl.compile(lambda x: -rl.cos(x) ** 2 + rl.sin(x) * rl.sin(x))
 with rl.count() as one:
     sin_cos(rl.ones(8))
 with rl.count() as two:
@@ -79,23 +79,22 @@ def sigmoid_accesses(k, keep):
     return np.int64(reads + writes)
 """
 
-EAGER = """
-counts = []
-for part in ("forward", "backward"):
-    x, upstream = rl.ones(7, requires_grad=True), rl.ones(7)
-    if part == "backward":
-        y = rl.sigmoid(rl.sigmoid(rl.sigmoid(x)))
-    with rl.count() as c:
-        y.backward(upstream) if part == "backward" else rl.sigmoid(rl.sigmoid(rl.sigmoid(x)))
-    counts.append((c.bytes_read + c.bytes_written) // 28)
-eager_accesses, recompute_gain = sum(counts), 1.6
+STACKS = """
+one_kernel_gain, halved_from = 5, 4
 """
-EAGER_COUNTED = """
-x, upstream = rl.ones(50, requires_grad=True), rl.ones(50)
-with rl.count() as c:
-    rl.sigmoid(rl.sigmoid(rl.sigmoid(x))).backward(upstream)
-eager_accesses = (c.bytes_read + c.bytes_written) // 200
-recompute_gain = sigmoid_accesses(3, True) / sigmoid_accesses(3, False)
+STACKS_COUNTED = """
+def stacked(k):
+    x, upstream = rl.ones(50, requires_grad=True), rl.ones(50)
+    with rl.count() as c:
+        y = x
+        for _ in range(k):
+            y = rl.sigmoid(y)
+        y.backward(upstream)
+    return (c.bytes_read + c.bytes_written) / 200
+
+added = sigmoid_accesses(9, True) - sigmoid_accesses(8, True)
+one_kernel_gain = (stacked(9) - stacked(8)) / added
+halved_from = next(k for k in range(1, 99) if sigmoid_accesses(k, True) >= 2 * sigmoid_accesses(k, False))
 """
 
 BURSTS = """
@@ -213,6 +212,67 @@ def tiled_matmul(A, B, T):
     return C
 """
 
+PRODUCT_STEPS = """
+def tiled_matmul(A, B, T):
+    N = A.shape[0]
+    C = np.zeros((N, N))
+    for k0 in range(0, N, T):
+        for i0 in range(0, N, T):
+            for j0 in range(0, N, T):
+                for k in range(k0, min(k0 + T, N)):
+                    row, column = B[k, j0:j0 + T], A[i0:i0 + T, k]
+                    C[i0:i0 + T, j0:j0 + T] += np.outer(column, row)
+    return C
+"""
+
+PRODUCT_TURNS = """
+def tiled_matmul(A, B, T):
+    N = A.shape[0]
+    C, steps = np.zeros((N, N)), [np.arange(first, min(first + T, N)) for first in range(0, N, T)]
+    for place, rows in enumerate(steps):
+        for columns in steps[::-1] if place % 2 else steps:
+            for inner in reversed(steps):
+                b = B[np.ix_(inner, columns)]
+                for i in rows:
+                    C[i, columns] += A[i, inner] @ b
+    return C
+"""
+
+# Each element is read as often as with tiles, and no access is larger than a tile.
+PRODUCT_WHOLE = """
+def tiled_matmul(A, B, T):
+    N = A.shape[0]
+    def whole(X):
+        x = np.zeros((N, N))
+        for i in range(0, N, T):
+            for k in range(0, N, T):
+                x[i:i + T, k:k + T] = X[i:i + T, k:k + T]
+        return x
+    for _ in range(0, N, T):
+        a, b = whole(A), whole(B)
+    return a @ b
+"""
+
+PRODUCT_ELEMENTS = """
+def tiled_matmul(A, B, T):
+    N = A.shape[0]
+    for _ in range(0, N, T):
+        a, b = (np.array([[X[i, k] for k in range(N)] for i in range(N)]) for X in (A, B))
+    return a @ b
+"""
+
+PRODUCT_ROWS = """
+def tiled_matmul(A, B, T):
+    N = A.shape[0]
+    C = np.zeros((N, N))
+    for i in range(0, N, T):
+        for j in range(0, N, T):
+            a = np.hstack([A[i:i + T, k:k + T] for k in range(0, N, T)])
+            b = np.vstack([B[k:k + T, j:j + T] for k in range(0, N, T)])
+            C[i:i + T, j:j + T] = a @ b
+    return C
+"""
+
 ROWS = """
 def row_bursts(K, rows):
     total = 0
@@ -241,11 +301,16 @@ RIGHT = {
     "q3_2": [("compiled by a decorator", CHAIN), ("counted", CHAIN_COUNTED)],
     "q3_3": [("a sum", GRADIENT), ("the tape", GRADIENT_TAPE)],
     "q3_3_accesses": [("a formula", SIGMOIDS), ("reads and writes", SIGMOIDS_PARTS)],
-    "q3_3_eager": [("numbers", EAGER), ("counted", EAGER_COUNTED)],
+    "q3_3_eager": [("numbers", STACKS), ("counted", STACKS_COUNTED)],
     "q3_4": [("ranges of bursts", BURSTS), ("sorted", BURSTS_SORTED)],
     "q3_4_walk": [("lane by lane", WALK), ("reshaped", WALK_NUMPY)],
     "q3_5": [("rounded up", TILES), ("derived", TILES_LOOP)],
-    "q3_5_product": [("a tile at a time", PRODUCT), ("number by number", PRODUCT_SCALARS)],
+    "q3_5_product": [
+        ("a tile at a time", PRODUCT),
+        ("number by number", PRODUCT_SCALARS),
+        ("a column of A and a row of B at a time", PRODUCT_STEPS),
+        ("a row of A at a time, back and forth", PRODUCT_TURNS),
+    ],
     "q3_6": [("first and last byte", ROWS), ("NumPy", ROWS_SET)],
 }
 
@@ -267,16 +332,21 @@ WRONG = {
             ("ten accesses", "= 11, 2", "= 10, 2"),
             ("the gain of launches", "5.5", "5"),
             ("fused with two reads", "= 11, 2", "= 11, 3"),
-            ("ones", "return rl.cos(x) ** 2 + rl.sin(x) ** 2", "return rl.ones_like(x)"),
+            ("ones", "return rl.sin(x) ** 2 - rl.cos(x) ** 2", "return rl.ones_like(x)"),
             ("ones, compiled", "return sin_cos(x)", "return rl.ones_like(x)"),
-            ("products for powers", "rl.cos(x) ** 2 + rl.sin(x) ** 2", "rl.cos(x) * rl.cos(x) + rl.sin(x) * rl.sin(x)"),
+            ("ones that read x, compiled", "return sin_cos(x)", "return x - x + 1"),
+            ("a sum, compiled", "return sin_cos(x)", "return rl.sin(x) ** 2 + rl.cos(x) ** 2"),
+            ("no squares, compiled", "return sin_cos(x)", "return rl.sin(x) - rl.cos(x)"),
+            ("exchanged, compiled", "return sin_cos(x)", "return -sin_cos(x)"),
+            ("a sum", "rl.sin(x) ** 2 - rl.cos(x) ** 2", "rl.sin(x) ** 2 + rl.cos(x) ** 2"),
+            ("products for powers", "rl.sin(x) ** 2 - rl.cos(x) ** 2", "rl.sin(x) * rl.sin(x) - rl.cos(x) * rl.cos(x)"),
             ("not compiled", "@rl.compile\n", ""),
-            ("compiled twice", "    return rl.cos(x) ** 2 + rl.sin(x) ** 2",
-             "    return rl.compile(lambda x: rl.cos(x) ** 2 + rl.sin(x) ** 2)(x)"),
+            ("compiled twice", "    return rl.sin(x) ** 2 - rl.cos(x) ** 2",
+             "    return rl.compile(lambda x: rl.sin(x) ** 2 - rl.cos(x) ** 2)(x)"),
             ("a launch for each access", ", 5, 1,", ", 11, 2,"),
         ),
-        ("NumPy", changed(CHAIN, "return rl.cos(x) ** 2 + rl.sin(x) ** 2",
-                          "return rl.tensor(np.cos(x.numpy())**2 + np.sin(x.numpy())**2)")),
+        ("NumPy", changed(CHAIN, "return rl.sin(x) ** 2 - rl.cos(x) ** 2",
+                          "return rl.tensor(np.sin(x.numpy())**2 - np.cos(x.numpy())**2)")),
     ],
     "q3_3": mutants(
         GRADIENT,
@@ -295,12 +365,14 @@ WRONG = {
         ("recomputation writes all outputs", "        return 5", "        return 5 if keep or k == 1 else k + 4"),
     ),
     "q3_3_eager": mutants(
-        EAGER,
-        ("the forward pass", "sum(counts)", "counts[0]"),
-        ("the backward pass", "sum(counts)", "counts[1]"),
-        ("the fused kernels", "sum(counts)", "8"),
-        ("5/8", "1.6", "5 / 8"),
-        ("the gain over eager", "1.6", "6"),
+        STACKS,
+        ("the gain of three sigmoids", "= 5, 4", "= 3.75, 4"),
+        ("the gain over recomputation", "= 5, 4", "= 6, 4"),
+        ("what is added, in accesses", "= 5, 4", "= 10, 4"),
+        ("the gain of the forward pass", "= 5, 4", "= 2, 4"),
+        ("fewer, not half", "= 5, 4", "= 5, 2"),
+        ("less than half", "= 5, 4", "= 5, 5"),
+        ("a third of the accesses", "= 5, 4", "= 5, 6.5"),
     ),
     "q3_4": mutants(
         BURSTS,
@@ -338,7 +410,7 @@ WRONG = {
         ("MACs", "0.25 * T", "0.125 * T"),
         ("elements", "0.25 * T", "1.0 * T"),
     ),
-    "q3_5_product": mutants(
+    "q3_5_product": [*mutants(
         PRODUCT,
         ("without tiles", "    N = len(A)", "    N, T = len(A), 1"),
         ("the library's product", "    C = np.zeros((N, N))", "    return np.asarray(A) @ np.asarray(B)\n    C = 0"),
@@ -349,7 +421,9 @@ WRONG = {
         ("A transposed", "A[row:row + T, k:k + T]", "A[k:k + T, row:row + T].T"),
         ("tile M(0,0) again", "k:k + T] @", "0:T] @"),
         ("read twice", "    return C", "    A[0, 0]\n    return C"),
-    ),
+    ), ("all of A and B, tile by tile, then the product", PRODUCT_WHOLE),
+       ("all of A and B, element by element, then the product", PRODUCT_ELEMENTS),
+       ("a row of tiles and a column of tiles, then the product", PRODUCT_ROWS)],
     "q3_6": mutants(
         ROWS,
         ("always one", "(first + 127) // 128 - first // 128 + 1", "1"),
@@ -364,6 +438,7 @@ WRONG = {
 
 ONLY_HIDDEN = {
     "q3_2": "ten accesses|the gain of launches|fused with two reads|a launch for each access",
-    "q3_3_eager": "the forward pass|the backward pass|the fused kernels|5/8|the gain over eager",
+    "q3_3_eager": "the gain of three sigmoids|the gain over recomputation|what is added, in accesses"
+    "|the gain of the forward pass|fewer, not half|less than half",
     "q3_4_walk": "the row",
 }

@@ -1,6 +1,7 @@
 """Lab 5: the reference answers give the known numbers, published numbers fit them, and what it gives its students."""
 
 import math
+from itertools import zip_longest
 
 import ml_dtypes
 import numpy as np
@@ -252,6 +253,44 @@ def test_a_training_step_holds_what_it_says(sizes):
     assert held.start == 12 * held.parameters + 4 * held.buffers + 16 * B * L
     assert held.end == held.start + 4 * held.parameters
     assert held.peak >= held.start + held.activations > held.start
+
+
+STEPS = [(i, k, j) for i in range(2) for k in range(2) for j in range(2)]
+
+
+def reads_of(steps, N):
+    """Tile (i, k) of A, then tile (k, j) of B, for each (i, k, j), in tiles of 2 x 2."""
+    numbers = np.arange(N * N).reshape(N, N)
+    pairs = ([(0, i, k), (1, k, j)] for i, k, j in steps)
+    return [(x, numbers[2 * r : 2 * r + 2, 2 * c : 2 * c + 2].ravel()) for pair in pairs for x, r, c in pair]
+
+
+@pytest.mark.parametrize("N", [3, 4])
+@pytest.mark.parametrize("steps", [STEPS, STEPS[::-1]])
+def test_tiles_that_meet_on_the_chip(N, steps):
+    order = reads_of(steps, N)
+    lab5.assert_tiles("whole tiles", order, N, 2)
+    lab5.assert_tiles("B first", [order[place ^ 1] for place in range(len(order))], N, 2)
+    single = [[(x, one[None]) for one in numbers] for x, numbers in order]
+    lab5.assert_tiles("an element at a time", [one for tile in single for one in tile], N, 2)
+    turns = [zip_longest(a, b) for a, b in zip(single[::2], single[1::2], strict=True)]
+    lab5.assert_tiles("A and B by turns", [one for pairs in turns for pair in pairs for one in pair if one], N, 2)
+
+
+@pytest.mark.parametrize(
+    ("order", "N"),
+    [
+        ([], 4),
+        (sorted(reads_of(STEPS, 4), key=lambda one: one[0]), 4),
+        ([(x, np.arange(16)) for x in (0, 1, 0, 1)], 4),
+        (reads_of(STEPS[:-1], 4), 4),
+        ([(x, np.arange(3)) for x in (0, 1)], 2),
+    ],
+    ids=["nothing", "all of A first", "row by row", "one pair too few", "a part of a tile"],
+)
+def test_tiles_that_do_not_meet(order, N):
+    with pytest.raises(AssertionError, match=r"of A and tile \(.*\) of B were never on the chip at the same moment"):
+        lab5.assert_tiles("a product", order, N, 2)
 
 
 def test_masked_loads_and_stores_touch_nothing_else():

@@ -59,7 +59,7 @@ from rooflab.labs.lab5 import assert_counts, assert_values, draws, global_array,
 from rooflab.labs.lab5_training import mlp_counts, mlp_runner, noisy_block, training_step
 from rooflab.labs.table import Table
 from rooflab.roofline import SPECS
-from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
+from rooflab.testing import assert_choice, assert_close, assert_near, is_count, is_near, is_number, to_float64
 
 device = "cuda" if rl.cuda.is_available() else "cpu"
 

@@ -174,8 +174,8 @@ for cycles, sms, number in draws((20, 900), (20, 150), (2, 99), count=4):
 # %% nbgrader={"grade_id": "q2_2_shared_test", "grade": true, "points": 1}
 assert is_number(shared_gain) and shared_gain > 1, f"shared_gain must be a number above 1, got {shared_gain!r}"
 ### BEGIN HIDDEN TESTS
-said = f'shared_gain is not {shared_gain}: divide the cycles of "global" by those of "shared load"'
-assert is_near(shared_gain, 290 / 23, 2e-3), said
+gain_hint = 'divide the cycles of "global" by those of "shared load"'
+assert_near("shared_gain", shared_gain, 290 / 23, 2e-3, gain_hint)
 ### END HIDDEN TESTS
 
 # %%

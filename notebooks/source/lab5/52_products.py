@@ -119,8 +119,7 @@ said = f'product_bound is not "{product_bound}": compare the intensity N/6 with 
 assert product_bound == "compute", said
 said = f"waves_1024 is not {waves_1024}: how many tiles of 128 x 64 cover the result, and how many run at once?"
 assert waves_1024 == 2, said
-said = f"efficiency_1024 is not {efficiency_1024}: divide the number of tiles by waves times SMs"
-assert is_near(efficiency_1024, 0.592593, 1e-3), said
+assert_near("efficiency_1024", efficiency_1024, 0.592593, 1e-3, "divide the number of tiles by waves times SMs")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -136,8 +136,8 @@ assert is_number(peak_share) and 0 < peak_share < 1, f"peak_share must be a numb
 free_hint = "solve mlp_flops = ms times peak for that size, and round down; the FLOPs grow with dim² and with batch"
 assert_counts(largest_free, {(1.0, "batch", 10.0): 3467, (1.0, "dim", 10.0): 942, (4.0, "dim", 10.0): 1884}, free_hint)
 ### BEGIN HIDDEN TESTS
-said = f"peak_share is not {peak_share}: divide mlp_flops by 19.5e12 FLOP/s, and these seconds by 2.11e-3"
-assert is_near(peak_share, 0.01794, 5e-3), said
+share_hint = "divide mlp_flops by 19.5e12 FLOP/s, and these seconds by 2.11e-3"
+assert_near("peak_share", peak_share, 0.01794, 5e-3, share_hint)
 assert_counts(largest_free, {(2.11, "dim", 19.5): 1911, (2.11, "batch", 19.5): 14268}, free_hint)
 peak, dim, batch = measure.draw(50, 900) / 10, measure.draw(500, 9000), measure.draw(500, 20000)
 # The FLOPs of half a row or column more: rounded down, the size is a whole number again.

@@ -16,6 +16,7 @@ from rooflab.grading.global_array import GlobalArray, unpacked
 __all__ = ["GlobalMemory", "counted"]
 
 MAX_ELEMENTS, MAX_DIMS = 2**24, 16  # of what one index selects
+MAX_ORDERED = 2**20  # reads of single elements whose order is kept
 
 
 class GlobalMemory:
@@ -25,21 +26,25 @@ class GlobalMemory:
     ----------
     arrays, reads, writes : list of array
         What each array holds now, and its counts, in its shape.
-    most_at_once : list of int
-        The most elements of each array that a single read returned.
+    order : list of (int, array)
+        Each read in its turn, up to `MAX_ORDERED` elements: which array, and the numbers of its elements, row by row.
 
     Examples
     --------
     >>> memory = GlobalMemory([np.arange(4.0)])
     >>> memory.answer("read", 0, ("slice", 1, 3, None)).tolist(), memory.reads[0].tolist()
     ([1.0, 2.0], [0, 1, 1, 0])
+    >>> [(place, numbers.tolist()) for place, numbers in memory.order]
+    [(0, [1, 2])]
     """
 
     def __init__(self, arrays: list[Any]) -> None:
         self.arrays = [np.array(one) for one in arrays]
         self.reads = [np.zeros(one.shape, np.int64) for one in self.arrays]
         self.writes = [np.zeros(one.shape, np.int64) for one in self.arrays]
-        self.most_at_once = [0] * len(self.arrays)
+        self.order: list[tuple[int, np.ndarray]] = []
+        self._numbers = [np.arange(one.size, dtype=np.int32).reshape(one.shape) for one in self.arrays]
+        self._unordered = MAX_ORDERED
 
     def answer(self, what: str, place: int, *arguments: Any) -> Any:
         """Do what a `GlobalArray` asks: read, write, or return its counts.
@@ -55,7 +60,9 @@ class GlobalMemory:
                 _check(index, self.arrays[place].shape)
                 found = np.array(self.arrays[place][index])
                 np.add.at(self.reads[place], index, 1)
-                self.most_at_once[place] = max(self.most_at_once[place], found.size)
+                self._unordered -= max(1, found.size)
+                if self._unordered >= 0:
+                    self.order.append((place, np.ravel(self._numbers[place][index])))
                 return found[()]
             case ["write", index, np.ndarray() as values]:
                 index = unpacked(index)
@@ -63,9 +70,8 @@ class GlobalMemory:
                 self.arrays[place][index] = values
                 np.add.at(self.writes[place], index, 1)
                 return None
-            case ["reads" | "writes" | "most_at_once"]:
-                found = getattr(self, what)[place]
-                return found if what == "most_at_once" else found.copy()
+            case ["reads" | "writes"]:
+                return getattr(self, what)[place].copy()
         raise ValueError("[GlobalMemory] what: expected to read, to write an array or to see a count")
 
 

@@ -28,8 +28,6 @@ class GlobalArray:
         Those of the array.
     read_counts, write_counts : array of int
         How often each element was read and written, in that shape.
-    most_at_once : int
-        The most elements that a single read returned.
 
     Examples
     --------
@@ -55,10 +53,6 @@ class GlobalArray:
     @property
     def write_counts(self) -> np.ndarray:
         return self._ask("writes", self._place)
-
-    @property
-    def most_at_once(self) -> int:
-        return self._ask("most_at_once", self._place)
 
     @property
     def reads(self) -> int:

@@ -120,8 +120,8 @@ def accesses(fn: Callable, *args: Any) -> Accessed:
         found = dict(zip(places, each, strict=True))
         return tuple(found.get(place) for place in range(len(args)))
 
-    seen = map(by_argument, (memory.arrays, memory.reads, memory.writes, memory.most_at_once))
-    return Accessed(value, *seen)
+    order = tuple((places[number], elements) for number, elements in memory.order)
+    return Accessed(value, *map(by_argument, (memory.arrays, memory.reads, memory.writes)), order)
 
 
 def launched(fn: Callable, *args: Any) -> tuple[str, ...]:

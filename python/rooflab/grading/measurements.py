@@ -105,15 +105,16 @@ class Called:
 
 @dataclass(frozen=True)
 class Accessed:
-    """One call on arrays in global memory: what they hold afterwards, how often each of their elements was read and
-    written, and the most elements of one read. There is one entry per argument, None for one that is not an array.
+    """One call on arrays in global memory: what they hold afterwards, and how often each of their elements was read and
+    written. There is one entry per argument, None for one that is not an array. `order` has each read in its turn: the
+    position of the argument, and the numbers of the elements, counted row by row.
     """
 
     value: Any
     arrays: tuple
     reads: tuple
     writes: tuple
-    most_at_once: tuple
+    order: tuple[tuple[int, np.ndarray], ...]
 
 
 @dataclass(frozen=True)

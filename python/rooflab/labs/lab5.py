@@ -5,8 +5,9 @@ Letters: M, N, K sizes of a product, T side of a tile, n bytes a number, P param
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from rooflab.testing import is_count, is_number
 
 __all__ = [
     "FORMATS", "GELU_ELEMENTS", "PUBLISHED_GELU", "PUBLISHED_MATMUL", "PUBLISHED_MLP", "PUBLISHED_PROFILE",
-    "SILICON_GAINS", "assert_counts", "assert_values", "draws", "gelu_float64", "global_array", "load", "machine_name",
-    "rounded", "store",
+    "SILICON_GAINS", "assert_counts", "assert_tiles", "assert_values", "draws", "gelu_float64", "global_array", "load",
+    "machine_name", "rounded", "store",
 ]  # fmt: skip
 
 FORMATS = {
@@ -140,6 +141,37 @@ def assert_values(
         kind = _misfit(got, right)
         assert not kind, f"{call} must return {kind}, got {got!r}"
         assert _agrees(got, right, relative), f"{call} returned {got!r}, expected {right!r}. Hint: {hint}"
+
+
+def assert_tiles(name: str, order: Iterable[tuple[int, np.ndarray]], N: int, T: int) -> None:
+    """Assert that a product of two N x N arrays reads them tile by tile, as `rooflab.grading.measure.accesses` saw it.
+
+    A chip holds the tile of each array that was read last, and only once all of its elements have been read. Each tile
+    (i, k) of the first array has to be there together with each tile (k, j) of the second one.
+
+    Raises
+    ------
+    AssertionError
+        `name`, and the first two tiles that were never there together.
+
+    Examples
+    --------
+    >>> assert_tiles("one tile", [(0, np.arange(4)), (1, np.array([1, 3, 0, 2]))], N=2, T=2)
+    """
+    tiles = range(-(-N // T))
+    read: list[tuple[Any, set[int]]] = [(None, set()), (None, set())]  # the tile of A and of B, and what is there of it
+    met = set()
+    for array, numbers in order:
+        for number in numbers.tolist():
+            tile = (number // N // T, number % N // T)
+            before, elements = read[array]
+            read[array] = tile, ({number} if tile != before or number in elements else elements | {number})
+            if all(one and len(held) == math.prod(min(T, N - T * place) for place in one) for one, held in read):
+                (i, k), (other, j) = (one for one, _ in read)
+                met |= {(i, j, k)} if k == other else set()
+    for i, j, k in itertools.product(tiles, repeat=3):
+        said = f"{name}: tile ({i}, {k}) of A and tile ({k}, {j}) of B were never on the chip at the same moment"
+        assert (i, j, k) in met, f"{said}, because a tile leaves it as soon as you read from another tile of its array"
 
 
 def rounded(x: Any, name: str) -> Any:
