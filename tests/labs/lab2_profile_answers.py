@@ -1,6 +1,6 @@
 """Answers to question 1.1.4 of Lab 2, profiles, right and wrong."""
 
-from labs.mutants import mutants
+from labs.mutants import changed, mutants
 
 STEPS = """
 def step(model, input_ids, optimizer, name):
@@ -17,7 +17,7 @@ def step(model, input_ids, optimizer, name):
         if optimizer:
             with rl.range("optimizer"):
                 optimizer.step()
-                rl.synchronize()
+                rl.synchronize()  # optimizer
         model.zero_grad()
 
 def annotated_steps(model, input_ids, warmup_steps, measure_steps, optimizer=None):
@@ -136,7 +136,29 @@ what_r_measured = "b"
 """
 
 RIGHT = {
-    "q1_1_4a": [("one function for both", STEPS)],
+    "q1_1_4a": [
+        ("one function for both", STEPS),
+        (
+            "gradients are cleared before a step",
+            changed(
+                STEPS,
+                "        model.zero_grad()\n",
+                "",
+                '        with rl.range("forward"):',
+                '        model.zero_grad()\n        with rl.range("forward"):',
+            ),
+        ),
+        (
+            "the optimizer clears them in its range",
+            changed(
+                STEPS,
+                "        model.zero_grad()\n",
+                "        else:\n            model.zero_grad()\n",
+                "                optimizer.step()\n",
+                "                optimizer.step()\n                optimizer.zero_grad()\n",
+            ),
+        ),
+    ],
     "q1_1_4a_values": [("a tuple", WAITS)],
     "q1_1_4b": [("counted with a batch of zeros", COUNTS)],
     "q1_1_4c": [("by tables", CLASSES)],
@@ -149,6 +171,10 @@ WRONG = {
         STEPS,
         ("forward ends before it is done", "            rl.synchronize()  # forward\n", ""),
         ("backward ends before it is done", "            rl.synchronize()  # backward\n", ""),
+        ("the optimizer ends before it is done", "                rl.synchronize()  # optimizer\n", ""),
+        ("gradients are kept", "        model.zero_grad()\n", ""),
+        ("gradients are cleared too early", "        model.zero_grad()\n", "",
+         "            rl.synchronize()  # backward\n", "            rl.synchronize()\n            model.zero_grad()\n"),
         ("the warm-up has no range", 'rl.range("warmup")', "contextlib.nullcontext()"),
         ("steps have no range", 'f"step_{i}"', '""'),
         ("steps from 1", 'f"step_{i}"', 'f"step_{i + 1}"'),
