@@ -75,11 +75,9 @@ def check_ranges(warmup_steps, measure_steps, optimizer, **times):
     update = ["<optimizer>"] * optimizer
     seen = measure.faked(annotated_steps, "<model>", ids, warmup_steps, measure_steps, *update, device=times)
     lab2.assert_ranges(seen.log, warmup_steps, measure_steps, optimizer)
-    steps = len(seen.launches("optimizer"))
-    expected = (warmup_steps + measure_steps) * optimizer
-    assert steps == expected, (
-        f"{warmup_steps} + {measure_steps} steps: expected {expected} optimizer steps, got {steps}"
-    )
+    updates, expected = len(seen.launches("optimizer")), (warmup_steps + measure_steps) * optimizer
+    said = f"{warmup_steps} + {measure_steps} steps: expected {expected} steps of the optimizer, got {updates}"
+    assert updates == expected, said
 
 
 def check_phases(warmup_steps, measure_steps, optimizer):
