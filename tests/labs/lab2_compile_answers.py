@@ -91,7 +91,10 @@ WRONG = {
         ("the softmax of the library", "    shifted = rl.exp(scores - scores.amax(-1, keepdim=True))\n",
          "    shifted = rl.softmax(scores)\n"),
         ("the mask is dropped", "    scores = scores + mask\n", ""),
-        ("a mask of its own", "    scores = scores + mask\n", "    scores = scores + causal(q.shape[1])\n",
+        ("a mask of its own", "    scores = scores + mask\n",
+         "    scores = scores + (causal(q.shape[1]) if own else mask)\n", "def masked_attention(q, k, v, mask)",
+         "def masked_attention(q, k, v, mask, own=True)", "return masked_attention(q, k, v, mask)",
+         "return masked_attention(q, k, v, mask, False)",
          "\ndef masked", "\nimport functools\n\n@functools.cache\ndef causal(L):\n"
          "    return rl.tensor(np.triu(np.full((L, L), -np.inf, 'float32'), 1))\n\ndef masked"),
         ("not compiled", "@rl.compile\n", ""),

@@ -111,7 +111,7 @@ def adamw_bytes(parameters, fused):
 def gemm_share(kernels):
     return sum(row["share"] for name, row in by_class(kernels).items() if name == "gemm")
 
-why_it_falls = "b"
+why_it_falls = "c"
 """
 
 ATTENTION = """
@@ -132,7 +132,7 @@ def softmax_flop_ratio(head_dim, softmax_flops=5):
 def softmax_byte_ratio(head_dim, length):
     return 1 / (1 + 2 * head_dim / length)
 
-what_r_measured = "b"
+what_r_measured = "d"
 """
 
 RIGHT = {
@@ -234,9 +234,9 @@ WRONG = {
          'row["launches"] / len(kernels) for name, row in by_class(kernels).items() if name == "gemm"'),
         ("a list without products", 'sum(row["share"] for name, row in by_class(kernels).items() if name == "gemm")',
          'by_class(kernels)["gemm"]["share"]'),
-        ("smaller products", '"b"', '"a"'),
-        ("lower precision", '"b"', '"c"'),
-        ("the host", '"b"', '"d"'),
+        ("smaller products", '"c"', '"a"'),
+        ("lower precision", '"c"', '"b"'),
+        ("the host", '"c"', '"d"'),
     ),
     "q1_1_4e": mutants(
         ATTENTION,
@@ -256,9 +256,9 @@ WRONG = {
         ("upside down", "softmax_flops / (2 * head_dim + 2 * head_dim)", "4 * head_dim / softmax_flops"),
         ("bytes upside down", "1 / (1 + 2 * head_dim / length)", "1 + 2 * head_dim / length"),
         ("over one product", "1 + 2 * head_dim / length", "0.5 + head_dim / length"),
-        ("FLOPs", '"b"', '"a"'),
-        ("launches", '"b"', '"c"'),
-        ("heads", '"b"', '"d"'),
+        ("FLOPs", '"d"', '"a"'),
+        ("launches", '"d"', '"b"'),
+        ("heads", '"d"', '"c"'),
     ),
 }  # fmt: skip
 

@@ -215,7 +215,7 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The sum should be 3 686 400. In fp16 it is infinite after 73 squares, and a number divided by infinity is 0. In bf16
+# The sum should be 3 686 400. In fp16 it is infinite after 74 squares, and a number divided by infinity is 0. In bf16
 # it stops at 262 144: the mean square is 64 instead of 900, so the results are 3.75 times too large. fp16 runs out of
 # range, and bf16 runs out of precision. An ε of 10⁻⁵ survives in both formats. An ε of 10⁻⁸ becomes
 # zero in fp16. Is LayerNorm in bf16 safe? Published answers differ. It works more often than not, because its inputs
