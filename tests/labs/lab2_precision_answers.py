@@ -79,7 +79,7 @@ def count_ones(n, dtype):
 def stored(x, dtype):
     return rl.full((1,), x, dtype=dtype).item()
 
-norm_in_fp16, norm_in_bf16 = "b", "c"
+norm_in_fp16, norm_in_bf16 = "b", "a"
 """
 
 GAIN = """
@@ -157,9 +157,9 @@ WRONG = {
         ("fp16 is right", 'norm_in_fp16, norm_in_bf16 = "b"', 'norm_in_fp16, norm_in_bf16 = "a"'),
         ("fp16 stops early", 'norm_in_bf16 = "b"', 'norm_in_bf16 = "c"'),
         ("fp16 divides by zero", 'norm_in_bf16 = "b"', 'norm_in_bf16 = "d"'),
-        ("bf16 is right", 'norm_in_bf16 = "b", "c"', 'norm_in_bf16 = "b", "a"'),
-        ("bf16 overflows", 'norm_in_bf16 = "b", "c"', 'norm_in_bf16 = "b", "b"'),
-        ("bf16 divides by zero", 'norm_in_bf16 = "b", "c"', 'norm_in_bf16 = "b", "d"'),
+        ("bf16 is right", 'norm_in_bf16 = "b", "a"', 'norm_in_bf16 = "b", "b"'),
+        ("bf16 overflows", 'norm_in_bf16 = "b", "a"', 'norm_in_bf16 = "b", "c"'),
+        ("bf16 divides by zero", 'norm_in_bf16 = "b", "a"', 'norm_in_bf16 = "b", "d"'),
     ),
     "q1_1_5c": mutants(
         GAIN,

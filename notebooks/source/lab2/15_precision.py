@@ -135,7 +135,11 @@ Table(
 #     - `"b"`: All zero.
 #     - `"c"`: Of more than three times the right size.
 #     - `"d"`: Infinite, because the number under the square root is zero.
-# - `norm_in_bf16`: what are they in bf16? Choose a letter from the same list.
+# - `norm_in_bf16`: what are they in bf16? Choose a letter.
+#     - `"a"`: Of more than three times the right size.
+#     - `"b"`: 1 and -1, because bf16 has as many exponent bits as fp32.
+#     - `"c"`: All zero.
+#     - `"d"`: Infinite, because the number under the square root is zero.
 
 
 # %% nbgrader={"grade_id": "q1_1_5b", "solution": true}
@@ -162,10 +166,10 @@ def stored(x, dtype):
 
 
 norm_in_fp16 = None  # "a", "b", "c" or "d"
-norm_in_bf16 = None  # a letter of the same list
+norm_in_bf16 = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
 norm_in_fp16 = "b"
-norm_in_bf16 = "c"
+norm_in_bf16 = "a"
 ### END SOLUTION
 
 # %% [markdown] nbgrader={"grade_id": "q1_1_5b_text", "solution": true}
@@ -207,9 +211,9 @@ assert_choice(
 )
 assert_choice(
     norm_in_bf16,
-    "c",
-    a="All squares have the same sign. Errors in their sum cannot cancel.",
-    b="That needs a sum that is far too large. Compare the sum in bf16 with 4096 times 900.",
+    "a",
+    b="bf16 has the range of fp32. Does it have its precision? Compare the sum in bf16 with 4096 times 900.",
+    c="That needs a sum that is far too large. Compare the sum in bf16 with 4096 times 900.",
     d="The squares are 900 each. Compute their sum in bf16.",
 )
 ### END HIDDEN TESTS
@@ -217,10 +221,10 @@ assert_choice(
 # %% [markdown]
 # The sum should be 3 686 400. In fp16 it is infinite after 74 squares, and a number divided by infinity is 0. In bf16
 # it stops at 262 144: the mean square is 64 instead of 900, so the results are 3.75 times too large. fp16 runs out of
-# range, and bf16 runs out of precision. An ε of 10⁻⁵ survives in both formats. An ε of 10⁻⁸ becomes
-# zero in fp16. Is LayerNorm in bf16 safe? Published answers differ. It works more often than not, because its inputs
-# are of moderate size and hardware accumulates in fp32. Keeping it in fp32 costs little, because a norm moves few bytes
-# compared with the products.
+# range, and bf16 runs out of precision. An ε of 10⁻⁵ survives in both formats. An ε of 10⁻⁸ becomes zero in fp16. Is
+# LayerNorm in bf16 safe? Published answers differ. It works more often than not, because its inputs are of moderate
+# size and hardware accumulates in fp32. Keeping it in fp32 costs little, because a norm moves few bytes compared with
+# the products.
 #
 # ## 1.1.5c What does it gain? ({points q1_1_5c})
 #
