@@ -161,6 +161,15 @@ def test_a_model_launches_its_passes():
         model(rl.zeros(3, dtype="int64"))
 
 
+def test_a_model_tells_where_gradients_are_kept():
+    told = []
+    model = FakeModel(lambda: 0, lambda number: told.append("backward"), kept=lambda: told.append("kept"))
+    for clear in (lambda: None, model.zero_grad, lambda: model.zero_grad(set_to_none=False), lambda: None):
+        model(IDS).mean().backward()
+        clear()
+    assert told == ["backward", "kept", "backward", "backward", "backward"]
+
+
 def test_a_device_gives_a_model():
     device = FakeDevice()
     model = device.model(10.0, 25.0, host_ms=1.0, slow_ms=[70.0])

@@ -95,6 +95,7 @@ def benchmark(model, input_ids, mode, warmup_steps, measure_steps, amp_context=N
         for _ in range(measure_steps):
             loss = forward()
             samples.append(rl.latency(loss.backward, warmup=0, repeat=1).samples_ms[0] / 1e3)
+            model.zero_grad()
         return samples
     run = forward if mode == "forward" else both
     return (rl.latency(run, warmup=warmup_steps, repeat=measure_steps).samples_ms / 1e3).tolist()
@@ -157,6 +158,9 @@ RIGHT = {
             "perf_counter_ns() * 1e-9")),
         ("events", EVENTS),
         ("rl.latency", LATENCY),
+        ("gradients are cleared before a step", changed(
+            HOST, "    with amp:", "    model.zero_grad()\n    with amp:", "        model.zero_grad()\n", "")),
+        ("gradients become zero", changed(HOST, "model.zero_grad()", "model.zero_grad(set_to_none=False)")),
         ("it waits only where there is a GPU", changed(
             HOST, "rl.synchronize()", "rl.cuda.is_available() and rl.synchronize()")),
     ],
@@ -173,6 +177,8 @@ WRONG = {
          "        rl.synchronize()\n        samples.append", "        samples.append"),
         ("it does not wait at the beginning", "    rl.synchronize()\n    samples = []", "    samples = []"),
         ("it never waits", "rl.synchronize()", "pass"),
+        ("gradients are kept", "        model.zero_grad()\n", ""),
+        ("gradients of the warm-up are kept", "amp)\n        model.zero_grad()\n    rl", "amp)\n    rl"),
         ("the warm-up is measured", "for _ in range(warmup_steps)", "for _ in range(0)", "range(measure_steps)",
          "range(warmup_steps + measure_steps)"),
         ("no warm-up", "for _ in range(warmup_steps)", "for _ in range(0)"),

@@ -1,6 +1,6 @@
 """Answers to questions 1.3 and 2 of Lab 2, the compiler and the report, right and wrong."""
 
-from labs.mutants import mutants
+from labs.mutants import changed, mutants
 
 ATTENTION = """
 def masked_attention(q, k, v, mask):
@@ -13,10 +13,7 @@ def masked_attention(q, k, v, mask):
 def compiled_attention(q, k, v, mask):
     return masked_attention(q, k, v, mask)
 
-def time_attention(L, d, batch):
-    q, k, v = (rl.rand(batch, L, d, device=device) for _ in range(3))
-    mask = rl.triu(rl.full((L, L), float("-inf"), device=device), 1)
-    compiled_attention(q, k, v, mask)
+def time_attention(q, k, v, mask):
     eager = rl.latency(masked_attention, q, k, v, mask, warmup=1, repeat=7)
     compiled = rl.latency(compiled_attention, q, k, v, mask, warmup=1, repeat=7)
     return {"eager": eager.median_ms, "compiled": compiled.median_ms}
@@ -24,6 +21,21 @@ def time_attention(L, d, batch):
 scores_eager = lab2_written.score_tensors(masked_attention, 1, 32, 8)
 scores_compiled = lab2_written.score_tensors(compiled_attention, 1, 32, 8)
 """
+TIMES = ATTENTION[ATTENTION.index("def time_attention") : ATTENTION.index("scores_eager")]
+CLOSURES = changed(
+    ATTENTION,
+    TIMES,
+    """def time_attention(q, k, v, mask):
+    def ms(function):
+        return rl.latency(lambda: function(q, k, v, mask), repeat=20).median_ms
+    return {"compiled": ms(compiled_attention), "eager": ms(masked_attention)}
+
+""",
+)
+ANEW = changed(
+    ATTENTION, "    eager = rl", "    own = rl.compile(masked_attention)\n    eager = rl",
+    "rl.latency(compiled_attention", "rl.latency(own",
+)  # fmt: skip
 
 MODEL = """
 def compile_lm(lm):
@@ -66,7 +78,7 @@ def timing_report(report, rows, machine, dtype, ddof):
 """
 
 RIGHT = {
-    "q1_3a": [("a decorator", ATTENTION)],
+    "q1_3a": [("a decorator", ATTENTION), ("functions without arguments", CLOSURES), ("compiled again", ANEW)],
     "q1_3b": [("a function inside", MODEL)],
     "q2": [("a dash where there is no time", REPORT)],
 }
@@ -79,12 +91,26 @@ WRONG = {
         ("the softmax of the library", "    shifted = rl.exp(scores - scores.amax(-1, keepdim=True))\n",
          "    shifted = rl.softmax(scores)\n"),
         ("the mask is dropped", "    scores = scores + mask\n", ""),
+        ("a mask of its own", "    scores = scores + mask\n",
+         "    scores = scores + (causal(q.shape[1]) if own else mask)\n", "def masked_attention(q, k, v, mask)",
+         "def masked_attention(q, k, v, mask, own=True)", "return masked_attention(q, k, v, mask)",
+         "return masked_attention(q, k, v, mask, False)",
+         "\ndef masked", "\nimport functools\n\n@functools.cache\ndef causal(L):\n"
+         "    return rl.tensor(np.triu(np.full((L, L), -np.inf, 'float32'), 1))\n\ndef masked"),
         ("not compiled", "@rl.compile\n", ""),
-        ("the time to compile is in a sample", "    compiled_attention(q, k, v, mask)\n    eager", "    eager",
+        ("the time to compile is in a sample",
          "compiled_attention, q, k, v, mask, warmup=1", "compiled_attention, q, k, v, mask, warmup=0"),
+        ("the eager one is cold", "masked_attention, q, k, v, mask, warmup=1",
+         "masked_attention, q, k, v, mask, warmup=0"),
+        ("both are cold", "warmup=1", "warmup=0"),
+        ("products alone for the eager one", "rl.latency(masked_attention, q, k, v, mask",
+         "rl.latency(lambda: q @ k.mT @ v"),
+        ("the softmax of the library for the eager one", "rl.latency(masked_attention, q, k, v, mask",
+         "rl.latency(lambda: rl.softmax(q @ k.mT * q.shape[-1] ** -0.5 + mask) @ v"),
         ("seconds", "compiled.median_ms", "compiled.median_ms / 1000"),
         ("the eager one twice", "rl.latency(compiled_attention", "rl.latency(masked_attention"),
-        ("two sequences for one", "(batch, L, d, device", "(2 * batch, L, d, device"),
+        ("two sequences for one", "rl.latency(masked_attention, q, k, v, mask",
+         "rl.latency(masked_attention, *(rl.cat([one, one]) for one in (q, k, v)), mask"),
         ("with a backward pass", "rl.latency(masked_attention, q",
          "rl.latency(lambda q, *a: masked_attention(q.requires_grad_(), *a).sum().backward(), q"),
         ("no scores are written", "scores_compiled = lab2_written.score_tensors(compiled_attention, 1, 32, 8)",

@@ -65,7 +65,7 @@ def weight_copy_bytes(config, vocab_size):
     D, I, n = config["d_model"], config["d_ff"], config["num_layers"]
     return 2 * (n * (4 * D**2 + 3 * D * I) + vocab_size * D)
 
-does_it_save = "a"
+saved_gib = weight_copy_bytes(MODEL_CONFIGS["2.7B"], 10000) / 1024**3 - 2.19
 """
 
 RESIDUAL = """
@@ -134,9 +134,11 @@ WRONG = {
         ("every parameter", "(n * (4 * D**2 + 3 * D * I) + vocab_size * D)", "count_parameters(config, vocab_size)"),
         ("four bytes", "return 2 *", "return 4 *"),
         ("no head", " + vocab_size * D)", ")"),
-        ("padding", '"a"', '"b"'),
-        ("fp32 stays", '"a"', '"c"'),
-        ("gradients", '"a"', '"d"'),
+        ("the change of the peak", 'weight_copy_bytes(MODEL_CONFIGS["2.7B"], 10000) / 1024**3 - 2.19', "-2.19"),
+        ("GB", "/ 1024**3", "/ 1e9"),
+        ("the copies alone", " - 2.19", ""),
+        ("another length", " - 2.19", " - 4.37"),
+        ("added", "- 2.19", "+ 2.19"),
     ),
     "q1_1_6d": [
         ("decimal megabytes", "def residual_bytes(B, L, D):\n    return 4 * B * L * D / 1e6"),
@@ -162,4 +164,7 @@ WRONG = {
     ),
 }  # fmt: skip
 
-ONLY_HIDDEN = {"q1_1_6c": "padding|fp32 stays|gradients", "q1_1_6e": "always 256|scores of one head"}
+ONLY_HIDDEN = {
+    "q1_1_6c": "the change of the peak|GB|the copies alone|another length|added",
+    "q1_1_6e": "always 256|scores of one head",
+}

@@ -36,23 +36,32 @@ class ToyModel(rl.nn.Module):
         out["logits"] = self.fc2(out["ln"])
         return out
 
-def toy_dtypes(low):
-    model = ToyModel(20, 5)
+def dtypes_of(model, x, targets, low):
+    found = {}
     with rl.autocast(low):
-        out = model(rl.rand(4, 20))
-        out["loss"] = rl.cross_entropy(out["logits"], rl.zeros(4, dtype="int64"))
-    out["loss"].backward()
-    out["parameters"], out["gradients"] = model.fc2.weight, model.fc2.weight.grad
-    names = ("parameters", "fc1", "relu", "ln", "logits", "loss", "gradients")
-    return {name: str(out[name].dtype) for name in names}
+        out = model(x)
+        loss = rl.cross_entropy(out["logits"], targets)
+    loss.backward()
+    for name in out:
+        found[name] = str(out[name].dtype)
+    found["loss"] = str(loss.dtype)
+    for one in model.parameters():
+        found["parameters"], found["gradients"] = str(one.dtype), str(one.grad.dtype)
+    return found
 """
 
-BY_NAME = changed(
+READ = TOY[TOY.index("    found = {}") :]
+TABLE = changed(
     TOY,
-    TOY[TOY.index("def toy_dtypes") :],
-    """def toy_dtypes(low):
-    found = dict.fromkeys(("parameters", "ln", "loss", "gradients"), "float32")
-    return found | dict.fromkeys(("fc1", "relu", "logits"), low)
+    READ,
+    """    low_ops = ("linear", "logits")
+    found = {"input": str(x.dtype), "parameters": str(x.dtype), "gradients": str(x.dtype), "loss": "float32"}
+    before = str(x.dtype)
+    for name in model(x):
+        op = name.split("_")[0]
+        before = low if op in low_ops else before if op in ("input", "relu", "gelu") else "float32"
+        found[name] = before
+    return found
 """,
 )
 
@@ -70,7 +79,7 @@ def count_ones(n, dtype):
 def stored(x, dtype):
     return rl.full((1,), x, dtype=dtype).item()
 
-bf16_cures, bf16_worsens = "b", "a"
+norm_in_fp16, norm_in_bf16 = "b", "a"
 """
 
 GAIN = """
@@ -87,12 +96,12 @@ def precision_row(model, input_ids, mode, amp_context):
     fp32_ms, low_ms = float(np.median(full)) * 1000, float(np.median(low)) * 1000
     return {"fp32_ms": fp32_ms, "low_ms": low_ms, "speed_up": fp32_ms / low_ms}
 
-bf16_is_slower = "b"
+first_call_ms = 15 * (79.35 - 75.89)
 """
 
 RIGHT = {
     "q1_1_5": [("NumPy and ml_dtypes", SUMS)],
-    "q1_1_5a": [("other names", TOY), ("known names", BY_NAME)],
+    "q1_1_5a": [("other names", TOY)],
     "q1_1_5b": [("written out", NORM)],
     "q1_1_5c": [("closed form", GAIN)],
 }
@@ -122,22 +131,20 @@ WRONG = {
             ("another norm", 'rl.layer_norm(out["relu"], self.gain, self.shift)',
              'rl.rms_norm(out["relu"], self.gain)'),
             ("no autocast", "with rl.autocast(low):", "with contextlib.nullcontext():"),
-            ("half a model", "model = ToyModel(20, 5)",
-             'model = ToyModel(20, 5)\n'
-             '    model.fc2.weight = model.fc2.weight.detach().to("bfloat16").requires_grad_()'),
-            ("the loss outside", '        out["loss"] = rl.cross', '    out["loss"] = rl.cross'),
+            ("always bf16", "rl.autocast(low)", 'rl.autocast("bfloat16")'),
+            ("gradients for parameters", 'str(one.dtype), str(one.grad', 'str(out["logits"].dtype), str(one.grad'),
+            ("gradients as the loss", "str(one.grad.dtype)", "str(loss.dtype)"),
+            ("no loss", '    found["loss"] = str(loss.dtype)\n', ""),
+            ("dtypes, not their names", "str(out[name].dtype)", "out[name].dtype"),
         ),
         *mutants(
-            BY_NAME,
-            ("low parameters", '("parameters", "ln",', '("ln",', '"relu", "logits")',
-             '"relu", "logits", "parameters")'),
-            ("a low norm", '"ln", "loss"', '"loss"', '"relu", "logits")', '"relu", "logits", "ln")'),
-            ("a low loss", '"ln", "loss", ', '"ln", ', '"relu", "logits")', '"relu", "logits", "loss")'),
-            ("low gradients", '"loss", "gradients")', '"loss")', '"relu", "logits")',
-             '"relu", "logits", "gradients")'),
+            changed(TOY, READ, """    full = ("input", "parameters", "layer_norm_2", "loss", "gradients")
+    return dict.fromkeys(full, "float32") | dict.fromkeys(("linear_0", "relu_1", "logits"), low)
+"""),
+            ("the table of one model",),
             ("fp16 in bf16's list", '"logits"), low)', '"logits"), "float16")'),
-            ("a low norm and a full ReLU", '"ln", "loss"', '"relu", "loss"', '"fc1", "relu"', '"fc1", "ln"'),
         ),
+        ("a rule that knows no float64", TABLE),
     ],
     "q1_1_5b": mutants(
         NORM,
@@ -147,10 +154,12 @@ WRONG = {
         ("a sum of rl", "    for _ in range(n):\n        total = total + one\n    return total.item()",
          "    return float(n)"),
         ("nothing is stored", "return rl.full((1,), x, dtype=dtype).item()", "return x"),
-        ("bf16 is more precise", 'bf16_cures, bf16_worsens = "b"', 'bf16_cures, bf16_worsens = "a"'),
-        ("bf16 cures all", 'bf16_worsens = "b"', 'bf16_worsens = "c"'),
-        ("bf16 cures nothing", 'bf16_worsens = "b"', 'bf16_worsens = "d"'),
-        ("bf16 overflows", 'bf16_worsens = "b", "a"', 'bf16_worsens = "b", "b"'),
+        ("fp16 is right", 'norm_in_fp16, norm_in_bf16 = "b"', 'norm_in_fp16, norm_in_bf16 = "a"'),
+        ("fp16 stops early", 'norm_in_bf16 = "b"', 'norm_in_bf16 = "c"'),
+        ("fp16 divides by zero", 'norm_in_bf16 = "b"', 'norm_in_bf16 = "d"'),
+        ("bf16 is right", 'norm_in_bf16 = "b", "a"', 'norm_in_bf16 = "b", "b"'),
+        ("bf16 overflows", 'norm_in_bf16 = "b", "a"', 'norm_in_bf16 = "b", "c"'),
+        ("bf16 divides by zero", 'norm_in_bf16 = "b", "a"', 'norm_in_bf16 = "b", "d"'),
     ),
     "q1_1_5c": mutants(
         GAIN,
@@ -166,15 +175,17 @@ WRONG = {
          "float(np.mean(full)) * 1000, float(np.mean(low)) * 1000"),
         ("the first call among them", "full = benchmark(model, input_ids, mode, 5, 10)",
          "full = [np.mean(benchmark(model, input_ids, mode, 0, 15))]"),
-        ("the copies", 'bf16_is_slower = "b"', 'bf16_is_slower = "a"'),
-        ("a mean is a mean", 'bf16_is_slower = "b"', 'bf16_is_slower = "c"'),
-        ("the profiler", 'bf16_is_slower = "b"', 'bf16_is_slower = "d"'),
+        ("the difference of the means", "15 * (", "("),
+        ("ten calls", "15 * (", "10 * ("),
+        ("the other fourteen", "15 * (", "14 * ("),
+        ("a whole first call", "15 * (79.35 - 75.89)", "15 * 79.35"),
+        ("fp32 is slower", "79.35 - 75.89", "75.89 - 79.35"),
     ),
 }  # fmt: skip
 
 ONLY_HIDDEN = {
     "q1_1_5": "fp16 stalls|bf16 never stops|one addition later",
-    "q1_1_5a": "a low norm and a full ReLU",
-    "q1_1_5b": "bf16 is more precise|bf16 cures all|bf16 cures nothing|bf16 overflows",
-    "q1_1_5c": "the copies|a mean is a mean|the profiler",
+    "q1_1_5a": "a rule that knows no float64",
+    "q1_1_5b": "fp16 is right|fp16 stops early|fp16 divides by zero|bf16 is right|bf16 overflows|bf16 divides by zero",
+    "q1_1_5c": "the difference of the means|ten calls|the other fourteen|a whole first call|fp32 is slower",
 }

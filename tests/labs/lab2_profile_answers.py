@@ -1,6 +1,6 @@
 """Answers to question 1.1.4 of Lab 2, profiles, right and wrong."""
 
-from labs.mutants import mutants
+from labs.mutants import changed, mutants
 
 STEPS = """
 def step(model, input_ids, optimizer, name):
@@ -17,7 +17,7 @@ def step(model, input_ids, optimizer, name):
         if optimizer:
             with rl.range("optimizer"):
                 optimizer.step()
-                rl.synchronize()
+                rl.synchronize()  # optimizer
         model.zero_grad()
 
 def annotated_steps(model, input_ids, warmup_steps, measure_steps, optimizer=None):
@@ -111,7 +111,7 @@ def adamw_bytes(parameters, fused):
 def gemm_share(kernels):
     return sum(row["share"] for name, row in by_class(kernels).items() if name == "gemm")
 
-why_it_falls = "b"
+why_it_falls = "c"
 """
 
 ATTENTION = """
@@ -132,11 +132,33 @@ def softmax_flop_ratio(head_dim, softmax_flops=5):
 def softmax_byte_ratio(head_dim, length):
     return 1 / (1 + 2 * head_dim / length)
 
-what_r_measured = "b"
+what_r_measured = "d"
 """
 
 RIGHT = {
-    "q1_1_4a": [("one function for both", STEPS)],
+    "q1_1_4a": [
+        ("one function for both", STEPS),
+        (
+            "gradients are cleared before a step",
+            changed(
+                STEPS,
+                "        model.zero_grad()\n",
+                "",
+                '        with rl.range("forward"):',
+                '        model.zero_grad()\n        with rl.range("forward"):',
+            ),
+        ),
+        (
+            "the optimizer clears them in its range",
+            changed(
+                STEPS,
+                "        model.zero_grad()\n",
+                "        else:\n            model.zero_grad()\n",
+                "                optimizer.step()\n",
+                "                optimizer.step()\n                optimizer.zero_grad()\n",
+            ),
+        ),
+    ],
     "q1_1_4a_values": [("a tuple", WAITS)],
     "q1_1_4b": [("counted with a batch of zeros", COUNTS)],
     "q1_1_4c": [("by tables", CLASSES)],
@@ -149,6 +171,10 @@ WRONG = {
         STEPS,
         ("forward ends before it is done", "            rl.synchronize()  # forward\n", ""),
         ("backward ends before it is done", "            rl.synchronize()  # backward\n", ""),
+        ("the optimizer ends before it is done", "                rl.synchronize()  # optimizer\n", ""),
+        ("gradients are kept", "        model.zero_grad()\n", ""),
+        ("gradients are cleared too early", "        model.zero_grad()\n", "",
+         "            rl.synchronize()  # backward\n", "            rl.synchronize()\n            model.zero_grad()\n"),
         ("the warm-up has no range", 'rl.range("warmup")', "contextlib.nullcontext()"),
         ("steps have no range", 'f"step_{i}"', '""'),
         ("steps from 1", 'f"step_{i}"', 'f"step_{i + 1}"'),
@@ -208,9 +234,9 @@ WRONG = {
          'row["launches"] / len(kernels) for name, row in by_class(kernels).items() if name == "gemm"'),
         ("a list without products", 'sum(row["share"] for name, row in by_class(kernels).items() if name == "gemm")',
          'by_class(kernels)["gemm"]["share"]'),
-        ("smaller products", '"b"', '"a"'),
-        ("lower precision", '"b"', '"c"'),
-        ("the host", '"b"', '"d"'),
+        ("smaller products", '"c"', '"a"'),
+        ("lower precision", '"c"', '"b"'),
+        ("the host", '"c"', '"d"'),
     ),
     "q1_1_4e": mutants(
         ATTENTION,
@@ -230,9 +256,9 @@ WRONG = {
         ("upside down", "softmax_flops / (2 * head_dim + 2 * head_dim)", "4 * head_dim / softmax_flops"),
         ("bytes upside down", "1 / (1 + 2 * head_dim / length)", "1 + 2 * head_dim / length"),
         ("over one product", "1 + 2 * head_dim / length", "0.5 + head_dim / length"),
-        ("FLOPs", '"b"', '"a"'),
-        ("launches", '"b"', '"c"'),
-        ("heads", '"b"', '"d"'),
+        ("FLOPs", '"d"', '"a"'),
+        ("launches", '"d"', '"b"'),
+        ("heads", '"d"', '"c"'),
     ),
 }  # fmt: skip
 

@@ -171,6 +171,12 @@ def test_samples_are_compared_with_the_log(value, said):
         lab2.assert_timed(seen, "forward", 1, 2)
 
 
+def test_kept_gradients_are_noticed():
+    log = (*launched(10.0), Entry("kept", 9.0, 9.0))
+    with pytest.raises(AssertionError, match="clear them after each step"):
+        lab2.assert_timed(Faked([0.01], log), "forward", 0, 1)
+
+
 def test_steps_are_counted():
     with pytest.raises(AssertionError, match="expected 3 forward passes, got 2"):
         lab2.assert_timed(Faked([0.01, 0.02], launched(10.0, 20.0)), "forward", 1, 2)
@@ -185,11 +191,15 @@ def test_a_range_that_is_left_too_early():
         backward = [Entry("open", left_ms, left_ms, label="backward"), Entry("launch", left_ms, 20.0, 5.0, "backward")]
         return [*ranges, *forward, *backward, *(Entry("close", 30.0, 30.0) for _ in range(3))]
 
-    lab2.assert_ranges(log(9.0), 0, 1)
+    lab2.assert_ranges(log(9.0), 0, 1, False)
     with pytest.raises(AssertionError, match=r"forward ended 7 ms before its work was done"):
-        lab2.assert_ranges(log(2.0), 0, 1)
+        lab2.assert_ranges(log(2.0), 0, 1, False)
     with pytest.raises(AssertionError, match="warmup/forward"):
-        lab2.assert_ranges(log(9.0), 1, 1)
+        lab2.assert_ranges(log(9.0), 1, 1, False)
+    with pytest.raises(AssertionError, match="step_0/optimizer"):
+        lab2.assert_ranges(log(9.0), 0, 1, True)
+    with pytest.raises(AssertionError, match="1 backward passes found gradients of an earlier step"):
+        lab2.assert_ranges([*log(9.0), Entry("kept", 31.0, 31.0)], 0, 1, False)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,9 @@
 # | 1.3 | compile attention and a whole model, and see what changes |
 # | 2 | put your tables and figures into a report |
 #
+# The numbers are those of the assignment that this lab follows. Its 1.1.1 is an import, and its 1.2 is FlashAttention,
+# which is Lab 3.
+#
 # **You need no GPU.** Most questions are about counts: kernel launches, FLOPs, bytes. Counts are the same on every
 # machine. rooflab also counts on tensors *without memory* (`device="meta"`): an op on such a tensor computes nothing,
 # but it is counted as if it ran. So your laptop can count every byte that a training step of the largest model needs.

@@ -22,6 +22,8 @@
 # | `"xl"` | 1600 | 6400 | 48 | 25 |
 # | `"2.7B"` | 2560 | 10240 | 32 | 32 |
 #
+# The name of the largest model is that of the assignment. Do not rely on it: count its parameters.
+#
 # Write:
 #
 # - `MODEL_CONFIGS`: the table, as `{size: {"d_model": ..., "d_ff": ..., "num_layers": ..., "num_heads": ...}}`

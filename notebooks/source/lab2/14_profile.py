@@ -15,6 +15,8 @@
 # - inside `measurement`: `step_0`, `step_1` ... around each step;
 # - inside every step, also in the warm-up: `forward`, `backward` and, if there is an optimizer, `optimizer`.
 #
+# `optimizer` is called as an `rl.optim.AdamW` is: `optimizer.step()`.
+#
 # A range ends when the host leaves it. So call `rl.synchronize()` before you leave `forward`, `backward` or
 # `optimizer`. Otherwise the range only covers the time to issue the launches. W made this mistake: its range for the
 # forward pass of the small model says 36 ms at every L, while W's clock says 104 ms at L = 1024.
@@ -66,12 +68,16 @@ def busy_and_gaps(kernels):
 
 
 # %% nbgrader={"grade_id": "q1_1_4a_test", "grade": true, "points": 2}
-def check_ranges(warmup_steps, measure_steps, **times):
+def check_ranges(warmup_steps, measure_steps, optimizer, **times):
     times = {"work_ms": 20.0, "host_ms": 1.0, "slow_ms": [400.0], "jitter": 0.05, **times}
     times["seed"] = measure.draw(0, 2**30)
     ids = rl.zeros(2, 3, dtype="int64")
-    seen = measure.faked(annotated_steps, "<model>", ids, warmup_steps, measure_steps, device=times)
-    lab2.assert_ranges(seen.log, warmup_steps, measure_steps)
+    update = ["<optimizer>"] * optimizer
+    seen = measure.faked(annotated_steps, "<model>", ids, warmup_steps, measure_steps, *update, device=times)
+    lab2.assert_ranges(seen.log, warmup_steps, measure_steps, optimizer)
+    updates, expected = len(seen.launches("optimizer")), (warmup_steps + measure_steps) * optimizer
+    said = f"{warmup_steps} + {measure_steps} steps: expected {expected} steps of the optimizer, got {updates}"
+    assert updates == expected, said
 
 
 def check_phases(warmup_steps, measure_steps, optimizer):
@@ -87,11 +93,12 @@ def check_phases(warmup_steps, measure_steps, optimizer):
     assert seen.macs == macs, f"{warmup_steps} + {measure_steps} steps take {macs:,} MACs, yours took {seen.macs:,}"
 
 
-check_ranges(2, 3)
+check_ranges(2, 3, False)
+check_ranges(1, 2, True)
 check_phases(1, 2, True)
 ### BEGIN HIDDEN TESTS
-check_ranges(0, measure.draw(3, 6), work_ms=3.0, host_ms=5.0)
-check_ranges(measure.draw(3, 6), 2, work_ms=70.0, backward_ms=9.0)
+check_ranges(0, measure.draw(3, 6), False, work_ms=3.0, host_ms=5.0)
+check_ranges(measure.draw(3, 6), 2, True, work_ms=70.0, backward_ms=9.0)
 check_phases(0, measure.draw(2, 4), False)
 check_phases(2, measure.draw(1, 3), True)
 ### END HIDDEN TESTS

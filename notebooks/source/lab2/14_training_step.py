@@ -17,8 +17,8 @@
 # - `why_it_falls`: R's products take 88.0 per cent of the kernel time in a forward pass (small, L = 128), but only 59.3
 #   per cent in a training step. Why? Choose a letter.
 #     - `"a"`: The two products of a backward pass have smaller matrices, and take less time than the forward one.
-#     - `"b"`: The optimizer moves bytes for every parameter, and multiplies no matrices.
-#     - `"c"`: A backward pass works in lower precision than the forward pass, which its products profit from most.
+#     - `"b"`: A backward pass works in lower precision than the forward pass, which its products profit from most.
+#     - `"c"`: The optimizer moves bytes for every parameter, and multiplies no matrices.
 #     - `"d"`: In training the host launches products one at a time, so the device waits between them.
 
 
@@ -58,7 +58,7 @@ def gemm_share(kernels):
 
 why_it_falls = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
-why_it_falls = "b"
+why_it_falls = "c"
 ### END SOLUTION
 
 
@@ -108,9 +108,9 @@ more = {"op": "", "name": "sgemm_nt", "start_us": 90, "duration_us": us, "bytes"
 assert_near("gemm_share", gemm_share([*kernels, more]), (6 + us) / (8 + us), 1e-6)
 assert_choice(
     why_it_falls,
-    "b",
+    "c",
     a="The FLOPs of a backward pass are twice those of the forward pass, and nearly all are in large products.",
-    c="R measured both passes in fp32.",
+    b="R measured both passes in fp32.",
     d="The share is of the time in kernels. Gaps between kernels do not count.",
 )
 ### END HIDDEN TESTS
@@ -194,9 +194,9 @@ Table(head, modelled_rows, title="Modelled A100-SXM4-40GB: fp32, B = 4, L = 128"
 # - `what_r_measured`: R's softmax takes 0.46 to 1.38 times as long as both products together. Which quantity explains
 #   that? Choose a letter.
 #     - `"a"`: The FLOPs.
-#     - `"b"`: The bytes, since both read or write every score, and softmax computes little with it.
-#     - `"c"`: The launches, because a softmax is one kernel and the products of attention are two of them.
-#     - `"d"`: The number of heads, which decides how many rows of scores a softmax has to add up.
+#     - `"b"`: The launches, because a softmax is one kernel and the products of attention are two of them.
+#     - `"c"`: The number of heads, which decides how many rows of scores a softmax has to add up.
+#     - `"d"`: The bytes, since both read or write every score, and softmax computes little with it.
 
 
 # %% nbgrader={"grade_id": "q1_1_4e", "solution": true}
@@ -229,7 +229,7 @@ def softmax_byte_ratio(head_dim, length):
 
 what_r_measured = None  # "a", "b", "c" or "d"
 ### BEGIN SOLUTION
-what_r_measured = "b"
+what_r_measured = "d"
 ### END SOLUTION
 
 
@@ -276,10 +276,10 @@ assert what_r_measured in tuple("abcd"), "what_r_measured: choose a letter"
 ### BEGIN HIDDEN TESTS
 assert_choice(
     what_r_measured,
-    "b",
+    "d",
     a="By its FLOPs the softmax would take two per cent of the time of the products.",
-    c="Then the ratio would be the same at every L. In R's table it is not.",
-    d="Small and medium have 12 and 16 heads. Do their ratios differ at the same L?",
+    b="Then the ratio would be the same at every L. In R's table it is not.",
+    c="Small and medium have 12 and 16 heads. Do their ratios differ at the same L?",
 )
 ### END HIDDEN TESTS
 

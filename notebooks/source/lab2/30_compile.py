@@ -15,16 +15,17 @@
 #   subtract it; exponentials; their sum; divide by it; the product with v. Do not call `rl.softmax` or `rl.attention`.
 #   That makes nine launches.
 # - `compiled_attention`: the compiled version of `masked_attention`
-# - `time_attention(L, d, batch)`: the median latency in ms of one causal forward pass of both, in fp32 on `device`, as
-#   `{"eager": ms, "compiled": ms}`. Use `rl.latency`. A causal mask is 0 where a query may see a key and -∞ elsewhere.
-#   The first call with new shapes compiles, so warm up: the time to compile must not be in a sample.
+# - `time_attention(q, k, v, mask)`: the median latency in ms of `masked_attention` and of `compiled_attention` on these
+#   four tensors, as `{"eager": ms, "compiled": ms}`. Time each with `rl.latency`. The first call with new shapes is
+#   slow: it allocates memory, and that of the compiled function compiles. So give *both* calls of `rl.latency` a
+#   `warmup` of at least 1.
 # - `scores_eager`, `scores_compiled`: how many tensors of B x L x L numbers one forward pass writes, eager and
 #   compiled. Ints.
 #
 # <details><summary>Hint</summary>
 #
 # `lab2_written.score_tensors(attention, B, L, d)` counts the tensors of B x L x L numbers that one call writes.
-# `rl.latency(fn, *args, warmup=2).median_ms` is a median in ms. `rl.triu` keeps what is above a diagonal.
+# `rl.latency(fn, *args, warmup=2).median_ms` is a median in ms.
 # </details>
 
 
@@ -48,26 +49,26 @@ scores_compiled = lab2_written.score_tensors(compiled_attention, 2, 64, 16)
 ### END SOLUTION
 
 
-def time_attention(L, d, batch):
-    """{"eager": ms, "compiled": ms}: the median of one causal forward pass each, in fp32."""
+def time_attention(q, k, v, mask):
+    """{"eager": ms, "compiled": ms}: the median of one forward pass each."""
     ### BEGIN SOLUTION
-    q, k, v = (rl.randn(batch, L, d, device=device) for _ in "qkv")
-    mask = rl.triu(rl.full((L, L), float("-inf"), device=device), 1)
     functions = {"eager": masked_attention, "compiled": compiled_attention}
     return {name: rl.latency(fn, q, k, v, mask, warmup=2, repeat=5).median_ms for name, fn in functions.items()}
     ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q1_3a_test", "grade": true, "points": 2}
-def attention_operands(B, L, d):
+def attention_operands(B, L, d, causal=True):
     q, k, v = (rl.tensor(measure.rng().standard_normal((B, L, d)), dtype="float32") for _ in "qkv")
-    return q, k, v, rl.triu(rl.full((L, L), float("-inf")), 1)
+    if causal:
+        return q, k, v, rl.triu(rl.full((L, L), float("-inf")), 1)
+    return q, k, v, rl.tensor(2 * measure.rng().standard_normal((L, L)), dtype="float32")
 
 
-def check_attention(B, L, d):
-    q, k, v, mask = attention_operands(B, L, d)
+def check_attention(B, L, d, causal=True):
+    q, k, v, mask = attention_operands(B, L, d, causal)
     right = looks.attention_of(q, k, v, mask)
-    case = f"B = {B}, L = {L}, d = {d}"
+    case = f"B = {B}, L = {L}, d = {d}, {'a causal mask' if causal else 'a mask of random numbers'}"
     eager = measure.count(masked_attention, q, k, v, mask)
     compiled_attention(q, k, v, mask)
     compiled = measure.count(compiled_attention, q, k, v, mask)
@@ -84,30 +85,34 @@ def check_attention(B, L, d):
 
 
 check_attention(2, 256, 8)
-check_attention(1, 300, 16)
+check_attention(1, 300, 16, causal=False)
 ### BEGIN HIDDEN TESTS
 check_attention(3, measure.draw(150, 250), 4)
 check_attention(2, measure.draw(300, 400), measure.draw(5, 12))
+check_attention(2, measure.draw(200, 300), measure.draw(5, 12), causal=False)
 ### END HIDDEN TESTS
 
 
 # %% nbgrader={"grade_id": "q1_3a_time_test", "grade": true, "points": 1}
-def check_times(L, d, batch):
-    seen = measure.timed(time_attention, L, d, batch, watch=["masked_attention"])
+def check_times(B, L, d):
+    operands = attention_operands(B, L, d)
+    compiled_attention(*operands)
+    seen = measure.timed(time_attention, *operands)
     assert_keys("time_attention", seen.value, ("eager", "compiled"))
-    for name in ("eager", "compiled"):
-        fused = name == "compiled"
-        own = [call for call in seen.calls if call.macs == 2 * batch * L * L * d and ("fused" in call.by_op) == fused]
-        assert own, f"{name}, L = {L}, d = {d}: rl.latency has to time one forward pass, and nothing else"
-        warm = all(call.warmup or not call.ran for call in own)
-        assert warm or not fused, "compiled: the first sample contains the time to compile; warm up"
+    for name, function in {"eager": masked_attention, "compiled": compiled_attention}.items():
+        once = measure.count(function, *operands)
+        own = [call for call in seen.calls if (call.by_op, call.macs) == (once.by_op, once.macs)]
+        case = f"{name}, B = {B}, L = {L}, d = {d}"
+        assert own, f"{case}: rl.latency has to time one call of the function on q, k, v and mask, and nothing else"
         ms = seen.value[name]
-        assert measure.is_median(ms, own), f"{name}: {ms} is not the median in ms that rl.latency gave"
+        assert measure.is_median(ms, own), f"{case}: {ms} is not the median in ms that rl.latency gave"
+        warm = any(call.warmup and measure.is_median(ms, [call]) for call in own)
+        assert warm, f"{case}: rl.latency had no warm-up call, so the slow first call is among the samples"
 
 
-check_times(44, 8, 2)
+check_times(2, 44, 8)
 ### BEGIN HIDDEN TESTS
-check_times(measure.draw(46, 60), measure.draw(3, 12), measure.draw(2, 4))
+check_times(measure.draw(2, 4), measure.draw(46, 60), measure.draw(3, 12))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_3a_scores_test", "grade": true, "points": 1}
@@ -125,7 +130,8 @@ for name, function, got in [
 # %%
 compile_rows = []
 for L, d in [(256, 16), (256, 64), (512, 16), (512, 64)]:
-    ms = time_attention(L, d, 4)
+    q, k, v = (rl.randn(4, L, d, device=device) for _ in "qkv")
+    ms = time_attention(q, k, v, rl.triu(rl.full((L, L), float("-inf"), device=device), 1))
     compile_rows.append((L, d, f"{ms['eager']:.2f}", f"{ms['compiled']:.2f}", f"{ms['eager'] / ms['compiled']:.2f}"))
 note = f"Tensors of L x L numbers: {scores_eager} eager, {scores_compiled} compiled."
 Table(

@@ -13,7 +13,7 @@ __all__ = ["FakeModel"]
 
 
 class FakeModel(Module):
-    """Token ids (B, L) to logits (B, L, V), all zero. Its passes only call two functions.
+    """Token ids (B, L) to logits (B, L, V), all zero. Its passes only call the functions that it is given.
 
     Parameters
     ----------
@@ -23,6 +23,8 @@ class FakeModel(Module):
         Launches the backward pass of the forward pass with this number.
     vocab_size : int
         V.
+    kept : callable, optional
+        Called before a backward pass whose gradients are added to those of an earlier one.
 
     Examples
     --------
@@ -35,16 +37,25 @@ class FakeModel(Module):
     """
 
     def __init__(
-        self, forward: Callable[[], int | None], backward: Callable[[int], object], vocab_size: int = 8
+        self,
+        forward: Callable[[], int | None],
+        backward: Callable[[int], object],
+        vocab_size: int = 8,
+        kept: Callable[[], object] = lambda: None,
     ) -> None:
-        self._passes, self._vocab_size = (forward, backward), vocab_size
+        self._forward, self._backward, self._kept, self._vocab_size = forward, backward, kept, vocab_size
         self.weight = _core.zeros(vocab_size, requires_grad=True)
 
     def forward(self, input_ids: _core.Tensor) -> _core.Tensor:
         """Logits (B, L, V) of ids (B, L)."""
         if len(input_ids.shape) != 2:
             raise ValueError(f"[FakeModel] input_ids: expected (B, L), got {tuple(input_ids.shape)}")
-        return _Pass.apply(self.weight, (*input_ids.shape, self._vocab_size), *self._passes)
+        return _Pass.apply(self.weight, (*input_ids.shape, self._vocab_size), self._forward, self._go_back)
+
+    def _go_back(self, number: int) -> None:
+        if self.weight.grad is not None and any(self.weight.grad.tolist()):
+            self._kept()
+        self._backward(number)
 
 
 class _Pass(Function):

@@ -14,7 +14,7 @@ from rooflab.benchmark.fake_clocks import clocks
 from rooflab.benchmark.fake_device import Entry, FakeDevice
 from rooflab.benchmark.fake_model import FakeModel
 
-RUN, MODEL, FRESH_MODEL, LOW = "<run>", "<model>", "<fresh model>", "<low precision>"
+RUN, MODEL, FRESH_MODEL, LOW, OPTIMIZER = "<run>", "<model>", "<fresh model>", "<low precision>", "<optimizer>"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Faked:
 class Settings(NamedTuple):
     """How long things take on the fake device, in ms: a run or a forward pass, a backward pass (twice that if None),
     the host's part of a launch, and the first runs or forward passes. `jitter` is a fraction of each time, and low
-    precision multiplies a time by `low_factor`.
+    precision multiplies a time by `low_factor`. A step of the optimizer takes `work_ms`.
     """
 
     work_ms: float = 1.0
@@ -70,6 +70,10 @@ class Machine:
                 return len(self.slow_ms) - 1
             case ["process"]:
                 return self.device.note("process")
+            case ["kept"]:
+                return self.device.note("kept")
+            case ["optimizer"]:
+                return self.device.launch(work_ms, host_ms, "optimizer")
             case ["low", int(step)]:
                 self.low_depth += step
                 return None
@@ -106,6 +110,20 @@ class LowPrecision:
         self._ask("low", -1)
 
 
+class FakeOptimizer:
+    """An optimizer that changes nothing. Its step only launches work."""
+
+    def __init__(self, ask: Callable[..., Any], models: Sequence[FakeModel]) -> None:
+        self._ask, self._models = ask, models
+
+    def step(self) -> None:
+        self._ask("optimizer")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for model in self._models:
+            model.zero_grad(set_to_none)
+
+
 def faked(fn: Callable, args: tuple, kwargs: dict, ask: Callable[..., Any]) -> Any:
     """Call `fn` with the stand-ins in place of their names among the arguments, and return what it returns. Meanwhile
     every clock asks the `Machine` behind `ask`.
@@ -115,9 +133,13 @@ def faked(fn: Callable, args: tuple, kwargs: dict, ask: Callable[..., Any]) -> A
         number = ask("add")
         return lambda: ask("run", number)
 
+    models: list[FakeModel] = []
+
     def model() -> FakeModel:
         number = ask("add")
-        return FakeModel(lambda: ask("forward", number), lambda one: ask("backward", one))
+        made = FakeModel(lambda: ask("forward", number), lambda one: ask("backward", one), kept=lambda: ask("kept"))
+        models.append(made)
+        return made
 
     def fresh_model() -> FakeModel:
         """A model in a process of its own: its first calls are slow again."""
@@ -129,6 +151,7 @@ def faked(fn: Callable, args: tuple, kwargs: dict, ask: Callable[..., Any]) -> A
         MODEL: model,
         FRESH_MODEL: lambda: fresh_model,
         LOW: lambda: LowPrecision(ask),
+        OPTIMIZER: lambda: FakeOptimizer(ask, models),
     }
 
     def given(value: Any) -> Any:

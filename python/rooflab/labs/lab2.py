@@ -158,10 +158,16 @@ def assert_timed(seen: Any, mode: str, warmup_steps: int, measure_steps: int) ->
     assert len(forwards) == count, f"{case}: expected {count} forward passes, got {len(forwards)}"
     if mode != "forward":
         assert len(backwards) == count, f"{case}: expected {count} backward passes, got {len(backwards)}"
+    _assert_cleared(seen.log, case)
     steps = np.zeros(count)
     for label in LABELS[mode]:
         steps += [entry.work_ms for entry in seen.launches(label)]
     _assert_samples(seen.value, steps[warmup_steps:], case)
+
+
+def _assert_cleared(log: Iterable[Any], case: str) -> None:
+    kept = sum(entry.kind == "kept" for entry in log)
+    assert not kept, f"{case}: {kept} backward passes found gradients of an earlier step: clear them after each step"
 
 
 def _assert_samples(samples: Any, right_ms: np.ndarray, case: str) -> None:
@@ -246,8 +252,9 @@ def assert_study_row(name: str, row: Mapping[str, Any], steps_ms: np.ndarray) ->
     assert_summary(name, {**row, "ddof": 0, "median_ms": float(np.median(steps_ms))}, steps_ms)
 
 
-def assert_ranges(log: Iterable[Any], warmup_steps: int, measure_steps: int) -> None:
-    """Assert that steps ran inside the ranges of 1.1.4a, and that no phase was left before its work was done.
+def assert_ranges(log: Sequence[Any], warmup_steps: int, measure_steps: int, optimizer: bool) -> None:
+    """Assert that steps ran inside the ranges of 1.1.4a, that no phase was left before its work was done, and that no
+    backward pass found the gradients of an earlier step.
 
     Raises
     ------
@@ -263,14 +270,15 @@ def assert_ranges(log: Iterable[Any], warmup_steps: int, measure_steps: int) -> 
         elif entry.kind == "launch":
             where = "/".join(open_names)
             assert open_names and open_names[-1] == entry.label, (
-                f"the {entry.label} pass was launched in the range {where!r}, not in a range {entry.label!r}"
+                f"work of the phase {entry.label} was launched in the range {where!r}, not in a range {entry.label!r}"
             )
             work_end_ms = entry.end_ms
         elif entry.kind == "close":
             name = open_names.pop()
             early = work_end_ms - entry.at_ms
             assert early <= 0, f"the range {name} ended {early:.3g} ms before its work was done: synchronize first"
-    for phase in ("forward", "backward"):
+    _assert_cleared(log, f"{warmup_steps} + {measure_steps} steps")
+    for phase in ("forward", "backward", *["optimizer"] * optimizer):
         count = paths.count(f"warmup/{phase}")
         assert count == warmup_steps, f"expected {warmup_steps} ranges warmup/{phase}, got {count}"
         for step in range(measure_steps):

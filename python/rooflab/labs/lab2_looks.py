@@ -1,11 +1,11 @@
 """What students of Lab 2 write: models, steps and attention, and the right results. Letters as in `lab2`.
 
-`run_model`, `run_steps` and `run_toy` call a student's function; `measure` gets them as `through`.
+`run_model`, `run_steps`, `run_toy` and `run_dtypes` call a student's function; `measure` gets them as `through`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ import rooflab as rl
 from rooflab.labs.lab2 import SIZES
 
 __all__ = [
-    "attention_of", "facts_of", "ladder", "products_by_phase", "row_of", "run_model", "run_steps", "run_toy",
-    "small_model", "toy_float64", "toy_numbers",
+    "attention_of", "facts_of", "ladder", "products_by_phase", "row_of", "run_dtypes", "run_model", "run_steps",
+    "run_toy", "small_model", "toy_float64", "toy_numbers",
 ]  # fmt: skip
 
 
@@ -174,6 +174,42 @@ def run_toy(
                 if parameter.shape == weight.shape:
                     parameter.copy_(weight)
         return dict(model(x))
+
+
+class _Chain(rl.nn.Module):
+    """Ops in a row, each on 8 numbers, and a linear layer to the logits."""
+
+    def __init__(self, ops: Sequence[str], dtype: str) -> None:
+        self._ops = ops
+        weights = [rl.randn(8, 8) * 0.1, rl.ones(8), rl.zeros(8)]
+        self.square, self.gain, self.shift = (one.to(dtype).requires_grad_() for one in weights)
+
+    def forward(self, x: rl.Tensor) -> dict[str, rl.Tensor]:
+        found = {"input": x}
+        for place, op in enumerate(self._ops):
+            match op:
+                case "linear":
+                    x = rl.linear(x, self.square)
+                case "layer_norm":
+                    x = rl.layer_norm(x, self.gain, self.shift)
+                case "rms_norm":
+                    x = rl.rms_norm(x, self.gain)
+                case _:
+                    x = getattr(rl, op)(x)
+            found[f"{op}_{place}"] = x
+        return found | {"logits": rl.linear(x, self.square)}
+
+
+def run_dtypes(dtypes_of: Callable[..., Any], ops: Sequence[str], stored: str, low: str) -> Any:
+    """What `dtypes_of` says of a model of these ops, whose parameters and inputs are in `stored`, under autocast to
+    `low`.
+
+    Examples
+    --------
+    >>> run_dtypes(lambda model, x, targets, low: list(model(x)), ["linear", "relu"], "float32", "bfloat16")
+    ['input', 'linear_0', 'relu_1', 'logits']
+    """
+    return dtypes_of(_Chain(ops, stored), rl.randn(4, 8).to(stored), rl.zeros(4, dtype="int64"), low)
 
 
 def toy_float64(x: np.ndarray, first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:

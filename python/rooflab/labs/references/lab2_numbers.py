@@ -8,7 +8,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-__all__ = ["adamw_float64", "added_up", "class_of"]
+import rooflab as rl
+
+__all__ = ["adamw_float64", "added_up", "class_of", "dtypes_of"]
 
 
 _OPS = {
@@ -49,6 +51,25 @@ def added_up(value: float, steps: int, total_dtype: str, term_dtype: str, start:
     for _ in range(steps):
         total = (total + term).astype(total_type)
     return float(total)
+
+
+def dtypes_of(model: Any, x: rl.Tensor, targets: rl.Tensor, low: str) -> dict[str, str]:
+    """The dtype of each tensor that ``model(x)`` returns, of its parameters, the loss and the gradients.
+
+    Examples
+    --------
+    >>> from rooflab.labs.lab2_looks import run_dtypes
+    >>> run_dtypes(dtypes_of, ["exp"], "float32", "bfloat16")["exp_0"]
+    'float32'
+    """
+    with rl.autocast(low):
+        tensors = model(x)
+        loss = rl.cross_entropy(tensors["logits"], targets)
+    loss.backward()
+    (dtype,) = {str(one.dtype) for one in model.parameters()}
+    (gradient,) = {str(one.grad.dtype) for one in model.parameters() if one.grad is not None}
+    named = {name: str(one.dtype) for name, one in tensors.items()}
+    return named | {"parameters": dtype, "loss": str(loss.dtype), "gradients": gradient}
 
 
 def adamw_float64(
