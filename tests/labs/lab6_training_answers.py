@@ -150,6 +150,7 @@ WRONG = {
             HOOK,
             ("layers swapped", "mass_on_previous(maps[0])", "mass_on_previous(maps[1])", "mass_on_answer(maps[1]",
              "mass_on_answer(maps[0]"),
+            ("layers off swapped", "without_layer_{layer + 1}", "without_layer_{2 - layer}"),
             ("key for value", "2 * pair + 1", "2 * pair"),
             ("keys look back", "range(1, 2", "range(2, 2"),
             ("scores for weights", "masked_softmax(scores, causal_mask(L, L))", "scores"),

@@ -62,6 +62,7 @@ def check_report(layers, seed, steps, every):
     assert len(run["losses"]) == steps, said
     model = RecallModel(layers, fused_attention, seed=seed, device=device)
     _, first = next(training(model, recall_batch, seed=seed, steps=steps))
+    # Rounding moves the first loss by less than 1e-5. A wrong scale or mask, or mixed heads, move it by 2e-3 or more.
     said = f"{what}: the first loss is {run['losses'][0]:.4f}, expected {first:.4f}. Do RecallModel and training get"
     assert abs(run["losses"][0] - first) <= 1e-3, f"{said} seed={seed}, and is causal_attention right?"
     said = f"{what}: accuracies must be a dict from step to accuracy, got a {type(run['accuracies']).__name__}"
@@ -217,8 +218,9 @@ why_one_layer_fails = "c"  # a value's vector says what it is and where, and not
 said = f"mass_on_each_value must be a number between 0 and 1, got {mass_on_each_value!r}"
 assert is_number(mass_on_each_value) and 0 < mass_on_each_value < 1, said
 ### BEGIN HIDDEN TESTS
-said = f"mass_on_each_value is not {mass_on_each_value}: take the mean of one_layer[:, :, 16:, 1:16:2]"
-assert abs(mass_on_each_value - 0.1225) < 6e-3, said
+said = f"mass_on_each_value is not {mass_on_each_value}: take the mean of one_layer[:, :, 16:, 1:16:2], as measured"
+# Seeds and single heads give 0.1218 to 0.1233. Rounded to 0.12 is right, but 1/8 leaves nothing for the other tokens.
+assert 0.119 < mass_on_each_value < 0.1245, said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_5_choice_test", "grade": true, "points": 1}
