@@ -120,6 +120,7 @@ WRONG = {
         ("no gain at the end", "(L, D), (D,),", "(L, D),"),
         ("no gains in the layers", "[(D,), (D, D)", "[(D, D)"),
         ("a float", "return sum", "return 1.0 * sum"),
+        ("D is always 64", "    shapes = [", "    D = 64\n    shapes = ["),
     ),
     "q2_5": [
         ("1/24", one_layer(1 / 24)),

@@ -152,6 +152,7 @@ WRONG = {
              "mass_on_answer(maps[0]"),
             ("layers off swapped", "without_layer_{layer + 1}", "without_layer_{2 - layer}"),
             ("key for value", "2 * pair + 1", "2 * pair"),
+            ("always 8 pairs", "2 * n : 2])", "16 : 2])", "range(2 * n, L)", "range(16, 24)", "B * n", "B * 8"),
             ("keys look back", "range(1, 2", "range(2, 2"),
             ("scores for weights", "masked_softmax(scores, causal_mask(L, L))", "scores"),
             ("one head zeroed", 'f"layers.{layer}.W" in name', 'f"layers.{layer}.gone" in name'),

@@ -97,6 +97,7 @@ def check_masses(B, heads, pairs):
 
 
 check_masses(5, 2, 8)
+check_masses(3, 2, 5)
 ### BEGIN HIDDEN TESTS
 check_masses(measure.draw(2, 3), measure.draw(4, 5), measure.draw(6, 9))
 check_masses(4, 1, 1)
