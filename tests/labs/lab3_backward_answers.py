@@ -32,6 +32,32 @@ def flash_backward(ctx, dO):
     return dQ, dK, dV
 """
 
+# The queries outside. The last tile of keys ends with the last key that its last query sees.
+CUT = """
+backward_over_forward = 2.5
+
+def flash_backward(ctx, dO):
+    Q, K, V, O, L = ctx.saved_tensors
+    scale, shift = Q.shape[-1] ** -0.5, K.shape[1] - Q.shape[1]
+    dQ, dK, dV = (rl.zeros_like(x) for x in (Q, K, V))
+    for i in range(0, Q.shape[1], 64):
+        end = min(i + 64, Q.shape[1])
+        q, do, lse = Q[:, i:end], dO[:, i:end], L[:, i:end].unsqueeze(-1)
+        D = (O[:, i:end] * do).sum(-1, keepdim=True)
+        seen = end + shift if ctx.is_causal else K.shape[1]
+        for j in range(0, seen, 64):
+            keys = slice(j, min(j + 64, seen))
+            p = rl.exp(q @ K[:, keys].mT * scale - lse)
+            if ctx.is_causal:
+                last = rl.arange(i, end, device=Q.device)[:, None] + shift
+                p = rl.where(rl.arange(j, keys.stop, device=Q.device)[None] <= last, p, 0.0)
+            ds = p * (do @ V[:, keys].mT - D) * scale
+            dQ[:, i:end] += ds @ K[:, keys]
+            dK[:, keys] += ds.mT @ q
+            dV[:, keys] += p.mT @ do
+    return dQ, dK, dV
+"""
+
 # A loop for dQ and one for dK and dV: seven products.
 TWO_LOOPS = """
 backward_over_forward = 5 / 2
@@ -101,6 +127,7 @@ BASE_2 = "1.4426950408889634"
 RIGHT = {
     "q5": [
         ("the keys outside, the queries inside", BACKWARD),
+        ("cut at the diagonal", CUT),
         (
             "the reference's own tiles",
             changed(BACKWARD, ", 64)", ", TILE_KV)", "+ 64", "+ TILE_KV", ", 32)", ", TILE_Q)", "+ 32", "+ TILE_Q"),

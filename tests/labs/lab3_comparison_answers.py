@@ -71,6 +71,7 @@ WRONG = {
         COMPARE,
         ("bytes read only", " + c.bytes_written", ""),
         ("allocated, not the peak", "c.peak_bytes", "c.bytes_allocated"),
+        ("a backward pass that runs only once", ", retain_graph=True", ""),
         ("batch is not used", "rl.randn(batch,", "rl.randn(1,"),
         ("the library for all", ": flash_attention", ": rl.attention"),
         ("mixed up", '"naive": naive', '"naive": flash', ", \"flash\": flash", ", \"flash\": naive"),

@@ -18,6 +18,11 @@ def compiled_attention(q, k, v, visible):
 
 CONSTANT = changed(MASKED, "scores - top", "scores - top.detach()")
 
+QUERIES_SCALED = changed(
+    MASKED, "(q @ k.transpose(1, 2)) / q.shape[-1] ** 0.5", "(q * q.shape[-1] ** -0.5) @ k.mT",
+    "rl.where(visible, scores, ", "scores + rl.where(visible, rl.zeros_like(scores), ",
+)  # fmt: skip
+
 LATE = changed(
     MASKED, "(e / e.sum(dim=-1, keepdim=True)) @ v", "rl.matmul(e, v) / e.sum(dim=-1, keepdim=True)"
 )  # fmt: skip
@@ -94,6 +99,7 @@ RIGHT = {
         ("a decorator", MASKED),
         ("the maximum as a constant", CONSTANT),
         ("divided after the product", LATE),
+        ("the queries scaled, a mask that is added", QUERIES_SCALED),
         ("each chain compiled by itself", IN_PARTS),
     ],
     "q1_5_count": [("compiled first, in a function", COUNTED), ("compiled anew", ANEW)],
@@ -178,6 +184,7 @@ def compiled_attention(q, k, v, visible):
          "latency(lambda *args: compiled_attention(*args).sum().backward(), q", LEAVES,
          "(rl.randn(batch, L, d, device=device, requires_grad=True) for"),
         ("the mask is dropped", "visible = causal_mask(L)", "visible = None"),
+        ("tensors that require gradients", LEAVES, "(rl.randn(batch, L, d, device=device, requires_grad=True) for"),
         ("the mask is made in each sample", "latency(masked_attention, q, k, v, visible",
          "latency(lambda *args: masked_attention(*args, rl.arange(L, device=device)[:, None] >= "
          "rl.arange(L, device=device)), q, k, v"),

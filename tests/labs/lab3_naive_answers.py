@@ -15,6 +15,11 @@ def naive_attention(q, k, v, is_causal=False):
 
 NAIVE_MAX = changed(NAIVE, "scores.amax(dim=-1, keepdim=True)", "scores.max(-1, keepdim=True)[0]")
 
+NAIVE_ADDED = changed(
+    NAIVE, 'rl.where(rl.arange(k.shape[1], device=q.device)[None] > rows, float("-inf"), scores)',
+    "scores + (rl.arange(k.shape[1], device=q.device)[None] > rows).to(q.dtype) * -1e9",
+)  # fmt: skip
+
 NAIVE_DETACHED = changed(NAIVE, "scores - top", "scores - top.detach()")
 
 BENCHMARK = """
@@ -97,6 +102,7 @@ RIGHT = {
         ("scores divided, > for the mask", NAIVE),
         ("the maximum with its place", NAIVE_MAX),
         ("the maximum as a constant", NAIVE_DETACHED),
+        ("a mask that is added", NAIVE_ADDED),
     ],
     "q1_2": [("by hand", account()), ("a float for the size", account(8192.0))],
     "q1_2_published": [("the slope, rounded", published()), ("three matrices and a mask", published(97))],
@@ -145,6 +151,8 @@ WRONG = {
     "q1_3": mutants(
         BENCHMARK,
         ("out of memory is not caught", "rl.OutOfMemoryError", "KeyError"),
+        ("a backward pass that runs only once", ", retain_graph=True", ""),
+        ("what it had before memory ran out", "return none", "return none | {'held_bytes': locals().get('held')}"),
         ("held after the graph is gone", HELD, "", "        del o\n", f"        del o\n{HELD}"),
         ("MiB for bytes", '"held_bytes": held}', '"held_bytes": held / 2**20}'),
         ("without its inputs", "        o = naive", "        start = rl.memory.allocated(device)\n        o = naive"),

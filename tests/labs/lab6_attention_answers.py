@@ -82,6 +82,7 @@ WRONG = {
         *mutants(
             HEADS,
             ("scale of D", "D_h**0.5", "x.shape[-1]**0.5"),
+            ("D_h of the width of x", "Wq.shape[1] // heads", "x.shape[2] // heads"),
             ("no scale", " / D_h**0.5", ""),
             ("softmax over the queries", "masked_softmax(scores, mask)",
              "rl.softmax(rl.where(mask, scores, float('-inf')), -2)"),

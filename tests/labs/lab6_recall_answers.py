@@ -76,7 +76,7 @@ RIGHT = {
     "q2_1": [("row by row", ROWS), ("permuted columns", PERMUTED)],
     "q2_2": [("rounded", guesses()), ("simulated", SIMULATED)],
     "q2_3": [("summed over tensors", PARAMETERS), ("by hand", PARAMETERS_BY_HAND)],
-    "q2_5": [("one head", one_layer()), ("what it tends to", one_layer(0.125)), ("another seed", one_layer(0.1229))],
+    "q2_5": [("one head", one_layer()), ("rounded", one_layer(0.12)), ("another seed", one_layer(0.1229))],
 }
 
 WRONG = {
@@ -120,9 +120,11 @@ WRONG = {
         ("no gain at the end", "(L, D), (D,),", "(L, D),"),
         ("no gains in the layers", "[(D,), (D, D)", "[(D, D)"),
         ("a float", "return sum", "return 1.0 * sum"),
+        ("D is always 64", "    shapes = [", "    D = 64\n    shapes = ["),
     ),
     "q2_5": [
         ("1/24", one_layer(1 / 24)),
+        ("1/8, not measured", one_layer(1 / 8)),
         ("the matching key", one_layer(0.001)),
         ("all values together", one_layer(0.98)),
         *((f"fails by {letter}", one_layer(why=letter)) for letter in "abd"),

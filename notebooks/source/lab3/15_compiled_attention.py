@@ -234,6 +234,9 @@ def check_timed(L, d, batch):
         work = (once.macs, once.bytes_read + once.bytes_written, "fused" in once.by_op)
         calls = [call for call in seen.calls if (call.macs, call.moved_bytes, "fused" in call.by_op) == work]
         assert calls, f"{what}: no timed call of one causal forward pass"
+        if name == "eager":
+            graphs = any(requires_grad for call in calls for _, tensors in call.ran for *_, requires_grad in tensors)
+            assert not graphs, f"{what}: the tensors require gradients; make them without"
         if name == "compiled":  # a timed call that enters the function is the one that records it
             said = "compiled: the first sample contains the time to compile; warm up"
             assert all(call.warmup or not call.ran for call in calls), said
@@ -328,7 +331,7 @@ assert is_number(growth) and growth > 0, f"growth has to be a number (1 means no
 for length in (too_long_eager, too_long_compiled):
     said = f"too_long_eager, too_long_compiled: expected 256, 1024, 4096, 8192 or 16384, got {length!r}"
     assert length in (256, 1024, 4096, 8192, 16384), said
-assert why_it_stays in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
+assert why_it_stays in ("a", "b", "c", "d"), f'why_it_stays must be "a", "b", "c" or "d", got {why_it_stays!r}'
 ### BEGIN HIDDEN TESTS
 x, mask = rl.ones(2, 128, 4), causal_mask(128, "cpu")
 steps = [measure.gradients(fn, x, x, x, mask, upstream=x) for fn in (masked_attention, compiled_attention)]

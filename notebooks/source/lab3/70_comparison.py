@@ -76,9 +76,10 @@ Table(("memory", "naive, L up to", "flash, L up to"), rows, "B = 8, d = 64, fp32
 # Compare the rows. With k times the memory, naive attention can keep a sequence that is √k times as long, and
 # FlashAttention one that is k times as long. Now compare time and traffic as well. Write `compare(L, d, batch, names)`
 # for `naive_attention` ("naive"), `flash_attention` ("flash") and the library's `rl.attention` ("library"), not causal,
-# in fp32. Return a dict with an entry for each of `names`. An entry is a dict:
+# in fp32. Return a dict with an entry for each of `names`. Count and time forward passes on tensors that do not require
+# gradients. An entry is a dict:
 #
-# - `"forward_ms"`: the median latency of the forward pass, on tensors that do not require gradients;
+# - `"forward_ms"`: the median latency of the forward pass;
 # - `"backward_ms"`: the median latency of the backward pass alone, as in 1.3;
 # - `"peak_bytes"`: the most memory held at once in one forward pass, above what was there before (`rl.count()`);
 # - `"moved_bytes"`: the bytes that all launches of one forward pass read and write (`rl.count()`). Each launch counts
@@ -194,6 +195,7 @@ def check_times(L, d, batch, names=("naive", "flash", "library")):
 
 check_times(64, 16, 2)
 check_times(48, 8, 1, ["flash"])
+assert isinstance(compare(32, 8, 1)["naive"], dict), "compare(32, 8, 1), on this machine's clock: naive is not a dict"
 ### BEGIN HIDDEN TESTS
 check_times(measure.draw(100, 130), 8, 1)
 check_times(measure.draw(80, 99), 8, measure.draw(2, 4), ("library", "naive"))
@@ -300,7 +302,7 @@ assert is_near(library_growth, 2, 0.01), "library_growth: compare moved_bytes of
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q7_3_why_test", "grade": true, "points": 1}
-assert why_not_faster in ("a", "b", "c", "d"), 'answer "a", "b", "c" or "d"'
+assert why_not_faster in ("a", "b", "c", "d"), f'why_not_faster must be "a", "b", "c" or "d", got {why_not_faster!r}'
 ### BEGIN HIDDEN TESTS
 assert_choice(
     why_not_faster,

@@ -203,7 +203,7 @@ def check_causal(B, L, D, heads, D_h, j):
     assert not late, f"{said}: they should attend to it"
 
 
-check_causal(2, 6, 8, 2, 4, j=3)
+check_causal(2, 6, 6, 2, 4, j=3)
 check_causal(1, 6, 8, 2, 4, j=5)
 ### BEGIN HIDDEN TESTS
 L = measure.draw(8, 13)
@@ -231,7 +231,7 @@ def check_gradients(B, L, D, heads, D_h):
         assert_close(ours, slope, rtol=1e-5, atol=1e-6, name=f"the gradient of {name}, along a random direction")
 
 
-check_gradients(2, 5, 8, 2, 4)
+check_gradients(2, 5, 6, 2, 4)
 ### BEGIN HIDDEN TESTS
 check_gradients(1, measure.draw(6, 9), measure.draw(10, 12), 3, measure.draw(4, 5))
 check_gradients(2, 1, 4, 1, 4)
@@ -250,7 +250,7 @@ def check_products(B, L, D, heads, D_h):
     assert seen.macs == projections + products, said
 
 
-check_products(2, 16, 8, 2, 4)
+check_products(2, 16, 6, 2, 4)
 ### BEGIN HIDDEN TESTS
 check_products(1, measure.draw(30, 50), measure.draw(6, 9), 3, measure.draw(4, 5))
 check_products(3, measure.draw(6, 11), measure.draw(12, 20), 1, 8)

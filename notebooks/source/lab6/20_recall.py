@@ -100,6 +100,13 @@ def check_even(counts, what):
 
 def check_drawn(seed):
     (first, targets), (again, _), (other, _) = (drawn_rows(s, 8000) for s in (seed, seed, seed + 1))
+    shapes, right = (first.shape, targets.shape), ((8000, 24), (8000, 8))
+    assert shapes == right, f"recall_batch(rng, 8000): the shapes are {shapes}, expected {right}"
+    tokens = {"keys": first[:, 0:16:2], "values": first[:, 1:16:2], "queries": first[:, 16:], "targets": targets}
+    for name, part in tokens.items():
+        low = 16 if name in ("values", "targets") else 0
+        said = f"recall_batch(rng, 8000): the {name} are {part.min()} to {part.max()}, expected {low} to {low + 15}"
+        assert part.min() >= low and part.max() < low + 16, said
     assert (first == again).all(), "recall_batch: the same seed gave other rows; draw all random numbers from rng"
     assert (first != other).any(), "recall_batch: another seed gave the same rows; draw all random numbers from rng"
     key, value, query = first[:, 0:16:2], first[:, 1:16:2] - 16, first[:, 16:]
@@ -240,6 +247,8 @@ def check_parameters(layers, pairs, keys, values):
 
 check_parameters(1, 8, 16, 16)
 check_parameters(3, 16, 32, 40)
+number = recall_parameters(2, 3, 5, 7)
+assert number == 132, f"recall_parameters(2, 3, 5, 7) returned {number}, expected 132: D need not be 64"
 ### BEGIN HIDDEN TESTS
 check_parameters(0, 4, 8, 8)
 check_parameters(measure.draw(4, 6), 6, measure.draw(6, 9), measure.draw(40, 80))

@@ -58,10 +58,12 @@ def check_report(layers, seed, steps, every):
     assert got == sorted(keys), f"{what} must return a dict with the keys {sorted(keys)}, got {got}"
     odd = [loss for loss in run["losses"] if not (is_number(loss) and 1 < loss < 8)]
     assert not odd, f"{what}: losses has {odd[:3]}, expected the loss of each step, a number between 1 and 8"
-    said = f"{what}: losses has {len(run['losses'])} numbers, expected {steps}, one per step before 99 % is reached"
+    said = f"{what}: losses has {len(run['losses'])} numbers, expected {steps}, one per step"
+    said += f" before an accuracy above 0.99; the last accuracy is {run['accuracy']}"
     assert len(run["losses"]) == steps, said
     model = RecallModel(layers, fused_attention, seed=seed, device=device)
     _, first = next(training(model, recall_batch, seed=seed, steps=steps))
+    # Rounding moves the first loss by less than 1e-5. A wrong scale or mask, or mixed heads, move it by 2e-3 or more.
     said = f"{what}: the first loss is {run['losses'][0]:.4f}, expected {first:.4f}. Do RecallModel and training get"
     assert abs(run["losses"][0] - first) <= 1e-3, f"{said} seed={seed}, and is causal_attention right?"
     said = f"{what}: accuracies must be a dict from step to accuracy, got a {type(run['accuracies']).__name__}"
@@ -217,8 +219,9 @@ why_one_layer_fails = "c"  # a value's vector says what it is and where, and not
 said = f"mass_on_each_value must be a number between 0 and 1, got {mass_on_each_value!r}"
 assert is_number(mass_on_each_value) and 0 < mass_on_each_value < 1, said
 ### BEGIN HIDDEN TESTS
-said = f"mass_on_each_value is not {mass_on_each_value}: take the mean of one_layer[:, :, 16:, 1:16:2]"
-assert abs(mass_on_each_value - 0.1225) < 6e-3, said
+said = f"mass_on_each_value is not {mass_on_each_value}: take the mean of one_layer[:, :, 16:, 1:16:2], as measured"
+# Seeds and single heads give 0.1218 to 0.1233. Rounded to 0.12 is right, but 1/8 leaves nothing for the other tokens.
+assert 0.119 < mass_on_each_value < 0.1245, said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_5_choice_test", "grade": true, "points": 1}

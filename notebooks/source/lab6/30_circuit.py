@@ -30,8 +30,8 @@ picture(maps, row, dict(zip(names, (before, answers), strict=True)), title="Two 
 # A pattern in a map does not prove that the model uses it. So switch off one layer at a time and look at the accuracy.
 # If all heads of a layer give zero, the layer adds nothing to x.
 #
-# - `circuit(weights)`: `weights` come from `train_recall(2, ...)`, so they belong to a model with two layers. Return a
-#   dict, measured on at least 500 rows that you draw:
+# - `circuit(weights)`: `weights` are those of a model with two layers, in the form in which `train_recall(2, ...)`
+#   returns them. Return a dict, measured on at least 500 rows that you draw:
 #     - `"value_to_key"`: the largest `mass_on_previous` among the heads of layer 1
 #     - `"query_to_value"`: the largest `mass_on_answer` among the heads of layer 2
 #     - `"without_layer_1"` and `"without_layer_2"`: the accuracy of the model when the heads of that layer give zero
@@ -97,6 +97,7 @@ def check_masses(B, heads, pairs):
 
 
 check_masses(5, 2, 8)
+check_masses(3, 2, 5)
 ### BEGIN HIDDEN TESTS
 check_masses(measure.draw(2, 3), measure.draw(4, 5), measure.draw(6, 9))
 check_masses(4, 1, 1)
@@ -104,8 +105,10 @@ check_masses(4, 1, 1)
 
 
 # %% nbgrader={"grade_id": "q3_1_circuit_test", "grade": true, "points": 3}
-def check_circuit(seed):
+def check_circuit(seed, factor):
+    """A trained model loses about as much without either layer. With Wo of layer 1 times -1 the two differ by 0.05."""
     weights = once(train_recall, 2, seed)["weights"]
+    weights = {**weights, "layers.0.Wo": factor * weights["layers.0.Wo"]}
     found, keys = circuit(weights), {"value_to_key", "query_to_value", "without_layer_1", "without_layer_2"}
     got = sorted(found) if isinstance(found, dict) else type(found).__name__
     assert got == sorted(keys), f"circuit must return a dict with the keys {sorted(keys)}, got {got}"
@@ -127,12 +130,15 @@ def check_circuit(seed):
         right[f"without_layer_{layer + 1}"] = recall_accuracy(model, tokens, targets)
     for name, value in right.items():
         said = f"circuit: {name} is {found[name]:.3f}, but the test measures {value:.3f} on rows of its own"
+        said += f", with Wo of layer 1 times {factor}"
         assert abs(found[name] - value) <= 0.03, said
 
 
-check_circuit(seed=0)
+check_circuit(seed=0, factor=1)
+check_circuit(seed=0, factor=-1)
 ### BEGIN HIDDEN TESTS
-check_circuit(seed=31)
+check_circuit(seed=31, factor=1)
+check_circuit(seed=31, factor=-1)
 ### END HIDDEN TESTS
 
 # %%
