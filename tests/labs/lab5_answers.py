@@ -4,6 +4,7 @@ Keys are grade ids of solution cells; each entry is (what it is, the code that r
 wrong choices and wrong numbers, which a public test would have to give away.
 """
 
+from labs import lab5_access_answers as access
 from labs import lab5_gelu_answers as gelu
 from labs import lab5_machine_answers as machine
 from labs import lab5_measuring_answers as measuring
@@ -13,7 +14,7 @@ from labs import lab5_tricks_answers as tricks
 from labs import lab5_warmup_answers as warmup
 from labs import lab5_waves_answers as waves
 
-PARTS = (warmup, resources, machine, tricks, recomputation, waves, measuring, gelu)
+PARTS = (warmup, resources, machine, tricks, access, recomputation, waves, measuring, gelu)
 RIGHT = {grade_id: answers for part in PARTS for grade_id, answers in part.RIGHT.items()}
 WRONG = {grade_id: answers for part in PARTS for grade_id, answers in part.WRONG.items()}
 ONLY_HIDDEN = {grade_id: labels for part in PARTS for grade_id, labels in part.ONLY_HIDDEN.items()}

@@ -173,7 +173,7 @@ def test_samples_are_compared_with_the_log(value, said):
 
 def test_kept_gradients_are_noticed():
     log = (*launched(10.0), Entry("kept", 9.0, 9.0))
-    with pytest.raises(AssertionError, match="clear them after each step"):
+    with pytest.raises(AssertionError, match=r"clear the gradients in each step; .*: 1$"):
         lab2.assert_timed(Faked([0.01], log), "forward", 0, 1)
 
 
@@ -198,7 +198,7 @@ def test_a_range_that_is_left_too_early():
         lab2.assert_ranges(log(9.0), 1, 1, False)
     with pytest.raises(AssertionError, match="step_0/optimizer"):
         lab2.assert_ranges(log(9.0), 0, 1, True)
-    with pytest.raises(AssertionError, match="1 backward passes found gradients of an earlier step"):
+    with pytest.raises(AssertionError, match=r"clear the gradients in each step; .*: 1$"):
         lab2.assert_ranges([*log(9.0), Entry("kept", 31.0, 31.0)], 0, 1, False)
 
 

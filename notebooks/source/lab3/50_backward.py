@@ -145,7 +145,7 @@ check_backward_memory(1, measure.draw(8000, 8200), 128, 2)
 
 # %% nbgrader={"grade_id": "q5_work_test", "grade": true, "points": 2} rooflab={"needs": ["q3"]}
 def tile_counts(L_q, L_kv, is_causal):
-    """(tiles, scores) for every size of tiles in which some pair is visible, whole or without the last hidden keys."""
+    """For every size of tiles: how many have a visible pair, and their scores, if whole or if cut at the last key."""
     found = set()
     for tile_q in range(16, 129):
         top = np.arange(0, L_q, tile_q)

@@ -106,7 +106,7 @@ check_masses(4, 1, 1)
 
 # %% nbgrader={"grade_id": "q3_1_circuit_test", "grade": true, "points": 3}
 def check_circuit(seed, factor):
-    """A trained model loses about as much without either layer. With Wo of layer 1 times -1 the two differ by 0.05."""
+    """A trained model loses about as much without either layer. Where Wo of layer 1 is negated, it does not."""
     weights = once(train_recall, 2, seed)["weights"]
     weights = {**weights, "layers.0.Wo": factor * weights["layers.0.Wo"]}
     found, keys = circuit(weights), {"value_to_key", "query_to_value", "without_layer_1", "without_layer_2"}

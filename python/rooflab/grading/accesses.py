@@ -44,7 +44,7 @@ class GlobalMemory:
         self.writes = [np.zeros(one.shape, np.int64) for one in self.arrays]
         self.order: list[tuple[int, np.ndarray]] = []
         self._numbers = [np.arange(one.size, dtype=np.int32).reshape(one.shape) for one in self.arrays]
-        self._unordered = MAX_ORDERED
+        self._room = MAX_ORDERED
 
     def answer(self, what: str, place: int, *arguments: Any) -> Any:
         """Do what a `GlobalArray` asks: read, write, or return its counts.
@@ -60,8 +60,8 @@ class GlobalMemory:
                 _check(index, self.arrays[place].shape)
                 found = np.array(self.arrays[place][index])
                 np.add.at(self.reads[place], index, 1)
-                self._unordered -= max(1, found.size)
-                if self._unordered >= 0:
+                self._room -= max(1, found.size)
+                if self._room >= 0:
                     self.order.append((place, np.ravel(self._numbers[place][index])))
                 return found[()]
             case ["write", index, np.ndarray() as values]:

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from rooflab.grading.cells import as_python
 from rooflab.grading.lab import Cell, Lab, bound_names
 
-UNKNOWN = re.compile(r"name '(\w+)' is not defined")
-MISSING = re.compile(r"\b(\w+)'? is not defined")  # the judge's own sentence too
+MISSING = re.compile(r"\b(\w+)'? is not defined")  # in what Python says, and in what the judge says
 
 
 def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
@@ -42,7 +41,7 @@ def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
 
 def where_from(lab: Lab, message: str) -> str:
     """What a student should know about a name that `message` says is not defined; empty if there is nothing to say."""
-    found = UNKNOWN.search(message)
+    found = MISSING.search(message)
     shown = (cell.source for cell in lab.cells if cell.role == "given")
     if not found or not any(found[1] in _bound((source,)) for source in shown):
         return ""
@@ -50,12 +49,12 @@ def where_from(lab: Lab, message: str) -> str:
 
 
 def why_stopped(lab: Lab, message: str, stopped: Sequence[tuple[Cell, str]]) -> str:
-    """The sentence about one of the cells that stopped: about the one that should have bound the name that `message`
-    says is not defined, or else about the first.
+    """The sentence about one of the cells that stopped. If `message` says that a name is not defined, it is the cell
+    that should have bound this name. Otherwise it is the first.
     """
     missing, handed_out = MISSING.search(message), {cell.key: cell.public for cell in lab.cells}
     for cell, sentence in stopped:
-        # A cell that is not Python binds nothing, but as it was handed out it did.
+        # A cell that is not Python binds nothing, so the cell that was handed out is looked at as well.
         if missing and missing[1] in _bound((as_python(cell.source), handed_out.get(cell.key, ""))):
             return sentence
     return stopped[0][1]

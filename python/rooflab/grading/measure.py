@@ -170,8 +170,9 @@ def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Fa
 
     Among the arguments ``"<run>"`` stands for a function that launches work, ``"<model>"`` for a `FakeModel`,
     ``"<fresh model>"`` for a function that makes one in a new process, ``"<low precision>"`` for a context in which
-    passes are shorter, and ``"<optimizer>"`` for one that only launches work. `device` holds `fake_run.Settings`. The
-    log has an entry ``"kept"`` before each backward pass that finds the gradients of an earlier one.
+    passes are shorter, and ``"<optimizer>"`` for an optimizer whose step only launches work. `device` holds
+    `fake_run.Settings`. The log has an entry ``"kept"`` before each backward pass that finds the gradients of an
+    earlier one.
     """
     machine = Machine(device)
     reply = _ask("faked", fn, args, kwargs, {}, answer=machine.answer)

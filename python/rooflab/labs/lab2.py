@@ -167,7 +167,7 @@ def assert_timed(seen: Any, mode: str, warmup_steps: int, measure_steps: int) ->
 
 def _assert_cleared(log: Iterable[Any], case: str) -> None:
     kept = sum(entry.kind == "kept" for entry in log)
-    assert not kept, f"{case}: {kept} backward passes found gradients of an earlier step: clear them after each step"
+    assert not kept, f"{case}: clear the gradients in each step; backward passes that found earlier ones: {kept}"
 
 
 def _assert_samples(samples: Any, right_ms: np.ndarray, case: str) -> None:
