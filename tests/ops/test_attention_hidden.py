@@ -1,4 +1,4 @@
-"""On a CPU a hidden pair adds nothing to attention or its gradients, NaN or not, except in v0_composed."""
+"""A hidden pair adds nothing to attention or its gradients, NaN or not, except in v0_composed."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,14 @@ import rooflab as rl
 from rooflab.testing import assert_close, to_float64
 
 DTYPES = ("float32", "float16", "bfloat16")
-TOLERANCE = {"float32": 1e-6, "float16": 1e-2, "bfloat16": 1e-1}  # another order of sums, another rounding at the end
-SHAPES = [(70, 90, 64), (4, 1500, 64), (4, 1500, 40)]  # L_q, L_kv, D_h; the short ones are split over keys
+TOLERANCE = {"float32": 1e-5, "float16": 1e-2, "bfloat16": 1e-1}  # another order of sums, another rounding at the end
+SQUARE = [(70, 90, 64), (150, 210, 128), (70, 90, 256)]  # L_q, L_kv, D_h
+SHORT = [(4, 1500, 64), (4, 1500, 40)]  # split over keys
 HIDE = ["causal", "window", "bool mask", "added mask"]
 KEY = 3  # from the end
 
 
-def case(lengths, hide, dtype):
+def case(lengths, hide, dtype, device):
     """q, k, v, attention's keywords, and which queries see the key."""
     l_q, l_kv, d_h = lengths
     rng = np.random.default_rng(0)
@@ -21,11 +22,11 @@ def case(lengths, hide, dtype):
     behind = np.arange(l_q) + KEY - l_q  # how far the query stands behind the key
     seen = rng.random((l_q, l_kv)) < 0.5
     seen[:2, -KEY] = True, False
-    added = rl.tensor(np.where(seen, 0.5, -np.inf), dtype=dtype)
+    added = rl.tensor(np.where(seen, 0.5, -np.inf), dtype=dtype, device=device)
     keywords, sees = {
         "causal": ({"is_causal": True}, behind >= 0),
         "window": ({"window": 2}, np.abs(behind) < 2),
-        "bool mask": ({"attn_mask": rl.tensor(seen)}, seen[:, -KEY]),
+        "bool mask": ({"attn_mask": rl.tensor(seen, device=device)}, seen[:, -KEY]),
         "added mask": ({"attn_mask": added}, seen[:, -KEY]),
     }[hide]
     assert sees.any() and not sees.all()
@@ -33,51 +34,95 @@ def case(lengths, hide, dtype):
 
 
 def fused(op):
-    return [rung.name for rung in rl.variants(op, "cpu") if rung.kernel]
+    """(device, variant) of every rung that is a kernel, as test parameters."""
+    return [
+        pytest.param(
+            rung.device,
+            rung.name,
+            id=f"{rung.device}-{rung.name}",
+            marks=[pytest.mark.gpu] if rung.device == "cuda" else [],
+        )
+        for rung in rl.variants(op)
+        if rung.kernel
+    ]
+
+
+def run(op, *tensors, dtype, device, **keywords):
+    try:
+        return op(*(rl.tensor(x, dtype=dtype, device=device) for x in tensors), **keywords)
+    except ValueError as error:
+        assert "does not accept these operands" in str(error)
+        pytest.skip("the rung does not take this case")
 
 
 @pytest.mark.parametrize("hide", HIDE)
-@pytest.mark.parametrize("lengths", SHAPES)
+@pytest.mark.parametrize("lengths", SQUARE + SHORT)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("variant", fused("attention"))
-def test_values_of_a_hidden_key_reach_no_row(variant, dtype, lengths, hide):
-    q, k, v, keywords, sees = case(lengths, hide, dtype)
+@pytest.mark.parametrize("device, variant", fused("attention"))
+def test_a_hidden_key_reaches_no_row(device, variant, dtype, lengths, hide):
+    q, k, v, keywords, sees = case(lengths, hide, dtype, device)
+
+    def attention(k, v):
+        return to_float64(run(rl.attention, q, k, v, dtype=dtype, device=device, variant=variant, **keywords))
+
+    right = attention(k, v)
     bad = v.copy()
     bad[:, :, -KEY, 3], bad[:, :, -KEY, 5] = np.nan, np.inf
-    try:
-        right, found = (
-            to_float64(rl.attention(*(rl.tensor(x, dtype=dtype) for x in (q, k, x)), **keywords, variant=variant))
-            for x in (v, bad)
-        )
-    except ValueError as error:
-        assert "does not accept these operands" in str(error) and variant == "v3_split_kv"
-        pytest.skip("too short, or no key that all see, to split")
-    right[:, :, sees, 3], right[:, :, sees, 5] = np.nan, np.inf
+    found = attention(k, bad)
+    assert np.isnan(found[:, :, sees, 3]).all() and not np.isfinite(found[:, :, sees, 5]).any()
+    found[:, :, sees, 3], found[:, :, sees, 5] = right[:, :, sees, 3], right[:, :, sees, 5]
     assert_close(found, right, rtol=0, atol=TOLERANCE[dtype])
 
+    bad = k.copy()
+    bad[:, :, -KEY, 1] = np.nan
+    found = attention(bad, v)
+    assert np.isnan(found[:, :, sees]).all()
+    assert_close(found[:, :, ~sees], right[:, :, ~sees], rtol=0, atol=TOLERANCE[dtype])
 
-def gradients(q, k, v, dout, keywords, dtype, variant):
-    q, k, v, dout = (rl.tensor(x, dtype=dtype) for x in (q, k, v, dout))
-    out, lse = rl.attention(q, k, v, **keywords, return_lse=True)
-    return [to_float64(x) for x in rl.attention_backward(dout, q, k, v, out, lse, **keywords, variant=variant)]
 
-
-@pytest.mark.parametrize("hide", HIDE)
+@pytest.mark.parametrize("hide", ["causal", "bool mask", "added mask"])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("variant", fused("attention_backward"))
-def test_hidden_pairs_reach_no_gradient(variant, dtype, hide):
-    q, k, v, keywords, sees = case(SHAPES[0], hide, dtype)
+@pytest.mark.parametrize("device, variant", fused("attention"))
+def test_a_row_that_sees_no_key_is_zero_whatever_their_values(device, variant, dtype, hide):
+    q, k, v, keywords, _ = case((150, 100, 64), hide, dtype, device)
+    begin, end = (0, 50) if hide == "causal" else (20, 60)
+    if hide != "causal":
+        keywords["attn_mask"][begin:end] = False if hide == "bool mask" else -np.inf
+    found = to_float64(run(rl.attention, q, k, v * np.nan, dtype=dtype, device=device, variant=variant, **keywords))
+    assert (found[:, :, begin:end] == 0).all() and np.isnan(np.delete(found, slice(begin, end), 2)).all()
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("hide", HIDE)
+@pytest.mark.parametrize("lengths", SQUARE)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("device, variant", fused("attention_backward"))
+def test_hidden_pairs_reach_no_gradient(device, variant, dtype, lengths, hide, deterministic):
+    q, k, v, keywords, sees = case(lengths, hide, dtype, device)
     dout = np.random.default_rng(1).standard_normal(q.shape)
-    right = gradients(q, k, v, dout, keywords, dtype, variant)
+
+    def gradients(v, dout):
+        out, lse = run(rl.attention, q, k, v, dtype=dtype, device=device, return_lse=True, **keywords)
+
+        def backward(dout, q, k, v):
+            return rl.attention_backward(
+                dout, q, k, v, out, lse, variant=variant, deterministic=deterministic, **keywords
+            )
+
+        return [to_float64(x) for x in run(backward, dout, q, k, v, dtype=dtype, device=device)]
+
+    right = gradients(v, dout)
     bad = v.copy()
     bad[:, :, -KEY, 3] = np.nan
-    dq, _, _ = gradients(q, k, bad, dout, keywords, dtype, variant)
+    dq, _, _ = gradients(bad, dout)
     assert_close(dq[:, :, ~sees], right[0][:, :, ~sees], rtol=0, atol=TOLERANCE[dtype])
     assert np.isnan(dq[:, :, sees]).all()
 
     row = np.flatnonzero(~sees)[-1]
-    dout[:, :, row, 3] = np.nan
-    dq, dk, dv = gradients(q, k, v, dout, keywords, dtype, variant)
+    bad = dout.copy()
+    bad[:, :, row, 3] = np.nan
+    dq, dk, dv = gradients(v, bad)
     assert np.isnan(dq[:, :, row]).all() and np.isnan(dv).any()
+    assert_close(np.delete(dq, row, 2), np.delete(right[0], row, 2), rtol=0, atol=TOLERANCE[dtype])
     for of_key, expected in zip((dk, dv), right[1:], strict=True):
         assert_close(of_key[:, :, -KEY], expected[:, :, -KEY], rtol=0, atol=TOLERANCE[dtype])

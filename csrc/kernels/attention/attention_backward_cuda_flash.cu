@@ -92,12 +92,9 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 && kSide == Side::kKeys
       const auto own_query = [&](int n) {
         return kOfKeys ? first_column + place.x + 16 * n : first_row + place.row(n);
       };
-      float lse[kOwnQueries], delta[kOwnQueries];
+      float lse[kOwnQueries];
 #pragma unroll
-      for (int n = 0; n < kOwnQueries; ++n) {
-        lse[n] = statistics.lse(own_query(n));
-        delta[n] = statistics.delta(own_query(n));
-      }
+      for (int n = 0; n < kOwnQueries; ++n) lse[n] = statistics.lse(own_query(n));
 #pragma unroll
       for (int i = 0; i < kOwn; ++i) {
 #pragma unroll
@@ -121,13 +118,17 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 && kSide == Side::kKeys
         next_chunk(shared.chunk, b_stream, first_column, c * kChunk);
         multiply_transposed<kWidth>(ds, shared.b.at(place.first, c * kChunk), shared.chunk, place.x,
                                     min(k.columns - c * kChunk, kChunk));
-        if constexpr (kOfKeys) multiply(dv[c], shared.weights.at(place.first, 0), shared.chunk, place.x);
+        if constexpr (kOfKeys) multiply(dv[c], shared.weights.at(place.first, 0), shared.chunk, place.x, whole);
       }
+      float delta[kOwnQueries];
+#pragma unroll
+      for (int n = 0; n < kOwnQueries; ++n) delta[n] = statistics.delta(own_query(n));
 #pragma unroll
       for (int i = 0; i < kOwn; ++i) {
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
           ds[i][j] = p[i][j] * (ds[i][j] - delta[kOfKeys ? j : i]) * forward.scale;
+          if (p[i][j] == 0) ds[i][j] = 0;  // a hidden pair adds nothing, even where v or dout is NaN
         }
       }
 
@@ -136,7 +137,7 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 && kSide == Side::kKeys
       for (int c = 0; c < kChunks; ++c) {
         if (c * kChunk >= k.columns) break;
         next_chunk(shared.chunk, a_stream, first_column, c * kChunk);
-        multiply(first_gradient[c], shared.weights.at(place.first, 0), shared.chunk, place.x);
+        multiply<false>(first_gradient[c], shared.weights.at(place.first, 0), shared.chunk, place.x);
       }
     }
   }

@@ -122,6 +122,7 @@ BackwardProblem backward_problem(const AttentionBackwardArgs& args) {
   problem.lse = f.lse;
   problem.delta = args.delta;
   problem.dq_sum = args.dq_sum;
+  problem.args = args;
   if (args.deterministic) {
     const int64_t element = size_of(f.dtype);
     problem.turns = static_cast<char*>(args.dq);

@@ -163,17 +163,13 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
     ptx::barrier_wait(shared.dout_full[stage], step / kStages % 2);
     start_scores(dp, shared.v, shared.dout[stage]);
     ptx::wgmma_wait<1>(s);
-    to_probabilities<kRows>(s, problem, rows, first_key);
+    const bool hides = to_probabilities<kRows>(s, problem, rows, first_key);
     ptx::wgmma_wait<0>(dp);
+    subtract_delta<kRows>(dp, s, rows, hides);
 #pragma unroll
-    for (int j = 0; j < kRows / 8; ++j) {
-      const float2 delta = reinterpret_cast<const float2&>(rows.delta[j * 8 + lane % 4 * 2]);
-      const float *p = s + 4 * j, *d = dp + 4 * j;
-      uint32_t *p_pair = &p16[j / 2][j % 2 * 2], *ds_pair = &ds16[j / 2][j % 2 * 2];
-      p_pair[0] = ptx::pack<T>(p[0], p[1]);
-      p_pair[1] = ptx::pack<T>(p[2], p[3]);
-      ds_pair[0] = ptx::pack<T>(p[0] * (d[0] - delta.x), p[1] * (d[1] - delta.y));
-      ds_pair[1] = ptx::pack<T>(p[2] * (d[2] - delta.x), p[3] * (d[3] - delta.y));
+    for (int i = 0; i < kRows / 4; ++i) {
+      p16[i / 4][i % 4] = ptx::pack<T>(s[2 * i], s[2 * i + 1]);
+      ds16[i / 4][i % 4] = ptx::pack<T>(s[2 * i] * dp[2 * i], s[2 * i + 1] * dp[2 * i + 1]);
     }
   };
   // Adds to dV and dK, and starts dQ of the tile before. Before the first tile there is none: whatever is in the buffer
@@ -228,6 +224,7 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
   ptx::named_barrier(kBothConsumers, kConsumers * kWarpgroup);
   store_rows<T>(shared.k, dk, own, problem.scale);
   store_rows<T>(shared.v, dv, own, 1.0f);
+  leave_out_hidden_queries(shared.v, dv, own, problem, block, first_key, 0);
   ptx::async_proxy_fence();
   ptx::named_barrier(kOneConsumer + consumer, kWarpgroup);
   if (thread == 0) {

@@ -79,7 +79,7 @@ __device__ __forceinline__ void store_weights(T (&tile)[kKeys][kLine], const uin
 // Computes P and dS of every tile, by one warpgroup.
 template <class T>
 __device__ __forceinline__ void score(Shared<T>& shared, const BackwardProblem& problem, const KeyBlock& block) {
-  const int lane = threadIdx.x % 32, steps = QueryWalk<kRows>(problem, block, kKeys).steps;
+  const int steps = QueryWalk<kRows>(problem, block, kKeys).steps;
   StageRing<kStages> ring;
   ptx::barrier_wait(shared.k_full, 0);
   ptx::barrier_wait(shared.v_full, 0);
@@ -95,7 +95,7 @@ __device__ __forceinline__ void score(Shared<T>& shared, const BackwardProblem& 
     start_scores(dp, shared.v, shared.dout[stage]);
 
     ptx::wgmma_wait<1>(s);
-    to_probabilities<kRows>(s, problem, rows, block.first);
+    const bool hides = to_probabilities<kRows>(s, problem, rows, block.first);
 #pragma unroll
     for (int i = 0; i < kRows / 4; ++i) weights[i / 4][i % 4] = ptx::pack<T>(s[2 * i], s[2 * i + 1]);
     ptx::barrier_wait(shared.p_empty[stage], ring.parity ^ 1);
@@ -103,10 +103,10 @@ __device__ __forceinline__ void score(Shared<T>& shared, const BackwardProblem& 
 
     ptx::wgmma_wait<0>(dp);
     arrive_as_warp(shared.dout_empty[stage]);
+    subtract_delta<kRows>(dp, s, rows, hides);
 #pragma unroll
     for (int i = 0; i < kRows / 4; ++i) {
-      const float2 delta = reinterpret_cast<const float2&>(rows.delta[i / 2 * 8 + lane % 4 * 2]);
-      weights[i / 4][i % 4] = ptx::pack<T>(s[2 * i] * (dp[2 * i] - delta.x), s[2 * i + 1] * (dp[2 * i + 1] - delta.y));
+      weights[i / 4][i % 4] = ptx::pack<T>(s[2 * i] * dp[2 * i], s[2 * i + 1] * dp[2 * i + 1]);
     }
     ptx::barrier_arrive(shared.q_empty[stage]);
     ptx::barrier_wait(shared.ds_empty[stage], ring.parity ^ 1);
@@ -202,6 +202,7 @@ __device__ __forceinline__ void add(Shared<T>& shared, const BackwardMaps& maps,
   auto& dv_panels = reinterpret_cast<T(&)[kAdderPanels][kKeys][kLine]>(shared.v[first_panel]);
   store_rows<T>(dk_panels, dk, 0, problem.scale);
   store_rows<T>(dv_panels, dv, 0, 1.0f);
+  leave_out_hidden_queries(dv_panels, dv, 0, problem, block, block.first, first_panel * kLine);
   ptx::async_proxy_fence();
   ptx::named_barrier(kOneAdder + adder, kWarpgroup);
   if (is_leader) {

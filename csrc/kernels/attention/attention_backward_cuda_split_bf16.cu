@@ -253,7 +253,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     __syncthreads();  // a has arrived
     multiply_rows<kHead>(p, shared.own_a, warp_row, shared.a, warp_score);
 
-    if (!visibility.all_visible(kOfKeys ? first_column : first_row, kRows, kOfKeys ? first_row : first_column, kRows)) {
+    const bool all_visible =
+        visibility.all_visible(kOfKeys ? first_column : first_row, kRows, kOfKeys ? first_row : first_column, kRows);
+    if (!all_visible) {
       for_all([&](int i, int n, int e) {
         const int row = first_row + row_of(i, e / 2), column = first_column + column_of(n, e);
         const int query = kOfKeys ? column : row, key = kOfKeys ? row : column;
@@ -265,6 +267,9 @@ __global__ void __launch_bounds__(kThreads, 1)
       p[i][n][e] = exp2_approximate(p[i][n][e] * to_base_2 - shift_of(shared.statistics.lse[query]));
       ds[i][n][e] = p[i][n][e] * (ds[i][n][e] - shared.statistics.delta[query]);
     });
+    if (!all_visible) {  // a hidden pair adds nothing, even where v or dout is NaN
+      for_all([&](int i, int n, int e) { ds[i][n][e] = p[i][n][e] == 0 ? 0 : ds[i][n][e]; });
+    }
 
     if constexpr (kOfKeys) {
       store_weights(p);
@@ -307,8 +312,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
   };
   if constexpr (kOfKeys) {
+    const bool nan = __any_sync(0xffffffff, has_nan(dv));
     store(args.dk, args.dk_strides, forward.kv_length, first_gradient, forward.scale);
     store(args.dv, args.dv_strides, forward.kv_length, dv, 1);
+
+    if (nan) {
+      leave_out_hidden_queries<float, kColumns<kHead>>(args, batch, own_head, first_row + warp_row, kTiles * kMmaM,
+                                                       warp_column);
+    }
   } else {
     store(args.dq, args.dq_strides, forward.q_length, first_gradient, forward.scale);
   }

@@ -145,7 +145,9 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
         return explicitly_masked(score, kOfKeys ? column : row, kOfKeys ? row : column, unit, visibility, mask);
       });
     }
-    if (!visibility.all_visible(kOfKeys ? first_column : first_row, kRows, kOfKeys ? first_row : first_column, kRows)) {
+    const bool all_visible =
+        visibility.all_visible(kOfKeys ? first_column : first_row, kRows, kOfKeys ? first_row : first_column, kRows);
+    if (!all_visible) {
 #pragma unroll
       for (int i = 0; i < kTiles; ++i) {
 #pragma unroll
@@ -180,6 +182,9 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
     accumulate_scores<T, kHead>(ds, shared.b, warp_row, stage.b, warp_score);
     for_all(
         [&](int i, int n, int e, int query) { ds[i][n][e] = p[i][n][e] * (ds[i][n][e] - statistics.delta[query]); });
+    if (!all_visible || mask.exists()) {  // a hidden pair adds nothing, even where v or dout is NaN
+      for_all([&](int i, int n, int e, int) { ds[i][n][e] = p[i][n][e] == 0 ? 0 : ds[i][n][e]; });
+    }
     store_rounded(shared.ds, warp_row, warp_score, ds, 1);
     __syncthreads();
 
@@ -214,6 +219,7 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
       }
     }
   }
+  [[maybe_unused]] const bool nan = kOfKeys && __any_sync(0xffffffff, has_nan(dv));
   ptx::copy_async_wait<0>();
   __syncthreads();  // a and b are no longer read
 
@@ -225,6 +231,11 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
                          shared.a);
     store_rows<kThreads>(tensor(static_cast<T*>(args.dv), args.dv_strides, own_head, forward.kv_length), first_row,
                          shared.b);
+    __syncthreads();
+    if (nan) {
+      leave_out_hidden_queries<T, Shape::kColumns>(args, batch, own_head, first_row + warp_row, kTiles * kMmaM,
+                                                   warp_column);
+    }
   } else {
     store_rows<kThreads>(tensor(static_cast<T*>(args.dq), args.dq_strides, own_head, forward.q_length), first_row,
                          shared.a);

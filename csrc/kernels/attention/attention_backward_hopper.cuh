@@ -2,7 +2,7 @@
 // needs, the ring that loads these tiles, and how dQ is accumulated.
 #pragma once
 
-#include "kernels/attention/attention_backward.h"
+#include "kernels/attention/attention_backward_tile.cuh"
 #include "kernels/attention/attention_hopper.cuh"
 
 namespace rooflab::kernels {
@@ -29,6 +29,7 @@ struct BackwardProblem {
   float* dq_sum;
   char* turns;  // turns of deterministic sums, in the memory of dq until dq is written; null when any order will do
   int64_t turn_batch, turn_head, turn_token;  // strides, in bytes
+  AttentionBackwardArgs args;
 };
 
 struct KeyBlock {
@@ -99,9 +100,10 @@ __device__ __forceinline__ void load_query_rows(QueryRows<kRows>& rows, const Ba
   if (threadIdx.x % 32 == 0) rows.row = at.row;
 }
 
-// Turns a warpgroup's scores into probabilities. Their rows are the 64 keys from `first_key` on.
+// Turns a warpgroup's scores into probabilities. Their rows are the 64 keys from `first_key` on. Returns whether some
+// pairs are hidden.
 template <int kRows>
-__device__ __forceinline__ void to_probabilities(float (&s)[kRows / 2], const BackwardProblem& problem,
+__device__ __forceinline__ bool to_probabilities(float (&s)[kRows / 2], const BackwardProblem& problem,
                                                  const QueryRows<kRows>& rows, int first_key) {
   const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -115,7 +117,7 @@ __device__ __forceinline__ void to_probabilities(float (&s)[kRows / 2], const Ba
   const bool sees_all = tile_difference - (kRows - 1) >= problem.lowest &&
                         tile_difference + kWarpgroupRows - 1 <= problem.highest &&
                         first_key + kWarpgroupRows <= problem.kv_length;
-  if (sees_all) return;
+  if (sees_all) return false;
   const int lane_key = threadIdx.x % kWarpgroup / 32 * 16 + lane / 4;
   const int lane_difference = tile_difference + lane_key - lane % 4 * 2;
   const int keys_left = problem.kv_length - first_key - lane_key;
@@ -125,6 +127,22 @@ __device__ __forceinline__ void to_probabilities(float (&s)[kRows / 2], const Ba
     const bool visible = difference >= problem.lowest && difference <= problem.highest && key < keys_left;
     s[i] = visible ? s[i] : 0.0f;
   }
+  return true;
+}
+
+// Turns dP into dP - D, which times P is dS. Hidden pairs get 0, even where v or dout is NaN.
+template <int kRows>
+__device__ __forceinline__ void subtract_delta(float (&dp)[kRows / 2], const float (&p)[kRows / 2],
+                                               const QueryRows<kRows>& rows, bool hides) {
+#pragma unroll
+  for (int i = 0; i < kRows / 2; i += 2) {
+    const float2 delta = reinterpret_cast<const float2&>(rows.delta[i / 4 * 8 + threadIdx.x % 4 * 2]);
+    dp[i] -= delta.x;
+    dp[i + 1] -= delta.y;
+  }
+  if (!hides) return;
+#pragma unroll
+  for (int i = 0; i < kRows / 2; ++i) dp[i] = p[i] == 0 ? 0 : dp[i];
 }
 
 // dq_sum holds each 64 rows of a head as groups of eight columns. A group is 128 vectors of four floats, one for each
@@ -174,6 +192,27 @@ __device__ __forceinline__ void store_rows(T (&tile)[kPanels][kRows][kLine], con
                         ptx::pack<T>(d[2] * scale, d[3] * scale), ptx::pack<T>(d[4] * scale, d[5] * scale),
                         ptx::pack<T>(d[6] * scale, d[7] * scale));
   }
+}
+
+// See attention_backward_tile.cuh: for the rows of dV that a warp has stored in a tile of shared memory. Its
+// warpgroup's 64 lines begin with line `first` and belong to the keys from `first_key` on; the columns begin with
+// `first_column`.
+template <class T, int kRows, int kPanels>
+__device__ __forceinline__ void leave_out_hidden_queries(T (&tile)[kPanels][kRows][kLine],
+                                                         const float (&dv)[kPanels * kLine / 2], int first,
+                                                         const BackwardProblem& problem, const KeyBlock& block,
+                                                         int first_key, int first_column) {
+  bool nan = false;
+#pragma unroll
+  for (int i = 0; i < kPanels * kLine / 2; i += 2) nan |= isnan(dv[i]) || isnan(dv[i + 1]);
+  if (!__any_sync(0xffffffff, nan)) return;
+  const int warp_row = threadIdx.x % kWarpgroup / 32 * 16;
+  const auto element = [panels = &tile[0], line = first + warp_row, first_column](int row, int column) -> T& {
+    const int within = column - first_column, vector = within % kLine / 8 ^ row % 8;
+    return panels[within / kLine][line + row][vector * 8 + within % 8];
+  };
+  leave_out_hidden_queries<T, kPanels * kLine>(problem.args, block.batch, block.head, first_key + warp_row, 16,
+                                               first_column, element);
 }
 
 // Launch the main kernel; one file for each kind of tiling.

@@ -1,10 +1,9 @@
-// What the CUDA rungs of attention's backward share: D = rowsum(dO * O), which is the first launch of each, and the
-// statistics of each query.
+// What the CUDA rungs of attention's backward share: D = rowsum(dO * O), which is the first launch of each, the
+// statistics of each query, and what keeps a NaN in dO from the keys that its query does not see.
 #pragma once
 
 #include "kernels/attention/attention_backward.h"
-#include "kernels/attention/attention_tile.cuh"
-#include "kernels/common/reduce.cuh"
+#include "kernels/attention/attention_hidden.cuh"
 
 namespace rooflab::kernels {
 
@@ -71,5 +70,61 @@ struct QueryStatistics {
   const float *lse_, *delta_;
   int q_length_;
 };
+
+// Mends rows of dV, where dout stands for the values: `count` of them, from that of key `first` on, and kColumns
+// columns from `first_column` on, by the warp that has stored them. element(row, column) is an element, row < count.
+// This is a call, as in the forward pass.
+template <class T, int kColumns, class Element>
+__device__ __noinline__ void leave_out_hidden_queries(const AttentionBackwardArgs& args, int64_t batch, int64_t kv_head,
+                                                      int first, int count, int first_column, Element element) {
+  __syncwarp();
+  const AttentionArgs& forward = args.forward;
+  const Visibility visibility(forward);
+  const int64_t group = forward.heads / forward.kv_heads, first_head = kv_head * group;
+  const int queries = visibility.q_length, head_size = static_cast<int>(forward.head_size);
+  for (int row = 0; row < min(count, visibility.kv_length - first); ++row) {
+    const int key = first + row;
+    const Visibility::Range seen = visibility.queries(key);
+    const auto hides = [&](const ExplicitMask<T>& mask, int query) {
+      return query < seen.begin || query >= seen.end || mask.apply(0, query, key) == -INFINITY;
+    };
+    const auto element_of_row = [&](int column) -> T& { return element(row, column); };
+
+    NanColumns<kColumns> columns(first_column, head_size, element_of_row);
+    if (!columns.any()) continue;
+    for (int64_t head = first_head; head < first_head + group; ++head) {
+      const ExplicitMask<T> mask(forward, batch, head);
+      for (int query = 0; query < queries; ++query) {
+        if (hides(mask, query)) columns.add_hidden(head_row<T>(args.dout, args.dout_strides, batch, head, query));
+      }
+    }
+    if (!columns.are_wrong()) continue;
+    const T* k = head_row<T>(forward.k, forward.k_strides, batch, kv_head, key);
+    for (int64_t head = first_head; head < first_head + group; ++head) {
+      const ExplicitMask<T> mask(forward, batch, head);
+      const QueryStatistics statistics(args, batch, head);
+      for (int query = seen.begin; query < seen.end && !columns.are_nan(); ++query) {
+        if (hides(mask, query)) continue;
+        const float product = dot(head_row<T>(forward.q, forward.q_strides, batch, head, query), k, head_size);
+        const float score = mask.apply(product * forward.scale, query, key);
+        columns.add_visible(exp_difference(score, statistics.lse(query)),
+                            head_row<T>(args.dout, args.dout_strides, batch, head, query));
+      }
+    }
+    columns.store(element_of_row);
+  }
+}
+
+// The same where the rows are in device memory.
+template <class T, int kColumns>
+__device__ __forceinline__ void leave_out_hidden_queries(const AttentionBackwardArgs& args, int64_t batch,
+                                                         int64_t kv_head, int first, int count, int first_column) {
+  const AttentionStrides& strides = args.dv_strides;
+  T* const rows = static_cast<T*>(args.dv) + batch * strides.batch + kv_head * strides.head + first * strides.token;
+  const auto element = [rows, stride = strides.token](int row, int column) -> T& {
+    return rows[row * stride + column];
+  };
+  leave_out_hidden_queries<T, kColumns>(args, batch, kv_head, first, count, first_column, element);
+}
 
 }  // namespace rooflab::kernels

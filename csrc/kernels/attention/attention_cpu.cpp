@@ -44,10 +44,12 @@ float score(const AttentionArgs& args, const Head<T>& head, const float* query, 
   if (j < seen.begin || j >= seen.end) return -kInfinity;
   const int64_t mask_at = i * args.mask_strides[2] + j * args.mask_strides[3];
   if (head.mask_bits && !head.mask_bits[mask_at]) return -kInfinity;
+  const float bias = head.mask ? static_cast<float>(head.mask[mask_at]) : 0.0f;
+  if (bias == -kInfinity) return bias;  // whatever the key holds
   const T* key = head.k + j * args.k_strides.token;
   float dot = 0;
   for (int64_t d = 0; d < args.head_size; ++d) dot += query[d] * static_cast<float>(key[d]);
-  return args.scale * dot + (head.mask ? static_cast<float>(head.mask[mask_at]) : 0.0f);
+  return args.scale * dot + bias;
 }
 
 // Holds a block of queries and its weighted sums.

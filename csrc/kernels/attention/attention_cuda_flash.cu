@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
     for (int c = 0; c < kChunks; ++c) {
       if (c * kChunk >= v.columns) break;
       next_chunk(shared.chunk, v, first_key, c * kChunk);
-      multiply(sum[c], shared.p.at(place.first, 0), shared.chunk, place.x);
+      multiply(sum[c], shared.p.at(place.first, 0), shared.chunk, place.x, whole);
     }
   }
 

@@ -80,6 +80,7 @@ __device__ __forceinline__ void consume(ForwardShared<T, S>& shared, int consume
 
   if (consumer == S::kConsumers - 1) pass_turn();
   QueryTile tile{};
+  bool nan = false;
   do {
     ptx::barrier_wait(shared.q_full[q_at.stage][consumer], q_at.parity);
     tile = shared.tile[q_at.stage][consumer];
@@ -122,8 +123,10 @@ __device__ __forceinline__ void consume(ForwardShared<T, S>& shared, int consume
     start_sums();
     ptx::wgmma_wait<0>(out);
     release_values();
+    nan |= has_nan(out);
     store<T, kHeadSize>(problem, tile, row, out, softmax);
   } while (!tile.is_last);
+  if (__any_sync(0xffffffff, nan)) leave_out_hidden_keys<T, S>(problem, consumer);
 }
 
 template <class T, class S>

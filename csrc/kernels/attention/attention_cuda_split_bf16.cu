@@ -95,6 +95,7 @@ __device__ __forceinline__ void consume(ForwardShared<Part, S>& shared, int cons
   };
 
   QueryTile tile{};
+  bool nan = false;
   do {
     ptx::barrier_wait(shared.q_full[q_at.stage][consumer], q_at.parity);
     tile = shared.tile[q_at.stage][consumer];
@@ -134,8 +135,10 @@ __device__ __forceinline__ void consume(ForwardShared<Part, S>& shared, int cons
     }
     release(shared.q_empty[q_at.stage][consumer]);
     q_at.advance();
+    nan |= has_nan(out);
     store_floats<kHeadSize>(problem, tile, row, out, softmax);
   } while (!tile.is_last);
+  if (__any_sync(0xffffffff, nan)) leave_out_hidden_keys<float, S>(problem, consumer);
 }
 
 template <class S>

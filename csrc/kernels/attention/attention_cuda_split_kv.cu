@@ -110,25 +110,55 @@ __global__ void __launch_bounds__(kThreads, 2)
   // Adds up the sums of the teams. If this is the only part, that is the result.
   const int wide = static_cast<int>(args.head_size) / kSumColumns;
   const int64_t all_rows = args.batch * args.heads * args.q_length;
+  const auto partial_row = [&](const PackedRow& at) {
+    return part * all_rows + (batch * args.heads + at.head) * args.q_length + at.query;
+  };
+  const auto total_of = [&](int packed_row) {  // the row's maximum and its sum of exponentials
+    const int row = packed_row % kTileRows, first_warp = packed_row / kTileRows;
+    float2 total = make_float2(-INFINITY, 0);
+    for (int w = first_warp; w < kWarps; w += plan.row_warps) total.x = fmaxf(total.x, found.max[w][row]);
+    for (int w = first_warp; w < kWarps; w += plan.row_warps) {
+      total.y += rescale(found.max[w][row], total.x) * found.sum[w][row];
+    }
+    return total;
+  };
+  bool nan = false;
   for (int i = threadIdx.x; i < plan.rows * wide; i += kThreads) {
     const int packed_row = i / wide, column = i % wide * kSumColumns;
     const int row = packed_row % kTileRows, first_warp = packed_row / kTileRows;
-    float max = -INFINITY, sum = 0;
+    const auto [max, sum] = total_of(packed_row);
     float4 sums{};
-    for (int w = first_warp; w < kWarps; w += plan.row_warps) max = fmaxf(max, found.max[w][row]);
     for (int w = first_warp; w < kWarps; w += plan.row_warps) {
-      const float weight = rescale(found.max[w][row], max);
-      sum += weight * found.sum[w][row];
-      add_weighted(sums, weight, *reinterpret_cast<const float4*>(&found.out[w][row][column]));
+      add_weighted(sums, rescale(found.max[w][row], max), *reinterpret_cast<const float4*>(&found.out[w][row][column]));
     }
+    nan |= isnan(sums.x + sums.y + sums.z + sums.w);
     const PackedRow at(plan, packed_row, kv_head);
     if (plan.splits == 1) {
       store_row<T>(args, batch, at.head, at.query, column, sums, max, sum);
     } else {
-      const int64_t index = part * all_rows + (batch * args.heads + at.head) * args.q_length + at.query;
+      const int64_t index = partial_row(at);
       float* stats = args.partial + plan.splits * all_rows * args.head_size;
       *reinterpret_cast<float4*>(args.partial + index * args.head_size + column) = sums;
       if (column == 0) *reinterpret_cast<float2*>(stats + 2 * index) = make_float2(max, sum);
+    }
+  }
+
+  const bool hides = plan.seen.begin < plan.seen_by_all.begin || plan.seen.end > plan.seen_by_all.end;
+  if (!hides || !__syncthreads_or(nan)) return;
+  for (int packed_row = warp; packed_row < plan.rows; packed_row += kWarps) {
+    const PackedRow at(plan, packed_row, kv_head);
+    const auto mend = [&]<class E>(E* row, auto&& factor) {
+      leave_out_hidden_keys<T, kD>(args, batch, at.head, static_cast<int>(at.query), {part_begin, part_end}, row,
+                                   factor);
+    };
+    if (plan.splits == 1) {
+      const AttentionStrides& strides = args.out_strides;
+      mend(static_cast<T*>(args.out) + batch * strides.batch + at.head * strides.head + at.query * strides.token,
+           [](float, float total) { return 1 / total; });
+    } else {
+      const float max = total_of(packed_row).x * kLn2;
+      mend(args.partial + partial_row(at) * args.head_size,
+           [max](float maximum, float) { return exp_difference(maximum, max); });
     }
   }
 #endif

@@ -3,8 +3,8 @@
 // While one product is computed, cp.async loads the operand of the next. The weights go from one product to the other
 // in registers. Tiles that need no mask do no masking work. float16 and bfloat16 with float32 sums, D_h a multiple of
 // 8, any mask, rows aligned to 16 bytes.
+#include "kernels/attention/attention_hidden.cuh"
 #include "kernels/attention/attention_mma_tile.cuh"
-#include "kernels/common/reduce.cuh"
 
 namespace rooflab::kernels {
 namespace {
@@ -130,6 +130,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     };
     accumulate<T, kKeys>(sum, weights, shared.v, 0);
   }
+  const bool nan = __any_sync(0xffffffff, has_nan(sum));
   ptx::copy_async_wait<0>();
   __syncthreads();  // q is no longer read, nor written
 
@@ -165,6 +166,10 @@ __global__ void __launch_bounds__(kThreads, 2)
       *reinterpret_cast<uint4*>(out.at(first_query + row, index * kVector)) =
           *reinterpret_cast<const uint4*>(shared.q.vector(row, index));
     }
+  }
+  if (nan) {
+    leave_out_hidden_keys<T, kHead, kKeys>(args, batch, head, first_query + warp_row, kTiles * kMmaM, first_query,
+                                           kRows);
   }
 #endif
 }

@@ -104,8 +104,9 @@ __device__ __forceinline__ void multiply_transposed(float (&sum)[kPerThread][kCo
   }
 }
 
-// sum[i][:] += sum_k rows[i][k] chunk[k][4 x : 4 x + 4]: computes an output from a tile of scores.
-template <int kPerThread>
+// sum[i][:] += sum_k rows[i][k] chunk[k][4 x : 4 x + 4]: computes an output from a tile of weights. With kSkipsZeros, a
+// weight of 0 adds nothing even where the chunk holds NaN or an infinity.
+template <bool kSkipsZeros, int kPerThread>
 __device__ __forceinline__ void multiply(float (&sum)[kPerThread][kColumns], const float* rows, const Chunk& chunk,
                                          int x) {
 #pragma unroll 1
@@ -119,12 +120,24 @@ __device__ __forceinline__ void multiply(float (&sum)[kPerThread][kColumns], con
       const float weights[4] = {a.x, a.y, a.z, a.w};
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
+        if (kSkipsZeros && weights[j] == 0) continue;
         sum[i][0] += weights[j] * b[j].x;
         sum[i][1] += weights[j] * b[j].y;
         sum[i][2] += weights[j] * b[j].z;
         sum[i][3] += weights[j] * b[j].w;
       }
     }
+  }
+}
+
+// The same for a tile in which all pairs see each other, or in which some are hidden and have weight 0.
+template <int kPerThread>
+__device__ __forceinline__ void multiply(float (&sum)[kPerThread][kColumns], const float* rows, const Chunk& chunk,
+                                         int x, bool all_visible) {
+  if (all_visible) {
+    multiply<false>(sum, rows, chunk, x);
+  } else {
+    multiply<true>(sum, rows, chunk, x);
   }
 }
 

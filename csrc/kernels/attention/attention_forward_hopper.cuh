@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/target.h"
+#include "kernels/attention/attention_hidden.cuh"
 #include "kernels/attention/attention_hopper.cuh"
 
 namespace rooflab::kernels {
@@ -16,9 +17,7 @@ struct ForwardProblem {
   int row_tiles, tiles;
   int batches, head_size;
   float scale, scale_log2;
-  void* out;
-  AttentionStrides out_strides;
-  float* lse;
+  AttentionArgs args;
 
   __device__ __forceinline__ KeyRange keys(int row) const {
     return visible_keys(row, q_length, kv_length, is_causal, window);
@@ -260,8 +259,8 @@ __device__ __forceinline__ uint4 gather_chunk(uint32_t x0, uint32_t x1, uint32_t
 __device__ __forceinline__ float finish_row(const ForwardProblem& problem, const QueryTile& tile, int row, int half,
                                             const Softmax& softmax) {
   const float sum = row_sum(softmax.sum[half]);
-  if (problem.lse != nullptr && row < problem.q_length && threadIdx.x % 4 == 0) {
-    problem.lse[(int64_t{tile.batch} * problem.heads + tile.head) * problem.q_length + row] =
+  if (problem.args.lse != nullptr && row < problem.q_length && threadIdx.x % 4 == 0) {
+    problem.args.lse[(int64_t{tile.batch} * problem.heads + tile.head) * problem.q_length + row] =
         sum == 0 ? -INFINITY : softmax.reference[half] * problem.scale + logf(sum);
   }
   return sum == 0 ? 0.f : 1 / sum;
@@ -269,8 +268,31 @@ __device__ __forceinline__ float finish_row(const ForwardProblem& problem, const
 
 template <class T>
 __device__ __forceinline__ T* row_of_out(const ForwardProblem& problem, const QueryTile& tile, int row) {
-  return static_cast<T*>(problem.out) + tile.batch * problem.out_strides.batch + tile.head * problem.out_strides.head +
-         row * problem.out_strides.token;
+  const AttentionStrides& strides = problem.args.out_strides;
+  return static_cast<T*>(problem.args.out) + tile.batch * strides.batch + tile.head * strides.head +
+         row * strides.token;
+}
+
+template <int kCount>
+__device__ __forceinline__ bool has_nan(const float (&out)[kCount]) {
+  bool nan = false;
+#pragma unroll
+  for (int i = 0; i < kCount; i += 2) nan |= isnan(out[i]) || isnan(out[i + 1]);
+  return nan;
+}
+
+// Mends the rows that a warp of a consumer has stored, because one of them holds a NaN (see attention_hidden.cuh). This
+// comes after the loop over tiles, because a branch within it would keep the compiler from using uniform registers.
+template <class T, class S>
+__device__ __noinline__ void leave_out_hidden_keys(const ForwardProblem& problem, int consumer) {
+  QuerySchedule<S::kRows, S::kKeys> schedule;
+  QueryTile tile;
+  do {
+    tile = schedule.next(problem);
+    const int warp_row = tile.row + consumer * kWarpgroupRows + threadIdx.x % kWarpgroup / 32 * 16;
+    leave_out_hidden_keys<T, S::kHeadSize, S::kKeys>(problem.args, tile.batch, tile.head, warp_row, 16, tile.row,
+                                                     S::kRows);
+  } while (!tile.is_last);
 }
 
 template <class T, int kHeadSize>
@@ -317,9 +339,7 @@ inline ForwardProblem forward_problem(const AttentionArgs& args, int rows, const
           static_cast<int>(args.head_size),
           args.scale,
           args.scale * kLog2E,
-          args.out,
-          args.out_strides,
-          args.lse};
+          args};
 }
 
 // Tiles of keys or values. If there are none, nothing is read, but a tensor map needs an address and a size.

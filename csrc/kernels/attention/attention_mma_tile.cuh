@@ -65,6 +65,18 @@ using Accumulator = float[4];
 __device__ __forceinline__ int accumulator_row(int half) { return threadIdx.x % 32 / 4 + half * 8; }
 __device__ __forceinline__ int accumulator_column() { return threadIdx.x % 4 * 2; }
 
+// Whether one of the lane's sums is NaN.
+template <int kTiles, int kCount>
+__device__ __forceinline__ bool has_nan(const Accumulator (&sum)[kTiles][kCount]) {
+  bool nan = false;
+#pragma unroll
+  for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+    for (const Accumulator& s : sum[i]) nan |= isnan(s[0]) || isnan(s[1]) || isnan(s[2]) || isnan(s[3]);
+  }
+  return nan;
+}
+
 // Two accumulators side by side, rounded, are the A operand of the next product.
 template <class T>
 __device__ __forceinline__ void to_operand(uint32_t (&a)[4], const Accumulator& left, const Accumulator& right) {

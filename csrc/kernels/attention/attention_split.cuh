@@ -2,11 +2,10 @@
 // second is here, and what both share.
 #pragma once
 
-#include "kernels/attention/attention_tile.cuh"
+#include "kernels/attention/attention_hidden.cuh"
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/ptx_ampere.cuh"
-#include "kernels/common/reduce.cuh"
 #include "kernels/common/vector_load.cuh"
 
 namespace rooflab::kernels {

@@ -105,7 +105,8 @@ struct ExplicitMask {
     if (data == nullptr) return score;
     const int64_t at = query * row_stride + key * stride;
     if (is_bool) return static_cast<const uint8_t*>(data)[at] ? score : -INFINITY;
-    return score + to_float(static_cast<const T*>(data)[at]);
+    const float bias = to_float(static_cast<const T*>(data)[at]);
+    return bias == -INFINITY ? bias : score + bias;  // hides even a score that is NaN
   }
 
   const void* data;
