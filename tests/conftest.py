@@ -34,6 +34,12 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(skip)
 
 
+def pytest_collection_finish():
+    """Many tests collect garbage, which would look at all the thousands of collected tests each time."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(params=DEVICES)
 def device(request):
     """Each test runs on the CPU, and on the GPU where there is one."""
