@@ -143,6 +143,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     }
   }
 
+  // Some rows may see fewer keys than were multiplied with them: see attention_hidden.cuh.
   const bool hides = plan.seen.begin < plan.seen_by_all.begin || plan.seen.end > plan.seen_by_all.end;
   if (!hides || !__syncthreads_or(nan)) return;
   for (int packed_row = warp; packed_row < plan.rows; packed_row += kWarps) {
