@@ -202,10 +202,7 @@ __device__ __forceinline__ void leave_out_hidden_queries(T (&tile)[kPanels][kRow
                                                          const float (&dv)[kPanels * kLine / 2], int first,
                                                          const BackwardProblem& problem, const KeyBlock& block,
                                                          int first_key, int first_column) {
-  bool nan = false;
-#pragma unroll
-  for (int i = 0; i < kPanels * kLine / 2; i += 2) nan |= isnan(dv[i]) || isnan(dv[i + 1]);
-  if (!__any_sync(0xffffffff, nan)) return;
+  if (!__any_sync(0xffffffff, has_nan(dv))) return;
   const int warp_row = threadIdx.x % kWarpgroup / 32 * 16;
   const auto element = [panels = &tile[0], line = first + warp_row, first_column](int row, int column) -> T& {
     const int within = column - first_column, vector = within % kLine / 8 ^ row % 8;

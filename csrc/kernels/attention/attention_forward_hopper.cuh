@@ -273,14 +273,6 @@ __device__ __forceinline__ T* row_of_out(const ForwardProblem& problem, const Qu
          row * strides.token;
 }
 
-template <int kCount>
-__device__ __forceinline__ bool has_nan(const float (&out)[kCount]) {
-  bool nan = false;
-#pragma unroll
-  for (int i = 0; i < kCount; i += 2) nan |= isnan(out[i]) || isnan(out[i + 1]);
-  return nan;
-}
-
 // Mends the rows that a warp of a consumer has stored, because one of them holds a NaN (see attention_hidden.cuh). This
 // comes after the loop over tiles, because a branch within it would keep the compiler from using uniform registers.
 template <class T, class S>

@@ -51,6 +51,15 @@ __device__ __forceinline__ float row_sum(float x) {
   return x + __shfl_xor_sync(0xffffffff, x, 2);
 }
 
+// Whether one of the lane's sums is NaN.
+template <int kCount>
+__device__ __forceinline__ bool has_nan(const float (&sums)[kCount]) {
+  bool nan = false;
+#pragma unroll
+  for (int i = 0; i < kCount; i += 2) nan |= isnan(sums[i]) || isnan(sums[i + 1]);
+  return nan;
+}
+
 // Tiles of `rows` tokens by one line of a (batch, heads, length, head_size) operand; what lies outside reads as zero.
 inline CUtensorMap attention_map(const void* data, const AttentionStrides& strides, int64_t batch, int64_t heads,
                                  int64_t length, int64_t head_size, DType dtype, int rows) {
