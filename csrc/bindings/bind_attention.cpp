@@ -12,8 +12,7 @@ q : Tensor
     (B, H, L_q, D_h), or (H, L_q, D_h).
 k, v : Tensor
     (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv). A hidden key adds nothing,
-    whatever k and v hold there. "v0_composed", the only rung for float64, multiplies its value by 0 and adds -inf to
-    its score, which gives NaN for NaN.
+    whatever k and v hold there.
 attn_mask : Tensor, optional
     Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores. One that
     requires grad makes the call run "v0_composed".
@@ -33,7 +32,8 @@ return_lse : bool
 deterministic : bool
     The gradients have the same bits on every run, at some cost in time.
 variant : str
-    A rung of rl.variants("attention"). "v0_composed" is the textbook form: L_q x L_kv matrices, one op per step.
+    A rung of rl.variants("attention"). "v0_composed" is the textbook form: L_q x L_kv matrices, one op per step; its
+    gradients compute them again. It is the only rung for float64.
 
 Returns
 -------
@@ -49,7 +49,7 @@ constexpr const char* kBackwardDoc =
 
 dout, out: like q. lse: what attention(..., return_lse=True) returned. Returns (dq, dk, dv), laid out like q, k and v.
 deterministic: the same bits on every run. 5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed".
-v and dout of hidden pairs add nothing, NaN or not, except in "v0_composed"; q and k must be finite.
+v and dout of hidden pairs add nothing, NaN or not; q and k must be finite.
 Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.)";
 
 }  // namespace
@@ -77,9 +77,9 @@ void register_attention(py::module_& m) {
          const std::optional<Tensor>& mask, bool is_causal, std::optional<int64_t> window, std::optional<double> scale,
          bool deterministic, std::string_view variant) {
         const NoGil no_gil;
-        const auto [dq, dk, dv] =
+        const AttentionGradients grads =
             attention_backward(dout, q, k, v, out, lse, mask, {is_causal, window, scale, deterministic, {}}, variant);
-        return std::make_tuple(dq, dk, dv);
+        return std::make_tuple(grads.dq, grads.dk, grads.dv);
       },
       py::arg("dout"), py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"), py::arg("lse"),
       py::arg("attn_mask") = py::none(), py::kw_only(), py::arg("is_causal") = false, py::arg("window") = py::none(),

@@ -46,18 +46,17 @@ const Ladder<AttentionArgs> kLadder(
 
 constexpr int64_t kSoftmaxFlops = 5;  // per visible pair
 
-// Each step is an op of its own, which records itself.
+// Each step is an op of its own, which counts itself. The gradients are attention_backward's.
 AttentionResult composed_attention(const AttentionOperands& operands, bool return_lse) {
+  const autograd::GradMode off(false);
   Tensor scores = masked_scores(operands);
+  const std::optional<Tensor> hidden = hidden_pairs(operands, scores);
   std::optional<Tensor> sees_nothing;
-  if (may_see_nothing(operands.args)) {  // softmax makes such rows uniform; they are set to zero
-    const autograd::GradMode off(false);
+  if (may_see_nothing(operands.args))  // softmax makes such rows uniform; they are set to zero
     sees_nothing = elementwise(kEq, amax(scores, {-1}, true), Scalar{-INFINITY, 0});
-  }
   if (sees_nothing) scores = where(*sees_nothing, Scalar{}, scores);
   AttentionResult result;
   if (return_lse) {
-    const autograd::GradMode off(false);
     const Tensor wide = widen(scores);
     const Tensor top = amax(wide, {-1}, true);
     Tensor lse = top + elementwise(kLog, sum(elementwise(kExp, wide - top), {-1}, true));
@@ -66,7 +65,7 @@ AttentionResult composed_attention(const AttentionOperands& operands, bool retur
   }
   Tensor weights = softmax(scores, -1);
   if (sees_nothing) weights = where(*sees_nothing, Scalar{}, weights);
-  result.out = heads_product(weights, values_that_count(operands));
+  result.out = heads_product(weights, values_that_count(operands), hidden);
   return result;
 }
 
@@ -127,10 +126,10 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
              variant);
     composes = true;
   }
-  const bool records = autograd::recording(q, k, v, mask) && (is_empty || !composes);
+  const bool records = autograd::recording(q, k, v, mask), of_mask = autograd::recording(mask);
   RL_CHECK(!records || !options.kv_length, "attention", "kv_length: no gradient goes through it; use rl.no_grad()");
   AttentionResult result = is_empty   ? empty_attention(operands, return_lse || records)
-                           : composes ? composed_attention(operands, return_lse)
+                           : composes ? composed_attention(operands, return_lse || records)
                                       : fused_attention(operands, options, return_lse || records, variant);
   if (is_empty || composes) scope.done();  // its parts have counted their work
   if (q.ndim() == 3) {
@@ -138,13 +137,15 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
     if (result.lse) result.lse = result.lse->squeeze(0);
   }
   if (records)
-    autograd::record("attention", result.out, {q, k, v, mask}, autograd::saving(q, k, v, result.out, result.lse, mask),
-                     [options](const Gradients& dout, const Tensor& q, const Tensor& k, const Tensor& v,
-                               const Tensor& out, const Tensor& lse, const Tensor& mask) -> Tensors {
-                       auto [dq, dk, dv] = attention_backward(
-                           dout, q, k, v, out, lse, mask.defined() ? std::optional(mask) : std::nullopt, options);
-                       return {dq, dk, dv, Tensor()};
-                     });
+    autograd::record(
+        "attention", result.out, {q, k, v, mask}, autograd::saving(q, k, v, result.out, result.lse, mask),
+        [options, of_mask, variant = composes ? "v0_composed" : ""](const Gradients& dout, const Tensor& q,
+                                                                    const Tensor& k, const Tensor& v, const Tensor& out,
+                                                                    const Tensor& lse, const Tensor& mask) -> Tensors {
+          auto [dq, dk, dv, dmask] = attention_backward(
+              dout, q, k, v, out, lse, mask.defined() ? std::optional(mask) : std::nullopt, options, variant, of_mask);
+          return {dq, dk, dv, dmask};
+        });
   if (!return_lse) result.lse.reset();
   return result;
 }

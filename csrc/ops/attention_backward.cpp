@@ -47,27 +47,40 @@ const Ladder<AttentionBackwardArgs> kLadder(
 constexpr int64_t kPairFlops = 4;    // per visible pair: two subtractions, exp, product
 constexpr int64_t kOutputFlops = 2;  // per element of out, for D
 
+// `mask` is the one whose gradient is wanted, if any.
 AttentionGradients composed_backward(const AttentionOperands& operands, const Tensor& dout, const Tensor& out,
-                                     const Tensor& lse) {
+                                     const Tensor& lse, const std::optional<Tensor>& mask) {
   const int64_t kv_heads = operands.k.size(1), rows = operands.q.size(2) * operands.q.size(1) / kv_heads;
-  auto grouped = [&](const Tensor& x) { return reshape(x, {x.size(0), kv_heads, rows, x.size(3)}); };
-  auto transposed_product = [&](const Tensor& a, const Tensor& b) {  // a^T b, summed over the heads of a group
-    return matmul(grouped(a).transpose(-2, -1), grouped(b));
+  const auto grouped = [&](const Tensor& x) { return reshape(x, {x.size(0), kv_heads, rows, x.size(3)}); };
+  const Tensor scores = masked_scores(operands);
+  const std::optional<Tensor> hidden = hidden_pairs(operands, scores);
+  const auto transposed_product = [&](const Tensor& a, const Tensor& b) {  // a^T b, summed over the heads of a group
+    const auto transposed = [&](const Tensor& x) { return grouped(x).transpose(-2, -1); };
+    return heads_product(transposed(a), grouped(b), hidden ? std::optional(transposed(*hidden)) : std::nullopt);
   };
-  const Tensor shift = cast(where(elementwise(kEq, lse, Scalar{-INFINITY, 0}), Scalar{}, lse), dout.dtype());
-  const Tensor p = elementwise(kExp, masked_scores(operands) - shift.unsqueeze(-1));
+  const Tensor shift = where(elementwise(kEq, lse, Scalar{-INFINITY, 0}), Scalar{}, lse);  // for rows that see nothing
+  const Tensor p = cast(elementwise(kExp, widen(scores) - shift.unsqueeze(-1)), dout.dtype());
   const Tensor dp = heads_product(dout, operands.v.transpose(-2, -1));
-  const Tensor ds = p * (dp - sum(out * dout, {-1}, true)) * operands.scale;
-  return {heads_product(ds, operands.k), transposed_product(ds, operands.q), transposed_product(p, dout)};
+  Tensor ds = p * (dp - sum(out * dout, {-1}, true));
+  if (hidden) ds = where(*hidden, Scalar{}, ds);  // there, dP may be NaN
+  AttentionGradients grads;
+  if (mask) grads.dmask = sum_to(ds, mask->shape());
+  ds = ds * operands.scale;
+  grads.dq = heads_product(ds, operands.k);
+  grads.dk = transposed_product(ds, operands.q);
+  grads.dv = transposed_product(p, dout);
+  return grads;
 }
 
 AttentionGradients unfilled_gradients(const AttentionOperands& operands) {
-  return {empty_laid_out_like(operands.q), empty_laid_out_like(operands.k), empty_laid_out_like(operands.v)};
+  return {empty_laid_out_like(operands.q), empty_laid_out_like(operands.k), empty_laid_out_like(operands.v), {}};
 }
 
-AttentionGradients zero_gradients(const AttentionOperands& operands) {
-  const AttentionGradients grads = unfilled_gradients(operands);
+AttentionGradients zero_gradients(const AttentionOperands& operands, const std::optional<Tensor>& mask) {
+  AttentionGradients grads = unfilled_gradients(operands);
+  if (mask) grads.dmask = Tensor::empty(mask->shape(), mask->dtype(), mask->device());
   for (const Tensor* x : {&grads.dq, &grads.dk, &grads.dv}) fill(*x, {});
+  if (mask) fill(grads.dmask, {});
   return grads;
 }
 
@@ -132,7 +145,7 @@ void check_lse(const Tensor& lse, const Tensor& q) {
 
 AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, const Tensor& k, const Tensor& v,
                                       const Tensor& out_in, const Tensor& lse_in, const std::optional<Tensor>& mask,
-                                      const AttentionOptions& options, std::string_view variant) {
+                                      const AttentionOptions& options, std::string_view variant, bool of_mask) {
   const OpScope scope("attention_backward");
   const AttentionOperands operands = attention_operands("attention_backward", q, k, v, mask, options);
   check_like("dout", dout_in, q);
@@ -144,13 +157,14 @@ AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, co
   const AttentionBackwardArgs args = backward_args(operands, dout, out, lse, options.deterministic);
   const bool composes = kLadder.composes(q.device(), args, variant);
   const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;
-  const AttentionGradients grads = is_empty   ? zero_gradients(operands)
-                                   : composes ? composed_backward(operands, dout, out, lse)
+  const std::optional<Tensor> wanted = of_mask ? mask : std::nullopt;
+  const AttentionGradients grads = is_empty   ? zero_gradients(operands, wanted)
+                                   : composes ? composed_backward(operands, dout, out, lse, wanted)
                                               : fused_backward(operands, dout, out, lse, options, variant);
   if (is_empty || composes) scope.done();  // its parts have counted their work
 
   if (q.ndim() == 4) return grads;
-  return {grads.dq.select(0, 0), grads.dk.select(0, 0), grads.dv.select(0, 0)};
+  return {grads.dq.select(0, 0), grads.dk.select(0, 0), grads.dv.select(0, 0), grads.dmask};
 }
 
 }  // namespace rooflab

@@ -169,10 +169,13 @@ int64_t visible_pairs(const kernels::AttentionArgs& args) {
          clamped_sum(args.q_length, first - args.window + 1, args.kv_length);
 }
 
-Tensor heads_product(const Tensor& a, const Tensor& b) {
-  const int64_t batch = a.size(0), heads = a.size(1), rows = a.size(2), kv_heads = b.size(1);
-  const Tensor grouped = reshape(a, {batch, kv_heads, heads / kv_heads * rows, a.size(3)});
-  return reshape(matmul(grouped, b), {batch, heads, rows, b.size(3)});
+Tensor heads_product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& hidden) {
+  const auto grouped = [&](const Tensor& x) {  // the rows of the heads that share a key head, one after another
+    return reshape(x, {x.size(0), b.size(1), x.size(1) / b.size(1) * x.size(2), x.size(3)});
+  };
+  Tensor product = matmul(grouped(a), b);
+  if (hidden) product = attention_repair(product, grouped(a), b, grouped(*hidden));
+  return reshape(product, {a.size(0), a.size(1), a.size(2), b.size(3)});
 }
 
 Tensor masked_scores(const AttentionOperands& operands) {
@@ -181,18 +184,25 @@ Tensor masked_scores(const AttentionOperands& operands) {
   Tensor scores = heads_product(operands.q, transpose(operands.k, -2, -1)) * operands.scale;
   if (operands.held)
     scores = where(held_mask(args, *operands.held), scores, hidden);
-  else if (args.is_causal || args.window < args.q_length + args.kv_length)
+  else if (visible_pairs(args) < args.q_length * args.kv_length)
     scores = where(attention_mask(args.q_length, args.kv_length, args.is_causal, args.window, scores.device()), scores,
                    hidden);
   if (!operands.mask) return scores;
-  return args.mask_is_bool ? where(*operands.mask, scores, hidden) : scores + *operands.mask;
+  const Tensor& mask = *operands.mask;
+  if (args.mask_is_bool) return where(mask, scores, hidden);
+  return where(elementwise(ElementwiseOp::kEq, mask, hidden), hidden, scores + mask);  // hides a score that is NaN too
 }
 
 Tensor values_that_count(const AttentionOperands& operands) {
   if (!operands.held) return operands.v;
-  const autograd::GradMode off(false);
   const Tensor key = counted(operands.args.kv_length, operands.v.device()).unsqueeze(1);
   return where(elementwise(ElementwiseOp::kLe, key, end_of_keys(operands.args, *operands.held)), operands.v, Scalar{});
+}
+
+std::optional<Tensor> hidden_pairs(const AttentionOperands& operands, const Tensor& scores) {
+  const kernels::AttentionArgs& args = operands.args;
+  if (!operands.mask && visible_pairs(args) == args.q_length * args.kv_length) return std::nullopt;
+  return elementwise(ElementwiseOp::kEq, scores, Scalar{-INFINITY, 0});
 }
 
 bool may_see_nothing(const kernels::AttentionArgs& args) {

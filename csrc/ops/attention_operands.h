@@ -37,13 +37,18 @@ DType lse_dtype(DType dtype);
 // The number of (query, key) pairs of one head that causality and the window allow.
 int64_t visible_pairs(const kernels::AttentionArgs& args);
 
-// Parts of the composed rungs. Products of heads that share key heads: a (B, H, M, K) times b (B, H_kv, K, N) gives (B,
-// H, M, N).
-Tensor heads_product(const Tensor& a, const Tensor& b);
+// Parts of the composed rungs.
 // Scaled scores (B, H, L_q, L_kv), -inf where masked.
 Tensor masked_scores(const AttentionOperands& operands);
 // v with zeros past the number of keys that the device holds. That memory may hold NaN, which a weight of 0 would keep.
 Tensor values_that_count(const AttentionOperands& operands);
+// Which pairs masked_scores has hidden, as bool; empty if every query sees every key that counts.
+std::optional<Tensor> hidden_pairs(const AttentionOperands& operands, const Tensor& scores);
+// a b for heads that share key heads: a (B, H, M, K) times b (B, H_kv, K, N) gives (B, H, M, N). Pairs that are hidden
+// have weight 0 in a, and they add nothing, NaN or not.
+Tensor heads_product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& hidden = std::nullopt);
+// x = a b without what hidden pairs have added: four dimensions each, x contiguous (attention_repair.h).
+Tensor attention_repair(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& hidden);
 // Whether the first query, which sees the fewest keys, might see none.
 bool may_see_nothing(const kernels::AttentionArgs& args);
 

@@ -108,10 +108,12 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
                           const AttentionOptions& options, bool return_lse, std::string_view variant = {});
 struct AttentionGradients {
   Tensor dq, dk, dv;
+  Tensor dmask;  // not defined() unless it was asked for, which v0_composed alone can do
 };
 AttentionGradients attention_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v,
                                       const Tensor& out, const Tensor& lse, const std::optional<Tensor>& mask,
-                                      const AttentionOptions& options, std::string_view variant = {});
+                                      const AttentionOptions& options, std::string_view variant = {},
+                                      bool of_mask = false);
 
 // Rotary position embedding: rotates the halves of each head of x, (B, H, L, D_h) or (H, L, D_h), by the angles whose
 // cos and sin are given, (L, D_h) or (B, L, D_h).

@@ -1,4 +1,4 @@
-"""A hidden pair adds nothing to attention or its gradients, NaN or not, except in v0_composed."""
+"""A hidden pair adds nothing to attention or its gradients, NaN or not, in any rung."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,13 @@ import pytest
 import rooflab as rl
 from rooflab.testing import assert_close, to_float64
 
-DTYPES = ("float32", "float16", "bfloat16")
-TOLERANCE = {"float32": 1e-6, "float16": 1e-2, "bfloat16": 1e-1}  # another order of sums, another rounding at the end
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+TOLERANCE = {
+    "float64": 1e-14,
+    "float32": 1e-6,
+    "float16": 1e-2,
+    "bfloat16": 1e-1,
+}  # another order of sums, another rounding at the end
 SQUARE = [(70, 90, 64), (150, 210, 128), (70, 90, 256)]  # L_q, L_kv, D_h
 SHORT = [(4, 1500, 64), (4, 1500, 40), (4, 100, 64)]  # split over keys; the last is one part
 HIDE = ["causal", "window", "bool mask", "added mask"]
@@ -33,8 +38,8 @@ def case(lengths, hide, dtype, device):
     return q, k, v, keywords, sees
 
 
-def fused(op):
-    """(device, variant) of every rung that is a kernel, as test parameters."""
+def rungs(op):
+    """(device, variant) of every rung, as test parameters."""
     return [
         pytest.param(
             rung.device,
@@ -43,7 +48,6 @@ def fused(op):
             marks=[pytest.mark.gpu] if rung.device == "cuda" else [],
         )
         for rung in rl.variants(op)
-        if rung.kernel
     ]
 
 
@@ -58,7 +62,7 @@ def run(op, *tensors, dtype, device, **keywords):
 @pytest.mark.parametrize("hide", HIDE)
 @pytest.mark.parametrize("lengths", SQUARE + SHORT)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("device, variant", fused("attention"))
+@pytest.mark.parametrize("device, variant", rungs("attention"))
 def test_a_hidden_key_reaches_no_row(device, variant, dtype, lengths, hide):
     q, k, v, keywords, sees = case(lengths, hide, dtype, device)
 
@@ -99,7 +103,7 @@ def test_a_block_mends_each_of_the_tiles_that_it_took(variant, dtype):
 
 @pytest.mark.parametrize("hide", ["causal", "bool mask", "added mask"])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("device, variant", fused("attention"))
+@pytest.mark.parametrize("device, variant", rungs("attention"))
 def test_a_row_that_sees_no_key_is_zero_whatever_their_values(device, variant, dtype, hide):
     q, k, v, keywords, _ = case((150, 100, 64), hide, dtype, device)
     begin, end = (0, 50) if hide == "causal" else (20, 60)
@@ -113,7 +117,7 @@ def test_a_row_that_sees_no_key_is_zero_whatever_their_values(device, variant, d
 @pytest.mark.parametrize("hide", HIDE)
 @pytest.mark.parametrize("lengths", SQUARE)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("device, variant", fused("attention_backward"))
+@pytest.mark.parametrize("device, variant", rungs("attention_backward"))
 def test_hidden_pairs_reach_no_gradient(device, variant, dtype, lengths, hide, deterministic):
     q, k, v, keywords, sees = case(lengths, hide, dtype, device)
     dout = np.random.default_rng(1).standard_normal(q.shape)
@@ -143,3 +147,32 @@ def test_hidden_pairs_reach_no_gradient(device, variant, dtype, lengths, hide, d
     assert_close(np.delete(dq, row, 2), np.delete(right[0], row, 2), rtol=0, atol=TOLERANCE[dtype])
     for of_key, expected in zip((dk, dv), right[1:], strict=True):
         assert_close(of_key[:, :, -KEY], expected[:, :, -KEY], rtol=0, atol=TOLERANCE[dtype])
+
+
+def test_the_gradient_of_a_mask_is_zero_at_hidden_pairs(device):
+    q, k, v, _, _ = case(SQUARE[0], "causal", "float32", device)
+    mask = np.random.default_rng(1).standard_normal((q.shape[2], k.shape[2]))
+    mask[:, -KEY], v[:, :, -KEY] = -np.inf, 0
+
+    def gradients(v):
+        leaves = [rl.tensor(x, dtype="float32", device=device, requires_grad=True) for x in (q, k, v, mask)]
+        rl.attention(*leaves).sum().backward()
+        return [to_float64(leaf.grad) for leaf in leaves]
+
+    right = gradients(v)
+    assert (right[3][:, -KEY] == 0).all() and np.abs(right[3]).max() > 0.1
+    v[:, :, -KEY] = np.nan
+    for found, expected in zip(gradients(v), right, strict=True):
+        assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+def test_a_repair_is_one_launch_and_only_where_pairs_are_hidden(device):
+    q, k = rl.randn(1, 2, 1, 8, device=device), rl.randn(1, 2, 9, 8, device=device)
+    counted = []
+    for keywords in ({}, {"is_causal": True}, {"window": 4}):  # the last query sees every key of its past
+        with rl.count() as c:
+            rl.attention(q, k, k, variant="v0_composed", **keywords)
+        counted.append(c.by_op)
+    assert counted[0].keys() == counted[1].keys() and "attention_repair" not in counted[0]
+    repair = counted[2]["attention_repair"]
+    assert repair.launches == 1 and repair.bytes_read == repair.bytes_written == 4 * q.numel()

@@ -1923,8 +1923,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
         (B, H, L_q, D_h), or (H, L_q, D_h).
     k, v : Tensor
         (B, H_kv, L_kv, D_h); H_kv divides H, and query head h reads key head h // (H / H_kv). A hidden key adds nothing,
-        whatever k and v hold there. "v0_composed", the only rung for float64, multiplies its value by 0 and adds -inf to
-        its score, which gives NaN for NaN.
+        whatever k and v hold there.
     attn_mask : Tensor, optional
         Broadcasts to (B, H, L_q, L_kv). bool: True may be seen; otherwise q's dtype, added to the scaled scores. One that
         requires grad makes the call run "v0_composed".
@@ -1944,7 +1943,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
     deterministic : bool
         The gradients have the same bits on every run, at some cost in time.
     variant : str
-        A rung of rl.variants("attention"). "v0_composed" is the textbook form: L_q x L_kv matrices, one op per step.
+        A rung of rl.variants("attention"). "v0_composed" is the textbook form: L_q x L_kv matrices, one op per step; its
+        gradients compute them again. It is the only rung for float64.
     
     Returns
     -------
@@ -1961,7 +1961,7 @@ def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tenso
     
     dout, out: like q. lse: what attention(..., return_lse=True) returned. Returns (dq, dk, dv), laid out like q, k and v.
     deterministic: the same bits on every run. 5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed".
-    v and dout of hidden pairs add nothing, NaN or not, except in "v0_composed"; q and k must be finite.
+    v and dout of hidden pairs add nothing, NaN or not; q and k must be finite.
     Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.
     """
 def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_length: typing.SupportsInt | typing.SupportsIndex, *, is_causal: bool = True, window: typing.SupportsInt | typing.SupportsIndex | None = None, device: str = 'cpu') -> Tensor:
