@@ -34,10 +34,20 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(skip)
 
 
-def pytest_collection_finish():
-    """Many tests collect garbage, which would look at all the thousands of collected tests each time."""
+def spare_what_lives():
+    """Many tests collect garbage, which would look at thousands of tests, and at what they leave behind, each time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_finish():
+    spare_what_lives()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _spare_what_lives():
+    yield
+    spare_what_lives()
 
 
 @pytest.fixture(params=DEVICES)

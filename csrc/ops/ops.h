@@ -95,10 +95,10 @@ Tensor attention_mask(int64_t q_length, int64_t kv_length, bool is_causal, std::
 // The mask broadcasts to (B, H, L_q, L_kv). It is bool, true where a key may be seen, or it is added to the scores.
 struct AttentionOptions {
   bool is_causal = false;
-  std::optional<int64_t> window;    // a query sees only keys at a distance below this
-  std::optional<double> scale;      // 1 / sqrt(D_h) if empty
-  bool deterministic = false;       // whether the gradients must have the same bits on every run
-  std::optional<Tensor> kv_length;  // (1), int64, read on the device: k and v end there; empty: all of them
+  std::optional<int64_t> window;      // a query sees only keys at a distance below this
+  std::optional<double> scale;        // 1 / sqrt(D_h) if empty
+  bool deterministic = false;         // whether the gradients must have the same bits on every run
+  std::optional<Tensor> kv_length{};  // (1), int64, read on the device: k and v end there; empty: all of them
 };
 struct AttentionResult {
   Tensor out;                 // has the shape and the layout of q

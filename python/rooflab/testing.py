@@ -50,7 +50,10 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
         raise ValueError(f"[assert_close] atol: expected a number or shape {y.shape}, got shape {atol.shape}")
     if x.shape != y.shape:
         raise AssertionError(f"{name}: expected shape {y.shape}, got {x.shape}")
-    if x.size == 0:
+    with np.errstate(invalid="ignore", over="ignore"):
+        difference = np.abs(x - y)
+        right = (difference <= atol + rtol * np.abs(y)) & (difference < np.inf)
+    if right.all() or (right | (x == y) | (np.isnan(x) & np.isnan(y))).all():
         return
     for what, test in (("NaN", np.isnan), ("+inf", np.isposinf), ("-inf", np.isneginf)):
         differs = test(x) != test(y)

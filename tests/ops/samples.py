@@ -13,14 +13,19 @@ SPECS = all_specs()
 LAYOUTS = ("contiguous", "transposed", "strided")
 
 
-@functools.cache
-def samples_of(name):
-    """The samples of an op, made once: the arrays must not be written."""
-    made = tuple(SPECS[name].samples(np.random.default_rng(0)))
+def read_only(samples):
+    """The samples as a tuple that tests can share."""
+    made = tuple(samples)
     for sample in made:
         for array in (a for a in sample.args if isinstance(a, np.ndarray)):
             array.flags.writeable = False
     return made
+
+
+@functools.cache
+def samples_of(name):
+    """The samples of an op, made once."""
+    return read_only(SPECS[name].samples(np.random.default_rng(0)))
 
 
 def cases():

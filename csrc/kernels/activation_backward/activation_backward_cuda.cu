@@ -7,7 +7,7 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kThreads = 128;  // small blocks: new ones start as soon as others end
+constexpr int kSmallBlock = 128;  // small blocks: new ones start as soon as others end
 
 struct ValueAndSlope {
   float value, slope;
@@ -35,7 +35,7 @@ __device__ __forceinline__ ValueAndSlope activate(float a) {
 template <class T, int kWidth, Activation kActivation, bool kGated>
 __device__ __forceinline__ void write_gradients(const ActivationBackwardArgs& args) {
   const int64_t row_vectors = (args.d + kWidth - 1) / kWidth;
-  const int64_t item = blockIdx.x * int64_t{kThreads} + threadIdx.x;
+  const int64_t item = blockIdx.x * int64_t{kSmallBlock} + threadIdx.x;
   const int64_t row = args.n == 1 ? 0 : item / row_vectors, at = (item - row * row_vectors) * kWidth;
   if (row >= args.n || at >= args.d) return;
   const T* dy = static_cast<const T*>(args.dy) + row * args.dy_row_stride + at;
@@ -70,19 +70,19 @@ __device__ __forceinline__ void write_gradients(const ActivationBackwardArgs& ar
 }
 
 template <class T, Activation kActivation, bool kGated>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSmallBlock)
     activation_backward_cuda_v1_fused_kernel(const __grid_constant__ ActivationBackwardArgs args) {
   write_gradients<T, 1, kActivation, kGated>(args);
 }
 
 template <class T, Activation kActivation, bool kGated>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSmallBlock)
     activation_backward_cuda_v2_vectorised_kernel(const __grid_constant__ ActivationBackwardArgs args) {
   write_gradients<T, kVectorWidth<T>, kActivation, kGated>(args);
 }
 
 int64_t blocks_of(const ActivationBackwardArgs& args, int64_t width) {
-  return (args.n * ((args.d + width - 1) / width) + kThreads - 1) / kThreads;
+  return (args.n * ((args.d + width - 1) / width) + kSmallBlock - 1) / kSmallBlock;
 }
 
 // Calls launch.operator()<T, kActivation, kGated>() for the types that the arguments name; T is not double.
@@ -106,7 +106,7 @@ void dispatch_kernel(const ActivationBackwardArgs& args, Launch&& launch) {
 
 void activation_backward_cuda_v1_fused(const ActivationBackwardArgs& args, Queue& queue) {
   dispatch_kernel(args, [&]<class T, Activation kActivation, bool kGated>() {
-    queue.launch(activation_backward_cuda_v1_fused_kernel<T, kActivation, kGated>, {blocks_of(args, 1), kThreads},
+    queue.launch(activation_backward_cuda_v1_fused_kernel<T, kActivation, kGated>, {blocks_of(args, 1), kSmallBlock},
                  args);
   });
 }
@@ -114,7 +114,7 @@ void activation_backward_cuda_v1_fused(const ActivationBackwardArgs& args, Queue
 void activation_backward_cuda_v2_vectorised(const ActivationBackwardArgs& args, Queue& queue) {
   dispatch_kernel(args, [&]<class T, Activation kActivation, bool kGated>() {
     queue.launch(activation_backward_cuda_v2_vectorised_kernel<T, kActivation, kGated>,
-                 {blocks_of(args, kVectorWidth<T>), kThreads}, args);
+                 {blocks_of(args, kVectorWidth<T>), kSmallBlock}, args);
   });
 }
 

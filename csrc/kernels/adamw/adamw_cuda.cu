@@ -40,9 +40,9 @@ __global__ void __launch_bounds__(kThreads)
     update(step, p[i], g[i], m[i], v[i]);
 }
 
-constexpr int kUnroll = 2;  // vectors of each array that a thread keeps in flight
+constexpr int kVectorsInFlight = 2;  // vectors of each array that a thread keeps in flight
 template <class T>
-constexpr int64_t kSpan = kThreads* kUnroll* kVectorWidth<T>;  // elements per block
+constexpr int64_t kSpan = kThreads* kVectorsInFlight* kVectorWidth<T>;  // elements per block
 
 // The first block of each tensor, then the total number of blocks.
 struct AdamwBlocks {
@@ -63,9 +63,9 @@ __global__ void __launch_bounds__(kThreads)
   T *p = static_cast<T*>(x.p), *m = static_cast<T*>(x.m), *v = static_cast<T*>(x.v);
   const T* g = static_cast<const T*>(x.g);
   const int64_t begin = (blockIdx.x - blocks.first[low]) * kSpan<T> + threadIdx.x * kWidth;
-  Vector<T, kWidth> ps[kUnroll], gs[kUnroll], ms[kUnroll], vs[kUnroll];
+  Vector<T, kWidth> ps[kVectorsInFlight], gs[kVectorsInFlight], ms[kVectorsInFlight], vs[kVectorsInFlight];
 #pragma unroll
-  for (int u = 0; u < kUnroll; ++u) {
+  for (int u = 0; u < kVectorsInFlight; ++u) {
     const int64_t at = begin + u * kThreads * kWidth;
     if (at + kWidth > x.n) continue;
     ps[u] = load_vector<kWidth>(p + at);
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads)
     vs[u] = load_vector<kWidth, CachePolicy::kStreaming>(v + at);
   }
 #pragma unroll
-  for (int u = 0; u < kUnroll; ++u) {
+  for (int u = 0; u < kVectorsInFlight; ++u) {
     const int64_t at = begin + u * kThreads * kWidth;
     if (at + kWidth <= x.n) {
 #pragma unroll

@@ -1,8 +1,7 @@
 // attention_mask on the GPU: the reference.
-#include <algorithm>
-
 #include "kernels/attention/attention.h"
 #include "kernels/attention_mask/attention_mask.h"
+#include "kernels/common/launch_size.h"
 
 namespace rooflab::kernels {
 namespace {
@@ -19,9 +18,7 @@ __global__ void attention_mask_cuda_v0_reference_kernel(AttentionMaskArgs args) 
 }  // namespace
 
 void attention_mask_cuda_v0_reference(const AttentionMaskArgs& args, Queue& queue) {
-  constexpr int64_t kThreads = 256, kMostBlocks = 4096;
-  const int64_t blocks = (args.q_length * args.kv_length + kThreads - 1) / kThreads;
-  queue.launch(attention_mask_cuda_v0_reference_kernel, {std::min(blocks, kMostBlocks), kThreads}, args);
+  queue.launch(attention_mask_cuda_v0_reference_kernel, a_thread_each(args.q_length * args.kv_length), args);
 }
 
 }  // namespace rooflab::kernels

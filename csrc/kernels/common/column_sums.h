@@ -14,9 +14,9 @@ namespace rooflab::kernels {
 
 // On the CPU the split does not depend on the number of threads, so neither does the result.
 inline constexpr int64_t kBlockRows = 8;                           // rows per block, at least
-inline constexpr int64_t kMostBlocks = 256;                        // so many blocks at most
+inline constexpr int64_t kMostRowBlocks = 256;                     // so many blocks at most
 [[gnu::always_inline]] inline int64_t cpu_block_rows(int64_t n) {  // inlined into code for each instruction set
-  return n > kBlockRows * kMostBlocks ? (n + kMostBlocks - 1) / kMostBlocks : kBlockRows;
+  return n > kBlockRows * kMostRowBlocks ? (n + kMostRowBlocks - 1) / kMostRowBlocks : kBlockRows;
 }
 [[gnu::always_inline]] inline int64_t cpu_blocks(int64_t n) { return (n + cpu_block_rows(n) - 1) / cpu_block_rows(n); }
 

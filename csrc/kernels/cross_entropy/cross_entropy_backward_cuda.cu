@@ -8,7 +8,7 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kUnroll = 4;  // loads that a thread keeps in flight
+constexpr int kLoadsInFlight = 4;  // loads that a thread keeps in flight
 
 // What the gradients of one row are computed from.
 template <class T, class A = accumulator_t<T>>
@@ -38,14 +38,14 @@ template <class T>
 __global__ void __launch_bounds__(kThreads)
     cross_entropy_backward_cuda_v1_recompute_kernel(const __grid_constant__ CrossEntropyBackwardArgs args,
                                                     int64_t pieces) {
-  constexpr int kSpan = kThreads * kUnroll;
+  constexpr int kSpan = kThreads * kLoadsInFlight;
   for (int64_t piece = blockIdx.x; piece < args.n * pieces; piece += gridDim.x) {
     const int64_t row = piece / pieces, begin = piece % pieces * kSpan + threadIdx.x;
     const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
     T* dx = static_cast<T*>(args.dlogits) + row * args.v;
     const RowGradient<T> gradient(args, row);
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
+    for (int u = 0; u < kLoadsInFlight; ++u) {
       const int64_t at = begin + u * kThreads;
       if (at < args.v) dx[at] = gradient(x[at], at);
     }
@@ -56,19 +56,19 @@ template <class T>
 __global__ void __launch_bounds__(kThreads)
     cross_entropy_backward_cuda_v2_vectorised_kernel(const __grid_constant__ CrossEntropyBackwardArgs args,
                                                      int64_t pieces) {
-  constexpr int kSpan = kThreads * kUnroll, kWidth = kVectorWidth<T>;
+  constexpr int kSpan = kThreads * kLoadsInFlight, kWidth = kVectorWidth<T>;
   for (int64_t piece = blockIdx.x; piece < args.n * pieces; piece += gridDim.x) {
     const int64_t row = piece / pieces, begin = piece % pieces * kSpan + threadIdx.x;
     const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
     T* dx = static_cast<T*>(args.dlogits) + row * args.v;
     const RowGradient<T> gradient(args, row);
     const RowWords<T> words(x, args.v);
-    Vector<T, kWidth> values[kUnroll];
+    Vector<T, kWidth> values[kLoadsInFlight];
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u)
+    for (int u = 0; u < kLoadsInFlight; ++u)
       if (begin + u * kThreads < words.count) values[u] = words.load(x, begin + u * kThreads, from_float<T>(0.0f));
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
+    for (int u = 0; u < kLoadsInFlight; ++u) {
       const int64_t word = begin + u * kThreads;
       if (word >= words.count) break;
 #pragma unroll
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // The number of pieces of a row of `steps` words or elements.
-int64_t pieces_of(int64_t steps) { return (steps + kThreads * kUnroll - 1) / (kThreads * kUnroll); }
+int64_t pieces_of(int64_t steps) { return (steps + kThreads * kLoadsInFlight - 1) / (kThreads * kLoadsInFlight); }
 
 }  // namespace
 

@@ -4,10 +4,11 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kChainThreads = 128;
 
-__global__ void __launch_bounds__(kThreads) fused_cuda_v0_reference_kernel(const __grid_constant__ FusedArgs args) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kChainThreads)
+    fused_cuda_v0_reference_kernel(const __grid_constant__ FusedArgs args) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kChainThreads + threadIdx.x;
   if (i < args.launch.count / args.launch.columns) reference_chain(args, i);
 }
 
@@ -15,7 +16,7 @@ __global__ void __launch_bounds__(kThreads) fused_cuda_v0_reference_kernel(const
 
 void fused_cuda_v0_reference(const FusedArgs& args, Queue& queue) {
   const int64_t threads = args.launch.count / args.launch.columns;
-  queue.launch(fused_cuda_v0_reference_kernel, {(threads + kThreads - 1) / kThreads, kThreads}, args);
+  queue.launch(fused_cuda_v0_reference_kernel, {(threads + kChainThreads - 1) / kChainThreads, kChainThreads}, args);
 }
 
 }  // namespace rooflab::kernels

@@ -1,5 +1,6 @@
 // GeLU on the GPU.
 #include "core/dispatch.h"
+#include "kernels/common/launch_size.h"
 #include "kernels/common/strided.h"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/gelu/gelu.h"
@@ -8,7 +9,7 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kThreads = 256, kVectorThreads = 128;  // measured: small blocks let new ones start as others end
+constexpr int kVectorThreads = 128;  // measured: small blocks let new ones start as others end
 
 // Two special-function operations per element and no branches: expf(-2u) is computed as 2^(-2u log2(e)).
 __device__ __forceinline__ float gelu(float x) {
@@ -57,19 +58,17 @@ __global__ void __launch_bounds__(kVectorThreads) gelu_cuda_v2_vectorised_kernel
   }
 }
 
-int64_t blocks_of(int64_t count, int64_t per_block) { return (count + per_block - 1) / per_block; }
-
 }  // namespace
 
 void gelu_cuda_v0_reference(const GeluArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "gelu", [&]<class T>() {
-    queue.launch(gelu_cuda_v0_reference_kernel<cuda_type_t<T>>, {blocks_of(args.count, kThreads), kThreads}, args);
+    queue.launch(gelu_cuda_v0_reference_kernel<cuda_type_t<T>>, {blocks_of(args.count), kThreads}, args);
   });
 }
 
 void gelu_cuda_v1_fused(const GeluArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "gelu", [&]<class T>() {
-    queue.launch(gelu_cuda_v1_fused_kernel<cuda_type_t<T>>, {blocks_of(args.count, kThreads), kThreads}, args);
+    queue.launch(gelu_cuda_v1_fused_kernel<cuda_type_t<T>>, {blocks_of(args.count), kThreads}, args);
   });
 }
 

@@ -1,12 +1,11 @@
 // The CUDA rungs of kv_append: see kv_append.h for what they compute.
 #include <cuda_runtime.h>
 
+#include "kernels/common/launch_size.h"
 #include "kernels/kv_append/kv_append.h"
 
 namespace rooflab::kernels {
 namespace {
-
-constexpr int kThreads = 256;
 
 // Word: what a thread moves: an element, or 16 bytes. All sizes and strides are in words.
 template <class Word>
@@ -29,9 +28,7 @@ __global__ void __launch_bounds__(kThreads)
   append_words<uint4>(args);
 }
 
-int64_t blocks_of(const KvAppendArgs& args) {
-  return (args.batch * args.heads * args.tokens() * args.head_size + kThreads - 1) / kThreads;
-}
+int64_t words_of(const KvAppendArgs& args) { return args.batch * args.heads * args.tokens() * args.head_size; }
 
 }  // namespace
 
@@ -43,7 +40,7 @@ void kv_append_cuda_v0_reference(const KvAppendArgs& args, Queue& queue) {
       default: return kv_append_cuda_v0_reference_kernel<uint64_t>;
     }
   }();
-  queue.launch(kernel, {blocks_of(args), kThreads}, args);
+  queue.launch(kernel, {blocks_of(words_of(args)), kThreads}, args);
 }
 
 void kv_append_cuda_v1_vectorised(const KvAppendArgs& args, Queue& queue) {
@@ -52,7 +49,7 @@ void kv_append_cuda_v1_vectorised(const KvAppendArgs& args, Queue& queue) {
   words.head_size /= width;
   for (AttentionStrides* strides : {&words.k_strides, &words.v_strides, &words.k_cache_strides, &words.v_cache_strides})
     *strides = {strides->batch / width, strides->head / width, strides->token / width};
-  queue.launch(kv_append_cuda_v1_vectorised_kernel, {blocks_of(words), kThreads}, words);
+  queue.launch(kv_append_cuda_v1_vectorised_kernel, {blocks_of(words_of(words)), kThreads}, words);
 }
 
 }  // namespace rooflab::kernels

@@ -1,11 +1,10 @@
 // Random numbers on the GPU.
+#include "kernels/common/launch_size.h"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/random/philox.h"
 
 namespace rooflab::kernels {
 namespace {
-
-constexpr int kThreads = 256;
 
 template <RandomKind kKind, class T>
 __global__ void __launch_bounds__(kThreads) random_cuda_v0_reference_kernel(const __grid_constant__ RandomArgs args) {
@@ -33,8 +32,6 @@ __global__ void __launch_bounds__(kThreads) random_cuda_v1_blocked_kernel(const 
   }
 }
 
-int64_t blocks_of(int64_t threads) { return (threads + kThreads - 1) / kThreads; }
-
 }  // namespace
 
 void random_cuda_v0_reference(const RandomArgs& args, Queue& queue) {
@@ -45,8 +42,8 @@ void random_cuda_v0_reference(const RandomArgs& args, Queue& queue) {
 
 void random_cuda_v1_blocked(const RandomArgs& args, Queue& queue) {
   dispatch_random(args, [&]<RandomKind kKind, class T>() {
-    const int64_t philox_blocks = (args.count + kPerBlock<T> - 1) / kPerBlock<T>;
-    queue.launch(random_cuda_v1_blocked_kernel<kKind, T>, {blocks_of(philox_blocks), kThreads}, args);
+    const int64_t blocks = blocks_of(args.count, kThreads * kPerBlock<T>);
+    queue.launch(random_cuda_v1_blocked_kernel<kKind, T>, {blocks, kThreads}, args);
   });
 }
 

@@ -1,13 +1,12 @@
 // The CUDA rungs of rope: see rope.h for what they compute.
 #include "core/dispatch.h"
+#include "kernels/common/launch_size.h"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/rope/rope.h"
 
 namespace rooflab::kernels {
 namespace {
-
-constexpr int kThreads = 256;
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) rope_cuda_v0_reference_kernel(const __grid_constant__ RopeArgs args) {
@@ -48,8 +47,6 @@ __global__ void __launch_bounds__(kThreads) rope_cuda_v1_vectorised_kernel(const
   store_vector(row.y + i, turned_first);
   store_vector(row.y + half + i, turned_second);
 }
-
-int64_t blocks_of(int64_t count) { return (count + kThreads - 1) / kThreads; }
 
 }  // namespace
 

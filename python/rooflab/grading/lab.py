@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import importlib
 import re
 import sys
 from collections.abc import Collection
@@ -125,21 +126,20 @@ def label(question: str) -> str:
     return question.removeprefix("q").replace("_", ".")
 
 
-def _jupytext() -> ModuleType:
-    """jupytext. It imports jsonschema, which would take 0.7 s to read a grammar of URLs that no notebook needs."""
-    grammar = "rfc3987_syntax"
+def _imported(name: str) -> ModuleType:
+    """nbformat or jupytext. jsonschema, which both need, would take 0.7 s to read a grammar of URLs."""
+    grammar = "rfc3987_syntax"  # no notebook needs it
     loaded = sys.modules.setdefault(grammar, None)  # type: ignore[arg-type]  # None makes its import fail
     try:
-        import jupytext
+        return importlib.import_module(name)
     finally:
         if loaded is None:
             del sys.modules[grammar]
-    return jupytext
 
 
 def from_source(folder: Path) -> Lab:
     """The lab whose parts lie in a folder, joined in the order of their names."""
-    jupytext = _jupytext()
+    jupytext = _imported("jupytext")
     parts = [(path, jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")) for path in _parts(folder)]
     stem = parts[0][1].metadata.get("rooflab", {}).get("notebook") if parts else None
     if not stem:
@@ -190,8 +190,7 @@ def public_half(lab: Lab) -> Lab:
 
 def read_notebook(path: Path) -> Any:
     """A notebook of any version as nbformat 4. Raises LabError."""
-    import nbformat
-
+    nbformat = _imported("nbformat")
     try:
         if path.stat().st_size > MAX_NOTEBOOK_BYTES:
             raise LabError(f"{path.name} is larger than {MAX_NOTEBOOK_BYTES // 2**20} MiB.")

@@ -26,7 +26,7 @@ TILES = {
     ELEMENTWISE: {"kBlock": 512, "kParallelGrain": 1 << 15},
     LINES: {"kWalks": 4, "kChunkLines": 16},
     ACTIVATION_BACKWARD: {"kChunk": 2048},
-    COLUMN_SUMS: {"kBlockRows": 8, "kMostBlocks": 256, "kColumnSumElements": 16, "kWarpRowElements": 20},
+    COLUMN_SUMS: {"kBlockRows": 8, "kMostRowBlocks": 256, "kColumnSumElements": 16, "kWarpRowElements": 20},
     SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10},
     SOFTMAX_SIMD: {"kBlock": 2048},
     REDUCE: {"kColumns": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},

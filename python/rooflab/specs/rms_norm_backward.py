@@ -23,7 +23,9 @@ def gradient_samples(rng):
 
 def gradient_tails(rng):
     """Rows around the blocks whose sums are kept apart, and lengths around vectors, warps and blocks of them."""
-    rows = around(tile(COLUMN_SUMS, "kBlockRows"), tile(COLUMN_SUMS, "kBlockRows") * tile(COLUMN_SUMS, "kMostBlocks"))
+    rows = around(
+        tile(COLUMN_SUMS, "kBlockRows"), tile(COLUMN_SUMS, "kBlockRows") * tile(COLUMN_SUMS, "kMostRowBlocks")
+    )
     block, warp = 32 * tile(COLUMN_SUMS, "kColumnSumElements"), 32 * tile(COLUMN_SUMS, "kWarpRowElements")
     long = (block // 4, block // 2, block, warp, 2 * block)
     lengths = [*around(16, 32), *(d + step for d in long for step in (-8, 0, 8))]
