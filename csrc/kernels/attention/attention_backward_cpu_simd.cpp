@@ -15,6 +15,41 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
+// The products of a tile are functions outside the class: they do not depend on the element type, and their many
+// register tiles take most of the time to compile.
+
+// c (rows x kWidth) = a (rows x depth) panel (depth x kWidth).
+[[gnu::noinline]] void multiply_rows(int64_t rows, int64_t depth, const float* a, int64_t a_step, const float* panel,
+                                     float* c, int64_t c_step) {
+  for_row_groups(
+      rows, [&]<int kGroup>(int64_t r) __attribute__((always_inline)) {
+        register_tile<kGroup, false>(depth, a + r * a_step, a_step, panel, kWidth, c + r * c_step, c_step, Overwrite{});
+      });
+}
+
+// panel (columns x kWidth) += a^T b, where a is (depth x columns) and b is (depth x kWidth).
+[[gnu::noinline]] void add_transposed(int64_t columns, int64_t depth, const float* a, int64_t a_step, const float* b,
+                                      int64_t b_step, float* panel) {
+  for_row_groups(
+      columns, [&]<int kGroup>(int64_t d) __attribute__((always_inline)) {
+        register_tile<kGroup, true>(depth, a + d, a_step, b, b_step, panel + d * kWidth, kWidth, Accumulate{});
+      });
+}
+
+// c (kRows x columns) += a (kRows x depth) b (depth x columns); rows of b are readable up to a multiple of kWidth.
+template <int kRows>
+[[gnu::noinline]] void add_rows(int64_t columns, int64_t depth, const float* a, int64_t a_step, const float* b,
+                                int64_t b_step, float* c, int64_t c_step) {
+  int64_t d = 0;
+  for (; d + kWidth <= columns; d += kWidth)
+    register_tile<kRows, false>(depth, a, a_step, b + d, b_step, c + d, c_step, Accumulate{});
+  if (d == columns) return;
+  float ragged[kRows * kWidth];
+  register_tile<kRows, false>(depth, a, a_step, b + d, b_step, ragged, kWidth, Overwrite{});
+  for (int64_t row = 0; row < kRows; ++row)
+    for (int64_t n = 0; n < columns - d; ++n) c[row * c_step + d + n] += ragged[row * kWidth + n];
+}
+
 template <class T>
 class FlashBackward {
  public:
@@ -197,7 +232,6 @@ class FlashBackward {
       if (begin < end) panel(b, h, i0, begin, end, j0, j, smaller(kWidth, keys - j), all_seen);
     }
 
-    const int64_t d_h = d_h_, d_pitch = d_pitch_;
     for_row_groups(
         rows, [&]<int kGroup>(int64_t r) __attribute__((always_inline)) {
           const int64_t begin = larger(visible(i0 + r).begin - j0, 0);
@@ -205,33 +239,19 @@ class FlashBackward {
           if (begin >= end) return;
           float* dq = dq_sum(b, h, i0 + r);
           const int64_t dq_step = kGroup > 1 ? dq_sum(b, h, i0 + r + 1) - dq : 0;
-          for (int64_t d = 0; d < d_h; d += kWidth) {
-            const float *a = ds_ + r * kPitch + begin, *k = k_rows_ + begin * d_pitch + d;
-            if (d + kWidth <= d_h) {
-              register_tile<kGroup, false>(end - begin, a, kPitch, k, d_pitch, dq + d, dq_step, Accumulate{});
-              continue;
-            }
-            float ragged[kGroup * kWidth];
-            register_tile<kGroup, false>(end - begin, a, kPitch, k, d_pitch, ragged, kWidth, Overwrite{});
-            for (int64_t row = 0; row < kGroup; ++row)
-              for (int64_t n = 0; n < d_h - d; ++n) dq[row * dq_step + d + n] += ragged[row * kWidth + n];
-          }
+          add_rows<kGroup>(d_h_, end - begin, ds_ + r * kPitch + begin, kPitch, k_rows_ + begin * d_pitch_, d_pitch_,
+                           dq, dq_step);
         });
   }
 
   // Multiplies the tile's rows [begin, end) with one panel of keys, from key j of the block on.
   void panel(int64_t b, int64_t h, int64_t i0, int64_t begin, int64_t end, int64_t j0, int64_t j, int64_t width,
              bool all_seen) {
-    const int64_t d_h = d_h_, d_pitch = d_pitch_, rows = end - begin;
-    const float *q = q_rows_ + begin * d_pitch, *dout = dout_rows_ + begin * d_pitch;
+    const int64_t rows = end - begin;
+    const float *q = q_rows_ + begin * d_pitch_, *dout = dout_rows_ + begin * d_pitch_;
     float *p = p_ + begin * kPitch + j, *ds = ds_ + begin * kPitch + j;
-    for_row_groups(
-        rows, [&]<int kGroup>(int64_t r) __attribute__((always_inline)) {
-          register_tile<kGroup, false>(d_h, q + r * d_pitch, d_pitch, k_ + j * d_h, kWidth, p + r * kPitch, kPitch,
-                                       Overwrite{});
-          register_tile<kGroup, false>(d_h, dout + r * d_pitch, d_pitch, v_ + j * d_h, kWidth, ds + r * kPitch, kPitch,
-                                       Overwrite{});
-        });
+    multiply_rows(rows, d_h_, q, d_pitch_, k_ + j * d_h_, p, kPitch);
+    multiply_rows(rows, d_h_, dout, d_pitch_, v_ + j * d_h_, ds, kPitch);
     const int64_t head = b * f_.heads + h, i = i0 + begin;
     if (f_.mask) {
       float bias[kWidth] = {};
@@ -264,15 +284,11 @@ class FlashBackward {
         write(ds + r * kPitch + v * kLanes, probability == 0.0f ? NativeFloat{} : slope);
       }
     }
-    if (has_to_choose_) add_seen(rows, dout, p, dv_ + j * d_h);
-    for_row_groups(
-        d_h, [&]<int kGroup>(int64_t d) __attribute__((always_inline)) {
-          if (!has_to_choose_)
-            register_tile<kGroup, true>(rows, dout + d, d_pitch, p, kPitch, dv_ + j * d_h + d * kWidth, kWidth,
-                                        Accumulate{});
-          register_tile<kGroup, true>(rows, q + d, d_pitch, ds, kPitch, dk_ + j * d_h + d * kWidth, kWidth,
-                                      Accumulate{});
-        });
+    if (has_to_choose_)
+      add_seen(rows, dout, p, dv_ + j * d_h_);
+    else
+      add_transposed(d_h_, rows, dout, d_pitch_, p, kPitch, dv_ + j * d_h_);
+    add_transposed(d_h_, rows, q, d_pitch_, ds, kPitch, dk_ + j * d_h_);
   }
 
   // dV^T += dO^T P over the pairs whose weight is not 0. The others are skipped, because 0 times a NaN in dO is NaN.
