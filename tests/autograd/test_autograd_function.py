@@ -299,3 +299,19 @@ def test_grad_names_what_is_no_tensor():
 def test_only_functions_run_without_grad(wrong):
     with pytest.raises(TypeError, match=r"\[no_grad\] expected a function"):
         rl.no_grad(wrong)
+
+
+def test_a_function_without_its_methods_says_which_is_missing():
+    class Nothing(rl.autograd.Function):
+        pass
+
+    class OneWay(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    x = rl.ones(3, requires_grad=True)
+    with pytest.raises(NotImplementedError, match=r"\[Function\] forward: override it"):
+        Nothing.apply(x)
+    with pytest.raises(NotImplementedError, match=r"\[Function\] backward: override it"):
+        OneWay.apply(x).sum().backward()
