@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def spare_what_lives():
-    """Many tests collect garbage, which would look at thousands of tests, and at what they leave behind, each time."""
+    """Keep all that is alive now out of later garbage collections: there are many, and thousands of tests are alive."""
     gc.collect()
     gc.freeze()
 

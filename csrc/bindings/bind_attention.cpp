@@ -32,8 +32,8 @@ return_lse : bool
 deterministic : bool
     The gradients have the same bits on every run, at some cost in time.
 variant : str
-    A rung of rl.variants("attention"). "v0_composed" is the textbook form: L_q x L_kv matrices, one op per step; its
-    gradients compute them again. It is the only rung for float64.
+    A rung of rl.variants("attention"). "v0_composed" is the textbook form: L_q x L_kv matrices, one op per step. Its
+    backward pass computes them again. It is the only rung for float64.
 
 Returns
 -------

@@ -78,9 +78,8 @@ AttentionGradients unfilled_gradients(const AttentionOperands& operands) {
 
 AttentionGradients zero_gradients(const AttentionOperands& operands, const std::optional<Tensor>& mask) {
   AttentionGradients grads = unfilled_gradients(operands);
-  if (mask) grads.dmask = Tensor::empty(mask->shape(), mask->dtype(), mask->device());
   for (const Tensor* x : {&grads.dq, &grads.dk, &grads.dv}) fill(*x, {});
-  if (mask) fill(grads.dmask, {});
+  if (mask) fill(grads.dmask = Tensor::empty(mask->shape(), mask->dtype(), mask->device()), {});
   return grads;
 }
 

@@ -71,6 +71,11 @@ Tensor held_mask(const kernels::AttentionArgs& args, const Tensor& held) {
   return sees;
 }
 
+// Whether every query may see every key, as far as causality and the window go.
+bool allows_all_pairs(const kernels::AttentionArgs& args) {
+  return visible_pairs(args) == args.q_length * args.kv_length;
+}
+
 }  // namespace
 
 Tensor as_heads(const Tensor& x) { return with_adjacent_elements(x.ndim() == 3 ? unsqueeze(x, 0) : x); }
@@ -184,7 +189,7 @@ Tensor masked_scores(const AttentionOperands& operands) {
   Tensor scores = heads_product(operands.q, transpose(operands.k, -2, -1)) * operands.scale;
   if (operands.held)
     scores = where(held_mask(args, *operands.held), scores, hidden);
-  else if (visible_pairs(args) < args.q_length * args.kv_length)
+  else if (!allows_all_pairs(args))
     scores = where(attention_mask(args.q_length, args.kv_length, args.is_causal, args.window, scores.device()), scores,
                    hidden);
   if (!operands.mask) return scores;
@@ -200,8 +205,7 @@ Tensor values_that_count(const AttentionOperands& operands) {
 }
 
 std::optional<Tensor> hidden_pairs(const AttentionOperands& operands, const Tensor& scores) {
-  const kernels::AttentionArgs& args = operands.args;
-  if (!operands.mask && visible_pairs(args) == args.q_length * args.kv_length) return std::nullopt;
+  if (!operands.mask && allows_all_pairs(operands.args)) return std::nullopt;
   return elementwise(ElementwiseOp::kEq, scores, Scalar{-INFINITY, 0});
 }
 

@@ -73,5 +73,6 @@ def test_what_does_not_fit_is_refused():
     for wrong in (rl.tensor([2.0]), rl.tensor([1, 2]), rl.tensor([1], dtype="int32")):
         with pytest.raises(ValueError, match=r"\[attention\] kv_length: expected one int64 number"):
             rl.attention(q, k, k, kv_length=wrong)
-    with pytest.raises(ValueError, match="no gradient goes through it"):
-        rl.attention(q.requires_grad_(), k, k, kv_length=rl.tensor([1]))
+    for variant in ("", "v0_composed"):
+        with pytest.raises(ValueError, match="no gradient goes through it"):
+            rl.attention(q.requires_grad_(), k, k, kv_length=rl.tensor([1]), variant=variant)

@@ -1,6 +1,7 @@
 // The CUDA rungs of activation_backward: see activation_backward.h for what they compute.
 #include "core/queue.h"
 #include "kernels/activation_backward/activation_backward.h"
+#include "kernels/common/launch_size.h"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/gelu/gelu_function.h"
 
@@ -81,8 +82,9 @@ __global__ void __launch_bounds__(kSmallBlock)
   write_gradients<T, kVectorWidth<T>, kActivation, kGated>(args);
 }
 
-int64_t blocks_of(const ActivationBackwardArgs& args, int64_t width) {
-  return (args.n * ((args.d + width - 1) / width) + kSmallBlock - 1) / kSmallBlock;
+LaunchShape a_vector_each(const ActivationBackwardArgs& args, int64_t width) {
+  const int64_t vectors = args.n * ((args.d + width - 1) / width);
+  return {blocks_of(vectors, kSmallBlock), kSmallBlock};
 }
 
 // Calls launch.operator()<T, kActivation, kGated>() for the types that the arguments name; T is not double.
@@ -106,15 +108,14 @@ void dispatch_kernel(const ActivationBackwardArgs& args, Launch&& launch) {
 
 void activation_backward_cuda_v1_fused(const ActivationBackwardArgs& args, Queue& queue) {
   dispatch_kernel(args, [&]<class T, Activation kActivation, bool kGated>() {
-    queue.launch(activation_backward_cuda_v1_fused_kernel<T, kActivation, kGated>, {blocks_of(args, 1), kSmallBlock},
-                 args);
+    queue.launch(activation_backward_cuda_v1_fused_kernel<T, kActivation, kGated>, a_vector_each(args, 1), args);
   });
 }
 
 void activation_backward_cuda_v2_vectorised(const ActivationBackwardArgs& args, Queue& queue) {
   dispatch_kernel(args, [&]<class T, Activation kActivation, bool kGated>() {
     queue.launch(activation_backward_cuda_v2_vectorised_kernel<T, kActivation, kGated>,
-                 {blocks_of(args, kVectorWidth<T>), kSmallBlock}, args);
+                 a_vector_each(args, kVectorWidth<T>), args);
   });
 }
 

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kThreads)
     update(step, p[i], g[i], m[i], v[i]);
 }
 
-constexpr int kVectorsInFlight = 2;  // vectors of each array that a thread keeps in flight
+constexpr int kVectorsInFlight = 2;  // of each array, per thread
 template <class T>
 constexpr int64_t kSpan = kThreads* kVectorsInFlight* kVectorWidth<T>;  // elements per block
 

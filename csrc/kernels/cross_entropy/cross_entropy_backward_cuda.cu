@@ -8,7 +8,7 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kLoadsInFlight = 4;  // loads that a thread keeps in flight
+constexpr int kLoadsInFlight = 4;  // per thread
 
 // What the gradients of one row are computed from.
 template <class T, class A = accumulator_t<T>>

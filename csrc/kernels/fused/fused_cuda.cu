@@ -1,4 +1,5 @@
 // The reference rung of fused on the GPU.
+#include "kernels/common/launch_size.h"
 #include "kernels/fused/reference.h"
 
 namespace rooflab::kernels {
@@ -16,7 +17,7 @@ __global__ void __launch_bounds__(kChainThreads)
 
 void fused_cuda_v0_reference(const FusedArgs& args, Queue& queue) {
   const int64_t threads = args.launch.count / args.launch.columns;
-  queue.launch(fused_cuda_v0_reference_kernel, {(threads + kChainThreads - 1) / kChainThreads, kChainThreads}, args);
+  queue.launch(fused_cuda_v0_reference_kernel, {blocks_of(threads, kChainThreads), kChainThreads}, args);
 }
 
 }  // namespace rooflab::kernels
