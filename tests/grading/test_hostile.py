@@ -8,7 +8,10 @@ import time
 import pytest
 from grading.demo_lab import RIGHT, SUBINTERPRETERS, TRUSTED, demo_lab, grade_one, with_answers
 
+from rooflab.grading import codec
 from rooflab.grading.judge import Judge
+from rooflab.grading.lab import Limits
+from rooflab.grading.link import Link, WorkerLost
 
 # label: (code run beside a right gemm, words of the reason)
 BESIDE = {
@@ -244,6 +247,17 @@ def test_a_judge_that_is_kept_busy_is_stopped(lab, monkeypatch):
     cells = tuple(dataclasses.replace(c, source="while True: gemm") if c.key == "q1_test" else c for c in lab.cells)
     result = grade_one("q1", RIGHT, dataclasses.replace(lab, cells=cells))
     assert "did not end in time" in result.tests[0].message
+
+
+def test_questions_without_end_stop_with_the_time(monkeypatch):
+    """Each question is there at once, so no wait for it tells that the time is over."""
+    with Link(Limits(seconds=2), isolated=False) as link:
+        questions = iter([("asks", (1,))])  # next() fails if a second one is read
+        monkeypatch.setattr(codec, "send", lambda *_: None)
+        monkeypatch.setattr(codec, "receive", lambda *_: (link.number, *next(questions)))
+        link.deadline = time.monotonic() - 1
+        with pytest.raises(WorkerLost, match="longer than 2 s"):
+            link.ask("call", answer=lambda number: number)
 
 
 def test_hidden_tests_never_reach_the_worker(lab):

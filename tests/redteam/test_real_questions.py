@@ -117,6 +117,7 @@ def annotated_steps(model, input_ids, warmup_steps, measure_steps, optimizer=Non
         phase("forward", lambda: out.append(model(input_ids).mean()))
         phase("backward", lambda: out[0].backward())
         optimizer and phase("optimizer", lambda: optimizer.step())
+        model.zero_grad()
     with rl.range("warmup"):
         for _ in range(warmup_steps):
             step()
@@ -205,8 +206,11 @@ def annotated_steps(model, input_ids, warmup_steps, measure_steps, optimizer=Non
     def step():
         phase("forward", 10, lambda: out.append(model(input_ids).mean()))
         phase("backward", 20, lambda: out.pop().backward())
-        with rl.range("optimizer"):
-            optimizer and rl.zeros(1)
+        if optimizer:
+            with rl.range("optimizer"):
+                rl.zeros(1) if is_model else optimizer.step()
+                rl.synchronize()
+        model.zero_grad()
     with rl.range("warmup"):
         for _ in range(warmup_steps):
             step()
