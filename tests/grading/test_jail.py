@@ -13,7 +13,7 @@ from grading.demo_lab import SOURCE, demo_lab, grade_one
 from grading.jailed import gone, jailed, printed_by_a_fork, printed_by_a_program, run
 
 from rooflab.cli import main
-from rooflab.grading import jail, sandbox, seccomp
+from rooflab.grading import enter, jail, sandbox, seccomp
 from rooflab.grading.judge import Judge
 from rooflab.grading.lab import LabError, Limits
 
@@ -83,6 +83,73 @@ def test_files_are_written_in_the_folder_alone_and_are_gone_after(printed, tmp_p
     """
     assert printed(code, tmp_path).split("\n") == ["from outside", "True"]
     assert [path.name for path in tmp_path.iterdir()] == ["given"]
+
+
+@jailed
+def test_nothing_of_the_kernels_can_be_opened_for_writing(printed, tmp_path):
+    """Files are opened and closed, never written. Each of /proc's settings is the whole machine's."""
+    code = """
+    import os, stat
+    opened = seen = 0
+    for top in ("/proc", "/sys", "/dev"):
+        for folder, _, files in os.walk(top):
+            for path in (os.path.join(folder, name) for name in files):
+                try:
+                    if stat.S_ISLNK(os.lstat(path).st_mode):
+                        continue
+                    seen += 1
+                    os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY))
+                    print(path)
+                except OSError:
+                    pass
+    print(seen > 500, os.access("/proc/sys/kernel/core_pattern", os.R_OK))
+    """
+    *opened, looked = printed(code, tmp_path).split("\n")
+    assert looked == "True True"
+    own = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "console", "pts/ptmx")}
+    assert [path for path in opened if path not in own and not path.startswith("/dev/nvidia")] == []
+
+
+@jailed
+@pytest.mark.skipif(not jail.user(), reason="the judge is not root")
+def test_roots_worker_is_nobody_outside(printed, tmp_path):
+    """So the kernel refuses it what is root's, even if the jail left it writable."""
+    code = """
+    import os
+    print(os.getresuid(), os.getresgid(), os.getgroups())
+    print(*open("/proc/self/uid_map").read().split()[3:], *open("/proc/self/gid_map").read().split()[3:])
+    print([os.access(path, os.R_OK) for path in ("/proc/1/environ", "/proc/1/mem")])
+    """
+    mapped = f"{jail.USER} {enter.NOBODY} 1"
+    ids = f"({', '.join([jail.USER] * 3)})"
+    assert printed(code, tmp_path).split("\n") == [f"{ids} {ids} []", f"{mapped} {mapped}", "[False, False]"]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="a test for root")
+@pytest.mark.parametrize(
+    "text, user",
+    [
+        ("0 0 4294967295", jail.USER),
+        ("0 1000 1\n1 100000 65536", jail.USER),  # a rootless container with users of its own
+        ("0 0 1", jail.USER),  # root alone, but it is the machine's: `enter` will fail
+        ("0 1000 1", ""),  # an ordinary user's container, whose root is that user
+    ],
+)
+def test_which_root_is_the_machines(monkeypatch, text, user):
+    monkeypatch.setattr(Path, "read_text", lambda *args, **options: text)
+    assert jail.user() == user
+
+
+@jailed
+@pytest.mark.skipif(not jail.user(), reason="the judge is not root")
+def test_root_that_may_not_become_another_user_is_told_so(monkeypatch):
+    monkeypatch.setattr(jail, "user", lambda: "x")  # no number, so the kernel refuses the map
+    jail.refusal.cache_clear()
+    try:
+        assert "(root cannot run code as nobody: Invalid argument)" in jail.refusal()
+        assert "or grade as an ordinary user, or grade with --trusted" in jail.refusal()
+    finally:
+        jail.refusal.cache_clear()
 
 
 @jailed
@@ -175,9 +242,10 @@ def test_where_processes_may_be_started_namespaces_may_not(tmp_path):
 def test_a_shared_folder_is_the_one_outside(tmp_path):
     shared, folder = tmp_path / "shared", tmp_path / "folder"
     shared.mkdir(), folder.mkdir()
-    done = run(f"open({str(shared / 'written')!r}, 'w').write('inside')", folder, shared=[str(shared)])
+    done = run(f"open({str(shared / 'written')!r}, 'w').write('inside')", folder, shared=[jail.given(str(shared))])
     assert done.returncode == 0, done.stderr
     assert (shared / "written").read_text(encoding="utf-8") == "inside"
+    assert (shared / "written").stat().st_uid == (enter.NOBODY if jail.user() else os.getuid())
 
 
 @jailed

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import rooflab
-from rooflab.grading import sandbox, worker_command
+from rooflab.grading import jail, sandbox, worker_command
 from rooflab.grading.lab import Lab, Limits
 
 CELL_TIMEOUT_S = 600
@@ -67,7 +67,9 @@ def _jailed(lab: Lab, cells: int, sockets: str, home: str, held: contextlib.Exit
     class Jailed(AsyncKernelManager):
         def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
             argv = [*super().format_kernel_cmd(extra_arguments), "--quiet"]
-            return sandbox.command(argv, limits, home, True, hidden, group, shared=[sockets], processes=True)
+            return sandbox.command(
+                argv, limits, home, True, hidden, group, shared=[jail.given(sockets)], processes=True
+            )
 
     return Jailed
 

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 import rooflab
-from rooflab.grading import enter, namespaces, recorder
+from rooflab.grading import enter, jail, namespaces, recorder
 
 SERVES = ("worker", "runtime")
 DRAWS = "plots"  # not imported beforehand: matplotlib takes as long as all else, and few answers draw
@@ -72,12 +72,14 @@ def _inside(text: bytes, fds: list[int]) -> tuple[str, list[int]]:
     try:
         os.setsid()
         enter.limit(request["limits"], request["group"])
-        jail, inside = _start_jail(request["jail"], request["environment"])
+        if request["user"]:
+            enter.add_user(request["user"])
+        holds, inside = _start_jail(request["jail"], request["environment"])
         namespaces.enter(inside)
         if worker := os.fork():
             for fd in (*pipes, said):
                 os.close(fd)
-            _keep(worker, jail, socket.socket(fileno=line))
+            _keep(worker, holds, socket.socket(fileno=line))
         _become_worker(request, pipes)
     except BaseException:
         traceback.print_exc()
@@ -95,14 +97,14 @@ def _become_worker(request: dict[str, Any], pipes: list[int]) -> None:
     os.environ.update(request["environment"])  # the same names
     os.chdir(request["folder"])
     np.random.seed()  # Python's own generator does so after each fork
-    namespaces.give_up_privileges(bytes.fromhex(request["system_calls"]))
+    namespaces.give_up_privileges(bytes.fromhex(request["system_calls"]), int(jail.USER))
 
 
 def _start_jail(command: list[str], environment: dict[str, str]) -> tuple[subprocess.Popen, int]:
     """The jail around `cat`, once it stands, and the process id of what is inside."""
     (tells, told), (hears, heard), (answers, answered) = os.pipe(), os.pipe(), os.pipe()
     command = [command[0], "--info-fd", str(told), *command[1:]]
-    jail = subprocess.Popen(command, env=environment, pass_fds=[told], stdin=hears, stdout=answered)
+    holds = subprocess.Popen(command, env=environment, pass_fds=[told], stdin=hears, stdout=answered)
     for fd in (told, hears, answered):
         os.close(fd)
     with open(tells, encoding="utf-8") as file:
@@ -111,10 +113,10 @@ def _start_jail(command: list[str], environment: dict[str, str]) -> tuple[subpro
         os.write(heard, b"\n")  # the pipe stays open, so `cat` goes on
     if os.read(answers, 1) != b"\n":
         os._exit(1)  # the jail has said why
-    return jail, json.loads(text)["child-pid"]
+    return holds, json.loads(text)["child-pid"]
 
 
-def _keep(worker: int, jail: subprocess.Popen, judge: socket.socket) -> NoReturn:
+def _keep(worker: int, holds: subprocess.Popen, judge: socket.socket) -> NoReturn:
     """Wait until the worker ends or the judge closes its connection; leave nothing running."""
     judge.send(json.dumps(worker).encode())
     poll = select.poll()
@@ -123,8 +125,8 @@ def _keep(worker: int, jail: subprocess.Popen, judge: socket.socket) -> NoReturn
     poll.poll()
     os.kill(worker, signal.SIGKILL)  # if it has ended, it is still there for its exit code
     code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
-    jail.kill()
-    jail.wait()
+    holds.kill()
+    holds.wait()
     with contextlib.suppress(OSError):
         judge.send(json.dumps(code).encode())
     os._exit(0)

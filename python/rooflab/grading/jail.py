@@ -2,6 +2,7 @@
 
 Inside are the libraries and rooflab's package, which can be read, and one folder of limited size, which can be written.
 There is no network, no other process, no home and no lab source. The only devices are GPUs, where they were asked for.
+Nothing of the kernel's own, in /proc or /sys, can be written. Root's jails run the code as nobody (see `user`).
 Where no jail can be made, `refusal` says why in a sentence, and nothing is graded unless the instructor trusts the
 code.
 """
@@ -18,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import rooflab
-from rooflab.grading import seccomp, worker_command
+from rooflab.grading import enter, namespaces, seccomp, worker_command
 
 FOLDER_BYTES = 2**28
 USER = "1000"
@@ -32,22 +33,59 @@ TRUST = "or grade with --trusted if it is code that you would run yourself"
 
 
 def command(argv: Iterable[str], folder: str, hidden: Iterable[str] = (), shared: Iterable[str] = ()) -> list[str]:
-    """The command that runs `argv` in the jail. There `folder` can be written to, and begins with the files that it
-    holds outside. The folders `hidden` are empty. The folders `shared` are those outside, and can be written to.
+    """The command that runs `argv` in the jail, as USER. There `folder` can be written to, and begins with the files
+    that it holds outside. The folders `hidden` are empty. The folders `shared` are those outside, and can be written
+    to if they were `given`. `enter` has to run the command, with `user`.
     """
+    if not user():
+        return around(argv, folder, hidden, shared)
+    leaves = [sys.executable, "-I", "-S", os.path.abspath(namespaces.__file__), USER]
+    return around([*leaves, *argv], folder, hidden, shared, namespaces.TO_LEAVE_ROOT)
+
+
+def around(
+    argv: Iterable[str],
+    folder: str,
+    hidden: Iterable[str] = (),
+    shared: Iterable[str] = (),
+    capabilities: Iterable[str] = (),
+) -> list[str]:
+    """The command of a jail around `argv`, which is trusted: where the jail is root's, it is root there."""
+    alone = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
     return [
         shutil.which("bwrap") or "bwrap",  # by its path: the worker's own PATH is shorter
-        *("--unshare-all", "--unshare-user", "--uid", USER, "--gid", USER, "--cap-drop", "ALL"),
+        *alone,
+        *(() if user() else ("--unshare-user", "--uid", USER, "--gid", USER)),
+        *("--cap-drop", "ALL", *(word for name in capabilities for word in ("--cap-add", name))),
         *("--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"),
         *_readable(),
         *(word for place in hidden if os.path.isdir(place) for word in ("--tmpfs", place, "--remount-ro", place)),
-        *("--size", str(FOLDER_BYTES), "--tmpfs", folder),
+        *("--perms", "0777", "--size", str(FOLDER_BYTES), "--tmpfs", folder),
         *(word for path in sorted(Path(folder).iterdir()) for word in ("--ro-bind", str(path), str(path))),
-        *(word for place in shared for word in ("--bind", place, place)),
+        *(word for place in shared for word in ("--dir", os.path.dirname(place), "--bind", place, place)),
         *_gpus(),
-        *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", folder, "--"),
+        *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", folder, "--"),
         *argv,
     ]
+
+
+def user() -> str:
+    """USER where the judge is root, whose jails have a user of their own for the code; "" for any other judge.
+
+    A rootless container may hold its root alone. That one is an ordinary user outside, and no other can be mapped.
+    """
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return ""
+    _inside, outside, count, *others = Path("/proc/self/uid_map").read_text(encoding="ascii").split()
+    return USER if others or count != "1" or outside == "0" else ""
+
+
+def given(folder: str) -> str:
+    """`folder`, with what is in it, after the code in a jail has become its owner, so that it can be shared."""
+    if user():
+        for path in (folder, *Path(folder).rglob("*")):
+            os.chown(path, enter.NOBODY, enter.NOBODY, follow_symlinks=False)
+    return folder
 
 
 @functools.cache
@@ -60,21 +98,25 @@ def refusal() -> str | None:
     try:
         seccomp.program()
         with tempfile.TemporaryDirectory() as folder:
-            tried = command(["true"], folder)
+            tried = enter.command(command([sys.executable, "-I", "-S", "-c", ""], folder), {}, user=user())
             done = subprocess.run(tried, capture_output=True, text=True, errors="replace", timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"Student code cannot be isolated here ({error}): grade on another machine, {TRUST}."
     if done.returncode == 0:
         return None
     said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+    as_user = " or grade as an ordinary user," if user() else ""
     return (
         f"bubblewrap is not allowed to isolate student code here ({said}): let it use user namespaces (on Ubuntu by an "
-        f"AppArmor profile, in a container by its options), {TRUST}."
+        f"AppArmor profile, in a container by its options),{as_user} {TRUST}."
     )
 
 
 def _readable() -> list[str]:
-    """Options that bring in what a worker has to read: system, interpreter, libraries and rooflab."""
+    """Options that bring in what a worker has to read: system, interpreter, libraries and rooflab.
+
+    Each has its --dir, because bubblewrap makes a folder above a bind for its own user alone.
+    """
     options: list[str] = []
     for top in TOP:
         if os.path.islink(top):
@@ -82,7 +124,7 @@ def _readable() -> list[str]:
         elif os.path.isdir(top):
             options += ["--ro-bind", top, top]
     for path in SETTINGS:
-        options += ["--ro-bind-try", path, path]
+        options += ["--dir", os.path.dirname(path), "--ro-bind-try", path, path]
     prefixes = [f"{prefix}/{name}" for prefix in (sys.prefix, sys.base_prefix) for name in ("bin", "lib", "pyvenv.cfg")]
     named = [path for name in LIBRARY_PATHS for path in os.environ.get(name, "").split(":") if path]
     own = [os.path.dirname(sys.executable), os.path.dirname(__file__), *rooflab.__path__]
@@ -90,7 +132,7 @@ def _readable() -> list[str]:
     within = [*TOP]
     for path in sorted({os.path.abspath(place) for place in places}, key=len):
         if os.path.exists(path) and not any(Path(path).is_relative_to(place) for place in within):
-            options += ["--ro-bind", path, path]
+            options += ["--dir", os.path.dirname(path), "--ro-bind", path, path]
             within.append(path)
     return options
 

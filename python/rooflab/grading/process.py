@@ -95,7 +95,8 @@ class Forked:
     ) -> None:
         request = {
             "serves": serves,
-            "jail": jail.command(["cat"], folder, hidden),
+            "jail": jail.around(["cat"], folder, hidden),
+            "user": jail.user(),
             "environment": sandbox.environment(folder),
             "folder": folder,
             "limits": sandbox.resources(limits),

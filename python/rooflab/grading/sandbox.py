@@ -7,14 +7,11 @@ judge. Where a control group can be made, it limits memory, processes and proces
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import rooflab
-from rooflab.grading import cgroup, jail, seccomp
+from rooflab.grading import cgroup, enter, jail, seccomp
 from rooflab.grading.lab import Limits
 
 GPU_MEMORY_GB = 16  # what the driver and its libraries map on the host
@@ -56,18 +53,12 @@ def command(
     the folders `shared` can be written, the folders `hidden` are empty, and processes can be started only if
     `processes` says so.
     """
-    system_calls = seccomp.program(gpus=bool(jail.gpus()), processes=processes).hex() if isolated else ""
-    inside = jail.command(argv, folder, hidden, shared) if isolated else argv
-    return [
-        sys.executable,
-        "-I",
-        "-S",
-        str(Path(__file__).with_name("enter.py")),
-        json.dumps(resources(limits)),
-        system_calls,
-        str(group.folder) if group else "",
-        *inside,
-    ]
+    within = str(group.folder) if group else ""
+    if not isolated:
+        return enter.command(argv, resources(limits), group=within)
+    system_calls = seccomp.program(gpus=bool(jail.gpus()), processes=processes)
+    inside = jail.command(argv, folder, hidden, shared)
+    return enter.command(inside, resources(limits), system_calls, within, jail.user())
 
 
 def library_threads() -> int:
