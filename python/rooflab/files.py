@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -37,6 +38,11 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno and _is_of(error, unfinished):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error says that nothing more can be written here, which is no fault of what was to be written."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def _is_of(error: OSError, path: Path) -> bool:

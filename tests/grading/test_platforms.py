@@ -32,7 +32,7 @@ def found(tmp_path, *names, **members):
     archive = zipped(tmp_path / "class.zip", **dict.fromkeys(names, OURS), **members)
     folder = tmp_path / "class"
     folder.mkdir()
-    handed = collect(unpacked(archive, folder), LAB)
+    handed = collect(folder, LAB, unpacked(archive, folder))
     return {one.student: one.path.relative_to(folder).as_posix() if one.path else one.problem for one in handed}
 
 
@@ -92,8 +92,12 @@ def test_zips_that_students_made(tmp_path, monkeypatch):
         "green_7_9_work.zip": archive_of(**{"a.ipynb": OURS, "a.ipynb/b.ipynb": OURS}),
     }
     students = found(tmp_path, "harris_8_9_lab9.ipynb", **inner)
-    problem = "{} is a zip without a notebook that can be read: ask for the notebook itself."
-    expected = {name[: name.index("_", 6)]: problem.format(name) for name in inner}
+    why = {"clark": "File is not a zip file", "evans": "it holds more than 1 MiB or 100 notebooks"}
+    why["frank"] = why["evans"]
+    problem = "{} cannot be unpacked ({}): ask for the notebook itself."
+    expected = {
+        name[: name.index("_", 6)]: problem.format(name, why.get(name[:5], "it holds no notebook")) for name in inner
+    }
     expected |= {"adams_1": "adams_1_5_work/deep/lab9.ipynb", "green_7": "green_7_9_work/a.ipynb"}
     assert students == expected | {"harris_8": "harris_8_9_lab9.ipynb"}
     assert not list(tmp_path.glob("*.ipynb")), "what leads out of the folder is left"
@@ -110,8 +114,8 @@ def test_a_zip_beside_the_students_is_nobodys(tmp_path):
 def test_names_that_other_programs_wrote(tmp_path, monkeypatch):
     """Folders separated by `\\`, accents as characters of their own, and UTF-8 that is not marked as such."""
     apart = unicodedata.normalize("NFD", "Zoë")
-    path = tmp_path / "class.zip"
+    path, folder = tmp_path / "class.zip", tmp_path / "class"
     with monkeypatch.context() as patched:
         patched.setattr(zipfile.ZipInfo, "_encodeFilenameFlags", lambda self: (self.filename.encode(), 0))
         zipped(path, **{"Ömer\\lab9.ipynb": OURS, f"{apart}\\lab9.ipynb": OURS})
-    assert [one.student for one in collect(unpacked(path, tmp_path / "class"), LAB)] == ["Zoë", "Ömer"]
+    assert [one.student for one in collect(folder, LAB, unpacked(path, folder))] == ["Zoë", "Ömer"]

@@ -34,7 +34,7 @@ def test_a_file_a_student_without_what_the_lab_handed_out(tmp_path):
         Handed("fay", tmp_path / "none.ipynb"),
     ]
     folder = tmp_path / "similar"
-    assert similarity.write(folder, LAB, handed) == 2
+    assert similarity.write(folder, LAB, handed) == (2, [])
     written = {path.stem: path.read_text(encoding="utf-8") for path in (folder / "students").iterdir()}
     assert written["bob"] == f"# 1\n{RIGHT.strip()}\n" and set(written) == {"ada", "bob"}
     ada = written["ada"].removeprefix(written["bob"])
@@ -47,5 +47,5 @@ def test_a_file_a_student_without_what_the_lab_handed_out(tmp_path):
 
 def test_who_left_leaves_no_file(tmp_path):
     ada, bob = (notebook(tmp_path, name, RIGHT) for name in ("ada", "bob"))
-    assert [similarity.write(tmp_path / "similar", LAB, handed) for handed in ([ada, bob], [bob])] == [2, 1]
+    assert [similarity.write(tmp_path / "similar", LAB, handed)[0] for handed in ([ada, bob], [bob])] == [2, 1]
     assert [path.name for path in (tmp_path / "similar" / "students").iterdir()] == ["bob.py"]

@@ -91,7 +91,7 @@ def test_a_zip(tmp_path):
     archive = zipped(tmp_path, ada__lab=OURS, bob__lab=OURS, **{"..__out": OURS, "__root": OURS})
     folder = tmp_path / "inside" / "folder"
     folder.mkdir(parents=True)
-    assert [one.student for one in collect(unpacked(archive, folder), LAB)] == ["ada", "bob"]
+    assert [one.student for one in collect(folder, LAB, unpacked(archive, folder))] == ["ada", "bob"]
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
         "class.zip",
         "lab.ipynb",
@@ -104,7 +104,7 @@ def test_a_zip_that_unpacks_to_too_much(tmp_path, monkeypatch):
     archive = zipped(tmp_path, ada=" " * 2**26, bob=OURS)
     folder = tmp_path / "folder"
     folder.mkdir()
-    found = {one.student: one.problem for one in collect(unpacked(archive, folder), LAB)}
+    found = {one.student: one.problem for one in collect(folder, LAB, unpacked(archive, folder))}
     assert found == {"ada": "ada.ipynb is larger than 1 MiB.", "bob": ""}
     assert (folder / "ada.ipynb").stat().st_size == 2**20 + 1, "no more was written"
 

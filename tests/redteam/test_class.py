@@ -72,8 +72,8 @@ def test_a_zip_writes_below_its_folder_and_notebooks_alone(name, tmp_path, stude
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         archive.writestr(name, student.read_bytes())
         archive.writestr("ada.ipynb", student.read_bytes())
-    folder = unpacked(tmp_path / "class.zip", tmp_path / "out")
-    assert [path.name for path in folder.rglob("*")] == ["ada.ipynb"]
+    assert unpacked(tmp_path / "class.zip", tmp_path / "out") == {}
+    assert [path.name for path in (tmp_path / "out").rglob("*")] == ["ada.ipynb"]
     assert {path.name for path in tmp_path.iterdir()} == {"class.zip", "given", "out"}
 
 
@@ -81,7 +81,8 @@ def test_a_zip_that_grows_without_end_is_cut(tmp_path, monkeypatch):
     monkeypatch.setattr(submissions.labs, "MAX_NOTEBOOK_BYTES", 2**16)
     with zipfile.ZipFile(tmp_path / "class.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("ada.ipynb", b" " * 2**24)
-    folder = unpacked(tmp_path / "class.zip", tmp_path / "out")
+    folder = tmp_path / "out"
+    assert unpacked(tmp_path / "class.zip", folder) == {}
     assert (folder / "ada.ipynb").stat().st_size == 2**16 + 1
     (handed,) = collect(folder, demo_lab())
     assert handed.path is None and "larger than" in handed.problem

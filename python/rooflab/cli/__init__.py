@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 
@@ -22,6 +23,9 @@ _COMMANDS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     argv = sys.argv[1:] if argv is None else list(argv)
+    for stream in (sys.stdout, sys.stderr):  # a name that they cannot show must not end a command
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     if argv[:2] == ["bench", "lm"]:  # its options differ from those for ops
         bench_parser = argparse.ArgumentParser(prog="rooflab bench lm", description=bench_lm.__doc__)
         bench_lm.add_arguments(bench_parser)

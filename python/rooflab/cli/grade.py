@@ -126,12 +126,18 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     place = arguments.submissions
     if not place.exists():
         raise LabError(f"There is no file or folder {place.name}.")
-    handed = submissions.collect(place if place.is_dir() else submissions.unpacked(place, unpacked), lab)
+    if place.is_dir():
+        handed = submissions.collect(place, lab)
+    else:
+        damaged = submissions.unpacked(place, unpacked)
+        handed = submissions.collect(unpacked, lab, damaged)
     if not handed:
         raise LabError(f"{place.name} holds no notebook of {lab.name}.")
     if arguments.similarity:
-        written = similarity.write(arguments.similarity, lab, handed)
+        written, left_out = similarity.write(arguments.similarity, lab, handed)
         print(f"Answers of {written} of {len(handed)} students to compare: {arguments.similarity}")
+        for line in left_out:
+            print(printable(line), file=sys.stderr)
     manual = marking.Manual()
     if arguments.manual:
         manual = marking.read_manual(arguments.manual, lab, (one.student for one in handed))

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import rooflab
-from rooflab.files import replacing
+from rooflab.files import is_full, replacing
 from rooflab.grading import cgroup, marking, sandbox
 from rooflab.grading.judge import EXPERIMENTS_S, SLACK_S
-from rooflab.grading.lab import Lab
+from rooflab.grading.lab import Lab, first_line
 from rooflab.grading.marking import Manual
 from rooflab.grading.plain import table_cell
 from rooflab.grading.submissions import Handed
@@ -87,9 +87,14 @@ class Batch:
 
     def complete(self, result: dict[str, Any], one: Handed, due: datetime | None, manual: Manual) -> dict[str, Any]:
         """Add to a result, and to its file, what does not come from grading: time of handing in, points by hand."""
-        more = {"handed_in": marking.handed_in(one.path).isoformat() if one.path else "", "late": None}
-        if due and one.path:
-            more["late"] = marking.is_late(one.path, due)
+        more: dict[str, Any] = {"handed_in": "", "late": None}
+        try:
+            if one.path:
+                more["handed_in"] = marking.handed_in(one.path).isoformat()
+                more["late"] = marking.is_late(one.path, due) if due else None
+        except (OSError, ValueError, OverflowError) as error:
+            unknown = f"It is not known when this was handed in: {first_line(error)}."
+            more["why"] = result.get("why", unknown)
         whole = marking.merged(result | more, manual)
         if whole != result:
             self._write(one, whole)
@@ -120,6 +125,14 @@ class Batch:
         return path
 
     def _one(self, one: Handed) -> dict[str, Any]:
+        try:
+            return self._result(one)
+        except Exception as error:  # whatever it is, it costs no other student a grade
+            if is_full(error):
+                raise
+            return self.lost(one, f"It could not be graded: {first_line(error)}.")
+
+    def _result(self, one: Handed) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="rooflab-grade-") as folder:
             made = self._graded(one, Path(folder)) if one.path else {"why": one.problem}
             if self.stopping:  # a command that was ended has no result
@@ -186,7 +199,9 @@ class Batch:
         return made
 
     def _origin(self, one: Handed) -> dict[str, Any]:
-        content = one.path.read_bytes() if one.path else b""
+        content = b""
+        with contextlib.suppress(OSError):  # grading it says why
+            content = one.path.read_bytes() if one.path else b""
         name = one.path.name if one.path else ""
         digest = hashlib.sha256(content).hexdigest()
         return {"student": one.student, "notebook": name, "sha256": digest, "graded_by": self.graded_by}

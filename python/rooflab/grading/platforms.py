@@ -61,7 +61,7 @@ def named(name: str) -> Named | None:
 
 def _at(student: str, time: str, form: str, has_assignment: bool = False) -> Named | None:
     """None if this is not a time, because then the student chose the name."""
-    with contextlib.suppress(ValueError, OverflowError):
+    with contextlib.suppress(ValueError, OverflowError, OSError):
         return Named(student, datetime.strptime(time, form).astimezone(), has_assignment=has_assignment)
     return None
 

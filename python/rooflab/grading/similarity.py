@@ -10,33 +10,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from rooflab.files import replacing
+from rooflab.files import is_full, replacing
 from rooflab.grading.cells import as_python
-from rooflab.grading.lab import Cell, Lab, LabError, label
+from rooflab.grading.lab import Cell, Lab, LabError, first_line, label
 from rooflab.grading.repair import read_submission
 from rooflab.grading.submissions import Handed
 
 
-def write(folder: Path, lab: Lab, handed: Iterable[Handed]) -> int:
-    """Write the files, and remove those of students who are there no longer. Returns how many students have one."""
+def write(folder: Path, lab: Lab, handed: Iterable[Handed]) -> tuple[int, list[str]]:
+    """Write the files, and remove those of students who are there no longer. Returns how many students have one, and
+    a sentence for each whose answers cannot be compared, although the table of grades may not say so.
+    """
     students, handed_out = folder / "students", folder / "handed_out"
     for place in (students, handed_out):
         place.mkdir(parents=True, exist_ok=True)
     _write(handed_out / f"{lab.stem}.py", [cell for cell in lab.cells if cell.kind == "code"], public=True)
     given = {cell.public.strip() for cell in lab.cells}
-    written = set()
+    written, left_out = set(), []
     for one in handed:
         try:
             cells = read_submission(lab, one.path).cells if one.path else []
+            if theirs := [cell for cell in cells if not cell.locked and cell.kind == "code" and _is_own(cell, given)]:
+                _write(students / f"{one.student}.py", theirs)
+                written.add(f"{one.student}.py")
         except LabError:
             continue  # the table of grades says why
-        if theirs := [cell for cell in cells if not cell.locked and cell.kind == "code" and _is_own(cell, given)]:
-            _write(students / f"{one.student}.py", theirs)
-            written.add(f"{one.student}.py")
+        except Exception as error:
+            if is_full(error):
+                raise
+            left_out.append(f"The answers of {one.student} cannot be compared: {first_line(error)}.")
     for path in students.glob("*.py"):
         if path.name not in written:
             path.unlink()
-    return len(written)
+    return len(written), left_out
 
 
 def _is_own(cell: Cell, given: set[str]) -> bool:
