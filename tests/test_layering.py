@@ -118,6 +118,33 @@ def test_a_way_past_the_queue_is_noticed(token):
     assert files_with(token, {"x.cu": f"  {token}(x);", "y.cu": "queue.launch(kernel, shape, x);"}) == {"x.cu"}
 
 
+def rungs_elsewhere(texts):
+    """What tells of rungs outside the one file that names them: a second table, or another way to link without CUDA."""
+    for name, text in texts.items():
+        if "gnu::weak" in text:
+            yield f"{name}: a weak declaration"
+        if re.search(r"const Ladder<\w+> \w+\(", text) and not name.endswith("_ladder.cpp"):
+            yield f"{name}: a table of rungs"
+        if "ROOFLAB_HAS_CUDA" in text and name != "ladder.h":
+            yield f"{name}: asks whether there is CUDA"
+
+
+def test_rungs_are_named_in_one_place():
+    assert list(rungs_elsewhere({p.name: p.read_text(encoding="utf-8") for p in sources()})) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[gnu::weak]] void gelu_cuda_v1_fused(const GeluArgs&, Queue&);",
+        'const Ladder<GeluArgs> kLadder("gelu", {});',
+        "#ifdef ROOFLAB_HAS_CUDA",
+    ],
+)
+def test_a_rung_named_elsewhere_is_noticed(text):
+    assert list(rungs_elsewhere({"gelu.cpp": text}))
+
+
 def python_files():
     return sorted(PACKAGE.rglob("*.py"))
 

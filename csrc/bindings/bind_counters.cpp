@@ -2,7 +2,7 @@
 #include "bindings/by_reference.h"
 #include "core/counters.h"
 #include "core/range.h"
-#include "ops/variant.h"
+#include "kernels/common/ladder.h"
 
 namespace rooflab {
 namespace {
@@ -152,13 +152,13 @@ void register_counters(py::module_& m) {
       .def("__enter__", by_reference(&Range::enter))
       .def("__exit__", by_reference(&Range::exit));
 
-  py::class_<VariantInfo>(m, "Variant", "One rung of an op's ladder.")
-      .def_property_readonly("name", [](const VariantInfo& self) { return self.name; })
-      .def_property_readonly("device",
-                             [](const VariantInfo& self) { return self.device == Device::Type::kCpu ? "cpu" : "cuda"; })
-      .def_property_readonly("idea", [](const VariantInfo& self) { return self.idea; })
-      .def_readonly("kernel", &VariantInfo::kernel, "The function's name, as profiles show it.")
-      .def("__repr__", [](const VariantInfo& self) {
+  py::class_<kernels::VariantInfo>(m, "Variant", "One rung of an op's ladder.")
+      .def_property_readonly("name", [](const kernels::VariantInfo& self) { return self.name; })
+      .def_property_readonly(
+          "device", [](const kernels::VariantInfo& self) { return self.device == Device::Type::kCpu ? "cpu" : "cuda"; })
+      .def_property_readonly("idea", [](const kernels::VariantInfo& self) { return self.idea; })
+      .def_readonly("kernel", &kernels::VariantInfo::kernel, "The function's name, as profiles show it.")
+      .def("__repr__", [](const kernels::VariantInfo& self) {
         return message("Variant(", self.device == Device::Type::kCpu ? "cpu" : "cuda", " ", self.name, ": ", self.idea,
                        ")");
       });
@@ -167,8 +167,8 @@ void register_counters(py::module_& m) {
       [](const std::string& op, const std::optional<std::string>& device) {
         RL_CHECK(!device || device->starts_with("cpu") || device->starts_with("cuda"), "variants",
                  "device: expected \"cpu\" or \"cuda\", got \"", *device, "\"");
-        std::vector<VariantInfo> found;
-        for (const VariantInfo& variant : find_ladder(op).variants) {
+        std::vector<kernels::VariantInfo> found;
+        for (const kernels::VariantInfo& variant : kernels::find_ladder(op).variants) {
           const char* on = variant.device == Device::Type::kCpu ? "cpu" : "cuda";
           if (!device || device->starts_with(on)) found.push_back(variant);
         }
@@ -179,8 +179,8 @@ void register_counters(py::module_& m) {
       "ops",
       [] {
         std::vector<std::string> names;
-        for (const LadderInfo* ladder : ladders())
-          for (const char* name : op_names(*ladder)) names.push_back(name);
+        for (const kernels::LadderInfo* ladder : kernels::ladders())
+          for (const char* name : kernels::op_names(*ladder)) names.push_back(name);
         std::sort(names.begin(), names.end());
         return names;
       },

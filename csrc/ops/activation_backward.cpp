@@ -1,4 +1,4 @@
-// gelu_backward, silu_backward, geglu_backward and swiglu_backward: checks, cost and ladder, shared by all four; and
+// gelu_backward, silu_backward, geglu_backward and swiglu_backward: checks and cost, shared by all four; and
 // the rules composed of elementwise ops.
 #include "ops/activation_backward.h"
 
@@ -6,30 +6,15 @@
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
 #include "ops/rows.h"
+#include "ops/rung.h"
 #include "ops/trace.h"
-#include "ops/variant.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::Activation;
 using kernels::ActivationBackwardArgs;
-using enum Device::Type;
 using enum ElementwiseOp;
-
-const Ladder<ActivationBackwardArgs> kLadder(
-    "activation_backward",
-    {
-        {"v2_vectorised", kCuda, "16-byte accesses; aligned, not float64", kernels::activation_backward_cuda_v2_accepts,
-         kernels::activation_backward_cuda_v2_vectorised},
-        {"v1_fused", kCuda, "one element per thread, in float; not float64", kernels::activation_backward_accepts,
-         kernels::activation_backward_cuda_v1_fused},
-        {"v0_composed", kCuda, "the formula, made of elementwise ops", nullptr, composed<ActivationBackwardArgs>},
-        {"v1_simd", kCpu, "SIMD, all threads, one pass; not float64", kernels::activation_backward_accepts,
-         kernels::activation_backward_cpu_v1_simd},
-        {"v0_composed", kCpu, "the formula, made of elementwise ops", nullptr, composed<ActivationBackwardArgs>},
-    },
-    {"gelu_backward", "silu_backward", "geglu_backward", "swiglu_backward"});
 
 constexpr int64_t kGeluFlops = 13, kSiluFlops = 6, kGatedFlops = 3;  // per element
 
@@ -43,9 +28,9 @@ void run(const Call& call) {
   const Rows dy = rows_of(call.inputs[0]), a = rows_of(call.inputs[1]);
   const Rows b = is_gated ? rows_of(call.inputs[2]) : Rows{Tensor(), a.n, a.d, a.d};
   const auto activation = static_cast<Activation>(call.get<int64_t>("activation"));
-  kLadder.run(call,
-              {dy.x.data(), a.x.data(), b.x.data(), call.outputs[0].data(), is_gated ? call.outputs[1].data() : nullptr,
-               a.n, a.d, dy.stride, a.stride, b.stride, activation, a.x.dtype()});
+  run_rung(kernels::activation_backward_ladder, call,
+           {dy.x.data(), a.x.data(), b.x.data(), call.outputs[0].data(), is_gated ? call.outputs[1].data() : nullptr,
+            a.n, a.d, dy.stride, a.stride, b.stride, activation, a.x.dtype()});
 }
 
 const Op kGeluOp("gelu_backward", run), kSiluOp("silu_backward", run), kGegluOp("geglu_backward", run),

@@ -1,4 +1,4 @@
-// adamw: checks, cost and ladder; the version that is composed of other ops.
+// adamw: checks and cost; the version that is composed of other ops.
 #include "ops/adamw.h"
 
 #include <cmath>
@@ -7,27 +7,14 @@
 #include "core/tensor_check.h"
 #include "kernels/adamw/adamw.h"
 #include "ops/arithmetic.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::AdamwArgs;
 using kernels::AdamwNumbers;
-using enum Device::Type;
 using enum ElementwiseOp;
-
-const Ladder<AdamwArgs> kLadder(
-    "adamw", {
-                 {"v2_many", kCuda, "16-byte accesses, 64 tensors per launch; aligned, contiguous tensors",
-                  kernels::adamw_cuda_v2_accepts, kernels::adamw_cuda_v2_many},
-                 {"v1_fused", kCuda, "one thread per element, one launch per tensor; contiguous tensors",
-                  kernels::adamw_accepts, kernels::adamw_cuda_v1_fused, kernels::adamw_cuda_v1_footprint},
-                 {"v0_composed", kCuda, "each of the 14 operations as a separate op", nullptr, composed<AdamwArgs>},
-                 {"v1_fused", kCpu, "each element read and written once, SIMD, all threads; contiguous tensors",
-                  kernels::adamw_accepts, kernels::adamw_cpu_v1_fused},
-                 {"v0_composed", kCpu, "each of the 14 operations as a separate op", nullptr, composed<AdamwArgs>},
-             });
 
 constexpr int64_t kFlops = 13;  // per element, and one more for decay
 
@@ -90,7 +77,7 @@ void run(const Call& call) {
                              .step_at = step_at.defined() ? step_at.data<int64_t>() : nullptr,
                              .lr_at = lr_at.defined() ? lr_at.data<double>() : nullptr};
   for (size_t first = 0; first < group.size(); first += kernels::kAdamwTensors)
-    kLadder.run(call, args_of(group, first, numbers));
+    run_rung(kernels::adamw_ladder, call, args_of(group, first, numbers));
 }
 
 const Op kOp("adamw", run);
@@ -207,7 +194,7 @@ void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs,
 
   const AdamwNumbers numbers = numbers_of(options);
   const autograd::GradMode off(false);
-  if (kLadder.composes(group.params[0].device(), args_of(group, 0, numbers), variant)) {
+  if (kernels::adamw_ladder.composes(group.params[0].device(), args_of(group, 0, numbers), variant)) {
     RL_CHECK(!options.step_at.defined(), "adamw",
              "step: v0_composed needs a number, and tensors that are not contiguous run v0_composed");
     composed_step(group, numbers);

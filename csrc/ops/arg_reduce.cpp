@@ -4,25 +4,12 @@
 #include "core/range.h"
 #include "ops/axis.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::ArgReduceArgs;
-using enum Device::Type;
-
-const Ladder<ArgReduceArgs> kLadder(
-    "arg_reduce",
-    {
-        {"v1_block", kCuda, "one block per output; the last dimension", kernels::arg_reduce_cuda_v1_accepts,
-         kernels::arg_reduce_cuda_v1_block},
-        {"v0_reference", kCuda, "one thread per output", nullptr, kernels::arg_reduce_cuda_v0_reference},
-        {"v1_parallel", kCpu, "all threads, neighbouring outputs together", nullptr,
-         kernels::arg_reduce_cpu_v1_parallel},
-        {"v0_reference", kCpu, "one thread, one output at a time", nullptr, kernels::arg_reduce_cpu_v0_reference},
-    },
-    {"argmax", "argmin", "max", "min"});
 
 constexpr int64_t kAll = -1;  // as dim: over all elements
 
@@ -33,9 +20,10 @@ void run(const Call& call) {
   const Tensor view = dim == kAll ? contiguous(x.detach()).view({1, x.numel(), 1}) : along_axis(x, dim);
   const Shape &sizes = view.shape(), &strides = view.strides();
   const bool has_values = call.outputs.size() == 2;
-  kLadder.run(call, ArgReduceArgs{view.data(), has_values ? call.outputs[0].data() : nullptr,
-                                  call.outputs.back().data<int64_t>(), sizes[0], sizes[1], sizes[2], strides[0],
-                                  strides[1], strides[2], call.get<bool>("largest"), x.dtype()});
+  run_rung(kernels::arg_reduce_ladder, call,
+           ArgReduceArgs{view.data(), has_values ? call.outputs[0].data() : nullptr,
+                         call.outputs.back().data<int64_t>(), sizes[0], sizes[1], sizes[2], strides[0], strides[1],
+                         strides[2], call.get<bool>("largest"), x.dtype()});
 }
 
 const Op kArgmax("argmax", run), kArgmin("argmin", run), kMax("max", run), kMin("min", run);

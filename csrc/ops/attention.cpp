@@ -1,4 +1,4 @@
-// attention: checks, cost, ladder and backward rule; and the textbook version, composed of other ops.
+// attention: checks, cost and backward rule; and the textbook version, composed of other ops.
 #include "kernels/attention/attention.h"
 
 #include <cmath>
@@ -7,42 +7,13 @@
 #include "ops/arithmetic.h"
 #include "ops/attention_operands.h"
 #include "ops/autocast.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::AttentionArgs;
-using enum Device::Type;
 using enum ElementwiseOp;
-
-bool not_double(const AttentionArgs& args, const Target&) { return args.dtype != DType::kFloat64; }
-
-const Ladder<AttentionArgs> kLadder(
-    "attention",
-    {
-        {"v5_split_bf16", kCuda, "float32 in three bfloat16 parts, at float32's accuracy on tensor cores; sm_90a",
-         kernels::attention_cuda_v5_accepts, kernels::attention_cuda_v5_split_bf16,
-         kernels::attention_cuda_v5_footprint},
-        {"v4_split_kv", kCuda, "few queries, many keys: blocks share the keys, then combine; heads of a group together",
-         kernels::attention_cuda_v4_accepts, kernels::attention_cuda_v4_split_kv, kernels::attention_cuda_v4_footprint},
-        {"v3_hopper", kCuda, "TMA feeds wgmma, softmax of one warpgroup under the products of another; sm_90a, 16 bit",
-         kernels::attention_cuda_v3_accepts, kernels::attention_cuda_v3_hopper},
-        {"v2_tensor_core", kCuda, "flash with mma.sync from a cp.async pipeline; sm_80 and newer, 16 bit",
-         kernels::attention_cuda_v2_accepts, kernels::attention_cuda_v2_tensor_core},
-        {"v1_flash", kCuda, "tiles with online softmax on FMA units; D_h up to 256", kernels::attention_cuda_v1_accepts,
-         kernels::attention_cuda_v1_flash},
-        {"v0_composed", kCuda, "scores, mask, softmax and weighted sum as separate ops", nullptr,
-         composed<AttentionArgs>},
-        {"v3_split_kv", kCpu, "few queries, many keys: threads share the keys, then combine; heads of a group together",
-         kernels::attention_cpu_v3_accepts, kernels::attention_cpu_v3_split_kv, kernels::attention_cpu_v3_footprint},
-        {"v2_flash_simd", kCpu, "flash with SIMD register tiles, all threads; not float64", not_double,
-         kernels::attention_cpu_v2_flash_simd, kernels::attention_cpu_v2_footprint},
-        {"v1_flash", kCpu, "tiles with online softmax, one thread; not float64", not_double,
-         kernels::attention_cpu_v1_flash, kernels::attention_cpu_v1_footprint},
-        {"v0_composed", kCpu, "scores, mask, softmax and weighted sum as separate ops", nullptr,
-         composed<AttentionArgs>},
-    });
 
 constexpr int64_t kSoftmaxFlops = 5;  // per visible pair
 
@@ -84,7 +55,7 @@ void run(const Call& call) {
   args.out = out.data();
   args.out_strides = attention_strides(out);
   args.lse = call.outputs.size() > 1 ? call.outputs[1].data<float>() : nullptr;
-  kLadder.run(call, args);
+  run_rung(kernels::attention_ladder, call, args);
 }
 
 const Op kOp("attention", run);
@@ -120,7 +91,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
   const OpScope scope("attention");
   const AttentionOperands operands = attention_operands("attention", q, k, v, mask, options);
   const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;
-  bool composes = kLadder.composes(q.device(), operands.args, variant);
+  bool composes = kernels::attention_ladder.composes(q.device(), operands.args, variant);
   if (autograd::recording(mask) && !composes) {
     RL_CHECK(variant.empty(), "attention", "attn_mask: requires grad, and only v0_composed has a gradient for it, not ",
              variant);

@@ -1,4 +1,4 @@
-// attention_backward: checks, cost and ladder; and the textbook version, composed of other ops.
+// attention_backward: checks and cost; and the textbook version, composed of other ops.
 #include "kernels/attention/attention_backward.h"
 
 #include <cmath>
@@ -7,42 +7,13 @@
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
 #include "ops/attention_operands.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::AttentionBackwardArgs;
-using enum Device::Type;
 using enum ElementwiseOp;
-
-bool not_double(const AttentionBackwardArgs& args, const Target&) { return args.forward.dtype != DType::kFloat64; }
-
-const Ladder<AttentionBackwardArgs> kLadder(
-    "attention_backward",
-    {
-        {"v4_split_bf16", kCuda,
-         "float32 in three bfloat16 parts, at float32's accuracy on tensor cores; sm_80 and newer",
-         kernels::attention_backward_cuda_v4_accepts, kernels::attention_backward_cuda_v4_split_bf16,
-         kernels::attention_backward_cuda_v4_footprint},
-        {"v3_hopper", kCuda, "recomputes scores by wgmma, TMA both ways; sm_90a, 16 bit",
-         kernels::attention_backward_cuda_v3_accepts, kernels::attention_backward_cuda_v3_hopper,
-         kernels::attention_backward_cuda_v3_footprint},
-        {"v2_tensor_core", kCuda, "recomputes scores by mma.sync; sm_80 and newer, 16 bit",
-         kernels::attention_backward_cuda_v2_accepts, kernels::attention_backward_cuda_v2_tensor_core,
-         kernels::attention_backward_cuda_v2_footprint},
-        {"v1_flash", kCuda, "recomputes scores tile by tile, on FMA units; D_h up to 256",
-         kernels::attention_backward_cuda_v1_accepts, kernels::attention_backward_cuda_v1_flash,
-         kernels::attention_backward_cuda_v1_footprint},
-        {"v0_composed", kCuda, "five products and what is between them as separate ops", nullptr,
-         composed<AttentionBackwardArgs>},
-        {"v2_flash_simd", kCpu, "recomputes scores tile by tile, SIMD, all threads; not float64", not_double,
-         kernels::attention_backward_cpu_v2_flash_simd, kernels::attention_backward_cpu_v2_footprint},
-        {"v1_flash", kCpu, "recomputes scores tile by tile, one thread; not float64", not_double,
-         kernels::attention_backward_cpu_v1_flash, kernels::attention_backward_cpu_v1_footprint},
-        {"v0_composed", kCpu, "five products and what is between them as separate ops", nullptr,
-         composed<AttentionBackwardArgs>},
-    });
 
 constexpr int64_t kPairFlops = 4;    // per visible pair: two subtractions, exp, product
 constexpr int64_t kOutputFlops = 2;  // per element of out, for D
@@ -107,7 +78,7 @@ void run(const Call& call) {
   args.dq = call.outputs[0].data();
   args.dk = call.outputs[1].data();
   args.dv = call.outputs[2].data();
-  kLadder.run(call, args);
+  run_rung(kernels::attention_backward_ladder, call, args);
 }
 
 const Op kOp("attention_backward", run);
@@ -154,7 +125,7 @@ AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, co
                lse = contiguous(q.ndim() == 3 ? lse_in.unsqueeze(0) : lse_in);
 
   const AttentionBackwardArgs args = backward_args(operands, dout, out, lse, options.deterministic);
-  const bool composes = kLadder.composes(q.device(), args, variant);
+  const bool composes = kernels::attention_backward_ladder.composes(q.device(), args, variant);
   const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;
   const std::optional<Tensor> wanted = of_mask ? mask : std::nullopt;
   const AttentionGradients grads = is_empty   ? zero_gradients(operands, wanted)

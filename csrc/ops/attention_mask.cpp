@@ -1,25 +1,20 @@
-// attention_mask: checks, cost and ladder.
+// attention_mask: checks and cost.
 #include "kernels/attention_mask/attention_mask.h"
 
 #include "core/range.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::AttentionMaskArgs;
-using enum Device::Type;
-
-const Ladder<AttentionMaskArgs> kLadder("attention_mask", {{"v0_reference", kCuda, "one element per thread", nullptr,
-                                                            kernels::attention_mask_cuda_v0_reference},
-                                                           {"v0_reference", kCpu, "one thread", nullptr,
-                                                            kernels::attention_mask_cpu_v0_reference}});
 
 void run(const Call& call) {
   const Tensor& y = call.outputs[0];
-  kLadder.run(call, AttentionMaskArgs{y.data<bool>(), y.size(0), y.size(1), call.get<bool>("is_causal"),
-                                      call.get<int64_t>("window")});
+  run_rung(kernels::attention_mask_ladder, call,
+           AttentionMaskArgs{y.data<bool>(), y.size(0), y.size(1), call.get<bool>("is_causal"),
+                             call.get<int64_t>("window")});
 }
 
 const Op kOp("attention_mask", run);

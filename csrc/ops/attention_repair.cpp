@@ -1,22 +1,16 @@
-// attention_repair: cost and ladder.
+// attention_repair: cost and operands.
 #include "kernels/attention_repair/attention_repair.h"
 
 #include <algorithm>
 
 #include "core/range.h"
 #include "ops/attention_operands.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::AttentionRepairArgs;
-using enum Device::Type;
-
-const Ladder<AttentionRepairArgs> kLadder("attention_repair", {{"v0_reference", kCuda, "one element per thread",
-                                                                nullptr, kernels::attention_repair_cuda_v0_reference},
-                                                               {"v0_reference", kCpu, "one thread", nullptr,
-                                                                kernels::attention_repair_cpu_v0_reference}});
 
 void run(const Call& call) {
   const Tensor &x = call.inputs[0], &a = call.inputs[1], &b = call.inputs[2], &hidden = call.inputs[3];
@@ -32,7 +26,7 @@ void run(const Call& call) {
   std::copy(a.strides().begin(), a.strides().end(), args.a_strides);
   std::copy(b.strides().begin(), b.strides().end(), args.b_strides);
   std::copy(hidden.strides().begin(), hidden.strides().end(), args.hidden_strides);
-  kLadder.run(call, args);
+  run_rung(kernels::attention_repair_ladder, call, args);
 }
 
 const Op kOp("attention_repair", run);

@@ -1,4 +1,4 @@
-// cross_entropy: checks, cost and ladder; and the version that is composed of other ops.
+// cross_entropy: checks and cost; and the version that is composed of other ops.
 #include "kernels/cross_entropy/cross_entropy.h"
 
 #include "core/range.h"
@@ -9,30 +9,14 @@
 #include "ops/cross_entropy.h"
 #include "ops/graph.h"
 #include "ops/rows.h"
+#include "ops/rung.h"
 #include "ops/trace.h"
-#include "ops/variant.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::CrossEntropyArgs;
-using enum Device::Type;
 using enum ElementwiseOp;
-
-const Ladder<CrossEntropyArgs> kLadder(
-    "cross_entropy",
-    {
-        {"v2_vectorised", kCuda, "one block per row, maximum and sum in one pass of 16-byte loads", nullptr,
-         kernels::cross_entropy_cuda_v2_vectorised, kernels::cross_entropy_cuda_footprint},
-        {"v1_online", kCuda, "one block per row, maximum and sum in one pass", nullptr,
-         kernels::cross_entropy_cuda_v1_online, kernels::cross_entropy_cuda_footprint},
-        {"v0_composed", kCuda, "maximum, difference, exp, sum, log and the chosen logit as separate ops", nullptr,
-         composed<CrossEntropyArgs>},
-        {"v1_online", kCpu, "maximum and sum in one pass, SIMD, all threads", nullptr,
-         kernels::cross_entropy_cpu_v1_online, kernels::cross_entropy_cpu_footprint},
-        {"v0_composed", kCpu, "maximum, difference, exp, sum, log and the chosen logit as separate ops", nullptr,
-         composed<CrossEntropyArgs>},
-    });
 
 constexpr int64_t kLogitFlops = 4;  // maximum, subtract, exp, add
 constexpr int64_t kRowFlops = 3;    // log, two subtractions
@@ -56,7 +40,7 @@ void run(const Call& call) {
   args.v = rows.d;
   args.row_stride = rows.stride;
   args.dtype = rows.x.dtype();
-  kLadder.run(call, args);
+  run_rung(kernels::cross_entropy_ladder, call, args);
 }
 
 const Op kOp("cross_entropy", run);
@@ -160,7 +144,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
   check_class_rows("cross_entropy", logits, target);
   CrossEntropyArgs args{};
   args.dtype = logits.dtype();
-  const bool composes = kLadder.composes(logits.device(), args, variant), records = autograd::recording(logits);
+  const bool composes = kernels::cross_entropy_ladder.composes(logits.device(), args, variant),
+             records = autograd::recording(logits);
   auto [loss, lse, count] = [&] {
     const autograd::GradMode off(false);
     return composes ? composed_losses(logits, target, ignore_index, reduction, loss_dtype)

@@ -1,4 +1,4 @@
-// cross_entropy_backward: checks, cost and ladder; and the version that is composed of other ops.
+// cross_entropy_backward: checks and cost; and the version that is composed of other ops.
 #include "kernels/cross_entropy/cross_entropy_backward.h"
 
 #include "core/range.h"
@@ -7,29 +7,13 @@
 #include "ops/class_rows.h"
 #include "ops/cross_entropy.h"
 #include "ops/rows.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::CrossEntropyBackwardArgs;
-using enum Device::Type;
 using enum ElementwiseOp;
-
-const Ladder<CrossEntropyBackwardArgs> kLadder(
-    "cross_entropy_backward",
-    {
-        {"v2_vectorised", kCuda, "16 bytes at a time; rows of logits and gradients equally far from 16 bytes",
-         kernels::cross_entropy_backward_cuda_v2_accepts, kernels::cross_entropy_backward_cuda_v2_vectorised},
-        {"v1_recompute", kCuda, "one thread per element, probabilities from the log-sum-exp", nullptr,
-         kernels::cross_entropy_backward_cuda_v1_recompute},
-        {"v0_composed", kCuda, "difference, exp, product and scatter_add as separate ops", nullptr,
-         composed<CrossEntropyBackwardArgs>},
-        {"v1_recompute", kCpu, "probabilities from the log-sum-exp in one pass, SIMD, all threads", nullptr,
-         kernels::cross_entropy_backward_cpu_v1_recompute},
-        {"v0_composed", kCpu, "difference, exp, product and scatter_add as separate ops", nullptr,
-         composed<CrossEntropyBackwardArgs>},
-    });
 
 constexpr int64_t kLogitFlops = 3;  // subtract, exp, multiply
 constexpr int64_t kRowFlops = 2;    // one hot, division by the count
@@ -52,7 +36,7 @@ void run(const Call& call) {
   args.v = rows.d;
   args.row_stride = rows.stride;
   args.dtype = rows.x.dtype();
-  kLadder.run(call, args);
+  run_rung(kernels::cross_entropy_backward_ladder, call, args);
 }
 
 const Op kOp("cross_entropy_backward", run);
@@ -100,7 +84,7 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
 
   CrossEntropyBackwardArgs args{};
   args.dtype = logits.dtype();
-  if (kLadder.composes(logits.device(), args, variant)) {
+  if (kernels::cross_entropy_backward_ladder.composes(logits.device(), args, variant)) {
     const autograd::GradMode off(false);
     const Tensor dlogits = composed_gradient(dloss, logits, target, lse, count, ignore_index);
     scope.done();  // its parts have counted their work

@@ -5,23 +5,12 @@
 #include "ops/autocast.h"
 #include "ops/axis.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::CumsumArgs;
-using enum Device::Type;
-
-const Ladder<CumsumArgs> kLadder(
-    "cumsum",
-    {
-        {"v1_block_scan", kCuda, "one block per line, by warp scans; the last dimension",
-         kernels::cumsum_cuda_v1_accepts, kernels::cumsum_cuda_v1_block_scan},
-        {"v0_reference", kCuda, "one thread per line, in double", nullptr, kernels::cumsum_cuda_v0_reference},
-        {"v1_parallel", kCpu, "all threads, neighbouring lines together", nullptr, kernels::cumsum_cpu_v1_parallel},
-        {"v0_reference", kCpu, "one thread, a line at a time", nullptr, kernels::cumsum_cpu_v0_reference},
-    });
 
 void run(const Call& call) {
   const Tensor& y = call.outputs[0];
@@ -36,7 +25,7 @@ void run(const Call& call) {
     args.x_stride = -args.x_stride;
     args.y_stride = -args.y_stride;
   }
-  kLadder.run(call, args);
+  run_rung(kernels::cumsum_ladder, call, args);
 }
 
 const Op kOp("cumsum", run);

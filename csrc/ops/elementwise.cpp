@@ -11,7 +11,7 @@
 #include "ops/elementwise.h"
 #include "ops/elementwise_gradients.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
@@ -20,29 +20,6 @@ using kernels::ElementwiseArgs;
 using kernels::ElementwiseDomain;
 using kernels::ElementwiseInfo;
 using kernels::ElementwiseOperand;
-using enum Device::Type;
-
-const Ladder<ElementwiseArgs> kLadder(
-    "elementwise",
-    {
-        {"v2_vectorised", kCuda, "16-byte accesses, one index computation per vector; adjacent and aligned rows",
-         kernels::elementwise_cuda_v2_accepts, kernels::elementwise_cuda_v2_vectorised},
-        {"v1_strided", kCuda, "one element per thread, op and dtype compiled in", nullptr,
-         kernels::elementwise_cuda_v1_strided},
-        {"v0_reference", kCuda, "one element per thread, op and dtype found at run time, in double", nullptr,
-         kernels::elementwise_cuda_v0_reference},
-        {"v2_contiguous", kCpu, "from memory to registers and back; large results bypass the caches",
-         kernels::elementwise_cpu_v2_accepts, kernels::elementwise_cpu_v2_contiguous},
-        {"v1_staged", kCpu, "blocks through L1, SIMD, all threads", nullptr, kernels::elementwise_cpu_v1_staged},
-        {"v0_reference", kCpu, "one thread, op and dtype found at run time, in double", nullptr,
-         kernels::elementwise_cpu_v0_reference},
-    },
-    [] {
-      std::vector<const char*> names{"cat"};  // it copies its pieces by this ladder
-      for (const ElementwiseInfo& info : kernels::kElementwiseOps) names.push_back(info.name);
-      return names;
-    }());
-
 // The number as the bits of an element of T.
 template <class T>
 int64_t bits_of(T value) {
@@ -132,7 +109,7 @@ void run_member(const Call& call) {
     if (kernels::is_comparison(op)) input.scalar.real = rounded(input.scalar.real, args.dtype);
   }
   set_layout<kArity>(args, out, call.inputs);
-  kLadder.run(call, args);
+  run_rung(kernels::elementwise_ladder, call, args);
 }
 
 void run(const Call& call) {

@@ -1,27 +1,15 @@
-// fused: layout and ladder.
+// fused: layout.
 #include "ops/fused.h"
 
 #include <algorithm>
 
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::FusedArgs;
 using kernels::FusedLaunch;
-using enum Device::Type;
-
-const Ladder<FusedArgs> kLadder(
-    "fused",
-    {
-        {"v1_nvrtc", kCuda, "a kernel generated for the chain and compiled when first used", nullptr,
-         kernels::fused_cuda_v1_nvrtc},
-        {"v0_reference", kCuda, "one element per thread, in double", nullptr, kernels::fused_cuda_v0_reference},
-        {"v1_blocks", kCpu, "blocks stay in L1 through the whole chain, SIMD, all threads", nullptr,
-         kernels::fused_cpu_v1_blocks},
-        {"v0_reference", kCpu, "one thread, an element at a time, in double", nullptr, kernels::fused_cpu_v0_reference},
-    });
 
 // Sets the dimensions of `launch` from those of the elements and of the operands, which are broadcast to them.
 // Neighbours that are evenly spaced in all of them become one. The last `reduced_dims` make up a row.
@@ -67,7 +55,7 @@ void run(const Call& call) {
   for (size_t k = 0; k < call.outputs.size(); ++k) launch.results[k] = call.outputs[k].data();
   std::copy(op.numbers.begin(), op.numbers.end(), launch.numbers);
   set_layout(launch, op.shape, op.reduced_dims, call.inputs);
-  kLadder.run(call, args);
+  run_rung(kernels::fused_ladder, call, args);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "ops/axis.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
@@ -15,28 +15,6 @@ namespace {
 using kernels::GatherArgs;
 using kernels::IndexLayout;
 using kernels::ScatterAddArgs;
-using enum Device::Type;
-
-const Ladder<GatherArgs> kGatherLadder(
-    "gather",
-    {
-        {"v1_vectorised", kCuda, "16 bytes of a row per thread; rows of one index, adjacent and aligned",
-         kernels::gather_cuda_v1_accepts, kernels::gather_cuda_v1_vectorised},
-        {"v0_reference", kCuda, "one thread per element", nullptr, kernels::gather_cuda_v0_reference},
-        {"v1_parallel", kCpu, "all threads, rows of one index copied whole", nullptr, kernels::gather_cpu_v1_parallel},
-        {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::gather_cpu_v0_reference},
-    },
-    {"gather", "index_select", "embedding"});
-
-const Ladder<ScatterAddArgs> kScatterLadder(
-    "scatter_add",
-    {
-        {"v0_reference", kCuda, "one thread per element, atomic additions", nullptr,
-         kernels::scatter_add_cuda_v0_reference},
-        {"v1_parallel", kCpu, "all threads share a dimension along which no two elements meet", nullptr,
-         kernels::scatter_add_cpu_v1_parallel},
-        {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::scatter_add_cpu_v0_reference},
-    });
 
 // How the index chooses from a table: an element each, a slice of a dimension, or a row of a matrix.
 enum Choice { kElements, kSlices, kRows };
@@ -114,7 +92,7 @@ void run_gather(const Call& call) {
   args.x = x.data();
   args.y = y.data();
   args.dtype = x.dtype();
-  kGatherLadder.run(call, args);
+  run_rung(kernels::gather_ladder, call, args);
 }
 
 // For 16 bits the sums are kept in float32 and rounded once.
@@ -131,7 +109,7 @@ void run_scatter(const Call& call) {
     args.src = src.data();
     args.y = sums.data();
     args.dtype = src.dtype();
-    kScatterLadder.run(call, args);
+    run_rung(kernels::scatter_add_ladder, call, args);
   }
   if (sums.data() != y.data()) write_elements(sums, y);
 }

@@ -1,4 +1,4 @@
-// gelu: checks, cost and ladder.
+// gelu: checks and cost.
 #include "kernels/gelu/gelu.h"
 
 #include <algorithm>
@@ -7,26 +7,12 @@
 #include "core/tensor_check.h"
 #include "ops/activation_backward.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::GeluArgs;
-using enum Device::Type;
-
-const Ladder<GeluArgs> kLadder(
-    "gelu",
-    {
-        {"v2_vectorised", kCuda, "16-byte accesses; contiguous and aligned", kernels::gelu_cuda_v2_accepts,
-         kernels::gelu_cuda_v2_vectorised},
-        {"v1_fused", kCuda, "one element per thread, in float, any strides", nullptr, kernels::gelu_cuda_v1_fused},
-        {"v0_reference", kCuda, "one element per thread, in double", nullptr, kernels::gelu_cuda_v0_reference},
-        {"v2_streaming", kCpu, "stores bypass the cache; results that do not fit in it", kernels::gelu_cpu_v2_accepts,
-         kernels::gelu_cpu_v2_streaming},
-        {"v1_simd", kCpu, "SIMD, all threads, any strides", nullptr, kernels::gelu_cpu_v1_simd},
-        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::gelu_cpu_v0_reference},
-    });
 
 constexpr int64_t kFlops = 8;  // per element
 
@@ -46,7 +32,7 @@ void run(const Call& call) {
     std::copy(x.shape().begin(), x.shape().end(), args.sizes);
     std::copy(x.strides().begin(), x.strides().end(), args.strides);
   }
-  kLadder.run(call, args);
+  run_rung(kernels::gelu_ladder, call, args);
 }
 
 const Op kOp("gelu", run);

@@ -1,25 +1,14 @@
-// gemma3_decode: cost and ladder.
+// gemma3_decode: cost and operands.
 #include "ops/gemma3_decode.h"
 
 #include "kernels/gemma3_decode/gemma3_decode.h"
 #include "ops/attention_operands.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::Gemma3DecodeArgs;
-using enum Device::Type;
-
-const Ladder<Gemma3DecodeArgs> kLadder(
-    "gemma3_decode",
-    {
-        {"v1_one_launch", kCuda, "one kernel, whose blocks keep the weights and wait for each other; sm_90, 16 bit",
-         kernels::gemma3_decode_cuda_v1_accepts, kernels::gemma3_decode_cuda_v1_one_launch,
-         kernels::gemma3_decode_cuda_v1_footprint},
-        {"v0_composed", kCuda, "the steps as separate ops", nullptr, composed<Gemma3DecodeArgs>},
-        {"v0_composed", kCpu, "the steps as separate ops", nullptr, composed<Gemma3DecodeArgs>},
-    });
 
 // The order of a call's inputs; its outputs are y and the two caches.
 enum Input {
@@ -76,7 +65,7 @@ Gemma3DecodeArgs decode_args(const Call& call) {
   return args;
 }
 
-void run(const Call& call) { kLadder.run(call, decode_args(call)); }
+void run(const Call& call) { run_rung(kernels::gemma3_decode_ladder, call, decode_args(call)); }
 
 const Op kOp("gemma3_decode", run);
 
@@ -106,7 +95,7 @@ std::optional<Tensor> gemma3_decode(const Gemma3DecodeOperands& operands, std::s
             {{"scale", o.scale}, {"eps", o.eps}},
             {},
             std::string(variant)};
-  if (kLadder.composes(o.x.device(), decode_args(call), variant)) return std::nullopt;
+  if (kernels::gemma3_decode_ladder.composes(o.x.device(), decode_args(call), variant)) return std::nullopt;
   call.outputs[0] = Tensor::empty(o.x.shape(), o.x.dtype(), o.x.device());
   call.cost = cost_of(decode_args(call), call.inputs, o.keys);
   submit(call);

@@ -1,4 +1,4 @@
-// kv_append: checks, cost and ladder. It writes into the given caches.
+// kv_append: checks and cost. It writes into the given caches.
 #include "kernels/kv_append/kv_append.h"
 
 #include "autograd/tape.h"
@@ -6,23 +6,12 @@
 #include "core/tensor_check.h"
 #include "ops/attention_operands.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::KvAppendArgs;
-using enum Device::Type;
-
-const Ladder<KvAppendArgs> kLadder(
-    "kv_append",
-    {
-        {"v1_vectorised", kCuda, "16 bytes per thread; aligned rows", kernels::kv_append_cuda_v1_accepts,
-         kernels::kv_append_cuda_v1_vectorised},
-        {"v0_reference", kCuda, "one thread per element", nullptr, kernels::kv_append_cuda_v0_reference},
-        {"v1_parallel", kCpu, "all threads, a row at a time", nullptr, kernels::kv_append_cpu_v1_parallel},
-        {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::kv_append_cpu_v0_reference},
-    });
 
 void check_new(const char* argument, const Tensor& x, const char* cache_argument, const Tensor& cache) {
   check_same_device("kv_append", x, cache);
@@ -44,10 +33,10 @@ void check_new(const char* argument, const Tensor& x, const char* cache_argument
 void run(const Call& call) {
   const Tensor k = as_heads(call.inputs[0]), v = as_heads(call.inputs[1]);
   const Tensor &k_cache = call.outputs[0], &v_cache = call.outputs[1];
-  kLadder.run(
-      call, KvAppendArgs{k.data(), v.data(), k_cache.data(), v_cache.data(), call.inputs[2].data<int64_t>(), k.size(0),
-                         k.size(1), k.size(2), k_cache.size(2), k.size(3), attention_strides(k), attention_strides(v),
-                         attention_strides(k_cache), attention_strides(v_cache), k.dtype()});
+  run_rung(kernels::kv_append_ladder, call,
+           KvAppendArgs{k.data(), v.data(), k_cache.data(), v_cache.data(), call.inputs[2].data<int64_t>(), k.size(0),
+                        k.size(1), k.size(2), k_cache.size(2), k.size(3), attention_strides(k), attention_strides(v),
+                        attention_strides(k_cache), attention_strides(v_cache), k.dtype()});
 }
 
 const Op kOp("kv_append", run);

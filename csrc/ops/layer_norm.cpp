@@ -1,4 +1,4 @@
-// layer_norm: checks, cost and ladder.
+// layer_norm: checks and cost.
 #include "kernels/layer_norm/layer_norm.h"
 
 #include "core/range.h"
@@ -8,25 +8,12 @@
 #include "ops/ops.h"
 #include "ops/row_backward.h"
 #include "ops/rows.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::LayerNormArgs;
-using enum Device::Type;
-
-const Ladder<LayerNormArgs> kLadder(
-    "layer_norm",
-    {
-        {"v2_one_pass", kCuda, "the row stays in registers, 16-byte accesses; aligned rows of up to 32768 elements",
-         kernels::layer_norm_cuda_v2_accepts, kernels::layer_norm_cuda_v2_one_pass},
-        {"v1_block_per_row", kCuda, "one block per row, neighbouring threads on neighbouring elements", nullptr,
-         kernels::layer_norm_cuda_v1_block_per_row},
-        {"v0_reference", kCuda, "one thread per row, in double", nullptr, kernels::layer_norm_cuda_v0_reference},
-        {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1", nullptr, kernels::layer_norm_cpu_v1_simd},
-        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::layer_norm_cpu_v0_reference},
-    });
 
 constexpr int64_t kFlops = 5, kWeightFlops = 1, kBiasFlops = 1;  // per element
 
@@ -39,8 +26,9 @@ Tensors gradients(const Gradients& dy, const Tensor& x, const Tensor& weight, do
 void run(const Call& call) {
   const Rows rows = as_rows(call.inputs[0]);
   const Tensor weight = as_parameter(call.inputs[1]), bias = as_parameter(call.inputs[2]);
-  kLadder.run(call, LayerNormArgs{rows.x.data(), weight.data(), bias.data(), call.outputs[0].data(), rows.n, rows.d,
-                                  rows.stride, call.get<double>("eps"), rows.x.dtype()});
+  run_rung(kernels::layer_norm_ladder, call,
+           LayerNormArgs{rows.x.data(), weight.data(), bias.data(), call.outputs[0].data(), rows.n, rows.d, rows.stride,
+                         call.get<double>("eps"), rows.x.dtype()});
 }
 
 const Op kOp("layer_norm", run);

@@ -1,33 +1,16 @@
-// layer_norm_backward: checks, cost and ladder; and the rule composed of other ops.
+// layer_norm_backward: checks and cost; and the rule composed of other ops.
 #include "kernels/layer_norm_backward/layer_norm_backward.h"
 
 #include "core/range.h"
 #include "ops/arithmetic.h"
 #include "ops/norm_backward.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::LayerNormBackwardArgs;
-using enum Device::Type;
-
-const Ladder<LayerNormBackwardArgs> kLadder(
-    "layer_norm_backward",
-    {
-        {"v2_one_pass", kCuda, "rows and sums over rows stay in registers; aligned rows of up to 8192 elements",
-         kernels::layer_norm_backward_cuda_v2_accepts, kernels::layer_norm_backward_cuda_v2_one_pass,
-         kernels::layer_norm_backward_cuda_v2_footprint},
-        {"v1_block_per_row", kCuda, "blocks loop over rows, sums over rows in device memory; not float64",
-         kernels::layer_norm_backward_accepts, kernels::layer_norm_backward_cuda_v1_block_per_row,
-         kernels::layer_norm_backward_cuda_v1_footprint},
-        {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<LayerNormBackwardArgs>},
-        {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1; not float64",
-         kernels::layer_norm_backward_accepts, kernels::layer_norm_backward_cpu_v1_simd,
-         kernels::layer_norm_backward_cpu_v1_footprint},
-        {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<LayerNormBackwardArgs>},
-    });
 
 constexpr int64_t kFlops = 12, kWeightFlops = 1, kDweightFlops = 2, kDbiasFlops = 1;  // per element
 
@@ -59,7 +42,7 @@ void run(const Call& call) {
   args.dx = call.outputs[0].data();
   if (has_dweight) args.dweight = call.outputs[1].data();
   if (has_dbias) args.dbias = call.outputs.back().data();
-  kLadder.run(call, args);
+  run_rung(kernels::layer_norm_backward_ladder, call, args);
 }
 
 const Op kOp("layer_norm_backward", run);
@@ -89,7 +72,8 @@ NormGradients layer_norm_backward(const Tensor& dy, const Tensor& x, const Tenso
   check_gradient_of_rows("layer_norm_backward", "x", dy, x);
   if (weight.defined()) check_parameter("layer_norm_backward", "weight", x, weight);
   const bool is_empty = x.shape().back() == 0;  // and so are all results
-  if (is_empty || !kLadder.composes(x.device(), planned_args(x, eps, wants_dweight, wants_dbias), variant))
+  if (is_empty || !kernels::layer_norm_backward_ladder.composes(
+                      x.device(), planned_args(x, eps, wants_dweight, wants_dbias), variant))
     return fused_gradients(dy, x, weight, eps, wants_dweight, wants_dbias, variant);
   const NormGradients gradients = composed_gradients(dy, x, weight, eps, wants_dweight, wants_dbias);
   scope.done();  // its parts have counted their work

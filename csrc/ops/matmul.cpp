@@ -1,4 +1,4 @@
-// matmul: shapes and strides converted to (batch, M, K) x (batch, K, N), cost and ladder.
+// matmul: shapes and strides converted to (batch, M, K) x (batch, K, N), and cost.
 #include "kernels/matmul/matmul.h"
 
 #include <atomic>
@@ -8,58 +8,13 @@
 #include "ops/arithmetic.h"
 #include "ops/autocast.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::MatmulArgs;
 using enum Device::Type;
-
-const Ladder<MatmulArgs> kLadder(
-    "matmul",
-    {
-        {"library", kCuda, "cuBLASLt, with its first heuristic", kernels::matmul_cuda_library_accepts,
-         kernels::matmul_cuda_library},
-        {"v6_split_bf16", kCuda, "float32 in three bfloat16 parts, at float32's accuracy on tensor cores; sm_90a",
-         kernels::matmul_cuda_v6_accepts, kernels::matmul_cuda_v6_split_bf16, kernels::matmul_cuda_v6_footprint,
-         Choice::kByName},
-        {"v5_hopper", kCuda, "TMA feeds wgmma, producer and consumer warps; float16 and bfloat16, sm_90a",
-         kernels::matmul_cuda_v5_accepts, kernels::matmul_cuda_v5_hopper},
-        {"v4_tensor_core", kCuda, "mma.sync from a cp.async pipeline; float16 and bfloat16, sm_80 and newer",
-         kernels::matmul_cuda_v4_accepts, kernels::matmul_cuda_v4_tensor_core},
-        {"v3_register_tile", kCuda, "an 8 x 16 tile of sums per thread, 16-byte loads, two buffers",
-         kernels::matmul_cuda_v3_accepts, kernels::matmul_cuda_v3_register_tile},
-        {"v2c_vector_loads", kCuda, "an 8 x 8 tile of sums per thread, 16-byte loads; aligned row-major float32",
-         kernels::matmul_cuda_v2c_accepts, kernels::matmul_cuda_v2c_vector_loads},
-        {"v2b_thread_tile", kCuda, "an 8 x 8 tile of sums per thread; float32", kernels::matmul_cuda_v3_accepts,
-         kernels::matmul_cuda_v2b_thread_tile},
-        {"v2a_thread_column", kCuda, "a column of 8 sums per thread; float32", kernels::matmul_cuda_v3_accepts,
-         kernels::matmul_cuda_v2a_thread_column},
-        {"v2_shared_tile", kCuda, "tiles of A and B shared by a block", nullptr, kernels::matmul_cuda_v2_shared_tile},
-        {"v1_coalesced", kCuda, "neighbouring threads take neighbouring columns", nullptr,
-         kernels::matmul_cuda_v1_coalesced},
-        {"v0_naive", kCuda, "one thread per element, summed in double", nullptr, kernels::matmul_cuda_v0_naive},
-        {"v6_gemv", kCpu, "one row or one column: streams the matrix once", kernels::matmul_cpu_v6_accepts,
-         kernels::matmul_cpu_v6_gemv, kernels::matmul_cpu_v6_footprint},
-        {"v5_amx_tile", kCpu, "AMX tiles; bfloat16", kernels::matmul_cpu_v5_accepts, kernels::matmul_cpu_v5_amx_tile,
-         kernels::matmul_cpu_v5_footprint},
-        {"v4_bf16_dot", kCpu, "AVX512_BF16 dot products; bfloat16", kernels::matmul_cpu_v4_accepts,
-         kernels::matmul_cpu_v4_bf16_dot, kernels::matmul_cpu_v4_footprint},
-        {"v3_packed_simd", kCpu, "packed panels of A and B, a taller tile of SIMD sums, all threads", nullptr,
-         kernels::matmul_cpu_v3_packed_simd, kernels::matmul_cpu_v3_footprint},
-        {"library", kCpu, "the BLAS that SciPy ships; float32 and float64", kernels::matmul_cpu_library_accepts,
-         kernels::matmul_cpu_library},
-        {"v2b_packed_b", kCpu, "the same tile, from panels of B copied into one piece; float32 and float64",
-         kernels::matmul_cpu_v2a_accepts, kernels::matmul_cpu_v2b_packed_b, kernels::matmul_cpu_v2b_footprint},
-        {"v2a_register_tile", kCpu, "6 rows by 2 vectors of sums stay in registers; float32 and float64",
-         kernels::matmul_cpu_v2a_accepts, kernels::matmul_cpu_v2a_register_tile, kernels::matmul_cpu_v2a_footprint},
-        {"v2_blocked", kCpu, "tiles that stay in the cache", nullptr, kernels::matmul_cpu_v2_blocked,
-         kernels::matmul_cpu_v2_footprint},
-        {"v1_loop_order", kCpu, "i-k-j: the inner loop runs along rows of B", nullptr,
-         kernels::matmul_cpu_v1_loop_order, kernels::matmul_cpu_v1_footprint},
-        {"v0_reference", kCpu, "three loops, summed in double", nullptr, kernels::matmul_cpu_v0_reference},
-    });
 
 void (*blas_loader)() = nullptr;
 std::atomic<bool> blas_loaded{false};
@@ -139,7 +94,7 @@ void run(const Call& call) {
     args.batch = 1;
     args.a_batch_stride = 0;
   }
-  kLadder.run(call, args);
+  run_rung(kernels::matmul_ladder, call, args);
 }
 
 const Op kOp("matmul", run);

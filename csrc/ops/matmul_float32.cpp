@@ -1,24 +1,15 @@
-// matmul_float32: checks, cost and ladder; and the version that is composed of other ops.
+// matmul_float32: checks and cost; and the version that is composed of other ops.
 #include "kernels/matmul_float32/matmul_float32.h"
 
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/matmul_float32.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::MatmulArgs;
-using enum Device::Type;
-
-const Ladder<MatmulArgs> kLadder(
-    "matmul_float32", {
-                          {"library", kCuda, "cuBLASLt, with its first heuristic", kernels::matmul_cuda_library_accepts,
-                           kernels::matmul_float32_cuda_library},
-                          {"v0_composed", kCuda, "a product in 16 bits and a cast", nullptr, composed<MatmulArgs>},
-                          {"v0_composed", kCpu, "a product in 16 bits and a cast", nullptr, composed<MatmulArgs>},
-                      });
 
 // The arguments except C.
 MatmulArgs planned_args(const Tensor& a, const Tensor& b) {
@@ -41,7 +32,7 @@ MatmulArgs planned_args(const Tensor& a, const Tensor& b) {
 void run(const Call& call) {
   MatmulArgs args = planned_args(call.inputs[0], call.inputs[1]);
   args.c = call.outputs[0].data();
-  kLadder.run(call, args);
+  run_rung(kernels::matmul_float32_ladder, call, args);
 }
 
 const Op kOp("matmul_float32", run);
@@ -57,7 +48,7 @@ Tensor matmul_float32(const Tensor& a, const Tensor& b, std::string_view variant
   RL_CHECK(a.ndim() == 2 && b.ndim() == 2 && a.size(1) == b.size(0), "matmul_float32",
            "expected (M, K) and (K, N), got ", a.shape(), " and ", b.shape());
   const autograd::GradMode off(false);
-  if (kLadder.composes(a.device(), planned_args(a, b), variant)) {
+  if (kernels::matmul_float32_ladder.composes(a.device(), planned_args(a, b), variant)) {
     const Tensor c = cast(matmul(a, b), DType::kFloat32);
     scope.done();  // its parts have counted their work
     return c;

@@ -8,26 +8,14 @@
 #include "ops/graph.h"
 #include "ops/ops.h"
 #include "ops/random.h"
+#include "ops/rung.h"
 #include "ops/trace.h"
-#include "ops/variant.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::RandomArgs;
 using kernels::RandomKind;
-using enum Device::Type;
-
-const Ladder<RandomArgs> kLadder(
-    "random",
-    {
-        {"v1_blocked", kCuda, "a whole Philox block per thread, stored as one vector", nullptr,
-         kernels::random_cuda_v1_blocked},
-        {"v0_reference", kCuda, "one element per thread", nullptr, kernels::random_cuda_v0_reference},
-        {"v1_blocked", kCpu, "whole Philox blocks side by side, SIMD, all threads", nullptr,
-         kernels::random_cpu_v1_blocked},
-        {"v0_reference", kCpu, "one thread, one element at a time", nullptr, kernels::random_cpu_v0_reference},
-    });
 
 std::atomic<uint64_t> seed{0}, next_stream{0};
 
@@ -54,7 +42,7 @@ void run(const Call& call) {
     args.low = call.get<int64_t>("low");
     args.range = static_cast<uint64_t>(call.get<int64_t>("high")) - static_cast<uint64_t>(args.low);
   }
-  kLadder.run(call, args);
+  run_rung(kernels::random_ladder, call, args);
 }
 
 Tensor draw(const Op& op, const Shape& shape, DType dtype, Device device,

@@ -1,4 +1,4 @@
-// sum, mean, amax and amin: checks, cost and the ladder that they share.
+// sum, mean, amax and amin: checks and cost.
 #include "kernels/reduce/reduce.h"
 
 #include <array>
@@ -8,27 +8,13 @@
 #include "ops/arithmetic.h"
 #include "ops/autocast.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::ReduceArgs;
 using kernels::ReduceOp;
-using enum Device::Type;
-
-const Ladder<ReduceArgs> kLadder(
-    "reduce",
-    {
-        {"v2_vectorised", kCuda, "as v1 with 16-byte loads; float32 and 16-bit, aligned and contiguous on either axis",
-         kernels::reduce_cuda_v2_accepts, kernels::reduce_cuda_v2_vectorised, kernels::reduce_cuda_v2_footprint},
-        {"v1_block_tree", kCuda, "blocks share the reduced axis and fold in shared memory", nullptr,
-         kernels::reduce_cuda_v1_block_tree, kernels::reduce_cuda_v1_footprint},
-        {"v0_reference", kCuda, "one thread per output, in double", nullptr, kernels::reduce_cuda_v0_reference},
-        {"v1_simd", kCpu, "SIMD, all threads, pieces folded in order", nullptr, kernels::reduce_cpu_v1_simd},
-        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::reduce_cpu_v0_reference},
-    },
-    {"sum", "mean", "amax", "amin"});
 
 // The dimensions to reduce, as flags: all if `dims` is empty.
 std::array<bool, kMaxDims> flags_of(const char* op, const Tensor& x, const Shape& dims) {
@@ -89,8 +75,9 @@ void run(const Call& call) {
   const Tensor& x = call.inputs[0];
   const Tensor view = as_outer_reduced_inner(x, flags_of(call.op->name, x, call.get<Shape>("dims")));
   const Shape &sizes = view.shape(), &strides = view.strides();
-  kLadder.run(call, ReduceArgs{view.data(), call.outputs[0].data(), sizes[0], sizes[1], sizes[2], strides[0],
-                               strides[1], strides[2], reduction_of(call.op), x.dtype()});
+  run_rung(kernels::reduce_ladder, call,
+           ReduceArgs{view.data(), call.outputs[0].data(), sizes[0], sizes[1], sizes[2], strides[0], strides[1],
+                      strides[2], reduction_of(call.op), x.dtype()});
 }
 
 const Op kSumOp("sum", run), kMeanOp("mean", run), kAmaxOp("amax", run), kAminOp("amin", run);

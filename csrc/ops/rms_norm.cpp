@@ -1,4 +1,4 @@
-// rms_norm: checks, cost and ladder.
+// rms_norm: checks and cost.
 #include "kernels/rms_norm/rms_norm.h"
 
 #include "core/range.h"
@@ -7,33 +7,21 @@
 #include "ops/ops.h"
 #include "ops/row_backward.h"
 #include "ops/rows.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::RmsNormArgs;
-using enum Device::Type;
-
-const Ladder<RmsNormArgs> kLadder(
-    "rms_norm",
-    {
-        {"v2_one_pass", kCuda, "the row stays in registers, 16-byte accesses; aligned rows of up to 32768 elements",
-         kernels::rms_norm_cuda_v2_accepts, kernels::rms_norm_cuda_v2_one_pass},
-        {"v1_block_per_row", kCuda, "one block per row, neighbouring threads on neighbouring elements", nullptr,
-         kernels::rms_norm_cuda_v1_block_per_row},
-        {"v0_reference", kCuda, "one thread per row, in double", nullptr, kernels::rms_norm_cuda_v0_reference},
-        {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1", nullptr, kernels::rms_norm_cpu_v1_simd},
-        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_cpu_v0_reference},
-    });
 
 constexpr int64_t kFlops = 3, kWeightFlops = 1, kOffsetFlops = 1;  // per element
 
 void run(const Call& call) {
   const Rows rows = as_rows(call.inputs[0]);
   const Tensor weight = as_parameter(call.inputs[1]);
-  kLadder.run(call, RmsNormArgs{rows.x.data(), weight.data(), call.outputs[0].data(), rows.n, rows.d, rows.stride,
-                                call.get<double>("eps"), call.get<bool>("zero_centered"), rows.x.dtype()});
+  run_rung(kernels::rms_norm_ladder, call,
+           RmsNormArgs{rows.x.data(), weight.data(), call.outputs[0].data(), rows.n, rows.d, rows.stride,
+                       call.get<double>("eps"), call.get<bool>("zero_centered"), rows.x.dtype()});
 }
 
 const Op kOp("rms_norm", run);

@@ -1,4 +1,4 @@
-// rms_norm_add: checks, cost and ladder. If a gradient is wanted it is made of rms_norm and add, which record
+// rms_norm_add: checks and cost. If a gradient is wanted it is made of rms_norm and add, which record
 // themselves.
 #include "kernels/rms_norm_add/rms_norm_add.h"
 
@@ -7,23 +7,12 @@
 #include "ops/arithmetic.h"
 #include "ops/autocast.h"
 #include "ops/rows.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::RmsNormAddArgs;
-using enum Device::Type;
-
-const Ladder<RmsNormAddArgs> kLadder(
-    "rms_norm_add",
-    {
-        {"v1_one_pass", kCuda, "both rows stay in registers, 16-byte accesses; aligned rows of up to 32768 elements",
-         kernels::rms_norm_add_cuda_v1_accepts, kernels::rms_norm_add_cuda_v1_one_pass},
-        {"v0_reference", kCuda, "one thread per row, in double", nullptr, kernels::rms_norm_add_cuda_v0_reference},
-        {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1", nullptr, kernels::rms_norm_add_cpu_v1_simd},
-        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_add_cpu_v0_reference},
-    });
 
 constexpr int64_t kNormFlops = 3, kWeightFlops = 1;  // per element
 
@@ -31,9 +20,10 @@ void run(const Call& call) {
   const Rows x = as_rows(call.inputs[0]), residual = as_rows(call.inputs[1]);
   const Tensor weight = as_parameter(call.inputs[2]), next = as_parameter(call.inputs[3]);
   void* y = call.outputs.size() > 1 ? call.outputs[1].data() : nullptr;
-  kLadder.run(call, RmsNormAddArgs{x.x.data(), residual.x.data(), weight.data(), next.data(), call.outputs[0].data(), y,
-                                   x.n, x.d, x.stride, residual.stride, call.get<double>("eps"),
-                                   call.get<bool>("zero_centered"), x.x.dtype()});
+  run_rung(
+      kernels::rms_norm_add_ladder, call,
+      RmsNormAddArgs{x.x.data(), residual.x.data(), weight.data(), next.data(), call.outputs[0].data(), y, x.n, x.d,
+                     x.stride, residual.stride, call.get<double>("eps"), call.get<bool>("zero_centered"), x.x.dtype()});
 }
 
 const Op kOp("rms_norm_add", run);

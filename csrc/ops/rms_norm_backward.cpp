@@ -1,33 +1,16 @@
-// rms_norm_backward: checks, cost and ladder; and the rule composed of other ops.
+// rms_norm_backward: checks and cost; and the rule composed of other ops.
 #include "kernels/rms_norm_backward/rms_norm_backward.h"
 
 #include "core/range.h"
 #include "ops/arithmetic.h"
 #include "ops/norm_backward.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::RmsNormBackwardArgs;
-using enum Device::Type;
-
-const Ladder<RmsNormBackwardArgs> kLadder(
-    "rms_norm_backward",
-    {
-        {"v2_one_pass", kCuda, "rows and sums for dweight stay in registers; aligned rows of up to 8192 elements",
-         kernels::rms_norm_backward_cuda_v2_accepts, kernels::rms_norm_backward_cuda_v2_one_pass,
-         kernels::rms_norm_backward_cuda_v2_footprint},
-        {"v1_block_per_row", kCuda, "blocks loop over rows, sums for dweight in device memory; not float64",
-         kernels::rms_norm_backward_accepts, kernels::rms_norm_backward_cuda_v1_block_per_row,
-         kernels::rms_norm_backward_cuda_v1_footprint},
-        {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<RmsNormBackwardArgs>},
-        {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1; not float64",
-         kernels::rms_norm_backward_accepts, kernels::rms_norm_backward_cpu_v1_simd,
-         kernels::rms_norm_backward_cpu_v1_footprint},
-        {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<RmsNormBackwardArgs>},
-    });
 
 constexpr int64_t kFlops = 8, kWeightFlops = 1, kOffsetFlops = 1, kDweightFlops = 2;  // per element
 
@@ -57,7 +40,7 @@ void run(const Call& call) {
   operands.put_into(args);
   args.dx = call.outputs[0].data();
   if (has_dweight) args.dweight = call.outputs[1].data();
-  kLadder.run(call, args);
+  run_rung(kernels::rms_norm_backward_ladder, call, args);
 }
 
 const Op kOp("rms_norm_backward", run);
@@ -87,7 +70,8 @@ NormGradients rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor&
   check_gradient_of_rows("rms_norm_backward", "x", dy, x);
   if (weight.defined()) check_parameter("rms_norm_backward", "weight", x, weight);
   const bool is_empty = x.shape().back() == 0;  // and so are all results
-  if (is_empty || !kLadder.composes(x.device(), planned_args(x, eps, zero_centered, wants_dweight), variant))
+  if (is_empty || !kernels::rms_norm_backward_ladder.composes(
+                      x.device(), planned_args(x, eps, zero_centered, wants_dweight), variant))
     return fused_gradients(dy, x, weight, eps, zero_centered, wants_dweight, variant);
   const NormGradients gradients = composed_gradients(dy, x, weight, eps, zero_centered, wants_dweight);
   scope.done();  // its parts have counted their work

@@ -1,4 +1,4 @@
-// rms_norm_rope: checks, cost and ladder. If a gradient is wanted it is made of rms_norm and rope, which record
+// rms_norm_rope: checks and cost. If a gradient is wanted it is made of rms_norm and rope, which record
 // themselves.
 #include "kernels/rms_norm_rope/rms_norm_rope.h"
 
@@ -6,31 +6,20 @@
 #include "ops/autocast.h"
 #include "ops/rope_operands.h"
 #include "ops/rows.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::RmsNormRopeArgs;
-using enum Device::Type;
-
-const Ladder<RmsNormRopeArgs> kLadder(
-    "rms_norm_rope",
-    {
-        {"v1_warp_per_row", kCuda, "a warp holds a row, 16-byte accesses; aligned halves of up to 512 bytes",
-         kernels::rms_norm_rope_cuda_v1_accepts, kernels::rms_norm_rope_cuda_v1_warp_per_row},
-        {"v0_reference", kCuda, "one thread per row, in double", nullptr, kernels::rms_norm_rope_cuda_v0_reference},
-        {"v1_simd", kCpu, "SIMD, all threads, a row at a time", nullptr, kernels::rms_norm_rope_cpu_v1_simd},
-        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rms_norm_rope_cpu_v0_reference},
-    });
 
 constexpr int64_t kFlops = 3 + 1 + 3;  // per element: the norm, the weight, rope
 
 void run(const Call& call) {
   const RopeOperands operands(call.inputs[0], call.inputs[2], call.inputs[3], call.outputs[0], false);
   const Tensor weight = as_parameter(call.inputs[1]);
-  kLadder.run(call,
-              RmsNormRopeArgs{operands.args, weight.data(), call.get<double>("eps"), call.get<bool>("zero_centered")});
+  run_rung(kernels::rms_norm_rope_ladder, call,
+           RmsNormRopeArgs{operands.args, weight.data(), call.get<double>("eps"), call.get<bool>("zero_centered")});
 }
 
 const Op kOp("rms_norm_rope", run);

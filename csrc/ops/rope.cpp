@@ -1,34 +1,23 @@
-// rope: checks, cost, ladder and backward rule.
+// rope: checks, cost and backward rule.
 #include "kernels/rope/rope.h"
 
 #include "core/range.h"
 #include "ops/arithmetic.h"
 #include "ops/autocast.h"
 #include "ops/rope_operands.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::RopeArgs;
-using enum Device::Type;
-
-const Ladder<RopeArgs> kLadder(
-    "rope",
-    {
-        {"v1_vectorised", kCuda, "16-byte accesses; aligned halves of rows", kernels::rope_cuda_v1_accepts,
-         kernels::rope_cuda_v1_vectorised},
-        {"v0_reference", kCuda, "one thread per pair of elements, in double", nullptr, kernels::rope_cuda_v0_reference},
-        {"v1_simd", kCpu, "SIMD, all threads, a row at a time", nullptr, kernels::rope_cpu_v1_simd},
-        {"v0_reference", kCpu, "one thread, in double", nullptr, kernels::rope_cpu_v0_reference},
-    });
 
 constexpr int64_t kFlops = 3;  // per element
 
 void run(const Call& call) {
   const RopeOperands operands(call.inputs[0], call.inputs[1], call.inputs[2], call.outputs[0],
                               call.get<bool>("is_reverse"));
-  kLadder.run(call, operands.args);
+  run_rung(kernels::rope_ladder, call, operands.args);
 }
 
 const Op kOp("rope", run);

@@ -1,4 +1,4 @@
-// softmax_backward: checks, cost and ladder; and the rule composed of other ops.
+// softmax_backward: checks and cost; and the rule composed of other ops.
 #include "kernels/softmax_backward/softmax_backward.h"
 
 #include "core/range.h"
@@ -6,26 +6,12 @@
 #include "ops/ops.h"
 #include "ops/row_backward.h"
 #include "ops/rows.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::SoftmaxBackwardArgs;
-using enum Device::Type;
-
-const Ladder<SoftmaxBackwardArgs> kLadder(
-    "softmax_backward",
-    {
-        {"v2_one_pass", kCuda, "the row stays in registers, 16-byte accesses; aligned rows of up to 16384 elements",
-         kernels::softmax_backward_cuda_v2_accepts, kernels::softmax_backward_cuda_v2_one_pass},
-        {"v1_block_per_row", kCuda, "one block per row, neighbouring threads on neighbouring elements; not float64",
-         kernels::softmax_backward_accepts, kernels::softmax_backward_cuda_v1_block_per_row},
-        {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<SoftmaxBackwardArgs>},
-        {"v1_simd", kCpu, "SIMD, all threads, a row at a time through L1; not float64",
-         kernels::softmax_backward_accepts, kernels::softmax_backward_cpu_v1_simd},
-        {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<SoftmaxBackwardArgs>},
-    });
 
 constexpr int64_t kFlops = 4;  // per element
 
@@ -48,7 +34,7 @@ void run(const Call& call) {
   args.dx = call.outputs[0].data();
   args.dy_row_stride = dy.stride;
   args.y_row_stride = y.stride;
-  kLadder.run(call, args);
+  run_rung(kernels::softmax_backward_ladder, call, args);
 }
 
 const Op kOp("softmax_backward", run);
@@ -59,7 +45,7 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y, int64_t dim, std::str
   const OpScope scope("softmax_backward");
   check_gradient_of_rows("softmax_backward", "y", dy, y);
   const int64_t along = normalize_dim(dim, y.ndim(), "softmax_backward");
-  if (y.numel() > 0 && kLadder.composes(y.device(), planned_args(y, along), variant)) {
+  if (y.numel() > 0 && kernels::softmax_backward_ladder.composes(y.device(), planned_args(y, along), variant)) {
     const Tensor dx = y * (dy - sum(dy * y, {along}, true));
     scope.done();  // its parts have counted their work
     return dx;

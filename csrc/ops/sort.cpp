@@ -4,36 +4,22 @@
 #include "core/range.h"
 #include "ops/axis.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::SortArgs;
-using enum Device::Type;
-
-const Ladder<SortArgs> kLadder(
-    "sort",
-    {
-        {"v1_select", kCuda, "one block per line finds one element per round; the last dimension, an eighth of it kept",
-         kernels::sort_cuda_v1_accepts, kernels::sort_cuda_v1_select},
-        {"v0_reference", kCuda, "one thread per element counts those before it", nullptr,
-         kernels::sort_cuda_v0_reference},
-        {"v1_parallel", kCpu, "all threads, a line each", nullptr, kernels::sort_cpu_v1_parallel,
-         kernels::sort_cpu_v1_footprint},
-        {"v0_reference", kCpu, "one thread, a line at a time", nullptr, kernels::sort_cpu_v0_reference,
-         kernels::sort_cpu_v0_footprint},
-    },
-    {"sort", "topk"});
 
 void run(const Call& call) {
   const Tensor& values = call.outputs[0];
   const int64_t dim = call.get<int64_t>("dim");
   const Tensor view = along_axis(call.inputs[0], dim);
   const Shape &sizes = view.shape(), &strides = view.strides();
-  kLadder.run(call, SortArgs{view.data(), values.data(), call.outputs[1].data<int64_t>(), sizes[0], sizes[1], sizes[2],
-                             strides[0], strides[1], strides[2], values.size(dim), call.get<bool>("descending"),
-                             values.dtype()});
+  run_rung(
+      kernels::sort_ladder, call,
+      SortArgs{view.data(), values.data(), call.outputs[1].data<int64_t>(), sizes[0], sizes[1], sizes[2], strides[0],
+               strides[1], strides[2], values.size(dim), call.get<bool>("descending"), values.dtype()});
 }
 
 const Op kSort("sort", run), kTopk("topk", run);

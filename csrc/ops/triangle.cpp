@@ -5,22 +5,12 @@
 
 #include "core/range.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
+#include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
 using kernels::TriangleArgs;
-using enum Device::Type;
-
-const Ladder<TriangleArgs> kLadder(
-    "triangle",
-    {
-        {"v0_reference", kCuda, "one thread per element", nullptr, kernels::triangle_cuda_v0_reference},
-        {"v1_parallel", kCpu, "all threads, a row each", nullptr, kernels::triangle_cpu_v1_parallel},
-        {"v0_reference", kCpu, "one thread, an element at a time", nullptr, kernels::triangle_cpu_v0_reference},
-    },
-    {"tril", "triu"});
 
 void run(const Call& call);
 const Op kTril("tril", run), kTriu("triu", run);
@@ -31,7 +21,7 @@ void run(const Call& call) {
                     {},       call.get<int64_t>("diagonal"), call.op == &kTriu, x.dtype()};
   std::copy(x.shape().begin(), x.shape().end(), args.sizes);
   std::copy(x.strides().begin(), x.strides().end(), args.strides);
-  kLadder.run(call, args);
+  run_rung(kernels::triangle_ladder, call, args);
 }
 
 // The number of elements on or below the diagonal, where column j <= row + diagonal; -rows <= diagonal <= columns. Rows

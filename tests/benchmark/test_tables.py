@@ -1,4 +1,4 @@
-"""The tables in the kernel headers are what the committed results make of them."""
+"""The tables beside the rungs are what the committed results make of them."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ from rooflab.specs import all_specs
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "assets" / "bench").glob("*.json"))
-HEADER = "// gelu\n//\n// [measured gelu] by hand\n// stale\n// [end measured]\n//\n#pragma once\n"
+LADDER = "// gelu\n//\n// [measured gelu] by hand\n// stale\n// [end measured]\n//\n#pragma once\n"
 CPU = {"kind": "cpu", "name": "Some CPU", "threads": 2, "isa": "avx2"}
 GPU = {"kind": "cuda", "name": "Some GPU", "driver": "580.65.06", "cuda": "13.0"}
 
@@ -31,30 +31,33 @@ def result(*rows, machine=CPU, peer=None):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of this repository's headers and results, for tests to spoil."""
-    shutil.copytree(ROOT / "csrc" / "kernels", tmp_path / "csrc" / "kernels", ignore=shutil.ignore_patterns("*.c*"))
+    """A copy of this repository's ladders and results, for tests to spoil."""
+    for path in tables.ladders(ROOT):
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
     shutil.copytree(ROOT / "assets" / "bench", tmp_path / "assets" / "bench")
     return tmp_path
 
 
 def cpu_file(root):
-    """A result of a CPU, because a CPU's rungs are in every header."""
+    """A result of a CPU, because every ladder has rungs of a CPU."""
     return next(p for p in sorted((root / "assets" / "bench").glob("*.json")) if load(p).machine["kind"] == "cpu")
 
 
 def stale(root):
-    """The headers whose tables differ from the results."""
+    """The ladders whose tables differ from the results."""
     results = tables.committed(root)
-    texts = {path.name: path.read_text(encoding="utf-8") for path in tables.headers(root)}
+    texts = {path.name: path.read_text(encoding="utf-8") for path in tables.ladders(root)}
     return [name for name, text in texts.items() if tables.rewritten(text, results) != text]
 
 
-def test_the_headers_show_what_is_committed():
+def test_the_ladders_show_what_is_committed():
     assert FILES and stale(ROOT) == []
 
 
-def test_every_op_with_a_table_has_one_header():
-    shown = [op for path in tables.headers(ROOT) for op in tables.shown(path.read_text(encoding="utf-8"))]
+def test_every_op_with_a_table_has_it_in_one_place():
+    shown = [op for path in tables.ladders(ROOT) for op in tables.shown(path.read_text(encoding="utf-8"))]
     assert sorted(shown) == sorted(name for name, spec in all_specs().items() if spec.tables)
 
 
@@ -77,14 +80,14 @@ def test_a_changed_figure_is_noticed(checkout):
     found = load(path)
     changed = [dataclasses.replace(r, tflop_s=2 * r.tflop_s) if r.op == "matmul" else r for r in found.rows]
     save(path, dataclasses.replace(found, rows=changed))
-    assert stale(checkout) == ["matmul.h"]
+    assert stale(checkout) == ["matmul_ladder.cpp"]
     assert tables.main([str(checkout)]) == 0 and stale(checkout) == []
 
 
 def test_a_figure_changed_by_hand_is_noticed(checkout):
-    path = checkout / "csrc" / "kernels" / "gelu" / "gelu.h"
+    path = checkout / "csrc" / "kernels" / "gelu" / "gelu_ladder.cpp"
     path.write_text(path.read_text(encoding="utf-8").replace(" % of copy", "  of copy", 1), encoding="utf-8")
-    assert stale(checkout) == ["gelu.h"]
+    assert stale(checkout) == ["gelu_ladder.cpp"]
 
 
 def test_a_renamed_rung_is_noticed(checkout, capsys):
@@ -97,7 +100,7 @@ def test_a_renamed_rung_is_noticed(checkout, capsys):
 
 def test_a_table_has_a_line_a_rung_and_a_dash_for_what_was_not_measured():
     rows = [row("v2_streaming", copy=0.987), row("v1_simd", copy=0.0512), row("copy")]
-    assert tables.rewritten(HEADER, [result(*rows)]).splitlines()[2:-2] == [
+    assert tables.rewritten(LADDER, [result(*rows)]).splitlines()[2:-2] == [
         "// [measured gelu] by hand",
         "// Some CPU, 2 threads, avx2, 2026-01-31, rooflab 0.1.0:",
         "//                 16384x4096",
@@ -122,7 +125,7 @@ def test_products_are_shown_by_their_speed_and_peers_below_the_rungs():
 
 def test_machines_never_share_a_table():
     rows = [row("v1_fused", copy=0.5), row("copy")]
-    text = tables.rewritten(HEADER, [result(row("v1_simd", copy=0.5), row("copy")), result(*rows, machine=GPU)])
+    text = tables.rewritten(LADDER, [result(row("v1_simd", copy=0.5), row("copy")), result(*rows, machine=GPU)])
     assert text.index("Some CPU") < text.index("v1_simd") < text.index("Some GPU") < text.index("v1_fused")
     assert tables.table(["gelu"], result(row("v1_fused", op="softmax"))) == []
 

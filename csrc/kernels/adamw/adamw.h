@@ -6,14 +6,6 @@
 //   v = v beta2 + g^2 (1 - beta2)
 //   p = p - m / (sqrt(v) / root + eps) rate    root = sqrt(1 - beta2^t), rate = lr / (1 - beta1^t)
 //
-// Ladder, CPU:
-//   v0_composed    each of the 14 operations as an op of its own, over all parameters
-//   v1_fused       SIMD, all threads: each element is read and written once
-// Ladder, CUDA:
-//   v0_composed    the same 14 operations
-//   v1_fused       one thread per element, one launch per tensor
-//   v2_many        16-byte accesses, and one launch for 64 tensors: a block finds its tensor in a table
-//
 // The step's number and the learning rate may lie on the device, so that a graph that is replayed reads new ones each
 // time.
 //
@@ -31,7 +23,7 @@
 #include "core/target.h"
 #include "kernels/common/alignment.h"
 #include "kernels/common/host_device.h"
-#include "kernels/common/per_isa.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -102,19 +94,6 @@ struct AdamwStep {
   }
 };
 
-inline bool adamw_accepts(const AdamwArgs& args, const Target&) { return args.contiguous; }
-inline bool adamw_cuda_v2_accepts(const AdamwArgs& args, const Target&) {
-  for (int i = 0; i < args.count; ++i)
-    for (const void* x : {args.tensors[i].g, static_cast<const void*>(args.tensors[i].p),
-                          static_cast<const void*>(args.tensors[i].m), static_cast<const void*>(args.tensors[i].v)})
-      if (!is_aligned(x)) return false;
-  return args.contiguous;
-}
-
-ROOFLAB_PER_ISA(adamw_cpu_v1_fused, AdamwArgs)
-[[gnu::weak]] void adamw_cuda_v1_fused(const AdamwArgs&, Queue&);
-[[gnu::weak]] void adamw_cuda_v2_many(const AdamwArgs&, Queue&);
-
-inline Footprint adamw_cuda_v1_footprint(const AdamwArgs& args, const Target&) { return {.launches = args.count}; }
+extern const Ladder<AdamwArgs> adamw_ladder;
 
 }  // namespace rooflab::kernels

@@ -2,13 +2,6 @@
 // element itself where it is asked for. The input is viewed as (outer, reduced, inner). Among equal elements the first
 // is chosen; a NaN counts as both larger and smaller than any number.
 //
-// Ladder, CPU:
-//   v0_reference   one thread, one output at a time
-//   v1_parallel    all threads; neighbouring outputs walk the axis together, and a single output is reduced in vectors
-// Ladder, CUDA:
-//   v0_reference   one thread per output
-//   v1_block       one block per output, which folds pairs of value and position; inner = 1
-//
 // FLOPs: 1 per input element. Compulsory bytes: each input element read once, each output written once. Roof: memory
 // bandwidth.
 #pragma once
@@ -18,6 +11,7 @@
 #include "core/dtype.h"
 #include "core/queue.h"
 #include "core/target.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -31,11 +25,6 @@ struct ArgReduceArgs {
   DType dtype;
 };
 
-bool arg_reduce_cuda_v1_accepts(const ArgReduceArgs&, const Target&);
-
-void arg_reduce_cpu_v0_reference(const ArgReduceArgs&, Queue&);
-void arg_reduce_cpu_v1_parallel(const ArgReduceArgs&, Queue&);
-[[gnu::weak]] void arg_reduce_cuda_v0_reference(const ArgReduceArgs&, Queue&);
-[[gnu::weak]] void arg_reduce_cuda_v1_block(const ArgReduceArgs&, Queue&);
+extern const Ladder<ArgReduceArgs> arg_reduce_ladder;
 
 }  // namespace rooflab::kernels

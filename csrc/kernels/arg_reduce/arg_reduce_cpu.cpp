@@ -100,6 +100,4 @@ void arg_reduce_cpu_v1_parallel(const ArgReduceArgs& args, Queue& queue) {
   });
 }
 
-bool arg_reduce_cuda_v1_accepts(const ArgReduceArgs& args, const Target&) { return args.inner == 1; }
-
 }  // namespace rooflab::kernels

@@ -1,52 +1,9 @@
 // attention: out[i] = sum_j p[i, j] v[j] with p[i, :] = softmax_j(scale * q[i] . k[j] + mask[i, j]), for each batch and
 // query head. Query head h reads key/value head h / (H / H_kv). A query that may see no key gives a row of zeros and
-// lse = -inf. A NaN in a query affects only its own row. A hidden key adds nothing, NaN or not, except in v0.
+// lse = -inf. A NaN in a query affects only its own row. A hidden key adds nothing, NaN or not.
 //
 // The last query is aligned with the last key: query i has position p = i + L_kv - L_q. With is_causal it sees the keys
 // j <= p; with a window of w it sees those with |p - j| < w.
-//
-// Ladder, CPU:
-//   v0_composed     the textbook form, made of other ops
-//   v1_flash        the algorithm in plain loops on one thread, written to be read
-//   v2_flash_simd   register tiles, with queries across the vector lanes
-//   v3_split_kv     for decode: keys split over the threads
-// Ladder, CUDA:
-//   v0_composed     as on the CPU
-//   v1_flash        plain multiply-adds: a block keeps 64 queries and streams the keys
-//   v2_tensor_core  mma.sync, tiles loaded by cp.async, weights stay in registers; 16 bits
-//   v3_hopper       wgmma on tiles loaded by TMA, warpgroups take turns, softmax overlaps with products
-//   v4_split_kv     for decode: keys split over blocks, the query heads of a group share one tile
-//   v5_split_bf16   float32 as three bfloat16 parts, six wgmma for each one of v3
-//
-// [measured attention] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
-//                              H4 D128  decode B8
-//                     H4 D128    L1024  H4:1 D256
-//                  L1024 full   causal      L4096
-//                     float32  float32   bfloat16
-//                     GFLOP/s  GFLOP/s  % of copy
-//   v0_composed           259      112         28
-//   v1_flash              8.9      8.8        3.1
-//   v2_flash_simd         388      356        6.5
-//   v3_split_kv             -        -         48
-//   copy, GB/s              -        -         38
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
-//                                                                                  decode B64
-//                      H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384  H32:8 D128
-//                   L4096 full        full         full       causal         full       L4096
-//                      float32    bfloat16     bfloat16     bfloat16     bfloat16    bfloat16
-//                      TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s   % of copy
-//   v0_composed             33          85          168           48          296          88
-//   v1_flash                29          33           34           32           28         3.1
-//   v2_tensor_core           -         314          295          287          293          15
-//   v3_hopper                -         576          738          757          824          24
-//   v4_split_kv              -           -            -            -            -         103
-//   v5_split_bf16          107           -            -            -            -           -
-//   torch                   46         506          704          654          764         103
-//   torch flash              -         313          359          327          328          65
-//   torch cudnn              -         498          697          643          754         103
-//   copy, GB/s               -           -            -            -            -        4241
-// [end measured]
 //
 // FLOPs: 4 D_h + 5 for each (query, key) pair that causality and the window allow: two products and 5 for softmax.
 // Compulsory bytes: q, k, v, mask and out once, lse once when asked for. In 16 bits, each byte of K or V is used for
@@ -58,8 +15,10 @@
 
 #include "core/device.h"
 #include "core/dtype.h"
+#include "core/queue.h"
+#include "core/target.h"
 #include "kernels/common/host_device.h"
-#include "kernels/common/per_isa.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -137,26 +96,6 @@ inline int64_t attention_split_elements(const AttentionArgs& args) {  // of q, k
          2 * attention_split_elements(args.batch, args.kv_heads, args.kv_length, args.head_size);
 }
 
-void attention_cpu_v1_flash(const AttentionArgs&, Queue&);
-ROOFLAB_PER_ISA(attention_cpu_v2_flash_simd, AttentionArgs)
-ROOFLAB_PER_ISA(attention_cpu_v3_split_kv, AttentionArgs)
-Footprint attention_cpu_v1_footprint(const AttentionArgs&, const Target&);
-ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v2_footprint, AttentionArgs)
-ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v3_footprint, AttentionArgs)
-bool attention_cpu_v3_accepts(const AttentionArgs&, const Target&);
-
-// The CUDA rungs are declared weak so that a build without CUDA links. What a rung accepts and starts needs no CUDA.
-[[gnu::weak]] void attention_cuda_v1_flash(const AttentionArgs&, Queue&);
-[[gnu::weak]] void attention_cuda_v2_tensor_core(const AttentionArgs&, Queue&);
-[[gnu::weak]] void attention_cuda_v3_hopper(const AttentionArgs&, Queue&);
-[[gnu::weak]] void attention_cuda_v4_split_kv(const AttentionArgs&, Queue&);
-[[gnu::weak]] void attention_cuda_v5_split_bf16(const AttentionArgs&, Queue&);
-bool attention_cuda_v1_accepts(const AttentionArgs&, const Target&);
-bool attention_cuda_v2_accepts(const AttentionArgs&, const Target&);
-bool attention_cuda_v3_accepts(const AttentionArgs&, const Target&);
-bool attention_cuda_v4_accepts(const AttentionArgs&, const Target&);
-bool attention_cuda_v5_accepts(const AttentionArgs&, const Target&);
-Footprint attention_cuda_v5_footprint(const AttentionArgs&, const Target&);
-Footprint attention_cuda_v4_footprint(const AttentionArgs&, const Target&);
+extern const Ladder<AttentionArgs> attention_ladder;
 
 }  // namespace rooflab::kernels

@@ -141,8 +141,4 @@ Footprint attention_cpu_v1_footprint(const AttentionArgs& args, const Target&) {
   return {.scratch_bytes = scratch_floats(args) * 4};
 }
 
-bool attention_cpu_v3_accepts(const AttentionArgs& args, const Target&) {
-  return args.dtype != DType::kFloat64 && attention_splits(args) > 1;
-}
-
 }  // namespace rooflab::kernels

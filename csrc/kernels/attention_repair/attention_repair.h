@@ -3,7 +3,6 @@
 //
 // A hidden pair has weight 0 in a. That is not enough where b is NaN or infinite, because 0 times that is NaN.
 //
-// Ladder: v0 reference, the only rung: one thread on the CPU, one thread per element on the GPU.
 // FLOPs: none are counted; how many sums are repeated depends on the values. Compulsory bytes: x read, y written.
 // Roof: memory bandwidth.
 #pragma once
@@ -13,7 +12,9 @@
 
 #include "core/dtype.h"
 #include "core/queue.h"
+#include "core/target.h"
 #include "kernels/common/host_device.h"
+#include "kernels/common/ladder_declaration.h"
 #include "kernels/common/strided.h"
 
 namespace rooflab::kernels {
@@ -51,7 +52,6 @@ ROOFLAB_HOST_DEVICE T repaired_element(const AttentionRepairArgs& args, int64_t 
   return static_cast<T>(sum);
 }
 
-void attention_repair_cpu_v0_reference(const AttentionRepairArgs&, Queue&);
-[[gnu::weak]] void attention_repair_cuda_v0_reference(const AttentionRepairArgs&, Queue&);
+extern const Ladder<AttentionRepairArgs> attention_repair_ladder;
 
 }  // namespace rooflab::kernels

@@ -2,13 +2,6 @@
 // i]. Floats are accumulated in double on the CPU and by v0 on the GPU, and in float (double for float64) by the GPU's
 // v1. Integers and bool are accumulated in int64.
 //
-// Ladder, CPU:
-//   v0_reference   one thread, one line at a time
-//   v1_parallel    all threads; neighbouring lines walk the axis together
-// Ladder, CUDA:
-//   v0_reference   one thread per line
-//   v1_block_scan  one block per line, 256 elements at a time by warp scans; inner = 1
-//
 // FLOPs: 1 per element. Compulsory bytes: each element read once and written once. Roof: memory bandwidth.
 #pragma once
 
@@ -17,6 +10,7 @@
 #include "core/dtype.h"
 #include "core/queue.h"
 #include "core/target.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -29,11 +23,6 @@ struct CumsumArgs {
   DType dtype;
 };
 
-bool cumsum_cuda_v1_accepts(const CumsumArgs&, const Target&);
-
-void cumsum_cpu_v0_reference(const CumsumArgs&, Queue&);
-void cumsum_cpu_v1_parallel(const CumsumArgs&, Queue&);
-[[gnu::weak]] void cumsum_cuda_v0_reference(const CumsumArgs&, Queue&);
-[[gnu::weak]] void cumsum_cuda_v1_block_scan(const CumsumArgs&, Queue&);
+extern const Ladder<CumsumArgs> cumsum_ladder;
 
 }  // namespace rooflab::kernels

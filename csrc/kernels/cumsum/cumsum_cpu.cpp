@@ -44,6 +44,4 @@ void cumsum_cpu_v1_parallel(const CumsumArgs& args, Queue& queue) {
   });
 }
 
-bool cumsum_cuda_v1_accepts(const CumsumArgs& args, const Target&) { return args.inner == 1; }
-
 }  // namespace rooflab::kernels

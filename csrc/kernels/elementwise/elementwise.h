@@ -2,40 +2,6 @@
 // comparisons, where, casts, strided copies and fills. One family with one table: a new op is a row in kElementwiseOps
 // and a line in functors.h.
 //
-// Ladder, CPU:
-//   v0_reference   one thread; op and dtype are found at run time; computes in double (integers in int64)
-//   v1_staged      blocks of 512 elements pass through L1: gathered, widened, computed in SIMD, narrowed, stored; all
-//                  threads
-//   v2_contiguous  no staging: memory, registers, memory; arrays larger than the caches are read in four streams per
-//                  thread with prefetch and stored past the caches; arithmetic on floats and copies, on contiguous
-//                  arrays or numbers
-// Ladder, CUDA:
-//   v0_reference   as on the CPU, one element per thread
-//   v1_strided     op and dtype compiled in, float arithmetic; any strides
-//   v2_vectorised  16-byte accesses, one index computation per vector; needs inner strides of 1 (or 0) and aligned rows
-//
-// [measured add, exp] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
-//                         add         exp
-//                  16384x4096  16384x4096
-//                     float32     float32
-//                   % of copy   % of copy
-//   v0_reference          9.7           4
-//   v1_staged             149         149
-//   v2_contiguous           -           -
-//   copy, GB/s             31          30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
-//                         add         add         exp         exp
-//                  16384x4096  16384x4096  16384x4096  16384x4096
-//                    bfloat16     float32    bfloat16     float32
-//                   % of copy   % of copy   % of copy   % of copy
-//   v0_reference          6.7          13           5         9.4
-//   v1_strided             30          59          21          40
-//   v2_vectorised         101         102          94         101
-//   torch                 103         102         101         100
-//   copy, GB/s           4165        4225        4060        4170
-// [end measured]
-//
 // FLOPs: one per element (geglu 9 and swiglu 2: those of gelu and silu, and a product; casts, copies, where and
 // comparisons none). Compulsory bytes: every input element and every output element once. Roof: memory bandwidth
 // everywhere, as long as the arrays do not fit in cache.
@@ -46,7 +12,7 @@
 #include "core/device.h"
 #include "core/dtype.h"
 #include "core/shape.h"
-#include "kernels/common/per_isa.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -194,14 +160,6 @@ struct ElementwiseArgs {
   int64_t out_strides[kMaxDims];
 };
 
-void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Queue& queue);
-ROOFLAB_PER_ISA(elementwise_cpu_v1_staged, ElementwiseArgs)
-ROOFLAB_PER_ISA(elementwise_cpu_v2_contiguous, ElementwiseArgs)
-bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target& target);
-
-[[gnu::weak]] void elementwise_cuda_v0_reference(const ElementwiseArgs& args, Queue& queue);
-[[gnu::weak]] void elementwise_cuda_v1_strided(const ElementwiseArgs& args, Queue& queue);
-[[gnu::weak]] void elementwise_cuda_v2_vectorised(const ElementwiseArgs& args, Queue& queue);
-bool elementwise_cuda_v2_accepts(const ElementwiseArgs& args, const Target& target);
+extern const Ladder<ElementwiseArgs> elementwise_ladder;
 
 }  // namespace rooflab::kernels

@@ -1,4 +1,5 @@
 // The reference rung of the elementwise family on the CPU.
+#include "core/queue.h"
 #include "kernels/elementwise/reference.h"
 
 namespace rooflab::kernels {

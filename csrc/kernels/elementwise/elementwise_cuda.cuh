@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/queue.h"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/elementwise/functors.h"
 

@@ -7,6 +7,6 @@ struct EmbeddedHeader {
   const char* name;  // as it is included: "kernels/elementwise/functors.h"
   const char* text;
 };
-extern const EmbeddedHeader kEmbeddedHeaders[9];
+extern const EmbeddedHeader kEmbeddedHeaders[10];
 
 }  // namespace rooflab::kernels

@@ -5,15 +5,6 @@
 // end in reductions over its last dimensions (sum, mean, largest, smallest), which give one number per row, and in
 // instructions on these numbers.
 //
-// Ladder, CPU:
-//   v0_reference   one thread, one element at a time, in double (integers in int64)
-//   v1_blocks      blocks of 512 elements stay in L1 from the first instruction to the last; SIMD, all threads
-// Ladder, CUDA:
-//   v0_reference   as on the CPU, one element, or one row, per thread
-//   v1_nvrtc       each program gets a kernel of its own: generated source that includes the functors themselves,
-//                  compiled by NVRTC at first use; 16-byte accesses where rows are adjacent and aligned; where rows are
-//                  reduced, one block per row, with sums accumulated in float
-//
 // FLOPs: those of all instructions and reductions. Compulsory bytes: each operand once, each result once. Roof: memory
 // bandwidth.
 #pragma once
@@ -22,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/common/ladder_declaration.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/fused/fused_launch.h"
 #include "kernels/reduce/reduce.h"
@@ -78,12 +70,6 @@ struct FusedArgs {
 };
 static_assert(sizeof(FusedArgs) <= 4096, "a CUDA kernel's parameters");
 
-void fused_cpu_v0_reference(const FusedArgs& args, Queue& queue);
-ROOFLAB_PER_ISA(fused_cpu_v1_blocks, FusedArgs)
-
-[[gnu::weak]] void fused_cuda_v0_reference(const FusedArgs& args, Queue& queue);
-void fused_cuda_v1_nvrtc(const FusedArgs& args, Queue& queue);
-
 // The CUDA C++ that v1_nvrtc compiles: one kernel, in which each thread computes `width` neighbours; the files that it
 // includes, as (name, text); and the compiler's options, except the architecture.
 std::string fused_source(const FusedProgram& program, int width);
@@ -91,5 +77,7 @@ const std::vector<std::pair<std::string, std::string>>& fused_headers();
 const std::vector<std::string>& fused_options();
 // Elements in a 16-byte access of the widest array, if all arrays are laid out for such accesses; otherwise 1.
 int fused_width(const FusedArgs& args);
+
+extern const Ladder<FusedArgs> fused_ladder;
 
 }  // namespace rooflab::kernels

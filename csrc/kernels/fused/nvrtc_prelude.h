@@ -63,9 +63,5 @@ constexpr array<T, kSize> to_array(T (&&items)[kSize]) {
 namespace rooflab {
 
 inline constexpr int kMaxDims = 8;
-struct Target;
-class Queue;
 
 }  // namespace rooflab
-
-#define ROOFLAB_PER_ISA(function, Args)

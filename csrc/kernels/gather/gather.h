@@ -4,13 +4,6 @@
 // An index outside [0, limit) raises an error on the CPU. A GPU cannot raise one: there y holds NaN (-1; true for
 // bool).
 //
-// Ladder, CPU:
-//   v0_reference   one thread, one element at a time
-//   v1_parallel    all threads; where a whole contiguous row has one index, it is copied at once
-// Ladder, CUDA:
-//   v0_reference   one thread per element
-//   v1_vectorised  one thread per 16 bytes of such a row
-//
 // FLOPs: none. Compulsory bytes: the index and y once, and as much of x as y holds, at most all of it. Roof: memory
 // bandwidth.
 #pragma once
@@ -22,6 +15,7 @@
 #include "core/shape.h"
 #include "core/target.h"
 #include "kernels/common/host_device.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -53,11 +47,6 @@ struct GatherArgs {
 // Throws ValueError when an index is outside [0, limit). CPU only.
 void check_indices(const IndexLayout& at);
 
-bool gather_cuda_v1_accepts(const GatherArgs&, const Target&);
-
-void gather_cpu_v0_reference(const GatherArgs&, Queue&);
-void gather_cpu_v1_parallel(const GatherArgs&, Queue&);
-[[gnu::weak]] void gather_cuda_v0_reference(const GatherArgs&, Queue&);
-[[gnu::weak]] void gather_cuda_v1_vectorised(const GatherArgs&, Queue&);
+extern const Ladder<GatherArgs> gather_ladder;
 
 }  // namespace rooflab::kernels

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "kernels/common/alignment.h"
 #include "kernels/common/strided.h"
 #include "kernels/gather/gather.h"
 
@@ -55,15 +54,6 @@ void gather_cpu_v1_parallel(const GatherArgs& args, Queue& queue) {
   const int64_t length = has_rows ? args.at.sizes[last] : 1;
   queue.parallel(args.at.count / length, std::max<int64_t>(kGrain / length, 1),
                  [&](int64_t begin, int64_t end, int) { copy_runs(args, length, begin, end); });
-}
-
-bool gather_cuda_v1_accepts(const GatherArgs& args, const Target&) {
-  const int last = args.at.ndim - 1;
-  const int64_t width = 16 / size_of(args.dtype);
-  bool whole = args.at.strides[last] == 0 && args.x_strides[last] == 1 && args.at.sizes[last] % width == 0 &&
-               args.at.step % width == 0 && is_aligned(args.x) && is_aligned(args.y);
-  for (int d = 0; d < last; ++d) whole &= args.x_strides[d] % width == 0;
-  return whole;
 }
 
 }  // namespace rooflab::kernels

@@ -18,9 +18,4 @@ void gelu_cpu_v0_reference(const GeluArgs& args, Queue&) {
   });
 }
 
-bool gelu_cpu_v2_accepts(const GeluArgs& args, const Target& target) {
-  return args.ndim == 1 && args.strides[0] == 1 && reinterpret_cast<uintptr_t>(args.y) % 64 == 0 &&
-         target.exceeds_cache(args.count * size_of(args.dtype));
-}
-
 }  // namespace rooflab::kernels

@@ -3,12 +3,6 @@
 //   q, k, v = qkv norm(x);  q, k = rope(norm(q)), rope(norm(k));  k, v go to place `position` mod T of the cache
 //   h = x + norm(o attention(q, cache));  gate, up = gate_up norm(h);  y = h + norm(down(geglu(gate, up)))
 //
-// Ladder, CPU:
-//   v0_composed    the steps as separate ops
-// Ladder, CUDA:
-//   v0_composed    as on the CPU: 13 launches
-//   v1_one_launch  everything in one kernel, whose blocks wait for each other five times; sm_90, 16 bits, up to 8 texts
-//
 // MACs: B times the weights of the five products, and 2 B H D_h per key. FLOPs: 2 per MAC, and those of the norms,
 // rope, softmax, GeGLU and sums. Compulsory bytes: weights, x and the cache's keys and values read once; y and the new
 // token's keys and values written once. Roof: memory bandwidth; with few texts and short caches, the waits between the
@@ -21,6 +15,7 @@
 #include "core/queue.h"
 #include "core/target.h"
 #include "kernels/attention/attention.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -40,8 +35,6 @@ struct Gemma3DecodeArgs {
   DType dtype;
 };
 
-[[gnu::weak]] void gemma3_decode_cuda_v1_one_launch(const Gemma3DecodeArgs&, Queue&);
-bool gemma3_decode_cuda_v1_accepts(const Gemma3DecodeArgs&, const Target&);
-Footprint gemma3_decode_cuda_v1_footprint(const Gemma3DecodeArgs&, const Target&);
+extern const Ladder<Gemma3DecodeArgs> gemma3_decode_ladder;
 
 }  // namespace rooflab::kernels

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/common/alignment.h"
-
 namespace rooflab::kernels {
 namespace {
 
@@ -64,31 +62,6 @@ DecodePlan decode_plan(const Gemma3DecodeArgs& args, const Target& target) {
   plan.active_elements = args.batch * args.intermediate;
   plan.barrier_floats = kDecodeBarriers * kDecodeBarrierStride;
   return plan;
-}
-
-bool gemma3_decode_cuda_v1_accepts(const Gemma3DecodeArgs& args, const Target& target) {
-  if (target.compute_capability < 90 || size_of(args.dtype) != 2) return false;
-  if (args.dtype != DType::kFloat16 && args.dtype != DType::kBFloat16) return false;
-  const bool sizes = args.batch <= kDecodeBatch && args.model <= kDecodeMaxModel && args.model % 16 == 0 &&
-                     args.intermediate % 16 == 0 && (args.head_size == 128 || args.head_size == 256) &&
-                     args.heads / args.kv_heads <= 16 && args.batch * args.kv_heads <= target.sm_count;
-  if (!sizes) return false;
-  const auto rows_aligned = [](const AttentionStrides& s) {
-    return s.batch % 8 == 0 && s.head % 8 == 0 && s.token % 8 == 0;
-  };
-  const bool aligned = is_aligned(args.x) && is_aligned(args.qkv) && is_aligned(args.o) && is_aligned(args.gate_up) &&
-                       is_aligned(args.down) && is_aligned(args.k_cache) && is_aligned(args.v_cache) &&
-                       rows_aligned(args.k_strides) && rows_aligned(args.v_strides);
-  if (!aligned) return false;
-  const DecodePlan plan = decode_plan(args, target);
-  for (const DecodeShare* share : {&plan.qkv, &plan.o, &plan.gate_up, &plan.down})
-    if (share->tiles > kDecodeMaxTiles || share->blocks() > plan.blocks) return false;
-  constexpr int64_t kStaticBytes = 1024;  // static shared memory of the kernel
-  return plan.shared_bytes + kStaticBytes <= target.shared_bytes_of_block;
-}
-
-Footprint gemma3_decode_cuda_v1_footprint(const Gemma3DecodeArgs& args, const Target& target) {
-  return {.scratch_bytes = decode_plan(args, target).scratch_bytes()};
 }
 
 }  // namespace rooflab::kernels

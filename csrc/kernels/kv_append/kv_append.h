@@ -3,13 +3,6 @@
 // more than T new tokens only the last T are written. The position lies in the device's memory, so a graph writes to
 // the next place at each replay. A position below 0 raises an error on the CPU; a GPU then writes nothing.
 //
-// Ladder, CPU:
-//   v0_reference   one thread, one element at a time
-//   v1_parallel    all threads, one row at a time
-// Ladder, CUDA:
-//   v0_reference   one thread per element
-//   v1_vectorised  one thread per 16 bytes; aligned rows
-//
 // FLOPs: none. Compulsory bytes: what is written is read once and written once; 8 for the position. Roof: memory
 // bandwidth, and for one token the launch.
 #pragma once
@@ -20,6 +13,7 @@
 #include "core/queue.h"
 #include "core/target.h"
 #include "kernels/attention/attention.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -52,10 +46,6 @@ struct KvAppendRow {
   }
 };
 
-void kv_append_cpu_v0_reference(const KvAppendArgs&, Queue&);
-void kv_append_cpu_v1_parallel(const KvAppendArgs&, Queue&);
-[[gnu::weak]] void kv_append_cuda_v0_reference(const KvAppendArgs&, Queue&);
-[[gnu::weak]] void kv_append_cuda_v1_vectorised(const KvAppendArgs&, Queue&);
-bool kv_append_cuda_v1_accepts(const KvAppendArgs&, const Target&);
+extern const Ladder<KvAppendArgs> kv_append_ladder;
 
 }  // namespace rooflab::kernels

@@ -1,9 +1,8 @@
-// kv_append on the CPU, and what its CUDA rungs accept: see kv_append.h.
+// kv_append on the CPU: see kv_append.h.
 #include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
-#include "kernels/common/alignment.h"
 #include "kernels/kv_append/kv_append.h"
 
 namespace rooflab::kernels {
@@ -42,16 +41,6 @@ void kv_append_cpu_v1_parallel(const KvAppendArgs& args, Queue& queue) {
                      copy_elements(args.v_cache, row.v_to, args.v, row.v_from, args.head_size, size);
                    }
                  });
-}
-
-bool kv_append_cuda_v1_accepts(const KvAppendArgs& args, const Target&) {
-  const int64_t size = size_of(args.dtype);
-  const auto fits = [&](const void* data, const AttentionStrides& strides) {
-    return is_aligned(data) && strides.batch * size % 16 == 0 && strides.head * size % 16 == 0 &&
-           strides.token * size % 16 == 0;
-  };
-  return args.head_size * size % 16 == 0 && fits(args.k, args.k_strides) && fits(args.v, args.v_strides) &&
-         fits(args.k_cache, args.k_cache_strides) && fits(args.v_cache, args.v_cache_strides);
 }
 
 }  // namespace rooflab::kernels

@@ -179,23 +179,6 @@ Footprint matmul_cpu_v2_footprint(const MatmulArgs& args, const Target&) {
   return {.scratch_bytes = kRows * kColumns * size_of_sum(args.dtype)};
 }
 
-bool matmul_cpu_v2a_accepts(const MatmulArgs& args, const Target&) {
-  return args.dtype == DType::kFloat32 || args.dtype == DType::kFloat64;
-}
-
-bool matmul_cpu_v4_accepts(const MatmulArgs& args, const Target& target) {
-  return args.dtype == DType::kBFloat16 && target.isa >= CpuIsa::kAvx512Bf16;
-}
-
-bool matmul_cpu_v5_accepts(const MatmulArgs& args, const Target& target) {
-  return args.dtype == DType::kBFloat16 && target.has_amx_bf16;
-}
-
-bool matmul_cpu_v6_accepts(const MatmulArgs& args, const Target&) {
-  if (args.n == 1) return args.a_col_stride == 1 || args.a_row_stride == 1 || args.k <= 1;
-  return args.m == 1 && (args.b_col_stride == 1 || args.b_row_stride == 1 || args.k <= 1);
-}
-
 void set_cpu_blas(void* sgemm_pointer, void* dgemm_pointer) {
   sgemm = reinterpret_cast<Gemm<float>>(sgemm_pointer);
   dgemm = reinterpret_cast<Gemm<double>>(dgemm_pointer);

@@ -6,18 +6,15 @@
 //   integers  low + floor(r * range / 2^64), r of 64 bits, for any range up to 2^64
 // float16 and bfloat16 normals are the float32 ones, rounded.
 //
-// Ladder, CPU and CUDA:
-//   v0_reference   one element at a time, each from its own Philox block
-//   v1_blocked     all elements of a Philox block (4 of 32 random bits, 2 of 64) at once; on the CPU 16 blocks side by
-//                  side
-//
 // FLOPs: counted as none. Compulsory bytes: each element written once. Roof: memory bandwidth on a GPU; on a CPU the
 // arithmetic of Philox (10 rounds) binds.
 #pragma once
 
 #include "core/device.h"
 #include "core/dtype.h"
-#include "kernels/common/per_isa.h"
+#include "core/queue.h"
+#include "core/target.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -34,10 +31,6 @@ struct RandomArgs {
   const int64_t* advance;  // added to stream, in device memory: grows with each replay of a graph; or null
 };
 
-void random_cpu_v0_reference(const RandomArgs& args, Queue& queue);
-ROOFLAB_PER_ISA(random_cpu_v1_blocked, RandomArgs)
-
-[[gnu::weak]] void random_cuda_v0_reference(const RandomArgs& args, Queue& queue);
-[[gnu::weak]] void random_cuda_v1_blocked(const RandomArgs& args, Queue& queue);
+extern const Ladder<RandomArgs> random_ladder;
 
 }  // namespace rooflab::kernels

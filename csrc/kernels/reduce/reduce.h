@@ -5,36 +5,6 @@
 // sum in double does not fit the dtype: pieces that overflow float on the way are summed again, in double on the CPU,
 // and after scaling them down on a GPU.
 //
-// Ladder, CPU:
-//   v0_reference   one thread, plain loops
-//   v1_simd        SIMD, all threads; the axis is split into pieces whose sums are added in order in double
-// Ladder, CUDA:
-//   v0_reference   one thread per output
-//   v1_block_tree  a block shares the reduced axis and folds its sums in shared memory; where outputs are few, the axis
-//                  is also split over blocks, and a second kernel folds their parts
-//   v2_vectorised  the same with 16-byte loads, along the reduced axis or across the outputs, whichever is contiguous
-//
-// [measured sum] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
-//                 16384x4096  16384x4096  16384x4096
-//                       rows     columns         all
-//                    float32     float32     float32
-//                  % of copy   % of copy   % of copy
-//   v0_reference          21         2.1          21
-//   v1_simd              120         100         130
-//   copy, GB/s            31          30          31
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
-//                  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096
-//                        rows     columns         all        rows     columns         all
-//                    bfloat16    bfloat16    bfloat16     float32     float32     float32
-//                   % of copy   % of copy   % of copy   % of copy   % of copy   % of copy
-//   v0_reference           11         1.8      0.0017          18         3.5      0.0024
-//   v1_block_tree          32          47          49          65          76          76
-//   v2_vectorised          93          73          85         100          94          95
-//   torch                  92          74          90          97          88          97
-//   copy, GB/s           3860        3865        3866        4080        4067        4072
-// [end measured]
-//
 // FLOPs: 1 per input element. Compulsory bytes: each input element read once, each output written once. Roof: memory
 // bandwidth.
 #pragma once
@@ -43,7 +13,9 @@
 
 #include "core/device.h"
 #include "core/dtype.h"
-#include "kernels/common/per_isa.h"
+#include "core/queue.h"
+#include "core/target.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -73,15 +45,6 @@ ReducePlan reduce_v2_plan(const ReduceArgs&);
 // Bytes for the partial results [split, outer, inner] that a second kernel folds; 0 if there is only one split.
 int64_t reduce_partial_bytes(const ReduceArgs&, const ReducePlan&);
 
-bool reduce_cuda_v2_accepts(const ReduceArgs&, const Target&);
-Footprint reduce_cuda_v1_footprint(const ReduceArgs&, const Target&);
-Footprint reduce_cuda_v2_footprint(const ReduceArgs&, const Target&);
-
-void reduce_cpu_v0_reference(const ReduceArgs&, Queue&);
-ROOFLAB_PER_ISA(reduce_cpu_v1_simd, ReduceArgs)
-
-[[gnu::weak]] void reduce_cuda_v0_reference(const ReduceArgs&, Queue&);
-[[gnu::weak]] void reduce_cuda_v1_block_tree(const ReduceArgs&, Queue&);
-[[gnu::weak]] void reduce_cuda_v2_vectorised(const ReduceArgs&, Queue&);
+extern const Ladder<ReduceArgs> reduce_ladder;
 
 }  // namespace rooflab::kernels

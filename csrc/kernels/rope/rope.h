@@ -6,13 +6,6 @@
 //
 // The tables of cos and sin are inputs, because all layers and heads of a model share them.
 //
-// Ladder, CPU:
-//   v0_reference   one thread, in double
-//   v1_simd        SIMD, all threads, one row at a time
-// Ladder, CUDA:
-//   v0_reference   one thread per pair of elements, in double
-//   v1_vectorised  one thread per 16 bytes of each half; aligned halves of a multiple of 16 bytes
-//
 // FLOPs: 3 per element. Compulsory bytes: x, cos and sin read once, y written once. Roof: memory bandwidth.
 // Source: Su et al., RoFormer (arXiv:2104.09864); the order of halves is that of GPT-NeoX and Hugging Face.
 #pragma once
@@ -21,7 +14,7 @@
 
 #include "core/dtype.h"
 #include "kernels/attention/attention.h"
-#include "kernels/common/per_isa.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -36,10 +29,6 @@ struct RopeArgs {
   DType dtype;
 };
 
-void rope_cpu_v0_reference(const RopeArgs&, Queue&);
-ROOFLAB_PER_ISA(rope_cpu_v1_simd, RopeArgs)
-[[gnu::weak]] void rope_cuda_v0_reference(const RopeArgs&, Queue&);
-[[gnu::weak]] void rope_cuda_v1_vectorised(const RopeArgs&, Queue&);
 bool rope_cuda_v1_accepts(const RopeArgs&, const Target&);
 
 // For one token of one head: what to read and where to write. Rows are counted as (batch, head, token).
@@ -70,5 +59,7 @@ ROOFLAB_HOST_DEVICE RopePoint<S> rope_point(S a, S b, S cos_a, S cos_b, S sin_a,
   if (is_reverse) return {a * cos_a + b * sin_b, b * cos_b - a * sin_a};
   return {a * cos_a - b * sin_a, b * cos_b + a * sin_b};
 }
+
+extern const Ladder<RopeArgs> rope_ladder;
 
 }  // namespace rooflab::kernels

@@ -1,6 +1,5 @@
-// The reference rung of rope on the CPU, and what its CUDA rungs accept: see rope.h.
+// The reference rung of rope on the CPU: see rope.h.
 #include "core/dispatch.h"
-#include "kernels/common/alignment.h"
 #include "kernels/common/reference.h"
 #include "kernels/rope/rope.h"
 
@@ -20,16 +19,6 @@ void rope_cpu_v0_reference(const RopeArgs& args, Queue&) {
       }
     }
   });
-}
-
-bool rope_cuda_v1_accepts(const RopeArgs& args, const Target&) {
-  const int64_t size = size_of(args.dtype);
-  const auto fits = [&](const void* data, const AttentionStrides& strides) {
-    return is_aligned(data) && strides.batch * size % 16 == 0 && strides.head * size % 16 == 0 &&
-           strides.token * size % 16 == 0;
-  };
-  return args.head_size / 2 * size % 16 == 0 && fits(args.x, args.x_strides) && fits(args.cos, args.cos_strides) &&
-         fits(args.sin, args.sin_strides) && fits(args.y, args.y_strides);
 }
 
 }  // namespace rooflab::kernels

@@ -2,16 +2,11 @@
 // tensor that is added to. The kernels add 16-bit numbers into float32; the op rounds the sums at the end.
 // An index outside [0, limit) raises an error on the CPU; a GPU ignores its element.
 //
-// Ladder, CPU (elements with the same destination are added in their order: the same bits on every run):
-//   v0_reference   one thread, one element at a time
-//   v1_parallel    all threads; they divide a dimension along which no two elements have the same destination
-// Ladder, CUDA:
-//   v0_reference   one thread per element, atomic additions: the order, and so the last bits, may differ between runs
-//
 // FLOPs: 1 per element of src. Compulsory bytes: the tensor added to, the index and src read once, y written once.
 // Roof: memory bandwidth; where many indices are equal, the atomics on one address bind.
 #pragma once
 
+#include "kernels/common/ladder_declaration.h"
 #include "kernels/gather/gather.h"
 
 namespace rooflab::kernels {
@@ -25,8 +20,6 @@ struct ScatterAddArgs {
   DType dtype;                  // of src: floating, int64 or int32; y is float32 for 16 bits, else of dtype
 };
 
-void scatter_add_cpu_v0_reference(const ScatterAddArgs&, Queue&);
-void scatter_add_cpu_v1_parallel(const ScatterAddArgs&, Queue&);
-[[gnu::weak]] void scatter_add_cuda_v0_reference(const ScatterAddArgs&, Queue&);
+extern const Ladder<ScatterAddArgs> scatter_add_ladder;
 
 }  // namespace rooflab::kernels

@@ -60,6 +60,4 @@ Footprint sort_cpu_v1_footprint(const SortArgs& args, const Target& target) {
   return footprint(args, workers_of(args, target));
 }
 
-bool sort_cuda_v1_accepts(const SortArgs& args, const Target&) { return args.inner == 1 && args.keep * 8 <= args.n; }
-
 }  // namespace rooflab::kernels

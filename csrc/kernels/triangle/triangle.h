@@ -1,11 +1,5 @@
 // triangle: a matrix, or a batch of them, in which everything above (tril) or below (triu) a diagonal is zero.
 //
-// Ladder, CPU:
-//   v0_reference   one thread, one element at a time
-//   v1_parallel    all threads, one row each; the kept part is copied at once where it is contiguous
-// Ladder, CUDA:
-//   v0_reference   one thread per element
-//
 // FLOPs: none. Compulsory bytes: the kept elements read once, all elements written once. Roof: memory bandwidth.
 #pragma once
 
@@ -14,6 +8,8 @@
 #include "core/dtype.h"
 #include "core/queue.h"
 #include "core/shape.h"
+#include "core/target.h"
+#include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
 
@@ -29,8 +25,6 @@ struct TriangleArgs {
   DType dtype;
 };
 
-void triangle_cpu_v0_reference(const TriangleArgs&, Queue&);
-void triangle_cpu_v1_parallel(const TriangleArgs&, Queue&);
-[[gnu::weak]] void triangle_cuda_v0_reference(const TriangleArgs&, Queue&);
+extern const Ladder<TriangleArgs> triangle_ladder;
 
 }  // namespace rooflab::kernels

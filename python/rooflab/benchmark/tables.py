@@ -1,8 +1,9 @@
-"""The tables in the kernel headers, made from committed results: `python -m rooflab.benchmark.tables` in a checkout.
+"""The tables beside the rungs, made from committed results: `python -m rooflab.benchmark.tables` in a checkout.
 
-A header holds two marker lines; the first one names the ops whose figures stand between them. Each file of
-`assets/bench` gives one table: its machine, its day, its versions, then one line per rung. The ops' specs say which
-cases are shown (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json` measures them.
+A file of rungs (`csrc/kernels/<op>/<op>_ladder.cpp`) holds two marker lines; the first one names the ops whose figures
+stand between them. Each file of `assets/bench` gives one table: its machine, its day, its versions, then one line per
+rung. The ops' specs say which cases are shown (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json`
+measures them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _CASE_WIDTH = 11  # where the name of a case is broken
 
 
 def shown(text: str) -> list[str]:
-    """The ops whose tables a header holds.
+    """The ops whose tables a file holds.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def shown(text: str) -> list[str]:
 
 
 def rewritten(text: str, results: Iterable[Result]) -> str:
-    """A header's text with new tables; all else stays.
+    """A file's text with new tables; all else stays.
 
     Raises
     ------
@@ -126,9 +127,9 @@ def _origin(result: Result) -> str:
     return ", ".join([*where, result.date, f"rooflab {result.version}", *([result.peer] if result.peer else [])])
 
 
-def headers(root: Path) -> list[Path]:
-    """The kernel headers of a checkout."""
-    return sorted((root / "csrc" / "kernels").rglob("*.h"))
+def ladders(root: Path) -> list[Path]:
+    """The files of a checkout that name rungs."""
+    return sorted((root / "csrc" / "kernels").rglob("*_ladder.cpp"))
 
 
 def committed(root: Path) -> list[Result]:
@@ -137,7 +138,7 @@ def committed(root: Path) -> list[Result]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Rewrite the tables of a checkout's headers and name those that changed; the exit code."""
+    """Rewrite the tables of a checkout and name the files that changed; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m rooflab.benchmark.tables", description=main.__doc__)
     parser.add_argument("root", type=Path, nargs="?", default=Path(), help="the checkout (default: here)")
     root = parser.parse_args(argv).root
@@ -145,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         results = committed(root)
         if not results:
             raise ValueError(f"[bench] {root / 'assets' / 'bench'} holds no results")
-        for path in headers(root):
+        for path in ladders(root):
             old = path.read_text(encoding="utf-8")
             new = rewritten(old, results)
             if new != old:

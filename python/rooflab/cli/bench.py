@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     benched = sorted(name for name, spec in all_specs().items() if spec.bench)
     parser.add_argument(
         "ops", nargs="+", choices=["all", *_MODELS, *benched], metavar="OP",
-        help=f"{', '.join(benched)}; all: every ladder and rung, in the cases of the tables in the kernel headers; "
+        help=f"{', '.join(benched)}; all: every ladder and rung, in the cases of the tables beside the rungs; "
         "layer, model: Gemma-3 270M, prefill and decode. For a language model's training step, see "
         "`rooflab bench lm --help`",
     )  # fmt: skip

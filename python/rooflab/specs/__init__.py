@@ -110,7 +110,7 @@ class OpSpec:
     bench : callable, optional
         `bench()` yields `(label, dtype, operands, kwargs)` for `rooflab bench`; a tuple is the shape of a tensor.
     tables : dict
-        The cases of `bench`, as "label dtype", that the table in the kernel header shows, by kind of device. In a
+        The cases of `bench`, as "label dtype", that the table beside the rungs shows, by kind of device. In a
         family one or two members stand for all.
     peer : callable, optional
         `peer(torch)` is PyTorch's function for the same call, or several by name.

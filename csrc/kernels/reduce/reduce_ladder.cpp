@@ -1,12 +1,42 @@
-// What the CUDA rungs of reduce accept and start, on a target that need not be present.
+// The ladder of reduce, and how its CUDA rungs divide the work: see reduce.h for what it computes.
+//
+// [measured sum] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                 16384x4096  16384x4096  16384x4096
+//                       rows     columns         all
+//                    float32     float32     float32
+//                  % of copy   % of copy   % of copy
+//   v0_reference          21         2.1          21
+//   v1_simd              120         100         130
+//   copy, GB/s            31          30          31
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096
+//                        rows     columns         all        rows     columns         all
+//                    bfloat16    bfloat16    bfloat16     float32     float32     float32
+//                   % of copy   % of copy   % of copy   % of copy   % of copy   % of copy
+//   v0_reference           11         1.8      0.0017          18         3.5      0.0024
+//   v1_block_tree          32          47          49          65          76          76
+//   v2_vectorised          93          73          85         100          94          95
+//   torch                  92          74          90          97          88          97
+//   copy, GB/s           3860        3865        3866        4080        4067        4072
+// [end measured]
 #include <algorithm>
 #include <bit>
 
-#include "core/target.h"
 #include "kernels/common/alignment.h"
+#include "kernels/common/ladder.h"
 #include "kernels/reduce/reduce.h"
 
 namespace rooflab::kernels {
+
+using enum Device::Type;
+
+void reduce_cpu_v0_reference(const ReduceArgs&, Queue&);
+ROOFLAB_PER_ISA(reduce_cpu_v1_simd, ReduceArgs)
+ROOFLAB_CUDA_RUNG(reduce_cuda_v0_reference, ReduceArgs)
+ROOFLAB_CUDA_RUNG(reduce_cuda_v1_block_tree, ReduceArgs)
+ROOFLAB_CUDA_RUNG(reduce_cuda_v2_vectorised, ReduceArgs)
+
 namespace {
 
 // Whether v2 can take 16 bytes at a time along the reduced axis, or across the inner one.
@@ -41,10 +71,6 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   return plan;
 }
 
-Footprint footprint(const ReduceArgs& args, const ReducePlan& plan) {
-  return {.launches = plan.splits > 1 ? 2 : 1, .scratch_bytes = reduce_partial_bytes(args, plan)};
-}
-
 }  // namespace
 
 int64_t reduce_partial_bytes(const ReduceArgs& args, const ReducePlan& plan) {
@@ -58,6 +84,12 @@ ReducePlan reduce_v2_plan(const ReduceArgs& args) {
   return plan_of(args, 16 / static_cast<int>(size_of(args.dtype)), vectorises(args, true));
 }
 
+namespace {
+
+Footprint footprint(const ReduceArgs& args, const ReducePlan& plan) {
+  return {.launches = plan.splits > 1 ? 2 : 1, .scratch_bytes = reduce_partial_bytes(args, plan)};
+}
+
 bool reduce_cuda_v2_accepts(const ReduceArgs& args, const Target&) {
   return vectorises(args, true) || vectorises(args, false);
 }
@@ -65,8 +97,27 @@ bool reduce_cuda_v2_accepts(const ReduceArgs& args, const Target&) {
 Footprint reduce_cuda_v1_footprint(const ReduceArgs& args, const Target&) {
   return footprint(args, reduce_v1_plan(args));
 }
+
 Footprint reduce_cuda_v2_footprint(const ReduceArgs& args, const Target&) {
   return footprint(args, reduce_v2_plan(args));
 }
+
+}  // namespace
+
+const Ladder<ReduceArgs> reduce_ladder(
+    "reduce",
+    {
+        {"v2_vectorised", kCuda,
+         "as v1 with 16-byte loads along either axis, if aligned and contiguous; float32 and 16 bits",
+         reduce_cuda_v2_accepts, reduce_cuda_v2_vectorised, reduce_cuda_v2_footprint},
+        {"v1_block_tree", kCuda,
+         "a block shares the reduced axis and folds in shared memory; where outputs are few, blocks share it too",
+         nullptr, reduce_cuda_v1_block_tree, reduce_cuda_v1_footprint},
+        {"v0_reference", kCuda, "one thread per output, in double", nullptr, reduce_cuda_v0_reference},
+        {"v1_simd", kCpu, "SIMD, all threads; the axis in pieces, whose sums are added in order in double", nullptr,
+         reduce_cpu_v1_simd},
+        {"v0_reference", kCpu, "one thread, in double", nullptr, reduce_cpu_v0_reference},
+    },
+    {"sum", "mean", "amax", "amin"});
 
 }  // namespace rooflab::kernels

@@ -1,5 +1,5 @@
 // The ladder of an op: its kernels, fastest first, reference last. The library runs the first that accepts the
-// arguments.
+// arguments. A table in kernels/<op>/<op>_ladder.cpp is the one place where a rung is named.
 #pragma once
 
 #include <initializer_list>
@@ -7,14 +7,20 @@
 #include <string_view>
 #include <vector>
 
-#include "core/counters.h"
-#include "core/cuda_runtime.h"
 #include "core/error.h"
 #include "core/queue.h"
 #include "core/target.h"
-#include "ops/call.h"
+#include "kernels/common/ladder_declaration.h"
+#include "kernels/common/per_isa.h"
 
-namespace rooflab {
+// Declares a CUDA rung. In a build without CUDA the name is a null pointer, so the table stays the same and links.
+#ifdef ROOFLAB_HAS_CUDA
+#define ROOFLAB_CUDA_RUNG(function, Args) void function(const Args&, Queue&);
+#else
+#define ROOFLAB_CUDA_RUNG(function, Args) constexpr void (*function)(const Args&, Queue&) = nullptr;
+#endif
+
+namespace rooflab::kernels {
 
 struct VariantInfo {
   const char* name;  // "v2_shared_tile"
@@ -44,8 +50,8 @@ struct Variant {
   const char* name;
   Device::Type device;  // kCpu or kCuda
   const char* idea;
-  bool (*accepts)(const Args&, const Target&);  // null: everything that the op itself accepts
-  void (*run)(const Args&, Queue&);             // null where this build lacks the backend (a weak declaration)
+  bool (*accepts)(const Args&, const Target&);                   // null: everything that the op itself accepts
+  void (*run)(const Args&, Queue&);                              // null where this build lacks the backend
   Footprint (*footprint)(const Args&, const Target&) = nullptr;  // null: one launch and no scratch
   Choice choice = Choice::kDefault;
 };
@@ -54,22 +60,7 @@ struct Variant {
 template <class Args>
 void composed(const Args&, Queue&) {}
 
-// Runs a kernel of the CPU, or adds it to the graph that is being captured.
-template <class Run>
-void run_on_cpu(const char* kernel, const Run& run) {
-  observe(LaunchRecord::kKernel, kernel, Device{}, Stream{}, 1, [&] {
-    if (CaptureLog* log = capture_log())
-      log->cpu_work.emplace_back([run, op = current_op()] {
-        const OpScope scope(op, OpScope::kName);  // the scratch counts as this op's
-        run();
-      });
-    else
-      run();
-  });
-}
-// Counts what a rung would start on a device without memory.
-void count_footprint(Device device, const char* kernel, const Footprint& footprint);
-
+// Constructed while the library is loaded, in any order; used only afterwards.
 template <class Args>
 class Ladder {
  public:
@@ -87,40 +78,12 @@ class Ladder {
   Ladder(const Ladder&) = delete;
   Ladder& operator=(const Ladder&) = delete;
 
-  // Whether the rung that run() would choose has no kernel of its own.
-  bool composes(Device device, const Args& args, std::string_view variant) const {
-    return is_composed(rungs_[choose(device, args, variant, info_.op)]);
-  }
-
-  // Runs the call by one rung on the device's current stream: the named one, or the first that accepts the arguments.
-  void run(const Call& call, const Args& args) const {
-    const Device device = call.device();
-    const size_t i = choose(device, args, call.variant, call.op->name);
-    const Variant<Args>& rung = rungs_[i];
-    const char* kernel = info_.variants[i].kernel.c_str();
-    switch (device.type) {
-      case Device::Type::kCuda: {
-        cuda::set_device(device.index);
-        Queue queue(device, kernel);
-        for (const Tensors* tensors : {&call.inputs, &call.outputs})
-          for (const Tensor& x : *tensors)
-            if (x.defined()) x.storage()->use(queue.stream());
-        return rung.run(args, queue);
-      }
-      case Device::Type::kCpu:
-        return run_on_cpu(kernel, [run = rung.run, args, kernel] {
-          Queue queue(Device{}, kernel);
-          run(args, queue);
-        });
-      case Device::Type::kMeta:
-        return count_footprint(device, kernel, rung.footprint ? rung.footprint(args, target_of(device)) : Footprint{});
-    }
-  }
-
- private:
-  static bool is_composed(const Variant<Args>& rung) { return rung.run == composed<Args>; }
-
-  size_t choose(Device device, const Args& args, std::string_view variant, const char* op) const {
+  struct Rung {
+    const Variant<Args>& variant;
+    const char* kernel;  // VariantInfo::kernel
+  };
+  // The named rung, or the first that accepts the arguments. ValueError, in the name of `op`, when there is none.
+  Rung choose(Device device, const Args& args, std::string_view variant, const char* op) const {
     const Target& target = target_of(device);
     bool known = false;
     for (size_t i = 0; i < rungs_.size(); ++i) {
@@ -128,13 +91,21 @@ class Ladder {
       if (rung.device != target.kind) continue;
       if (variant.empty() ? rung.choice == Choice::kByName : variant != rung.name) continue;
       known = true;
-      if (!rung.accepts || rung.accepts(args, target)) return i;
+      if (!rung.accepts || rung.accepts(args, target)) return {rung, info_.variants[i].kernel.c_str()};
     }
     refuse_variant(info_, op, target.kind, variant, known);
   }
+
+  // Whether the rung of that choice has no kernel of its own.
+  bool composes(Device device, const Args& args, std::string_view variant) const {
+    return is_composed(choose(device, args, variant, info_.op).variant);
+  }
+
+ private:
+  static bool is_composed(const Variant<Args>& rung) { return rung.run == composed<Args>; }
 
   LadderInfo info_;
   std::vector<Variant<Args>> rungs_;
 };
 
-}  // namespace rooflab
+}  // namespace rooflab::kernels

@@ -1,6 +1,6 @@
-#include "ops/variant.h"
+#include "kernels/common/ladder.h"
 
-namespace rooflab {
+namespace rooflab::kernels {
 namespace {
 
 std::vector<const LadderInfo*>& registry() {
@@ -43,10 +43,4 @@ void refuse_variant(const LadderInfo& ladder, const char* op, Device::Type kind,
   throw std::invalid_argument(message("[", op, "] no kernel on ", device, " accepts these operands"));
 }
 
-void count_footprint(Device device, const char* kernel, const Footprint& footprint) {
-  const Storage scratch(footprint.scratch_bytes, device, Storage::kScratch);
-  for (int i = 0; i < footprint.fills; ++i) observe(LaunchRecord::kFill, kernel, device, Stream{}, 0, [] {});
-  for (int i = 0; i < footprint.launches; ++i) observe(LaunchRecord::kKernel, kernel, device, Stream{}, 1, [] {});
-}
-
-}  // namespace rooflab
+}  // namespace rooflab::kernels

@@ -1,0 +1,118 @@
+// The ladder of attention: see attention.h for what it computes.
+//
+// [measured attention] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                              H4 D128  decode B8
+//                     H4 D128    L1024  H4:1 D256
+//                  L1024 full   causal      L4096
+//                     float32  float32   bfloat16
+//                     GFLOP/s  GFLOP/s  % of copy
+//   v0_composed           259      112         28
+//   v1_flash              8.9      8.8        3.1
+//   v2_flash_simd         388      356        6.5
+//   v3_split_kv             -        -         48
+//   copy, GB/s              -        -         38
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                                                                                  decode B64
+//                      H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384  H32:8 D128
+//                   L4096 full        full         full       causal         full       L4096
+//                      float32    bfloat16     bfloat16     bfloat16     bfloat16    bfloat16
+//                      TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s   % of copy
+//   v0_composed             33          85          168           48          296          88
+//   v1_flash                29          33           34           32           28         3.1
+//   v2_tensor_core           -         314          295          287          293          15
+//   v3_hopper                -         576          738          757          824          24
+//   v4_split_kv              -           -            -            -            -         103
+//   v5_split_bf16          107           -            -            -            -           -
+//   torch                   46         506          704          654          764         103
+//   torch flash              -         313          359          327          328          65
+//   torch cudnn              -         498          697          643          754         103
+//   copy, GB/s               -           -            -            -            -        4241
+// [end measured]
+#include <algorithm>
+
+#include "kernels/attention/attention.h"
+#include "kernels/attention/attention_accepts.h"
+#include "kernels/common/ladder.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+void attention_cpu_v1_flash(const AttentionArgs&, Queue&);
+ROOFLAB_PER_ISA(attention_cpu_v2_flash_simd, AttentionArgs)
+ROOFLAB_PER_ISA(attention_cpu_v3_split_kv, AttentionArgs)
+Footprint attention_cpu_v1_footprint(const AttentionArgs&, const Target&);
+ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v2_footprint, AttentionArgs)
+ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v3_footprint, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v1_flash, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v2_tensor_core, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v3_hopper, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v4_split_kv, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v5_split_bf16, AttentionArgs)
+
+namespace {
+
+// Whether each query sees every key, apart from the explicit mask.
+bool sees_all(const AttentionArgs& args) {
+  return (!args.is_causal || args.q_length == 1) && args.window >= args.q_length + args.kv_length;
+}
+
+bool not_double(const AttentionArgs& args, const Target&) { return args.dtype != DType::kFloat64; }
+
+bool attention_cpu_v3_accepts(const AttentionArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64 && attention_splits(args) > 1;
+}
+
+bool attention_cuda_v3_accepts(const AttentionArgs& args, const Target& target) {
+  return args.scale > 0 && !args.held && suits_hopper(args, target);
+}
+
+bool attention_cuda_v4_accepts(const AttentionArgs& args, const Target& target) {
+  return target.compute_capability >= 80 && has_tile_shape(args) && operands_have_vectors(args) &&
+         args.mask == nullptr && args.head_size > 0 && (!args.held || sees_all(args)) &&
+         args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= kAttentionSplitRows;
+}
+
+Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target&) {
+  return {.launches = attention_splits(args) > 1 ? 2 : 1,
+          .scratch_bytes = attention_partial_floats(args) * static_cast<int64_t>(sizeof(float))};
+}
+
+bool attention_cuda_v5_accepts(const AttentionArgs& args, const Target& target) {
+  return !args.held && target.compute_capability == 90 && suits_split(args);
+}
+
+Footprint attention_cuda_v5_footprint(const AttentionArgs& args, const Target&) {
+  return {.launches = 2, .scratch_bytes = attention_split_elements(args) * 2};
+}
+
+}  // namespace
+
+const Ladder<AttentionArgs> attention_ladder(
+    "attention",
+    {
+        {"v5_split_bf16", kCuda, "float32 in three bfloat16 parts, at float32's accuracy on tensor cores; sm_90a",
+         attention_cuda_v5_accepts, attention_cuda_v5_split_bf16, attention_cuda_v5_footprint},
+        {"v4_split_kv", kCuda, "for decode: blocks share the keys, then combine; the heads of a group share a tile",
+         attention_cuda_v4_accepts, attention_cuda_v4_split_kv, attention_cuda_v4_footprint},
+        {"v3_hopper", kCuda, "TMA feeds wgmma, softmax of one warpgroup under the products of another; sm_90a, 16 bits",
+         attention_cuda_v3_accepts, attention_cuda_v3_hopper},
+        {"v2_tensor_core", kCuda,
+         "mma.sync on tiles from a cp.async pipeline, weights stay in registers; sm_80 and newer, 16 bits",
+         attention_cuda_v2_accepts, attention_cuda_v2_tensor_core},
+        {"v1_flash", kCuda, "plain multiply-adds: a block keeps 64 queries and streams the keys; D_h up to 256",
+         attention_cuda_v1_accepts, attention_cuda_v1_flash},
+        {"v0_composed", kCuda, "scores, mask, softmax and weighted sum as separate ops", nullptr,
+         composed<AttentionArgs>},
+        {"v3_split_kv", kCpu, "for decode: threads share the keys, then combine; heads of a group together",
+         attention_cpu_v3_accepts, attention_cpu_v3_split_kv, attention_cpu_v3_footprint},
+        {"v2_flash_simd", kCpu, "SIMD register tiles with queries across the lanes, all threads; not float64",
+         not_double, attention_cpu_v2_flash_simd, attention_cpu_v2_footprint},
+        {"v1_flash", kCpu, "tiles with online softmax in plain loops, one thread; not float64", not_double,
+         attention_cpu_v1_flash, attention_cpu_v1_footprint},
+        {"v0_composed", kCpu, "scores, mask, softmax and weighted sum as separate ops", nullptr,
+         composed<AttentionArgs>},
+    });
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,53 @@
+// The ladder of cross_entropy: see cross_entropy.h for what it computes.
+//
+// [measured cross_entropy] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                  4096x10000  4096x10000  4096x50257  4096x50257
+//                    bfloat16     float32    bfloat16     float32
+//                   % of copy   % of copy   % of copy   % of copy
+//   v0_composed           6.3          14         4.3         9.4
+//   v1_online              31          52          39          68
+//   v2_vectorised          44          53          54          95
+//   torch                  24          32          33          25
+//   copy, GB/s           3617        3936        4158        4231
+// [end measured]
+#include "kernels/common/ladder.h"
+#include "kernels/cross_entropy/cross_entropy.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+ROOFLAB_PER_ISA(cross_entropy_cpu_v1_online, CrossEntropyArgs)
+ROOFLAB_CUDA_RUNG(cross_entropy_cuda_v1_online, CrossEntropyArgs)
+ROOFLAB_CUDA_RUNG(cross_entropy_cuda_v2_vectorised, CrossEntropyArgs)
+
+namespace {
+
+Footprint cross_entropy_cpu_footprint(const CrossEntropyArgs& args, const Target&) {
+  return {.scratch_bytes = cross_entropy_scratch(args)};
+}
+
+Footprint cross_entropy_cuda_footprint(const CrossEntropyArgs& args, const Target&) {
+  return {.launches = (args.n > 0) + args.reduces, .scratch_bytes = cross_entropy_scratch(args)};
+}
+
+}  // namespace
+
+const Ladder<CrossEntropyArgs> cross_entropy_ladder(
+    "cross_entropy",
+    {
+        {"v2_vectorised", kCuda,
+         "one block per row, 16-byte loads, four in flight; the unaligned ends of a row element by element", nullptr,
+         cross_entropy_cuda_v2_vectorised, cross_entropy_cuda_footprint},
+        {"v1_online", kCuda, "one block per row, maximum and sum in one pass; one block sums the losses", nullptr,
+         cross_entropy_cuda_v1_online, cross_entropy_cuda_footprint},
+        {"v0_composed", kCuda, "maximum, difference, exp, sum, log and the chosen logit as separate ops", nullptr,
+         composed<CrossEntropyArgs>},
+        {"v1_online", kCpu, "SIMD, all threads; the sum is rescaled when the maximum grows, so each logit is read once",
+         nullptr, cross_entropy_cpu_v1_online, cross_entropy_cpu_footprint},
+        {"v0_composed", kCpu, "maximum, difference, exp, sum, log and the chosen logit as separate ops", nullptr,
+         composed<CrossEntropyArgs>},
+    });
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,31 @@
+// The ladder of cumsum: see cumsum.h for what it computes.
+#include "kernels/common/ladder.h"
+#include "kernels/cumsum/cumsum.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+void cumsum_cpu_v0_reference(const CumsumArgs&, Queue&);
+void cumsum_cpu_v1_parallel(const CumsumArgs&, Queue&);
+ROOFLAB_CUDA_RUNG(cumsum_cuda_v0_reference, CumsumArgs)
+ROOFLAB_CUDA_RUNG(cumsum_cuda_v1_block_scan, CumsumArgs)
+
+namespace {
+
+bool cumsum_cuda_v1_accepts(const CumsumArgs& args, const Target&) { return args.inner == 1; }
+
+}  // namespace
+
+const Ladder<CumsumArgs> cumsum_ladder(
+    "cumsum",
+    {
+        {"v1_block_scan", kCuda, "one block per line, 256 elements at a time by warp scans; the last dimension",
+         cumsum_cuda_v1_accepts, cumsum_cuda_v1_block_scan},
+        {"v0_reference", kCuda, "one thread per line, in double", nullptr, cumsum_cuda_v0_reference},
+        {"v1_parallel", kCpu, "all threads; neighbouring lines walk the axis together", nullptr,
+         cumsum_cpu_v1_parallel},
+        {"v0_reference", kCpu, "one thread, a line at a time", nullptr, cumsum_cpu_v0_reference},
+    });
+
+}  // namespace rooflab::kernels

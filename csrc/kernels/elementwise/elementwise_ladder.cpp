@@ -1,0 +1,102 @@
+// The ladder of elementwise: see elementwise.h for what it computes.
+//
+// [measured add, exp] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                         add         exp
+//                  16384x4096  16384x4096
+//                     float32     float32
+//                   % of copy   % of copy
+//   v0_reference          9.7           4
+//   v1_staged             149         149
+//   v2_contiguous           -           -
+//   copy, GB/s             31          30
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                         add         add         exp         exp
+//                  16384x4096  16384x4096  16384x4096  16384x4096
+//                    bfloat16     float32    bfloat16     float32
+//                   % of copy   % of copy   % of copy   % of copy
+//   v0_reference          6.7          13           5         9.4
+//   v1_strided             30          59          21          40
+//   v2_vectorised         101         102          94         101
+//   torch                 103         102         101         100
+//   copy, GB/s           4165        4225        4060        4170
+// [end measured]
+#include <algorithm>
+
+#include "kernels/common/alignment.h"
+#include "kernels/common/ladder.h"
+#include "kernels/elementwise/elementwise.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Queue& queue);
+ROOFLAB_PER_ISA(elementwise_cpu_v1_staged, ElementwiseArgs)
+ROOFLAB_PER_ISA(elementwise_cpu_v2_contiguous, ElementwiseArgs)
+ROOFLAB_CUDA_RUNG(elementwise_cuda_v0_reference, ElementwiseArgs)
+ROOFLAB_CUDA_RUNG(elementwise_cuda_v1_strided, ElementwiseArgs)
+ROOFLAB_CUDA_RUNG(elementwise_cuda_v2_vectorised, ElementwiseArgs)
+
+namespace {
+
+// Whether rows that start at `data` with these strides can be moved `width` elements of `size` bytes at a time.
+bool has_vectors(const void* data, const int64_t* strides, int ndim, int64_t size, int64_t width) {
+  const int64_t alignment = std::min<int64_t>(size * width, 16);
+  bool aligned = is_aligned(data, alignment) && strides[ndim - 1] == 1;
+  for (int d = 0; d < ndim - 1; ++d) aligned &= strides[d] * size % alignment == 0;
+  return aligned;
+}
+
+bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
+  const bool copies = args.op == ElementwiseOp::kCopy;
+  if (!copies && (args.op >= ElementwiseOp::kEq || !is_floating(args.dtype))) return false;
+  if (args.ndim != 1 || args.out_strides[0] != 1 || !is_aligned(args.out, 64)) return false;
+  for (int k = 0; k < info(args.op).arity; ++k) {
+    const ElementwiseOperand& input = args.inputs[k];
+    if (input.data == nullptr ? copies : input.strides[0] != 1) return false;
+  }
+  return true;
+}
+
+bool elementwise_cuda_v2_accepts(const ElementwiseArgs& args, const Target&) {
+  const int64_t width = 16 / std::max(size_of(args.dtype), size_of(args.out_dtype));
+  const int inner = args.ndim - 1;
+  if (args.ndim > 1 && args.sizes[inner] % width != 0) return false;
+  if (!has_vectors(args.out, args.out_strides, args.ndim, size_of(args.out_dtype), width)) return false;
+  for (int k = 0; k < info(args.op).arity; ++k) {
+    const ElementwiseOperand& input = args.inputs[k];
+    if (input.data == nullptr || input.strides[inner] == 0) continue;
+    const int64_t size = args.op == ElementwiseOp::kWhere && k == 0 ? 1 : size_of(args.dtype);
+    if (!has_vectors(input.data, input.strides, args.ndim, size, width)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const Ladder<ElementwiseArgs> elementwise_ladder(
+    "elementwise",
+    {
+        {"v2_vectorised", kCuda, "16-byte accesses, one index computation per vector; adjacent and aligned rows",
+         elementwise_cuda_v2_accepts, elementwise_cuda_v2_vectorised},
+        {"v1_strided", kCuda, "one element per thread, op and dtype compiled in, in float; any strides", nullptr,
+         elementwise_cuda_v1_strided},
+        {"v0_reference", kCuda, "one element per thread, op and dtype found at run time, in double", nullptr,
+         elementwise_cuda_v0_reference},
+        {"v2_contiguous", kCpu,
+         "no staging: large arrays in four streams past the caches; contiguous floats and copies",
+         elementwise_cpu_v2_accepts, elementwise_cpu_v2_contiguous},
+        {"v1_staged", kCpu,
+         "blocks of 512 elements pass through L1: gathered, widened, computed in SIMD, narrowed; all threads", nullptr,
+         elementwise_cpu_v1_staged},
+        {"v0_reference", kCpu, "one thread, op and dtype found at run time, in double", nullptr,
+         elementwise_cpu_v0_reference},
+    },
+    [] {
+      std::vector<const char*> names{"cat"};  // it copies its pieces by this ladder
+      for (const ElementwiseInfo& info : kElementwiseOps) names.push_back(info.name);
+      return names;
+    }());
+
+}  // namespace rooflab::kernels

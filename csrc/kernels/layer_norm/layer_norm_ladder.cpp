@@ -1,0 +1,60 @@
+// The ladder of layer_norm: see layer_norm.h for what it computes.
+//
+// [measured layer_norm] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                 16384x4096  32768x640
+//                    float32    float32
+//                  % of copy  % of copy
+//   v0_reference          15         15
+//   v1_simd              120        130
+//   copy, GB/s            30         29
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640
+//                       bfloat16     float32   bfloat16    float32
+//                      % of copy   % of copy  % of copy  % of copy
+//   v0_reference             3.8         5.8        4.3        7.9
+//   v1_block_per_row          24          44         26         46
+//   v2_one_pass               94          90         90         95
+//   torch                     64          72         35         49
+//   copy, GB/s              4044        4162       3652       3955
+// [end measured]
+#include "kernels/common/alignment.h"
+#include "kernels/common/ladder.h"
+#include "kernels/layer_norm/layer_norm.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+void layer_norm_cpu_v0_reference(const LayerNormArgs&, Queue&);
+ROOFLAB_PER_ISA(layer_norm_cpu_v1_simd, LayerNormArgs)
+ROOFLAB_CUDA_RUNG(layer_norm_cuda_v0_reference, LayerNormArgs)
+ROOFLAB_CUDA_RUNG(layer_norm_cuda_v1_block_per_row, LayerNormArgs)
+ROOFLAB_CUDA_RUNG(layer_norm_cuda_v2_one_pass, LayerNormArgs)
+
+namespace {
+
+bool layer_norm_cuda_v2_accepts(const LayerNormArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight) &&
+         is_aligned(args.bias);
+}
+
+}  // namespace
+
+const Ladder<LayerNormArgs> layer_norm_ladder(
+    "layer_norm",
+    {
+        {"v2_one_pass", kCuda,
+         "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
+         layer_norm_cuda_v2_accepts, layer_norm_cuda_v2_one_pass},
+        {"v1_block_per_row", kCuda,
+         "one block per row, neighbouring threads on neighbouring elements; later passes hit in L1", nullptr,
+         layer_norm_cuda_v1_block_per_row},
+        {"v0_reference", kCuda, "one thread per row, three passes, in double", nullptr, layer_norm_cuda_v0_reference},
+        {"v1_simd", kCpu, "SIMD, all threads; later passes find the row in L1, results bypass the caches", nullptr,
+         layer_norm_cpu_v1_simd},
+        {"v0_reference", kCpu, "one thread, three passes: mean, variance, result; in double", nullptr,
+         layer_norm_cpu_v0_reference},
+    });
+
+}  // namespace rooflab::kernels

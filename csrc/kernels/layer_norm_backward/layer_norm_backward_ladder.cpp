@@ -1,0 +1,70 @@
+// The ladder of layer_norm_backward: see layer_norm_backward.h for what it computes.
+//
+// [measured layer_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640
+//                       bfloat16     float32   bfloat16    float32
+//                      % of copy   % of copy  % of copy  % of copy
+//   v0_composed              2.2         4.3        2.1        3.9
+//   v1_block_per_row          19          31        8.8         14
+//   v2_one_pass               78          92         72         86
+//   copy, GB/s              4146        4230       3825       4063
+// [end measured]
+#include "kernels/common/alignment.h"
+#include "kernels/common/ladder.h"
+#include "kernels/layer_norm_backward/layer_norm_backward.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+ROOFLAB_PER_ISA(layer_norm_backward_cpu_v1_simd, LayerNormBackwardArgs)
+ROOFLAB_CUDA_RUNG(layer_norm_backward_cuda_v1_block_per_row, LayerNormBackwardArgs)
+ROOFLAB_CUDA_RUNG(layer_norm_backward_cuda_v2_one_pass, LayerNormBackwardArgs)
+
+namespace {
+
+bool layer_norm_backward_accepts(const LayerNormBackwardArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64;
+}
+
+Footprint layer_norm_backward_cpu_v1_footprint(const LayerNormBackwardArgs& args, const Target&) {
+  return {1, 0, args.sums() * cpu_blocks(args.n) * args.d * 4};
+}
+
+bool layer_norm_backward_cuda_v2_accepts(const LayerNormBackwardArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.dx) &&
+         rows_fit_tile(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx) && is_aligned(args.weight) &&
+         args.d <= kColumnSumElements * kColumnSumRowThreads;
+}
+
+Footprint layer_norm_backward_cuda_v1_footprint(const LayerNormBackwardArgs& args, const Target& target) {
+  return column_sum_footprint(walking_blocks(args.n, target), args.d, args.sums());
+}
+
+Footprint layer_norm_backward_cuda_v2_footprint(const LayerNormBackwardArgs& args, const Target& target) {
+  return column_sum_footprint(layer_norm_backward_plan(args, target).blocks, args.d, args.sums());
+}
+
+}  // namespace
+
+const Ladder<LayerNormBackwardArgs> layer_norm_backward_ladder(
+    "layer_norm_backward",
+    {
+        // Values are converted once. Accesses are of 16 bytes, or of 4 elements where a warp works on a row, which fits
+        // more closely. The weight stays in shared memory.
+        {"v2_one_pass", kCuda,
+         "the row and a block's sums over its rows stay in registers; aligned rows of up to 8192 elements",
+         layer_norm_backward_cuda_v2_accepts, layer_norm_backward_cuda_v2_one_pass,
+         layer_norm_backward_cuda_v2_footprint},
+        {"v1_block_per_row", kCuda,
+         "blocks walk over rows, each with its own sums over rows in device memory; not float64",
+         layer_norm_backward_accepts, layer_norm_backward_cuda_v1_block_per_row, layer_norm_backward_cuda_v1_footprint},
+        {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<LayerNormBackwardArgs>},
+        {"v1_simd", kCpu,
+         "SIMD, all threads, a row at a time through L1, sums over rows by blocks of them; not float64",
+         layer_norm_backward_accepts, layer_norm_backward_cpu_v1_simd, layer_norm_backward_cpu_v1_footprint},
+        {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<LayerNormBackwardArgs>},
+    });
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,204 @@
+// The ladder of matmul: see matmul.h for what it computes.
+//
+// [measured matmul] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                         1024      1024       gemv
+//                      float32  bfloat16    float32
+//                      GFLOP/s   GFLOP/s  % of copy
+//   v0_reference          0.55       1.3         17
+//   v1_loop_order           20        19          4
+//   v2_blocked              33        22         11
+//   v2a_register_tile        -         -          -
+//   v2b_packed_b             -         -          -
+//   v3_packed_simd         346       388         36
+//   v4_bf16_dot              -       645          -
+//   v5_amx_tile              -         -          -
+//   v6_gemv                  -         -        174
+//   library                181         -         50
+//   copy, GB/s               -         -         30
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                         4096      4096       gemv
+//                      float32  bfloat16   bfloat16
+//                      TFLOP/s   TFLOP/s  % of copy
+//   v0_naive               0.5       0.5        2.9
+//   v1_coalesced           1.6       2.6        3.9
+//   v2_shared_tile         4.6       5.5        3.6
+//   v2a_thread_column       11         -          -
+//   v2b_thread_tile         12         -          -
+//   v2c_vector_loads        24         -          -
+//   v3_register_tile        46         -          -
+//   v4_tensor_core           -       436         23
+//   v5_hopper                -       798          -
+//   v6_split_bf16          128         -          -
+//   library                 51       807         98
+//   torch                   51       808         95
+//   copy, GB/s               -         -       3862
+// [end measured]
+#include <limits>
+
+#include "kernels/common/alignment.h"
+#include "kernels/common/ladder.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/matmul/matmul_operand.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+void matmul_cpu_v0_reference(const MatmulArgs&, Queue&);
+void matmul_cpu_v1_loop_order(const MatmulArgs&, Queue&);
+void matmul_cpu_v2_blocked(const MatmulArgs&, Queue&);
+ROOFLAB_PER_ISA(matmul_cpu_v2a_register_tile, MatmulArgs)
+ROOFLAB_PER_ISA(matmul_cpu_v2b_packed_b, MatmulArgs)
+ROOFLAB_PER_ISA(matmul_cpu_v3_packed_simd, MatmulArgs)
+void matmul_cpu_v4_bf16_dot(const MatmulArgs&, Queue&);
+void matmul_cpu_v5_amx_tile(const MatmulArgs&, Queue&);
+ROOFLAB_PER_ISA(matmul_cpu_v6_gemv, MatmulArgs)
+void matmul_cpu_library(const MatmulArgs&, Queue&);
+Footprint matmul_cpu_v1_footprint(const MatmulArgs&, const Target&);
+Footprint matmul_cpu_v2_footprint(const MatmulArgs&, const Target&);
+ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v2a_footprint, MatmulArgs)
+ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v2b_footprint, MatmulArgs)
+ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v3_footprint, MatmulArgs)
+Footprint matmul_cpu_v4_footprint(const MatmulArgs&, const Target&);
+Footprint matmul_cpu_v5_footprint(const MatmulArgs&, const Target&);
+ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v6_footprint, MatmulArgs)
+bool matmul_cpu_library_accepts(const MatmulArgs&, const Target&);
+ROOFLAB_CUDA_RUNG(matmul_cuda_v0_naive, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v1_coalesced, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v2_shared_tile, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v2a_thread_column, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v2b_thread_tile, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v2c_vector_loads, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v3_register_tile, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v4_tensor_core, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v5_hopper, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v6_split_bf16, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_library, MatmulArgs)
+
+namespace {
+
+// The tiled rungs count rows and columns in 32 bits; offsets are 64-bit everywhere.
+bool fits_int32(const MatmulArgs& args) {
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max() - 1024;
+  return args.batch <= kMax && args.m <= kMax && args.n <= kMax && args.k <= kMax;
+}
+
+bool has_rows(const MatmulArgs& args) { return matmul_a(args).has_rows && matmul_b(args).has_rows; }
+bool is_16_bit(const MatmulArgs& args) { return args.dtype == DType::kFloat16 || args.dtype == DType::kBFloat16; }
+
+bool matmul_cpu_v2a_accepts(const MatmulArgs& args, const Target&) {
+  return args.dtype == DType::kFloat32 || args.dtype == DType::kFloat64;
+}
+
+bool matmul_cpu_v4_accepts(const MatmulArgs& args, const Target& target) {
+  return args.dtype == DType::kBFloat16 && target.isa >= CpuIsa::kAvx512Bf16;
+}
+
+bool matmul_cpu_v5_accepts(const MatmulArgs& args, const Target& target) {
+  return args.dtype == DType::kBFloat16 && target.has_amx_bf16;
+}
+
+bool matmul_cpu_v6_accepts(const MatmulArgs& args, const Target&) {
+  if (args.n == 1) return args.a_col_stride == 1 || args.a_row_stride == 1 || args.k <= 1;
+  return args.m == 1 && (args.b_col_stride == 1 || args.b_row_stride == 1 || args.k <= 1);
+}
+
+bool matmul_cuda_v3_accepts(const MatmulArgs& args, const Target&) {
+  return args.dtype == DType::kFloat32 && has_rows(args) && fits_int32(args);
+}
+
+bool matmul_cuda_v2c_accepts(const MatmulArgs& args, const Target& target) {
+  const MatmulOperand a = matmul_a(args), b = matmul_b(args);
+  return matmul_cuda_v3_accepts(args, target) && a.k_major && !b.k_major && args.k % 4 == 0 && args.n % 4 == 0 &&
+         a.aligned_to_16_bytes(args.dtype) && b.aligned_to_16_bytes(args.dtype) && is_aligned(args.c);
+}
+
+bool matmul_cuda_v4_accepts(const MatmulArgs& args, const Target& target) {
+  return target.compute_capability >= 80 && is_16_bit(args) && has_rows(args) && fits_int32(args);
+}
+
+bool matmul_cuda_v5_accepts(const MatmulArgs& args, const Target& target) {
+  const auto accepts = [&](const MatmulOperand& operand) {
+    constexpr int64_t kMaxStride = int64_t{1} << 38;
+    return operand.has_rows && operand.aligned_to_16_bytes(args.dtype) && operand.leading >= operand.row_length &&
+           operand.leading < kMaxStride && operand.batch_stride >= 0 && operand.batch_stride < kMaxStride;
+  };
+  return target.compute_capability == 90 && is_16_bit(args) && args.k > 0 && fits_int32(args) &&
+         accepts(matmul_a(args)) && accepts(matmul_b(args)) && accepts(matmul_c(args));
+}
+
+bool matmul_cuda_v6_accepts(const MatmulArgs& args, const Target& target) {
+  return target.compute_capability == 90 && args.dtype == DType::kFloat32 && args.k > 0 && has_rows(args) &&
+         fits_int32(args);
+}
+
+Footprint matmul_cuda_v6_footprint(const MatmulArgs& args, const Target&) {
+  return {.launches = 3, .scratch_bytes = matmul_split_elements(args) * 2};
+}
+
+}  // namespace
+
+// Only cuBLASLt, on a GPU, can tell what it starts. So the rung has no footprint of its own, and counts as one kernel
+// without a workspace, which is right for most shapes.
+bool matmul_cuda_library_accepts(const MatmulArgs& args, const Target& target) {
+  constexpr int64_t kMaxLeading = std::numeric_limits<int32_t>::max();
+  const auto accepts = [](const MatmulOperand& operand) {
+    return operand.has_rows && operand.leading >= operand.row_length && operand.leading <= kMaxLeading;
+  };
+  return target.has_cublaslt && is_floating(args.dtype) && args.k > 0 && fits_int32(args) && accepts(matmul_a(args)) &&
+         accepts(matmul_b(args));
+}
+
+// On the CPU operands may have any strides: packing deals with them. On a GPU v0 to v2 take any strides; the rest need
+// unit stride along one side.
+const Ladder<MatmulArgs> matmul_ladder(
+    "matmul",
+    {
+        {"library", kCuda, "cuBLASLt, with its first heuristic", matmul_cuda_library_accepts, matmul_cuda_library},
+        {"v6_split_bf16", kCuda,
+         "float32 in three bfloat16 parts, six products of parts on tensor cores; sm_90a, by name only",
+         matmul_cuda_v6_accepts, matmul_cuda_v6_split_bf16, matmul_cuda_v6_footprint, Choice::kByName},
+        {"v5_hopper", kCuda,
+         "TMA feeds wgmma, specialised warps, blocks in pairs; aligned float16 and bfloat16, sm_90a",
+         matmul_cuda_v5_accepts, matmul_cuda_v5_hopper},
+        {"v4_tensor_core", kCuda,
+         "mma.sync and ldmatrix from a cp.async pipeline; float16 and bfloat16, sm_80 and newer",
+         matmul_cuda_v4_accepts, matmul_cuda_v4_tensor_core},
+        {"v3_register_tile", kCuda,
+         "8 x 16 sums per thread, warps laid out for shared memory, the next tile is loaded meanwhile; float32",
+         matmul_cuda_v3_accepts, matmul_cuda_v3_register_tile},
+        {"v2c_vector_loads", kCuda, "8 x 8 sums per thread, 16-byte loads; aligned row-major float32",
+         matmul_cuda_v2c_accepts, matmul_cuda_v2c_vector_loads},
+        {"v2b_thread_tile", kCuda, "8 x 8 sums per thread, which share each element read from A too; float32",
+         matmul_cuda_v3_accepts, matmul_cuda_v2b_thread_tile},
+        {"v2a_thread_column", kCuda, "a column of 8 sums per thread, which share each element read from B; float32",
+         matmul_cuda_v3_accepts, matmul_cuda_v2a_thread_column},
+        {"v2_shared_tile", kCuda, "32 x 32 tiles of A and B in shared memory, one sum per thread", nullptr,
+         matmul_cuda_v2_shared_tile},
+        {"v1_coalesced", kCuda, "a warp along the columns: neighbouring threads read neighbouring elements of B",
+         nullptr, matmul_cuda_v1_coalesced},
+        {"v0_naive", kCuda, "one thread per element, a warp along the rows, summed in double", nullptr,
+         matmul_cuda_v0_naive},
+        {"v6_gemv", kCpu, "one row or one column: the matrix is read once", matmul_cpu_v6_accepts, matmul_cpu_v6_gemv,
+         matmul_cpu_v6_footprint},
+        {"v5_amx_tile", kCpu, "AMX tiles, 16 x 32 x 16 products per instruction; bfloat16", matmul_cpu_v5_accepts,
+         matmul_cpu_v5_amx_tile, matmul_cpu_v5_footprint},
+        {"v4_bf16_dot", kCpu, "AVX512_BF16 dot products, two steps of k at once; bfloat16", matmul_cpu_v4_accepts,
+         matmul_cpu_v4_bf16_dot, matmul_cpu_v4_footprint},
+        {"v3_packed_simd", kCpu, "panels of A packed too, blocks for L2, a taller tile of SIMD sums, all threads",
+         nullptr, matmul_cpu_v3_packed_simd, matmul_cpu_v3_footprint},
+        {"library", kCpu, "the BLAS that SciPy ships; float32 and float64", matmul_cpu_library_accepts,
+         matmul_cpu_library},
+        {"v2b_packed_b", kCpu, "the same tile, from panels of B copied into one piece; float32 and float64",
+         matmul_cpu_v2a_accepts, matmul_cpu_v2b_packed_b, matmul_cpu_v2b_footprint},
+        {"v2a_register_tile", kCpu, "6 rows by 2 vectors of sums stay in registers, one thread; float32 and float64",
+         matmul_cpu_v2a_accepts, matmul_cpu_v2a_register_tile, matmul_cpu_v2a_footprint},
+        {"v2_blocked", kCpu, "tiles in cache, four rows of B for each pass over C: pays where B does not fit in cache",
+         nullptr, matmul_cpu_v2_blocked, matmul_cpu_v2_footprint},
+        {"v1_loop_order", kCpu, "i-k-j: the inner loop runs along rows of B", nullptr, matmul_cpu_v1_loop_order,
+         matmul_cpu_v1_footprint},
+        {"v0_reference", kCpu, "three loops, summed in double", nullptr, matmul_cpu_v0_reference},
+    });
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,59 @@
+// The ladder of rms_norm: see rms_norm.h for what it computes.
+//
+// [measured rms_norm] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                 16384x4096  32768x640
+//                    float32    float32
+//                  % of copy  % of copy
+//   v0_reference          28         29
+//   v1_simd              132        142
+//   copy, GB/s            31         30
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640
+//                       bfloat16     float32   bfloat16    float32
+//                      % of copy   % of copy  % of copy  % of copy
+//   v0_reference             4.7         8.9        5.5        9.7
+//   v1_block_per_row          31          54         33         57
+//   v2_one_pass               93          94         94         96
+//   torch                     82          72         61         72
+//   copy, GB/s              4072        4178       3616       3933
+// [end measured]
+#include "kernels/common/alignment.h"
+#include "kernels/common/ladder.h"
+#include "kernels/rms_norm/rms_norm.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+void rms_norm_cpu_v0_reference(const RmsNormArgs&, Queue&);
+ROOFLAB_PER_ISA(rms_norm_cpu_v1_simd, RmsNormArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_cuda_v0_reference, RmsNormArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_cuda_v1_block_per_row, RmsNormArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_cuda_v2_one_pass, RmsNormArgs)
+
+namespace {
+
+bool rms_norm_cuda_v2_accepts(const RmsNormArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight);
+}
+
+}  // namespace
+
+const Ladder<RmsNormArgs> rms_norm_ladder(
+    "rms_norm",
+    {
+        {"v2_one_pass", kCuda,
+         "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
+         rms_norm_cuda_v2_accepts, rms_norm_cuda_v2_one_pass},
+        {"v1_block_per_row", kCuda,
+         "one block per row, neighbouring threads on neighbouring elements; the second pass hits in L1", nullptr,
+         rms_norm_cuda_v1_block_per_row},
+        {"v0_reference", kCuda, "one thread per row, two passes, in double", nullptr, rms_norm_cuda_v0_reference},
+        {"v1_simd", kCpu, "SIMD, all threads; the second pass finds the row in L1, results bypass the caches", nullptr,
+         rms_norm_cpu_v1_simd},
+        {"v0_reference", kCpu, "one thread, two passes: mean square, result; in double", nullptr,
+         rms_norm_cpu_v0_reference},
+    });
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,35 @@
+// The ladder of rms_norm_add: see rms_norm_add.h for what it computes.
+#include "kernels/common/alignment.h"
+#include "kernels/common/ladder.h"
+#include "kernels/rms_norm_add/rms_norm_add.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+void rms_norm_add_cpu_v0_reference(const RmsNormAddArgs&, Queue&);
+ROOFLAB_PER_ISA(rms_norm_add_cpu_v1_simd, RmsNormAddArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_add_cuda_v0_reference, RmsNormAddArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_add_cuda_v1_one_pass, RmsNormAddArgs)
+
+namespace {
+
+bool rms_norm_add_cuda_v1_accepts(const RmsNormAddArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.h) &&
+         rows_fit_tile(args.dtype, args.d, args.residual, args.residual_row_stride, args.h) &&
+         is_aligned(args.weight) && is_aligned(args.next_weight) && is_aligned(args.y);
+}
+
+}  // namespace
+
+const Ladder<RmsNormAddArgs> rms_norm_add_ladder(
+    "rms_norm_add",
+    {
+        {"v1_one_pass", kCuda, "both rows stay in registers, 16-byte accesses; aligned rows of up to 32768 elements",
+         rms_norm_add_cuda_v1_accepts, rms_norm_add_cuda_v1_one_pass},
+        {"v0_reference", kCuda, "one thread per row, in double", nullptr, rms_norm_add_cuda_v0_reference},
+        {"v1_simd", kCpu, "SIMD, all threads; the later passes find the row in L1", nullptr, rms_norm_add_cpu_v1_simd},
+        {"v0_reference", kCpu, "one thread, in double", nullptr, rms_norm_add_cpu_v0_reference},
+    });
+
+}  // namespace rooflab::kernels

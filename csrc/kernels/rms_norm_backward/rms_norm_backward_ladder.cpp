@@ -1,0 +1,67 @@
+// The ladder of rms_norm_backward: see rms_norm_backward.h for what it computes.
+//
+// [measured rms_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640
+//                       bfloat16     float32   bfloat16    float32
+//                      % of copy   % of copy  % of copy  % of copy
+//   v0_composed              2.8         5.4        2.8        5.1
+//   v1_block_per_row          26          46         12         20
+//   v2_one_pass               87          93         82         87
+//   copy, GB/s              4149        4232       3773       4068
+// [end measured]
+#include "kernels/common/alignment.h"
+#include "kernels/common/ladder.h"
+#include "kernels/rms_norm_backward/rms_norm_backward.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+ROOFLAB_PER_ISA(rms_norm_backward_cpu_v1_simd, RmsNormBackwardArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_backward_cuda_v1_block_per_row, RmsNormBackwardArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_backward_cuda_v2_one_pass, RmsNormBackwardArgs)
+
+namespace {
+
+bool rms_norm_backward_accepts(const RmsNormBackwardArgs& args, const Target&) { return args.dtype != DType::kFloat64; }
+
+Footprint rms_norm_backward_cpu_v1_footprint(const RmsNormBackwardArgs& args, const Target&) {
+  return {1, 0, args.has_dweight ? cpu_blocks(args.n) * args.d * 4 : 0};
+}
+
+bool rms_norm_backward_cuda_v2_accepts(const RmsNormBackwardArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.dx) &&
+         rows_fit_tile(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx) && is_aligned(args.weight) &&
+         args.d <= kColumnSumElements * kColumnSumRowThreads;
+}
+
+Footprint rms_norm_backward_cuda_v1_footprint(const RmsNormBackwardArgs& args, const Target& target) {
+  return column_sum_footprint(walking_blocks(args.n, target), args.d, args.has_dweight);
+}
+
+Footprint rms_norm_backward_cuda_v2_footprint(const RmsNormBackwardArgs& args, const Target& target) {
+  return column_sum_footprint(rms_norm_backward_plan(args, target).blocks, args.d, args.has_dweight);
+}
+
+}  // namespace
+
+const Ladder<RmsNormBackwardArgs> rms_norm_backward_ladder(
+    "rms_norm_backward",
+    {
+        // Values are converted once. Accesses are of 16 bytes, or of 4 elements where a warp works on a row, which fits
+        // more closely. The gains stay in shared memory.
+        {"v2_one_pass", kCuda,
+         "the row and a block's sums for dweight stay in registers; aligned rows of up to 8192 elements",
+         rms_norm_backward_cuda_v2_accepts, rms_norm_backward_cuda_v2_one_pass, rms_norm_backward_cuda_v2_footprint},
+        {"v1_block_per_row", kCuda,
+         "blocks walk over rows, each with its own sums for dweight in device memory; not float64",
+         rms_norm_backward_accepts, rms_norm_backward_cuda_v1_block_per_row, rms_norm_backward_cuda_v1_footprint},
+        {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<RmsNormBackwardArgs>},
+        {"v1_simd", kCpu,
+         "SIMD, all threads, a row at a time through L1, sums for dweight by blocks of rows; not float64",
+         rms_norm_backward_accepts, rms_norm_backward_cpu_v1_simd, rms_norm_backward_cpu_v1_footprint},
+        {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<RmsNormBackwardArgs>},
+    });
+
+}  // namespace rooflab::kernels

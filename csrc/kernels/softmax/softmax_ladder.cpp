@@ -1,0 +1,67 @@
+// The ladder of softmax: see softmax.h for what it computes.
+//
+// [measured softmax] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
+//                 16384x4096  32768x640
+//                    float32    float32
+//                  % of copy  % of copy
+//   v0_reference         3.2        3.3
+//   v1_online             61         73
+//   v2_one_pass           85        100
+//   copy, GB/s            30         30
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                 16384x4096  16384x4096  32768x640  32768x640
+//                   bfloat16     float32   bfloat16    float32
+//                  % of copy   % of copy  % of copy  % of copy
+//   v0_reference         3.1         6.1        4.6        7.6
+//   v1_online             24          48         24         44
+//   v2_one_pass           94          94         98         97
+//   torch                 31          61         52         92
+//   copy, GB/s          4076        4167       3603       3953
+// [end measured]
+#include "kernels/common/alignment.h"
+#include "kernels/common/ladder.h"
+#include "kernels/softmax/softmax.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+void softmax_cpu_v0_reference(const SoftmaxArgs&, Queue&);
+ROOFLAB_PER_ISA(softmax_cpu_v1_online, SoftmaxArgs)
+ROOFLAB_PER_ISA(softmax_cpu_v2_one_pass, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v0_reference, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v1_online, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v2_one_pass, SoftmaxArgs)
+
+namespace {
+
+bool softmax_cpu_v2_accepts(const SoftmaxArgs& args, const Target&) {
+  return args.d <= kSoftmaxCpuScratch / (args.dtype == DType::kFloat64 ? 8 : 4);
+}
+
+bool softmax_cuda_v2_accepts(const SoftmaxArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y);
+}
+
+}  // namespace
+
+const Ladder<SoftmaxArgs> softmax_ladder(
+    "softmax",
+    {
+        {"v2_one_pass", kCuda,
+         "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
+         softmax_cuda_v2_accepts, softmax_cuda_v2_one_pass},
+        {"v1_online", kCuda, "one block per row, which rescales its sum when the maximum grows: one pass for both",
+         nullptr, softmax_cuda_v1_online},
+        {"v0_reference", kCuda, "one thread per row, three passes: maximum, sum, result; in double", nullptr,
+         softmax_cuda_v0_reference},
+        {"v2_one_pass", kCpu,
+         "the row's exponentials stay in cache, results bypass the caches; rows of up to 128 KiB of them",
+         softmax_cpu_v2_accepts, softmax_cpu_v2_one_pass},
+        {"v1_online", kCpu, "maximum and sum in one pass, SIMD, all threads", nullptr, softmax_cpu_v1_online},
+        {"v0_reference", kCpu, "one thread, three passes: maximum, sum, result; in double", nullptr,
+         softmax_cpu_v0_reference},
+    });
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,54 @@
+// The ladder of softmax_backward: see softmax_backward.h for what it computes.
+//
+// [measured softmax_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640
+//                       bfloat16     float32   bfloat16    float32
+//                      % of copy   % of copy  % of copy  % of copy
+//   v0_composed               32          33         29         31
+//   v1_block_per_row          43          71         44         73
+//   v2_one_pass               93          94         97         97
+//   torch                     51          50         41         51
+//   copy, GB/s              4152        4226       3832       4036
+// [end measured]
+#include "kernels/common/alignment.h"
+#include "kernels/common/ladder.h"
+#include "kernels/softmax_backward/softmax_backward.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+ROOFLAB_PER_ISA(softmax_backward_cpu_v1_simd, SoftmaxBackwardArgs)
+ROOFLAB_CUDA_RUNG(softmax_backward_cuda_v1_block_per_row, SoftmaxBackwardArgs)
+ROOFLAB_CUDA_RUNG(softmax_backward_cuda_v2_one_pass, SoftmaxBackwardArgs)
+
+namespace {
+
+bool softmax_backward_accepts(const SoftmaxBackwardArgs& args, const Target&) { return args.dtype != DType::kFloat64; }
+
+bool softmax_backward_cuda_v2_accepts(const SoftmaxBackwardArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.y, args.y_row_stride, args.dx) &&
+         rows_fit_tile(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx) &&
+         args.d <= 32 * kSoftmaxBackwardThreads;
+}
+
+}  // namespace
+
+const Ladder<SoftmaxBackwardArgs> softmax_backward_ladder(
+    "softmax_backward",
+    {
+        {"v2_one_pass", kCuda,
+         "the rows stay in registers, read once by 16-byte loads; aligned rows of up to 16384 elements",
+         softmax_backward_cuda_v2_accepts, softmax_backward_cuda_v2_one_pass},
+        {"v1_block_per_row", kCuda,
+         "one block per row, neighbouring threads on neighbouring elements, the second pass in L1; not float64",
+         softmax_backward_accepts, softmax_backward_cuda_v1_block_per_row},
+        {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<SoftmaxBackwardArgs>},
+        {"v1_simd", kCpu,
+         "SIMD, all threads; the second pass finds the row in L1, results bypass the caches; not float64",
+         softmax_backward_accepts, softmax_backward_cpu_v1_simd},
+        {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<SoftmaxBackwardArgs>},
+    });
+
+}  // namespace rooflab::kernels

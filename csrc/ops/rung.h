@@ -1,0 +1,55 @@
+// How a call runs one rung of its op's ladder: counted, captured into a graph, or only counted where there is no
+// memory.
+#pragma once
+
+#include <string>
+
+#include "core/counters.h"
+#include "core/cuda_runtime.h"
+#include "core/queue.h"
+#include "kernels/common/ladder.h"
+#include "ops/call.h"
+
+namespace rooflab {
+
+// Runs a kernel of the CPU, or adds it to the graph that is being captured.
+template <class Run>
+void run_on_cpu(const char* kernel, const Run& run) {
+  observe(LaunchRecord::kKernel, kernel, Device{}, Stream{}, 1, [&] {
+    if (CaptureLog* log = capture_log())
+      log->cpu_work.emplace_back([run, op = current_op()] {
+        const OpScope scope(op, OpScope::kName);  // the scratch counts as this op's
+        run();
+      });
+    else
+      run();
+  });
+}
+// Counts what a rung would start on a device without memory.
+void count_footprint(Device device, const char* kernel, const Footprint& footprint);
+
+// Runs the call by one rung on the device's current stream: the named one, or the first that accepts the arguments.
+template <class Args>
+void run_rung(const kernels::Ladder<Args>& ladder, const Call& call, const Args& args) {
+  const Device device = call.device();
+  const auto [rung, kernel] = ladder.choose(device, args, call.variant, call.op->name);
+  switch (device.type) {
+    case Device::Type::kCuda: {
+      cuda::set_device(device.index);
+      Queue queue(device, kernel);
+      for (const Tensors* tensors : {&call.inputs, &call.outputs})
+        for (const Tensor& x : *tensors)
+          if (x.defined()) x.storage()->use(queue.stream());
+      return rung.run(args, queue);
+    }
+    case Device::Type::kCpu:
+      return run_on_cpu(kernel, [run = rung.run, args, kernel = kernel] {
+        Queue queue(Device{}, kernel);
+        run(args, queue);
+      });
+    case Device::Type::kMeta:
+      return count_footprint(device, kernel, rung.footprint ? rung.footprint(args, target_of(device)) : Footprint{});
+  }
+}
+
+}  // namespace rooflab
