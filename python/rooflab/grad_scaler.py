@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ._core import Tensor, stack, sum
+from ._core import Tensor, isfinite, stack, sum
 from .autograd import no_grad
 
 __all__ = ["GradScaler"]
@@ -19,8 +19,8 @@ class GradScaler:
     If a gradient overflows nevertheless, the optimizer's step is left out and the scale shrinks. After some steps
     without overflow it grows. bfloat16 has float32's range and needs none of this.
 
-    The gradients are divided and summed on the device, three launches a tensor; an infinite or NaN sum shows that one
-    of them is infinite or NaN. `step` reads that one number, so it waits for the device.
+    The gradients are divided and summed on the device, three launches a tensor. `step` reads the one sum of all, so it
+    waits for the device; only where that is infinite or NaN does it look at each tensor.
 
     Parameters
     ----------
@@ -92,8 +92,7 @@ class GradScaler:
             return
         if id(optimizer) in self._sums:
             raise RuntimeError("[GradScaler] unscale_: the gradients are divided already; update() ends a step")
-        tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
-        gradients = [tensor.grad for tensor in tensors if tensor.grad is not None]
+        gradients = _gradients(optimizer)
         if any(str(gradient.dtype) == "float16" for gradient in gradients):
             raise ValueError("[GradScaler] unscale_: expected gradients in float32, got float16")
         sums = []
@@ -123,7 +122,8 @@ class GradScaler:
         if id(optimizer) not in self._sums:
             self.unscale_(optimizer)
         total = self._sums[id(optimizer)]
-        overflowed = total is not None and not math.isfinite(total.item())
+        # The sum of finite gradients may overflow too.
+        overflowed = total is not None and not math.isfinite(total.item()) and not _are_finite(optimizer)
         self._overflowed[id(optimizer)] = overflowed
         if not overflowed:
             optimizer.step()
@@ -174,6 +174,15 @@ class GradScaler:
             raise ValueError(f"[GradScaler] load_state_dict: expected {', '.join(_KEPT)}, got no {', '.join(missing)}")
         for name in _KEPT:
             setattr(self, f"_{name.removeprefix('_')}", state[name])
+
+
+def _gradients(optimizer: Any) -> list[Tensor]:
+    tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+    return [tensor.grad for tensor in tensors if tensor.grad is not None]
+
+
+def _are_finite(optimizer: Any) -> bool:
+    return all(isfinite(gradient).all().item() for gradient in _gradients(optimizer))
 
 
 def _check(name: str, value: float, is_right: bool, expected: str) -> None:

@@ -67,6 +67,17 @@ def test_infinities_that_cancel_are_noticed():
     assert scaler.step(optimizer) is False
 
 
+@pytest.mark.parametrize("gradient", [[3e38, 3e38], [3e38, 3e38, -3e38, -3e38]])
+def test_finite_gradients_whose_sum_overflows_are_no_overflow(gradient, device):
+    w = rl.ones(len(gradient), requires_grad=True, device=device)
+    optimizer, scaler = AdamW([w]), rl.GradScaler(init_scale=1.0)
+    w.grad = rl.tensor(gradient, device=device)
+    assert scaler.step(optimizer) is True
+    scaler.update()
+    w.grad = rl.tensor([*gradient[1:], math.nan], device=device)
+    assert scaler.step(optimizer) is False
+
+
 def test_the_scale_grows_after_steps_without_overflow_in_a_row():
     w, optimizer, scaler = one(init_scale=4.0, growth_interval=3, growth_factor=2.0)
     scales = []

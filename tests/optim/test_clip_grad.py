@@ -59,6 +59,58 @@ def test_squares_of_half_precision_do_not_overflow(dtype):
     assert_close(params[0].grad, [0.6, 0.8], rtol=1e-2, name="gradient")
 
 
+def test_the_coefficient_is_not_rounded_to_the_gradients_dtype(device):
+    (param,) = with_gradients([1.0, 2.0, 3.0], dtype="bfloat16", device=device)
+    clip_grad_norm_(param, 1.0)
+    right = rl.tensor(np.array([1.0, 2.0, 3.0]) / (np.sqrt(14) + 1e-6), dtype="bfloat16")
+    assert param.grad.tolist() == right.tolist() and right[2].item() == 0.80078125
+
+
+@pytest.mark.parametrize(
+    ("dtype", "gradients"),
+    [
+        ("float32", [[1e20, 1.0, 1.0]]),
+        ("float32", [[1.0, 1.0], [3e38], []]),
+        ("float32", [[1e-30, 2e-30]]),
+        ("bfloat16", [[1e30, 1.0]]),
+        ("float64", [[1e200, 1.0], [1e199]]),
+        ("float64", [[1e-200, 2e-200], []]),
+        ("float64", [[0.0], []]),
+    ],
+)
+@pytest.mark.parametrize("max_norm", [1.0, 0.25])
+def test_a_norm_is_finite_whatever_its_squares_are(dtype, gradients, max_norm, device):
+    params = with_gradients(*gradients, dtype=dtype, device=device)
+    values = [param.grad.cpu().to("float64").numpy().copy() for param in params]
+    top = max([abs(array).max() for array in values if array.size], default=0) or 1.0
+    norm = top * np.sqrt(sum(((array / top) ** 2).sum() for array in values))
+    assert_close(clip_grad_norm_(params, max_norm, error_if_nonfinite=True), norm, rtol=1e-6, name="norm")
+    for param, array in zip(params, values, strict=True):
+        right = array * min(1.0, max_norm / (norm + 1e-6))
+        smallest = {"float64": 5e-324, "float32": 1e-44, "bfloat16": 1e-40}[dtype]
+        assert_close(param.grad, right, rtol=2**-8 if dtype == "bfloat16" else 1e-6, atol=smallest, name="gradient")
+
+
+def test_the_launches_of_a_step_are_counted(device):
+    params = with_gradients([1.0], [2.0], [3.0], device=device)
+    with rl.count() as c:
+        clip_grad_norm_(params, 1.0)
+    each = 4  # to float64, square, sum, scale
+    assert c.launches == 3 * each + 11
+
+
+def test_a_captured_step_clips_what_it_finds(device):
+    (param,) = with_gradients([3.0, 4.0], device=device)
+    clip_grad_norm_(param, 1.0)
+    graph = rl.Graph()
+    with graph.capture():
+        norm = clip_grad_norm_(param, 1.0)
+    param.grad.copy_(rl.tensor([6e20, 8e20]))
+    graph.replay()
+    assert norm.item() == pytest.approx(1e21, rel=1e-6)
+    assert param.grad.tolist() == pytest.approx([0.6, 0.8], rel=1e-6)
+
+
 def test_tensors_without_gradient_do_not_count():
     params = [*with_gradients([6.0, 8.0]), rl.ones(3, requires_grad=True)]
     assert clip_grad_norm_(params, 5.0).item() == pytest.approx(10)

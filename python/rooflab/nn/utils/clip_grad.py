@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ..._core import Tensor, stack, sum, tensor
+from ..._core import Tensor, stack, sum, tensor, where, zeros
 from ...autograd import no_grad
 
 __all__ = ["clip_grad_norm_"]
@@ -33,7 +33,8 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, erro
     Returns
     -------
     Tensor
-        The norm before clipping, of shape (); computed in float32, or in float64 if any gradient is.
+        The norm before clipping, of shape (), in float64 if any gradient is, else in float32. It is computed in
+        float64, so it is infinite only where a gradient or the result is.
 
     Raises
     ------
@@ -59,12 +60,35 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, erro
     if not gradients:
         return tensor(0.0)
     dtype = "float64" if any(gradient.dtype == "float64" for gradient in gradients) else "float32"
-    wide = (gradient.to(dtype) for gradient in gradients)
-    squares = [sum(gradient * gradient).to(gradients[0].device) for gradient in wide]
-    norm = stack(squares).sum().sqrt()
+    norm = _norm(gradients, _unit(gradients) if dtype == "float64" else None)
     if error_if_nonfinite and not math.isfinite(norm.item()):
         raise RuntimeError(f"[clip_grad_norm_] the norm of the gradients is {norm.item()}, so they cannot be clipped")
     scale = (max_norm / (norm + _EPS)).clamp(max=1.0)
+    scales: dict[tuple[str, str], Tensor] = {}  # by device and dtype
     for gradient in gradients:
-        gradient.mul_(scale.to(gradient.device).to(gradient.dtype))
-    return norm
+        wide = gradient.to("float32") if gradient.dtype in ("float16", "bfloat16") else gradient
+        at = str(gradient.device), str(wide.dtype)
+        scales[at] = scales[at] if at in scales else scale.to(gradient.device).to(wide.dtype)
+        wide.mul_(scales[at])
+        if wide is not gradient:
+            gradient.copy_(wide)
+    return norm.to(dtype)
+
+
+def _norm(gradients: list[Tensor], unit: Tensor | None) -> Tensor:
+    """In float64, where no square of a float32 overflows; numbers of float64 are divided by `unit` first."""
+    squares = []
+    for gradient in gradients:
+        wide = gradient.to("float64")
+        wide = wide if unit is None else wide / unit.to(gradient.device)
+        squares.append(sum(wide.mul_(wide)).to(gradients[0].device))
+    norm = stack(squares).sum().sqrt()
+    return norm if unit is None else norm * unit
+
+
+def _unit(gradients: list[Tensor]) -> Tensor:
+    """The largest magnitude, or 1 where that is 0, infinite or NaN."""
+    device = gradients[0].device
+    tops = [gradient.abs().amax().to("float64").to(device) for gradient in gradients if gradient.numel() > 0]
+    top = stack([zeros((), dtype="float64", device=device), *tops]).amax()
+    return where((top > 0) & (top < math.inf), top, 1.0)
