@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .. import _core
@@ -25,11 +27,11 @@ def sample(
     Parameters
     ----------
     logits : array
-        (B, V).
+        (B, V). -inf rules a token out; where scores are +inf, one of these tokens is drawn, each as likely.
     rng : numpy.random.Generator
         Where the randomness comes from.
     temperature : float
-        Scores are divided by it first: below 1, likely tokens become more likely. Greater than 0.
+        Scores are divided by it first: below 1, likely tokens become more likely. Greater than 0, and finite.
     top_k : int, optional
         Only the k most likely tokens may be drawn.
     top_p : float, optional
@@ -43,7 +45,7 @@ def sample(
     Raises
     ------
     ValueError
-        For a parameter out of range, or scores that are NaN.
+        For a parameter out of range, scores that are NaN, or a row of -inf alone.
 
     Notes
     -----
@@ -54,18 +56,22 @@ def sample(
     >>> sample(np.array([[0.0, 9.0, 1.0]]), np.random.default_rng(0), top_k=1).tolist()
     [1]
     """
-    if not temperature > 0:
-        raise ValueError(f"[sample] temperature: expected > 0, got {temperature}")
+    if not 0 < temperature < math.inf:
+        raise ValueError(f"[sample] temperature: expected a finite number > 0, got {temperature}")
     if top_k is not None and top_k < 1:
         raise ValueError(f"[sample] top_k: expected >= 1, got {top_k}")
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"[sample] top_p: expected in (0, 1], got {top_p}")
     if np.isnan(logits).any():
         raise ValueError("[sample] logits: a score is NaN")
-    scores = np.asarray(logits, dtype=np.float64) / temperature
+    scores = np.asarray(logits, dtype=np.float64)
     order = np.argsort(-scores, axis=-1, kind="stable")
     ranked = np.take_along_axis(scores, order, -1)
-    weights = np.exp(ranked - ranked[:, :1])
+    top = ranked[:, :1]
+    if np.isneginf(top).any():
+        raise ValueError("[sample] logits: every score of a row is -inf")
+    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf, and far scores divided by a small temperature
+        weights = np.where(ranked == top, 1.0, np.exp((ranked - top) / temperature))
     if top_k is not None:
         weights[:, top_k:] = 0
     shares = weights / weights.sum(-1, keepdims=True)
