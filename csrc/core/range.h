@@ -26,6 +26,7 @@ class OpScope {
 
   // Everything that is submitted from here on belongs to this work, which is computed in `dtype`.
   void begin(const Cost& work, DType dtype) { work_ = work, dtype_ = dtype; }
+  void reads_more(int64_t bytes) { work_.bytes_read += bytes; }
   // Counts the op and its work. A call that throws never gets here.
   void done() const;
 

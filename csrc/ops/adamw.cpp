@@ -150,7 +150,7 @@ void check_like(const char* argument, const Tensors& tensors, const Tensors& par
     check_same_dtype("adamw", params[i], tensors[i]);
     RL_CHECK(tensors[i].shape() == params[i].shape(), "adamw", argument, "[", i, "]: expected ", params[i].shape(),
              ", got ", tensors[i].shape());
-    if (is_written) autograd::check_destination("adamw", tensors[i]);
+    if (is_written) check_writable("adamw", tensors[i]);
   }
 }
 
@@ -171,7 +171,7 @@ void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs,
     check_floating("adamw", "params", p);
     check_same_device("adamw", params[0], p);
     check_same_dtype("adamw", params[0], p);
-    autograd::check_destination("adamw", p);
+    check_writable("adamw", p);
   }
   check_like("grads", grads, params, false);
   check_like("exp_avgs", exp_avgs, params, true);

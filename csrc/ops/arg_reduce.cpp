@@ -17,7 +17,7 @@ constexpr int64_t kAll = -1;  // as dim: over all elements
 void run(const Call& call) {
   const Tensor& x = call.inputs[0];
   const int64_t dim = call.get<int64_t>("dim");
-  const Tensor view = dim == kAll ? contiguous(x.detach()).view({1, x.numel(), 1}) : along_axis(x, dim);
+  const Tensor view = dim == kAll ? operand_as(x, contiguous(x.detach())).view({1, x.numel(), 1}) : along_axis(x, dim);
   const Shape &sizes = view.shape(), &strides = view.strides();
   const bool has_values = call.outputs.size() == 2;
   run_rung(kernels::arg_reduce_ladder, call,

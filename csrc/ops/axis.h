@@ -11,7 +11,7 @@ inline Tensor along_axis(const Tensor& x, int64_t dim) {
   for (int d = 0; d < x.ndim(); ++d)
     if (d != dim) sizes[d < dim ? 0 : 2] *= x.shape()[d];
   if (const auto view = x.try_view(sizes)) return *view;
-  return copy(x.detach()).view(sizes);
+  return operand_as(x, copy(x.detach()).view(sizes));
 }
 
 // The gradient of gather: zeros of `shape`, with src added where `index`, of src's shape, says along `dim`.

@@ -92,6 +92,11 @@ void submit(const Call& call) {
   scope.done();
 }
 
+Tensor operand_as(const Tensor& x, Tensor laid_out) {
+  if (laid_out.storage() != x.storage()) OpScope::current()->reads_more(laid_out.nbytes() - distinct_bytes(x));
+  return laid_out;
+}
+
 int64_t compulsory_bytes(const Tensors& operands) {
   int64_t bytes = 0;
   for (size_t i = 0; i < operands.size(); ++i) {

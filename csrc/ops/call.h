@@ -88,4 +88,8 @@ Tensor submit(Call call, const std::array<autograd::Ref, N>& saved, Rule rule) {
 // repeats it. Operands may be not defined().
 int64_t compulsory_bytes(const Tensors& operands);
 
+// `laid_out`, which the kernel of the current call reads in place of its operand x. If it is a copy, all of its bytes
+// are counted as read, while a view may have repeated some.
+Tensor operand_as(const Tensor& x, Tensor laid_out);
+
 }  // namespace rooflab

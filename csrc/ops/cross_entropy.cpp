@@ -27,7 +27,7 @@ struct Losses {
 
 void run(const Call& call) {
   const Rows rows = as_rows(with_classes_last(call.inputs[0]));
-  const Tensor target = contiguous(call.inputs[1].detach());
+  const Tensor target = operand_as(call.inputs[1], contiguous(call.inputs[1].detach()));
   CrossEntropyArgs args{};
   args.logits = rows.x.data();
   args.classes = as_classes(target, call.get<int64_t>("ignore_index"), rows.d);

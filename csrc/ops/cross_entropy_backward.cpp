@@ -20,8 +20,8 @@ constexpr int64_t kRowFlops = 2;    // one hot, division by the count
 
 void run(const Call& call) {
   const Rows rows = as_rows(with_classes_last(call.inputs[1]));
-  const Tensor dloss = contiguous(call.inputs[0].detach()), target = contiguous(call.inputs[2].detach()),
-               lse = contiguous(call.inputs[3].detach());
+  const auto dense = [&](int k) { return operand_as(call.inputs[k], contiguous(call.inputs[k].detach())); };
+  const Tensor dloss = dense(0), target = dense(2), lse = dense(3);
   const Tensor& count = call.inputs[4];
   CrossEntropyBackwardArgs args{};
   args.dloss = dloss.data();

@@ -1,4 +1,8 @@
 // Writes into existing memory: x += y and the like, copies into a tensor, fills.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/autocast.h"
@@ -34,12 +38,22 @@ void check_fits(const char* op, const char* what, const Tensor& destination, con
            source.shape(), " does not broadcast to ", destination.shape());
 }
 
-void check_writable(const char* op, const Tensor& destination) {
-  autograd::check_destination(op, destination);
-  if (destination.numel() == 0) return;
-  for (int i = 0; i < destination.ndim(); ++i)
-    RL_CHECK(destination.strides()[i] != 0 || destination.shape()[i] <= 1, op,
-             "destination: an expanded tensor holds one element in many places; copy it first");
+// Whether elements may share memory: a step of one dimension lands on or before the last element that the finer ones
+// reach. In views of one array that is exact; strides of other libraries' arrays that interleave are refused as well.
+bool may_overlap(const Tensor& x) {
+  if (x.is_contiguous()) return false;
+  std::array<std::pair<int64_t, int64_t>, kMaxDims> steps;  // (stride, size)
+  int dims = 0;
+  for (int i = 0; i < x.ndim(); ++i)
+    if (x.shape()[i] > 1) steps[dims++] = {std::abs(x.strides()[i]), x.shape()[i]};
+  std::sort(steps.begin(), steps.begin() + dims);
+  int64_t last = 0;
+  for (int i = 0; i < dims; ++i) {
+    const auto [stride, size] = steps[i];
+    if (stride <= last) return true;
+    last += stride * (size - 1);
+  }
+  return false;
 }
 
 // x = op(x, y) in the memory of x, without gradients.
@@ -70,6 +84,14 @@ Tensor replacement(ElementwiseOp op, const Tensor& x, const Y& y) {
 }
 
 }  // namespace
+
+void check_writable(const char* op, const Tensor& destination) {
+  autograd::check_destination(op, destination);
+  RL_CHECK(
+      !may_overlap(destination), op,
+      "destination: an expanded tensor, or one whose elements share memory, holds one element in many places; copy "
+      "it first");
+}
 
 void copy_into(const Tensor& destination, const Tensor& source) {
   const bool casts = source.dtype() != destination.dtype();

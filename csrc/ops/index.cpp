@@ -156,8 +156,6 @@ void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Va
   copy_into(to, where(hit.view(along), value(choice, winner), before).view(choice.arranged));
 }
 
-void check_write(const Tensor& x) { autograd::check_destination("index", x); }
-
 }  // namespace
 
 Tensor index(const Tensor& x, std::vector<IndexStep> steps) {
@@ -184,7 +182,7 @@ Tensor index(const Tensor& x_in, std::vector<IndexStep> steps, const std::vector
 
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
                const Tensor& value) {
-  check_write(x);
+  check_writable("index", x);
   autograd::check_source("index", value);
   const Tensor view = follow(x, steps);
   if (arrays.empty()) return copy_into(view, value);
@@ -200,7 +198,7 @@ void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::
 
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
                Scalar value) {
-  check_write(x);
+  check_writable("index", x);
   const Tensor view = follow(x, steps);
   if (arrays.empty()) return fill(view, value);
   set_chosen(view, arrays, [&](const Choice&, const Tensor&) { return value; });

@@ -23,15 +23,13 @@ void check_new(const char* argument, const Tensor& x, const char* cache_argument
            ", T > 0, D_h=", x.size(3), "), got ", cache.shape());
   RL_CHECK(cache.size(3) == 1 || cache.stride(3) == 1, "kv_append", cache_argument,
            ": expected adjacent elements in the last dimension, got strides ", cache.strides());
-  for (int d = 0; d < 4; ++d)
-    RL_CHECK(cache.size(d) == 1 || cache.stride(d) != 0, "kv_append", cache_argument,
-             ": it repeats memory, so it cannot be written; got strides ", cache.strides());
-  autograd::check_destination("kv_append", cache);
+  check_writable("kv_append", cache);
   autograd::check_source("kv_append", x);
 }
 
 void run(const Call& call) {
-  const Tensor k = as_heads(call.inputs[0]), v = as_heads(call.inputs[1]);
+  const Tensor k = operand_as(call.inputs[0], as_heads(call.inputs[0])),
+               v = operand_as(call.inputs[1], as_heads(call.inputs[1]));
   const Tensor &k_cache = call.outputs[0], &v_cache = call.outputs[1];
   run_rung(kernels::kv_append_ladder, call,
            KvAppendArgs{k.data(), v.data(), k_cache.data(), v_cache.data(), call.inputs[2].data<int64_t>(), k.size(0),

@@ -27,7 +27,7 @@ Tensor as_batch(const Tensor& x, const Shape& batch, int64_t count) {
   Shape expanded = batch;
   expanded.push_back(x.size(-2));
   expanded.push_back(x.size(-1));
-  return reshape(x.expand(expanded), {count, x.size(-2), x.size(-1)});
+  return operand_as(x, reshape(x.expand(expanded), {count, x.size(-2), x.size(-1)}));
 }
 
 // da = dc b^T and db = a^T dc, summed over the batches that an operand was broadcast to.
@@ -72,7 +72,7 @@ void run(const Call& call) {
   const std::string& variant = call.variant;
   if (target_of(call.device()).kind == kCuda && !variant.starts_with("v0") && !variant.starts_with("v1"))
     for (Tensor* x : {&a3, &b3})
-      if (x->stride(1) != 1 && x->stride(2) != 1) *x = contiguous(*x);
+      if (x->stride(1) != 1 && x->stride(2) != 1) *x = operand_as(*x, contiguous(*x));
   MatmulArgs args{.a = a3.data(),
                   .b = b3.data(),
                   .c = call.outputs[0].data(),

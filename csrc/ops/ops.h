@@ -26,7 +26,9 @@ Tensor where(const Tensor& condition, const Tensor& a, Scalar b, std::string_vie
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b, std::string_view variant = {});
 Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // x itself if it has the dtype already
 Tensor copy(const Tensor& x, std::string_view variant = {});               // the copy is contiguous
-void copy_into(const Tensor& destination, const Tensor& source);           // broadcasts, casts, and crosses devices
+// ValueError for a tensor that no op may write: it requires grad, or several of its elements share memory.
+void check_writable(const char* op, const Tensor& destination);
+void copy_into(const Tensor& destination, const Tensor& source);  // broadcasts, casts, and crosses devices
 void fill(const Tensor& destination, Scalar value);
 // x = op(x, y) in place. y broadcasts to x, and memory that both share is read before it is written. If the tape
 // records the call, x is not written: the result is a new tensor, which the caller puts in the place of x. Otherwise

@@ -17,8 +17,8 @@ void check_table(const char* op, const char* argument, const Tensor& table, cons
 
 // As (B, H, L, D_h) with contiguous rows and a head stride of 0.
 Tensor table_of_heads(const Tensor& table) {
-  const Tensor adjacent = as_heads(table.ndim() == 2 ? table.unsqueeze(0) : table);  // (1, 1, L, D_h) or (1, B, L, D_h)
-  return adjacent.transpose(0, 1);
+  const Tensor heads = table.ndim() == 2 ? table.unsqueeze(0) : table;
+  return operand_as(table, as_heads(heads)).transpose(0, 1);  // from (1, 1, L, D_h) or (1, B, L, D_h)
 }
 
 kernels::AttentionStrides table_strides(const Tensor& table) {
@@ -37,7 +37,7 @@ void check_rope(const char* op, const Tensor& x, const Tensor& cos, const Tensor
 
 RopeOperands::RopeOperands(const Tensor& x_in, const Tensor& cos_in, const Tensor& sin_in, const Tensor& y_in,
                            bool is_reverse)
-    : x(as_heads(x_in)),
+    : x(operand_as(x_in, as_heads(x_in))),
       cos(table_of_heads(cos_in)),
       sin(table_of_heads(sin_in)),
       y(y_in.ndim() == 3 ? y_in.unsqueeze(0) : y_in),

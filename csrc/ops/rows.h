@@ -1,6 +1,8 @@
 // A tensor viewed as rows along its last dimension, for ops that work on rows of adjacent elements.
 #pragma once
 
+#include <cmath>
+
 #include "core/tensor_check.h"
 #include "ops/ops.h"
 
@@ -16,7 +18,7 @@ inline Rows as_rows(const Tensor& x) {
   const int64_t d = x.shape().back(), n = x.numel() / d;
   if (const auto rows = x.try_view({n, d}); rows && (d == 1 || rows->stride(1) == 1))
     return {*rows, n, d, n == 1 ? d : rows->stride(0)};
-  return {copy(x.detach()), n, d, d};
+  return {operand_as(x, copy(x.detach())), n, d, d};
 }
 
 // Checks a weight or bias over the last dimension of x, if there is one.
@@ -27,6 +29,11 @@ inline void check_parameter(const char* op, const char* argument, const Tensor& 
            ": expected (D=", x.shape().back(), "), got ", to_string(parameter->shape()));
   check_same_device(op, x, *parameter);
   check_same_dtype(op, x, *parameter);
+}
+
+// The eps of a norm, which is added to a mean of squares.
+inline void check_eps(const char* op, double eps) {
+  RL_CHECK(eps >= 0 && std::isfinite(eps), op, "eps: expected a number that is finite and not negative, got ", eps);
 }
 
 // Checks an operand (..., D), called `name`, and a gradient of its shape.
@@ -40,7 +47,7 @@ inline void check_gradient_of_rows(const char* op, const char* argument, const T
 
 // The parameter in the form that kernels take: contiguous; its data() is null if there is none.
 inline Tensor as_parameter(const Tensor& parameter) {
-  return parameter.defined() ? contiguous(parameter.detach()) : Tensor();
+  return parameter.defined() ? operand_as(parameter, contiguous(parameter.detach())) : Tensor();
 }
 
 }  // namespace rooflab

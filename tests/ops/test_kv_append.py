@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_refused():
     refused(r"position: expected one int64 number", position=rl.tensor([0.0]))
     refused(r"position: expected one int64 number", position=rl.tensor([0, 1]))
     refused(r"k_cache: expected adjacent elements", k_cache=rl.zeros(1, 2, 8, 4).transpose(2, 3))
-    refused(r"k_cache: it repeats memory", k_cache=rl.zeros(1, 2, 1, 8).expand(1, 2, 4, 8))
+    refused(r"destination: an expanded tensor", k_cache=rl.zeros(1, 2, 1, 8).expand(1, 2, 4, 8))
     refused("grad", k=rl.zeros(1, 2, 1, 8, requires_grad=True))
 
 
