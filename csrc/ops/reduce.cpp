@@ -51,7 +51,7 @@ Tensor as_outer_reduced_inner(const Tensor& x, const std::array<bool, kMaxDims>&
   }
   const Tensor moved = x.permute(order);
   if (const auto view = moved.try_view(sizes)) return *view;
-  return copy(moved).view(sizes);
+  return operand_as(x, copy(moved).view(sizes));
 }
 
 // The result's shape if reduced dimensions are kept, with size 1.
@@ -62,11 +62,12 @@ Shape kept_shape(const Tensor& x, const std::array<bool, kMaxDims>& reduced) {
   return shape;
 }
 
-// Elements that are equally extreme share the gradient evenly.
+// Elements that are equally extreme share the gradient evenly. 16 bits could not count them.
 Tensor extreme_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
   const Tensor is_chosen = elementwise(ElementwiseOp::kEq, x, y);
   const Tensor count = sum_to(cast(is_chosen, DType::kInt32), dy.shape());
-  return where(is_chosen, dy / cast(count, dy.dtype()), Scalar{});
+  const Tensor wide = widen(dy), share = wide / cast(count, wide.dtype());
+  return where(is_chosen, cast(share, dy.dtype()), Scalar{});
 }
 
 ReduceOp reduction_of(const Op* op);

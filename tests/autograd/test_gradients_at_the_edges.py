@@ -28,3 +28,25 @@ def test_powers(a, b, expected):
 def test_gelu_far_from_zero(x, expected):
     """1e20 squared is infinite in float32."""
     assert gradients(rl.gelu, x, dtype="float32") == pytest.approx([expected], abs=1e-30)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+@pytest.mark.parametrize("count", [257, 70000])
+def test_many_equal_extremes_share_the_gradient(reduce, dtype, count, device):
+    """float16 cannot hold 70000, and bfloat16 does not know 257."""
+    x = rl.full((count + 1,), 2.0, dtype=dtype, device=device)
+    x[0] = 1.0 if reduce == "amax" else 3.0
+    x.requires_grad_()
+    getattr(x, reduce)().backward()
+    expected = rl.tensor(1 / count, dtype=dtype).item()
+    assert x.grad[0].item() == 0 and x.grad[1:].amin().item() == x.grad.amax().item() == expected > 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_many_equal_extremes_of_a_row_share_the_gradient(reduce, dtype, device):
+    x = rl.full((3, 70000), 2.0, dtype=dtype, device=device, requires_grad=True)
+    getattr(x, reduce)(dim=1).backward(rl.tensor([1.0, 7.0, 100.0], dtype=dtype, device=device))
+    expected = [rl.tensor(dy / 70000, dtype=dtype).item() for dy in (1.0, 7.0, 100.0)]
+    assert x.grad[:, 0].tolist() == x.grad[:, -1].tolist() == expected
