@@ -96,7 +96,7 @@ struct type_caster<rooflab::Scalar> {
     PyObject* object = source.ptr();
     if (PyFloat_Check(object)) {
       value.real = PyFloat_AS_DOUBLE(object);
-      value.integer = value.real >= -9.2e18 && value.real <= 9.2e18 ? static_cast<int64_t>(value.real) : 0;
+      value.integer = value.real >= -0x1p63 && value.real < 0x1p63 ? static_cast<int64_t>(value.real) : 0;
       return true;
     }
     if (PyLong_Check(object)) {

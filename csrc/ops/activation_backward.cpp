@@ -70,16 +70,16 @@ Tensors submitted(const Op& op, Activation activation, const Tensors& inputs, st
   return outputs;
 }
 
-// With s = sigmoid(u), the slope is s (1 + a (1 - s) u'). Outside kGeluRange powers of a would overflow.
+// With s = sigmoid(u), the slope is s (1 + a (1 - s) u'). Beyond kFar it is 0 or 1 in every dtype, and powers of a
+// could overflow.
 Tensor composed_gradient(Activation activation, const Tensor& dy, const Tensor& a) {
-  Tensor x = widen(a);
+  constexpr double kFar = 750;
+  const Tensor x = elementwise(kMinimum, elementwise(kMaximum, widen(a), Scalar{-kFar}), Scalar{kFar});
   if (activation == Activation::kSilu) {
     const Tensor s = elementwise(kSigmoid, x);
     return dy * cast(s * (1 + x * (1 - s)), a.dtype());
   }
   constexpr double kSlope = 1.5957691216057308, kCube = 0.044715;
-  x = elementwise(kMinimum, elementwise(kMaximum, x, Scalar{kernels::kGeluRange.low}),
-                  Scalar{kernels::kGeluRange.high});
   const Tensor x2 = x * x;
   const Tensor s = elementwise(kSigmoid, x * (kSlope + kSlope * kCube * x2));
   return dy * cast(s * (1 + x * (1 - s) * (kSlope + 3 * kSlope * kCube * x2)), a.dtype());

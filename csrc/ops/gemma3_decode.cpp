@@ -3,6 +3,7 @@
 
 #include "kernels/gemma3_decode/gemma3_decode.h"
 #include "ops/attention_operands.h"
+#include "ops/rows.h"
 #include "ops/rung.h"
 
 namespace rooflab {
@@ -88,6 +89,7 @@ Cost cost_of(const Gemma3DecodeArgs& args, const Tensors& inputs, int64_t keys) 
 
 std::optional<Tensor> gemma3_decode(const Gemma3DecodeOperands& operands, std::string_view variant) {
   const Gemma3DecodeOperands& o = operands;
+  check_eps("gemma3_decode", o.eps);
   Call call{&kOp,
             {o.x, o.qkv, o.o, o.gate_up, o.down, o.input_norm, o.post_attention_norm, o.pre_feedforward_norm,
              o.post_feedforward_norm, o.q_norm, o.k_norm, o.cos, o.sin, o.position},

@@ -42,6 +42,7 @@ Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const st
   const OpScope scope("layer_norm");
   check_floating("layer_norm", "x", x);
   RL_CHECK(x.ndim() > 0, "layer_norm", "x: expected (..., D), got ()");
+  check_eps("layer_norm", eps);
   check_parameter("layer_norm", "weight", x, weight);
   check_parameter("layer_norm", "bias", x, bias);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());

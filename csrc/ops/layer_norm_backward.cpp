@@ -70,6 +70,7 @@ NormGradients layer_norm_backward(const Tensor& dy, const Tensor& x, const Tenso
                                   bool wants_dweight, bool wants_dbias, std::string_view variant) {
   const OpScope scope("layer_norm_backward");
   check_gradient_of_rows("layer_norm_backward", "x", dy, x);
+  check_eps("layer_norm_backward", eps);
   if (weight.defined()) check_parameter("layer_norm_backward", "weight", x, weight);
   const bool is_empty = x.shape().back() == 0;  // and so are all results
   if (is_empty || !kernels::layer_norm_backward_ladder.composes(

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "core/range.h"
-#include "kernels/gelu/gelu_function.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -150,15 +149,10 @@ class ChainWriter {
     return static_cast<int16_t>(kReduced + program_.reductions++);
   }
 
-  // x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), which is gelu(x).
+  // gelu(x) 1, a gated activation.
   int16_t add_gelu(const TracedCall& traced) {
     const DType dtype = traced.outputs[0].dtype;
-    const auto apply = [&](ElementwiseOp op, int16_t a, int16_t b = 0) { return instruction(op, dtype, dtype, a, b); };
-    const int16_t x = operand(traced.inputs[0]);
-    const int16_t square = apply(kMul, x, x);
-    const int16_t cubic = apply(kMul, square, number(2 * kernels::kGeluScale * kernels::kGeluCubic, dtype));
-    const int16_t slope = apply(kAdd, cubic, number(2 * kernels::kGeluScale, dtype));
-    return apply(kMul, x, apply(kSigmoid, apply(kMul, x, slope)));
+    return instruction(ElementwiseOp::kGeglu, dtype, dtype, operand(traced.inputs[0]), number(1, dtype));
   }
 
   const std::map<int, Scalar>& constants_;
@@ -190,8 +184,7 @@ bool has_strides(const Tensor& x, const Shape& strides) {
 int chain_instructions(const TracedCall& traced) {
   if (!traced.call.variant.empty()) return 0;  // a rung was asked for by name
   if (traced.continues >= 0) return 0;
-  if (is_gelu(traced.call)) return 6;
-  return elementwise_op(*traced.call.op) ? 1 : 0;
+  return is_gelu(traced.call) || elementwise_op(*traced.call.op) ? 1 : 0;
 }
 
 int reduced_dims(const TracedCall& traced) {

@@ -35,6 +35,7 @@ Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps
   const OpScope scope("rms_norm");
   check_floating("rms_norm", "x", x);
   RL_CHECK(x.ndim() > 0, "rms_norm", "x: expected (..., D), got ()");
+  check_eps("rms_norm", eps);
   check_parameter("rms_norm", "weight", x, weight);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   const Tensors inputs{x, weight.value_or(Tensor())};

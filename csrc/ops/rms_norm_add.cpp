@@ -39,6 +39,7 @@ RmsNormAddResult rms_norm_add(const Tensor& x, const Tensor& residual, const Ten
   const OpScope scope("rms_norm_add");
   check_floating("rms_norm_add", "x", x);
   RL_CHECK(x.ndim() > 0, "rms_norm_add", "x: expected (..., D), got ()");
+  check_eps("rms_norm_add", eps);
   check_same_device("rms_norm_add", x, residual);
   check_same_dtype("rms_norm_add", x, residual);
   RL_CHECK(residual.shape() == x.shape(), "rms_norm_add", "residual: expected the shape of x ", x.shape(), ", got ",

@@ -68,6 +68,7 @@ NormGradients rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor&
                                 bool wants_dweight, std::string_view variant) {
   const OpScope scope("rms_norm_backward");
   check_gradient_of_rows("rms_norm_backward", "x", dy, x);
+  check_eps("rms_norm_backward", eps);
   if (weight.defined()) check_parameter("rms_norm_backward", "weight", x, weight);
   const bool is_empty = x.shape().back() == 0;  // and so are all results
   if (is_empty || !kernels::rms_norm_backward_ladder.composes(

@@ -34,6 +34,7 @@ Tensor rms_norm_rope(const Tensor& x, const Tensor& weight, const Tensor& cos, c
   const OpScope scope("rms_norm_rope");
   check_rope("rms_norm_rope", x, cos, sin);
   check_parameter("rms_norm_rope", "weight", x, weight);
+  check_eps("rms_norm_rope", eps);
   if (autograd::recording(x, weight, cos, sin)) {
     const Tensor y = rope(rms_norm(x, weight, eps, zero_centered), cos, sin);
     scope.done();

@@ -324,6 +324,47 @@ def test_sample_draws_what_its_parameters_allow():
         sample(np.array([[0.0, np.nan]]), rng)
 
 
+INF = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("scores", "allowed"),
+    [
+        ([0.0, INF, 1.0], {1}),
+        ([INF, 0.0, INF, -INF], {0, 2}),
+        ([-INF, 2.0, -INF], {1}),
+        ([1e308, -1e308, 1e308], {0, 2}),
+        ([INF, INF], {0, 1}),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"top_k": 2}, {"top_p": 1.0}, {"temperature": 1e-300}, {"temperature": 1e300}])
+def test_sample_draws_the_infinitely_likely(scores, allowed, options):
+    rng = np.random.default_rng(0)
+    draws = {int(sample(np.array([scores, scores]), rng, **options)[1]) for _ in range(60)}
+    assert draws == allowed
+
+
+def test_sample_takes_the_best_of_ties_first():
+    rng, ties = np.random.default_rng(0), np.array([[INF, INF, 0.0]])
+    assert {int(sample(ties, rng, top_k=1)[0]) for _ in range(20)} == {0}
+    assert {int(sample(ties, rng, top_p=0.4)[0]) for _ in range(20)} == {0}
+
+
+def test_sample_refuses_what_leaves_no_token():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="every score of a row is -inf"):
+        sample(np.array([[0.0, 1.0], [-INF, -INF]]), rng)
+    with pytest.raises(ValueError, match="temperature: expected a finite number > 0"):
+        sample(np.array([[0.0, -INF]]), rng, temperature=INF)
+
+
+@pytest.mark.parametrize("eps", [-1e-6, INF, float("nan")])
+def test_an_eps_that_no_norm_can_use_is_refused(eps):
+    for make, name in ((Gemma3Config, "rms_norm_eps"), (rl.nn.TransformerConfig, "eps")):
+        with pytest.raises(ValueError, match=f"{name}: expected a number that is finite and not negative"):
+            make(**{name: eps})
+
+
 def hugging_face_config(config):
     return {
         "model_type": "gemma3_text",

@@ -55,9 +55,17 @@ ROOFLAB_HOST_DEVICE T sigmoid_of(T a) {
   return fast_quotient(select(a < T(0), e, T(1)), T(1) + e);
 }
 
+// silu(a). Below -750 the sigmoid is 0 in every type, and 0 times -inf would be NaN.
+template <class T>
+ROOFLAB_HOST_DEVICE T silu_of(T a) {
+  a = select(a < T(-750), T(-750), a);
+  return a * sigmoid_of(a);
+}
+
 // gelu(a) in its tanh form: 0.5 (1 + tanh(u)) is the sigmoid of 2u.
 template <class T>
 ROOFLAB_HOST_DEVICE T gelu_of(T a) {
+  a = select(a < T(kGeluLowest), T(kGeluLowest), a);
   return a * sigmoid_of(a * (T(2 * kGeluScale) + T(2 * kGeluScale * kGeluCubic) * (a * a)));
 }
 
@@ -138,9 +146,9 @@ ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   if constexpr (kOp == kSin) return sin(a);
   if constexpr (kOp == kCos) return cos(a);
   if constexpr (kOp == kSigmoid) return sigmoid_of(a);
-  if constexpr (kOp == kSilu) return a * sigmoid_of(a);
+  if constexpr (kOp == kSilu) return silu_of(a);
   if constexpr (kOp == kGeglu) return gelu_of(a) * b;
-  if constexpr (kOp == kSwiglu) return a * sigmoid_of(a) * b;
+  if constexpr (kOp == kSwiglu) return silu_of(a) * b;
 }
 
 template <ElementwiseOp kOp, class T>
@@ -231,8 +239,9 @@ ROOFLAB_HOST_DEVICE auto with_type(DType dtype, F&& f) {
     case DType::kBFloat16: return f(BFloat16{});
     case DType::kInt64: return f(int64_t{});
     case DType::kInt32: return f(int32_t{});
-    default: return f(bool{});
+    case DType::kBool: break;
   }
+  return f(bool{});
 }
 
 // Calls f.template operator()<kOp>() for an op of one or two inputs known at run time.

@@ -1,7 +1,6 @@
 // gelu (tanh form): y = x / 2 * (1 + tanh(u)), u = sqrt(2 / pi) * (x + 0.044715 x^3), in one pass over x of any shape.
-// All rungs but the reference compute the equivalent y = x / (1 + exp(-2u)): one exponential and one division, and no
-// 1 + tanh that cancels for negative x. NaN gives NaN, +inf gives +inf, and -inf gives NaN, as 0 * -inf does in the
-// definition.
+// All rungs compute the equivalent y = x / (1 + exp(-2u)): one exponential and one division, and no 1 + tanh that
+// cancels for negative x. NaN gives NaN, and infinities give the limits: +inf and 0.
 //
 // FLOPs: 8 per element (3 to scale x^3 and add it, 2 to scale, tanh, 2 for the rest). Compulsory bytes: x once, y once.
 // Roof: memory bandwidth.

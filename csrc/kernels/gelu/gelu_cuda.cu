@@ -15,9 +15,11 @@ constexpr int kVectorThreads = 128;  // measured: small blocks let new ones star
 __device__ __forceinline__ float gelu(float x) {
   constexpr float kLinear = static_cast<float>(-2 * kGeluScale * 1.4426950408889634074);
   constexpr float kCubic = static_cast<float>(-2 * kGeluScale * kGeluCubic * 1.4426950408889634074);
+  x = x < kGeluLowest ? kGeluLowest : x;
   return __fdividef(x, 1.0f + exp2f(x * fmaf(kCubic, x * x, kLinear)));
 }
 __device__ __forceinline__ double gelu(double x) {
+  x = x < kGeluLowest ? kGeluLowest : x;
   return x / (1 + exp(x * fma(-2 * kGeluScale * kGeluCubic, x * x, -2 * kGeluScale)));
 }
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from .transformer_config import check_eps
+
 __all__ = ["GEMMA3_270M", "GEMMA3_PSEUDO", "Gemma3Config"]
 
 
@@ -47,6 +49,9 @@ class Gemma3Config:
     rope_local_base_freq: float = 1e4
     rms_norm_eps: float = 1e-6
     query_pre_attn_scalar: float = 256
+
+    def __post_init__(self) -> None:
+        check_eps(self, "rms_norm_eps")
 
     def window(self, layer: int) -> int | None:
         """How far back a layer sees, in tokens; None: over the whole text."""

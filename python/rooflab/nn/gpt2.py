@@ -19,7 +19,7 @@ from ..autograd import checkpoint
 from .causal_attention import causal_attention, causal_mask, check_tokens, joined, split_heads
 from .layers import Embedding
 from .module import Module, ModuleList
-from .transformer_config import check_fields
+from .transformer_config import check_eps, check_fields
 
 __all__ = ["GPT2", "GPT2_XL", "GPT2Config"]
 
@@ -63,6 +63,7 @@ class GPT2Config:
 
     def __post_init__(self) -> None:
         check_fields(self, "n_embd", "n_layer", "n_head", "vocab_size", "n_positions")
+        check_eps(self, "layer_norm_epsilon")
         if self.n_embd % self.n_head:
             raise ValueError(f"[GPT2Config] n_embd: expected a multiple of n_head={self.n_head}, got {self.n_embd}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,14 @@ def check_fields(config: Any, *sizes: str) -> None:
             raise ValueError(f"[{model}] {name}: expected a whole number of at least 1, got {value!r}")
     if config.attention not in _ATTENTION:
         raise ValueError(f"[{model}] attention: expected one of {', '.join(_ATTENTION)}, got {config.attention!r}")
+
+
+def check_eps(config: Any, name: str) -> None:
+    """ValueError unless this field of a configuration may be added to a mean of squares."""
+    value = getattr(config, name)
+    if not 0 <= value < math.inf:
+        model = type(config).__name__
+        raise ValueError(f"[{model}] {name}: expected a number that is finite and not negative, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,7 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         check_fields(self, "d_model", "d_ff", "num_layers", "num_heads", "vocab_size", "context_length")
+        check_eps(self, "eps")
         if self.d_model % (2 * self.num_heads):
             raise ValueError(
                 f"[TransformerConfig] d_model: expected {self.num_heads} heads of one even size, got {self.d_model}"
