@@ -100,6 +100,28 @@ def test_an_index_out_of_range_is_refused(bad):
         rl.scatter_add(x, 0, index.reshape(3, 1), rl.ones(3, 1))
 
 
+@pytest.mark.parametrize("call", ["gather", "scatter_add", "cross_entropy"])
+def test_the_first_of_many_bad_indices_is_named(call):
+    """Several threads look, each at its own part."""
+    n = 300_000
+    index = np.zeros(n, dtype=np.int64)
+    index[[77_777, 200_000, n - 1]] = 1077, 2200, 3300
+    index, x = rl.tensor(index), rl.ones(5)
+    logits = rl.ones(1, 5).expand(n, 5)
+    calls = {
+        "gather": (lambda: rl.gather(x, 0, index), r"\[gather\] index: expected in \[0, 5\), got 1077"),
+        "scatter_add": (lambda: x.scatter_add(0, index, rl.ones(n)), r"\[scatter_add\] index: .*, got 1077"),
+        "cross_entropy": (
+            lambda: rl.cross_entropy(logits, index),
+            r"\[cross_entropy\] target: .* 1077 in row 77777",
+        ),
+    }
+    refused, message = calls[call]
+    for _ in range(20):
+        with pytest.raises(ValueError, match=message):
+            refused()
+
+
 @pytest.mark.gpu
 def test_a_gpu_marks_what_an_index_out_of_range_chose():
     index = rl.tensor([1, 7, -1], device="cuda")

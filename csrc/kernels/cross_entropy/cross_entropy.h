@@ -42,8 +42,8 @@ struct CrossEntropyArgs {
   DType dtype;
 };
 
-// Throws ValueError when a target is neither a class nor ignore_index. CPU only.
-void check_classes(const Classes& classes, int64_t rows);
+// Throws ValueError, which names the first target that is neither a class nor ignore_index. CPU only; all threads look.
+void check_classes(const Classes& classes, int64_t rows, Queue& queue);
 
 // Elements of scratch, where the losses of all rows are kept until they are summed.
 inline int64_t cross_entropy_scratch(const CrossEntropyArgs& args) {

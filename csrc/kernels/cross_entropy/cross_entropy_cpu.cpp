@@ -1,16 +1,17 @@
 // What the CPU rungs of cross_entropy and of its backward share: see cross_entropy.h.
 #include "core/error.h"
+#include "kernels/common/find_first.h"
 #include "kernels/cross_entropy/cross_entropy.h"
 
 namespace rooflab::kernels {
 
-void check_classes(const Classes& classes, int64_t rows) {
-  for (int64_t row = 0; row < rows; ++row) {
+void check_classes(const Classes& classes, int64_t rows, Queue& queue) {
+  const int64_t bad = find_first(queue, rows, [&](int64_t row) {
     const int64_t target = class_of(classes, row);
-    RL_CHECK(target == classes.ignore_index || (target >= 0 && target < classes.limit), "cross_entropy",
-             "target: expected in [0, V=", classes.limit, "), or ignore_index=", classes.ignore_index, ", got ", target,
-             " in row ", row);
-  }
+    return target != classes.ignore_index && (target < 0 || target >= classes.limit);
+  });
+  RL_CHECK(bad == rows, "cross_entropy", "target: expected in [0, V=", classes.limit,
+           "), or ignore_index=", classes.ignore_index, ", got ", class_of(classes, bad), " in row ", bad);
 }
 
 }  // namespace rooflab::kernels

@@ -45,7 +45,7 @@ ROOFLAB_INLINE void reduce_losses(const CrossEntropyArgs& args, const S* losses)
 }  // namespace
 
 void cross_entropy_cpu_v1_online(const CrossEntropyArgs& args, Queue& queue) {
-  check_classes(args.classes, args.n);
+  check_classes(args.classes, args.n, queue);
   with_floating(args.dtype, [&]<class T>() {
     using S = typename ComputeOf<T>::type;
     S* const losses = args.reduces ? queue.scratch<S>(args.n) : nullptr;
@@ -66,7 +66,7 @@ void cross_entropy_cpu_v1_online(const CrossEntropyArgs& args, Queue& queue) {
 }
 
 void cross_entropy_backward_cpu_v1_recompute(const CrossEntropyBackwardArgs& args, Queue& queue) {
-  check_classes(args.classes, args.n);
+  check_classes(args.classes, args.n, queue);
   const bool streaming = queue.target().exceeds_cache(args.n * args.v * size_of(args.dtype));
   with_floating(args.dtype, [&]<class T>() {
     using S = typename ComputeOf<T>::type;

@@ -44,8 +44,8 @@ struct GatherArgs {
   DType dtype;
 };
 
-// Throws ValueError when an index is outside [0, limit). CPU only.
-void check_indices(const IndexLayout& at);
+// Throws ValueError, which names the first index outside [0, limit). CPU only; all threads look.
+void check_indices(const IndexLayout& at, Queue& queue);
 
 extern const Ladder<GatherArgs> gather_ladder;
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "kernels/common/find_first.h"
 #include "kernels/common/strided.h"
 #include "kernels/gather/gather.h"
 
@@ -23,7 +24,7 @@ void copy_runs(const GatherArgs& args, int64_t length, int64_t begin, int64_t en
 
 }  // namespace
 
-void check_indices(const IndexLayout& at) {
+void check_indices(const IndexLayout& at, Queue& queue) {
   IndexLayout own = at;  // only the dimensions that the index has
   own.ndim = 0;
   own.count = 1;
@@ -33,22 +34,26 @@ void check_indices(const IndexLayout& at) {
     own.strides[own.ndim++] = at.strides[d];
     own.count *= at.sizes[d];
   }
-  for (int64_t i = 0; i < own.count; ++i) {
+  const auto index_of = [&](int64_t i) {
     int64_t offset[1] = {};
     add_offsets(i, own.ndim, own.sizes, {own.strides}, offset);
-    const int64_t index = index_at(own, offset[0]);
-    RL_CHECK(index >= 0 && index < at.limit, at.op, "index: expected in [0, ", at.limit, "), got ", index);
-  }
+    return index_at(own, offset[0]);
+  };
+  const int64_t bad = find_first(queue, own.count, [&](int64_t i) {
+    const int64_t index = index_of(i);
+    return index < 0 || index >= own.limit;
+  });
+  RL_CHECK(bad == own.count, at.op, "index: expected in [0, ", at.limit, "), got ", index_of(bad));
 }
 
-void gather_cpu_v0_reference(const GatherArgs& args, Queue&) {
-  check_indices(args.at);
+void gather_cpu_v0_reference(const GatherArgs& args, Queue& queue) {
+  check_indices(args.at, queue);
   copy_runs(args, 1, 0, args.at.count);
 }
 
 void gather_cpu_v1_parallel(const GatherArgs& args, Queue& queue) {
   constexpr int64_t kGrain = 8192;  // elements that are worth waking a thread for
-  check_indices(args.at);
+  check_indices(args.at, queue);
   const int last = args.at.ndim - 1;
   const bool has_rows = args.at.strides[last] == 0 && args.x_strides[last] == 1;
   const int64_t length = has_rows ? args.at.sizes[last] : 1;

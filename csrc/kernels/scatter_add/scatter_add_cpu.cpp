@@ -68,14 +68,14 @@ void with_types(const ScatterAddArgs& args, F&& f) {
 
 }  // namespace
 
-void scatter_add_cpu_v0_reference(const ScatterAddArgs& args, Queue&) {
-  check_indices(args.at);
+void scatter_add_cpu_v0_reference(const ScatterAddArgs& args, Queue& queue) {
+  check_indices(args.at, queue);
   with_types(args, [&](auto part) { part(0, 0, args.at.sizes[0]); });
 }
 
 void scatter_add_cpu_v1_parallel(const ScatterAddArgs& args, Queue& queue) {
   constexpr int64_t kGrain = 8192;  // elements that are worth waking a thread for
-  check_indices(args.at);
+  check_indices(args.at, queue);
   int shared = 0;  // the longest dimension along which y advances; where there is none, all is one part
   int64_t longest = 0;
   for (int d = 0; d < args.at.ndim; ++d)
