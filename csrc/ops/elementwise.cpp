@@ -34,8 +34,11 @@ int64_t bits_of(Scalar scalar, DType dtype) {
     case DType::kFloat32: return bits_of(static_cast<float>(scalar.real));
     case DType::kFloat16: return bits_of(Half(round_to_odd(scalar.real)));
     case DType::kBFloat16: return bits_of(BFloat16(round_to_odd(scalar.real)));
-    default: return scalar.integer;
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kBool: break;
   }
+  return scalar.integer;
 }
 
 void check_domain(const ElementwiseInfo& info, DType dtype) {
@@ -227,8 +230,12 @@ double rounded(double number, DType dtype) {
     case DType::kFloat32: return static_cast<float>(number);
     case DType::kFloat16: return static_cast<float>(Half(round_to_odd(number)));
     case DType::kBFloat16: return static_cast<float>(BFloat16(round_to_odd(number)));
-    default: return number;
+    case DType::kFloat64:
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kBool: break;
   }
+  return number;
 }
 
 Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant) {

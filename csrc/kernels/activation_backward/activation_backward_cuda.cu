@@ -1,4 +1,5 @@
 // The CUDA rungs of activation_backward: see activation_backward.h for what they compute.
+#include "core/dispatch.h"
 #include "core/queue.h"
 #include "kernels/activation_backward/activation_backward.h"
 #include "kernels/common/launch_size.h"
@@ -97,11 +98,7 @@ void dispatch_kernel(const ActivationBackwardArgs& args, Launch&& launch) {
     if (args.b) return launch.template operator()<T, Activation::kSilu, true>();
     launch.template operator()<T, Activation::kSilu, false>();
   };
-  switch (args.dtype) {
-    case DType::kFloat32: return of_type.template operator()<float>();
-    case DType::kFloat16: return of_type.template operator()<__half>();
-    default: return of_type.template operator()<__nv_bfloat16>();
-  }
+  dispatch_float(args.dtype, "activation_backward", [&]<class T>() { of_type.template operator()<cuda_type_t<T>>(); });
 }
 
 }  // namespace

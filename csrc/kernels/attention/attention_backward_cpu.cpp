@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/dispatch.h"
 #include "kernels/attention/attention_backward.h"
 
 namespace rooflab::kernels {
@@ -137,11 +138,7 @@ struct Backward {
 }  // namespace
 
 void attention_backward_cpu_v1_flash(const AttentionBackwardArgs& args, Queue& queue) {
-  switch (args.forward.dtype) {
-    case DType::kFloat32: return Backward<float>(args, queue).run();
-    case DType::kFloat16: return Backward<Half>(args, queue).run();
-    default: return Backward<BFloat16>(args, queue).run();
-  }
+  dispatch_float(args.forward.dtype, "attention_backward", [&]<class T>() { Backward<T>(args, queue).run(); });
 }
 
 Footprint attention_backward_cpu_v1_footprint(const AttentionBackwardArgs& args, const Target&) {

@@ -321,11 +321,11 @@ class FlashBackward {
 }  // namespace
 
 void attention_backward_cpu_v2_flash_simd(const AttentionBackwardArgs& args, Queue& queue) {
-  with_element(args.forward.dtype, [&]<class T>() { FlashBackward<T>::run(args, queue); });
+  with_float_element(args.forward.dtype, [&]<class T>() { FlashBackward<T>::run(args, queue); });
 }
 
 Footprint attention_backward_cpu_v2_footprint(const AttentionBackwardArgs& args, const Target& target) {
-  return with_element(args.forward.dtype, [&]<class T>() { return FlashBackward<T>::footprint(args, target); });
+  return with_float_element(args.forward.dtype, [&]<class T>() { return FlashBackward<T>::footprint(args, target); });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -4,6 +4,7 @@
 // so there are seven products instead of five. The two launches are mirror images: one side's rows stay, the other
 // side's stream past.
 // Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
+#include "core/dispatch.h"
 #include "kernels/attention/attention_backward_tile.cuh"
 #include "kernels/attention/attention_fma_tile.cuh"
 
@@ -189,11 +190,7 @@ void launch(const AttentionBackwardArgs& args, Queue& queue) {
 
 void attention_backward_cuda_v1_flash(const AttentionBackwardArgs& call, Queue& queue) {
   const AttentionBackwardArgs args = attention_backward_with_scratch(call, false, queue);
-  switch (args.forward.dtype) {
-    case DType::kFloat16: return launch<__half>(args, queue);
-    case DType::kBFloat16: return launch<__nv_bfloat16>(args, queue);
-    default: return launch<float>(args, queue);
-  }
+  dispatch_float(args.forward.dtype, "attention_backward", [&]<class T>() { launch<cuda_type_t<T>>(args, queue); });
 }
 
 }  // namespace rooflab::kernels

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/dispatch.h"
 #include "kernels/attention/attention.h"
 
 namespace rooflab::kernels {
@@ -130,11 +131,7 @@ int64_t attention_splits(const AttentionArgs& args) {
 
 void attention_cpu_v1_flash(const AttentionArgs& call, Queue& queue) {
   const AttentionArgs args = with_held_keys(call);
-  switch (args.dtype) {
-    case DType::kFloat32: return flash<float>(args, queue);
-    case DType::kFloat16: return flash<Half>(args, queue);
-    default: return flash<BFloat16>(args, queue);
-  }
+  dispatch_float(args.dtype, "attention", [&]<class T>() { flash<T>(args, queue); });
 }
 
 Footprint attention_cpu_v1_footprint(const AttentionArgs& args, const Target&) {

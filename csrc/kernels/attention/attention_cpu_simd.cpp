@@ -261,11 +261,11 @@ class FlashForward {
 }  // namespace
 
 void attention_cpu_v2_flash_simd(const AttentionArgs& args, Queue& queue) {
-  with_element(args.dtype, [&]<class T>() { FlashForward<T>::run(args, queue); });
+  with_float_element(args.dtype, [&]<class T>() { FlashForward<T>::run(args, queue); });
 }
 
 Footprint attention_cpu_v2_footprint(const AttentionArgs& args, const Target& target) {
-  return with_element(args.dtype, [&]<class T>() { return FlashForward<T>::footprint(args, target); });
+  return with_float_element(args.dtype, [&]<class T>() { return FlashForward<T>::footprint(args, target); });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -297,11 +297,11 @@ class SplitAttention {
 }  // namespace
 
 void attention_cpu_v3_split_kv(const AttentionArgs& args, Queue& queue) {
-  with_element(args.dtype, [&]<class T>() { SplitAttention<T>::run(args, queue); });
+  with_float_element(args.dtype, [&]<class T>() { SplitAttention<T>::run(args, queue); });
 }
 
 Footprint attention_cpu_v3_footprint(const AttentionArgs& args, const Target& target) {
-  return with_element(args.dtype, [&]<class T>() { return SplitAttention<T>::footprint(args, target); });
+  return with_float_element(args.dtype, [&]<class T>() { return SplitAttention<T>::footprint(args, target); });
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

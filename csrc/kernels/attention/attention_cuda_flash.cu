@@ -2,6 +2,7 @@
 // them sees, 64 at a time: it computes the scores, their softmax relative to the largest score so far, and the weighted
 // sum of the values. When a larger score appears, the sums so far are scaled down to it. Nothing of size L_q x L_kv is
 // ever stored. Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
+#include "core/dispatch.h"
 #include "kernels/attention/attention_fma_tile.cuh"
 #include "kernels/common/reduce.cuh"
 
@@ -130,11 +131,7 @@ void launch(const AttentionArgs& args, Queue& queue) {
 }  // namespace
 
 void attention_cuda_v1_flash(const AttentionArgs& args, Queue& queue) {
-  switch (args.dtype) {
-    case DType::kFloat16: return launch<__half>(args, queue);
-    case DType::kBFloat16: return launch<__nv_bfloat16>(args, queue);
-    default: return launch<float>(args, queue);
-  }
+  dispatch_float(args.dtype, "attention", [&]<class T>() { launch<cuda_type_t<T>>(args, queue); });
 }
 
 }  // namespace rooflab::kernels

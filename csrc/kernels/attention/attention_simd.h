@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
+#include "kernels/common/float_element_simd.h"
 #include "kernels/common/simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -24,16 +25,6 @@ struct Scratch {
     return taken;
   }
 };
-
-// Calls f.operator()<T>() for the type of the elements, which is not float64.
-template <class F>
-ROOFLAB_INLINE auto with_element(DType dtype, F f) {
-  switch (dtype) {
-    case DType::kFloat32: return f.template operator()<float>();
-    case DType::kFloat16: return f.template operator()<Half>();
-    default: return f.template operator()<BFloat16>();
-  }
-}
 
 // One row of sums.
 struct Row {

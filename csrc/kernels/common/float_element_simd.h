@@ -8,12 +8,17 @@ namespace {
 
 // Calls f.operator()<T>() for the type of the elements, which is not float64.
 template <class F>
-ROOFLAB_INLINE void with_float_element(DType dtype, F f) {
+ROOFLAB_INLINE auto with_float_element(DType dtype, F f) {
   switch (dtype) {
     case DType::kFloat32: return f.template operator()<float>();
     case DType::kFloat16: return f.template operator()<Half>();
-    default: return f.template operator()<BFloat16>();
+    case DType::kBFloat16: return f.template operator()<BFloat16>();
+    case DType::kFloat64:
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kBool: break;
   }
+  __builtin_trap();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/dispatch.h"
 #include "kernels/common/alignment.h"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector_load.cuh"
@@ -72,11 +73,7 @@ void dispatch_row_plan(const RowPlan& plan, Launch&& launch) {
 // Calls launch.operator()<T>() for the element types that tiles hold.
 template <class Launch>
 void dispatch_tile_type(DType dtype, Launch&& launch) {
-  switch (dtype) {
-    case DType::kFloat32: return launch.template operator()<float>();
-    case DType::kFloat16: return launch.template operator()<__half>();
-    default: return launch.template operator()<__nv_bfloat16>();
-  }
+  dispatch_float(dtype, "row tile", [&]<class T>() { launch.template operator()<cuda_type_t<T>>(); });
 }
 
 // What one thread holds of a row: vectors of kVectorElements, kGroup apart (0: as many as threads work on the row).

@@ -91,8 +91,12 @@ ROOFLAB_INLINE auto with_floating(DType dtype, F f) {
     case DType::kFloat64: return f.template operator()<double>();
     case DType::kFloat32: return f.template operator()<float>();
     case DType::kFloat16: return f.template operator()<Half>();
-    default: return f.template operator()<BFloat16>();
+    case DType::kBFloat16: return f.template operator()<BFloat16>();
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kBool: break;
   }
+  __builtin_trap();
 }
 
 // ---- lifting functions of registers to vectors

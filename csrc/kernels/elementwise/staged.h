@@ -193,8 +193,11 @@ ROOFLAB_INLINE auto with_computed_type(DType dtype, F f) {
     case DType::kInt64: return f(int64_t{});
     case DType::kInt32: return f(int32_t{});
     case DType::kBool: return f(bool{});
-    default: return f(float{});
+    case DType::kFloat32:
+    case DType::kFloat16:
+    case DType::kBFloat16: break;
   }
+  return f(float{});
 }
 
 }  // namespace

@@ -27,8 +27,9 @@ const char* element_type(DType dtype) {
     case DType::kBFloat16: return "BFloat16";
     case DType::kInt64: return "int64_t";
     case DType::kInt32: return "int32_t";
-    default: return "bool";
+    case DType::kBool: break;
   }
+  return "bool";
 }
 
 std::string expression(const FusedInstruction& instruction) {

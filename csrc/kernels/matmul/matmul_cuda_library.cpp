@@ -42,8 +42,12 @@ Types types_of(DType dtype) {
     case DType::kFloat64: return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
     case DType::kFloat32: return {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case DType::kFloat16: return {CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
-    default: return {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    case DType::kBFloat16: return {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kBool: break;
   }
+  throw std::invalid_argument(message("[matmul] dtype: the library has no ", name(dtype)));
 }
 
 // The properties of an operand on which the choice of a kernel depends.

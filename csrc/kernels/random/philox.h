@@ -189,7 +189,10 @@ ROOFLAB_HOST_DEVICE void dispatch_random(const RandomArgs& args, F&& f) {
       case DType::kFloat64: return f.template operator()<kKind, double>();
       case DType::kFloat32: return f.template operator()<kKind, float>();
       case DType::kFloat16: return f.template operator()<kKind, Half>();
-      default: return f.template operator()<kKind, BFloat16>();
+      case DType::kBFloat16: return f.template operator()<kKind, BFloat16>();
+      case DType::kInt64:
+      case DType::kInt32:
+      case DType::kBool: return;
     }
   };
   args.kind == kNormal ? floating.template operator()<kNormal>() : floating.template operator()<kUniform>();

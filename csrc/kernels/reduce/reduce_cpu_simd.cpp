@@ -217,7 +217,10 @@ void reduce_cpu_v1_simd(const ReduceArgs& args, Queue& queue) {
     case DType::kInt64: return run_op<int64_t>(args, queue);
     case DType::kInt32: return run_op<int32_t>(args, queue);
     case DType::kBool: return run_op<bool>(args, queue);
-    default: return with_floating(args.dtype, [&]<class T>() { run_op<T>(args, queue); });
+    case DType::kFloat64:
+    case DType::kFloat32:
+    case DType::kFloat16:
+    case DType::kBFloat16: return with_floating(args.dtype, [&]<class T>() { run_op<T>(args, queue); });
   }
 }
 

@@ -24,11 +24,7 @@ void launch_vectorised(const ReduceArgs& args, Queue& queue) {
 }  // namespace
 
 void reduce_cuda_v2_vectorised(const ReduceArgs& args, Queue& queue) {
-  switch (args.dtype) {
-    case DType::kFloat32: return launch_vectorised<float>(args, queue);
-    case DType::kFloat16: return launch_vectorised<__half>(args, queue);
-    default: return launch_vectorised<__nv_bfloat16>(args, queue);
-  }
+  dispatch_float(args.dtype, "reduce", [&]<class T>() { launch_vectorised<cuda_type_t<T>>(args, queue); });
 }
 
 }  // namespace rooflab::kernels
