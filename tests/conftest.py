@@ -13,12 +13,34 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)] if rl.cuda.is_ava
 def pytest_addoption(parser):
     parser.addoption("--fuzz-minutes", type=float, default=0, help="how long each test of test_fuzz.py draws new calls")
     parser.addoption("--all-tests", action="store_true", help="run the slow tests too: all answers to all labs")
+    parser.addoption(
+        "--as-gpu", metavar="NAME", help="run on the GPU as on this one of rl.meta: T4 after a build for 75-virtual"
+    )
     parser.addoption("--rewrite-golden", action="store_true", help="take what is found as what tests/golden shall say")
 
 
-def pytest_report_header():
+def pytest_configure(config):
+    """Kernels are chosen for the named GPU, whose instructions the code of this build must not exceed."""
+    name = config.getoption("--as-gpu")
+    if not name:
+        return
+    wanted = rl._core._target.of(rl.meta(name))
+    for index in range(rl.cuda.device_count()):
+        target = rl._core._target.of(f"cuda:{index}")
+        if target.code.number > wanted.code.number:
+            raise pytest.UsageError(
+                f"--as-gpu {name}: build with ROOFLAB_CUDA_ARCHITECTURES={wanted.code.number}-virtual"
+            )
+        target.sm_count, target.shared_bytes_of_block = wanted.sm_count, wanted.shared_bytes_of_block
+
+
+def pytest_report_header(config):
     gpus = rl.cuda.device_count() if rl.cuda.is_available() else 0
-    return f"GPUs: {gpus}" if gpus else f"devices: the CPU alone ({rl.cuda.unavailable_reason()})"
+    code = [rl._core._target.of(f"cuda:{index}").code.number for index in range(gpus)]
+    named = f", as {config.getoption('--as-gpu')}" if config.getoption("--as-gpu") else ""
+    return (
+        f"GPUs: {gpus}, code for {code}{named}" if gpus else f"devices: the CPU alone ({rl.cuda.unavailable_reason()})"
+    )
 
 
 def pytest_collection_modifyitems(config, items):

@@ -234,9 +234,28 @@ Tensor eye(int64_t rows, int64_t columns, DType dtype, Device device) {
   return made;
 }
 
+// For tests, which write to a target to see which kernels are chosen there.
+void register_target(py::module_& m) {
+  py::module_ target = m.def_submodule("_target", "What the choice of a GPU's kernels goes by.");
+  py::class_<CodeArchitecture>(target, "CodeArchitecture", "What the code of a GPU's kernels was compiled for.")
+      .def(py::init<int, bool>(), py::arg("number"), py::arg("is_sm90a") = false)
+      .def_readonly("number", &CodeArchitecture::number, "80 for sm_80.")
+      .def_readonly("is_sm90a", &CodeArchitecture::is_sm90a);
+  py::class_<Target>(target, "Target")
+      .def_readonly("name", &Target::name)
+      .def_readonly("compute_capability", &Target::compute_capability)
+      .def_readwrite("code", &Target::code)
+      .def_readwrite("sm_count", &Target::sm_count)
+      .def_readwrite("shared_bytes_of_block", &Target::shared_bytes_of_block);
+  target.def(
+      "of", [](const py::object& device) { return &target_of(to_device(device)); }, py::arg("device"),
+      py::return_value_policy::reference, "The target for which kernels for `device` are chosen.");
+}
+
 }  // namespace
 
 void register_factories(py::module_& m) {
+  register_target(m);
   const py::arg_v dtype = py::arg("dtype") = "float32", device = py::arg("device") = "cpu";
   const py::arg_v no_dtype = py::arg("dtype") = py::none(), no_device = py::arg("device") = py::none();
   const py::arg_v grad = py::arg("requires_grad") = false;

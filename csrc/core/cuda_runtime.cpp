@@ -41,6 +41,19 @@ dim3 raw(const Dim3& size) {
   return dim3(static_cast<unsigned>(size.x), static_cast<unsigned>(size.y), static_cast<unsigned>(size.z));
 }
 
+// Lets the kernel's blocks have so much on the current device. The driver is asked once, or again for more.
+void ask_for_shared_memory(const void* kernel, int64_t bytes) {
+  static std::mutex mutex;
+  static std::map<std::pair<const void*, int>, int64_t> granted;  // by kernel and device
+  int device = 0;
+  RL_CUDA_CHECK(cudaGetDevice(&device));
+  std::lock_guard lock(mutex);
+  int64_t& most = granted[{kernel, device}];
+  if (bytes <= most) return;
+  RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  most = bytes;
+}
+
 void submit(const void* kernel, const char* name, const LaunchShape& shape, void** arguments, Stream stream) {
   cudaLaunchAttribute attributes[3]{};
   cudaLaunchConfig_t config{};
@@ -268,10 +281,7 @@ double Event::elapsed_ms(const Event& later) const {
 }
 
 void launch(const void* kernel, const char* name, const LaunchShape& shape, void** arguments, Stream stream) {
-  constexpr int64_t kWithoutAsking = 48 * 1024;
-  if (shape.shared_bytes > kWithoutAsking)
-    RL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(shape.shared_bytes)));
+  if (shape.shared_bytes > kSharedBytesOfAnyGpu) ask_for_shared_memory(kernel, shape.shared_bytes);
   submit(kernel, name, shape, arguments, stream);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "core/code_architecture.h"
 #include "core/device.h"
 #include "core/launch_shape.h"
 
@@ -29,6 +30,10 @@ struct Properties {
   std::string driver_version, runtime_version;  // "13.0"
 };
 const Properties& properties(int device);
+
+// What the code of this build's kernels that runs on the device was compiled for: the device itself says so, because
+// the driver chooses among machine code and PTX. Throws CudaError where the build has none for it.
+CodeArchitecture code_architecture(int device);
 
 // From here on, `device` is the calling thread's device.
 void set_device(int device);

@@ -10,6 +10,9 @@ struct Dim3 {
   constexpr Dim3(int64_t x = 1, int64_t y = 1, int64_t z = 1) : x(x), y(y), z(z) {}
 };
 
+// Dynamic shared memory that a block of every GPU gets without asking for it.
+inline constexpr int64_t kSharedBytesOfAnyGpu = 48 * 1024;
+
 struct LaunchShape {
   Dim3 grid, block;          // blocks, and threads per block
   int64_t shared_bytes = 0;  // dynamic, per block

@@ -15,6 +15,7 @@ std::string unavailable() { return kWhy; }
 int device_count() { return 0; }
 void check_device(int) { refuse(); }
 const Properties& properties(int) { refuse(); }
+CodeArchitecture code_architecture(int) { refuse(); }
 void set_device(int) { refuse(); }
 void* allocate(int64_t, int) { refuse(); }
 void release(void*, int) {}

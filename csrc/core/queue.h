@@ -22,8 +22,9 @@ struct Footprint;
 
 class Queue {
  public:
-  // For one run of the rung `kernel` by the current call, on the device's current stream.
-  Queue(Device device, const char* kernel);
+  // For one run of the rung `kernel` by the current call, on the device's current stream. Its blocks may use
+  // `shared_bytes` each, as its footprint says.
+  Queue(Device device, const char* kernel, int64_t shared_bytes = 0);
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -86,6 +87,7 @@ class Queue {
   Device device_;
   Stream stream_;
   const char* kernel_;
+  int64_t shared_bytes_;
   Blocks* blocks_ = nullptr;  // the scratch blocks
 };
 

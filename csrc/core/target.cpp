@@ -39,6 +39,7 @@ Target gpu(const char* name, int compute_capability, int sm_count, int64_t share
           .kind = Device::Type::kCuda,
           .cache_bytes = cache_mib * kMiB,
           .compute_capability = compute_capability,
+          .code = {compute_capability, compute_capability == 90},
           .sm_count = sm_count,
           .shared_bytes_of_block = shared_kib * kKiB,
           .has_cublaslt = true};
@@ -76,6 +77,7 @@ const Target& cuda_target(int index) {
                                 .kind = Device::Type::kCuda,
                                 .cache_bytes = gpu.l2_bytes,
                                 .compute_capability = gpu.compute_capability,
+                                .code = cuda::code_architecture(index),
                                 .sm_count = gpu.sm_count,
                                 .shared_bytes_of_block = gpu.shared_memory_per_block_optin,
                                 .has_cublaslt = cublaslt().is_available()};

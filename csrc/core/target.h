@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/code_architecture.h"
 #include "core/cpu_isa.h"
 #include "core/device.h"
 
@@ -17,6 +18,7 @@ struct Target {
   Device::Type kind;                  // whose kernels it runs: kCpu or kCuda
   int64_t cache_bytes = 0;            // the last level
   int compute_capability = 0;         // GPU: 90 for sm_90
+  CodeArchitecture code;              // GPU: of the kernels that run there; of a table's GPU, the best there could be
   int sm_count = 0;                   // GPU
   int64_t shared_bytes_of_block = 0;  // GPU: the most that a block can use
   bool has_cublaslt = false;          // GPU: the library can be loaded
@@ -28,11 +30,14 @@ struct Target {
   bool exceeds_cache(int64_t bytes) const { return 2 * bytes > cache_bytes; }
 };
 
+inline constexpr int64_t kSharedBytesOfSm90a = 227 * 1024;  // rungs for sm_90a may use all that a block can have
+
 // What a rung starts, known before it runs. For a device without memory these numbers are counted instead.
 struct Footprint {
   int launches = 1;
   int fills = 0;
   int64_t scratch_bytes = 0;  // held at once
+  int64_t shared_bytes = 0;   // GPU: dynamic, the most of a block; said where it may be over kSharedBytesOfAnyGpu
 };
 
 // The target for which kernels for `device` are chosen: for "cuda:0" the GPU of this machine, for "meta:H200" the GPU

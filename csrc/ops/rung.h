@@ -36,7 +36,7 @@ void run_rung(const kernels::Ladder<Args>& ladder, const Call& call, const Args&
   switch (device.type) {
     case Device::Type::kCuda: {
       cuda::set_device(device.index);
-      Queue queue(device, kernel);
+      Queue queue(device, kernel, footprint_of(rung, args, target_of(device)).shared_bytes);
       for (const Tensors* tensors : {&call.inputs, &call.outputs})
         for (const Tensor& x : *tensors)
           if (x.defined()) x.storage()->use(queue.stream());
@@ -47,8 +47,7 @@ void run_rung(const kernels::Ladder<Args>& ladder, const Call& call, const Args&
         Queue queue(Device{}, kernel);
         run(args, queue);
       });
-    case Device::Type::kMeta:
-      return count_footprint(device, kernel, rung.footprint ? rung.footprint(args, target_of(device)) : Footprint{});
+    case Device::Type::kMeta: return count_footprint(device, kernel, footprint_of(rung, args, target_of(device)));
   }
 }
 

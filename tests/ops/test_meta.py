@@ -133,7 +133,7 @@ def test_machines_are_known_by_name():
 
 
 def test_the_machine_decides_which_kernel_runs():
-    """v3_hopper is for sm_90 alone, and a GPU's rungs are not a CPU's."""
+    """v3_hopper is for sm_90a alone, and a GPU's rungs are not a CPU's."""
     q = {gpu: rl.empty(1, 8, 1024, 128, dtype="bfloat16", device=rl.meta(gpu)) for gpu in ("H200", "A100 SXM 80GB")}
     rl.attention(*[q["H200"]] * 3, variant="v3_hopper")
     with pytest.raises(ValueError, match="v3_hopper does not accept these operands"):

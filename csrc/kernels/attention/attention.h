@@ -86,6 +86,29 @@ inline int64_t attention_partial_floats(const AttentionArgs& args) {
   return splits == 1 ? 0 : splits * args.batch * args.heads * args.q_length * (args.head_size + 2);
 }
 
+// The columns that the kernels for a head have room for.
+constexpr int attention_head_room(int64_t head_size) { return head_size <= 64 ? 64 : head_size <= 128 ? 128 : 256; }
+
+// v1: the rows that a block keeps, and the columns that it has room for. Its shared memory holds these rows, a tile of
+// weights and a chunk of 64 rows and columns, all padded float32.
+struct AttentionFlashTile {
+  int64_t rows, columns;
+};
+constexpr int64_t attention_v1_bytes(int64_t rows, int64_t columns, int64_t resident = 1) {
+  constexpr int64_t kChunk = 64, kChunkStride = kChunk + 4, kPad = 16;
+  return 4 * (resident * (rows * columns + kPad) + rows * kChunk + kPad + kChunk * kChunkStride);
+}
+AttentionFlashTile attention_v1_tile(int64_t head_size, const Target&);  // as many rows as there is room for
+
+// v2 keeps a tile of q, and streams tiles of k and v.
+constexpr int64_t attention_v2_bytes(int64_t head) { return ((head > 128 ? 64 : 128) + 2 * 64) * head * 2; }
+
+// v4: each of four teams of warps has a ring of tiles of keys and values, as in gemma3_decode.
+constexpr int64_t attention_ring_bytes(int64_t head) {
+  constexpr int64_t kTeams = 4, kStepKeys = 16, kWidest = 256, kElement = 2;
+  return kTeams * (2 * (kWidest / head) + 1) * kStepKeys * head * kElement;
+}
+
 // For the rungs that split floats into three bfloat16: the columns of a part, and the elements of all parts.
 ROOFLAB_HOST_DEVICE int64_t attention_split_columns(int64_t head_size) { return (head_size + 7) / 8 * 8; }
 inline int64_t attention_split_elements(int64_t batch, int64_t heads, int64_t length, int64_t head_size) {

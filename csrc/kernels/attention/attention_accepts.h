@@ -53,7 +53,7 @@ inline bool key_fits_map(const AttentionArgs& args, const void* data, const Atte
 
 // What v3 requires, forward and backward.
 inline bool suits_hopper(const AttentionArgs& args, const Target& target) {
-  return target.compute_capability == 90 && has_tile_shape(args) && args.head_size > 0 && args.mask == nullptr &&
+  return target.code.is_sm90a && has_tile_shape(args) && args.head_size > 0 && args.mask == nullptr &&
          query_fits_map(args, args.q, args.q_strides) && query_fits_map(args, args.out, args.out_strides) &&
          key_fits_map(args, args.k, args.k_strides) && key_fits_map(args, args.v, args.v_strides);
 }
@@ -65,13 +65,23 @@ inline bool suits_split(const AttentionArgs& args) {
          args.head_size <= kSplitColumns && args.q_length >= kFewest && args.kv_length >= kFewest && fits_int32(args);
 }
 
+// A tile of v1 with the most rows, halved until a block has room for it.
+inline AttentionFlashTile flash_tile(int64_t most_rows, int64_t fewest_rows, int64_t head_size, int64_t resident,
+                                     const Target& target) {
+  AttentionFlashTile tile{most_rows, head_size <= 128 ? 128 : kMostColumns};
+  while (tile.rows > fewest_rows &&
+         attention_v1_bytes(tile.rows, tile.columns, resident) > target.shared_bytes_of_block)
+    tile.rows /= 2;
+  return tile;
+}
+
 // The CUDA rungs v1 and v2, forward and backward.
 inline bool attention_cuda_v1_accepts(const AttentionArgs& args, const Target&) {
   return args.dtype != DType::kFloat64 && args.head_size <= kMostColumns && fits_int32(args);
 }
 
 inline bool attention_cuda_v2_accepts(const AttentionArgs& args, const Target& target) {
-  return target.compute_capability >= 80 && has_tile_shape(args) && operands_have_vectors(args);
+  return target.code.number >= 80 && has_tile_shape(args) && operands_have_vectors(args);
 }
 
 }  // namespace rooflab::kernels

@@ -41,18 +41,17 @@ inline AttentionBackwardArgs attention_backward_with_scratch(AttentionBackwardAr
   return args;
 }
 
-// The blocks of v2: how many columns they have room for, how many of them fit the registers of a multiprocessor, and
-// their shared memory: pairs of tiles of 64 rows, one pair that stays and `stages` pairs that are streamed, P and dS,
-// and two sets of statistics.
-constexpr int attention_backward_v2_head(int64_t head_size) {
-  return head_size <= 64 ? 64 : head_size <= 128 ? 128 : 256;
-}
+// v1: the rows of queries that a block keeps, of q and of dout. It never keeps more keys than that.
+AttentionFlashTile attention_backward_v1_tile(const AttentionArgs&, const Target&);
+
+// The blocks of v2: how many of them fit the registers of a multiprocessor, and their shared memory: pairs of tiles of
+// 64 rows, one pair that stays and `stages` pairs that are streamed, P and dS, and two sets of statistics.
 constexpr int attention_backward_v2_blocks(int64_t head) { return head > 128 ? 1 : head > 64 ? 2 : 3; }
 constexpr int64_t attention_backward_v2_bytes(int64_t head, int stages) {
   constexpr int64_t kRows = 64;
   return (1 + stages) * 2 * kRows * head * 2 + 2 * kRows * kRows * 2 + 2 * 2 * kRows * 4;
 }
-// 2, 1, or 0 where no block fits. Another block on a multiprocessor hides more latency than a second stage.
+// 2 or 1. Another block on a multiprocessor hides more latency than a second stage.
 int attention_backward_v2_stages(int64_t head, const Target&);
 
 // v4: scratch for delta and for the parts of q, dout, k and v. Shared memory: three parts of four tiles and of the

@@ -1,8 +1,8 @@
 // v1: FlashAttention-2's backward on plain multiply-adds. It is deterministic, because no sum crosses blocks. One
 // launch computes dQ: a block keeps 64 queries and walks over the keys they see. The other computes dK and dV: a block
-// keeps 32 keys and walks over the queries that see them, in all heads that share the keys. Both recompute the scores,
-// so there are seven products instead of five. The two launches are mirror images: one side's rows stay, the other
-// side's stream past.
+// keeps 32 keys and walks over the queries that see them, in all heads that share the keys. Where D_h is over 128 or a
+// block has less shared memory, on Turing, it keeps fewer. Both recompute the scores, so there are seven products
+// instead of five. The two launches are mirror images: one side's rows stay, the other side's stream past.
 // Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
 #include "core/dispatch.h"
 #include "kernels/attention/attention_backward_tile.cuh"
@@ -13,25 +13,21 @@ namespace {
 
 using namespace fma_tile;
 
-// Rows per thread: fewer where a thread keeps more sums in registers.
-template <int kChunks, Side kSide>
-constexpr int kPerThread = kChunks == 4 || kSide == Side::kKeys ? 4 : 8;
-
-template <int kChunks, Side kSide>
+template <int kChunks, int kRows>
 struct Shared {
-  static constexpr int kRows = Place<kPerThread<kChunks, kSide>>::kRows;
   RowTile<kRows, kChunks * kChunk> a, b;  // q and dout, or k and v
   RowTile<kRows, kChunk> weights;         // P or dS, transposed on the side of the keys
   Chunk chunk;                            // of k and v, or of q and dout
 };
 
-template <class T, int kChunks, Side kSide>
+// kChunks: how many times 64 columns there is room for. kOwn: rows per thread.
+template <class T, int kChunks, int kOwn, Side kSide>
 __global__ void __launch_bounds__(kThreads, kChunks == 2 && kSide == Side::kKeys ? 3 : 2)
     attention_backward_cuda_v1_flash_kernel(const __grid_constant__ AttentionBackwardArgs args) {
   constexpr bool kOfKeys = kSide == Side::kKeys;
-  constexpr int kWidth = kChunks * kChunk, kRows = Shared<kChunks, kSide>::kRows, kOwn = kPerThread<kChunks, kSide>;
+  constexpr int kWidth = kChunks * kChunk, kRows = Place<kOwn>::kRows;
   extern __shared__ __align__(16) unsigned char shared_bytes[];
-  auto& shared = *reinterpret_cast<Shared<kChunks, kSide>*>(shared_bytes);
+  auto& shared = *reinterpret_cast<Shared<kChunks, kRows>*>(shared_bytes);
 
   const AttentionArgs& forward = args.forward;
   const Visibility visibility(forward);
@@ -161,29 +157,31 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 && kSide == Side::kKeys
   }
 }
 
-template <class T, int kChunks, Side kSide>
+template <class T, int kChunks, int kOwn, Side kSide>
 void launch(const AttentionBackwardArgs& args, Queue& queue) {
   const AttentionArgs& forward = args.forward;
   const bool of_keys = kSide == Side::kKeys;
-  constexpr int kRows = Shared<kChunks, kSide>::kRows;
+  constexpr int kRows = Place<kOwn>::kRows;
+  constexpr int64_t kBytes = attention_v1_bytes(kRows, kChunks * kChunk, 2);
+  static_assert(sizeof(Shared<kChunks, kRows>) == kBytes);
   const int64_t tiles = ((of_keys ? forward.kv_length : forward.q_length) + kRows - 1) / kRows;
   const int64_t blocks = forward.batch * (of_keys ? forward.kv_heads : forward.heads) * tiles;
-  queue.launch(attention_backward_cuda_v1_flash_kernel<T, kChunks, kSide>,
-               {blocks, kThreads, sizeof(Shared<kChunks, kSide>)}, args);
+  queue.launch(attention_backward_cuda_v1_flash_kernel<T, kChunks, kOwn, kSide>, {blocks, kThreads, kBytes}, args);
 }
 
 template <class T>
 void launch(const AttentionBackwardArgs& args, Queue& queue) {
   launch_delta<T>(args, queue);
-  if constexpr (sizeof(T) == 4) {  // 16-bit tensors rarely come here, so one size serves all of them
-    if (args.forward.head_size <= 2 * kChunk) {
-      launch<T, 2, Side::kQueries>(args, queue);
-      launch<T, 2, Side::kKeys>(args, queue);
-      return;
-    }
+  const auto [rows, columns] = attention_backward_v1_tile(args.forward, queue.target());
+  const auto both = [&]<int kChunks, int kOfQueries, int kOfKeys>() {
+    launch<T, kChunks, kOfQueries, Side::kQueries>(args, queue);
+    launch<T, kChunks, kOfKeys, Side::kKeys>(args, queue);
+  };
+  if (columns == 4 * kChunk) {
+    rows == Place<4>::kRows ? both.template operator()<4, 4, 4>() : both.template operator()<4, 2, 2>();
+  } else {
+    rows == Place<8>::kRows ? both.template operator()<2, 8, 4>() : both.template operator()<2, 4, 4>();
   }
-  launch<T, 4, Side::kQueries>(args, queue);
-  launch<T, 4, Side::kKeys>(args, queue);
 }
 
 }  // namespace

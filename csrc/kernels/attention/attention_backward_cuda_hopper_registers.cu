@@ -273,6 +273,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     ptx::registers_grow_to<240>();
     consume(shared, maps, problem, block, warpgroup - 1);
   }
+#else
+  unsupported_architecture();
 #endif
 }
 

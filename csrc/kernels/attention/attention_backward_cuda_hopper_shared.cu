@@ -254,6 +254,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     ptx::registers_grow_to<192>();
     add(shared, maps, problem, block, warpgroup - 2);
   }
+#else
+  unsupported_architecture();
 #endif
 }
 

@@ -323,6 +323,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   } else {
     store(args.dq, args.dq_strides, forward.q_length, first_gradient, forward.scale);
   }
+#else
+  unsupported_architecture();
 #endif
 }
 

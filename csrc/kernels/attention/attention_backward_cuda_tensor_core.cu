@@ -240,6 +240,8 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
     store_rows<kThreads>(tensor(static_cast<T*>(args.dq), args.dq_strides, own_head, forward.q_length), first_row,
                          shared.a);
   }
+#else
+  unsupported_architecture();
 #endif
 }
 
@@ -311,7 +313,7 @@ void launch(const AttentionBackwardArgs& args, Queue& queue) {
 
 template <class T>
 void launch(const AttentionBackwardArgs& args, Queue& queue) {
-  switch (attention_backward_v2_head(args.forward.head_size)) {
+  switch (attention_head_room(args.forward.head_size)) {
     case 64: return launch<T, 64>(args, queue);
     case 128: return launch<T, 128>(args, queue);
     default: return launch<T, 256>(args, queue);

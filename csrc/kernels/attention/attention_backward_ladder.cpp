@@ -57,19 +57,23 @@ bool attention_backward_cuda_v1_accepts(const AttentionBackwardArgs& args, const
   return attention_cuda_v1_accepts(args.forward, target);
 }
 
-Footprint attention_backward_cuda_v1_footprint(const AttentionBackwardArgs& args, const Target&) {
-  return backward_footprint(args, false);
+Footprint attention_backward_cuda_v1_footprint(const AttentionBackwardArgs& args, const Target& target) {
+  Footprint footprint = backward_footprint(args, false);
+  const auto [rows, columns] = attention_backward_v1_tile(args.forward, target);
+  footprint.shared_bytes = attention_v1_bytes(rows, columns, 2);
+  return footprint;
 }
 
 bool attention_backward_cuda_v2_accepts(const AttentionBackwardArgs& args, const Target& target) {
   return attention_cuda_v2_accepts(args.forward, target) && has_vectors(args.dout, args.dout_strides) &&
          has_vectors(args.dq, args.dq_strides) && has_vectors(args.dk, args.dk_strides) &&
-         has_vectors(args.dv, args.dv_strides) &&
-         attention_backward_v2_stages(attention_backward_v2_head(args.forward.head_size), target) > 0;
+         has_vectors(args.dv, args.dv_strides);
 }
 
-Footprint attention_backward_cuda_v2_footprint(const AttentionBackwardArgs& args, const Target&) {
+Footprint attention_backward_cuda_v2_footprint(const AttentionBackwardArgs& args, const Target& target) {
   Footprint footprint = backward_footprint(args, !args.deterministic);
+  const int64_t head = attention_head_room(args.forward.head_size);
+  footprint.shared_bytes = attention_backward_v2_bytes(head, attention_backward_v2_stages(head, target));
   footprint.fills = args.deterministic ? 0 : 1;
   return footprint;
 }
@@ -82,19 +86,27 @@ bool attention_backward_cuda_v3_accepts(const AttentionBackwardArgs& args, const
 }
 
 Footprint attention_backward_cuda_v3_footprint(const AttentionBackwardArgs& args, const Target&) {
-  return backward_footprint(args, true);
+  Footprint footprint = backward_footprint(args, true);
+  footprint.shared_bytes = kSharedBytesOfSm90a;
+  return footprint;
 }
 
 bool attention_backward_cuda_v4_accepts(const AttentionBackwardArgs& args, const Target& target) {
-  return target.compute_capability >= 80 && suits_split(args.forward) &&
-         attention_backward_v4_bytes(args.forward.head_size <= 64 ? 64 : 128) <= target.shared_bytes_of_block;
+  return target.code.number >= 80 && suits_split(args.forward);
 }
 
 Footprint attention_backward_cuda_v4_footprint(const AttentionBackwardArgs& args, const Target&) {
-  return {.launches = 4, .scratch_bytes = attention_backward_v4_scratch_bytes(args)};
+  return {.launches = 4,
+          .scratch_bytes = attention_backward_v4_scratch_bytes(args),
+          .shared_bytes = attention_backward_v4_bytes(attention_head_room(args.forward.head_size))};
 }
 
 }  // namespace
+
+AttentionFlashTile attention_backward_v1_tile(const AttentionArgs& args, const Target& target) {
+  if (args.head_size > 128) return flash_tile(32, 16, args.head_size, 2, target);
+  return flash_tile(args.dtype == DType::kFloat32 ? 64 : 32, 32, args.head_size, 2, target);
+}
 
 int attention_backward_v2_stages(int64_t head, const Target& target) {
   constexpr int64_t kReserved = 1024;  // per block; without it a block could ask for a whole multiprocessor's memory
@@ -103,7 +115,7 @@ int attention_backward_v2_stages(int64_t head, const Target& target) {
     if (bytes > most) return int64_t{0};
     return std::min<int64_t>((most + kReserved) / (bytes + kReserved), attention_backward_v2_blocks(head));
   };
-  return blocks(1) == 0 ? 0 : blocks(2) == blocks(1) ? 2 : 1;
+  return blocks(2) > 0 && blocks(2) == blocks(1) ? 2 : 1;
 }
 
 const Ladder<AttentionBackwardArgs> attention_backward_ladder(

@@ -1,7 +1,8 @@
-// v1: FlashAttention-2's forward on plain multiply-adds. A block keeps 64 queries and walks over the keys that any of
-// them sees, 64 at a time: it computes the scores, their softmax relative to the largest score so far, and the weighted
-// sum of the values. When a larger score appears, the sums so far are scaled down to it. Nothing of size L_q x L_kv is
-// ever stored. Any element type (float32 sums), D_h up to 256, any mask, strides and alignment.
+// v1: FlashAttention-2's forward on plain multiply-adds. A block keeps 64 queries (32 where it has less shared memory,
+// on Turing) and walks over the keys that any of them sees, 64 at a time: it computes the scores, their softmax
+// relative to the largest score so far, and the weighted sum of the values. When a larger score appears, the sums so
+// far are scaled down to it. Nothing of size L_q x L_kv is ever stored. Any element type (float32 sums), D_h up to 256,
+// any mask, strides and alignment.
 #include "core/dispatch.h"
 #include "kernels/attention/attention_fma_tile.cuh"
 #include "kernels/common/reduce.cuh"
@@ -11,22 +12,20 @@ namespace {
 
 using namespace fma_tile;
 
-constexpr int kPerThread = 8;  // rows per thread
-constexpr int kQueries = Place<kPerThread>::kRows;
-
-template <int kChunks>
+template <int kChunks, int kQueries>
 struct Shared {
   RowTile<kQueries, kChunks * kChunk> q;
   RowTile<kQueries, kChunk> p;
   Chunk chunk;  // of k, then of v
 };
 
-// kChunks: how many times 64 columns there is room for.
-template <class T, int kChunks>
+// kChunks: how many times 64 columns there is room for. kPerThread: rows per thread.
+template <class T, int kChunks, int kPerThread>
 __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
     attention_cuda_v1_flash_kernel(const __grid_constant__ AttentionArgs args) {
+  constexpr int kQueries = Place<kPerThread>::kRows;
   extern __shared__ __align__(16) unsigned char shared_bytes[];
-  auto& shared = *reinterpret_cast<Shared<kChunks>*>(shared_bytes);
+  auto& shared = *reinterpret_cast<Shared<kChunks, kQueries>*>(shared_bytes);
 
   // The last queries see the most keys, so they start first.
   const Visibility visibility(args);
@@ -117,15 +116,22 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
   }
 }
 
-template <class T, int kChunks>
+template <class T, int kChunks, int kPerThread>
 void launch(const AttentionArgs& args, Queue& queue) {
+  constexpr int kQueries = Place<kPerThread>::kRows;
+  constexpr int64_t kBytes = attention_v1_bytes(kQueries, kChunks * kChunk);
+  static_assert(sizeof(Shared<kChunks, kQueries>) == kBytes);
   const int64_t blocks = args.batch * args.heads * ((args.q_length + kQueries - 1) / kQueries);
-  queue.launch(attention_cuda_v1_flash_kernel<T, kChunks>, {blocks, kThreads, sizeof(Shared<kChunks>)}, args);
+  queue.launch(attention_cuda_v1_flash_kernel<T, kChunks, kPerThread>, {blocks, kThreads, kBytes}, args);
 }
 
 template <class T>
 void launch(const AttentionArgs& args, Queue& queue) {
-  args.head_size <= 2 * kChunk ? launch<T, 2>(args, queue) : launch<T, 4>(args, queue);
+  const auto [rows, columns] = attention_v1_tile(args.head_size, queue.target());
+  if (columns == 2 * kChunk)
+    rows == Place<8>::kRows ? launch<T, 2, 8>(args, queue) : launch<T, 2, 4>(args, queue);
+  else
+    rows == Place<8>::kRows ? launch<T, 4, 8>(args, queue) : launch<T, 4, 4>(args, queue);
 }
 
 }  // namespace

@@ -148,6 +148,8 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     ptx::registers_grow_to<S::kConsumers == 2 ? 240 : 160>();
     consume(shared, warpgroup - 1, problem);
   }
+#else
+  unsupported_architecture();
 #endif
 }
 

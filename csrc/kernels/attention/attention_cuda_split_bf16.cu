@@ -160,6 +160,8 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     ptx::registers_grow_to<232>();
     consume(shared, warpgroup - 1, problem);
   }
+#else
+  unsupported_architecture();
 #endif
 }
 

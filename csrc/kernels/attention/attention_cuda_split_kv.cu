@@ -162,6 +162,8 @@ __global__ void __launch_bounds__(kThreads, 2)
            [max](float maximum, float) { return exp_difference(maximum, max); });
     }
   }
+#else
+  unsupported_architecture();
 #endif
 }
 
@@ -185,6 +187,7 @@ SplitPlan plan_of(const AttentionArgs& args) {
 
 template <class T, int kD>
 void launch_parts(const AttentionArgs& args, const SplitPlan& plan, Queue& queue) {
+  static_assert(kSharedBytes<T, kD> == attention_ring_bytes(kD));
   queue.launch(attention_cuda_v4_split_kv_kernel<T, kD>,
                {.grid = args.batch * args.kv_heads * plan.splits,
                 .block = kThreads,

@@ -171,13 +171,17 @@ __global__ void __launch_bounds__(kThreads, 2)
     leave_out_hidden_keys<T, kHead, kKeys>(args, batch, head, first_query + warp_row, kTiles * kMmaM, first_query,
                                            kRows);
   }
+#else
+  unsupported_architecture();
 #endif
 }
 
 template <class T, int kHead>
 void launch(const AttentionArgs& args, Queue& queue) {
   const int64_t blocks = args.batch * args.heads * ((args.q_length + kQueries<kHead> - 1) / kQueries<kHead>);
-  queue.launch(attention_cuda_v2_tensor_core_kernel<T, kHead>, {blocks, kThreads, sizeof(Shared<T, kHead>)}, args);
+  constexpr int64_t kBytes = attention_v2_bytes(kHead);
+  static_assert(sizeof(Shared<T, kHead>) == kBytes);
+  queue.launch(attention_cuda_v2_tensor_core_kernel<T, kHead>, {blocks, kThreads, kBytes}, args);
 }
 
 template <class T>

@@ -64,30 +64,48 @@ bool attention_cpu_v3_accepts(const AttentionArgs& args, const Target&) {
   return args.dtype != DType::kFloat64 && attention_splits(args) > 1;
 }
 
+Footprint attention_cuda_v1_footprint(const AttentionArgs& args, const Target& target) {
+  const auto [rows, columns] = attention_v1_tile(args.head_size, target);
+  return {.shared_bytes = attention_v1_bytes(rows, columns)};
+}
+
+Footprint attention_cuda_v2_footprint(const AttentionArgs& args, const Target&) {
+  return {.shared_bytes = attention_v2_bytes(attention_head_room(args.head_size))};
+}
+
 bool attention_cuda_v3_accepts(const AttentionArgs& args, const Target& target) {
   return args.scale > 0 && !args.held && suits_hopper(args, target);
 }
 
+Footprint attention_cuda_v3_footprint(const AttentionArgs&, const Target&) {
+  return {.shared_bytes = kSharedBytesOfSm90a};
+}
+
 bool attention_cuda_v4_accepts(const AttentionArgs& args, const Target& target) {
-  return target.compute_capability >= 80 && has_tile_shape(args) && operands_have_vectors(args) &&
-         args.mask == nullptr && args.head_size > 0 && (!args.held || sees_all(args)) &&
+  return target.code.number >= 80 && has_tile_shape(args) && operands_have_vectors(args) && args.mask == nullptr &&
+         args.head_size > 0 && (!args.held || sees_all(args)) &&
          args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= kAttentionSplitRows;
 }
 
 Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target&) {
   return {.launches = attention_splits(args) > 1 ? 2 : 1,
-          .scratch_bytes = attention_partial_floats(args) * static_cast<int64_t>(sizeof(float))};
+          .scratch_bytes = attention_partial_floats(args) * static_cast<int64_t>(sizeof(float)),
+          .shared_bytes = attention_ring_bytes(attention_head_room(args.head_size))};
 }
 
 bool attention_cuda_v5_accepts(const AttentionArgs& args, const Target& target) {
-  return !args.held && target.compute_capability == 90 && suits_split(args);
+  return !args.held && target.code.is_sm90a && suits_split(args);
 }
 
 Footprint attention_cuda_v5_footprint(const AttentionArgs& args, const Target&) {
-  return {.launches = 2, .scratch_bytes = attention_split_elements(args) * 2};
+  return {.launches = 2, .scratch_bytes = attention_split_elements(args) * 2, .shared_bytes = kSharedBytesOfSm90a};
 }
 
 }  // namespace
+
+AttentionFlashTile attention_v1_tile(int64_t head_size, const Target& target) {
+  return flash_tile(64, 32, head_size, 1, target);
+}
 
 const Ladder<AttentionArgs> attention_ladder(
     "attention",
@@ -97,12 +115,12 @@ const Ladder<AttentionArgs> attention_ladder(
         {"v4_split_kv", kCuda, "for decode: blocks share the keys, then combine; the heads of a group share a tile",
          attention_cuda_v4_accepts, attention_cuda_v4_split_kv, attention_cuda_v4_footprint},
         {"v3_hopper", kCuda, "TMA feeds wgmma, softmax of one warpgroup under the products of another; sm_90a, 16 bits",
-         attention_cuda_v3_accepts, attention_cuda_v3_hopper},
+         attention_cuda_v3_accepts, attention_cuda_v3_hopper, attention_cuda_v3_footprint},
         {"v2_tensor_core", kCuda,
          "mma.sync on tiles from a cp.async pipeline, weights stay in registers; sm_80 and newer, 16 bits",
-         attention_cuda_v2_accepts, attention_cuda_v2_tensor_core},
+         attention_cuda_v2_accepts, attention_cuda_v2_tensor_core, attention_cuda_v2_footprint},
         {"v1_flash", kCuda, "plain multiply-adds: a block keeps 64 queries and streams the keys; D_h up to 256",
-         attention_cuda_v1_accepts, attention_cuda_v1_flash},
+         attention_cuda_v1_accepts, attention_cuda_v1_flash, attention_cuda_v1_footprint},
         {"v0_composed", kCuda, "scores, mask, softmax and weighted sum as separate ops", nullptr,
          composed<AttentionArgs>},
         {"v3_split_kv", kCpu, "for decode: threads share the keys, then combine; heads of a group together",

@@ -107,6 +107,8 @@ __global__ void __launch_bounds__(kCombineThreads, 1)
   const unsigned heads = static_cast<unsigned>(args.heads);
   store_row<T>(args, head_row / heads, head_row % heads, row - head_row * args.q_length, column * kSumColumns, sums,
                max, sum);
+#else
+  unsupported_architecture();
 #endif
 }
 

@@ -2,6 +2,7 @@
 // newer they may start before the previous kernel has ended.
 #pragma once
 
+#include "core/architecture.cuh"
 #include "core/queue.h"
 #include "core/target.h"
 
@@ -9,19 +10,24 @@ namespace rooflab::kernels {
 
 // A kernel that is launched early must wait here before anything but its set-up.
 __device__ __forceinline__ void wait_for_previous_kernel() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#ifdef ROOFLAB_SM90
   cudaGridDependencySynchronize();
+#else
+  // such code is never launched early
 #endif
 }
 
 // From here on, the next kernel may start as soon as there is room for it.
 __device__ __forceinline__ void let_next_kernel_come() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#ifdef ROOFLAB_SM90
   cudaTriggerProgrammaticLaunchCompletion();
+#else
+  // nor does it let others come early
 #endif
 }
 
-// From Hopper on, the launch itself overlaps with the end of the previous kernel.
-inline bool can_launch_early(const Queue& queue) { return queue.target().compute_capability >= 90; }
+// From Hopper on, the launch itself overlaps with the end of the previous kernel. Code that was compiled for an older
+// GPU would not wait, whatever GPU runs it.
+inline bool can_launch_early(const Queue& queue) { return queue.target().code.number >= 90; }
 
 }  // namespace rooflab::kernels

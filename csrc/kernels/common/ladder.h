@@ -60,6 +60,12 @@ struct Variant {
 template <class Args>
 void composed(const Args&, Queue&) {}
 
+// What a rung would start.
+template <class Args>
+Footprint footprint_of(const Variant<Args>& rung, const Args& args, const Target& target) {
+  return rung.footprint ? rung.footprint(args, target) : Footprint{};
+}
+
 // Constructed while the library is loaded, in any order; used only afterwards.
 template <class Args>
 class Ladder {
@@ -91,7 +97,7 @@ class Ladder {
       if (rung.device != target.kind) continue;
       if (variant.empty() ? rung.choice == Choice::kByName : variant != rung.name) continue;
       known = true;
-      if (!rung.accepts || rung.accepts(args, target)) return {rung, info_.variants[i].kernel.c_str()};
+      if (accepts(rung, args, target)) return {rung, info_.variants[i].kernel.c_str()};
     }
     refuse_variant(info_, op, target.kind, variant, known);
   }
@@ -103,6 +109,12 @@ class Ladder {
 
  private:
   static bool is_composed(const Variant<Args>& rung) { return rung.run == composed<Args>; }
+
+  static bool accepts(const Variant<Args>& rung, const Args& args, const Target& target) {
+    if (rung.accepts && !rung.accepts(args, target)) return false;
+    return rung.device == Device::Type::kCpu ||
+           footprint_of(rung, args, target).shared_bytes <= target.shared_bytes_of_block;
+  }
 
   LadderInfo info_;
   std::vector<Variant<Args>> rungs_;

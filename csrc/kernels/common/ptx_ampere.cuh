@@ -7,9 +7,7 @@
 
 #include <cstdint>
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define ROOFLAB_SM80 1
-#endif
+#include "core/architecture.cuh"
 
 namespace rooflab::kernels::ptx {
 

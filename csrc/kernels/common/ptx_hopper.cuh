@@ -9,10 +9,6 @@
 
 #include "kernels/common/ptx_ampere.cuh"
 
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-#define ROOFLAB_SM90A 1
-#endif
-
 namespace rooflab::kernels::ptx {
 
 // ---- Barriers in shared memory. A phase ends when `arrivals` arrivals and all announced bytes have come.

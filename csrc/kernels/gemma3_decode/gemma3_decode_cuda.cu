@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     gemma3_decode_cuda_v1_one_launch_kernel(const __grid_constant__ Gemma3DecodeArgs args,
                                             const __grid_constant__ DecodePlan plan,
                                             const __grid_constant__ Between between) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#ifdef ROOFLAB_SM90
   extern __shared__ __align__(1024) unsigned char shared[];
   __shared__ ptx::Barrier barriers[4];
   __shared__ BlockSum::Scratch scratch;
@@ -70,6 +70,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const auto last_norm = decode.parameter(args.post_feedforward_norm);
   grid_barrier(3).wait();
   decode.finish(h, last_norm);
+#else
+  unsupported_architecture();
 #endif
 }
 

@@ -13,7 +13,7 @@ ROOFLAB_CUDA_RUNG(gemma3_decode_cuda_v1_one_launch, Gemma3DecodeArgs)
 namespace {
 
 bool gemma3_decode_cuda_v1_accepts(const Gemma3DecodeArgs& args, const Target& target) {
-  if (target.compute_capability < 90 || size_of(args.dtype) != 2) return false;
+  if (target.code.number < 90 || size_of(args.dtype) != 2) return false;
   if (args.dtype != DType::kFloat16 && args.dtype != DType::kBFloat16) return false;
   const bool sizes = args.batch <= kDecodeBatch && args.model <= kDecodeMaxModel && args.model % 16 == 0 &&
                      args.intermediate % 16 == 0 && (args.head_size == 128 || args.head_size == 256) &&
@@ -34,7 +34,8 @@ bool gemma3_decode_cuda_v1_accepts(const Gemma3DecodeArgs& args, const Target& t
 }
 
 Footprint gemma3_decode_cuda_v1_footprint(const Gemma3DecodeArgs& args, const Target& target) {
-  return {.scratch_bytes = decode_plan(args, target).scratch_bytes()};
+  const DecodePlan plan = decode_plan(args, target);
+  return {.scratch_bytes = plan.scratch_bytes(), .shared_bytes = plan.shared_bytes};
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ int64_t step_bytes(const Gemma3DecodeArgs& args, const DecodePlan& plan) {
   for (const DecodeShare* share : {&plan.qkv, &plan.o, &plan.gate_up, &plan.down})
     tiles = std::max<int64_t>(tiles, share->tiles);
   const int64_t sums = kDecodeWarps * tiles * kDecodeTileRows * kDecodeBatch * 4;
-  return decode_ring_bytes(args.head_size) + q + kDecodeBatch * plan.max_stride * 2 + sums;
+  return attention_ring_bytes(args.head_size) + q + kDecodeBatch * plan.max_stride * 2 + sums;
 }
 
 }  // namespace

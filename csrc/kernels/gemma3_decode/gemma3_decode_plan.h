@@ -13,12 +13,6 @@ inline constexpr int kDecodeWarps = 8;
 inline constexpr int kDecodePad = 8;  // extra elements per row in shared memory, so that rows begin in different banks
 inline constexpr int kDecodeMaxParts = 64;
 
-// Bytes of the tiles in which a block streams keys and values; the kernel asserts that they are so many.
-constexpr int64_t decode_ring_bytes(int64_t head_size) {
-  constexpr int64_t kTeams = 4, kStepKeys = 16, kWidest = 256, kElement = 2;
-  return kTeams * (2 * (kWidest / head_size) + 1) * kStepKeys * head_size * kElement;
-}
-
 inline constexpr int kDecodeBarriers = 4, kDecodeBarrierStride = 32;  // counters, each in a cache line of its own
 
 // How a weight (rows, columns) is divided: a block has `tiles` tiles of 16 rows and one slice of their columns. The

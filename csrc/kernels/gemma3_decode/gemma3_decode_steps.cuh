@@ -28,7 +28,7 @@ class Decode {
   using TextRow = Row<kOneText>;
   using Stream = split_kv::TileStream<T, kD>;
   using Tile = split_kv::Tile<T, kD>;
-  static_assert(kTeams * Stream::kSlots * sizeof(Tile) == decode_ring_bytes(kD));
+  static_assert(kTeams * Stream::kSlots * sizeof(Tile) == attention_ring_bytes(kD));
 
   __device__ Decode(const Gemma3DecodeArgs& args, const DecodePlan& plan, const Between& between, unsigned char* shared,
                     ptx::Barrier (&barriers)[4], BlockSum& block_sum)

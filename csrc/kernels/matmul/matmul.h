@@ -33,4 +33,7 @@ bool matmul_cuda_library_accepts(const MatmulArgs&, const Target&);
 
 extern const Ladder<MatmulArgs> matmul_ladder;
 
+// Shared memory of a block of v4: four stages of tiles of A and B, 32 along K.
+inline constexpr int64_t kMatmulV4Bytes = 4 * (128 + 256) * 32 * 2;
+
 }  // namespace rooflab::kernels

@@ -137,6 +137,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     consume<T, kAKMajor, kBKMajor>(shared, c_map, warpgroup - 1, problem);
   }
   ptx::cluster_sync();  // a block's shared memory must outlive what the other block sends to it
+#else
+  unsupported_architecture();
 #endif
 }
 

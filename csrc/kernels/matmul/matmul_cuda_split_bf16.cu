@@ -189,6 +189,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     consume<kAKMajor, kBKMajor>(shared, warpgroup - 1, problem, args);
   }
   ptx::cluster_sync();  // a block's shared memory must outlive what the other block sends to it
+#else
+  unsupported_architecture();
 #endif
 }
 

@@ -198,6 +198,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     ptx::copy_async_wait<0>();
     __syncthreads();  // the next matrix of the batch refills the stages
   }
+#else
+  unsupported_architecture();
 #endif
 }
 
@@ -208,10 +210,10 @@ void launch(const MatmulArgs& args, Queue& queue) {
                      operand.row_length % kVector == 0 && operand.aligned_to_16_bytes(args.dtype)};
   };
   constexpr auto kernel = matmul_cuda_v4_tensor_core_kernel<T, kAKMajor, kBKMajor>;
-  constexpr int kShared = kStages * sizeof(Stage<T, kAKMajor, kBKMajor>);
+  static_assert(kStages * sizeof(Stage<T, kAKMajor, kBKMajor>) == kMatmulV4Bytes);
   const int64_t tiles = (args.m + kBlockM - 1) / kBlockM * ((args.n + kBlockN - 1) / kBlockN);
   const Dim3 grid(tiles, 1, std::min<int64_t>(args.batch, kMaxGridZ));
-  queue.launch(kernel, {grid, kThreads, kShared}, matrix(matmul_a(args), args.m), matrix(matmul_b(args), args.n),
+  queue.launch(kernel, {grid, kThreads, kMatmulV4Bytes}, matrix(matmul_a(args), args.m), matrix(matmul_b(args), args.n),
                static_cast<T*>(args.c), args.batch, static_cast<int>(args.k));
 }
 

@@ -115,8 +115,10 @@ bool matmul_cuda_v2c_accepts(const MatmulArgs& args, const Target& target) {
 }
 
 bool matmul_cuda_v4_accepts(const MatmulArgs& args, const Target& target) {
-  return target.compute_capability >= 80 && is_16_bit(args) && has_rows(args) && fits_int32(args);
+  return target.code.number >= 80 && is_16_bit(args) && has_rows(args) && fits_int32(args);
 }
+
+Footprint matmul_cuda_v4_footprint(const MatmulArgs&, const Target&) { return {.shared_bytes = kMatmulV4Bytes}; }
 
 bool matmul_cuda_v5_accepts(const MatmulArgs& args, const Target& target) {
   const auto accepts = [&](const MatmulOperand& operand) {
@@ -124,17 +126,18 @@ bool matmul_cuda_v5_accepts(const MatmulArgs& args, const Target& target) {
     return operand.has_rows && operand.aligned_to_16_bytes(args.dtype) && operand.leading >= operand.row_length &&
            operand.leading < kMaxStride && operand.batch_stride >= 0 && operand.batch_stride < kMaxStride;
   };
-  return target.compute_capability == 90 && is_16_bit(args) && args.k > 0 && fits_int32(args) &&
-         accepts(matmul_a(args)) && accepts(matmul_b(args)) && accepts(matmul_c(args));
+  return target.code.is_sm90a && is_16_bit(args) && args.k > 0 && fits_int32(args) && accepts(matmul_a(args)) &&
+         accepts(matmul_b(args)) && accepts(matmul_c(args));
 }
 
+Footprint matmul_cuda_v5_footprint(const MatmulArgs&, const Target&) { return {.shared_bytes = kSharedBytesOfSm90a}; }
+
 bool matmul_cuda_v6_accepts(const MatmulArgs& args, const Target& target) {
-  return target.compute_capability == 90 && args.dtype == DType::kFloat32 && args.k > 0 && has_rows(args) &&
-         fits_int32(args);
+  return target.code.is_sm90a && args.dtype == DType::kFloat32 && args.k > 0 && has_rows(args) && fits_int32(args);
 }
 
 Footprint matmul_cuda_v6_footprint(const MatmulArgs& args, const Target&) {
-  return {.launches = 3, .scratch_bytes = matmul_split_elements(args) * 2};
+  return {.launches = 3, .scratch_bytes = matmul_split_elements(args) * 2, .shared_bytes = kSharedBytesOfSm90a};
 }
 
 }  // namespace
@@ -161,10 +164,10 @@ const Ladder<MatmulArgs> matmul_ladder(
          matmul_cuda_v6_accepts, matmul_cuda_v6_split_bf16, matmul_cuda_v6_footprint, Choice::kByName},
         {"v5_hopper", kCuda,
          "TMA feeds wgmma, specialised warps, blocks in pairs; aligned float16 and bfloat16, sm_90a",
-         matmul_cuda_v5_accepts, matmul_cuda_v5_hopper},
+         matmul_cuda_v5_accepts, matmul_cuda_v5_hopper, matmul_cuda_v5_footprint},
         {"v4_tensor_core", kCuda,
          "mma.sync and ldmatrix from a cp.async pipeline; float16 and bfloat16, sm_80 and newer",
-         matmul_cuda_v4_accepts, matmul_cuda_v4_tensor_core},
+         matmul_cuda_v4_accepts, matmul_cuda_v4_tensor_core, matmul_cuda_v4_footprint},
         {"v3_register_tile", kCuda,
          "8 x 16 sums per thread, warps laid out for shared memory, the next tile is loaded meanwhile; float32",
          matmul_cuda_v3_accepts, matmul_cuda_v3_register_tile},
