@@ -244,7 +244,9 @@ void register_target(py::module_& m) {
   py::class_<Target>(target, "Target")
       .def_readonly("name", &Target::name)
       .def_readonly("compute_capability", &Target::compute_capability)
-      .def_readwrite("code", &Target::code)
+      .def_property(
+          "code", [](const Target& self) { return self.code; },
+          [](Target& self, const CodeArchitecture& code) { self.code = code; })
       .def_readwrite("sm_count", &Target::sm_count)
       .def_readwrite("shared_bytes_of_block", &Target::shared_bytes_of_block);
   target.def(

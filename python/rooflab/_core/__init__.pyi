@@ -8,6 +8,7 @@ import typing
 import typing_extensions
 from . import _autograd
 from . import _autocast
+from . import _target
 from . import _gemma3
 from . import _compiler
 from . import memory
