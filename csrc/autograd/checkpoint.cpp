@@ -19,8 +19,7 @@ struct Checkpoint::Rule {
   std::vector<std::pair<size_t, size_t>> places;  // (place among what the node saved, place in the checkpoint)
   Node::Rule rule;
 
-  Tensors operator()(const Gradients& dy, const Tensors& held) const {
-    Tensors saved = held;
+  Tensors operator()(const Gradients& dy, Tensors& saved) const {
     for (const auto& [slot, place] : places) saved[slot] = checkpoint->take(place);
     return rule(dy, saved);
   }

@@ -37,10 +37,19 @@ bool is_expanded(const Tensor& x) {
   return false;
 }
 
+// Adds to the grad that a leaf has, in place: graphs and students expect its memory to stay. False where there is none,
+// or where something else holds its memory, which the rest of the pass may still read.
+bool add_to_unshared(Meta& leaf, const Tensor& gradient, const Arithmetic& arithmetic) {
+  std::lock_guard lock(grad_mutex());
+  if (!leaf.grad.defined() || leaf.grad.storage().use_count() > 1 || is_expanded(leaf.grad)) return false;
+  arithmetic.add_into(leaf.grad, gradient);
+  return true;
+}
+
 // One backward pass through a graph.
 class Sweep {
  public:
-  // Towards `targets`; towards every leaf when empty.
+  // Towards `targets`; when empty, towards every leaf, each of which adds to its grad once all that it gets is there.
   Sweep(const Tensors& outputs, const Tensors& targets, const Arithmetic& arithmetic)
       : arithmetic_(arithmetic), nodes_(nodes_under(outputs)) {
     for (const Tensor& x : targets) targets_.insert(x.meta().get());
@@ -50,6 +59,7 @@ class Sweep {
       for (const std::shared_ptr<Meta>& input : (*node)->inputs) {
         state.wanted.push_back(input && leads_to_target(*input));
         state.leads_to_target |= state.wanted.back();
+        if (input && !input->node) ++waiting_[input.get()];
       }
     }
     for (const Tensor& x : targets)
@@ -69,14 +79,22 @@ class Sweep {
   void run(bool retain_graph) {
     for (Node* node : nodes_) {
       State& state = states_.at(node);
-      const bool arrived = std::any_of(state.gradients.begin(), state.gradients.end(), std::mem_fn(&Tensor::defined));
-      if (!arrived || !state.leads_to_target) continue;
-      const RangeScope range(node->op);
-      Tensors results =
-          apply(*node, state.is_target ? state.gradients : std::move(state.gradients), state.wanted, retain_graph);
-      for (size_t i = 0; i < results.size(); ++i)
-        if (state.wanted[i] && results[i].defined()) deliver(node->inputs[i], std::move(results[i]));
+      const bool has_gradient =
+          std::any_of(state.gradients.begin(), state.gradients.end(), std::mem_fn(&Tensor::defined));
+      if (has_gradient && state.leads_to_target) {
+        const RangeScope range(node->op);
+        apply(*node, state, retain_graph);
+      } else {
+        for (const std::shared_ptr<Meta>& input : node->inputs) arrive(input, {});
+      }
     }
+  }
+
+  // Whether the memory of x is that of a leaf's grad, which changes during the pass.
+  bool is_grad_of_leaf(const Tensor& x) const {
+    std::lock_guard lock(grad_mutex());
+    return x.defined() && std::any_of(waiting_.begin(), waiting_.end(),
+                                      [&](const auto& leaf) { return leaf.first->grad.storage() == x.storage(); });
   }
 
   // What arrived at a target; not defined when nothing did.
@@ -88,7 +106,7 @@ class Sweep {
     std::shared_ptr<Meta> meta;
     Tensor gradient;
   };
-  std::vector<Leaf>& leaves() { return leaves_; }  // in the order in which gradients reached them
+  std::vector<Leaf>& leaves() { return leaves_; }  // in the order in which gradients reached them; some were added
 
  private:
   // Where the gradients of a tensor of the graph are accumulated.
@@ -111,17 +129,37 @@ class Sweep {
   }
 
   // A node that will not run again first releases what it saved, so that a rule may turn out to be its only holder.
-  static Tensors apply(Node& node, const Tensors& gradients, const std::vector<bool>& wanted, bool retain_graph) {
-    const Tensors saved = node.unpack();
+  void apply(Node& node, State& state, bool retain_graph) {
+    Tensors gradients = state.is_target ? state.gradients : std::move(state.gradients);
+    std::vector<bool> given(state.wanted.size());
+    const Gradients::Give give = [&](int i, Tensor gradient) {
+      given[i] = true;
+      if (!state.wanted[i]) gradient = {};
+      if (gradient.defined()) check_gradient(node.op, *node.inputs[i], gradient);
+      arrive(node.inputs[i], std::move(gradient));
+    };
+    Tensors saved = node.unpack();
     const bool is_last = !retain_graph && !saved.empty();
-    const Node::Rule last = is_last ? std::move(node.rule) : nullptr;
+    Node::Rule last = is_last ? std::move(node.rule) : nullptr;
     if (is_last) node.release();
-    Tensors results = (is_last ? last : node.rule)({gradients, wanted}, saved);
-    RL_CHECK(results.size() == wanted.size(), node.op, "backward: expected ", wanted.size(), " gradients, got ",
+    Tensors results = (is_last ? last : node.rule)({gradients, state.wanted, give}, saved);
+    RL_CHECK(results.size() == given.size(), node.op, "backward: expected ", given.size(), " gradients, got ",
              results.size());
+    last = nullptr;  // nothing of it shall hold what it made
+    saved.clear();
+    gradients.clear();
     for (size_t i = 0; i < results.size(); ++i)
-      if (wanted[i] && results[i].defined()) check_gradient(node.op, *node.inputs[i], results[i]);
-    return results;
+      if (!given[i]) give(static_cast<int>(i), std::move(results[i]));
+  }
+
+  // What a node has for one of its inputs, not defined() if nothing.
+  void arrive(const std::shared_ptr<Meta>& input, Tensor gradient) {
+    if (gradient.defined()) deliver(input, std::move(gradient));
+    if (!targets_.empty() || !input || input->node || --waiting_.at(input.get()) > 0) return;
+    const auto place = leaf_places_.find(input.get());
+    if (place == leaf_places_.end()) return;
+    Tensor& sum = leaves_[place->second].gradient;
+    if (add_to_unshared(*input, sum, arithmetic_)) sum = {};
   }
 
   const Arithmetic& arithmetic_;
@@ -130,6 +168,7 @@ class Sweep {
   std::unordered_map<const Node*, State> states_;
   std::vector<Leaf> leaves_;
   std::unordered_map<const Meta*, size_t> leaf_places_;
+  std::unordered_map<const Meta*, int> waiting_;  // for how many nodes a leaf waits
 };
 
 void start(Sweep& sweep, const Tensors& outputs, Tensors gradients, bool retain_graph) {
@@ -156,8 +195,11 @@ void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, cons
   const GradMode off(false);
   const RangeScope range("backward");
   Sweep sweep(outputs, {}, arithmetic);
+  for (Tensor& dy : gradients)
+    if (sweep.is_grad_of_leaf(dy)) dy = arithmetic.copy(dy);
   start(sweep, outputs, std::move(gradients), retain_graph);
   for (auto& [leaf, gradient] : sweep.leaves()) {
+    if (!gradient.defined()) continue;
     const bool owns = is_own(gradient);
     std::lock_guard lock(grad_mutex());
     if (!leaf->grad.defined())  // a leaf's grad has memory of its own: it is no view of anybody else's

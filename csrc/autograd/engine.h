@@ -15,8 +15,9 @@ struct Arithmetic {
 // ValueError unless shape, dtype and device are those of the tensor it is the gradient of.
 void check_gradient(const std::string& op, const Meta& meta, const Tensor& gradient);
 
-// Takes `gradients` of `outputs` back through the graph, and adds what reaches the leaves to their grad. What a node
-// saved is freed as soon as it has run, unless `retain_graph`.
+// Takes `gradients` of `outputs` back through the graph, and adds what reaches the leaves to their grad. A grad that is
+// there and held by nothing else takes it as soon as it is complete; the others wait for the end, so that the pass
+// reads what they were. What a node saved is freed as soon as it has run, unless `retain_graph`.
 void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, const Arithmetic& arithmetic);
 
 // The same towards `inputs` alone. Returns their gradients, not defined where outputs do not depend on an input.

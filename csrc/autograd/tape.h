@@ -73,18 +73,25 @@ class GradMode {
   bool previous_;
 };
 
-// The gradients that reach a node in the backward pass.
+// The gradients that reach a node in the backward pass, and where those that it makes go.
 class Gradients {
  public:
-  Gradients(const Tensors& results, const std::vector<bool>& wanted) : results_(results), wanted_(wanted) {}
+  using Give = std::function<void(int input, Tensor gradient)>;
+  Gradients(Tensors& results, const std::vector<bool>& wanted, const Give& give)
+      : results_(results), wanted_(wanted), give_(give) {}
 
   const Tensor& operator[](int result) const { return results_[result]; }  // not defined: zero everywhere
   operator const Tensor&() const { return results_[0]; }
   bool wanted(int input) const { return wanted_[input]; }
 
+  // For a rule of many steps: take() leaves no other holder behind, and what it gives away goes to its input at once.
+  Tensor take(int result) const { return std::exchange(results_[result], {}); }
+  void give(int input, Tensor gradient) const { give_(input, std::move(gradient)); }
+
  private:
-  const Tensors& results_;
+  Tensors& results_;
   const std::vector<bool>& wanted_;
+  const Give& give_;
 };
 
 // A tensor that a rule needs, without its place in the graph, and its version when it was saved.
@@ -95,7 +102,7 @@ struct Saved {
 };
 
 struct Node {
-  using Rule = std::function<Tensors(const Gradients&, const Tensors& saved)>;
+  using Rule = std::function<Tensors(const Gradients&, Tensors& saved)>;  // it may move from what was saved
 
   ~Node();                 // destroys chains of any length without recursion
   Tensors unpack() const;  // what was saved; ValueError if it was written to since, or released

@@ -92,16 +92,26 @@ void register_compiler(py::module_& m) {
                "A text for the layouts of all tensors; equal texts mean equal programs.");
   compiler.def("is_tracing", [] { return Trace::current() != nullptr; });
 
-  py::class_<Program>(compiler, "Program", "Calls of a trace that can be run again; each chain runs as one op.")
+  py::class_<Program, std::shared_ptr<Program>>(compiler, "Program",
+                                                "Calls of a trace that can be run again; each chain runs as one op.")
       .def(py::init([](const Trace& trace, std::vector<View> inputs,
                        const std::vector<std::pair<std::vector<int>, std::vector<int>>>& steps,
                        std::vector<View> results, const std::string& variant) {
              std::vector<Program::Step> all;
              for (const auto& [calls, made] : steps) all.push_back({calls, made});
-             return std::make_unique<Program>(trace, std::move(inputs), all, std::move(results), variant);
+             return std::make_shared<Program>(trace, std::move(inputs), all, std::move(results), variant);
            }),
            py::arg("trace"), py::arg("inputs"), py::arg("steps"), py::arg("results"), py::arg("variant") = "")
-      .def("run", &Program::run, py::arg("inputs"), WithoutGil())
+      .def("run", py::overload_cast<Tensors>(&Program::run, py::const_), py::arg("inputs"), WithoutGil())
+      .def(
+          "record",
+          [](const std::shared_ptr<Program>& self, const std::string& op, Tensors results, const Tensors& inputs,
+             const Tensors& saved, std::vector<int> targets) {
+            Program::record(op, results, inputs, saved, self, std::move(targets));
+            return results;
+          },
+          py::arg("op"), py::arg("results"), py::arg("inputs"), py::arg("saved"), py::arg("targets"),
+          "Makes the results those of a node whose backward runs the program, and returns them.")
       .def("cuda_sources", &Program::cuda_sources, py::arg("width"),
            "The CUDA C++ of each chain, for threads that compute `width` neighbours.");
 }

@@ -1,6 +1,7 @@
 // einsum: operands are combined from the left, two at a time. Each step is one matrix product, or one multiplication
 // where nothing is summed.
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "nn/nn.h"
@@ -71,60 +72,135 @@ Term product(Term a, Term b, const std::string& needed) {
   return {reshape(matrices, shape), letters};
 }
 
-// "ik,kj->ij" as {"ik", "kj"} and "ij". Without an arrow the result has the letters that appear once, in order.
-std::pair<std::vector<std::string>, std::string> parse(std::string_view equation, size_t operands) {
-  std::vector<std::string> inputs(1);
-  std::string output, counted;
-  bool has_arrow = false;
-  for (size_t i = 0; i < equation.size(); ++i) {
-    const char c = equation[i];
+// Stands in a term for all dimensions that "..." covers.
+constexpr char kEllipsis = '.';
+
+// The letters of one term, spaces left out.
+std::string parse_term(std::string_view term, std::string_view equation) {
+  std::string letters;
+  for (size_t i = 0; i < term.size(); ++i) {
+    const char c = term[i];
     if (c == ' ') continue;
-    if (c == '-' && i + 1 < equation.size() && equation[i + 1] == '>' && !has_arrow) {
-      has_arrow = true;
-      ++i;
-    } else if (c == ',' && !has_arrow) {
-      inputs.emplace_back();
-    } else {
-      RL_CHECK((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), "einsum",
-               "equation: expected letters, ',' and one '->', got '", c, "' in \"", equation, "\"");
-      std::string& term = has_arrow ? output : inputs.back();
-      RL_CHECK(!has(term, c), "einsum", "equation: expected '", c, "' once in a term, got \"", equation, "\"");
-      term += c;
-      if (!has_arrow) counted += c;
-    }
-  }
-  RL_CHECK(inputs.size() == operands, "einsum", "equation: expected a term for each of ", operands, " operands, got ",
-           inputs.size(), " in \"", equation, "\"");
-  if (!has_arrow) {
-    output = those(counted, [&](char c) { return std::count(counted.begin(), counted.end(), c) == 1; });
-    std::sort(output.begin(), output.end());
-  }
-  for (char c : output)
-    RL_CHECK(has(counted, c), "einsum", "equation: expected letters of an operand after '->', got '", c, "' in \"",
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool is_ellipsis = term.substr(i, 3) == "...";
+    RL_CHECK(is_letter || is_ellipsis, "einsum", "equation: expected letters, '...', ',' and one '->', got '", c,
+             "' in \"", equation, "\"");
+    RL_CHECK(is_letter || !has(letters, kEllipsis), "einsum", "equation: expected '...' once in a term, got \"",
              equation, "\"");
-  return {inputs, output};
+    letters += is_letter ? c : kEllipsis;
+    if (is_ellipsis) i += 2;
+  }
+  return letters;
+}
+
+struct Equation {
+  std::vector<std::string> inputs;
+  std::optional<std::string> output;
+};
+
+// "ik,kj->ij" as {"ik", "kj"} and "ij".
+Equation parse(std::string_view equation, size_t operands) {
+  Equation parsed;
+  const size_t arrow = equation.find("->");
+  std::string_view left = equation.substr(0, arrow);
+  for (size_t comma; (comma = left.find(',')) != left.npos; left.remove_prefix(comma + 1))
+    parsed.inputs.push_back(parse_term(left.substr(0, comma), equation));
+  parsed.inputs.push_back(parse_term(left, equation));
+  RL_CHECK(parsed.inputs.size() == operands, "einsum", "equation: expected a term for each of ", operands,
+           " operands, got ", parsed.inputs.size(), " in \"", equation, "\"");
+  if (arrow == equation.npos) return parsed;
+  parsed.output = parse_term(equation.substr(arrow + 2), equation);
+  for (char c : *parsed.output) {
+    RL_CHECK(std::count(parsed.output->begin(), parsed.output->end(), c) == 1, "einsum", "equation: expected '", c,
+             "' once after '->', got \"", equation, "\"");
+    RL_CHECK(c == kEllipsis || std::any_of(parsed.inputs.begin(), parsed.inputs.end(),
+                                           [&](const std::string& letters) { return has(letters, c); }),
+             "einsum", "equation: expected letters of an operand after '->', got '", c, "' in \"", equation, "\"");
+  }
+  return parsed;
+}
+
+// Without an arrow the result has what "..." covers, and then the letters that appear once, in order.
+std::string implied_output(const std::vector<std::string>& inputs) {
+  std::string all, once;
+  for (const std::string& letters : inputs) all += letters;
+  once = those(all, [&](char c) { return c != kEllipsis && std::count(all.begin(), all.end(), c) == 1; });
+  std::sort(once.begin(), once.end());
+  return kEllipsis + once;
+}
+
+// The letters of the last `count` dimensions that "..." covers. They are no letters that an equation can have.
+std::string covered(int count) {
+  std::string letters;
+  for (int i = count; i > 0; --i) letters += static_cast<char>(i);
+  return letters;
+}
+
+std::string with_covered(std::string letters, int count) {
+  if (const size_t at = letters.find(kEllipsis); at != letters.npos) letters.replace(at, 1, covered(count));
+  return letters;
+}
+
+// The diagonal of the dimensions that have one letter.
+Term without_repeats(Term term) {
+  for (size_t i = 0; i < term.letters.size(); ++i)
+    for (size_t j; (j = term.letters.find(term.letters[i], i + 1)) != std::string::npos; term.letters.erase(j, 1))
+      term.x = diagonal(term.x, static_cast<int>(i), static_cast<int>(j));
+  return term;
+}
+
+// The operands with a letter for each of their dimensions. Where "..." covers a size of 1 that others broadcast, the
+// dimension is left out.
+std::vector<Term> terms_of(const std::vector<std::string>& inputs, const Tensors& operands, int most_covered) {
+  std::vector<Term> terms;
+  int64_t sizes[128];
+  std::fill_n(sizes, 128, -1);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Tensor& x = operands[i];
+    const int own = static_cast<int>(inputs[i].size()) - has(inputs[i], kEllipsis);
+    const std::string letters = with_covered(inputs[i], x.ndim() - own);
+    for (int d = 0; d < x.ndim(); ++d) {
+      const char letter = letters[static_cast<size_t>(d)];
+      int64_t& size = sizes[static_cast<int>(letter)];
+      const bool is_covered = letter <= most_covered, broadcasts = is_covered && (size == 1 || x.shape()[d] == 1);
+      RL_CHECK(size < 0 || size == x.shape()[d] || broadcasts, "einsum", "operand ", i, ": expected ",
+               is_covered ? std::string("a size in '...'") : std::string(1, letter), "=", size, ", got ", x.shape());
+      if (size < 0 || size == 1) size = x.shape()[d];
+    }
+    terms.push_back({x, letters});
+  }
+  for (Term& term : terms) {
+    for (int d = term.x.ndim() - 1; d >= 0; --d) {
+      const char letter = term.letters[static_cast<size_t>(d)];
+      if (letter > most_covered || term.x.shape()[d] == sizes[static_cast<int>(letter)]) continue;
+      term.x = squeeze(term.x, d);
+      term.letters.erase(static_cast<size_t>(d), 1);
+    }
+    term = without_repeats(std::move(term));
+  }
+  return terms;
 }
 
 }  // namespace
 
 Tensor einsum(std::string_view equation, const Tensors& operands) {
   RL_CHECK(!operands.empty(), "einsum", "operands: expected at least one, got none");
-  const auto [letters, output] = parse(equation, operands.size());
-  std::vector<Term> terms;
-  int64_t sizes[128];
-  std::fill_n(sizes, 128, -1);
+  const Equation parsed = parse(equation, operands.size());
+  int most_covered = 0;  // by "..." in one operand
   for (size_t i = 0; i < operands.size(); ++i) {
-    const Tensor& x = operands[i];
-    RL_CHECK(static_cast<size_t>(x.ndim()) == letters[i].size(), "einsum", "operand ", i, ": expected ",
-             letters[i].size(), " dimensions (", letters[i], "), got ", x.shape());
-    for (int d = 0; d < x.ndim(); ++d) {
-      int64_t& size = sizes[static_cast<int>(letters[i][static_cast<size_t>(d)])];
-      RL_CHECK(size < 0 || size == x.shape()[d], "einsum", "operand ", i, ": expected ",
-               letters[i][static_cast<size_t>(d)], "=", size, ", got ", x.shape());
-      size = x.shape()[d];
-    }
-    terms.push_back({x, letters[i]});
+    const std::string& letters = parsed.inputs[i];
+    const bool has_ellipsis = has(letters, kEllipsis);
+    const int rest = operands[i].ndim() - static_cast<int>(letters.size()) + has_ellipsis;
+    RL_CHECK(has_ellipsis ? rest >= 0 : rest == 0, "einsum", "operand ", i, ": expected ",
+             letters.size() - has_ellipsis, " dimensions ", has_ellipsis ? "or more (" : "(",
+             those(letters, [](char c) { return c != kEllipsis; }), "), got ", operands[i].shape());
+    most_covered = std::max(most_covered, rest);
   }
+  const std::string shown = parsed.output.value_or(implied_output(parsed.inputs));
+  RL_CHECK(most_covered == 0 || has(shown, kEllipsis), "einsum", "equation: expected '...' after '->' too, got \"",
+           equation, "\"");
+  const std::string output = with_covered(shown, most_covered);
+  const std::vector<Term> terms = terms_of(parsed.inputs, operands, most_covered);
   Term folded = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {
     std::string needed = output;

@@ -156,6 +156,7 @@ Tensor permute(const Tensor& x, const Shape& dims);
 Tensor expand(const Tensor& x, const Shape& shape);
 Tensor unsqueeze(const Tensor& x, int64_t dim);
 Tensor squeeze(const Tensor& x, std::optional<int64_t> dim);
+Tensor diagonal(const Tensor& x, int dim0, int dim1);  // where indices of two equal sizes agree; dim1 goes
 
 // One step of t[i, 2:5, None]. kSelect takes element `start` of a dimension, kSlice takes `count` elements, `step`
 // apart, from `start` on, and kInsert adds a dimension of size 1.

@@ -266,9 +266,12 @@ void Program::find_last_uses() {
     for (const View& y : steps_[i].traced.outputs) last[y.storage] = static_cast<int>(i);
     if (steps_[i].traced.continues >= 0) last[steps_[i].traced.continues] = static_cast<int>(i);
   }
-  for (const View& x : results_) last[x.storage] = -1;
   for (size_t s = 0; s < last.size(); ++s)
     if (last[s] >= 0) steps_[last[s]].dead.push_back(static_cast<int>(s));
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const int step = last[results_[i].storage];
+    (step >= 0 ? steps_[step].done : untouched_).push_back(static_cast<int>(i));
+  }
 
   for (const View& input : inputs_) {
     const auto is_other = [&](const View& x) { return x.storage == input.storage && !(x == input); };
@@ -291,54 +294,109 @@ std::vector<std::string> Program::cuda_sources(int width) const {
 struct Program::Slot {
   std::shared_ptr<Storage> storage;
   char* origin = nullptr;       // where offsets are counted from
-  const View* given = nullptr;  // if it is an input: its view, and its tensor
-  const Tensor* tensor = nullptr;
+  const View* given = nullptr;  // if it is an input: its view
+  Tensor tensor;                // and the tensor
 
   Tensor at(const View& view) const {
     RL_CHECK(storage, "compile", "storage ", view.storage, " is read before it is made");
-    if (given && view == *given) return tensor->detach();
+    if (given && view == *given) return tensor.detach();
     return Tensor(storage, origin + view.offset * size_of(view.dtype), view.shape, view.strides, view.dtype);
   }
 };
 
-Tensors Program::run(const Tensors& given) const {
-  RL_CHECK(given.size() == inputs_.size(), "compile", "expected ", inputs_.size(), " tensors, got ", given.size());
-  Tensors inputs = given;
+void Program::run_step(const Planned& step, std::vector<Slot>& slots, Device device) const {
+  OpScope scope(step.traced.call.op->name);
+  Call call = step.traced.call;
+  for (const View& x : step.traced.inputs) call.inputs.push_back(x.storage < 0 ? Tensor() : slots[x.storage].at(x));
+  for (const View& y : step.traced.outputs) {
+    Slot& slot = slots[y.storage];
+    if (step.traced.continues >= 0) {
+      slot = slots[step.traced.continues];
+    } else {
+      slot.storage = std::make_shared<Storage>(bytes_[y.storage], device);
+      slot.origin = static_cast<char*>(slot.storage->data());
+    }
+    call.outputs.push_back(slot.at(y));
+  }
+  if (step.fused) {
+    call.cost.bytes_read = compulsory_bytes(call.inputs);
+    for (const Tensor& y : call.outputs) call.cost.bytes_written += y.nbytes();
+  }
+  submit(call);
+}
+
+void Program::run(Tensors inputs, const Take& take) const {
+  RL_CHECK(inputs.size() == inputs_.size(), "compile", "expected ", inputs_.size(), " tensors, got ", inputs.size());
+  const Device device = inputs.at(0).device();
   std::vector<Slot> slots(bytes_.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const View& view = inputs_[i];
-    RL_CHECK(inputs[i].shape() == view.shape && inputs[i].dtype() == view.dtype, "compile", "input ", i, ": expected ",
-             view.shape, " ", name(view.dtype), ", got ", inputs[i].shape(), " ", name(inputs[i].dtype()));
-    if (!any_strides_[i] && !has_strides(inputs[i], view.strides)) inputs[i] = copy(inputs[i].detach());
-    Slot& slot = slots[view.storage];
-    slot = {inputs[i].storage(), static_cast<char*>(inputs[i].data()) - view.offset * size_of(view.dtype), &view,
-            &inputs[i]};
+    Tensor& x = inputs[i];
+    RL_CHECK(x.shape() == view.shape && x.dtype() == view.dtype, "compile", "input ", i, ": expected ", view.shape, " ",
+             name(view.dtype), ", got ", x.shape(), " ", name(x.dtype()));
+    if (!any_strides_[i] && !has_strides(x, view.strides)) x = copy(x.detach());
+    char* origin = static_cast<char*>(x.data()) - view.offset * size_of(view.dtype);
+    slots[view.storage] = {x.storage(), origin, &view, std::move(x)};
   }
-  const Device device = inputs.at(0).device();
+  inputs.clear();
+  const auto finish = [&](const std::vector<int>& done, const std::vector<int>& dead) {
+    Tensors results;
+    for (int result : done) results.push_back(slots[results_[result].storage].at(results_[result]));
+    for (int storage : dead) slots[storage] = {};
+    for (size_t i = 0; i < done.size(); ++i) take(done[i], std::move(results[i]));
+  };
   for (const Planned& step : steps_) {
-    OpScope scope(step.traced.call.op->name);
-    Call call = step.traced.call;
-    for (const View& x : step.traced.inputs) call.inputs.push_back(x.storage < 0 ? Tensor() : slots[x.storage].at(x));
-    for (const View& y : step.traced.outputs) {
-      Slot& slot = slots[y.storage];
-      if (step.traced.continues >= 0) {
-        slot = slots[step.traced.continues];
-      } else {
-        slot.storage = std::make_shared<Storage>(bytes_[y.storage], device);
-        slot.origin = static_cast<char*>(slot.storage->data());
-      }
-      call.outputs.push_back(slot.at(y));
-    }
-    if (step.fused) {
-      call.cost.bytes_read = compulsory_bytes(call.inputs);
-      for (const Tensor& y : call.outputs) call.cost.bytes_written += y.nbytes();
-    }
-    submit(call);
-    for (int storage : step.dead) slots[storage] = {};
+    run_step(step, slots, device);
+    finish(step.done, step.dead);
   }
-  Tensors results;
-  for (const View& view : results_) results.push_back(slots[view.storage].at(view));
+  finish(untouched_, {});
+}
+
+Tensors Program::run(Tensors inputs) const {
+  Tensors results(results_.size());
+  run(std::move(inputs), [&](int result, Tensor y) { results[result] = std::move(y); });
   return results;
+}
+
+namespace {
+
+// The backward of a node that a program stands for.
+struct ProgramRule {
+  std::shared_ptr<const Program> program;
+  std::vector<int> targets;
+  struct Like {
+    Shape shape;
+    DType dtype;
+    Device device;
+  };
+  std::vector<Like> results;
+  size_t inputs;
+
+  Tensors operator()(const Gradients& dy, Tensors& saved) const {
+    Tensors given = std::move(saved);
+    for (size_t i = 0; i < results.size(); ++i) {
+      given.push_back(dy.take(static_cast<int>(i)));
+      if (given.back().defined()) continue;
+      given.back() = Tensor::empty(results[i].shape, results[i].dtype, results[i].device);
+      fill(given.back(), {0, 0});
+    }
+    program->run(std::move(given), [&](int result, Tensor dx) { dy.give(targets[result], std::move(dx)); });
+    return Tensors(inputs);
+  }
+};
+
+}  // namespace
+
+void Program::record(const std::string& op, Tensors& results, const Tensors& inputs, const Tensors& saved,
+                     std::shared_ptr<const Program> backward, std::vector<int> targets) {
+  ProgramRule rule{std::move(backward), std::move(targets), {}, inputs.size()};
+  std::vector<Tensor*> places;
+  for (Tensor& y : results) {
+    places.push_back(&(y = y.detach()));
+    rule.results.push_back({y.shape(), y.dtype(), y.device()});
+  }
+  autograd::attach(op, places, std::vector<autograd::Ref>(inputs.begin(), inputs.end()),
+                   std::vector<autograd::Ref>(saved.begin(), saved.end()), std::move(rule));
 }
 
 }  // namespace rooflab

@@ -3,6 +3,7 @@
 // (rooflab/compiler/plan.py).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,8 +28,16 @@ class Program {
   Program(const Trace& trace, std::vector<View> inputs, const std::vector<Step>& steps, std::vector<View> results,
           const std::string& variant);
 
-  // The results are on the inputs' device; nothing is recorded for gradients.
-  Tensors run(const Tensors& inputs) const;
+  // The results are on the inputs' device; nothing is recorded for gradients. Each tensor is dropped after its last
+  // use, inputs too, and `take` gets each result as soon as no step needs it any more.
+  using Take = std::function<void(int result, Tensor)>;
+  void run(Tensors inputs, const Take& take) const;
+  Tensors run(Tensors inputs) const;
+
+  // Makes `results` those of a node whose backward runs `backward` on `saved` and the gradients of the results. What it
+  // makes are the gradients of inputs[targets[0]], inputs[targets[1]] and so on.
+  static void record(const std::string& op, Tensors& results, const Tensors& inputs, const Tensors& saved,
+                     std::shared_ptr<const Program> backward, std::vector<int> targets);
 
   // The CUDA C++ of each chain, in order, for threads that compute `width` neighbours.
   std::vector<std::string> cuda_sources(int width) const;
@@ -38,16 +47,19 @@ class Program {
     TracedCall traced;
     std::unique_ptr<FusedOp> fused;  // null: the call as it was recorded
     std::vector<int> dead;           // storages that nothing reads after this step
+    std::vector<int> done;           // results that lie in them
   };
   struct Slot;
 
   void add_chain(const Trace& trace, const Step& step, const std::map<int, Scalar>& constants,
                  const std::string& variant);
   void find_last_uses();
+  void run_step(const Planned& step, std::vector<Slot>& slots, Device device) const;
 
   std::vector<View> inputs_, results_;
   std::vector<bool> any_strides_;  // of inputs that only chains read, and as a whole
   std::vector<Planned> steps_;
+  std::vector<int> untouched_;  // results that no step reads or writes: inputs
   std::vector<int64_t> bytes_;  // of each storage of the trace
 };
 

@@ -64,4 +64,25 @@ Tensor expand(const Tensor& x, const Shape& shape) {
   return y;
 }
 
+Tensor diagonal(const Tensor& x, int dim0, int dim1) {
+  const auto view_of = [dim0, dim1](const Tensor& x) {
+    Shape shape, strides;
+    for (int d = 0; d < x.ndim(); ++d) {
+      if (d == dim1) continue;
+      shape.push_back(x.shape()[d]);
+      strides.push_back(x.strides()[d] + (d == dim0 ? x.strides()[dim1] : 0));
+    }
+    return x.as_strided(shape, strides, 0);
+  };
+  Tensor y = view_of(x);
+  if (recording(x))
+    record("diagonal", y, {x}, [view_of, shape = x.shape()](const Tensor& dy) {
+      const Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
+      fill(dx, {0, 0});
+      copy_into(view_of(dx), dy);
+      return dx;
+    });
+  return y;
+}
+
 }  // namespace rooflab

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ._core import Tensor, isfinite, stack, sum
+from ._core import Graph, Tensor, full, isfinite, stack, sum
 from .autograd import no_grad
 
 __all__ = ["GradScaler"]
@@ -20,7 +20,8 @@ class GradScaler:
     without overflow it grows. bfloat16 has float32's range and needs none of this.
 
     The gradients are divided and summed on the device, three launches a tensor. `step` reads the one sum of all, so it
-    waits for the device; only where that is infinite or NaN does it look at each tensor.
+    waits for the device; only where that is infinite or NaN does it look at each tensor. The scale lies on the device
+    too, so a `rooflab.Graph` may capture `scale` and `backward`: each replay uses the scale of its time.
 
     Parameters
     ----------
@@ -69,12 +70,36 @@ class GradScaler:
         self._scale, self._growth_factor, self._backoff_factor = float(init_scale), growth_factor, backoff_factor
         self._growth_interval, self._growth_tracker = growth_interval, 0
         self._enabled = enabled
+        self._on_device: dict[Any, Tensor] = {}  # the scale, for each device and dtype of a loss
         self._sums: dict[int, Tensor | None] = {}  # for each optimizer with gradients divided since the last update
         self._overflowed: dict[int, bool] = {}  # for each that has stepped since
 
     def scale(self, loss: Tensor) -> Tensor:
-        """The loss times the scale; call `backward` of this."""
-        return loss * self._scale if self._enabled else loss
+        """The loss times the scale, in float32 if the loss is in 16 bits; call `backward` of this.
+
+        Raises
+        ------
+        ValueError
+            When the first call is captured by a graph, because it makes the tensor that holds the scale.
+        """
+        if not self._enabled:
+            return loss
+        if loss.dtype.itemsize == 2:
+            loss = loss.to("float32")
+        place = (loss.device, loss.dtype)
+        if place not in self._on_device:
+            if Graph.is_capturing():
+                raise ValueError(
+                    "[GradScaler] scale: the first call makes a tensor; call it once before the capture"
+                )
+            self._on_device[place] = full((), self._scale, dtype=loss.dtype, device=loss.device)
+        return loss * self._on_device[place]
+
+    def _set_scale(self, scale: float) -> None:
+        if scale != self._scale:
+            for held in self._on_device.values():
+                held.fill_(scale)
+        self._scale = scale
 
     @no_grad
     def unscale_(self, optimizer: Any) -> None:
@@ -86,10 +111,15 @@ class GradScaler:
         RuntimeError
             When it was already done since the last `update`.
         ValueError
-            For a gradient in float16: keep parameters in float32, as `rl.autocast` does.
+            For a gradient in float16: keep parameters in float32, as `rl.autocast` does. While a graph is captured,
+            which would repeat the scale of that moment.
         """
         if not self._enabled:
             return
+        if Graph.is_capturing():
+            raise ValueError(
+                "[GradScaler] unscale_: a graph would repeat the scale of its capture; call it after it"
+            )
         if id(optimizer) in self._sums:
             raise RuntimeError("[GradScaler] unscale_: the gradients are divided already; update() ends a step")
         gradients = _gradients(optimizer)
@@ -142,12 +172,14 @@ class GradScaler:
         if not self._overflowed:
             raise RuntimeError("[GradScaler] update: expected step() before it")
         if any(self._overflowed.values()):
-            self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
+            self._set_scale(self._scale * self._backoff_factor)
+            self._growth_tracker = 0
         else:
             self._growth_tracker += 1
             if self._growth_tracker == self._growth_interval:
                 grown = self._scale * self._growth_factor
-                self._scale, self._growth_tracker = min(grown, 2.0**127), 0  # the largest power of two in float32
+                self._set_scale(min(grown, 2.0**127))  # the largest power of two in float32
+                self._growth_tracker = 0
         self._sums.clear()
         self._overflowed.clear()
 
@@ -172,6 +204,7 @@ class GradScaler:
         missing = [name for name in _KEPT if name not in state]
         if missing:
             raise ValueError(f"[GradScaler] load_state_dict: expected {', '.join(_KEPT)}, got no {', '.join(missing)}")
+        self._set_scale(state["scale"])
         for name in _KEPT:
             setattr(self, f"_{name.removeprefix('_')}", state[name])
 

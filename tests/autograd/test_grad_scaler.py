@@ -201,3 +201,46 @@ def test_the_scale_is_pytorchs():
         ours.update()
         assert ours.get_scale() == theirs.get_scale()
     assert ours.state_dict() == theirs.state_dict()
+
+
+def test_a_captured_loss_follows_the_scale(device):
+    w, optimizer, scaler = one(device=device, init_scale=8.0)
+    scaler.scale((w * 3).sum()).backward()
+    optimizer.zero_grad(set_to_none=False)
+    graph = rl.Graph(device=device)
+    with graph.capture():
+        scaler.scale((w * 3).sum()).backward()
+    for scale in (8.0, 4.0, 2.0):
+        optimizer.zero_grad(set_to_none=False)
+        graph.replay()
+        assert w.grad.tolist() == [3.0 * scale]
+        w.grad.fill_(math.inf)
+        scaler.step(optimizer)
+        scaler.update()
+    scaler.load_state_dict(scaler.state_dict() | {"scale": 16.0})
+    optimizer.zero_grad(set_to_none=False)
+    graph.replay()
+    assert w.grad.tolist() == [48.0]
+
+
+def test_what_a_graph_would_repeat_wrongly_is_refused():
+    w, optimizer, scaler = one()
+    w.grad = rl.ones(1)
+    with (
+        pytest.raises(ValueError, match="scale: the first call makes a tensor"),
+        rl.Graph(device="cpu").capture(),
+    ):
+        scaler.scale(w.sum())
+    with (
+        pytest.raises(ValueError, match="unscale_: a graph would repeat the scale"),
+        rl.Graph(device="cpu").capture(),
+    ):
+        scaler.unscale_(optimizer)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_loss_of_any_dtype_is_scaled(dtype):
+    w = rl.ones(1, dtype=dtype, requires_grad=True)
+    scaled = rl.GradScaler().scale(w.sum())
+    scaled.backward()
+    assert scaled.item() == 65536.0 and scaled.dtype == ("float32" if dtype == "float16" else dtype)

@@ -173,8 +173,7 @@ X = rl.ones(4, 3)
         (lambda: rl.einsum("ij,jk->ik", X), r"\[einsum\] equation: expected a term for each of 1 operands, got 2"),
         (lambda: rl.einsum("ijk->i", X), r"\[einsum\] operand 0: expected 3 dimensions \(ijk\), got \(4, 3\)"),
         (lambda: rl.einsum("ij,jk", X, X), r"\[einsum\] operand 1: expected j=3, got \(4, 3\)"),
-        (lambda: rl.einsum("ii->i", X), r"\[einsum\] equation: expected 'i' once in a term"),
-        (lambda: rl.einsum("...i", X), r"\[einsum\] equation: expected letters"),
+        (lambda: rl.einsum("i1", X), r"\[einsum\] equation: expected letters"),
         (lambda: rl.einsum("ij->k", X), r"\[einsum\] equation: expected letters of an operand after '->', got 'k'"),
     ],
 )

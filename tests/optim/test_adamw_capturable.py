@@ -1,5 +1,7 @@
 """AdamW whose steps a graph may capture: the same steps, counted on the device, and what is refused."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -146,3 +148,45 @@ def test_what_a_capturable_step_cannot_do_is_one_sentence():
             rl.adamw(p, g, m, v, step=step, lr=lr)
     with pytest.raises(ValueError, match=r"\[adamw\] step: v0_composed.*needs a number"):
         rl.adamw(p, g, m, v, step=rl.ones((), dtype="int64"), variant="v0_composed")
+
+
+def test_a_captured_step_goes_on_from_a_state_that_is_loaded(device):
+    """Moments, the number of the step and the rate are written where the graph reads them."""
+    found = []
+    for is_graph in (False, True):
+        params, gradients = drawn(8, 3, device)
+        optimizer = AdamW(params, lr=0.1, capturable=is_graph)
+        if is_graph:
+            optimizer.param_groups[0]["lr"] = rl.tensor(0.1, dtype="float64", device=device)
+        take(optimizer, params, gradients[0])
+        saved = copy.deepcopy(optimizer.state_dict())
+        weights = [p.detach().clone() for p in params]
+        if is_graph:
+            graph = rl.Graph(device=device)
+            with graph.capture():
+                optimizer.step()
+            optimizer.param_groups[0]["lr"].fill_(0.7)
+        for of_step in gradients[1:]:
+            for p, gradient in zip(params, of_step, strict=True):
+                p.grad.copy_(rl.tensor(gradient, dtype=p.dtype))
+            graph.replay() if is_graph else optimizer.step()
+        optimizer.load_state_dict(saved)
+        with rl.no_grad():
+            for p, weight in zip(params, weights, strict=True):
+                p.copy_(weight)
+        graph.replay() if is_graph else optimizer.step()
+        assert [int(optimizer.state[p]["step"]) for p in params] == [2] * len(params)
+        found.append([p.detach() for p in params])
+    for eager, replayed in zip(*found, strict=True):
+        assert_close(replayed, eager, rtol=0 if device == "cpu" else 2.0**-22, atol=0)
+
+
+def test_a_plain_state_keeps_an_optimizer_capturable():
+    params, gradients = drawn(9, 1)
+    plain, capturable = AdamW(params), AdamW(params, capturable=True)
+    take(plain, params, gradients[0])
+    take(capturable, params, gradients[0])
+    steps = [capturable.state[p]["step"] for p in params]
+    capturable.load_state_dict(plain.state_dict())
+    assert capturable.param_groups[0]["capturable"] is True
+    assert all(capturable.state[p]["step"] is step for p, step in zip(params, steps, strict=True))

@@ -18,7 +18,8 @@ from .program import FunctionProgram
 
 __all__ = ["compile"]
 
-_PROGRAMS = 64  # programs that a function keeps
+_PROGRAMS = 64  # keys whose programs a function keeps
+_VALUES = 8  # programs of one key, for different values of what the function reads
 
 
 class _Compiled:
@@ -28,7 +29,7 @@ class _Compiled:
         functools.update_wrapper(self, function, updated=())
         self._function = function
         self._variant = variant
-        self._programs: OrderedDict[Any, FunctionProgram | None] = OrderedDict()  # None: runs as it is written
+        self._programs: OrderedDict[Any, list[FunctionProgram]] = OrderedDict()  # no program: runs as it is written
         self._warned: set[str] = set()
         self._lock = threading.Lock()
 
@@ -45,18 +46,25 @@ class _Compiled:
         except Unhashable as reason:
             return self._fall_back(reason, None, args, kwargs)
         with self._lock:
-            known = key in self._programs
-            program = self._programs.get(key)
-            if known:
+            programs = self._programs.get(key)
+            if programs is not None:
                 self._programs.move_to_end(key)
-        if not known:
-            try:
-                program = FunctionProgram(self._function, (args, kwargs), tensors, self._variant, places)
-            except Exception as reason:
-                return self._fall_back(reason, key, args, kwargs)
-            self._remember(key, program)
-        if program is None:
+        if programs == []:
             return self._function(*args, **kwargs)
+        changed = None
+        for program in programs or ():
+            changed = program.guards.change()
+            if changed is None:
+                return program(tensors)
+        try:
+            if programs and len(programs) >= _VALUES:
+                raise ValueError(
+                    f"[compile] it reads {changed!r}, which had {_VALUES} values already; pass it as a tensor"
+                )
+            program = FunctionProgram(self._function, (args, kwargs), tensors, self._variant, places)
+        except Exception as reason:
+            return self._fall_back(reason, key, args, kwargs)
+        self._remember(key, [program, *(programs or ())])
         return program(tensors)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -70,9 +78,9 @@ class _Compiled:
     def __repr__(self) -> str:
         return f"compile({self._function!r})"
 
-    def _remember(self, key: Any, program: FunctionProgram | None) -> None:
+    def _remember(self, key: Any, programs: list[FunctionProgram]) -> None:
         with self._lock:
-            self._programs[key] = program
+            self._programs[key] = programs
             if len(self._programs) > _PROGRAMS:
                 self._programs.popitem(last=False)
 
@@ -80,7 +88,7 @@ class _Compiled:
         """Run the function as it is written. An error that it raises by itself is no reason to warn."""
         result = self._function(*args, **kwargs)
         if key is not None:
-            self._remember(key, None)
+            self._remember(key, [])
         text = str(reason)
         if text not in self._warned:
             self._warned.add(text)

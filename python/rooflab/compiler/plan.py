@@ -7,9 +7,8 @@ groups stay apart where a third would have to run between them.
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from .. import _core
@@ -37,7 +36,7 @@ class Step:
     results: tuple[int, ...]
 
 
-def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int]) -> list[Step]:
+def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int], late: Iterable[int] = ()) -> list[Step]:
     """The steps that make the storages `wanted`, from the calls `numbers` of a trace.
 
     Parameters
@@ -48,6 +47,8 @@ def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int]) -
         Which of them may run; those that do not lead to anything wanted are left out.
     wanted : iterable of int
         The storages that have to be in memory afterwards.
+    late : iterable of int
+        Calls that are to run no sooner than others need them, which keeps their results short-lived.
 
     Returns
     -------
@@ -58,7 +59,7 @@ def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int]) -
     needs = storages_read(calls)
     groups = _Groups(calls, needs, alive(calls, needs, numbers, wanted))
     steps = []
-    for chain in groups.in_order():
+    for chain in groups.in_order(set(late)):
         steps += _cut(groups, chain, wanted)
     return steps
 
@@ -155,24 +156,25 @@ class _Groups:
             if calls[i].instructions:
                 self._join_reduction(i)
 
-    def in_order(self) -> list[list[int]]:
-        """The calls of each group: each comes after those that make what it reads, otherwise in recorded order."""
-        waiting = {g: len(group.before) for g, group in self._groups.items()}
-        after: dict[int, list[int]] = {}
-        for g, group in self._groups.items():
-            for earlier in group.before:
-                after.setdefault(earlier, []).append(g)
-        ready = [(group.calls[-1], g) for g, group in self._groups.items() if not group.before]
-        heapq.heapify(ready)
-        order = []
-        while ready:
-            _, g = heapq.heappop(ready)
-            order.append(self._groups[g].calls)
-            for later in after.get(g, ()):
-                waiting[later] -= 1
-                if not waiting[later]:
-                    heapq.heappush(ready, (self._groups[later].calls[-1], later))
-        return order
+    def in_order(self, late: Set[int]) -> list[list[int]]:
+        """The calls of each group, in recorded order as far as each comes after those that make what it reads.
+
+        Groups of `late` calls alone come when another first needs them.
+        """
+        order: dict[int, list[int]] = {}
+        by_last = sorted(
+            self._groups, key=lambda g: (late.issuperset(self._groups[g].calls), self._groups[g].calls[-1])
+        )
+        place = {g: i for i, g in enumerate(by_last)}
+        left = by_last[::-1]
+        while left:
+            before = [g for g in self._groups[left[-1]].before if g not in order]
+            if before:
+                left += sorted(before, key=place.__getitem__, reverse=True)
+            else:
+                g = left.pop()
+                order[g] = self._groups[g].calls
+        return list(order.values())
 
     def _add(self, i: int) -> None:
         storages = self.needs[i]

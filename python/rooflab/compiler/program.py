@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .arguments import check_result, replace
+from .guards import Guards
 from .modules import replaced
 from .plan import Call, View, alive, plan, storages_read
 
@@ -36,6 +37,11 @@ class FunctionProgram:
     places : dict
         Where modules hold the last of `tensors`: see `tensors_of_modules`.
 
+    Attributes
+    ----------
+    guards : Guards
+        The values that the function has read, for which alone the program is right.
+
     Raises
     ------
     Exception
@@ -45,6 +51,7 @@ class FunctionProgram:
     def __init__(
         self, function: Callable, arguments: tuple, tensors: Sequence[Tensor], variant: str, places: dict | None = None
     ):
+        self.guards = Guards()
         places = places or {}
         devices = sorted({x.device for x in tensors})
         if len(devices) != 1:
@@ -61,7 +68,10 @@ class FunctionProgram:
             self._inputs_with_grad = [i for i, twin in enumerate(twins) if twin.requires_grad]
             taken = iter(twins)
             args, kwargs = replace(arguments, lambda _: next(taken))
-            with replaced(places, twins[len(twins) - len(places) :]):
+            with (
+                replaced(places, twins[len(twins) - len(places) :]),
+                self.guards.recording(function, arguments),
+            ):
                 returned = function(*args, **kwargs)
             check_result(returned)
             _check_untouched(trace, twins, views)
@@ -76,7 +86,9 @@ class FunctionProgram:
                 ends = [outputs[i] for i in self._outputs_with_grad]
                 grad_outputs = [trace.argument(_core.empty(*y.shape, dtype=y.dtype, device=y.device)) for y in ends]
                 starts = [twins[i] for i in self._inputs_with_grad]
-                grads = _core._autograd.grad(ends, starts, grad_outputs, False)
+                with self.guards.recording(function, arguments):
+                    grads = _core._autograd.grad(ends, starts, grad_outputs, False)
+            self.guards.finish()
             grad_output_views = [trace.view(dy) for dy in grad_outputs]
             grad_views = [None if dx is None else trace.view(dx) for dx in grads]
         calls = trace.calls
@@ -93,11 +105,11 @@ class FunctionProgram:
         self._forward = _program(trace, views, steps, [*results, *kept_results], variant)
         self._backward = None
         if self._outputs_with_grad:
-            self._wanted = [view is not None for view in grad_views]
+            self._targets = [i for i, view in enumerate(grad_views) if view is not None]
             self._backward = _program(
                 trace,
                 [*(views[i] for i in self._kept_arguments), *kept_results, *grad_output_views],
-                plan(calls, [*again, *after], wanted_grads),
+                plan(calls, [*again, *after], wanted_grads, again),
                 [view for view in grad_views if view is not None],
                 variant,
             )
@@ -111,20 +123,9 @@ class FunctionProgram:
 
     def _record(self, tensors: Sequence[Tensor], results: list[Tensor], saved: list[Tensor]) -> None:
         """Put the results that have gradients (in place) into a node whose rule runs the backward program."""
-        backward, wanted = self._backward, self._wanted
         ends = [results[i] for i in self._outputs_with_grad]
-        like = [(y.shape, y.dtype, y.device) for y in ends]
-
-        def rule(gradients, saved, _):
-            arrived = [
-                _core.zeros(*shape, dtype=dtype, device=device) if dy is None else dy
-                for dy, (shape, dtype, device) in zip(gradients, like, strict=True)
-            ]
-            found = iter(backward.run([*saved, *arrived]))
-            return [next(found) if each else None for each in wanted]
-
         inputs = [tensors[i] for i in self._inputs_with_grad]
-        recorded = _core._autograd.record_function(self._name, ends, inputs, saved, rule)
+        recorded = self._backward.record(self._name, ends, inputs, saved, self._targets)
         for i, y in zip(self._outputs_with_grad, recorded, strict=True):
             results[i] = y
 

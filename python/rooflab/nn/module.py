@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .._core import Tensor, zeros_like
+from .._core import Tensor
 from ..autograd import no_grad
+from ..autograd.clearing import clear_gradients
 
 __all__ = ["Module", "ModuleList"]
 
@@ -106,9 +107,8 @@ class Module:
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters; with `set_to_none` False, fill them with zeros instead."""
-        for parameter in self.parameters():
-            parameter.grad = None if set_to_none or parameter.grad is None else zeros_like(parameter.grad)
+        """Drop the gradients of all parameters; with `set_to_none` False, fill them with zeros, in place."""
+        clear_gradients(self.parameters(), set_to_none)
 
     def __repr__(self) -> str:
         children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._core import Graph, Tensor, adamw, full, zeros_like
 from ..autograd import no_grad
+from ..autograd.clearing import clear_gradients
 
 __all__ = ["AdamW"]
 
@@ -169,10 +170,8 @@ class AdamW:
             self.state[param]["step"] = number
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all tensors; with `set_to_none` False, fill them with zeros instead."""
-        for group in self.param_groups:
-            for param in group["params"]:
-                param.grad = None if set_to_none or param.grad is None else zeros_like(param.grad)
+        """Drop the gradients of all tensors; with `set_to_none` False, fill them with zeros, in place."""
+        clear_gradients(self._tensors(), set_to_none)
 
     def state_dict(self) -> dict[str, Any]:
         """What a later run needs to go on, as PyTorch lays it out; tensors are named by their place, from 0.
@@ -186,6 +185,8 @@ class AdamW:
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave: options, steps and moments, which are copied.
+
+        Tensors that are there already keep their memory and `capturable` stays True, so that a captured step goes on.
 
         Raises
         ------
@@ -201,15 +202,19 @@ class AdamW:
             _check_options({**own, **group})
         tensors = self._tensors()
         saved_places = [place for group in theirs for place in group["params"]]
-        state = {}
-        for place, param in zip(saved_places, tensors, strict=True):
-            if place in state_dict["state"]:
-                state[param] = _copied(place, state_dict["state"][place], param)
-        self.state = state
-        self.param_groups = [
-            {**own, **{name: copy.copy(value) for name, value in group.items()}, "params": own["params"]}
-            for group, own in zip(theirs, ours, strict=True)
-        ]
+        given = {
+            param: state_dict["state"][place]
+            for place, param in zip(saved_places, tensors, strict=True)
+            if place in state_dict["state"]
+        }
+        for param, entry in given.items():
+            _check_entry(entry, param)
+        steps = _steps_on_device(self.state, {param: int(entry["step"]) for param, entry in given.items()})
+        for param, entry in given.items():
+            own = self.state.get(param) or {name: zeros_like(param) for name in _MOMENTS}
+            self.state[param] = {"step": steps[param]} | {name: own[name].copy_(entry[name]) for name in _MOMENTS}
+        self.state = {param: self.state[param] for param in given}
+        self.param_groups = [_loaded(group, own) for group, own in zip(theirs, ours, strict=True)]
 
     def _tensors(self) -> list[Tensor]:
         return [param for group in self.param_groups for param in group["params"]]
@@ -273,12 +278,33 @@ def _check_tensors(tensors: list[Any]) -> None:
         raise ValueError("[AdamW] params: expected tensors that require grad, got none; call requires_grad_()")
 
 
-def _copied(place: Any, entry: Mapping[str, Any], param: Tensor) -> dict[str, Any]:
-    """The state of one tensor, in memory of its own and in the dtype and on the device of `param`."""
+def _check_entry(entry: Mapping[str, Any], param: Tensor) -> None:
     for name in _MOMENTS:
         if entry[name].shape != param.shape:
-            raise ValueError(f"[load_state_dict] {name} of {place}: expected {param.shape}, got {entry[name].shape}")
-    return {"step": int(entry["step"])} | {name: zeros_like(param).copy_(entry[name]) for name in _MOMENTS}
+            raise ValueError(f"[load_state_dict] {name}: expected {param.shape}, got {entry[name].shape}")
+
+
+def _steps_on_device(state: Mapping[Tensor, Mapping[str, Any]], numbers: Mapping[Tensor, int]) -> dict[Tensor, Any]:
+    """The numbers of the steps, written to the tensors of `state` where all that share one get the same number."""
+    steps: dict[Tensor, Any] = dict(numbers)
+    sharing: dict[Tensor, list[Tensor]] = {}
+    for param, entry in state.items():
+        if isinstance(entry["step"], Tensor):
+            sharing.setdefault(entry["step"], []).append(param)
+    for step, params in sharing.items():
+        if len(found := {numbers.get(param) for param in params}) == 1 and None not in found:
+            step.fill_(found.pop())
+            steps.update(dict.fromkeys(params, step))
+    return steps
+
+
+def _loaded(group: Mapping[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """The options of a group, with a rate on the device where there was one. What is capturable stays so."""
+    made = {**own, **{name: copy.copy(value) for name, value in group.items()}, "params": own["params"]}
+    made["capturable"] = own["capturable"] or made["capturable"]
+    if isinstance(rate := own["lr"], Tensor):
+        made["lr"] = rate.copy_(group["lr"]) if isinstance(group["lr"], Tensor) else rate.fill_(group["lr"])
+    return made
 
 
 def _sizes(groups: Iterable[Mapping[str, Any]]) -> str:

@@ -1,0 +1,356 @@
+"""What a function reads while it is recorded, besides tensors: a program is right only as long as it stays the same.
+
+A profile hook sees each Python function that the recorded one calls. The names in its code say which globals, closure
+variables and attributes it can read; their values are noted when it is entered, so before it can change them. Only what
+outlives the call is watched: what the recorded function, its arguments, globals and closures lead to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import functools
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from operator import is_
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    NoneType,
+)  # fmt: skip
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core import Tensor, float32
+
+__all__ = ["Guards"]
+
+_MOST = 100_000  # values, and bytes of an array: comparing more at each call would cost more than it saves
+_PLAIN = (NoneType, bool, int, complex, str, bytes, range, slice, type(float32))
+_IN_C = (GetSetDescriptorType, MemberDescriptorType)
+_ABSENT = object()
+_WITHOUT_NAMES = {"getattr", "hasattr", "vars", "dir", "globals", "locals", "eval", "exec", "attrgetter"}
+_HEAP_TYPE = 1 << 9  # the flag of classes whose attributes can change
+
+
+class _Names(NamedTuple):
+    """What a code object can read: globals, attributes, and whether there may be attributes that it does not name."""
+
+    modules: frozenset[str]  # that it imports
+    read_globals: frozenset[str]
+    attributes: frozenset[str]
+    any_attribute: bool
+
+
+@functools.lru_cache(maxsize=4096)
+def _names_in(code: CodeType) -> _Names:
+    modules, read_globals, attributes = set(), set(), set()
+    for each in dis.get_instructions(code):
+        if each.opcode in dis.hasname and each.opname.startswith(("LOAD", "IMPORT_FROM")):
+            is_global = "GLOBAL" in each.opname or each.opname == "LOAD_NAME"
+            (read_globals if is_global else attributes).add(each.argval)
+        elif each.opname == "IMPORT_NAME":
+            modules.add(each.argval)
+    any_attribute = bool(read_globals & _WITHOUT_NAMES) or bool(attributes & {"__dict__", "attrgetter"})
+    if any_attribute:
+        texts = {text for text in code.co_consts if isinstance(text, str) and text.isidentifier()}
+        attributes |= texts
+        read_globals |= texts if "globals" in read_globals else set()
+    return _Names(frozenset(modules), frozenset(read_globals), frozenset(attributes), any_attribute)
+
+
+_NO_NAMES = _Names(frozenset(), frozenset(), frozenset(), False)
+
+
+class Guards:
+    """The values that one recording of a function has read.
+
+    Examples
+    --------
+    >>> class Config: scale = 2.0
+    >>> guards = Guards()
+    >>> def scaled(config, x): return x * config.scale
+    >>> with guards.recording(scaled, (Config, 3.0)):
+    ...     scaled(Config, 3.0)
+    6.0
+    >>> guards.change()
+    >>> Config.scale = 3.0
+    >>> guards.change()
+    'scale'
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[int, tuple[Callable, Any, dict[str, Any]]] = {}  # of dicts and classes: get, owner, values
+        self._holders: dict[Any, tuple[Any, Callable, str, Any]] = {}  # owner, what reads it, name, value
+        self._last: list[tuple[Callable, tuple[str, ...], tuple]] = []
+        self._values = 0
+        self._scan: _Scan | None = None
+
+    @contextlib.contextmanager
+    def recording(self, function: Any, arguments: Any) -> Iterator[None]:
+        """Note what the code inside `with` reads. It calls the function, or goes backward through what that recorded.
+
+        Raises
+        ------
+        ValueError
+            When there is too much to be compared at each call.
+        """
+        self._scan = self._scan or _Scan(self)
+        self._scan.add_roots(function, arguments)
+        before = sys.getprofile()
+        sys.setprofile(self._scan.hook)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            if hasattr(before, "enable"):  # cProfile, whose hook is no function
+                before.enable()
+            else:
+                sys.setprofile(before)
+
+    def finish(self) -> None:
+        """Forget what only the recording needs."""
+        self._scan = None
+        self._last = [(get, tuple(values), tuple(values.values())) for get, _, values in self._names.values()]
+
+    def change(self) -> str | None:
+        """The name of a value that is not what it was; None while all are."""
+        for get, names, values in self._last:
+            if not all(map(is_, map(get, names, repeat(_ABSENT)), values)):
+                for name, then in zip(names, values, strict=True):
+                    if not _is_same(get(name, _ABSENT), then):
+                        return name
+        for owner, read, name, then in self._holders.values():
+            if not _is_same(read(owner), then):
+                return name
+        return None
+
+    def note_name(self, owner: Any, get: Callable, name: str, value: Any) -> None:
+        """Watch a name of a dict or a class; the first value counts."""
+        values = self._names.setdefault(id(owner), (get, owner, {}))[2]
+        if name not in values and not isinstance(value, Tensor):  # tensors are the program's inputs
+            values[name] = value
+            self._count(1)
+
+    def note(self, owner: Any, read: Callable, name: str) -> None:
+        """Watch what `read` makes of the owner; the first value counts."""
+        key = (id(owner), name)
+        if key not in self._holders:
+            value = read(owner)
+            self._holders[key] = (owner, read, name, value)
+            self._count(len(value) if isinstance(value, (tuple, bytes, frozenset)) else 1)
+
+    def _count(self, values: int) -> None:
+        self._values += values
+        if self._values > _MOST:
+            raise ValueError(
+                f"[compile] it reads more than {_MOST} numbers or objects outside of tensors, too many to compare at "
+                "each call; pass them as tensors"
+            )
+
+
+def _is_same(now: Any, then: Any) -> bool:
+    if now is then:
+        return True
+    kind = type(then)
+    if type(now) is not kind:
+        return False
+    if kind is float:
+        return now.hex() == then.hex()
+    if isinstance(then, np.generic):
+        return now.tobytes() == then.tobytes()
+    if isinstance(then, tuple):
+        return len(now) == len(then) and all(map(_is_same, now, then))
+    if kind is MethodType:
+        return now.__func__ is then.__func__ and now.__self__ is then.__self__
+    return (kind in _PLAIN or kind is frozenset) and now == then
+
+
+def _items(value: dict) -> tuple:
+    return tuple(value), tuple(_without_tensors(value.values()))
+
+
+def _elements(value: Any) -> tuple:
+    return tuple(_without_tensors(value))
+
+
+def _without_tensors(values: Any) -> Iterator[Any]:
+    return (Tensor if isinstance(each, Tensor) else each for each in values)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # empty yet
+        return _ABSENT
+
+
+def _cell(cell: Any) -> Any:
+    value = _content(cell)
+    return Tensor if isinstance(value, Tensor) else value
+
+
+def _array(array: np.ndarray) -> tuple:
+    return array.shape, array.dtype, array.tobytes()
+
+
+def _definition(function: FunctionType) -> tuple:
+    return function.__code__, function.__defaults__
+
+
+def _attribute(name: str, owner: Any) -> Any:
+    value = getattr(owner, name, _ABSENT)
+    return Tensor if isinstance(value, Tensor) else value
+
+
+class _Scan:
+    """Follows the calls of one recording, and tells `Guards` what they can read."""
+
+    def __init__(self, guards: Guards):
+        self._guards = guards
+        self._lasting: set[int] = set()  # objects that outlive the call
+        self._seen: set[tuple[int, _Names, bool]] = set()
+        self._alive: list[Any] = []  # so that no other object gets the id of one that was seen
+        self._functions: dict[CodeType, dict[int, FunctionType]] = {}
+        self._classes: set[type] = set()
+
+    def add_roots(self, function: Any, arguments: Any) -> None:
+        """What outlives the call: the function and the objects among its arguments; lists of them are made anew."""
+        self._visit(function, _NO_NAMES, True)
+        left = [arguments]
+        while left:
+            value = left.pop()
+            if type(value) is dict:
+                left += value.values()
+            elif isinstance(value, (tuple, list)):
+                left += value
+            else:
+                self._visit(value, _NO_NAMES, True)
+
+    def hook(self, frame: FrameType, event: str, _: Any) -> None:
+        """Look around where a Python function is entered."""
+        code = frame.f_code
+        if event != "call" or code.co_filename.startswith("<frozen importlib"):
+            return
+        names = _names_in(code)
+        for name in names.read_globals:
+            self._name(frame.f_globals, frame.f_globals.get, name, frame.f_globals.get(name, _ABSENT), names)
+        for name in names.modules:
+            for full in (name, name.partition(".")[0], f"{frame.f_globals.get('__package__')}.{name}"):
+                self._visit(sys.modules.get(full), names, True)
+        for function in self._functions.get(code, {}).copy().values():
+            self._guards.note(function, _definition, function.__name__)
+            for value in (*(function.__defaults__ or ()), function.__kwdefaults__):
+                self._visit(value, names, True)
+            for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+                self._guards.note(cell, _cell, name)
+                self._visit(_content(cell), names, True)
+        for value in list(frame.f_locals.values()):
+            self._visit(value, names, False)
+
+    def _name(self, owner: Any, get: Callable, name: str, value: Any, names: _Names) -> None:
+        self._guards.note_name(owner, get, name, value)
+        self._visit(value, names, True)
+
+    def _visit(self, value: Any, names: _Names, lasts: bool) -> None:
+        """Look into a value that code with these names can use."""
+        if value is _ABSENT or isinstance(value, (Tensor, float, np.generic, BuiltinFunctionType, *_PLAIN)):
+            return
+        lasts = lasts or id(value) in self._lasting
+        mark = (id(value), names, lasts)
+        if mark in self._seen:
+            return
+        self._seen.add(mark)
+        self._alive.append(value)
+        if lasts:
+            self._lasting.add(id(value))
+        if isinstance(value, FunctionType):
+            if lasts:
+                self._functions.setdefault(value.__code__, {})[id(value)] = value
+        elif isinstance(value, ModuleType):
+            for name in names.attributes & vars(value).keys():
+                self._name(vars(value), vars(value).get, name, vars(value)[name], names)
+        elif isinstance(value, type):
+            self._class(value)
+            for name in names.attributes:
+                self._of_class(value, name, names)
+        elif isinstance(value, np.ndarray):
+            if lasts:
+                self._guards.note(value, _array, "an array")
+                self._guards._count(value.nbytes)
+        else:
+            for part in self._parts(value, lasts):
+                self._visit(part, names, lasts)
+            self._instance(value, names, lasts)
+
+    def _parts(self, value: Any, lasts: bool) -> list[Any]:
+        if isinstance(value, dict):
+            if lasts:
+                self._guards.note(value, _items, "a dict")
+            return list(value.values())
+        if isinstance(value, (tuple, list, deque, set, frozenset)):
+            if lasts and not isinstance(value, (tuple, frozenset)):
+                self._guards.note(value, frozenset if isinstance(value, set) else _elements, "a list or a set")
+            return list(value)
+        if isinstance(value, MethodType):
+            return [value.__func__, value.__self__]
+        if isinstance(value, functools.partial):
+            return [value.func, value.args, value.keywords]
+        return []
+
+    def _instance(self, value: Any, names: _Names, lasts: bool) -> None:
+        self._class(type(value))
+        try:
+            own = object.__getattribute__(value, "__dict__")
+        except AttributeError:
+            own = None
+        for name in names.attributes | (own.keys() if own and names.any_attribute else set()):
+            each = _ABSENT if own is None else own.get(name, _ABSENT)
+            if each is not _ABSENT:
+                if lasts:
+                    self._guards.note_name(own, own.get, name, each)
+                self._visit(each, names, lasts)
+                continue
+            found = self._of_class(type(value), name, names)
+            if lasts and own is not None and (found is not _ABSENT or names.any_attribute):
+                self._guards.note_name(own, own.get, name, _ABSENT)
+            is_in_c = isinstance(found, property) and not isinstance(found.fget, FunctionType)
+            if lasts and (is_in_c or isinstance(found, _IN_C)) and not name.startswith("__"):
+                self._guards.note(value, functools.partial(_attribute, name), name)
+                self._visit(getattr(value, name, _ABSENT), names, lasts)
+
+    def _of_class(self, kind: type, name: str, names: _Names) -> Any:
+        """What a class has under a name. That it may hide behind a subclass's later is watched too."""
+        order = [each for each in kind.__mro__ if each.__flags__ & _HEAP_TYPE or name in each.__dict__]
+        for place, each in enumerate(order):
+            if name in each.__dict__:
+                for earlier in order[: place + 1]:
+                    if earlier.__flags__ & _HEAP_TYPE:
+                        get = earlier.__dict__.get
+                        self._guards.note_name(earlier, get, name, get(name, _ABSENT))
+                self._visit(each.__dict__[name], names, True)
+                return each.__dict__[name]
+        return _ABSENT
+
+    def _class(self, kind: type) -> None:
+        """Know the functions of a class, some of which are called by no name, such as `__call__`."""
+        for each in kind.__mro__:
+            if each in self._classes or not each.__flags__ & _HEAP_TYPE:
+                continue
+            self._classes.add(each)
+            for value in list(each.__dict__.values()):
+                if isinstance(value, (staticmethod, classmethod)):
+                    value = value.__func__
+                elif isinstance(value, (property, functools.cached_property)):
+                    value = value.fget if isinstance(value, property) else value.func
+                if isinstance(value, FunctionType):
+                    self._visit(value, _NO_NAMES, True)
