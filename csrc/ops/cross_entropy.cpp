@@ -87,15 +87,14 @@ Losses composed_losses(const Tensor& logits, const Tensor& target, int64_t ignor
   return made;
 }
 
-// Whether the gradient may reuse the memory of the logits: it has their layout, and nobody else holds them. A captured
-// graph may not, because a replay would find there what it has written itself.
-bool is_ours(const Tensor& logits) {
-  if (logits.storage().use_count() > 1 || !with_classes_last(logits).is_contiguous() || Trace::current()) return false;
+}  // namespace
+
+bool gradient_may_take(const Tensor& logits, int holders) {
+  if (logits.storage().use_count() > holders || !with_classes_last(logits).is_contiguous() || Trace::current())
+    return false;
   const Graph* graph = Graph::capturing();
   return !graph || graph->made(logits);
 }
-
-}  // namespace
 
 Tensor with_classes_last(const Tensor& logits) {
   Shape order;
@@ -153,15 +152,15 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
   }();
   if (composes) scope.done();  // its parts have counted their work
   if (records)
-    autograd::record(
-        "cross_entropy", loss, {logits, target}, autograd::saving(logits, target, lse, count),
-        [ignore_index, variant = std::string(composes ? "v0_composed" : "")](const Gradients& d, const Tensor& logits,
-                                                                             const Tensor& target, const Tensor& lse,
-                                                                             const Tensor& count) -> Tensors {
-          const std::optional<Tensor> divisor = count.defined() ? std::optional(count) : std::nullopt;
-          return {cross_entropy_backward(d, logits, target, lse, divisor, ignore_index, variant, is_ours(logits)),
-                  Tensor()};
-        });
+    autograd::record("cross_entropy", loss, {logits, target}, autograd::saving(logits, target, lse, count),
+                     [ignore_index, variant = std::string(composes ? "v0_composed" : "")](
+                         const Gradients& d, const Tensor& logits, const Tensor& target, const Tensor& lse,
+                         const Tensor& count) -> Tensors {
+                       const std::optional<Tensor> divisor = count.defined() ? std::optional(count) : std::nullopt;
+                       return {cross_entropy_backward(d, logits, target, lse, divisor, ignore_index, variant,
+                                                      gradient_may_take(logits, 1)),
+                               Tensor()};
+                     });
   return loss;
 }
 

@@ -18,4 +18,8 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
                               const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant = {},
                               bool in_place = false);
 
+// Whether the gradient may reuse the memory of the logits: it has their layout, and only `holders` tensors of the
+// caller hold them. A captured graph may not, because a replay would find there what it has written itself.
+bool gradient_may_take(const Tensor& logits, int holders);
+
 }  // namespace rooflab

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/range.h"
+#include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -268,6 +269,15 @@ void Program::find_last_uses() {
   }
   for (size_t s = 0; s < last.size(); ++s)
     if (last[s] >= 0) steps_[last[s]].dead.push_back(static_cast<int>(s));
+  for (Planned& step : steps_) {
+    if (step.fused || std::string_view(step.traced.call.op->name) != "cross_entropy_backward") continue;
+    const View &logits = step.traced.inputs[1], &gradient = step.traced.outputs[0];
+    step.writes_over =
+        logits.shape == gradient.shape && logits.strides == gradient.strides &&
+        bytes_[logits.storage] == bytes_[gradient.storage] &&
+        std::find(step.dead.begin(), step.dead.end(), logits.storage) != step.dead.end() &&
+        std::none_of(results_.begin(), results_.end(), [&](const View& x) { return x.storage == logits.storage; });
+  }
   for (size_t i = 0; i < results_.size(); ++i) {
     const int step = last[results_[i].storage];
     (step >= 0 ? steps_[step].done : untouched_).push_back(static_cast<int>(i));
@@ -304,6 +314,11 @@ struct Program::Slot {
   }
 };
 
+// Whether only the slot, and one more tensor of its storage, hold the logits of a loss.
+bool Program::is_free(const Slot& slot, const Tensor& logits) {
+  return gradient_may_take(logits, slot.tensor.defined() ? 3 : 2);
+}
+
 void Program::run_step(const Planned& step, std::vector<Slot>& slots, Device device) const {
   OpScope scope(step.traced.call.op->name);
   Call call = step.traced.call;
@@ -312,6 +327,9 @@ void Program::run_step(const Planned& step, std::vector<Slot>& slots, Device dev
     Slot& slot = slots[y.storage];
     if (step.traced.continues >= 0) {
       slot = slots[step.traced.continues];
+    } else if (step.writes_over && is_free(slots[step.traced.inputs[1].storage], call.inputs[1])) {
+      slot.storage = call.inputs[1].storage();
+      slot.origin = static_cast<char*>(call.inputs[1].data());
     } else {
       slot.storage = std::make_shared<Storage>(bytes_[y.storage], device);
       slot.origin = static_cast<char*>(slot.storage->data());

@@ -46,14 +46,16 @@ class Program {
   struct Planned {
     TracedCall traced;
     std::unique_ptr<FusedOp> fused;  // null: the call as it was recorded
-    std::vector<int> dead;           // storages that nothing reads after this step
-    std::vector<int> done;           // results that lie in them
+    std::vector<int> dead{};         // storages that nothing reads after this step
+    std::vector<int> done{};         // results that lie in them
+    bool writes_over = false;        // whether its result may take the memory of its input 1, which dies here
   };
   struct Slot;
 
   void add_chain(const Trace& trace, const Step& step, const std::map<int, Scalar>& constants,
                  const std::string& variant);
   void find_last_uses();
+  static bool is_free(const Slot& slot, const Tensor& logits);
   void run_step(const Planned& step, std::vector<Slot>& slots, Device device) const;
 
   std::vector<View> inputs_, results_;

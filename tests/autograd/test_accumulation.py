@@ -35,14 +35,14 @@ def peak_of_backward(loss, x, device):
 
 def test_gradients_that_are_there_need_no_second_set(device):
     """The peak of a backward into kept gradients was that of one without them, and all gradients more."""
-    layers, size = 8, 64
+    layers, size = 12, 64
     weights, loss = stack_of(layers, size, device)
     x = rl.randn(4, size, device=device)
     first, _ = peak_of_backward(loss, x, device)
     places = [w.grad.data_ptr() for w in weights]
     kept, counted = peak_of_backward(loss, x, device)
     one = weights[0].nbytes
-    assert first >= layers * one and kept < 3 * one
+    assert first > 10 * one and kept < 3 * one
     assert [w.grad.data_ptr() for w in weights] == places
     assert counted.by_op["add"].launches == layers
 

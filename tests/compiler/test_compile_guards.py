@@ -283,6 +283,21 @@ def test_what_the_function_makes_is_not_watched():
     assert [first(compiled(X)) for _ in range(3)] == [9.0] * 3 and recordings(compiled) == 1
 
 
+def test_a_list_that_only_grows_is_not_read():
+    log, config = [], Config()
+    config.log = []
+
+    def function(x):
+        log.append(config.scale)
+        config.log.append(1)
+        return x * config.scale
+
+    compiled = rl.compile(function)
+    assert [first(compiled(X)) for _ in range(3)] == [2.0] * 3 and log == [2.0] == [2.0 * len(config.log)]
+    compiled = rl.compile(lambda x: function(x) * len(log))  # and this reads it
+    assert [first(compiled(X)) for _ in range(3)] == [4.0, 6.0, 8.0]
+
+
 def test_what_the_function_itself_changes():
     """It counts its calls, so no program is right twice: after some it runs as it is written, and says why."""
     config = Config(scale=0)

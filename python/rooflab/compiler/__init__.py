@@ -112,9 +112,17 @@ def compile(function: Callable | None = None, *, variant: str = "") -> Callable:
     on the rows' results. Everything else, such as a matmul, runs as it was recorded. The key is shape, strides, dtype,
     device and `requires_grad` of each tensor, and the value of each other argument.
 
+    What the function reads besides its arguments is compared at each call, and where it changed the function is
+    recorded again: globals, closure variables, defaults, attributes of objects, classes and Python modules, and what
+    lists, dicts, sets and NumPy arrays hold; in the function itself, in all Python functions that it calls, and in the
+    backward of an `rl.autograd.Function`. Numbers, strings, None and tuples of them are compared by value, functions
+    and other objects by identity. Not seen is what code in C keeps to itself, such as random numbers, clocks, files and
+    iterators, nor attributes of modules whose names are computed.
+
     When an argument requires grad, backward is recorded too and runs in few launches as well. It recomputes a value
-    inside a chain if the value's inputs are kept anyway, so that the value need not be kept. `rl.compile` also works as
-    a decorator, with and without `variant`.
+    inside a chain if the value's inputs are kept anyway, so that the value need not be kept. Every tensor is freed at
+    its last use, and each gradient goes to its leaf as soon as it is made. `rl.compile` also works as a decorator, with
+    and without `variant`.
 
     The tensors of a module are arguments too: of a module that is compiled (``rl.compile(model)``), and of one that the
     function gets as an argument, closes over, names as a global, or finds in the object whose method it is. The next
@@ -144,7 +152,7 @@ def compile(function: Callable | None = None, *, variant: str = "") -> Callable:
         Once for each reason, when the function cannot be recorded; it then runs as it is written. This happens when it
         reads a value (``.item()``, ``if x > 0``), draws random numbers, writes into an argument or into a part of a
         tensor, uses a tensor that is neither an argument nor a module's, or calls `backward` (``rl.autograd.grad`` can
-        be compiled).
+        be compiled). Also when one value that it reads was seen with 8 values, and when there are more than 100000.
 
     Examples
     --------

@@ -7,13 +7,12 @@ outlives the call is watched: what the recorded function, its arguments, globals
 
 from __future__ import annotations
 
-import contextlib
 import dis
 import functools
+import itertools
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import repeat
 from operator import is_
 from types import (
     BuiltinFunctionType,
@@ -39,6 +38,7 @@ _PLAIN = (NoneType, bool, int, complex, str, bytes, range, slice, type(float32))
 _IN_C = (GetSetDescriptorType, MemberDescriptorType)
 _ABSENT = object()
 _WITHOUT_NAMES = {"getattr", "hasattr", "vars", "dir", "globals", "locals", "eval", "exec", "attrgetter"}
+_WRITES = {"append", "appendleft", "extend", "insert", "add", "update", "clear", "discard"}
 _HEAP_TYPE = 1 << 9  # the flag of classes whose attributes can change
 
 
@@ -49,12 +49,18 @@ class _Names(NamedTuple):
     read_globals: frozenset[str]
     attributes: frozenset[str]
     any_attribute: bool
+    only_written: frozenset[str] = frozenset()  # variables and attributes to which it only adds
 
 
 @functools.lru_cache(maxsize=4096)
 def _names_in(code: CodeType) -> _Names:
-    modules, read_globals, attributes = set(), set(), set()
-    for each in dis.get_instructions(code):
+    modules, read_globals, attributes, read, written = set(), set(), set(), set(), set()
+    instructions = [each for each in dis.get_instructions(code) if each.opname != "CACHE"]
+    for each, after in itertools.pairwise(instructions):
+        if each.opname.startswith("LOAD") and each.opname != "LOAD_CONST":
+            is_written = after.opname in ("LOAD_ATTR", "LOAD_METHOD") and after.argval in _WRITES
+            names = each.argval if isinstance(each.argval, tuple) else (each.argval,)
+            (written if is_written and len(names) == 1 else read).update(names)
         if each.opcode in dis.hasname and each.opname.startswith(("LOAD", "IMPORT_FROM")):
             is_global = "GLOBAL" in each.opname or each.opname == "LOAD_NAME"
             (read_globals if is_global else attributes).add(each.argval)
@@ -65,7 +71,8 @@ def _names_in(code: CodeType) -> _Names:
         texts = {text for text in code.co_consts if isinstance(text, str) and text.isidentifier()}
         attributes |= texts
         read_globals |= texts if "globals" in read_globals else set()
-    return _Names(frozenset(modules), frozenset(read_globals), frozenset(attributes), any_attribute)
+    sets = map(frozenset, (modules, read_globals, attributes))
+    return _Names(*sets, any_attribute, frozenset(written - read))
 
 
 _NO_NAMES = _Names(frozenset(), frozenset(), frozenset(), False)
@@ -79,9 +86,9 @@ class Guards:
     >>> class Config: scale = 2.0
     >>> guards = Guards()
     >>> def scaled(config, x): return x * config.scale
-    >>> with guards.recording(scaled, (Config, 3.0)):
-    ...     scaled(Config, 3.0)
+    >>> guards.note_reads(lambda: scaled(Config, 3.0), scaled, (Config, 3.0))
     6.0
+    >>> guards.finish()
     >>> guards.change()
     >>> Config.scale = 3.0
     >>> guards.change()
@@ -95,9 +102,8 @@ class Guards:
         self._values = 0
         self._scan: _Scan | None = None
 
-    @contextlib.contextmanager
-    def recording(self, function: Any, arguments: Any) -> Iterator[None]:
-        """Note what the code inside `with` reads. It calls the function, or goes backward through what that recorded.
+    def note_reads(self, call: Callable[[], Any], function: Any, arguments: Any) -> Any:
+        """The result of `call`, which calls the function or goes backward through what that recorded.
 
         Raises
         ------
@@ -109,7 +115,7 @@ class Guards:
         before = sys.getprofile()
         sys.setprofile(self._scan.hook)
         try:
-            yield
+            return call()
         finally:
             sys.setprofile(None)
             if hasattr(before, "enable"):  # cProfile, whose hook is no function
@@ -125,7 +131,7 @@ class Guards:
     def change(self) -> str | None:
         """The name of a value that is not what it was; None while all are."""
         for get, names, values in self._last:
-            if not all(map(is_, map(get, names, repeat(_ABSENT)), values)):
+            if not all(map(is_, map(get, names, itertools.repeat(_ABSENT)), values)):
                 for name, then in zip(names, values, strict=True):
                     if not _is_same(get(name, _ABSENT), then):
                         return name
@@ -204,7 +210,7 @@ def _array(array: np.ndarray) -> tuple:
 
 
 def _definition(function: FunctionType) -> tuple:
-    return function.__code__, function.__defaults__
+    return function.__code__, function.__defaults__, tuple((function.__kwdefaults__ or {}).items())
 
 
 def _attribute(name: str, owner: Any) -> Any:
@@ -249,17 +255,24 @@ class _Scan:
                 self._visit(sys.modules.get(full), names, True)
         for function in self._functions.get(code, {}).copy().values():
             self._guards.note(function, _definition, function.__name__)
-            for value in (*(function.__defaults__ or ()), function.__kwdefaults__):
-                self._visit(value, names, True)
+            defaults = function.__defaults__ or ()
+            by_place = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+            for name, value in (*zip(by_place, defaults, strict=True), *(function.__kwdefaults__ or {}).items()):
+                self._visit_named(name, value, names, True)
             for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
                 self._guards.note(cell, _cell, name)
-                self._visit(_content(cell), names, True)
-        for value in list(frame.f_locals.values()):
-            self._visit(value, names, False)
+                self._visit_named(name, _content(cell), names, True)
+        for name, value in list(frame.f_locals.items()):
+            self._visit_named(name, value, names, False)
 
     def _name(self, owner: Any, get: Callable, name: str, value: Any, names: _Names) -> None:
         self._guards.note_name(owner, get, name, value)
-        self._visit(value, names, True)
+        self._visit_named(name, value, names, True)
+
+    def _visit_named(self, name: str, value: Any, names: _Names, lasts: bool) -> None:
+        """Visit what has a name, unless it is a container that the code only adds to."""
+        if name not in names.only_written or type(value) not in (list, dict, set, deque):
+            self._visit(value, names, lasts)
 
     def _visit(self, value: Any, names: _Names, lasts: bool) -> None:
         """Look into a value that code with these names can use."""
@@ -318,7 +331,7 @@ class _Scan:
             if each is not _ABSENT:
                 if lasts:
                     self._guards.note_name(own, own.get, name, each)
-                self._visit(each, names, lasts)
+                self._visit_named(name, each, names, lasts)
                 continue
             found = self._of_class(type(value), name, names)
             if lasts and own is not None and (found is not _ABSENT or names.any_attribute):

@@ -68,26 +68,25 @@ class FunctionProgram:
             self._inputs_with_grad = [i for i, twin in enumerate(twins) if twin.requires_grad]
             taken = iter(twins)
             args, kwargs = replace(arguments, lambda _: next(taken))
-            with (
-                replaced(places, twins[len(twins) - len(places) :]),
-                self.guards.recording(function, arguments),
-            ):
-                returned = function(*args, **kwargs)
-            check_result(returned)
-            _check_untouched(trace, twins, views)
-            outputs: list[Tensor] = []
-            self._returned = replace(returned, lambda y: _place(y, twins, outputs))
-            results = [trace.view(y) for y in outputs]
-            forward_calls = len(trace.calls)
-            self._outputs_with_grad = [i for i, y in enumerate(outputs) if y.requires_grad]
-            grads: list[Tensor | None] = []
-            grad_outputs: list[Tensor] = []
-            if self._outputs_with_grad:
-                ends = [outputs[i] for i in self._outputs_with_grad]
-                grad_outputs = [trace.argument(_core.empty(*y.shape, dtype=y.dtype, device=y.device)) for y in ends]
-                starts = [twins[i] for i in self._inputs_with_grad]
-                with self.guards.recording(function, arguments):
-                    grads = _core._autograd.grad(ends, starts, grad_outputs, False)
+            # For the backward too, in which checkpoints run their functions again.
+            with replaced(places, twins[len(twins) - len(places) :]):
+                returned = self.guards.note_reads(lambda: function(*args, **kwargs), function, arguments)
+                check_result(returned)
+                _check_untouched(trace, twins, views)
+                outputs: list[Tensor] = []
+                self._returned = replace(returned, lambda y: _place(y, twins, outputs))
+                results = [trace.view(y) for y in outputs]
+                forward_calls = len(trace.calls)
+                self._outputs_with_grad = [i for i, y in enumerate(outputs) if y.requires_grad]
+                grads: list[Tensor | None] = []
+                grad_outputs: list[Tensor] = []
+                if self._outputs_with_grad:
+                    ends = [outputs[i] for i in self._outputs_with_grad]
+                    grad_outputs = [trace.argument(_core.empty(*y.shape, dtype=y.dtype, device=y.device)) for y in ends]
+                    starts = [twins[i] for i in self._inputs_with_grad]
+                    grads = self.guards.note_reads(
+                        lambda: _core._autograd.grad(ends, starts, grad_outputs, False), function, arguments
+                    )
             self.guards.finish()
             grad_output_views = [trace.view(dy) for dy in grad_outputs]
             grad_views = [None if dx is None else trace.view(dx) for dx in grads]
