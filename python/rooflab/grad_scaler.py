@@ -89,9 +89,7 @@ class GradScaler:
         place = (loss.device, loss.dtype)
         if place not in self._on_device:
             if Graph.is_capturing():
-                raise ValueError(
-                    "[GradScaler] scale: the first call makes a tensor; call it once before the capture"
-                )
+                raise ValueError("[GradScaler] scale: the first call makes a tensor; call it once before the capture")
             self._on_device[place] = full((), self._scale, dtype=loss.dtype, device=loss.device)
         return loss * self._on_device[place]
 
@@ -117,9 +115,7 @@ class GradScaler:
         if not self._enabled:
             return
         if Graph.is_capturing():
-            raise ValueError(
-                "[GradScaler] unscale_: a graph would repeat the scale of its capture; call it after it"
-            )
+            raise ValueError("[GradScaler] unscale_: a graph would repeat the scale of its capture; call it after it")
         if id(optimizer) in self._sums:
             raise RuntimeError("[GradScaler] unscale_: the gradients are divided already; update() ends a step")
         gradients = _gradients(optimizer)

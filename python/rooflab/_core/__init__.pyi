@@ -2253,13 +2253,15 @@ def einsum(equation: str, *args) -> Tensor:
     Sums of products named by letters, as in Einstein's notation.
     
     Operands are combined from the left. Each pair takes one matmul, or one mul where nothing is summed; letters of only one
-    operand are summed first. Counted as these, and as copies where dimensions must move.
+    operand are summed first, and a letter twice in one term means the diagonal, a view. Counted as these, and as copies
+    where dimensions must move.
     
     Parameters
     ----------
     equation : str
-        A term of letters for each operand, "->" and the result's: "bqd,bkd->bqk". Without an arrow the result has the letters
-        that appear once, in alphabetical order.
+        A term of letters for each operand, "->" and the result's: "bqd,bkd->bqk". Spaces do not count. "..." in a term stands
+        for the dimensions that its letters leave, which broadcast as NumPy's do: "...qd,...kd->...qk". Without an arrow the
+        result has the dimensions of "...", then the letters that appear once, in alphabetical order.
     *operands : Tensor
         One for each term, of one dtype and device.
     
@@ -2271,7 +2273,7 @@ def einsum(equation: str, *args) -> Tensor:
     Raises
     ------
     ValueError
-        When the equation does not fit the operands; for "..." and for a letter twice in one term, which are not supported.
+        When the equation does not fit the operands, or leaves "..." out of the result. Sizes of one letter must be equal.
     
     Examples
     --------

@@ -90,6 +90,10 @@ class Program:
         """
         The CUDA C++ of each chain, for threads that compute `width` neighbours.
         """
+    def record(self, op: str, results: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], saved: collections.abc.Sequence[rooflab._core.Tensor], targets: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]) -> list[rooflab._core.Tensor]:
+        """
+        Makes the results those of a node whose backward runs the program, and returns them.
+        """
     def run(self, inputs: collections.abc.Sequence[rooflab._core.Tensor]) -> list[rooflab._core.Tensor]:
         ...
 def cuda_headers() -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ groups stay apart where a third would have to run between them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from .. import _core
@@ -36,7 +36,13 @@ class Step:
     results: tuple[int, ...]
 
 
-def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int], late: Iterable[int] = ()) -> list[Step]:
+def plan(
+    calls: Sequence[Call],
+    numbers: Iterable[int],
+    wanted: Iterable[int],
+    late: Iterable[int] = (),
+    apart: Iterable[int] = (),
+) -> list[Step]:
     """The steps that make the storages `wanted`, from the calls `numbers` of a trace.
 
     Parameters
@@ -49,6 +55,8 @@ def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int], l
         The storages that have to be in memory afterwards.
     late : iterable of int
         Calls that are to run no sooner than others need them, which keeps their results short-lived.
+    apart : iterable of int
+        Calls that are in no chain with the others, which would make them run as early as these.
 
     Returns
     -------
@@ -57,7 +65,7 @@ def plan(calls: Sequence[Call], numbers: Iterable[int], wanted: Iterable[int], l
     """
     wanted = set(wanted)
     needs = storages_read(calls)
-    groups = _Groups(calls, needs, alive(calls, needs, numbers, wanted))
+    groups = _Groups(calls, needs, alive(calls, needs, numbers, wanted), set(apart))
     steps = []
     for chain in groups.in_order(set(late)):
         steps += _cut(groups, chain, wanted)
@@ -81,6 +89,29 @@ def alive(calls: Sequence[Call], needs: Sequence[set[int]], numbers: Iterable[in
             kept.append(i)
             needed |= needs[i]
     return kept[::-1]
+
+
+def computed_again(calls: Sequence[Call], before: Iterable[int], after: Iterable[int]) -> set[int]:
+    """Those of `after` that repeat calls of `before`, as checkpoints do: other than elementwise, and what they read."""
+    made = {_described(calls[i], {}): calls[i] for i in before}
+    first: dict[int, int] = {}  # for a storage that may be made again, the one that it would repeat
+    maker: dict[int, int] = {}
+    found: set[int] = set()
+    for i in after:
+        call, like = calls[i], made.get(_described(calls[i], first))
+        if like is None:
+            continue
+        for y, z in zip(call.outputs, like.outputs, strict=True):
+            first[y.storage], maker[y.storage] = z.storage, i
+        makers = {maker[x.storage] for x in call.inputs if x.storage in maker}
+        if not call.instructions or makers & found:
+            found |= makers | {i}
+    return found
+
+
+def _described(call: Call, first: Mapping[int, int]) -> tuple:
+    inputs = tuple((first.get(x.storage, x.storage), tuple(x.shape)) for x in call.inputs)
+    return call.op, call.continues, inputs, tuple(tuple(y.shape) for y in call.outputs)
 
 
 def _cut(groups: _Groups, chain: list[int], wanted: set[int]) -> list[Step]:
@@ -136,8 +167,9 @@ class _Group:
 class _Groups:
     """The calls `kept` of a trace in groups, each named after its first call."""
 
-    def __init__(self, calls: Sequence[Call], needs: list[set[int]], kept: list[int]):
+    def __init__(self, calls: Sequence[Call], needs: list[set[int]], kept: list[int], apart: Set[int]):
         self.calls = calls
+        self._apart = apart
         self.needs = needs
         self._groups: dict[int, _Group] = {}
         self._group_of: dict[int, int] = {}
@@ -197,7 +229,7 @@ class _Groups:
                 self._join(maker, i)
         for x in call.inputs:
             reader = self._last_reader.get((x, shape))
-            if reader is not None:
+            if reader is not None and i not in self._apart:  # a mask that all layers read would join all of them
                 self._join(reader, i)
             self._last_reader[x, shape] = i
 
@@ -228,6 +260,8 @@ class _Groups:
     def _join(self, i: int, j: int) -> None:
         """The groups of calls i and j become one, unless a third would have to run between them."""
         a, b = sorted((self._group_of[i], self._group_of[j]))
+        if (self._groups[a].calls[0] in self._apart) != (self._groups[b].calls[0] in self._apart):
+            return
         if a == b or self._lies_between(a, b) or self._lies_between(b, a) or not self._reads_whole(a, b):
             return
         one, other = self._groups[a], self._groups.pop(b)

@@ -11,7 +11,7 @@ from .._core import Tensor
 from .arguments import check_result, replace
 from .guards import Guards
 from .modules import replaced
-from .plan import Call, View, alive, plan, storages_read
+from .plan import Call, View, alive, computed_again, plan, storages_read
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class FunctionProgram:
             self._backward = _program(
                 trace,
                 [*(views[i] for i in self._kept_arguments), *kept_results, *grad_output_views],
-                plan(calls, [*again, *after], wanted_grads, again),
+                plan(calls, [*again, *after], wanted_grads, again, computed_again(calls, before, after)),
                 [view for view in grad_views if view is not None],
                 variant,
             )
