@@ -29,6 +29,9 @@ kv_length : Tensor, optional
     the counted work is that of all L_kv keys.
 return_lse : bool
     Also return the natural log of the sum of exponentials of the scores; no gradient flows through it.
+return_lse_rest : bool
+    Also return that, and then what rounding it to its dtype has left out. attention_backward takes both; without the
+    rest, an error of |lse| 2^-24 of the log-sum-exp is a relative error of the weights.
 deterministic : bool
     The gradients have the same bits on every run, at some cost in time.
 variant : str
@@ -37,9 +40,9 @@ variant : str
 
 Returns
 -------
-Tensor, or (Tensor, Tensor)
+Tensor, or (Tensor, Tensor), or (Tensor, Tensor, Tensor)
     (B, H, L_q, D_h), laid out like q; zeros where a query sees no key. With return_lse also (B, H, L_q), float32
-    (float64 for float64), -inf where a query sees no key.
+    (float64 for float64), -inf where a query sees no key. With return_lse_rest also the same of the rest, 0 there.
 
 Cost: one launch; 2 D_h MACs and 5 more FLOPs for each pair that causality and the window allow.
 Source: Dao, FlashAttention-2 (arXiv:2307.08691).)";
@@ -47,7 +50,8 @@ Source: Dao, FlashAttention-2 (arXiv:2307.08691).)";
 constexpr const char* kBackwardDoc =
     R"(The gradients of attention, with the scores recomputed.
 
-dout, out: like q. lse: what attention(..., return_lse=True) returned. Returns (dq, dk, dv), laid out like q, k and v.
+dout, out: like q. lse, lse_rest: what attention(..., return_lse_rest=True) returned; without the rest it counts as 0,
+which costs digits where |lse| is large. Returns (dq, dk, dv), laid out like q, k and v.
 deterministic: the same bits on every run. 5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed".
 v and dout of hidden pairs add nothing, NaN or not; q and k must be finite.
 Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.)";
@@ -59,31 +63,35 @@ void register_attention(py::module_& m) {
       "attention",
       [](const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, bool is_causal,
          std::optional<int64_t> window, std::optional<double> scale, const std::optional<Tensor>& kv_length,
-         bool return_lse, bool deterministic, std::string_view variant) -> py::object {
+         bool return_lse, bool return_lse_rest, bool deterministic, std::string_view variant) -> py::object {
         AttentionResult result = [&] {
           const NoGil no_gil;
-          return attention(q, k, v, mask, {is_causal, window, scale, deterministic, kv_length}, return_lse, variant);
+          return attention(q, k, v, mask, {is_causal, window, scale, deterministic, kv_length},
+                           return_lse || return_lse_rest, variant, return_lse_rest);
         }();
+        if (return_lse_rest)
+          return py::make_tuple(std::move(result.out), std::move(*result.lse), std::move(*result.lse_rest));
         if (!return_lse) return py::cast(std::move(result.out));
         return py::make_tuple(std::move(result.out), std::move(*result.lse));
       },
       py::arg("q"), py::arg("k"), py::arg("v"), py::arg("attn_mask") = py::none(), py::kw_only(),
       py::arg("is_causal") = false, py::arg("window") = py::none(), py::arg("scale") = py::none(),
-      py::arg("kv_length") = py::none(), py::arg("return_lse") = false, py::arg("deterministic") = false,
-      py::arg("variant") = "", kAttentionDoc);
+      py::arg("kv_length") = py::none(), py::arg("return_lse") = false, py::arg("return_lse_rest") = false,
+      py::arg("deterministic") = false, py::arg("variant") = "", kAttentionDoc);
   m.def(
       "attention_backward",
       [](const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
          const std::optional<Tensor>& mask, bool is_causal, std::optional<int64_t> window, std::optional<double> scale,
-         bool deterministic, std::string_view variant) {
+         const std::optional<Tensor>& lse_rest, bool deterministic, std::string_view variant) {
         const NoGil no_gil;
-        const AttentionGradients grads =
-            attention_backward(dout, q, k, v, out, lse, mask, {is_causal, window, scale, deterministic, {}}, variant);
+        const AttentionGradients grads = attention_backward(dout, q, k, v, out, lse, lse_rest, mask,
+                                                            {is_causal, window, scale, deterministic, {}}, variant);
         return std::make_tuple(grads.dq, grads.dk, grads.dv);
       },
       py::arg("dout"), py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"), py::arg("lse"),
       py::arg("attn_mask") = py::none(), py::kw_only(), py::arg("is_causal") = false, py::arg("window") = py::none(),
-      py::arg("scale") = py::none(), py::arg("deterministic") = false, py::arg("variant") = "", kBackwardDoc);
+      py::arg("scale") = py::none(), py::arg("lse_rest") = py::none(), py::arg("deterministic") = false,
+      py::arg("variant") = "", kBackwardDoc);
   m.def("attention_mask", &attention_mask, py::arg("q_length"), py::arg("kv_length"), py::kw_only(),
         py::arg("is_causal") = true, py::arg("window") = py::none(), py::arg("device") = "cpu", WithoutGil(),
         "The keys that each query may see: bool (L_q, L_kv). The last query stands beside the last key; `window` keeps "

@@ -45,8 +45,8 @@ Examples
 constexpr const char* kCrossEntropyBackwardDoc =
     R"doc(The gradient of cross_entropy's logits, from the log-sum-exp of each example.
 
-(exp(logits - lse) - one hot) dloss / count: what `cross_entropy` records. An error of lse, |lse| 2^-24 in float32, is a
-relative error of the probabilities.
+(exp(logits - lse - lse_rest) - one hot) dloss / count: what `cross_entropy` records. An error of the log-sum-exp,
+|lse| 2^-24 in float32 without the rest, is a relative error of the probabilities.
 
 Parameters
 ----------
@@ -62,6 +62,8 @@ ignore_index : int
     Examples with this target have no gradient.
 variant : str
     A rung of rl.variants("cross_entropy_backward").
+lse_rest : Tensor, optional
+    What the rounding of `lse` has left out, like `lse`; 0 if not given.
 
 Returns
 -------
@@ -147,11 +149,13 @@ void register_training(py::module_& m) {
   m.def(
       "cross_entropy_backward",
       [](const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
-         const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant) {
-        return cross_entropy_backward(dloss, logits, target, lse, count, ignore_index, variant);
+         const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant,
+         const std::optional<Tensor>& lse_rest) {
+        return cross_entropy_backward(dloss, logits, target, lse, lse_rest, count, ignore_index, variant);
       },
       py::arg("dloss"), py::arg("logits"), py::arg("target"), py::arg("lse"), py::arg("count") = py::none(),
-      py::arg("ignore_index") = -100, py::arg("variant") = "", WithoutGil(), kCrossEntropyBackwardDoc);
+      py::arg("ignore_index") = -100, py::arg("variant") = "", py::kw_only(), py::arg("lse_rest") = py::none(),
+      WithoutGil(), kCrossEntropyBackwardDoc);
   m.def(
       "adamw",
       [](const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,

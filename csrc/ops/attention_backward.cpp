@@ -15,12 +15,12 @@ namespace {
 using kernels::AttentionBackwardArgs;
 using enum ElementwiseOp;
 
-constexpr int64_t kPairFlops = 4;    // per visible pair: two subtractions, exp, product
+constexpr int64_t kPairFlops = 4;    // per visible pair: two subtractions (lse is one number), exp, product
 constexpr int64_t kOutputFlops = 2;  // per element of out, for D
 
 // `mask` is the one whose gradient is wanted, if any.
 AttentionGradients composed_backward(const AttentionOperands& operands, const Tensor& dout, const Tensor& out,
-                                     const Tensor& lse, const std::optional<Tensor>& mask) {
+                                     const std::optional<Tensor>& mask) {
   const int64_t kv_heads = operands.k.size(1), rows = operands.q.size(2) * operands.q.size(1) / kv_heads;
   const auto grouped = [&](const Tensor& x) { return reshape(x, {x.size(0), kv_heads, rows, x.size(3)}); };
   const Tensor scores = masked_scores(operands);
@@ -29,8 +29,8 @@ AttentionGradients composed_backward(const AttentionOperands& operands, const Te
     const auto transposed = [&](const Tensor& x) { return grouped(x).transpose(-2, -1); };
     return heads_product(transposed(a), grouped(b), hidden ? std::optional(transposed(*hidden)) : std::nullopt);
   };
-  const Tensor shift = where(elementwise(kEq, lse, Scalar{-INFINITY, 0}), Scalar{}, lse);  // for rows that see nothing
-  const Tensor p = cast(elementwise(kExp, widen(scores) - shift.unsqueeze(-1)), dout.dtype());
+  Tensor p = softmax(scores, -1);
+  if (hidden) p = where(*hidden, Scalar{}, p);  // also where a query sees nothing: softmax makes such rows uniform
   const Tensor dp = heads_product(dout, operands.v.transpose(-2, -1));
   Tensor ds = p * (dp - sum(out * dout, {-1}, true));
   if (hidden) ds = where(*hidden, Scalar{}, ds);  // there, dP may be NaN
@@ -56,12 +56,15 @@ AttentionGradients zero_gradients(const AttentionOperands& operands, const std::
 
 // The arguments except dq, dk and dv.
 AttentionBackwardArgs backward_args(const AttentionOperands& operands, const Tensor& dout, const Tensor& out,
-                                    const Tensor& lse, bool deterministic) {
+                                    const Tensor& lse, const Tensor& lse_rest, bool deterministic) {
   AttentionBackwardArgs args{};
   args.forward = operands.args;
   args.forward.out = out.data();
   args.forward.out_strides = attention_strides(out);
-  if (lse.dtype() == DType::kFloat32) args.forward.lse = lse.data<float>();  // float64 uses the composed rung
+  if (args.forward.dtype != DType::kFloat64 && lse.defined()) {  // the composed rung needs neither
+    args.forward.lse = lse.data<float>();
+    if (lse_rest.defined()) args.forward.lse_rest = lse_rest.data<float>();
+  }
   args.dout = dout.data();
   args.dout_strides = attention_strides(dout);
   args.dq_strides = strides_laid_out_like(operands.q);
@@ -73,8 +76,8 @@ AttentionBackwardArgs backward_args(const AttentionOperands& operands, const Ten
 
 void run(const Call& call) {
   const AttentionOperands operands = attention_operands(call);
-  AttentionBackwardArgs args =
-      backward_args(operands, call.inputs[5], call.inputs[6], call.inputs[7], call.get<bool>("deterministic"));
+  AttentionBackwardArgs args = backward_args(operands, call.inputs[5], call.inputs[6], call.inputs[7], call.inputs[8],
+                                             call.get<bool>("deterministic"));
   args.dq = call.outputs[0].data();
   args.dk = call.outputs[1].data();
   args.dv = call.outputs[2].data();
@@ -84,12 +87,13 @@ void run(const Call& call) {
 const Op kOp("attention_backward", run);
 
 AttentionGradients fused_backward(const AttentionOperands& operands, const Tensor& dout, const Tensor& out,
-                                  const Tensor& lse, const AttentionOptions& options, std::string_view variant) {
+                                  const Tensor& lse, const Tensor& lse_rest, const AttentionOptions& options,
+                                  std::string_view variant) {
   const AttentionGradients grads = unfilled_gradients(operands);
   const kernels::AttentionArgs& forward = operands.args;
   const int64_t pairs = forward.batch * forward.heads * visible_pairs(forward), macs = 5 * pairs * forward.head_size;
   Tensors inputs = operands.tensors();
-  inputs.insert(inputs.end(), {dout, out, lse});
+  inputs.insert(inputs.end(), {dout, out, lse, lse_rest});
   const Cost cost{macs, 2 * macs + kPairFlops * pairs + kOutputFlops * out.numel(), compulsory_bytes(inputs),
                   grads.dq.nbytes() + grads.dk.nbytes() + grads.dv.nbytes()};
   submit({&kOp, inputs, {grads.dq, grads.dk, grads.dv}, attention_attributes(options), cost, std::string(variant)});
@@ -103,34 +107,39 @@ void check_like(const char* argument, const Tensor& x, const Tensor& q) {
            x.shape());
 }
 
-void check_lse(const Tensor& lse, const Tensor& q) {
+void check_lse(const char* argument, const Tensor& lse, const Tensor& q) {
   const DType wanted = lse_dtype(q.dtype());
   const Shape shape(q.shape().begin(), q.shape().end() - 1);
   check_same_device("attention_backward", q, lse);
-  RL_CHECK(lse.shape() == shape && lse.dtype() == wanted, "attention_backward", "lse: expected ", name(wanted), " ",
-           shape, ", got ", name(lse.dtype()), " ", lse.shape());
+  RL_CHECK(lse.shape() == shape && lse.dtype() == wanted, "attention_backward", argument, ": expected ", name(wanted),
+           " ", shape, ", got ", name(lse.dtype()), " ", lse.shape());
 }
 
 }  // namespace
 
 AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, const Tensor& k, const Tensor& v,
-                                      const Tensor& out_in, const Tensor& lse_in, const std::optional<Tensor>& mask,
+                                      const Tensor& out_in, const Tensor& lse_in,
+                                      const std::optional<Tensor>& lse_rest_in, const std::optional<Tensor>& mask,
                                       const AttentionOptions& options, std::string_view variant, bool of_mask) {
   const OpScope scope("attention_backward");
   const AttentionOperands operands = attention_operands("attention_backward", q, k, v, mask, options);
   check_like("dout", dout_in, q);
   check_like("out", out_in, q);
-  check_lse(lse_in, q);
-  const Tensor dout = as_heads(dout_in), out = as_heads(out_in),
-               lse = contiguous(q.ndim() == 3 ? lse_in.unsqueeze(0) : lse_in);
+  const auto rows = [&](const char* argument, const Tensor& x) {  // lse or its rest
+    if (!x.defined()) return x;
+    check_lse(argument, x, q);
+    return contiguous(q.ndim() == 3 ? x.unsqueeze(0) : x);
+  };
+  const Tensor dout = as_heads(dout_in), out = as_heads(out_in), lse = rows("lse", lse_in),
+               lse_rest = rows("lse_rest", lse_rest_in.value_or(Tensor()));
 
-  const AttentionBackwardArgs args = backward_args(operands, dout, out, lse, options.deterministic);
+  const AttentionBackwardArgs args = backward_args(operands, dout, out, lse, lse_rest, options.deterministic);
   const bool composes = kernels::attention_backward_ladder.composes(q.device(), args, variant);
   const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;
   const std::optional<Tensor> wanted = of_mask ? mask : std::nullopt;
   const AttentionGradients grads = is_empty   ? zero_gradients(operands, wanted)
-                                   : composes ? composed_backward(operands, dout, out, lse, wanted)
-                                              : fused_backward(operands, dout, out, lse, options, variant);
+                                   : composes ? composed_backward(operands, dout, out, wanted)
+                                              : fused_backward(operands, dout, out, lse, lse_rest, options, variant);
   if (is_empty || composes) scope.done();  // its parts have counted their work
 
   if (q.ndim() == 4) return grads;

@@ -22,7 +22,7 @@ constexpr int64_t kLogitFlops = 4;  // maximum, subtract, exp, add
 constexpr int64_t kRowFlops = 3;    // log, two subtractions
 
 struct Losses {
-  Tensor loss, lse, count;  // count: only for a mean
+  Tensor loss, lse, lse_rest, count;  // count: only for a mean
 };
 
 void run(const Call& call) {
@@ -51,8 +51,12 @@ Losses fused_losses(const Tensor& logits, const Tensor& target, int64_t ignore_i
   const DType wide = sum_dtype(logits.dtype());
   Losses made;
   made.loss = Tensor::empty(reduces ? Shape{} : target.shape(), loss_dtype, logits.device());
-  made.lse = Tensor::empty(target.shape(), wide, logits.device());
-  Tensors outputs{made.loss, made.lse};
+  Shape two = target.shape();
+  two.insert(0, 2);
+  const Tensor lse = Tensor::empty(two, wide, logits.device());
+  made.lse = lse.select(0, 0);
+  made.lse_rest = lse.select(0, 1);
+  Tensors outputs{made.loss, lse};
   if (reduction == Reduction::kMean) {
     made.count = Tensor::empty({}, wide, logits.device());
     outputs.push_back(made.count);
@@ -77,7 +81,8 @@ Losses composed_losses(const Tensor& logits, const Tensor& target, int64_t ignor
   const Tensor top = widen(amax(logits, {dim}, true));
   const Tensor rest = elementwise(kLog, sum(elementwise(kExp, widen(logits) - top), {dim}, true));
   const Tensor chosen = widen(gather(logits, dim, classes)) - top;
-  Losses made{where(counts, rest - chosen, Scalar{}).squeeze(dim), (top + rest).squeeze(dim), Tensor()};
+  const Tensor lse = top + rest, lse_rest = (top - lse) + rest;
+  Losses made{where(counts, rest - chosen, Scalar{}).squeeze(dim), lse.squeeze(dim), lse_rest.squeeze(dim), Tensor()};
   if (reduction != Reduction::kNone) made.loss = sum(made.loss, {}, false);
   if (reduction == Reduction::kMean) {
     made.count = cast(sum(counts, {}, false), made.loss.dtype());
@@ -145,19 +150,19 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
   args.dtype = logits.dtype();
   const bool composes = kernels::cross_entropy_ladder.composes(logits.device(), args, variant),
              records = autograd::recording(logits);
-  auto [loss, lse, count] = [&] {
+  auto [loss, lse, lse_rest, count] = [&] {
     const autograd::GradMode off(false);
     return composes ? composed_losses(logits, target, ignore_index, reduction, loss_dtype)
                     : fused_losses(logits, target, ignore_index, reduction, loss_dtype, variant);
   }();
   if (composes) scope.done();  // its parts have counted their work
   if (records)
-    autograd::record("cross_entropy", loss, {logits, target}, autograd::saving(logits, target, lse, count),
+    autograd::record("cross_entropy", loss, {logits, target}, autograd::saving(logits, target, lse, lse_rest, count),
                      [ignore_index, variant = std::string(composes ? "v0_composed" : "")](
                          const Gradients& d, const Tensor& logits, const Tensor& target, const Tensor& lse,
-                         const Tensor& count) -> Tensors {
+                         const Tensor& lse_rest, const Tensor& count) -> Tensors {
                        const std::optional<Tensor> divisor = count.defined() ? std::optional(count) : std::nullopt;
-                       return {cross_entropy_backward(d, logits, target, lse, divisor, ignore_index, variant,
+                       return {cross_entropy_backward(d, logits, target, lse, lse_rest, divisor, ignore_index, variant,
                                                       gradient_may_take(logits, 1)),
                                Tensor()};
                      });

@@ -12,11 +12,11 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
                      std::string_view variant = {});
 
 // The gradient of the logits. dloss is one number or has the shape of target, and is divided by `count` if there is
-// one; lse has the shape of target. dloss has the dtype of the logits, or that of lse. In place, the gradient reuses
-// the memory of the logits, whose rows must be contiguous.
+// one; lse has the shape of target, and so has what its rounding has left out (0 if not given). dloss has the dtype of
+// the logits, or that of lse. In place, the gradient reuses the memory of the logits, whose rows must be contiguous.
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
-                              const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant = {},
-                              bool in_place = false);
+                              const std::optional<Tensor>& lse_rest, const std::optional<Tensor>& count,
+                              int64_t ignore_index, std::string_view variant = {}, bool in_place = false);
 
 // Whether the gradient may reuse the memory of the logits: it has their layout, and only `holders` tensors of the
 // caller hold them. A captured graph may not, because a replay would find there what it has written itself.

@@ -22,13 +22,15 @@ void run(const Call& call) {
   const Rows rows = as_rows(with_classes_last(call.inputs[1]));
   const auto dense = [&](int k) { return operand_as(call.inputs[k], contiguous(call.inputs[k].detach())); };
   const Tensor dloss = dense(0), target = dense(2), lse = dense(3);
-  const Tensor& count = call.inputs[4];
+  const Tensor rest = call.inputs[4].defined() ? dense(4) : Tensor();
+  const Tensor& count = call.inputs[5];
   CrossEntropyBackwardArgs args{};
   args.dloss = dloss.data();
   args.dloss_stride = dloss.numel() > 1;
   args.logits = rows.x.data();
   args.classes = as_classes(target, call.get<int64_t>("ignore_index"), rows.d);
   args.lse = lse.data();
+  args.lse_rest = rest.defined() ? rest.data() : nullptr;
   args.count = count.defined() ? count.data() : nullptr;
   args.dlogits = call.outputs[0].data();
   args.wide_loss = dloss.dtype() == lse.dtype();
@@ -43,7 +45,8 @@ const Op kOp("cross_entropy_backward", run);
 
 // (softmax - one hot) * scale, in float32 for 16 bits; scale is the gradient of each loss.
 Tensor composed_gradient(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
-                         const std::optional<Tensor>& count, int64_t ignore_index) {
+                         const std::optional<Tensor>& lse_rest, const std::optional<Tensor>& count,
+                         int64_t ignore_index) {
   const int64_t dim = class_dim(logits);
   const auto [counts, classes] = counted_targets(logits, target, ignore_index);
   Tensor each = widen(dloss);
@@ -51,10 +54,18 @@ Tensor composed_gradient(const Tensor& dloss, const Tensor& logits, const Tensor
   each = each.ndim() == target.ndim() ? each.unsqueeze(dim) : each.expand(counts.shape());
   const Tensor scale = where(counts, each, Scalar{});
   Tensor d = widen(logits) - lse.unsqueeze(dim);
+  if (lse_rest) d = d - lse_rest->unsqueeze(dim);
   d = elementwise(kExp, d);
   d = d * scale;
   d = scatter_add(d, dim, classes, -scale);
   return cast(d, logits.dtype());
+}
+
+void check_lse(const char* argument, const Tensor& lse, const Tensor& logits, const Tensor& target) {
+  const DType wide = sum_dtype(logits.dtype());
+  check_same_device("cross_entropy_backward", logits, lse);
+  RL_CHECK(lse.dtype() == wide && lse.shape() == target.shape(), "cross_entropy_backward", argument, ": expected ",
+           name(wide), " ", target.shape(), ", got ", name(lse.dtype()), " ", lse.shape());
 }
 
 void check_number(const char* argument, const Tensor& x, DType dtype, const Tensor& logits) {
@@ -66,8 +77,8 @@ void check_number(const char* argument, const Tensor& x, DType dtype, const Tens
 }  // namespace
 
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
-                              const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant,
-                              bool in_place) {
+                              const std::optional<Tensor>& lse_rest, const std::optional<Tensor>& count,
+                              int64_t ignore_index, std::string_view variant, bool in_place) {
   const OpScope scope("cross_entropy_backward");
   check_class_rows("cross_entropy_backward", logits, target);
   check_same_device("cross_entropy_backward", logits, dloss);
@@ -77,16 +88,15 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
            name(dloss.dtype()));
   RL_CHECK(dloss.ndim() == 0 || dloss.shape() == target.shape(), "cross_entropy_backward",
            "dloss: expected () or the shape of target ", target.shape(), ", got ", dloss.shape());
-  check_same_device("cross_entropy_backward", logits, lse);
-  RL_CHECK(lse.dtype() == wide && lse.shape() == target.shape(), "cross_entropy_backward", "lse: expected ", name(wide),
-           " ", target.shape(), ", got ", name(lse.dtype()), " ", lse.shape());
+  check_lse("lse", lse, logits, target);
+  if (lse_rest) check_lse("lse_rest", *lse_rest, logits, target);
   if (count) check_number("count", *count, wide, logits);
 
   CrossEntropyBackwardArgs args{};
   args.dtype = logits.dtype();
   if (kernels::cross_entropy_backward_ladder.composes(logits.device(), args, variant)) {
     const autograd::GradMode off(false);
-    const Tensor dlogits = composed_gradient(dloss, logits, target, lse, count, ignore_index);
+    const Tensor dlogits = composed_gradient(dloss, logits, target, lse, lse_rest, count, ignore_index);
     scope.done();  // its parts have counted their work
     return dlogits;
   }
@@ -94,7 +104,7 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
   rows.push_back(logits.size(class_dim(logits)));
   const Tensor dlogits =
       in_place ? logits.detach() : with_classes_second(Tensor::empty(rows, logits.dtype(), logits.device()));
-  const Tensors inputs{dloss, logits, target, lse, count ? *count : Tensor()};
+  const Tensors inputs{dloss, logits, target, lse, lse_rest.value_or(Tensor()), count.value_or(Tensor())};
   submit({&kOp,
           inputs,
           {dlogits},

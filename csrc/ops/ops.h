@@ -103,19 +103,21 @@ struct AttentionOptions {
   std::optional<Tensor> kv_length{};  // (1), int64, read on the device: k and v end there; empty: all of them
 };
 struct AttentionResult {
-  Tensor out;                 // has the shape and the layout of q
-  std::optional<Tensor> lse;  // (B, H, L_q): the log of the sum of exponentials of the scores, if asked for
+  Tensor out;  // has the shape and the layout of q
+  // (B, H, L_q), if asked for: the log of the sum of exponentials of the scores, and what its rounding has left out.
+  std::optional<Tensor> lse, lse_rest;
 };
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask,
-                          const AttentionOptions& options, bool return_lse, std::string_view variant = {});
+                          const AttentionOptions& options, bool return_lse, std::string_view variant = {},
+                          bool return_rest = false);
 struct AttentionGradients {
   Tensor dq, dk, dv;
   Tensor dmask;  // not defined() unless it was asked for, which v0_composed alone can do
 };
 AttentionGradients attention_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v,
-                                      const Tensor& out, const Tensor& lse, const std::optional<Tensor>& mask,
-                                      const AttentionOptions& options, std::string_view variant = {},
-                                      bool of_mask = false);
+                                      const Tensor& out, const Tensor& lse, const std::optional<Tensor>& lse_rest,
+                                      const std::optional<Tensor>& mask, const AttentionOptions& options,
+                                      std::string_view variant = {}, bool of_mask = false);
 
 // Rotary position embedding: rotates the halves of each head of x, (B, H, L, D_h) or (H, L, D_h), by the angles whose
 // cos and sin are given, (L, D_h) or (B, L, D_h).

@@ -30,7 +30,7 @@ def per_layer(config, B, L):
     D, I, H = config.d_model, config.d_ff, config.num_heads  # noqa: E741
     if config.recompute:
         return 4 * B * L * D
-    return 4 * (8 * B * L * D + 3 * B * L * I + (B * H * L * L if config.attention == "composed" else B * H * L))
+    return 4 * (8 * B * L * D + 3 * B * L * I + (B * H * L * L if config.attention == "composed" else 2 * B * H * L))
 
 
 @pytest.mark.parametrize("options", [{}, {"attention": "flash"}, {"recompute": True}], ids=str)

@@ -297,7 +297,7 @@ def test_what_attention_saves(device):
     q, k, v = (x.requires_grad_() for x in qkv((2, 3, 64, 16), device=device))
     out = rl.attention(q, k, v)
     saved = [s for s in rl.autograd.saved_tensors(out) if s.shape == (2, 3, 64)]
-    assert len(saved) == 1 and saved[0].bytes == 2 * 3 * 64 * 4
+    assert len(saved) == 1 and saved[0].bytes == 2 * (2 * 3 * 64 * 4)  # the log-sum-exp and what its rounding left out
     assert not any(s.shape[-2:] == (64, 64) for s in rl.autograd.saved_tensors(out))
 
 

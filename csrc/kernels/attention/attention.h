@@ -6,9 +6,9 @@
 // j <= p; with a window of w it sees those with |p - j| < w.
 //
 // FLOPs: 4 D_h + 5 for each (query, key) pair that causality and the window allow: two products and 5 for softmax.
-// Compulsory bytes: q, k, v, mask and out once, lse once when asked for. In 16 bits, each byte of K or V is used for
-// one FLOP in each of the L_q H / H_kv query rows that share it. So compute binds from a few hundred rows on, and
-// memory binds in decode.
+// Compulsory bytes: q, k, v, mask and out once, lse and its rest once when asked for. In 16 bits, each byte of K or V
+// is used for one FLOP in each of the L_q H / H_kv query rows that share it. So compute binds from a few hundred rows
+// on, and memory binds in decode.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,7 @@ struct AttentionArgs {
   const void* v;      // (B, H_kv, L_kv, D_h)
   void* out;          // (B, H, L_q, D_h)
   float* lse;         // (B, H, L_q), contiguous: log sum_j exp(score), natural; null when it is not wanted
+  float* lse_rest;    // (B, H, L_q): what rounding has left out of lse; null when it is not wanted
   float* partial;     // scratch of attention_partial_floats(args) for the split rungs; null when that is 0
   const void* mask;   // (B, H, L_q, L_kv) by mask_strides (0 repeats); null for none
   bool mask_is_bool;  // true: bytes, 0 hides the key; false: numbers of `dtype`, added to the scaled score
@@ -70,9 +71,12 @@ ROOFLAB_HOST_DEVICE KeyRange visible_keys(int64_t i, int64_t q_length, int64_t k
   return {begin, end < begin ? begin : end};
 }
 
-// Rungs that work in base 2 raise lower finite scores to this value. The lowest float times log2(e) would be -inf, and
-// a mask value of -inf would hide keys.
-inline constexpr float kAttentionLowestScore = -2e38f;
+// The lse of a row and its rest, on the CPU: of `maximum` and of the log of the sum relative to it.
+ROOFLAB_HOST_DEVICE void attention_store_lse(const AttentionArgs& args, int64_t row, float maximum, float log_sum) {
+  const float lse = maximum + log_sum;  // -inf where no key was seen
+  args.lse[row] = lse;
+  if (args.lse_rest) args.lse_rest[row] = lse - lse == 0 ? maximum - lse + log_sum : 0;
+}
 
 // Where there are few queries and many keys, the keys are split into parts: attention_splits() parts for each key head,
 // the same number on every device.

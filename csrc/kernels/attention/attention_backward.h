@@ -1,11 +1,12 @@
 // attention_backward: the gradients of attention's q, k and v, with P recomputed. S is the scaled and masked scores,
-// P = exp(S - lse), and D_i = sum_d dO[i, d] O[i, d]. For each batch and head,
+// P = exp(S - lse), and D_i = sum_d dO[i, d] O[i, d]. lse is a float and the rest that its rounding has left out:
+// where scores are large, that rest is most of what P depends on. For each batch and head,
 //   dV = P^T dO    dP = dO V^T    dS = P * (dP - D)    dQ = scale dS K    dK = scale dS^T Q.
 // dK and dV are summed over the query heads that share a key head. A query that sees no key has lse = -inf and
 // contributes nothing.
 //
 // FLOPs: 10 D_h + 4 for each visible pair (five products) and 2 for each element of O. Compulsory bytes: q, k, v, out,
-// dout, lse and mask read once, dq, dk and dv written once. Compute binds from a few hundred tokens on.
+// dout, lse, its rest and mask read once, dq, dk and dv written once. Compute binds from a few hundred tokens on.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -14,7 +15,7 @@
 namespace rooflab::kernels {
 
 struct AttentionBackwardArgs {
-  AttentionArgs forward;  // q, k, v, out, lse, mask and all sizes; out and lse are inputs here, partial is null
+  AttentionArgs forward;  // all of it but partial; out, lse and lse_rest (null: zeros) are inputs here
   const void* dout;       // (B, H, L_q, D_h)
   void* dq;               // (B, H, L_q, D_h)
   void* dk;               // (B, H_kv, L_kv, D_h)
@@ -65,7 +66,7 @@ inline int64_t attention_backward_v4_scratch_bytes(const AttentionBackwardArgs& 
 }
 constexpr int64_t attention_backward_v4_bytes(int64_t head) {
   constexpr int64_t kRows = 64, kParts = 3;
-  return 4 * kParts * kRows * head * 2 + kParts * kRows * kRows * 2 + 2 * kRows * 4;
+  return 4 * kParts * kRows * head * 2 + kParts * kRows * kRows * 2 + 3 * kRows * 4;
 }
 
 extern const Ladder<AttentionBackwardArgs> attention_backward_ladder;

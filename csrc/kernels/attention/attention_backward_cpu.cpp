@@ -66,9 +66,10 @@ struct Backward {
       return args.dq_sum + ((b * forward.heads + h) * attention_rounded_rows(forward.q_length) + i) * d_h;
   }
 
-  // p[i, j] = exp(scale q[i] . k[j] + mask[i, j] - lse[i]), 0 where the key is hidden.
+  // p[i, j] = exp(scale q[i] . k[j] + mask[i, j] - lse[i] - rest[i]), 0 where the key is hidden.
   float probability(int64_t b, int64_t h, int64_t i, int64_t j, const T* query, const T* key) const {
-    const float lse = forward.lse[(b * forward.heads + h) * forward.q_length + i];
+    const int64_t at = (b * forward.heads + h) * forward.q_length + i;
+    const float lse = forward.lse[at], rest = forward.lse_rest ? forward.lse_rest[at] : 0;
     if (lse == -std::numeric_limits<float>::infinity()) return 0;
     float bias = 0;
     if (forward.mask) {
@@ -79,7 +80,8 @@ struct Backward {
       else if (!static_cast<const bool*>(forward.mask)[mask_at])
         return 0;
     }
-    return std::exp(forward.scale * dot(query, key, d_h) + bias - lse);
+    const float score = forward.scale * dot(query, key, d_h) + bias;
+    return std::exp(score - lse - rest);  // in this order: score - lse is exact where both are large
   }
 
   void run() {

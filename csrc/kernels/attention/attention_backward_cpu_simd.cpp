@@ -2,9 +2,11 @@
 // lies across the vector lanes, in panels of kWidth, and tiles of queries pass by as rows:
 //
 //   S (rows x kWidth) = Q K^T      dP = dO V^T         K^T, V^T packed once per block; Q and dO broadcast
-//   P = 2^(S - lse)                dS = P (dP - D)     lse and D of a row are scalars: no reduction is needed
+//   P = e^(S - lse)                dS = P (dP - D)     lse and D of a row are scalars: no reduction is needed
 //   dV^T (D_h x kWidth) += dO^T P  dK^T += Q^T dS      dO and Q broadcast again, a column at a time
 //   dQ (rows x D_h) += dS K                            after all panels: the depth is the whole block
+//
+// Here Q in S and dK, and K in dQ, are scaled. So S has the bits of the forward pass, and dS needs no factor.
 //
 // One thread works on one key head, so each sum has a fixed order. Where there are fewer heads than threads, several
 // threads share the key blocks of a head and accumulate dQ separately. These partial sums are then added, always in the
@@ -179,9 +181,9 @@ class FlashBackward {
   void key_block(int64_t b, int64_t kv_head, int64_t j0, bool first) {
     const int64_t keys = smaller(kKeys, f_.kv_length - j0), group = f_.heads / f_.kv_heads;
     const T* k = at(f_.k, f_.k_strides, b, kv_head, j0);
-    pack(k_, k, f_.k_strides.token, keys, f_.scale * kLog2E);
-    pack(v_, at(f_.v, f_.v_strides, b, kv_head, j0), f_.v_strides.token, keys, f_.scale);  // so dS comes out scaled
-    copy_rows(k_rows_, k, f_.k_strides.token, keys);
+    pack(k_, k, f_.k_strides.token, keys);
+    pack(v_, at(f_.v, f_.v_strides, b, kv_head, j0), f_.v_strides.token, keys);
+    copy_rows(k_rows_, k, f_.k_strides.token, keys, f_.scale);
     __builtin_memset(dk_, 0, kKeys * d_h_ * 4);
     __builtin_memset(dv_, 0, kKeys * d_h_ * 4);
     for (int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h) {
@@ -197,10 +199,10 @@ class FlashBackward {
   }
 
   // Turns rows into columns of panels, and back.
-  void pack(float* panels, const T* x, int64_t step, int64_t keys, float factor) {
+  void pack(float* panels, const T* x, int64_t step, int64_t keys) {
     for (int64_t j = 0; j < keys; j += kWidth) {
       const int64_t width = smaller(kWidth, keys - j);
-      for (int64_t r = 0; r < width; ++r) convert_row(rows_ + r * d_h_, x + (j + r) * step, d_h_, factor);
+      for (int64_t r = 0; r < width; ++r) convert_row(rows_ + r * d_h_, x + (j + r) * step, d_h_);
       if (width < kWidth) __builtin_memset(panels + j * d_h_, 0, d_h_ * kWidth * 4);
       transpose(panels + j * d_h_, kWidth, rows_, d_h_, d_h_, width);
     }
@@ -212,16 +214,16 @@ class FlashBackward {
       for (int64_t r = 0; r < width; ++r) convert_row(x + (j + r) * step, rows_ + r * d_h_, d_h_);
     }
   }
-  // Copies rows as floats; the rest is filled with zeros.
-  void copy_rows(float* rows, const T* x, int64_t step, int64_t count) const {
+  // Copies rows as floats, times `factor`; the rest is filled with zeros.
+  void copy_rows(float* rows, const T* x, int64_t step, int64_t count, float factor = 1) const {
     for (int64_t r = 0; r < count; ++r) {
-      convert_row(rows + r * d_pitch_, x + r * step, d_h_);
+      convert_row(rows + r * d_pitch_, x + r * step, d_h_, factor);
       for (int64_t d = d_h_; d < d_pitch_; ++d) rows[r * d_pitch_ + d] = 0;
     }
   }
 
   void query_tile(int64_t b, int64_t h, int64_t i0, int64_t rows, int64_t j0, int64_t keys) {
-    copy_rows(q_rows_, at(f_.q, f_.q_strides, b, h, i0), f_.q_strides.token, rows);
+    copy_rows(q_rows_, at(f_.q, f_.q_strides, b, h, i0), f_.q_strides.token, rows, f_.scale);
     copy_rows(dout_rows_, at(args_.dout, args_.dout_strides, b, h, i0), args_.dout_strides.token, rows);
     const bool all_seen = visible(i0 + rows - 1).begin <= j0 && visible(i0).end >= j0 + keys;
     if (!all_seen) __builtin_memset(ds_, 0, rows * kPitch * 4);
@@ -271,16 +273,18 @@ class FlashBackward {
 
     const Exp2 exp2;
     const float* lse = f_.lse + head * f_.q_length + i;
+    const float* rest = f_.lse_rest ? f_.lse_rest + head * f_.q_length + i : nullptr;
     const float* delta = args_.delta + head * attention_rounded_rows(f_.q_length) + i;
     for (int64_t r = 0; r < rows; ++r) {
-      const float shift = shift_of(lse[r]);
+      const bool sees_none = lse[r] == -kInfinity;  // then all probabilities are 0
+      const float shift = sees_none ? 0 : lse[r], more = sees_none ? kInfinity : rest ? rest[r] * kLog2E : 0;
       for (int v = 0; v < kVectors; ++v) {
         NativeFloat score, dp;
         read(p + r * kPitch + v * kLanes, score);
         read(ds + r * kPitch + v * kLanes, dp);
-        const NativeFloat probability = exp2(score - shift);
+        const NativeFloat probability = exp2((score - shift) * kLog2E - more);
         write(p + r * kPitch + v * kLanes, probability);
-        const NativeFloat slope = probability * (dp - delta[r] * f_.scale);  // NaN where v is
+        const NativeFloat slope = probability * (dp - delta[r]);  // NaN where v is
         write(ds + r * kPitch + v * kLanes, probability == 0.0f ? NativeFloat{} : slope);
       }
     }

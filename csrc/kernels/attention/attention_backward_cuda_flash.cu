@@ -89,22 +89,21 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 && kSide == Side::kKeys
       const auto own_query = [&](int n) {
         return kOfKeys ? first_column + place.x + 16 * n : first_row + place.row(n);
       };
-      float lse[kOwnQueries];
+      WeightShift shift[kOwnQueries];
 #pragma unroll
-      for (int n = 0; n < kOwnQueries; ++n) lse[n] = statistics.lse(own_query(n));
+      for (int n = 0; n < kOwnQueries; ++n) shift[n] = statistics.shift(own_query(n));
 #pragma unroll
       for (int i = 0; i < kOwn; ++i) {
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
           const int query = own_query(kOfKeys ? j : i);
           const int key = kOfKeys ? first_row + place.row(i) : first_column + place.x + 16 * j;
-          const float score = p[i][j] * forward.scale, query_lse = lse[kOfKeys ? j : i];
-          if (whole) {
-            p[i][j] = exp_difference(score, query_lse);
-          } else {
+          float score = scaled(p[i][j], forward.scale);
+          if (!whole) {
             const bool sees = query < visibility.q_length && visibility.sees(query, key);
-            p[i][j] = sees ? exp_difference(mask.apply(score, query, key), query_lse) : 0;
+            score = sees ? mask.apply(score, query, key) : -INFINITY;
           }
+          p[i][j] = exp2f(shift[kOfKeys ? j : i].exponent(score, 1));
         }
       }
 

@@ -163,7 +163,7 @@ __device__ __forceinline__ void consume(Shared<T, kHeadSize>& shared, const Back
     ptx::barrier_wait(shared.dout_full[stage], step / kStages % 2);
     start_scores(dp, shared.v, shared.dout[stage]);
     ptx::wgmma_wait<1>(s);
-    const bool hides = to_probabilities<kRows>(s, problem, rows, first_key);
+    const bool hides = to_probabilities<kRows>(s, problem, rows, block.batch, first_key);
     ptx::wgmma_wait<0>(dp);
     subtract_delta<kRows>(dp, s, rows, hides);
 #pragma unroll

@@ -95,7 +95,7 @@ __device__ __forceinline__ void score(Shared<T>& shared, const BackwardProblem& 
     start_scores(dp, shared.v, shared.dout[stage]);
 
     ptx::wgmma_wait<1>(s);
-    const bool hides = to_probabilities<kRows>(s, problem, rows, block.first);
+    const bool hides = to_probabilities<kRows>(s, problem, rows, block.batch, block.first);
 #pragma unroll
     for (int i = 0; i < kRows / 4; ++i) weights[i / 4][i % 4] = ptx::pack<T>(s[2 * i], s[2 * i + 1]);
     ptx::barrier_wait(shared.p_empty[stage], ring.parity ^ 1);

@@ -26,7 +26,7 @@ template <int kColumns>
 using Parts = Tile<Part, kRows, kColumns>[kSplitParts];
 
 struct Statistics {
-  float lse[kRows], delta[kRows];
+  float lse[kRows], rest[kRows], delta[kRows];
 };
 
 template <int kHead>
@@ -162,9 +162,12 @@ __global__ void __launch_bounds__(kThreads, 1)
   };
   const auto load_statistics = [&](int64_t head, int first_query) {
     const int query = first_query + threadIdx.x, valid = query < visibility.q_length ? sizeof(float) : 0;
-    const int64_t row = batch * forward.heads + head;
+    const int64_t row = batch * forward.heads + head, place = row * forward.q_length + query;
     if (threadIdx.x >= kRows) return;
-    ptx::copy_async<4>(&shared.statistics.lse[threadIdx.x], forward.lse + row * forward.q_length + query, valid);
+    ptx::copy_async<4>(&shared.statistics.lse[threadIdx.x], forward.lse + place, valid);
+    const bool has_rest = forward.lse_rest != nullptr;
+    ptx::copy_async<4>(&shared.statistics.rest[threadIdx.x], (has_rest ? forward.lse_rest : forward.lse) + place,
+                       has_rest ? valid : 0);
     ptx::copy_async<4>(&shared.statistics.delta[threadIdx.x],
                        args.delta + row * attention_rounded_rows(forward.q_length) + query, valid);
   };
@@ -208,7 +211,6 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warp = threadIdx.x / 32, across = warp % kWarpsAcross;
   const int warp_row = warp / kWarpsAcross * kTiles * kMmaM;
   const int warp_score = across * kScores, warp_column = across * kColumns<kHead>;
-  const float to_base_2 = forward.scale * kLog2E;
   const auto row_of = [&](int i, int half) { return warp_row + i * kMmaM + accumulator_row(half); };
   const auto column_of = [&](int n, int e) { return warp_score + n * kMmaN + accumulator_column() + e % 2; };
   // Calls `f(i, n, e)` for all scores of a warp.
@@ -264,7 +266,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     for_all([&](int i, int n, int e) {
       const int query = kOfKeys ? column_of(n, e) : row_of(i, e / 2);
-      p[i][n][e] = exp2_approximate(p[i][n][e] * to_base_2 - shift_of(shared.statistics.lse[query]));
+      const WeightShift shift(shared.statistics.lse[query], shared.statistics.rest[query]);
+      p[i][n][e] = exp2_approximate(shift.exponent(p[i][n][e], forward.scale));
       ds[i][n][e] = p[i][n][e] * (ds[i][n][e] - shared.statistics.delta[query]);
     });
     if (!all_visible) {  // a hidden pair adds nothing, even where v or dout is NaN

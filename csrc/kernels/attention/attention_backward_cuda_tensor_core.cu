@@ -175,8 +175,23 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
         }
       }
     };
-    for_all([&](int i, int n, int e, int query) {
-      p[i][n][e] = exp2_approximate(p[i][n][e] * unit.to_base_2 - shift_of(statistics.lse[query]));
+    WeightShift shift[kOfKeys ? Shape::kScores / 4 : kTiles * 2];  // of this lane's queries
+    const auto load_shift = [&](int query) {
+      const float lse = statistics.lse[query];
+      const int64_t row = batch * forward.heads + first_head + turn / per_head;
+      const bool has_rest = fabsf(lse) > kLargeLse && forward.lse_rest != nullptr;  // shared memory is full
+      return WeightShift(
+          lse, has_rest ? forward.lse_rest[row * forward.q_length + (kOfKeys ? first_column : first_row) + query] : 0);
+    };
+    if constexpr (kOfKeys) {
+#pragma unroll
+      for (int n = 0; n < Shape::kScores / 4; ++n) shift[n] = load_shift(column_of(n / 2, n));
+    } else {
+#pragma unroll
+      for (int i = 0; i < kTiles * 2; ++i) shift[i] = load_shift(row_of(i / 2, i % 2));
+    }
+    for_all([&](int i, int n, int e, int) {
+      p[i][n][e] = exp2_approximate(shift[kOfKeys ? n * 2 + e % 2 : i * 2 + e / 2].exponent(p[i][n][e], unit.left));
     });
     if constexpr (kOfKeys) store_rounded(shared.p, warp_row, warp_score, p, 1);
     accumulate_scores<T, kHead>(ds, shared.b, warp_row, stage.b, warp_score);

@@ -71,11 +71,12 @@ struct QueryWalk {
   int head, row;
 };
 
-// What the products need besides the tiles, for each query of a tile: lse in base 2, and D; and the tile's first row.
+// What the products need besides the tiles, for each query of a tile: lse in base 2, and D; the tile's first row; and
+// its head if lse is large there, else -1.
 template <int kRows>
 struct alignas(16) QueryRows {
   float lse[kRows], delta[kRows];
-  int row;
+  int row, large_head;
 };
 
 // Writes these for one tile, by one warp. A query that sees no key, or that does not exist, gets probabilities of zero.
@@ -90,6 +91,10 @@ __device__ __forceinline__ void load_query_rows(QueryRows<kRows>& rows, const Ba
     lse[i] = row < problem.q_length ? problem.lse[head * problem.q_length + row] : -INFINITY;
     delta[i] = problem.delta[head * problem.rounded_rows + row];
   }
+  bool is_large = false;
+#pragma unroll
+  for (int i = 0; i < kRows / 32; ++i) is_large |= fabsf(lse[i]) > kLargeLse && lse[i] != -INFINITY;
+  const int large_head = __any_sync(0xffffffff, is_large) ? at.head : -1;
   ptx::barrier_wait(empty, parity);
 #pragma unroll
   for (int i = 0; i < kRows / 32; ++i) {
@@ -97,19 +102,31 @@ __device__ __forceinline__ void load_query_rows(QueryRows<kRows>& rows, const Ba
     rows.lse[row] = lse[i] == -INFINITY ? INFINITY : lse[i] * kLog2E;
     rows.delta[row] = delta[i];
   }
-  if (threadIdx.x % 32 == 0) rows.row = at.row;
+  if (threadIdx.x % 32 == 0) {
+    rows.row = at.row;
+    rows.large_head = large_head;
+  }
 }
 
 // Turns a warpgroup's scores into probabilities. Their rows are the 64 keys from `first_key` on. Returns whether some
 // pairs are hidden.
 template <int kRows>
 __device__ __forceinline__ bool to_probabilities(float (&s)[kRows / 2], const BackwardProblem& problem,
-                                                 const QueryRows<kRows>& rows, int first_key) {
+                                                 const QueryRows<kRows>& rows, int batch, int first_key) {
   const int lane = threadIdx.x % 32;
+  if (rows.large_head < 0) {
 #pragma unroll
-  for (int i = 0; i < kRows / 2; ++i) {
-    const float2 lse = reinterpret_cast<const float2&>(rows.lse[i / 4 * 8 + lane % 4 * 2]);
-    s[i] = exp2_approximate(s[i] * problem.scale_log2 - (i % 2 == 0 ? lse.x : lse.y));
+    for (int i = 0; i < kRows / 2; ++i) {
+      const float2 lse = reinterpret_cast<const float2&>(rows.lse[i / 4 * 8 + lane % 4 * 2]);
+      s[i] = exp2_approximate(s[i] * problem.scale_log2 - (i % 2 == 0 ? lse.x : lse.y));
+    }
+  } else {
+    const QueryStatistics statistics(problem.args, batch, rows.large_head);
+#pragma unroll
+    for (int i = 0; i < kRows / 2; ++i) {
+      const WeightShift shift = statistics.shift(rows.row + i / 4 * 8 + lane % 4 * 2 + i % 2);
+      s[i] = exp2_approximate(shift.exponent(s[i], problem.scale));
+    }
   }
   // Differences that are compared with `lowest` and `highest`: for the first pair of the tile, then for this lane's
   // pair.

@@ -52,22 +52,29 @@ void launch_delta(const AttentionBackwardArgs& args, Queue& queue) {
   queue.launch(attention_backward_cuda_delta_kernel<T>, {(rows + kRows - 1) / kRows, kDeltaThreads}, args);
 }
 
+// Where lse is not larger than this, the rungs for 16 bits may leave out its rest and round it in base 2: an error of
+// 2^-16 of a weight.
+inline constexpr float kLargeLse = 64;
+
 // What the backward needs to know about each query of one head.
 struct QueryStatistics {
   __device__ QueryStatistics(const AttentionBackwardArgs& args, int64_t batch, int64_t head)
-      : lse_(args.forward.lse + (batch * args.forward.heads + head) * args.forward.q_length),
+      : first_((batch * args.forward.heads + head) * args.forward.q_length),
+        lse_(args.forward.lse),
+        rest_(args.forward.lse_rest),
         delta_(args.delta + (batch * args.forward.heads + head) * attention_rounded_rows(args.forward.q_length)),
         q_length_(static_cast<int>(args.forward.q_length)) {}
 
-  // exp(score - lse) is the pair's weight: 0 where the query sees no key (lse = -inf) or does not exist.
-  __device__ __forceinline__ float lse(int query) const {
-    const float lse = query < q_length_ ? lse_[query] : INFINITY;
-    return lse == -INFINITY ? INFINITY : lse;
+  // All weights of a query that does not exist are 0.
+  __device__ __forceinline__ WeightShift shift(int query) const {
+    if (query >= q_length_) return {-INFINITY, 0};
+    return {lse_[first_ + query], rest_ == nullptr ? 0 : rest_[first_ + query]};
   }
   __device__ __forceinline__ float delta(int query) const { return query < q_length_ ? delta_[query] : 0; }
 
  private:
-  const float *lse_, *delta_;
+  int64_t first_;
+  const float *lse_, *rest_, *delta_;
   int q_length_;
 };
 
@@ -106,8 +113,8 @@ __device__ __noinline__ void leave_out_hidden_queries(const AttentionBackwardArg
       for (int query = seen.begin; query < seen.end && !columns.are_nan(); ++query) {
         if (hides(mask, query)) continue;
         const float product = dot(head_row<T>(forward.q, forward.q_strides, batch, head, query), k, head_size);
-        const float score = mask.apply(product * forward.scale, query, key);
-        columns.add_visible(exp_difference(score, statistics.lse(query)),
+        const float score = mask.apply(scaled(product, forward.scale), query, key);
+        columns.add_visible(exp2f(statistics.shift(query).exponent(score, 1)),
                             head_row<T>(args.dout, args.dout_strides, batch, head, query));
       }
     }

@@ -20,7 +20,6 @@ struct Head {
   const T *q, *k, *v, *mask;
   const bool* mask_bits;
   T* out;
-  float* lse;
 
   Head(const AttentionArgs& args, int64_t b, int64_t h) {
     const auto at = [&](const void* p, const AttentionStrides& strides, int64_t head) {
@@ -34,7 +33,6 @@ struct Head {
     out = static_cast<T*>(args.out) + b * args.out_strides.batch + h * args.out_strides.head;
     mask = args.mask && !args.mask_is_bool ? static_cast<const T*>(args.mask) + mask_at : nullptr;
     mask_bits = args.mask && args.mask_is_bool ? static_cast<const bool*>(args.mask) + mask_at : nullptr;
-    lse = args.lse ? args.lse + (b * args.heads + h) * args.q_length : nullptr;
   }
 };
 
@@ -103,7 +101,7 @@ void flash(const AttentionArgs& args, Queue& queue) {
           const float inverse = l[i] == 0 ? 0.0f : 1 / l[i];
           for (int64_t d = 0; d < d_h; ++d)
             head.out[(i0 + i) * args.out_strides.token + d] = T(o[i * d_h + d] * inverse);
-          if (head.lse) head.lse[i0 + i] = m[i] + std::log(l[i]);  // -inf where no key was seen
+          if (args.lse) attention_store_lse(args, (b * args.heads + h) * args.q_length + i0 + i, m[i], std::log(l[i]));
         }
       }
     }

@@ -3,8 +3,8 @@
 // lanes:
 //
 //   S^T (keys x kWidth)  = K Q^T     Q^T of the panel in L1, rows of K broadcast
-//   P^T = 2^(S^T - m)                maxima, sums and masks for kWidth queries at once: no reduction crosses lanes
-//   O^T (D_h x kWidth)   = O^T 2^(m_old - m) + V^T P^T     P^T in L1, columns of V broadcast
+//   P^T = e^(S^T - m)                maxima, sums and masks for kWidth queries at once: no reduction crosses lanes
+//   O^T (D_h x kWidth)   = O^T e^(m_old - m) + V^T P^T     P^T in L1, columns of V broadcast
 //
 // So every FMA combines a broadcast element of K or V with a vector of queries, and nothing is transposed except Q and
 // O, once per block. A panel takes part in a tile only from its first visible key to its last.
@@ -90,8 +90,7 @@ class FlashForward {
       for (int64_t i = 0; i < queries; i += kWidth) attend(i0 + i, smaller(kWidth, queries - i), i / kWidth, j0, keys);
     }
     T* out = static_cast<T*>(args_.out) + b * args_.out_strides.batch + h * args_.out_strides.head;
-    float* lse = args_.lse ? args_.lse + (b * args_.heads + h) * args_.q_length + i0 : nullptr;
-    finish(out + i0 * args_.out_strides.token, lse, queries);
+    finish(out + i0 * args_.out_strides.token, (b * args_.heads + h) * args_.q_length + i0, queries);
   }
 
   // Stores Q^T, scaled, in panels of kWidth columns, and clears the sums.
@@ -99,7 +98,7 @@ class FlashForward {
     for (int64_t i = 0; i < queries; i += kWidth) {
       const int64_t width = smaller(kWidth, queries - i);
       for (int64_t r = 0; r < width; ++r)
-        convert_row(rows_ + r * d_h_, q + (i + r) * args_.q_strides.token, d_h_, args_.scale * kLog2E);
+        convert_row(rows_ + r * d_h_, q + (i + r) * args_.q_strides.token, d_h_, args_.scale);
       if (width < kWidth) __builtin_memset(q_ + i * d_h_, 0, d_h_ * kWidth * 4);
       transpose(q_ + i * d_h_, kWidth, rows_, d_h_, d_h_, width);
     }
@@ -190,14 +189,14 @@ class FlashForward {
     Row alpha;
     for (int v = 0; v < kVectors; ++v) {
       shift[v] = best[v] == -kInfinity ? NativeFloat{} : best[v];
-      alpha[v] = exp2(last[v] - shift[v]);
+      alpha[v] = exp_difference(exp2, last[v], shift[v]);
       total[v] *= alpha[v];
     }
     for (int64_t j = 0; j < keys; ++j)
       for (int v = 0; v < kVectors; ++v) {
         NativeFloat score;
         read(scores + j * kWidth + v * kLanes, score);
-        score = exp2(score - shift[v]);
+        score = exp_difference(exp2, score, shift[v]);
         write(scores + j * kWidth + v * kLanes, score);
         total[v] += score;
       }
@@ -223,26 +222,27 @@ class FlashForward {
     }
   }
 
-  void finish(T* out, float* lse, int64_t queries) {
+  // Stores the results of a block; `row` is that of its first query among those of all heads.
+  void finish(T* out, int64_t row, int64_t queries) {
     for (int64_t i = 0; i < queries; i += kWidth) {
       const int64_t width = smaller(kWidth, queries - i);
       float* o = o_ + i * d_h_;
       for (int v = 0; v < kVectors; ++v) {
-        NativeFloat sum, maximum, values;
+        NativeFloat sum, values;
         read(sum_ + i + v * kLanes, sum);
-        read(maximum_ + i + v * kLanes, maximum);
         const NativeFloat inverse = sum == 0.0f ? NativeFloat{} : 1.0f / sum;
         for (int64_t d = 0; d < d_h_; ++d) {
           read(o + d * kWidth + v * kLanes, values);
           write(o + d * kWidth + v * kLanes, values * inverse);
         }
-        write(sum_ + i + v * kLanes, maximum * kLn2 + native_log(sum));  // -inf where no key was seen
+        write(sum_ + i + v * kLanes, native_log(sum));
       }
       transpose(rows_, d_h_, o, kWidth, width, d_h_);
       for (int64_t r = 0; r < width; ++r) {
         convert_row(out + (i + r) * args_.out_strides.token, rows_ + r * d_h_, d_h_);
       }
-      if (lse) __builtin_memcpy(lse + i, sum_ + i, width * 4);
+      if (!args_.lse) continue;
+      for (int64_t r = i; r < i + width; ++r) attention_store_lse(args_, row + r, maximum_[r], sum_[r]);
     }
   }
 

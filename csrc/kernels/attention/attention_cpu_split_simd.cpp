@@ -3,7 +3,7 @@
 // share a key head form one block of rows, which uses each tile of K and V while that is in cache. Each part leaves its
 // sums, its maximum and its sum of exponentials in args.partial. A second pass combines the parts of a row:
 //
-//   m = max m_p    l = sum_p l_p 2^(m_p - m)    out = sum_p o_p 2^(m_p - m) / l
+//   m = max m_p    l = sum_p l_p e^(m_p - m)    out = sum_p o_p e^(m_p - m) / l
 //
 // K and V are read in their original layout: a score is a dot product along D_h, and the scores of one register's worth
 // of keys are summed at a time. O (rows x D_h) += P V runs on the register tile.
@@ -112,7 +112,7 @@ class SplitAttention {
     };
     for (int64_t r = 0; r < rows_; ++r) {
       const int64_t h = g * group_ + r / args_.q_length;
-      convert_row(q_ + r * d_pitch_, at(args_.q, args_.q_strides, h, query(r)), d_h_, args_.scale * kLog2E);
+      convert_row(q_ + r * d_pitch_, at(args_.q, args_.q_strides, h, query(r)), d_h_, args_.scale);
       maximum_[r] = -kInfinity;
       sum_[r] = 0;
     }
@@ -251,11 +251,11 @@ class SplitAttention {
     const float shift = maximum == -kInfinity ? 0.0f : maximum;
     for (int64_t j = 0; j < lanes; j += kLanes) {
       read(scores + j, score);
-      score = exp2(score - shift);
+      score = exp_difference(exp2, score, NativeFloat{} + shift);
       write(scores + j, score);
       total += score;
     }
-    const float alpha = exp2(NativeFloat{} + (maximum_[r] - shift))[0];
+    const float alpha = exp_difference(exp2, NativeFloat{} + maximum_[r], NativeFloat{} + shift)[0];
     sum_[r] *= alpha;
     for (int i = 0; i < kLanes; ++i) sum_[r] += total[i];
     if (alpha != 1) convert_row(o, o, d_h_, alpha);
@@ -274,7 +274,7 @@ class SplitAttention {
     float* total = partial(0, row);
     for (int64_t n = 0; n < parts; ++n) {
       const float* sums = partial(n, row);
-      const float weight = exp2(NativeFloat{} + (sums[d_h_] - shift))[0];
+      const float weight = exp_difference(exp2, NativeFloat{} + sums[d_h_], NativeFloat{} + shift)[0];
       sum += weight * sums[d_h_ + 1];
       for (int64_t d = 0; d < d_h_; ++d) total[d] = (n ? total[d] : 0.0f) + weight * sums[d];
     }
@@ -282,7 +282,7 @@ class SplitAttention {
     const AttentionStrides& strides = args_.out_strides;
     convert_row(static_cast<T*>(args_.out) + b * strides.batch + h * strides.head + i * strides.token, total, d_h_,
                 sum == 0 ? 0.0f : 1 / sum);
-    if (args_.lse) args_.lse[row] = maximum * kLn2 + native_log(NativeFloat{} + sum)[0];  // -inf where no key was seen
+    if (args_.lse) attention_store_lse(args_, row, maximum, native_log(NativeFloat{} + sum)[0]);
   }
 
   const AttentionArgs& args_;

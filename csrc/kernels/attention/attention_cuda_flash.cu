@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) {
         const int key = first_key + place.x + 16 * j;
-        score[i][j] *= args.scale;
+        score[i][j] = scaled(score[i][j], args.scale);
         if (!whole) {
           const bool sees = query < visibility.q_length && visibility.sees(query, key);
           score[i][j] = sees ? mask.apply(score[i][j], query, key) : -INFINITY;
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
 #pragma unroll
     for (int c = 0; c < kChunks; ++c) store_four(out, query, c * kChunk + 4 * place.x, sum[c][i], factor);
     if (args.lse != nullptr && place.x == 0 && query < visibility.q_length) {
-      args.lse[(batch * args.heads + head) * args.q_length + query] = maximum[i] + logf(weight[i]);
+      store_lse(args, (batch * args.heads + head) * args.q_length + query, maximum[i], 1, logf(weight[i]));
     }
   }
 }

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     }
   }
 
-  const float scale = args.scale * kLog2E;
+  const ScoreUnit unit(args);
   const int seen_begin = static_cast<int>(plan.seen_by_all.begin);
   const int seen_end = min(static_cast<int>(plan.seen_by_all.end), part_end);
   WarpState<T, kD> state;
@@ -78,11 +78,11 @@ __global__ void __launch_bounds__(kThreads, 2)
     float score[2][4];
     const Tile<T, kD>& k_tile = stream.next(k);
     if (key < part_end) {
-      multiply<T, kD>(score, q, k_tile, scale);
+      multiply<T, kD>(score, q, k_tile, unit.first);
       if (key < seen_begin || key + kStepKeys > seen_end) hide(score, key, first_key, last_key);
     }
     const Tile<T, kD>& v_tile = stream.next(v);
-    if (key < part_end) state.add_step(score, v_tile);
+    if (key < part_end) state.add_step(score, v_tile, unit.to_base_2);
   }
   if (plan.splits > 1) let_next_kernel_come();
 
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     float2 total = make_float2(-INFINITY, 0);
     for (int w = first_warp; w < kWarps; w += plan.row_warps) total.x = fmaxf(total.x, found.max[w][row]);
     for (int w = first_warp; w < kWarps; w += plan.row_warps) {
-      total.y += rescale(found.max[w][row], total.x) * found.sum[w][row];
+      total.y += rescale(found.max[w][row], total.x, unit.to_base_2) * found.sum[w][row];
     }
     return total;
   };
@@ -129,7 +129,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     const auto [max, sum] = total_of(packed_row);
     float4 sums{};
     for (int w = first_warp; w < kWarps; w += plan.row_warps) {
-      add_weighted(sums, rescale(found.max[w][row], max), *reinterpret_cast<const float4*>(&found.out[w][row][column]));
+      add_weighted(sums, rescale(found.max[w][row], max, unit.to_base_2),
+                   *reinterpret_cast<const float4*>(&found.out[w][row][column]));
     }
     nan |= isnan(sums.x + sums.y + sums.z + sums.w);
     const PackedRow at(plan, packed_row, kv_head);
@@ -157,7 +158,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       mend(static_cast<T*>(args.out) + batch * strides.batch + at.head * strides.head + at.query * strides.token,
            [](float, float total) { return 1 / total; });
     } else {
-      const float max = total_of(packed_row).x * kLn2;
+      const float max = total_of(packed_row).x * unit.left;
       mend(args.partial + partial_row(at) * args.head_size,
            [max](float maximum, float) { return exp_difference(maximum, max); });
     }

@@ -105,10 +105,16 @@ __global__ void __launch_bounds__(kThreads, 2)
         largest = fmaxf(largest, shuffle_xor(largest, 1));
         largest = fmaxf(largest, shuffle_xor(largest, 2));
 
-        const float shift = largest == -INFINITY ? 0 : largest * unit.to_base_2;  // no key yet: weights of 0, not NaN
-        const float rescale = exp2_approximate(maximum[i][half] * unit.to_base_2 - shift);
+        const float base = largest == -INFINITY ? 0 : largest;  // no key yet: weights of 0, not NaN
+        const float rescale = exp2_approximate((maximum[i][half] - base) * unit.to_base_2);
         maximum[i][half] = largest;
         weight[i][half] *= rescale;
+        float shift = base * unit.to_base_2;
+        if (__any_sync(0xffffffff, fabsf(shift) > kLargeShift)) {
+#pragma unroll
+          for (Accumulator& s : score[i]) s[2 * half] -= base, s[2 * half + 1] -= base;
+          shift = 0;
+        }
 #pragma unroll
         for (Accumulator& s : score[i]) {
 #pragma unroll
@@ -152,8 +158,8 @@ __global__ void __launch_bounds__(kThreads, 2)
             ptx::pack<T>(s[2 * half] * factor, s[2 * half + 1] * factor);
       }
       if (args.lse != nullptr && lane % 4 == 0 && query < visibility.q_length) {
-        args.lse[(batch * args.heads + head) * args.q_length + query] =
-            total == 0 ? -INFINITY : maximum[i][half] * (unit.to_base_2 * kLn2) + logf(total);
+        store_lse(args, (batch * args.heads + head) * args.q_length + query, maximum[i][half], unit.left,
+                  logf(total) - rounding_of_shift(maximum[i][half], unit.to_base_2));
       }
     }
   }

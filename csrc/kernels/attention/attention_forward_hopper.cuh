@@ -203,7 +203,7 @@ __device__ __forceinline__ float finite(float reference) { return reference == -
 template <int kCount>
 __device__ __forceinline__ bool update(Softmax& softmax, float (&scores)[kCount], float scale_log2,
                                        float (&rescale)[2]) {
-  constexpr float kLag = 8, kHuge = 1 << 20;
+  constexpr float kLag = 8;
   float top[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -227,8 +227,7 @@ __device__ __forceinline__ bool update(Softmax& softmax, float (&scores)[kCount]
 
   float base[2] = {finite(softmax.reference[0]), finite(softmax.reference[1])};
   float shift[2] = {base[0] * scale_log2, base[1] * scale_log2};
-  // The rounding error of a shift this large could overflow exp2: subtract before scaling.
-  if (__any_sync(0xffffffff, fmaxf(fabsf(shift[0]), fabsf(shift[1])) > kHuge)) {
+  if (__any_sync(0xffffffff, fmaxf(fabsf(shift[0]), fabsf(shift[1])) > kLargeShift)) {  // subtract before scaling
 #pragma unroll
     for (int i = 0; i < kCount; ++i) scores[i] -= base[i / 2 % 2];
     shift[0] = shift[1] = 0;
@@ -260,8 +259,9 @@ __device__ __forceinline__ float finish_row(const ForwardProblem& problem, const
                                             const Softmax& softmax) {
   const float sum = row_sum(softmax.sum[half]);
   if (problem.args.lse != nullptr && row < problem.q_length && threadIdx.x % 4 == 0) {
-    problem.args.lse[(int64_t{tile.batch} * problem.heads + tile.head) * problem.q_length + row] =
-        sum == 0 ? -INFINITY : softmax.reference[half] * problem.scale + logf(sum);
+    const float reference = softmax.reference[half];
+    store_lse(problem.args, (int64_t{tile.batch} * problem.heads + tile.head) * problem.q_length + row, reference,
+              problem.scale, logf(sum) - rounding_of_shift(reference, problem.scale_log2));
   }
   return sum == 0 ? 0.f : 1 / sum;
 }

@@ -114,7 +114,7 @@ __device__ __forceinline__ void leave_out_hidden_keys(const AttentionArgs& args,
   for (int key = multiplied.begin; key < multiplied.end && !columns.are_nan(); ++key) {
     if (hides(key)) continue;
     const float product = dot(q, head_row<T>(args.k, args.k_strides, batch, kv_head, key), head_size);
-    const float score = mask.apply(product * args.scale, query, key), largest = fmaxf(maximum, score);
+    const float score = mask.apply(scaled(product, args.scale), query, key), largest = fmaxf(maximum, score);
     const float rescale = exp_difference(maximum, largest), weight = exp_difference(score, largest);
     maximum = largest;
     total = total * rescale + weight;

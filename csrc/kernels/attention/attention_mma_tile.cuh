@@ -162,35 +162,12 @@ __device__ __forceinline__ void accumulate(Accumulator (&sum)[kTiles][kCount], A
   }
 }
 
-// Scores stay as the product gives them where possible: then one multiply-add scales them and subtracts the maximum. An
-// added mask, or a scale that would reverse their order, is applied first, and so is the change to base 2: near the
-// lowest float, the multiply-add would leave the rounding error of the scaled maximum.
-struct ScoreUnit {
-  __device__ explicit ScoreUnit(const AttentionArgs& args)
-      : scale(args.scale),
-        scaled_first((args.mask != nullptr && !args.mask_is_bool) || !(args.scale > 0)),
-        to_base_2(scaled_first ? 1 : args.scale * kLog2E) {}
-
-  float scale;
-  bool scaled_first;
-  float to_base_2;
-};
-
-// Applies the explicit mask, and the scale and the change to base 2 where they come first.
+// Applies the explicit mask, and the scale where it comes first.
 template <class T>
 __device__ __forceinline__ float explicitly_masked(float score, int query, int key, const ScoreUnit& unit,
                                                    const Visibility& visibility, const ExplicitMask<T>& mask) {
-  if (unit.scaled_first) score *= unit.scale;
-  if (query < visibility.q_length && key < visibility.kv_length) score = mask.apply(score, query, key);
-  if (score < kAttentionLowestScore && score != -INFINITY) score = kAttentionLowestScore;
-  return unit.scaled_first ? score * kLog2E : score;
-}
-
-// What to subtract from a score in the backward pass before it becomes a weight, given the query's lse. All weights of
-// a query that sees no key are 0.
-__device__ __forceinline__ float shift_of(float lse) {
-  if (lse == -INFINITY) return INFINITY;
-  return (lse < kAttentionLowestScore ? kAttentionLowestScore : lse) * kLog2E;
+  score = scaled(score, unit.first);
+  return query < visibility.q_length && key < visibility.kv_length ? mask.apply(score, query, key) : score;
 }
 
 // score[i][n][e] = f(i, n, e, score[i][n][e]) for all scores. The loop must not be unrolled, because that would need

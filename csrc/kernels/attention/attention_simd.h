@@ -1,6 +1,5 @@
 // What attention's vectorised rungs share; included by files that are compiled per instruction set. All their products
-// run through one register tile, and all their exponentials are powers of two: scores are kept in units of log 2, so
-// exp(x) needs no multiplication.
+// run through one register tile, and all their exponentials are powers of two.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -12,7 +11,7 @@ namespace {
 
 constexpr int64_t kLanes = kNativeBytes / 4, kVectors = 2, kWidth = kVectors * kLanes;  // floats in a row of sums
 constexpr int64_t kTileRows = kNativeBytes == 64 ? 12 : 6;  // with kVectors registers each, they fill the register file
-constexpr float kInfinity = __builtin_inff(), kLog2E = 1.44269504f, kLn2 = 0.693147181f;
+constexpr float kInfinity = __builtin_inff(), kLog2E = 1.44269504f;
 
 // Hands out a worker's memory, each part starting on a cache line; without memory it only counts.
 struct Scratch {
@@ -63,11 +62,10 @@ inline void load_mask(const AttentionArgs& args, int64_t at, int64_t keys, float
     for (int64_t j = 0; j < keys; ++j) bias[j] = element(static_cast<const T*>(args.mask) + at + j * step);
   }
 }
-// The score of a pair, in units of log 2, plus the mask's number; -inf where the mask is -inf, whatever the score.
+// The score of a pair plus the mask's number; -inf where the mask is -inf, whatever the score.
 ROOFLAB_INLINE NativeFloat masked(NativeFloat score, NativeFloat bias) {
-  const NativeFloat hidden = NativeFloat{} - kInfinity, lowest = NativeFloat{} + kAttentionLowestScore;
-  const NativeFloat raised = lowest > bias ? lowest : bias;
-  return bias == hidden ? hidden : native_fma(raised, NativeFloat{} + kLog2E, score);
+  const NativeFloat hidden = NativeFloat{} - kInfinity;
+  return bias == hidden ? hidden : score + bias;
 }
 
 // Sets those of n numbers to -inf whose mask is -inf.
@@ -75,10 +73,9 @@ inline void hide_masked(float* x, const float* bias, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = bias[i] == -kInfinity ? -kInfinity : x[i];
 }
 
-// What to subtract from the scores of a query, given its lse. Where no key was seen all probabilities are 0.
-ROOFLAB_INLINE float shift_of(float lse) {
-  if (lse == -kInfinity) return kInfinity;
-  return (lse < kAttentionLowestScore ? kAttentionLowestScore : lse) * kLog2E;
+// exp(score - shift). The difference comes first: both may be large, and then a product with one would be too coarse.
+ROOFLAB_INLINE NativeFloat exp_difference(const Exp2& exp2, NativeFloat score, NativeFloat shift) {
+  return exp2((score - shift) * kLog2E);
 }
 
 // Hides the pairs that causality or the window forbid in a row of scores. `distance` is the query's position minus the

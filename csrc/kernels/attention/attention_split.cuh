@@ -27,9 +27,10 @@ struct Larger {
   __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// The factor that turns sums relative to `max` into sums relative to the maximum of all.
-__device__ __forceinline__ float rescale(float max, float max_of_all) {
-  return max == -INFINITY ? 0.0f : exp2_approximate(max - max_of_all);
+// The factor that turns sums relative to `max` into sums relative to the maximum of all; to_base_2 is what makes powers
+// of two of differences.
+__device__ __forceinline__ float rescale(float max, float max_of_all, float to_base_2 = 1) {
+  return max == -INFINITY ? 0.0f : exp2_approximate((max - max_of_all) * to_base_2);
 }
 
 __device__ __forceinline__ void add_weighted(float4& sums, float weight, float4 more) {
@@ -39,7 +40,7 @@ __device__ __forceinline__ void add_weighted(float4& sums, float weight, float4 
   sums.w += weight * more.w;
 }
 
-// Stores a finished row from `column` on, and its log-sum-exp; `max` is in base 2.
+// Stores a finished row from `column` on, and its log-sum-exp; `max` is a score as the product gives it.
 template <class T>
 __device__ __forceinline__ void store_row(const AttentionArgs& args, int64_t batch, int64_t head, int64_t query,
                                           int column, const float4& sums, float max, float sum) {
@@ -49,7 +50,7 @@ __device__ __forceinline__ void store_row(const AttentionArgs& args, int64_t bat
   const Vector<float, kSumColumns> values{sums.x * inverse, sums.y * inverse, sums.z * inverse, sums.w * inverse};
   store_vector(out, from_float<T>(values));
   if (args.lse != nullptr && column == 0) {
-    args.lse[(batch * args.heads + head) * args.q_length + query] = (max + log2f(sum)) * kLn2;
+    store_lse(args, (batch * args.heads + head) * args.q_length + query, max, ScoreUnit(args).left, logf(sum));
   }
 }
 
@@ -86,7 +87,7 @@ __global__ void __launch_bounds__(kCombineThreads, 1)
   const float2 stat = mine < splits ? stats[mine * all_rows] : make_float2(-INFINITY, 0.0f);
   BlockReduction<float> reduction(scratch);
   const float max = reduction.reduce(stat.x, -INFINITY, Larger{});
-  const float my_weight = rescale(stat.x, max);
+  const float my_weight = rescale(stat.x, max, ScoreUnit(args).to_base_2);
   if (mine < splits) weight[mine] = my_weight;
   const float sum = reduction.reduce(my_weight * stat.y, 0.0f, Add{});
 

@@ -108,11 +108,11 @@ class TileStream {
 // and in the row eight below.
 template <class T, int kD>
 struct WarpState {
-  float max[2] = {-INFINITY, -INFINITY};  // largest score so far, in base 2
-  float sum[2] = {};                      // this lane's share of sum exp2(score - max)
-  float out[kD / 8][4] = {};              // sum exp2(score - max) v
+  float max[2] = {-INFINITY, -INFINITY};  // largest score so far
+  float sum[2] = {};                      // this lane's share of the sum of weights exp2((score - max) to_base_2)
+  float out[kD / 8][4] = {};              // weighted sum of v
 
-  __device__ __forceinline__ void add_step(float (&score)[2][4], const Tile<T, kD>& v) {
+  __device__ __forceinline__ void add_step(float (&score)[2][4], const Tile<T, kD>& v, float to_base_2 = 1) {
     float scale[2];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -120,14 +120,14 @@ struct WarpState {
           fmaxf(fmaxf(score[0][2 * r], score[0][2 * r + 1]), fmaxf(score[1][2 * r], score[1][2 * r + 1]));
       const float new_max = fmaxf(max[r], warp_reduce(most, Larger{}, 4));
       const float base = new_max == -INFINITY ? 0.0f : new_max;
-      scale[r] = exp2_approximate(max[r] - base);
+      scale[r] = exp2_approximate((max[r] - base) * to_base_2);
       max[r] = new_max;
       sum[r] *= scale[r];
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
 #pragma unroll
         for (int e = 2 * r; e < 2 * r + 2; ++e) {
-          score[j][e] = exp2_approximate(score[j][e] - base);
+          score[j][e] = exp2_approximate((score[j][e] - base) * to_base_2);
           sum[r] += score[j][e];
         }
       }

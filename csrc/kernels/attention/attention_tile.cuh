@@ -123,4 +123,53 @@ __device__ __forceinline__ float exp2_approximate(float x) {
 // exp(score - shift) in base 2. The difference comes first: both may be near the lowest finite number.
 __device__ __forceinline__ float exp_difference(float score, float shift) { return exp2f((score - shift) * kLog2E); }
 
+// A score from a product of rows. The compiler may not fuse this into a later sum: forward and backward must get the
+// same number.
+__device__ __forceinline__ float scaled(float product, float scale) { return __fmul_rn(product, scale); }
+
+// The row's lse and its rest. Its largest score is `product` times `scale`, and `log_sum` is relative to that.
+__device__ __forceinline__ void store_lse(const AttentionArgs& args, int64_t row, float product, float scale,
+                                          float log_sum) {
+  const float lse = log_sum == -INFINITY ? log_sum : fmaf(product, scale, log_sum);
+  args.lse[row] = lse;
+  if (args.lse_rest != nullptr) args.lse_rest[row] = isinf(lse) ? 0 : fmaf(product, scale, -lse) + log_sum;
+}
+
+// Where exp2(score to_base_2 - shift) has the maximum in base 2 as its shift, the rounding of the shift is an error of
+// the row's sum. Above this it would matter, so the maximum is subtracted from the scores themselves.
+constexpr float kLargeShift = 1 << 10;
+
+// The log of that error.
+__device__ __forceinline__ float rounding_of_shift(float maximum, float to_base_2) {
+  const float shift = __fmul_rn(maximum, to_base_2);
+  return fabsf(shift) <= kLargeShift ? fmaf(maximum, to_base_2, -shift) * kLn2 : 0;
+}
+
+// How the backward pass turns a score into a weight: exp(score - lse - rest), 0 where the query sees no key.
+struct WeightShift {
+  WeightShift() = default;
+  __device__ __forceinline__ WeightShift(float lse, float rest)
+      : lse(lse == -INFINITY ? 0 : lse), rest_log2(lse == -INFINITY ? INFINITY : rest * kLog2E) {}
+
+  __device__ __forceinline__ float exponent(float product, float scale) const {
+    return fmaf(fmaf(product, scale, -lse), kLog2E, -rest_log2);
+  }
+
+  float lse, rest_log2;
+};
+
+// Scores stay as the product gives them where possible: then the multiplication that changes to base 2 scales them too.
+// An added mask, or a scale that would reverse their order, is applied first.
+struct ScoreUnit {
+  __device__ explicit ScoreUnit(const AttentionArgs& args)
+      : scaled_first((args.mask != nullptr && !args.mask_is_bool) || !(args.scale > 0)),
+        first(scaled_first ? args.scale : 1),
+        left(scaled_first ? 1 : args.scale),
+        to_base_2(left * kLog2E) {}
+
+  bool scaled_first;
+  float first, left;  // factors that make a score of a product: before the mask, and after the maximum
+  float to_base_2;
+};
+
 }  // namespace rooflab::kernels

@@ -1,10 +1,10 @@
 // cross_entropy_backward: dx[n, v] = (exp(x[n, v] - lse[n]) - [v = target[n]]) g[n], the gradient of the logits (N, V)
-// from the log-sum-exp of each row. g[n] is the gradient of the row's loss: dloss, divided by the count for a mean. The
-// probabilities are recomputed. A row whose target is ignore_index gets zeros; on a GPU, a row whose target is not a
-// class gets NaN.
+// from the log-sum-exp of each row, which is a number and the rest that its rounding has left out. g[n] is the gradient
+// of the row's loss: dloss, divided by the count for a mean. The probabilities are recomputed. A row whose target is
+// ignore_index gets zeros; on a GPU, a row whose target is not a class gets NaN.
 //
-// FLOPs: 3 per logit (subtract, exp, multiply) and 2 per row (one hot, count). Compulsory bytes: logits, targets, lse
-// and dloss read once, the gradient written once. Roof: memory bandwidth.
+// FLOPs: 3 per logit (subtract, exp, multiply) and 2 per row (one hot, count). Compulsory bytes: logits, targets, lse,
+// its rest and dloss read once, the gradient written once. Roof: memory bandwidth.
 #pragma once
 
 #include "kernels/common/alignment.h"
@@ -18,9 +18,10 @@ struct CrossEntropyBackwardArgs {
   int64_t dloss_stride;  // 1, or 0
   const void* logits;    // (N, V), elements of a row adjacent
   Classes classes;
-  const void* lse;    // (N), float; double for double
-  const void* count;  // divides dloss; one number of lse's type, or null
-  void* dlogits;      // (N, V), contiguous; may be the memory of logits, if those are contiguous
+  const void* lse;       // (N), float; double for double
+  const void* lse_rest;  // the same; null: zeros
+  const void* count;     // divides dloss; one number of lse's type, or null
+  void* dlogits;         // (N, V), contiguous; may be the memory of logits, if those are contiguous
   bool wide_loss;
   int64_t n, v;
   int64_t row_stride;  // of logits, in elements

@@ -14,12 +14,13 @@ constexpr int kLoadsInFlight = 4;  // per thread
 template <class T, class A = accumulator_t<T>>
 struct RowGradient {
   int64_t target;
-  A lse, scale;  // scale: the gradient of the row's loss
+  A lse, rest, scale;  // scale: the gradient of the row's loss
   bool ignored;
 
   __device__ __forceinline__ RowGradient(const CrossEntropyBackwardArgs& args, int64_t row)
       : target(class_of(args.classes, row)),
         lse(static_cast<const A*>(args.lse)[row]),
+        rest(args.lse_rest ? static_cast<const A*>(args.lse_rest)[row] : A{0}),
         scale(args.wide_loss ? static_cast<const A*>(args.dloss)[row * args.dloss_stride]
                              : static_cast<A>(to_float(static_cast<const T*>(args.dloss)[row * args.dloss_stride]))),
         ignored(target == args.classes.ignore_index) {
@@ -28,7 +29,7 @@ struct RowGradient {
   }
 
   __device__ __forceinline__ T operator()(T x, int64_t at) const {
-    const A p = exp_as<T>(static_cast<A>(to_float(x)) - lse);
+    const A p = exp_as<T>(static_cast<A>(to_float(x)) - lse - rest);
     return round_to<T>(ignored ? A{0} : (p - (at == target ? A{1} : A{0})) * scale);
   }
 };

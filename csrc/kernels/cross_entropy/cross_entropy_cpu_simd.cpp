@@ -53,7 +53,7 @@ void cross_entropy_cpu_v1_online(const CrossEntropyArgs& args, Queue& queue) {
       const T* x = static_cast<const T*>(args.logits) + n * args.row_stride;
       const auto [maximum, sum] = max_sum_row(x, args.v);
       const S rest = sizeof(S) == 4 ? S(__builtin_logf(sum)) : S(__builtin_log(sum));
-      static_cast<S*>(args.lse)[n] = maximum + rest;
+      store_lse<S>(args, n, maximum, rest);
       const int64_t target = class_of(args.classes, n);
       const S loss = target == args.classes.ignore_index ? S(0) : rest - (load_one<T>(x + target) - maximum);
       if (args.reduces)
@@ -82,13 +82,14 @@ void cross_entropy_backward_cpu_v1_recompute(const CrossEntropyBackwardArgs& arg
         return;
       }
       const S lse = static_cast<const S*>(args.lse)[n];
+      const S rest = args.lse_rest ? static_cast<const S*>(args.lse_rest)[n] : S(0);
       const int64_t at = n * args.dloss_stride;
       const S dloss =
           args.wide_loss ? static_cast<const S*>(args.dloss)[at] : load_one<T>(static_cast<const T*>(args.dloss) + at);
       const S gradient = dloss / divisor;
       write_row(
           dx, args.v, streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
-            SimdOf<T> p = exp(load_lanes(x + i, lanes) - lse);
+            SimdOf<T> p = exp(load_lanes(x + i, lanes) - lse - rest);
             if (target >= i && target < i + kLanes) {
               S each[kLanes];
               store<S>(each, p);

@@ -16,7 +16,7 @@ template <class T, class Out, class A>
 __device__ __forceinline__ void write_loss(const CrossEntropyArgs& args, Out* losses, int64_t row, const T* x,
                                            MaxSum<A> all) {
   const A rest = log(all.sum);
-  static_cast<A*>(args.lse)[row] = all.maximum + rest;
+  store_lse(args, row, all.maximum, rest);
   const int64_t target = class_of(args.classes, row);
   A loss = 0;
   if (target != args.classes.ignore_index)

@@ -1914,7 +1914,7 @@ def argsort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, desc
     >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
     [1, 2, 0]
     """
-def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, kv_length: Tensor | None = None, return_lse: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
+def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, kv_length: Tensor | None = None, return_lse: bool = False, return_lse_rest: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
     """
     softmax(scale q k^T + mask) v for each batch and head, like torch.nn.functional.scaled_dot_product_attention.
     
@@ -1941,6 +1941,9 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
         the counted work is that of all L_kv keys.
     return_lse : bool
         Also return the natural log of the sum of exponentials of the scores; no gradient flows through it.
+    return_lse_rest : bool
+        Also return that, and then what rounding it to its dtype has left out. attention_backward takes both; without the
+        rest, an error of |lse| 2^-24 of the log-sum-exp is a relative error of the weights.
     deterministic : bool
         The gradients have the same bits on every run, at some cost in time.
     variant : str
@@ -1949,18 +1952,19 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
     
     Returns
     -------
-    Tensor, or (Tensor, Tensor)
+    Tensor, or (Tensor, Tensor), or (Tensor, Tensor, Tensor)
         (B, H, L_q, D_h), laid out like q; zeros where a query sees no key. With return_lse also (B, H, L_q), float32
-        (float64 for float64), -inf where a query sees no key.
+        (float64 for float64), -inf where a query sees no key. With return_lse_rest also the same of the rest, 0 there.
     
     Cost: one launch; 2 D_h MACs and 5 more FLOPs for each pair that causality and the window allow.
     Source: Dao, FlashAttention-2 (arXiv:2307.08691).
     """
-def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, deterministic: bool = False, variant: str = '') -> tuple[Tensor, Tensor, Tensor]:
+def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, lse_rest: Tensor | None = None, deterministic: bool = False, variant: str = '') -> tuple[Tensor, Tensor, Tensor]:
     """
     The gradients of attention, with the scores recomputed.
     
-    dout, out: like q. lse: what attention(..., return_lse=True) returned. Returns (dq, dk, dv), laid out like q, k and v.
+    dout, out: like q. lse, lse_rest: what attention(..., return_lse_rest=True) returned; without the rest it counts as 0,
+    which costs digits where |lse| is large. Returns (dq, dk, dv), laid out like q, k and v.
     deterministic: the same bits on every run. 5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed".
     v and dout of hidden pairs add nothing, NaN or not; q and k must be finite.
     Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.
@@ -2165,12 +2169,12 @@ def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsI
     >>> rl.cross_entropy(rl.tensor([[0.0, 0.0], [9.0, 0.0]]), rl.tensor([1, -100])).item()
     0.693...
     """
-def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: Tensor, count: Tensor | None = None, ignore_index: typing.SupportsInt | typing.SupportsIndex = -100, variant: str = '') -> Tensor:
+def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: Tensor, count: Tensor | None = None, ignore_index: typing.SupportsInt | typing.SupportsIndex = -100, variant: str = '', *, lse_rest: Tensor | None = None) -> Tensor:
     """
     The gradient of cross_entropy's logits, from the log-sum-exp of each example.
     
-    (exp(logits - lse) - one hot) dloss / count: what `cross_entropy` records. An error of lse, |lse| 2^-24 in float32, is a
-    relative error of the probabilities.
+    (exp(logits - lse - lse_rest) - one hot) dloss / count: what `cross_entropy` records. An error of the log-sum-exp,
+    |lse| 2^-24 in float32 without the rest, is a relative error of the probabilities.
     
     Parameters
     ----------
@@ -2186,6 +2190,8 @@ def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: T
         Examples with this target have no gradient.
     variant : str
         A rung of rl.variants("cross_entropy_backward").
+    lse_rest : Tensor, optional
+        What the rounding of `lse` has left out, like `lse`; 0 if not given.
     
     Returns
     -------

@@ -134,11 +134,11 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
     """Predict what a step keeps by formula, from N parameters and the model's dimensions.
 
     In float32: parameters 4N, gradients 4N, AdamW's state 8N; saved activations 4(n (8BLD + 3BLI + S) + 2BLD) with
-    S = BHL^2 for composed attention, which keeps its weights, and BHL for flash attention; logits 4BLV. Blocks that are
-    recomputed save only their inputs, 4n BLD, and under autocast the mask that they read, 2L^2.
+    S = BHL^2 for composed attention, which keeps its weights, and 2BHL for flash attention; logits 4BLV. Blocks that
+    are recomputed save only their inputs, 4n BLD, and under autocast the mask that they read, 2L^2.
 
     Under autocast: weight copies 2 (N - VD - (2n + 1) D), all but the embedding and the gains; saved activations
-    n (20BLD + 6BLI + S) + 6BLD + 4LD_h with S = 6BHL^2 or 4BHL: operands of products have two bytes, the residuals and
+    n (20BLD + 6BLI + S) + 6BLD + 4LD_h with S = 6BHL^2 or 8BHL: operands of products have two bytes, the residuals and
     the softmax four, the products that read a norm share one cast of it, and rope keeps one cast of the angles. The
     logits are a product's result, 2BLV.
 
@@ -152,7 +152,7 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
     n, H, N = config.num_layers, config.num_heads, config.num_parameters
     is_mixed, is_composed = bool(case.mixed_precision), case.attention == "composed"
     has_backward, has_graph = case.mode in ("backward", "both", "train"), case.mode != "inference"
-    rows, hidden, scores = B * L * D, B * L * config.d_ff, B * H * L * (L if is_composed else 1)
+    rows, hidden, scores = B * L * D, B * L * config.d_ff, B * H * L * (L if is_composed else 2)
     mask = 2 * L * L if case.recompute and is_mixed and is_composed else 0
     if case.recompute:
         layer = 4 * rows

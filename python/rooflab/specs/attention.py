@@ -61,6 +61,9 @@ def samples(rng, finite_only=False):
         qkv = operands(rng, (2, 4, 40, 64), (2, 2, 70, 64))
         yield Sample(f"{label}-bool", (*qkv, seen), {"is_causal": shape[-2] > 1})
         yield Sample(f"{label}-added", (*qkv, np.where(seen, rng.standard_normal(shape), -np.inf)), {})
+    # All scores of a row are the same large number, to which the log of their sum hardly adds anything.
+    q, k, v = operands(rng, (1, 4, 70, 64), (1, 2, 90, 64))
+    yield Sample("far-mask", (0 * q, k, v, np.full((1, 90), -3e4)), {})
     if finite_only:
         return
     q, k, v = operands(rng, (1, 2, 70, 64), (1, 2, 90, 64))

@@ -40,8 +40,11 @@ def _tails(rng):
 
 def _prepare(dout, q, k, v, *mask, **keywords):
     """What the op takes: the operands with attention's result and log-sum-exp among them."""
-    out, lse = _core.attention(q, k, v, *mask, return_lse=True, **keywords)
-    return dout, q, k, v, out, lse, *mask
+    return dout, q, k, v, *_core.attention(q, k, v, *mask, return_lse_rest=True, **keywords), *mask
+
+
+def _backward(dout, q, k, v, out, lse, lse_rest, mask=None, **keywords):
+    return _core.attention_backward(dout, q, k, v, out, lse, mask, lse_rest=lse_rest, **keywords)
 
 
 def _reference(dout, q, k, v, mask=None, **keywords):
@@ -100,7 +103,7 @@ def _cost(sample, dtype):
         return _core.Cost(bytes_written=written)
     pairs = visible_pairs(q, k, **sample.kwargs)
     macs = 5 * pairs * q.shape[-1]
-    out_and_lse = q.size * width + 4 * math.prod(q.shape[:-1])
+    out_and_lse = q.size * width + 8 * math.prod(q.shape[:-1])  # lse and its rest
     return _core.Cost(
         macs=macs,
         flops=2 * macs + 4 * pairs + 2 * q.size,
@@ -123,7 +126,7 @@ def _peer(torch):
         return call(*leaves, is_causal=is_causal), leaves
 
     def backward(forward):
-        def call(dout, q, k, v, out, lse, is_causal=False):
+        def call(dout, q, k, v, out, lse, lse_rest, is_causal=False):
             result, leaves = graph(forward, is_causal, q, k, v)
             return torch.autograd.grad(result, leaves, dout, retain_graph=True)
 
@@ -134,7 +137,7 @@ def _peer(torch):
 
 SPEC = OpSpec(
     name="attention_backward",
-    fn=_core.attention_backward,
+    fn=_backward,
     samples=_samples,
     prepare=_prepare,
     reference=_reference,

@@ -29,6 +29,7 @@ def _samples(rng):
     for i, (n, v) in enumerate(((5, 3), (37, 64), (64, 100), (9, 1000), (3, 4097), (2, 50257))):
         reduction = ("mean", "sum", "none")[i % 3]
         yield Sample(f"{n}x{v}", (with_outliers(rng, n, v), _targets(rng, n, v)), {"reduction": reduction})
+    yield Sample("large", (with_outliers(rng, 37, 64) - 2e4, _targets(rng, 37, 64)))
     yield Sample("one-class", (rng.standard_normal((4, 1)), np.zeros(4, np.int64)))
     yield Sample("int32", (rng.standard_normal((6, 33)), _targets(rng, 6, 33).astype(np.int32)))
     yield Sample("another-ignored", (rng.standard_normal((9, 5)), _targets(rng, 9, 5, 3)), {"ignore_index": 3})
@@ -72,7 +73,7 @@ def _cost(sample, dtype):
     return _core.Cost(
         flops=4 * logits.size + (3 + reduces) * target.size,
         bytes_read=logits.size * width + index_bytes(target),
-        bytes_written=(1 if reduces else target.size) * width + target.size * wide + (reduction == "mean") * wide,
+        bytes_written=(1 if reduces else target.size) * width + 2 * target.size * wide + (reduction == "mean") * wide,
     )
 
 
@@ -117,30 +118,37 @@ def _backward_tails(rng):
 
 
 def _prepare(dloss, logits, target, *count, **keywords):
-    """What the op takes: lse beside the operands, in the dtype of sums; single numbers without a dimension."""
+    """What the op takes: lse and its rest beside the operands, in the dtype of sums; numbers without a dimension."""
     wide = logits if logits.dtype == "float64" else logits.float()
     top = wide.amax(1, keepdim=True)
-    lse = ((wide - top).exp().sum(1, keepdim=True).log() + top).squeeze(1)
+    log_sum = (wide - top).exp().sum(1, keepdim=True).log()
+    lse = top + log_sum
+    lse_rest = (top - lse) + log_sum
     dloss = dloss if dloss.shape == target.shape else dloss.reshape(())
-    return dloss, logits, target, lse, *(x.to(wide.dtype).reshape(()) for x in count)
+    count = [x.to(wide.dtype).reshape(()) for x in count]
+    return dloss, logits, target, lse.squeeze(1), lse_rest.squeeze(1), *count
+
+
+def _backward(dloss, logits, target, lse, lse_rest, *count, **keywords):
+    return _core.cross_entropy_backward(dloss, logits, target, lse, *count, lse_rest=lse_rest, **keywords)
 
 
 def _backward_reference(dloss, logits, target, count=None, ignore_index=IGNORED):
     counts = target != ignore_index
     top, rest = _log_sum_exp(logits)
-    gradient = np.exp(logits - (top + rest)[:, None])
+    gradient = np.exp((logits - top[:, None]) - rest[:, None])  # their sum would be rounded
     gradient[np.arange(len(logits)), np.where(counts, target, 0).astype(np.int64)] -= 1
     return gradient * np.where(counts, dloss / (1 if count is None else count), 0)[:, None]
 
 
 def _backward_tolerance(dtype, sample):
-    """The rounding of lse and of the difference to it are relative errors of a probability, which is at most 1."""
+    """The rounding of differences and of a sum's log are relative errors of a probability, which is at most 1."""
     dloss, logits, target, *count = sample.args
     u = accumulator_roundoff(dtype)
     top, rest = _log_sum_exp(logits)
     lse = top + rest
-    # lse is rounded, and so is what it is made of, in `_prepare` and here; exp adds a few roundings of its own.
-    relative = (min(logits.shape[1], CHAIN) + 24 + 4 * np.abs(lse) + 4 * _spans(logits)) * u
+    # The log of the sum is rounded, and so is what it is made of, in `_prepare`; exp adds a few roundings of its own.
+    relative = (min(logits.shape[1], CHAIN) + 24 + 4 * np.abs(rest) + 4 * _spans(logits)) * u
     each = np.abs(dloss / (count[0] if count else 1))
     each = np.where(target == sample.kwargs.get("ignore_index", IGNORED), 0, each)
     error = (np.exp(logits - lse[:, None]) * relative[:, None] + 2 * u) * each[:, None]
@@ -152,7 +160,7 @@ def _backward_cost(sample, dtype):
     if logits.size == 0:
         return _core.Cost()
     width, wide = itemsize(dtype), 8 if dtype == "float64" else 4
-    read = (dloss.size + logits.size) * width + index_bytes(target) + (target.size + len(count)) * wide
+    read = (dloss.size + logits.size) * width + index_bytes(target) + (2 * target.size + len(count)) * wide
     return _core.Cost(flops=3 * logits.size + 2 * target.size, bytes_read=read, bytes_written=logits.size * width)
 
 
@@ -178,7 +186,7 @@ def _backward_peer(torch):
         leaf = logits.detach().requires_grad_()
         return torch.nn.functional.cross_entropy(leaf, target, reduction="sum"), leaf
 
-    def call(dloss, logits, target, lse):
+    def call(dloss, logits, target, lse, lse_rest):
         loss, leaf = graph(logits, target)
         return torch.autograd.grad(loss, leaf, dloss, retain_graph=True)
 
@@ -201,7 +209,7 @@ SPECS = [
     ),
     OpSpec(
         name="cross_entropy_backward",
-        fn=_core.cross_entropy_backward,
+        fn=_backward,
         samples=_backward_samples,
         prepare=_prepare,
         reference=_backward_reference,
