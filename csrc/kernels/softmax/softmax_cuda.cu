@@ -7,6 +7,8 @@
 namespace rooflab::kernels {
 namespace {
 
+constexpr int kMostThreads = 512;  // of row_threads()
+
 template <class T>
 __global__ void softmax_cuda_v0_reference_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
   for (int64_t row = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; row < n; row += int64_t{gridDim.x} * blockDim.x) {
@@ -18,8 +20,64 @@ __global__ void softmax_cuda_v0_reference_kernel(const T* x, T* y, int64_t n, in
   }
 }
 
+// Combines one value of each thread of a block by a tree in shared memory: in each step the upper half of the values is
+// merged into the lower half, and all threads wait for each other.
+template <class A, class Op>
+__device__ __forceinline__ A tree_reduce(A* values, A own, Op op) {
+  values[threadIdx.x] = own;
+  __syncthreads();
+  for (int count = blockDim.x; count > 1;) {
+    const int half = (count + 1) / 2;
+    if (threadIdx.x < count - half) values[threadIdx.x] = op(values[threadIdx.x], values[threadIdx.x + half]);
+    __syncthreads();
+    count = half;
+  }
+  const A all = values[0];
+  __syncthreads();  // the next reduction overwrites the values
+  return all;
+}
+
+struct Larger {
+  template <class A>
+  __device__ __forceinline__ A operator()(A a, A b) const {
+    return fmax(a, b);
+  }
+};
+
+// The three passes of v0 by all threads of a block, which walk along the row side by side. reduce(own, identity, op)
+// combines a value of each thread.
+template <class T, class A, class Reduce>
+__device__ __forceinline__ void three_passes(const T* in, T* out, int64_t d, Reduce&& reduce) {
+  A maximum = -static_cast<A>(INFINITY), sum = 0;
+  for (int64_t i = threadIdx.x; i < d; i += blockDim.x) maximum = fmax(maximum, static_cast<A>(to_float(in[i])));
+  maximum = reduce(maximum, -static_cast<A>(INFINITY), Larger{});
+  for (int64_t i = threadIdx.x; i < d; i += blockDim.x) sum += exp(static_cast<A>(to_float(in[i])) - maximum);
+  sum = reduce(sum, A{0}, Add{});
+  for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
+    out[i] = round_to<T>(exp(static_cast<A>(to_float(in[i])) - maximum) / sum);
+}
+
 template <class T, class A = accumulator_t<T>>
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(kMostThreads)
+    softmax_cuda_v0a_block_per_row_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
+  __shared__ A values[kMostThreads];
+  for (int64_t row = blockIdx.x; row < n; row += gridDim.x)
+    three_passes<T, A>(x + row * x_row_stride, y + row * d, d,
+                       [&](A own, A, auto op) { return tree_reduce(values, own, op); });
+}
+
+template <class T, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(kMostThreads)
+    softmax_cuda_v0b_warp_shuffles_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
+  __shared__ typename BlockReduction<A>::Scratch scratch;
+  BlockReduction<A> block(scratch);
+  for (int64_t row = blockIdx.x; row < n; row += gridDim.x)
+    three_passes<T, A>(x + row * x_row_stride, y + row * d, d,
+                       [&](A own, A identity, auto op) { return block.reduce(own, identity, op); });
+}
+
+template <class T, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(kMostThreads)
     softmax_cuda_v1_online_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
   __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
   BlockReduction<MaxSum<A>> block(scratch);
@@ -89,6 +147,13 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
 }
 
 template <class T>
+void launch_block_per_row(void (*kernel)(const T*, T*, int64_t, int64_t, int64_t), const SoftmaxArgs& args,
+                          Queue& queue) {
+  queue.launch(kernel, {grid_for(args.n), row_threads(args.d)}, static_cast<const T*>(args.x), static_cast<T*>(args.y),
+               args.n, args.d, args.x_row_stride);
+}
+
+template <class T>
 void launch_one_pass(const SoftmaxArgs& args, Queue& queue) {
   const RowPlan plan = plan_rows<T>(args.n, args.d);
   dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
@@ -108,11 +173,21 @@ void softmax_cuda_v0_reference(const SoftmaxArgs& args, Queue& queue) {
   });
 }
 
+void softmax_cuda_v0a_block_per_row(const SoftmaxArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
+    launch_block_per_row(softmax_cuda_v0a_block_per_row_kernel<cuda_type_t<Element>>, args, queue);
+  });
+}
+
+void softmax_cuda_v0b_warp_shuffles(const SoftmaxArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
+    launch_block_per_row(softmax_cuda_v0b_warp_shuffles_kernel<cuda_type_t<Element>>, args, queue);
+  });
+}
+
 void softmax_cuda_v1_online(const SoftmaxArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
-    using T = cuda_type_t<Element>;
-    queue.launch(softmax_cuda_v1_online_kernel<T>, {grid_for(args.n), row_threads(args.d)},
-                 static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, args.d, args.x_row_stride);
+    launch_block_per_row(softmax_cuda_v1_online_kernel<cuda_type_t<Element>>, args, queue);
   });
 }
 

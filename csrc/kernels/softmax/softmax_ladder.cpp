@@ -31,6 +31,8 @@ void softmax_cpu_v0_reference(const SoftmaxArgs&, Queue&);
 ROOFLAB_PER_ISA(softmax_cpu_v1_online, SoftmaxArgs)
 ROOFLAB_PER_ISA(softmax_cpu_v2_one_pass, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0_reference, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v0a_block_per_row, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v0b_warp_shuffles, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v1_online, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v2_one_pass, SoftmaxArgs)
 
@@ -52,8 +54,12 @@ const Ladder<SoftmaxArgs> softmax_ladder(
         {"v2_one_pass", kCuda,
          "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
          softmax_cuda_v2_accepts, softmax_cuda_v2_one_pass},
-        {"v1_online", kCuda, "one block per row, which rescales its sum when the maximum grows: one pass for both",
-         nullptr, softmax_cuda_v1_online},
+        {"v1_online", kCuda, "the sum is rescaled when the maximum grows, so one pass finds both", nullptr,
+         softmax_cuda_v1_online},
+        {"v0b_warp_shuffles", kCuda, "values go from lane to lane without shared memory, then once across the warps",
+         nullptr, softmax_cuda_v0b_warp_shuffles},
+        {"v0a_block_per_row", kCuda, "one block per row: neighbours read neighbours, a tree in shared memory", nullptr,
+         softmax_cuda_v0a_block_per_row},
         {"v0_reference", kCuda, "one thread per row, three passes: maximum, sum, result; in double", nullptr,
          softmax_cuda_v0_reference},
         {"v2_one_pass", kCpu,
