@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kThreads, 1) matmul_cuda_v3a_mma_kernel(const 
 #ifdef ROOFLAB_SM80
   multiply<T, Reads::kElements>(args);
 #else
-  __trap();
+  unsupported_architecture();
 #endif
 }
 
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #ifdef ROOFLAB_SM80
   multiply<T, Reads::kMatrices>(args);
 #else
-  __trap();
+  unsupported_architecture();
 #endif
 }
 
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(kThreads, 1) matmul_cuda_v3c_swizzle_kernel(co
 #ifdef ROOFLAB_SM80
   multiply<T, Reads::kSwizzledMatrices>(args);
 #else
-  __trap();
+  unsupported_architecture();
 #endif
 }
 

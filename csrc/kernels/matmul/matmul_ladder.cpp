@@ -71,6 +71,9 @@ ROOFLAB_CUDA_RUNG(matmul_cuda_v2a_thread_column, MatmulArgs)
 ROOFLAB_CUDA_RUNG(matmul_cuda_v2b_thread_tile, MatmulArgs)
 ROOFLAB_CUDA_RUNG(matmul_cuda_v2c_vector_loads, MatmulArgs)
 ROOFLAB_CUDA_RUNG(matmul_cuda_v3_register_tile, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v3a_mma, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v3b_ldmatrix, MatmulArgs)
+ROOFLAB_CUDA_RUNG(matmul_cuda_v3c_swizzle, MatmulArgs)
 ROOFLAB_CUDA_RUNG(matmul_cuda_v4_tensor_core, MatmulArgs)
 ROOFLAB_CUDA_RUNG(matmul_cuda_v5_hopper, MatmulArgs)
 ROOFLAB_CUDA_RUNG(matmul_cuda_v6_split_bf16, MatmulArgs)
@@ -108,10 +111,16 @@ bool matmul_cuda_v3_accepts(const MatmulArgs& args, const Target&) {
   return args.dtype == DType::kFloat32 && has_rows(args) && fits_int32(args);
 }
 
-bool matmul_cuda_v2c_accepts(const MatmulArgs& args, const Target& target) {
+// Row-major operands, all of whose 16-byte vectors are aligned and lie wholly inside or wholly outside.
+bool has_row_vectors(const MatmulArgs& args) {
   const MatmulOperand a = matmul_a(args), b = matmul_b(args);
-  return matmul_cuda_v3_accepts(args, target) && a.k_major && !b.k_major && args.k % 4 == 0 && args.n % 4 == 0 &&
-         a.aligned_to_16_bytes(args.dtype) && b.aligned_to_16_bytes(args.dtype) && is_aligned(args.c);
+  const int64_t width = 16 / size_of(args.dtype);
+  return a.k_major && !b.k_major && args.k % width == 0 && args.n % width == 0 && a.aligned_to_16_bytes(args.dtype) &&
+         b.aligned_to_16_bytes(args.dtype) && is_aligned(args.c);
+}
+
+bool matmul_cuda_v2c_accepts(const MatmulArgs& args, const Target& target) {
+  return matmul_cuda_v3_accepts(args, target) && has_row_vectors(args);
 }
 
 bool matmul_cuda_v4_accepts(const MatmulArgs& args, const Target& target) {
@@ -119,6 +128,10 @@ bool matmul_cuda_v4_accepts(const MatmulArgs& args, const Target& target) {
 }
 
 Footprint matmul_cuda_v4_footprint(const MatmulArgs&, const Target&) { return {.shared_bytes = kMatmulV4Bytes}; }
+
+bool matmul_cuda_v3a_accepts(const MatmulArgs& args, const Target& target) {
+  return matmul_cuda_v4_accepts(args, target) && has_row_vectors(args);
+}
 
 bool matmul_cuda_v5_accepts(const MatmulArgs& args, const Target& target) {
   const auto accepts = [&](const MatmulOperand& operand) {
@@ -166,8 +179,15 @@ const Ladder<MatmulArgs> matmul_ladder(
          "TMA feeds wgmma, specialised warps, blocks in pairs; aligned float16 and bfloat16, sm_90a",
          matmul_cuda_v5_accepts, matmul_cuda_v5_hopper, matmul_cuda_v5_footprint},
         {"v4_tensor_core", kCuda,
-         "mma.sync and ldmatrix from a cp.async pipeline; float16 and bfloat16, sm_80 and newer",
+        {"v4_tensor_core", kCuda,
+         "a cp.async pipeline loads the next tiles meanwhile; float16 and bfloat16, sm_80 and newer",
          matmul_cuda_v4_accepts, matmul_cuda_v4_tensor_core, matmul_cuda_v4_footprint},
+        {"v3c_swizzle", kCuda, "vectors of shared memory permuted, so that no read of ldmatrix waits for a bank",
+         matmul_cuda_v3a_accepts, matmul_cuda_v3c_swizzle},
+        {"v3b_ldmatrix", kCuda, "ldmatrix brings four 8 x 8 matrices to the lanes, and transposes those of B",
+         matmul_cuda_v3a_accepts, matmul_cuda_v3b_ldmatrix},
+        {"v3a_mma", kCuda, "tensor cores: mma.sync, one warp at a time; aligned row-major 16 bits, sm_80 and newer",
+         matmul_cuda_v3a_accepts, matmul_cuda_v3a_mma},
         {"v3_register_tile", kCuda,
          "8 x 16 sums per thread, warps laid out for shared memory, the next tile is loaded meanwhile; float32",
          matmul_cuda_v3_accepts, matmul_cuda_v3_register_tile},
