@@ -2,9 +2,10 @@
 // keep scores, probabilities and sums in registers. One thread of another warpgroup only issues the copies of tiles of
 // q, k and v (TMA). A consumer starts q k^T of the next block of keys together with this block's product with v
 // (wgmma), so its softmax overlaps with a product. The consumers also take turns at the tensor cores, so that the
-// exponentials of one overlap with the products of another. Blocks are persistent. Only blocks of keys that need
-// masking pay for it.
-// float16 and bfloat16 with float32 sums, D_h a multiple of 8 up to 256, no explicit mask, 16-byte aligned operands.
+// exponentials of one overlap with the products of another. Only blocks of keys that need masking pay for it. So far
+// this is v2d; in v3 a block stays on its multiprocessor and takes one tile of queries after another, so that the first
+// copies of a tile overlap with the end of the previous one. float16 and bfloat16 with float32 sums, D_h a multiple of
+// 8 up to 256, no explicit mask, 16-byte aligned operands.
 //
 // What binds: there are 4 D_h FLOPs for each exponential, and a multiprocessor does 4096 FLOPs or 16 exponentials per
 // clock. At D_h 64 both take equally long; at 128 the exponentials take half as long. Measured, long sequences run into
@@ -129,13 +130,10 @@ __device__ __forceinline__ void consume(ForwardShared<T, S>& shared, int consume
   if (__any_sync(0xffffffff, nan)) leave_out_hidden_keys<T, S>(problem, consumer);
 }
 
+// The body of both kernels.
 template <class T, class S>
-__global__ void __launch_bounds__(S::kThreads, 1)
-    attention_cuda_v3_hopper_kernel(const __grid_constant__ CUtensorMap q_map,
-                                    const __grid_constant__ CUtensorMap k_map,
-                                    const __grid_constant__ CUtensorMap v_map,
-                                    const __grid_constant__ ForwardProblem problem) {
-#ifdef ROOFLAB_SM90A
+__device__ __forceinline__ void attend(const CUtensorMap& q_map, const CUtensorMap& k_map, const CUtensorMap& v_map,
+                                       const ForwardProblem& problem) {
   extern __shared__ __align__(1024) unsigned char raw[];
   auto& shared = *reinterpret_cast<ForwardShared<T, S>*>(raw);
   prepare(shared, q_map, k_map, v_map);
@@ -148,41 +146,86 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     ptx::registers_grow_to<S::kConsumers == 2 ? 240 : 160>();
     consume(shared, warpgroup - 1, problem);
   }
+}
+
+template <class T, class S>
+__global__ void __launch_bounds__(S::kThreads, 1)
+    attention_cuda_v2d_ping_pong_kernel(const __grid_constant__ CUtensorMap q_map,
+                                        const __grid_constant__ CUtensorMap k_map,
+                                        const __grid_constant__ CUtensorMap v_map,
+                                        const __grid_constant__ ForwardProblem problem) {
+#ifdef ROOFLAB_SM90A
+  attend<T, S>(q_map, k_map, v_map, problem);
 #else
   unsupported_architecture();
 #endif
 }
 
 template <class T, class S>
-void launch(const AttentionArgs& args, Queue& queue) {
-  const Target& target = queue.target();
-  const ForwardProblem problem = forward_problem(args, S::kRows, target);
-  queue.launch(attention_cuda_v3_hopper_kernel<T, S>,
-               {std::min<int64_t>(problem.tiles, target.sm_count), S::kThreads, sizeof(ForwardShared<T, S>)},
+__global__ void __launch_bounds__(S::kThreads, 1)
+    attention_cuda_v3_hopper_kernel(const __grid_constant__ CUtensorMap q_map,
+                                    const __grid_constant__ CUtensorMap k_map,
+                                    const __grid_constant__ CUtensorMap v_map,
+                                    const __grid_constant__ ForwardProblem problem) {
+#ifdef ROOFLAB_SM90A
+  attend<T, S>(q_map, k_map, v_map, problem);
+#else
+  unsupported_architecture();
+#endif
+}
+
+using Kernel = void (*)(CUtensorMap, CUtensorMap, CUtensorMap, ForwardProblem);
+
+template <class T, class S>
+void launch(Kernel kernel, int64_t most_blocks, const AttentionArgs& args, Queue& queue) {
+  const ForwardProblem problem = forward_problem(args, S::kRows, queue.target());
+  queue.launch(kernel, {std::min<int64_t>(problem.tiles, most_blocks), S::kThreads, sizeof(ForwardShared<T, S>)},
                attention_map(args.q, args.q_strides, args.batch, args.heads, args.q_length, args.head_size, args.dtype,
                              kWarpgroupRows),
                key_map(args, args.k, args.k_strides, args.batch, S::kKeys),
                key_map(args, args.v, args.v_strides, args.batch, S::kKeys), problem);
 }
 
+// A block for each tile of queries.
+template <class T, class S>
+void launch_ping_pong(const AttentionArgs& args, Queue& queue) {
+  launch<T, S>(attention_cuda_v2d_ping_pong_kernel<T, S>, INT32_MAX, args, queue);
+}
+
 template <class T>
-void launch(const AttentionArgs& args, Queue& queue) {
+void launch_ping_pong(const AttentionArgs& args, Queue& queue) {
+  args.head_size <= 64 ? launch_ping_pong<T, Shape64>(args, queue) : launch_ping_pong<T, NarrowShape128>(args, queue);
+}
+
+// A block for each multiprocessor, which takes one tile after another.
+template <class T, class S>
+void launch_persistent(const AttentionArgs& args, Queue& queue) {
+  launch<T, S>(attention_cuda_v3_hopper_kernel<T, S>, queue.target().sm_count, args, queue);
+}
+
+template <class T>
+void launch_persistent(const AttentionArgs& args, Queue& queue) {
   constexpr int64_t kLong = 8192;  // keys
   const bool hides = args.is_causal || args.window < args.q_length + args.kv_length;
   const bool narrow = hides && std::min(args.window, args.kv_length) < kLong;
   if (args.head_size <= 64) {
-    launch<T, Shape64>(args, queue);
+    launch_persistent<T, Shape64>(args, queue);
   } else if (args.head_size <= 128) {
-    narrow ? launch<T, NarrowShape128>(args, queue) : launch<T, Shape128>(args, queue);
+    narrow ? launch_persistent<T, NarrowShape128>(args, queue) : launch_persistent<T, Shape128>(args, queue);
   } else {
-    launch<T, Shape256>(args, queue);
+    launch_persistent<T, Shape256>(args, queue);
   }
 }
 
 }  // namespace
 
+void attention_cuda_v2d_ping_pong(const AttentionArgs& args, Queue& queue) {
+  args.dtype == DType::kFloat16 ? launch_ping_pong<__half>(args, queue) : launch_ping_pong<__nv_bfloat16>(args, queue);
+}
+
 void attention_cuda_v3_hopper(const AttentionArgs& args, Queue& queue) {
-  args.dtype == DType::kFloat16 ? launch<__half>(args, queue) : launch<__nv_bfloat16>(args, queue);
+  args.dtype == DType::kFloat16 ? launch_persistent<__half>(args, queue)
+                                : launch_persistent<__nv_bfloat16>(args, queue);
 }
 
 }  // namespace rooflab::kernels

@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   rows.finish();
 #else
-  __trap();
+  unsupported_architecture();
 #endif
 }
 
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   rows.finish();
 #else
-  __trap();
+  unsupported_architecture();
 #endif
 }
 
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   }
   rows.finish();
 #else
-  __trap();
+  unsupported_architecture();
 #endif
 }
 

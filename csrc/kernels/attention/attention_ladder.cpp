@@ -47,6 +47,10 @@ ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v2_footprint, AttentionArgs)
 ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v3_footprint, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v1_flash, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v2_tensor_core, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v2a_wgmma, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v2b_tma, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v2c_specialised, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v2d_ping_pong, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v3_hopper, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v4_split_kv, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v5_split_bf16, AttentionArgs)
@@ -79,6 +83,10 @@ bool attention_cuda_v3_accepts(const AttentionArgs& args, const Target& target) 
 
 Footprint attention_cuda_v3_footprint(const AttentionArgs&, const Target&) {
   return {.shared_bytes = kSharedBytesOfSm90a};
+}
+
+bool attention_cuda_v2a_accepts(const AttentionArgs& args, const Target& target) {
+  return attention_cuda_v3_accepts(args, target) && args.head_size <= 128;
 }
 
 bool attention_cuda_v4_accepts(const AttentionArgs& args, const Target& target) {
@@ -114,8 +122,16 @@ const Ladder<AttentionArgs> attention_ladder(
          attention_cuda_v5_accepts, attention_cuda_v5_split_bf16, attention_cuda_v5_footprint},
         {"v4_split_kv", kCuda, "for decode: blocks share the keys, then combine; the heads of a group share a tile",
          attention_cuda_v4_accepts, attention_cuda_v4_split_kv, attention_cuda_v4_footprint},
-        {"v3_hopper", kCuda, "TMA feeds wgmma, softmax of one warpgroup under the products of another; sm_90a, 16 bits",
+        {"v3_hopper", kCuda, "blocks stay, and begin the next tile while they end the last; sm_90a, 16 bits",
          attention_cuda_v3_accepts, attention_cuda_v3_hopper, attention_cuda_v3_footprint},
+        {"v2d_ping_pong", kCuda, "softmax of one warpgroup under the products of another, and of its own next keys",
+         attention_cuda_v2a_accepts, attention_cuda_v2d_ping_pong, attention_cuda_v3_footprint},
+        {"v2c_specialised", kCuda, "a warpgroup of its own copies, so the two that compute do not wait for each other",
+         attention_cuda_v2a_accepts, attention_cuda_v2c_specialised, attention_cuda_v3_footprint},
+        {"v2b_tma", kCuda, "the copy engine brings whole tiles, the next while this one is multiplied",
+         attention_cuda_v2a_accepts, attention_cuda_v2b_tma, attention_cuda_v3_footprint},
+        {"v2a_wgmma", kCuda, "a warpgroup's products read shared memory themselves; sm_90a, 16 bits, D_h up to 128",
+         attention_cuda_v2a_accepts, attention_cuda_v2a_wgmma, attention_cuda_v3_footprint},
         {"v2_tensor_core", kCuda,
          "mma.sync on tiles from a cp.async pipeline, weights stay in registers; sm_80 and newer, 16 bits",
          attention_cuda_v2_accepts, attention_cuda_v2_tensor_core, attention_cuda_v2_footprint},
