@@ -14,17 +14,17 @@ using profiler::StepRecord;
 py::dict to_dict(const KernelRecord& kernel) {
   using namespace py::literals;
   return py::dict("name"_a = kernel.name, "op"_a = kernel.op, "kernel"_a = kernel.kernel, "range"_a = kernel.range,
-                  "device"_a = to_string(kernel.device), "stream"_a = kernel.stream, "id"_a = kernel.id,
-                  "step"_a = kernel.step, "start_ns"_a = kernel.start_ns, "duration_ns"_a = kernel.duration_ns,
-                  "grid"_a = py::tuple(py::cast(kernel.grid)), "block"_a = py::tuple(py::cast(kernel.block)),
-                  "shared_bytes"_a = kernel.shared_bytes, "registers"_a = kernel.registers, "cost"_a = kernel.cost,
-                  "dtype"_a = name(kernel.dtype));
+                  "device"_a = to_string(kernel.device), "stream"_a = kernel.stream, "thread"_a = kernel.thread,
+                  "id"_a = kernel.id, "step"_a = kernel.step, "start_ns"_a = kernel.start_ns,
+                  "duration_ns"_a = kernel.duration_ns, "grid"_a = py::tuple(py::cast(kernel.grid)),
+                  "block"_a = py::tuple(py::cast(kernel.block)), "shared_bytes"_a = kernel.shared_bytes,
+                  "registers"_a = kernel.registers, "cost"_a = kernel.cost, "dtype"_a = name(kernel.dtype));
 }
 
 py::dict to_dict(const RangeRecord& range) {
   using namespace py::literals;
-  return py::dict("path"_a = range.path, "step"_a = range.step, "start_ns"_a = range.start_ns,
-                  "duration_ns"_a = range.duration_ns);
+  return py::dict("path"_a = range.path, "thread"_a = range.thread, "step"_a = range.step,
+                  "start_ns"_a = range.start_ns, "duration_ns"_a = range.duration_ns);
 }
 
 py::dict to_dict(const StepRecord& step) {

@@ -64,11 +64,12 @@ void Session::start() {
   choose_source();
   kernels_.clear(), ranges_.clear(), steps_.clear(), submitted_.clear(), devices_.clear();
   open_ranges_.clear(), closed_ranges_.clear(), timed_steps_.clear();
+  threads_ = {std::this_thread::get_id()};
   dropped_ = heard_ = 0;
   step_ = kNoStep;
   const std::string& path = current_range();
   for (size_t end = path.find('/'); !path.empty(); end = path.find('/', end + 1)) {
-    open_ranges_.push_back({path.substr(0, end), kNoStep, now(), {}});
+    open_ranges_.push_back({path.substr(0, end), 0, kNoStep, now(), {}});
     if (end == path.npos) break;
   }
   if (timer_) devices_.insert(0);
@@ -113,7 +114,7 @@ void Session::begin_step(int number) {
   if (timer_) timer_->enter_step(number);
   const Moment start = now();
   for (Span& range : open_ranges_) range.start = start;
-  timed_steps_.push_back({"", number, start, {}});
+  timed_steps_.push_back({"", 0, number, start, {}});
 }
 
 void Session::end_step() {
@@ -138,17 +139,26 @@ void Session::collect_spans(int64_t Moment::*clock) {
   for (const Span& step : timed_steps_)
     steps_.push_back({step.step, step.start.*clock, step.end.*clock - step.start.*clock});
   for (const Span& range : closed_ranges_)
-    ranges_.push_back({range.path, range.step, range.start.*clock, range.end.*clock - range.start.*clock});
+    ranges_.push_back(
+        {range.path, range.thread, range.step, range.start.*clock, range.end.*clock - range.start.*clock});
+}
+
+int Session::this_thread() {
+  const auto found = std::find(threads_.begin(), threads_.end(), std::this_thread::get_id());
+  const int number = static_cast<int>(found - threads_.begin());
+  if (found == threads_.end()) threads_.push_back(std::this_thread::get_id());
+  return number;
 }
 
 void Session::range(bool opened, const std::string& path) {
   std::lock_guard lock(mutex_);
+  const int thread = this_thread();
   if (opened) {
-    open_ranges_.push_back({path, kNoStep, now(), {}});
+    open_ranges_.push_back({path, thread, kNoStep, now(), {}});
     return;
   }
   for (size_t i = open_ranges_.size(); i-- > 0;) {
-    if (open_ranges_[i].path != path) continue;
+    if (open_ranges_[i].thread != thread || open_ranges_[i].path != path) continue;
     close_range(open_ranges_[i], now());
     open_ranges_.erase(open_ranges_.begin() + static_cast<int64_t>(i));
     return;
@@ -158,7 +168,7 @@ void Session::range(bool opened, const std::string& path) {
 void Session::before(const LaunchRecord& launch) {
   std::lock_guard lock(mutex_);
   if (step_ == kNoStep) return;
-  submitted_.push_back({launch, step_, {}, {}});
+  submitted_.push_back({launch, this_thread(), step_, {}, {}});
   if (launch.device.is_cuda() && timer_) {
     devices_.insert(launch.device.index);
     try {
@@ -192,6 +202,7 @@ KernelRecord& Session::add_own(const Submitted& submitted) {
   kernel.op = launch.op;
   kernel.range = launch.range;
   kernel.device = launch.device;
+  kernel.thread = submitted.thread;
   kernel.id = launch.id;
   kernel.step = submitted.step;
   kernel.cost = launch.cost;
@@ -267,6 +278,7 @@ void Session::collect_devices(const DeviceTrace& trace) {
       const LaunchRecord& submission = found->second.submitted->launch;
       launch = &captured_launch(submission, found->second.seen++);
       call = message(submission.id == launch->id ? 0 : submission.id, ":", launch->call);
+      kernel.thread = found->second.submitted->thread;
       kernel.step = found->second.submitted->step;
       if (kernel.name.empty()) kernel.name = launch->kernel;
       kernel.op = launch->op;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/counters.h"
@@ -27,6 +28,7 @@ struct KernelRecord {
   std::string range;   // "mlp/gate_proj"
   Device device;
   int64_t stream = 0;
+  int thread = 0;  // that launched it: 0 started the session, the others are numbered as they are seen
   int64_t id = 0;  // number of the launch; 0 if another library's
   int step = 0;
   int64_t start_ns = 0;
@@ -40,6 +42,7 @@ struct KernelRecord {
 
 struct RangeRecord {
   std::string path;
+  int thread = 0;
   int step = 0;
   int64_t start_ns = 0;
   int64_t duration_ns = 0;
@@ -84,16 +87,17 @@ class Session final : public LaunchListener {
   };
   struct Submitted {
     LaunchRecord launch;
-    int step;
+    int thread, step;
     Moment start, end;
   };
   struct Span {  // of a range or, without a path, of a step
     std::string path;
-    int step = kNoStep;
+    int thread = 0, step = kNoStep;
     Moment start, end;
   };
 
   Moment now() { return {now_ns(), ++heard_}; }
+  int this_thread();
   void choose_source();
   void synchronize();
   void close_range(Span range, Moment end);
@@ -108,6 +112,7 @@ class Session final : public LaunchListener {
   std::mutex mutex_;
   bool running_ = false;
   int step_ = kNoStep;
+  std::vector<std::thread::id> threads_;
   std::unique_ptr<DeviceTimer> timer_;  // null: no GPU is recorded
   std::set<int> devices_;
   std::vector<Submitted> submitted_;

@@ -242,6 +242,18 @@ def test_the_table_sorts_limits_and_refuses(operands):
         averages.table(row_limit=-1)
 
 
+def assert_nested(slices):
+    """Slices of one track lie one in the other or one after the other, but for the rounding of their times."""
+    for track in {(event["pid"], event["tid"]) for event in slices}:
+        open_until = []
+        for event in (event for event in slices if (event["pid"], event["tid"]) == track):
+            while open_until and open_until[-1] <= event["ts"] + 2e-3:
+                open_until.pop()
+            end = event["ts"] + event["dur"]
+            assert not open_until or end <= open_until[-1] + 2e-3, "slices of one track overlap"
+            open_until.append(end)
+
+
 def test_the_trace_is_valid_and_nests(operands, tmp_path):
     with rl.profile() as prof:
         for _ in range(2):
@@ -261,16 +273,61 @@ def test_the_trace_is_valid_and_nests(operands, tmp_path):
     named = {(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"}
     tracks = {(event["pid"], event["tid"]) for event in slices}
     assert tracks <= named
-    for track in tracks:
-        open_until = []
-        for event in (event for event in slices if (event["pid"], event["tid"]) == track):
-            while open_until and open_until[-1] <= event["ts"] + 2e-3:
-                open_until.pop()
-            end = event["ts"] + event["dur"]
-            assert not open_until or end <= open_until[-1] + 2e-3, "slices of one track overlap"
-            open_until.append(end)
+    assert_nested(slices)
     host = [event["name"] for event in slices if (event["pid"], event["tid"]) == (0, 0)]
     assert host == ["step 0", "mlp", "gate_proj", "act_fn", "step 1", "mlp", "gate_proj", "act_fn"]
+
+
+@pytest.mark.parametrize("source", ["cpu clock", "model"])
+def test_each_thread_has_tracks_of_its_own(tmp_path, source):
+    """Two threads open a range of one name and close it crosswise: here, there, here, there."""
+    turns = [threading.Event() for _ in range(3)]
+    device = rl.meta("H200") if source == "model" else "cpu"
+    x = rl.ones(1000, device=device)
+
+    def work():
+        turns[0].wait()
+        with rl.range("same"):
+            rl.exp(x)
+            turns[1].set()
+            turns[2].wait()
+            with rl.range("inner"):
+                rl.exp(x)
+
+    other = threading.Thread(target=work)
+    with rl.profile(source=source) as prof:
+        other.start()
+        with rl.range("same"):
+            rl.exp(x)
+            turns[0].set()
+            turns[1].wait()
+        turns[2].set()
+        other.join()
+        with rl.range("after"):
+            rl.exp(x)
+    assert [(kernel.range, kernel.thread) for kernel in prof.kernels] == [
+        *(("same", 0), ("same", 1), ("same/inner", 1), ("after", 0)),
+    ]
+    spans = [(span.path, span.thread, span.start_us, span.start_us + span.duration_us) for span in prof.ranges]
+    assert [span[:2] for span in spans] == [("same", 0), ("same", 1), ("same/inner", 1), ("after", 0)]
+    (_, _, here, here_ends), (_, _, there, there_ends), *_ = spans
+    assert here < there < here_ends < there_ends, "each close ends the range of its own thread"
+
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X"]
+    assert_nested(slices)
+    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert {(e["pid"], e["tid"]) for e in slices} == set(names), "each track has one name, and each name a track"
+    shown = [(names[e["pid"], e["tid"]], e["name"]) for e in slices if e["pid"] == 0 and "op" not in e.get("args", {})]
+    assert sorted(shown) == sorted(
+        [
+            *(("steps and ranges", name) for name in ("step 0", "same", "after")),
+            *(("thread 1: ranges", name) for name in ("same", "inner")),
+        ]
+    )
+    ran = [names[e["pid"], e["tid"]] for e in slices if "op" in e.get("args", {})]
+    assert ran == (["stream 0"] * 4 if source == "model" else ["kernels", *["thread 1: kernels"] * 2, "kernels"])
 
 
 def test_the_timeline_is_a_figure():

@@ -13,40 +13,44 @@ if TYPE_CHECKING:
     from .records import KernelRecord, Range, Step
 
 _HOST = 0
-_HOST_RANGES, _HOST_KERNELS = 0, 1
+_HOST_RANGES, _HOST_KERNELS, _HOST_TRACKS = 0, 1, 2  # of the first thread; each further thread has as many
 
 
 def trace_events(
     kernels: Sequence[KernelRecord], ranges: Sequence[Range], steps: Sequence[Step]
 ) -> list[dict[str, Any]]:
-    """Steps and ranges as nested slices on the host's track; kernels on a track per device and stream.
+    """Steps and ranges as nested slices on the host's track, and kernels on a track per device and stream.
 
-    A GPU runs behind the host, so each of its streams has a track of ranges too, from a range's first kernel to its
-    last.
+    Each thread of the host has tracks of its own, because what two threads do overlaps without nesting. A GPU runs
+    behind the host, so each of its streams has a track of ranges too, from a range's first kernel to its last.
     """
     events = [*_name(_HOST, "host"), *_name(_HOST, "steps and ranges", _HOST_RANGES)]
     for step in steps:
         events.append(_slice(f"step {step.number}", _HOST, _HOST_RANGES, step.start_us, step.duration_us))
     for span in ranges:
         name = span.path.rpartition("/")[2]
-        events.append(_slice(name, _HOST, _HOST_RANGES, span.start_us, span.duration_us, {"range": span.path}))
+        track = _HOST_RANGES + _HOST_TRACKS * span.thread
+        events.append(_slice(name, _HOST, track, span.start_us, span.duration_us, {"range": span.path}))
+    for thread in sorted({span.thread for span in ranges} - {0}):
+        events += _name(_HOST, f"thread {thread}: ranges", _HOST_RANGES + _HOST_TRACKS * thread)
 
     tracks: dict[tuple[str, int], list[KernelRecord]] = {}
     for kernel in kernels:
-        tracks.setdefault((kernel.device, kernel.stream), []).append(kernel)
+        lane = kernel.thread if kernel.device == "cpu" else kernel.stream
+        tracks.setdefault((kernel.device, lane), []).append(kernel)
     devices = sorted({device for device, _ in tracks if device != "cpu"})
-    for order, (device, stream) in enumerate(sorted(tracks)):
-        members = tracks[device, stream]
+    for order, (device, lane) in enumerate(sorted(tracks)):
+        members = tracks[device, lane]
         if device == "cpu":
-            process, track = _HOST, _HOST_KERNELS
-            events += _name(process, "kernels", track)
+            process, track = _HOST, _HOST_KERNELS + _HOST_TRACKS * lane
+            events += _name(process, f"thread {lane}: kernels" if lane else "kernels", track)
         else:
             process, track = 1 + devices.index(device), 2 * order + 1
             modelled = " (a model, not measured)" if device.startswith("meta") else ""
-            events += _name(process, device + modelled) + _name(process, f"stream {stream}", track)
+            events += _name(process, device + modelled) + _name(process, f"stream {lane}", track)
             spans = list(_device_ranges(members))
             if spans:
-                events += _name(process, f"stream {stream}: ranges", track - 1)
+                events += _name(process, f"stream {lane}: ranges", track - 1)
             events += [
                 _slice(path.rpartition("/")[2], process, track - 1, start, end - start, {"range": path})
                 for path, start, end in spans

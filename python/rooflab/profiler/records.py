@@ -34,6 +34,9 @@ class KernelRecord:
         Number of the launch in this process; 0 for other libraries.
     dtype : str
         What the op computes in; "float32" for other libraries.
+    thread : int
+        The thread of the host that launched it: 0 began the profile, the others are numbered as they appear; 0 for
+        other libraries.
     """
 
     name: str
@@ -53,16 +56,21 @@ class KernelRecord:
     cost: _core.Cost
     id: int
     dtype: str = "float32"
+    thread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """One pass through a ``with rl.range(...)`` block, on the host's clock or, in a model, on the model's."""
+    """One pass through a ``with rl.range(...)`` block, on the host's clock or, in a model, on the model's.
+
+    Ranges of one `thread`, numbered as in `KernelRecord`, nest.
+    """
 
     path: str
     step: int
     start_us: float
     duration_us: float
+    thread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
