@@ -12,9 +12,9 @@
 #include "core/cuda_runtime.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/platform/platform.h"
 #include "core/range.h"
 #include "core/segments.h"
-#include "core/system_memory.h"
 
 // Several threads allocate and free tensors at once, with and without Python's lock. A thread that holds one of these
 // locks takes only later ones: counters (core/counters.cpp), listeners, allocator, streams (core/cuda_runtime.cpp). No
@@ -101,7 +101,7 @@ class Allocator {
     std::lock_guard lock(mutex_);
     const int64_t within_limit = std::max<int64_t>(limit_ - allocated_, 0);
     if (device_.is_meta()) return within_limit;
-    const int64_t left = device_.is_cpu() ? system_memory::left(reserved_) : cuda::free_memory(device_.index);
+    const int64_t left = device_.is_cpu() ? platform::memory_left(reserved_) : cuda::free_memory(device_.index);
     return std::min(within_limit, left + reserved_ - allocated_);
   }
 
@@ -199,8 +199,8 @@ class Allocator {
     void* data = nullptr;
     if (device_.is_cuda())
       data = cuda::allocate(bytes, device_.index);
-    else if (bytes <= system_memory::left(reserved_))  // Linux grants more than it has, and kills who then uses it
-      data = system_memory::take(bytes);
+    else if (bytes <= platform::memory_left(reserved_))  // Linux grants more than it has, and kills who then uses it
+      data = platform::take_memory(bytes);
     if (data) reserved_ += bytes;
     return data;
   }
@@ -210,7 +210,7 @@ class Allocator {
     if (device_.is_cuda())
       cuda::release(data, device_.index);
     else
-      system_memory::give_back(data, bytes);
+      platform::give_back_memory(data, bytes);
   }
 
   // Returns segments that are wholly free to the system while more than `goal` bytes are reserved.

@@ -1,7 +1,5 @@
 #include "core/target.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -9,6 +7,7 @@
 #include "core/cuda_runtime.h"
 #include "core/dynamic_library.h"
 #include "core/error.h"
+#include "core/platform/platform.h"
 #include "core/threads.h"
 
 namespace rooflab {
@@ -17,7 +16,7 @@ namespace {
 constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 
 // Virtual machines report a cache that they share with others, or none at all.
-int64_t cpu_cache_bytes() { return std::clamp<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 8 * kMiB, 64 * kMiB); }
+int64_t cpu_cache_bytes() { return std::clamp<int64_t>(platform::cache_bytes(), 8 * kMiB, 64 * kMiB); }
 
 // A value that may change while the process runs; ops run in several threads.
 template <class T>

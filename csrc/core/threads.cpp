@@ -10,7 +10,7 @@
 #include <exception>
 #include <thread>
 
-#include "core/cpu_count.h"
+#include "core/platform/platform.h"
 
 namespace rooflab {
 namespace {
@@ -30,7 +30,7 @@ bool spin_until(Done done, std::chrono::microseconds limit) {
   for (;;) {
     for (int i = 0; i < 32; ++i) {
       if (done()) return true;
-      __builtin_ia32_pause();
+      platform::pause();
     }
     const auto spent = std::chrono::steady_clock::now() - begin;
     if (spent > limit) return false;
@@ -164,7 +164,7 @@ Pool& the_pool() {
 int default_threads() {
   const char* set = std::getenv("OMP_NUM_THREADS");
   const int wanted = set ? std::atoi(set) : 0;
-  return std::clamp(wanted > 0 ? wanted : usable_cpus(), 1, kMostThreads);
+  return std::clamp(wanted > 0 ? wanted : platform::usable_cpus(), 1, kMostThreads);
 }
 
 std::atomic<int>& setting() {

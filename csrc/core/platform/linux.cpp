@@ -1,15 +1,61 @@
-#include "core/system_memory.h"
-
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <fstream>
 #include <string>
+#include <thread>
 
-namespace rooflab::system_memory {
+#include "core/platform/platform.h"
+
+namespace rooflab::platform {
 namespace {
+
+int affinity_cpus() {
+  // The kernel rejects a set that is smaller than its own.
+  for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
+    cpu_set_t* set = CPU_ALLOC(cpus);
+    const size_t bytes = CPU_ALLOC_SIZE(cpus);
+    const int count = set && sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
+    CPU_FREE(set);
+    if (count > 0) return count;
+  }
+  return std::max<int>(static_cast<int>(std::thread::hardware_concurrency()), 1);
+}
+
+// Microseconds of CPU time per microsecond; 0 for no limit. Version 2 writes both numbers, or "max", into one file.
+double limit_of(const std::string& group) {
+  double quota = 0, period = 0;
+  if (std::ifstream file(group + "/cpu.max"); file >> quota >> period && period > 0) return quota / period;
+  std::ifstream quota_file(group + "/cpu.cfs_quota_us"), period_file(group + "/cpu.cfs_period_us");
+  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) return quota / period;
+  return 0;
+}
+
+// How many CPUs' worth of time the control groups grant, rounded up; 0 where there is no limit.
+int cgroup_cpus() {
+  double least = 0;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {  // "0::/a/b" or "4:cpu,cpuacct:/a/b"
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool is_version_1 = !controllers.empty();
+    if (is_version_1 && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
+    const std::string mount = std::string("/sys/fs/cgroup") + (is_version_1 ? "/" + controllers : "");
+    // Parent groups have limits as well. Inside a container only the innermost group may be visible.
+    for (std::string path = line.substr(second + 1);; path.resize(path.rfind('/'))) {
+      if (path == "/") path.clear();
+      const double limit = limit_of(mount + path);
+      if (limit > 0 && (least == 0 || limit < least)) least = limit;
+      if (path.empty()) break;
+    }
+  }
+  return static_cast<int>(least + 0.999);
+}
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kForTheRest = int64_t{32} << 20;  // what the interpreter and the kernel's tables may grow by
@@ -79,12 +125,19 @@ int64_t written() {
 
 }  // namespace
 
-int64_t left(int64_t reserved) {
+int usable_cpus() {
+  const int granted = cgroup_cpus(), cpus = affinity_cpus();
+  return granted > 0 ? std::min(granted, cpus) : cpus;
+}
+
+int64_t cache_bytes() { return sysconf(_SC_LEVEL3_CACHE_SIZE); }
+
+int64_t memory_left(int64_t reserved) {
   const int64_t kilobytes = read_number("/proc/meminfo", "MemAvailable: %" SCNd64, INT64_MAX / 1024);
   return std::min(kilobytes * 1024, left_in_groups()) - std::max<int64_t>(reserved - written(), 0) - kForTheRest;
 }
 
-void* take(int64_t bytes) {
+void* take_memory(int64_t bytes) {
   if (bytes > INT64_MAX - kHugePage) return nullptr;
   void* mapped =
       mmap(nullptr, static_cast<size_t>(bytes + kHugePage), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -98,6 +151,6 @@ void* take(int64_t bytes) {
   return data;
 }
 
-void give_back(void* data, int64_t bytes) { munmap(data, static_cast<size_t>(bytes)); }
+void give_back_memory(void* data, int64_t bytes) { munmap(data, static_cast<size_t>(bytes)); }
 
-}  // namespace rooflab::system_memory
+}  // namespace rooflab::platform

@@ -1,0 +1,35 @@
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/platform/platform.h"
+
+namespace rooflab::platform {
+
+std::vector<CpuIsa> instruction_sets() {
+  std::vector<CpuIsa> found{CpuIsa::kBaseline};
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
+    return found;
+  found.push_back(CpuIsa::kAvx2);
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+    return found;
+  found.push_back(CpuIsa::kAvx512);
+  if (__builtin_cpu_supports("avx512bf16")) found.push_back(CpuIsa::kAvx512Bf16);
+  return found;
+}
+
+// AMX needs the CPU (leaf 7: AMX-BF16 is bit 22, AMX-TILE bit 24 of EDX), and Linux's permission to use its large
+// state.
+bool has_amx_bf16() {
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  if (!(d & (1u << 22)) || !(d & (1u << 24))) return false;
+  constexpr long kArchReqXcompPerm = 0x1023, kXfeatureXtiledata = 18;
+  return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
+}
+
+void pause() { __builtin_ia32_pause(); }
+
+}  // namespace rooflab::platform
