@@ -103,6 +103,24 @@ def test_a_wrong_arrow_is_noticed(layer, name, included):
     assert violations(layer, name, included)
 
 
+SYSTEM_HEADERS = {"sched.h", "cpuid.h", "sys/mman.h", "sys/syscall.h"}
+ASKS_WHICH = r"__linux__|__APPLE__|_WIN32|__x86_64__|__aarch64__|__builtin_ia32|__builtin_cpu_"
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(CSRC)))
+def test_what_differs_between_systems_is_in_one_folder(path):
+    if path.is_relative_to(CSRC / "core" / "platform"):
+        return
+    assert not SYSTEM_HEADERS & {included[1:] for included in includes(path)}
+    assert not re.search(ASKS_WHICH, path.read_text(encoding="utf-8"))
+
+
+def test_no_instruction_set_is_above_another():
+    """A rung says what it needs by a predicate: on another processor there is no order."""
+    compared = re.compile(r"[<>]=?\s*CpuIsa::|CpuIsa::k\w+\s*[<>]")
+    assert [path.name for path in sources() if compared.search(path.read_text(encoding="utf-8"))] == []
+
+
 def files_with(token, texts):
     return {name for name, text in texts.items() if re.search(rf"(?<!\w){re.escape(token)}", text)}
 

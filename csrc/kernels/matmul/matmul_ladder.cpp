@@ -95,7 +95,7 @@ bool matmul_cpu_v2a_accepts(const MatmulArgs& args, const Target&) {
 }
 
 bool matmul_cpu_v4_accepts(const MatmulArgs& args, const Target& target) {
-  return args.dtype == DType::kBFloat16 && target.isa >= CpuIsa::kAvx512Bf16;
+  return args.dtype == DType::kBFloat16 && has_bfloat16_dots(target.isa);
 }
 
 bool matmul_cpu_v5_accepts(const MatmulArgs& args, const Target& target) {
