@@ -1,6 +1,5 @@
 """attention: grouped heads, causality, windows, masks, lengths that fill no tile; what its backward shares."""
 
-import functools
 import math
 
 import numpy as np
@@ -71,6 +70,11 @@ def samples(rng, finite_only=False):
     q = q.copy()
     q[0, 1, 5, 7] = np.nan
     yield Sample("nan-query", (q, k, v), {"is_causal": True})
+
+
+def _differentiable(rng):
+    """The finite samples, but for the one in which small differences are lost beside the mask."""
+    return (sample for sample in samples(rng, finite_only=True) if sample.label != "far-mask")
 
 
 def tails(rng):
@@ -252,7 +256,7 @@ SPEC = OpSpec(
     dtypes=DTYPES,
     composed_dtypes=("float64",),
     tails=tails,
-    differentiable=functools.partial(samples, finite_only=True),
+    differentiable=_differentiable,
     bench=_bench,
     tables={
         "cpu": ("H4 D128 L1024 full float32", "H4 D128 L1024 causal float32", "decode B8 H4:1 D256 L4096 bfloat16"),

@@ -94,10 +94,10 @@ def _tolerance(dtype, sample):
 
 
 def _differentiable(rng):
-    """The finite samples; not the longest row, whose weights are lost in differences."""
+    """The finite samples; not the longest row, whose weights are lost in differences, nor large logits."""
     for sample in _samples(rng):
         logits = sample.args[0]
-        if np.isfinite(logits).all() and logits.shape[-1] < 50000 and logits.size:
+        if np.isfinite(logits).all() and logits.shape[-1] < 50000 and logits.size and sample.label != "large":
             yield sample
 
 
