@@ -173,7 +173,8 @@ def test_log_sum_exp_and_result(device, variant, dtype, case):
 def test_no_rung_refuses_everything(device, variant):
     if device == "cuda":
         code = rl._core._target.of("cuda:0").code
-        lacks = {"v2_tensor_core": code.number < 80, "v3_hopper": not code.is_sm90a, "v4_split_kv": code.number < 80}
+        lacks = {"v2_tensor_core": code.number < 80, "v4_split_kv": code.number < 80}
+        lacks |= {"v3_hopper": not code.is_sm90a, "v5_split_bf16": not code.is_sm90a}
         if lacks.get(variant):
             pytest.skip("needs code for another GPU")
     tried = (
