@@ -96,10 +96,11 @@ def takes_a_sample(spec, rung, device):
 
 def takes_a_step(rung, device):
     """gemma3_decode, which has no spec."""
-    module = nn.Gemma3DecoderLayer(nn.GEMMA3_270M, 5, dtype="bfloat16", device=device)
-    x = rl.empty(1, 1, module.config.hidden_size, dtype="bfloat16", device=device)
-    cos, sin = nn.RotaryEmbedding(1e4, module.config.head_dim, dtype="bfloat16", device=device)(0, 1)
-    shape = (1, module.config.num_key_value_heads, 64, module.config.head_dim)
+    config = nn.GEMMA3_270M
+    module = nn.Gemma3DecoderLayer(config, 5, dtype="bfloat16", device=device)
+    x = rl.empty(1, 1, config.hidden_size, dtype="bfloat16", device=device)
+    cos, sin = nn.RotaryEmbedding(1e4, config.head_dim, dtype="bfloat16", device=device)(0, 1)
+    shape = (1, config.num_key_value_heads, 64, config.head_dim)
     k, v = (rl.empty(*shape, dtype="bfloat16", device=device) for _ in "kv")
     try:
         with rl.no_grad():
