@@ -83,6 +83,8 @@ def compiled(folder, number, is_sm90a):
 def takes_a_sample(spec, rung, device):
     for source in filter(None, (spec.samples, spec.tails)):
         for sample in source(np.random.default_rng(0)):
+            if any(isinstance(a, np.ndarray) and a.size == 0 for a in sample.args):
+                continue  # nothing runs, so every rung takes it
             for dtype in spec.dtypes:
                 try:
                     spec.fn(*prepared(spec, tensors_of(sample, dtype, device), sample), **sample.kwargs, variant=rung)
