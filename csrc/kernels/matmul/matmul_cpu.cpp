@@ -157,17 +157,6 @@ void call_blas(Gemm<T> gemm, const MatmulArgs& args) {
   }
 }
 
-// AVX512_BF16's dot products of pairs, which no other instruction set has.
-bool has_bfloat16_dots(CpuIsa isa) {
-  switch (isa) {
-    case CpuIsa::kBaseline:
-    case CpuIsa::kAvx2:
-    case CpuIsa::kAvx512: return false;
-    case CpuIsa::kAvx512Bf16: return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void matmul_cpu_v0_reference(const MatmulArgs& args, Queue&) {

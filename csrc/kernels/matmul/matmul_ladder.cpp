@@ -94,6 +94,17 @@ bool matmul_cpu_v2a_accepts(const MatmulArgs& args, const Target&) {
   return args.dtype == DType::kFloat32 || args.dtype == DType::kFloat64;
 }
 
+// AVX512_BF16's dot products of pairs, which no other instruction set has.
+bool has_bfloat16_dots(CpuIsa isa) {
+  switch (isa) {
+    case CpuIsa::kBaseline:
+    case CpuIsa::kAvx2:
+    case CpuIsa::kAvx512: return false;
+    case CpuIsa::kAvx512Bf16: return true;
+  }
+  return false;
+}
+
 bool matmul_cpu_v4_accepts(const MatmulArgs& args, const Target& target) {
   return args.dtype == DType::kBFloat16 && has_bfloat16_dots(target.isa);
 }
@@ -178,7 +189,6 @@ const Ladder<MatmulArgs> matmul_ladder(
         {"v5_hopper", kCuda,
          "TMA feeds wgmma, specialised warps, blocks in pairs; aligned float16 and bfloat16, sm_90a",
          matmul_cuda_v5_accepts, matmul_cuda_v5_hopper, matmul_cuda_v5_footprint},
-        {"v4_tensor_core", kCuda,
         {"v4_tensor_core", kCuda,
          "a cp.async pipeline loads the next tiles meanwhile; float16 and bfloat16, sm_80 and newer",
          matmul_cuda_v4_accepts, matmul_cuda_v4_tensor_core, matmul_cuda_v4_footprint},
