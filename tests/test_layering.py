@@ -115,6 +115,18 @@ def test_what_differs_between_systems_is_in_one_folder(path):
     assert not re.search(ASKS_WHICH, path.read_text(encoding="utf-8"))
 
 
+INTRINSIC = r"immintrin|\b_mm\d*_|\b__m(128|256|512|mask)|__AVX|__SSE|__FMA__|arm_neon"
+
+
+def test_intrinsics_are_in_one_folder():
+    """AMX stands apart: its one rung is written in its own instructions, whose operands are numbers of tiles."""
+    simd = CSRC / "kernels" / "common" / "simd"
+    texts = {path: path.read_text(encoding="utf-8") for path in sources() if not path.is_relative_to(simd)}
+    assert [path.name for path, text in texts.items() if re.search(INTRINSIC, text)] == []
+    assert all(re.search(INTRINSIC, (simd / f"{name}.h").read_text(encoding="utf-8")) for name in ("avx2", "avx512"))
+    assert not re.search(INTRINSIC, (simd / "generic.h").read_text(encoding="utf-8"))
+
+
 def test_no_instruction_set_is_above_another():
     """A rung says what it needs by a predicate: on another processor there is no order."""
     compared = re.compile(r"[<>]=?\s*CpuIsa::|CpuIsa::k\w+\s*[<>]")

@@ -69,7 +69,7 @@ ROOFLAB_INLINE void backward(const ActivationBackwardArgs& args, Queue& queue) {
       T* db = args.db ? static_cast<T*>(args.db) + row * args.d + at : nullptr;
       chunk_backward<T, kActivation>(dy, a, b, da, db, left < kChunk ? left : kChunk, streaming);
     }
-    _mm_sfence();
+    fence();
   });
 }
 

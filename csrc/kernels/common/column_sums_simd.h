@@ -28,7 +28,7 @@ ROOFLAB_INLINE void for_each_row_of_blocks(Queue& queue, int64_t n, int64_t d, f
       const int64_t last = (block + 1) * rows < n ? (block + 1) * rows : n;
       for (int64_t i = block * rows; i < last; ++i) row(i, sums);
     }
-    _mm_sfence();
+    fence();
   });
 }
 

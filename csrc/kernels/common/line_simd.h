@@ -12,16 +12,6 @@ namespace {
 template <class T>
 constexpr int64_t kLine = 64 / sizeof(T);  // elements: one vector of float or double, two of the 16-bit floats
 
-ROOFLAB_INLINE void stream_register(void* to, NativeInt bits) {
-#if defined(__AVX512F__)
-  _mm512_stream_si512(static_cast<__m512i*>(to), (__m512i)bits);
-#elif defined(__AVX2__)
-  _mm256_stream_si256(static_cast<__m256i*>(to), (__m256i)bits);
-#else
-  _mm_stream_si128(static_cast<__m128i*>(to), (__m128i)bits);
-#endif
-}
-
 // Writes the line whose vector at offset i is value(i). With `streaming` it bypasses the caches: the line must be
 // aligned, and is not read before it is overwritten. A line must be written at once: four stores of 16 bytes took 1.7
 // times as long.
@@ -63,14 +53,12 @@ ROOFLAB_INLINE void parallel_lines(Queue& queue, int64_t lines, Chunk chunk) {
       for (int64_t p = first; p < first + kWalks * part; p += part) chunk(p + begin, p + end);
     }
     if (first + kWalks * part < last) chunk(first + kWalks * part, last);
-    _mm_sfence();
+    fence();
   });
 }
 
 // Prefetches what the same stream reads kChunkLines lines after `p`.
-ROOFLAB_INLINE void prefetch_chunk(const void* p) {
-  _mm_prefetch(static_cast<const char*>(p) + kChunkLines * 64, _MM_HINT_T0);
-}
+ROOFLAB_INLINE void prefetch_chunk(const void* p) { prefetch_near(static_cast<const char*>(p) + kChunkLines * 64); }
 
 }  // namespace
 }  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -69,7 +69,7 @@ ROOFLAB_INLINE Simd<S> first_lanes(Simd<S> x, int64_t n) {
 // Prefetches what the next row has at `p`, `stride` elements further on, so that reads continue during the computation.
 template <class T>
 ROOFLAB_INLINE void prefetch_next(const T* p, int64_t stride) {
-  _mm_prefetch(reinterpret_cast<const char*>(p + stride), _MM_HINT_T1);
+  prefetch_far(p + stride);
 }
 
 // Elements before the first whole cache line.
@@ -103,7 +103,7 @@ template <class Row>
 ROOFLAB_INLINE void for_each_row(Queue& queue, int64_t rows, int64_t d, Row row) {
   queue.parallel(rows, row_grain(d), [&](int64_t begin, int64_t end, int) {
     for (int64_t n = begin; n < end; ++n) row(n);
-    _mm_sfence();
+    fence();
   });
 }
 

@@ -1,8 +1,8 @@
 // Vectors of 64 bytes for *_simd.cpp files: 16 floats (F32x16) or 8 doubles (F64x8) on every instruction set, held in
-// one AVX-512 register, two of AVX2 or four of SSE2. Arithmetic uses the compiler's vector extension; intrinsics are
-// used only where that has no operator (square root, FMA, binary16). Everything is inlined and lives in the namespace
-// of one instruction set (see per_isa.h); for the same reason use load() and store() for Half and BFloat16 here, not
-// their members.
+// one AVX-512 register, two of AVX2 or four of 16 bytes. Arithmetic uses the compiler's vector extension; what that has
+// no operator for (square root, FMA, binary16) comes from the instruction set's header in simd/. Everything is inlined
+// and lives in the namespace of one instruction set (see per_isa.h); for the same reason use load() and store() for
+// Half and BFloat16 here, not their members.
 //
 //   load<T>(p), load<T>(p, n)        T in float, Half, BFloat16 -> F32x16;  double -> F64x8.  n lanes: the others are 0
 //   store(p, v), store(p, v, n)      rounds to nearest even
@@ -12,8 +12,6 @@
 //   sum max_lane min_lane            the same tree order on every instruction set
 #pragma once
 
-#include <immintrin.h>
-
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -22,8 +20,8 @@
 
 #include "core/dtype.h"
 
-#ifndef ROOFLAB_ISA
-#error "simd.h is for files compiled once per instruction set, with ROOFLAB_ISA defined"
+#if !defined(ROOFLAB_ISA) || !defined(ROOFLAB_SIMD)
+#error "simd.h is for files compiled once per instruction set, with ROOFLAB_ISA and ROOFLAB_SIMD defined"
 #endif
 
 #define ROOFLAB_INLINE [[gnu::always_inline]] inline

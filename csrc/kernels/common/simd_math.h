@@ -14,29 +14,17 @@ inline constexpr float kExp2[kExp2Terms] = {0.000153285946f, 0.0013390987f, 0.00
 ROOFLAB_INLINE NativeFloat native_exp(NativeFloat x) {
   const NativeFloat zero = {}, log2e = zero + 1.44269502f;
   const NativeFloat shifter = zero + 0x1.8p23f;  // adding it rounds to an integer, which the low bits then hold
-#if !defined(__AVX512F__)
-  const NativeFloat low = zero - 104.0f, high = zero + 89.0f;
-  x = x < low ? low : x;
-  x = x > high ? high : x;
-#endif
+  x = exp_argument(x);
   const NativeFloat shifted = native_fma(x, log2e, shifter), n = shifted - shifter;
-#if defined(__FMA__)
-  NativeFloat f = native_fma(x, log2e, -n);  // log2(e) in two parts
-  f = native_fma(x, zero + 1.92596299e-8f, f);
-#else  // without FMA a product is rounded, so n ln(2) has two parts, the first of which is exact
-  NativeFloat f = ((x - n * 0.693145752f) - n * 1.42860677e-6f) * log2e;
-#endif
-#if defined(__AVX512F__)  // n alone decides where |x| is large, as long as f is a number
-  f = (NativeFloat)_mm512_maskz_range_ps(0xffff, (__m512)f, (__m512)(zero + 1.0f), 2);  // |f| <= 1, and keeps its sign
-#endif
+  NativeFloat f;
+  if constexpr (kHasFma)  // log2(e) in two parts
+    f = native_fma(x, zero + 1.92596299e-8f, native_fma(x, log2e, -n));
+  else  // a product is rounded, so n ln(2) has two parts, the first of which is exact
+    f = ((x - n * 0.693145752f) - n * 1.42860677e-6f) * log2e;
+  f = exp_rest(f);
   NativeFloat p = zero + kExp2[0];
   for (int i = 1; i < kExp2Terms; ++i) p = native_fma(p, f, zero + kExp2[i]);
-#if defined(__AVX512F__)
-  return (NativeFloat)_mm512_maskz_scalef_ps(0xffff, (__m512)p, (__m512)n);
-#else  // in two factors, because 2^128 and 2^n for n < -126 are not normal floats
-  const NativeInt exponent = (NativeInt)shifted - (NativeInt)shifter, half = exponent >> 1;
-  return p * (NativeFloat)((half + 127) << 23) * (NativeFloat)((exponent - half + 127) << 23);
-#endif
+  return times_power(p, n, (NativeInt)shifted - (NativeInt)shifter);
 }
 
 // 2^x for x < 127, to 1 ulp. It is inf for 128, and 0 for x <= -127 and -inf, because a subnormal result takes a
@@ -50,16 +38,8 @@ class Exp2 {
     shifter_ = in_register(0x1.8p23f + 127);
   }
   ROOFLAB_INLINE NativeFloat operator()(NativeFloat x) const {
-#if defined(__AVX512F__)
-    const __mmask16 not_low = _mm512_cmp_ps_mask((__m512)x, (__m512)lowest_, _CMP_NLE_UQ);
-    const auto f = (NativeFloat)_mm512_maskz_reduce_ps(0xffff, (__m512)x, _MM_FROUND_TO_NEAREST_INT);
-    return (NativeFloat)_mm512_maskz_scalef_ps(not_low, (__m512)polynomial(f), (__m512)(x - f));
-#else
-    x = lowest_ > x ? lowest_ : x;
-    const NativeFloat shifted = x + shifter_;  // rounds to an integer: the low bits hold it, and the exponent's bias
-    const NativeFloat power = (NativeFloat)((NativeUint)shifted << 23);  // 0 for -127
-    return polynomial(x - (shifted - shifter_)) * power;
-#endif
+    return exp2(
+        x, lowest_, shifter_, [&](NativeFloat f) __attribute__((always_inline)) { return polynomial(f); });
   }
 
  private:
@@ -70,7 +50,7 @@ class Exp2 {
   }
   ROOFLAB_INLINE static NativeFloat in_register(float x) {
     NativeFloat constant = NativeFloat{} + x;
-    asm("" : "+v"(constant));
+    hold(constant);
     return constant;
   }
   NativeFloat polynomial_[kExp2Terms], lowest_, shifter_;

@@ -150,7 +150,7 @@ class BlockWriter {
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kBFloat16) narrow_ = convert_small<float, BFloat16>;
   }
   ~BlockWriter() {
-    if (streaming_) _mm_sfence();
+    if (streaming_) fence();
   }
   BlockWriter(const BlockWriter&) = delete;
   BlockWriter& operator=(const BlockWriter&) = delete;

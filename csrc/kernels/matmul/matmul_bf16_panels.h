@@ -5,50 +5,11 @@
 // or by zipping two rows of k together (zip_rows). If that has the wrong orientation for the panel, it is transposed.
 #pragma once
 
+#include "kernels/common/simd/avx512_pairs.h"
 #include "kernels/matmul/matmul_packed.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
-
-using Pairs = __m512i;  // 16 pairs of bfloat16
-
-// out[i] = 16 pairs along k of row i; zeros beyond `rows` and `depth` (<= 16 and <= 32).
-ROOFLAB_INLINE void load_rows(Pairs* out, const BFloat16* x, int64_t row, int64_t rows, int64_t depth) {
-  const __mmask32 mask = depth >= 32 ? ~0u : (1u << depth) - 1;
-  for (int64_t i = 0; i < 16; ++i) out[i] = i < rows ? _mm512_maskz_loadu_epi16(mask, x + i * row) : Pairs{};
-}
-
-// out[q] = for each of 16 columns the pair of rows 2q and 2q + 1 of k; zeros beyond `depth` and `columns`.
-ROOFLAB_INLINE void zip_rows(Pairs* out, const BFloat16* x, int64_t row, int64_t depth, int64_t columns) {
-  const __mmask16 mask = static_cast<__mmask16>(columns >= 16 ? 0xffffu : (1u << columns) - 1);
-  const auto line = [&](int64_t p) __attribute__((always_inline)) {
-    if (p >= depth) return Pairs{};
-    return _mm512_maskz_cvtepu16_epi32(-1, _mm256_maskz_loadu_epi16(mask, x + p * row));
-  };
-  for (int64_t q = 0; q < 16; ++q)
-    out[q] = _mm512_or_si512(line(2 * q), _mm512_maskz_slli_epi32(-1, line(2 * q + 1), 16));
-}
-
-// block[i][j] <-> block[j][i]: four rounds, each swapping one bit of the row's number with the same bit of the lane's.
-ROOFLAB_INLINE void transpose(Pairs* block) {
-  alignas(64) static constexpr int kLane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  const Pairs lane = _mm512_load_si512(kLane);
-#pragma GCC unroll 4
-  for (int bit = 1; bit < 16; bit *= 2) {
-    const __mmask16 high = _mm512_test_epi32_mask(lane, _mm512_set1_epi32(bit));
-    const Pairs up = _mm512_add_epi32(lane, _mm512_set1_epi32(bit));
-    const Pairs down = _mm512_add_epi32(lane, _mm512_set1_epi32(16 - bit));  // from the other row
-    const Pairs first = _mm512_mask_blend_epi32(high, lane, down);
-    const Pairs second = _mm512_mask_blend_epi32(high, up, _mm512_add_epi32(lane, _mm512_set1_epi32(16)));
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) {
-      if (i & bit) continue;
-      const Pairs a = block[i], b = block[i + bit];
-      block[i] = _mm512_permutex2var_epi32(a, first, b);
-      block[i + bit] = _mm512_permutex2var_epi32(a, second, b);
-    }
-  }
-}
 
 // Any strides, one element at a time.
 ROOFLAB_INLINE void gather_rows(Pairs* out, const BFloat16* x, int64_t row, int64_t col, int64_t rows, int64_t depth) {
@@ -74,7 +35,7 @@ void pack_a_pairs(BFloat16* panel, const BFloat16* a, int64_t row, int64_t col, 
   for (int64_t p = 0; p < depth; p += 32)
     for (int64_t i = 0; i < kMr; i += 16) {
       read_block(block, a + i * row + p * col, row, col, larger(0, smaller(16, rows - i)), smaller(32, depth - p));
-      for (int64_t r = 0; r < smaller(16, kMr - i); ++r) _mm512_storeu_si512(panel + p * kMr + (i + r) * 32, block[r]);
+      for (int64_t r = 0; r < smaller(16, kMr - i); ++r) store_pairs(panel + p * kMr + (i + r) * 32, block[r]);
     }
 }
 
@@ -90,7 +51,7 @@ inline void pack_b_pairs(BFloat16* panel, const BFloat16* b, int64_t row, int64_
         read_block(block, x, col, row, width, smaller(32, depth - p));
         transpose(block);
       }
-      for (int64_t q = 0; q < 16; ++q) _mm512_storeu_si512(panel + (p + 2 * q) * 32 + j * 2, block[q]);
+      for (int64_t q = 0; q < 16; ++q) store_pairs(panel + (p + 2 * q) * 32 + j * 2, block[q]);
     }
 }
 

@@ -3,6 +3,7 @@
 // Four tiles hold 32 x 32 sums, so that each loaded tile is used twice. Compiled with -mamx-tile -mamx-bf16; subnormals
 // count as zero.
 #define ROOFLAB_ISA isa_amx_bf16
+#define ROOFLAB_SIMD "kernels/common/simd/avx512.h"
 #include "kernels/matmul/matmul_bf16_panels.h"
 
 namespace rooflab::kernels {

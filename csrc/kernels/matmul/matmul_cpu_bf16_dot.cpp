@@ -2,6 +2,7 @@
 // once: twice the products of an FMA, from operands half as large. Compiled with -mavx512bf16; subnormals count as
 // zero, because the instruction is defined that way.
 #define ROOFLAB_ISA isa_avx512_bf16
+#define ROOFLAB_SIMD "kernels/common/simd/avx512.h"
 #include "kernels/matmul/matmul_bf16_panels.h"
 
 namespace rooflab::kernels {
@@ -32,23 +33,21 @@ struct DotKernel {
 
   template <int kRows>
   static void rows_tile(int64_t depth, const BFloat16* a, const BFloat16* b, float* c, int64_t c_step) {
-    __m512 sums[kRows][2];
-    for (int i = 0; i < kRows; ++i) sums[i][0] = sums[i][1] = _mm512_setzero_ps();
+    Sums sums[kRows][2];
+    for (int i = 0; i < kRows; ++i) sums[i][0] = sums[i][1] = no_sums();
     for (int64_t p = 0; p < depth; p += 32, a += 32 * kMr)
       for (int64_t q = 0; q < 32; q += 2, b += 64) {
-        const auto left = (__m512bh)_mm512_loadu_si512(b), right = (__m512bh)_mm512_loadu_si512(b + 32);
+        const Pairs left = load_pairs(b), right = load_pairs(b + 32);
 #pragma GCC unroll 16
         for (int i = 0; i < kRows; ++i) {
-          int pair;
-          __builtin_memcpy(&pair, a + i * 32 + q, 4);
-          const auto both = (__m512bh)_mm512_set1_epi32(pair);
-          sums[i][0] = _mm512_dpbf16_ps(sums[i][0], both, left);
-          sums[i][1] = _mm512_dpbf16_ps(sums[i][1], both, right);
+          const Pairs both = everywhere(a + i * 32 + q);
+          sums[i][0] = add_products(sums[i][0], both, left);
+          sums[i][1] = add_products(sums[i][1], both, right);
         }
       }
     for (int i = 0; i < kRows; ++i) {
-      _mm512_storeu_ps(c + i * c_step, sums[i][0]);
-      _mm512_storeu_ps(c + i * c_step + 16, sums[i][1]);
+      store_sums(c + i * c_step, sums[i][0]);
+      store_sums(c + i * c_step + 16, sums[i][1]);
     }
   }
 };

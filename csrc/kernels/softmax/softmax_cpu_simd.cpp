@@ -91,7 +91,7 @@ void softmax_cpu_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
         pending.begin(static_cast<T*>(args.y) + n * args.d, kept, S(1) / sum);
       }
       pending.finish();
-      _mm_sfence();
+      fence();
     });
   });
 }
