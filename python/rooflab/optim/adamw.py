@@ -202,13 +202,10 @@ class AdamW:
             _check_options({**own, **group})
         tensors = self._tensors()
         saved_places = [place for group in theirs for place in group["params"]]
-        given = {
-            param: state_dict["state"][place]
-            for place, param in zip(saved_places, tensors, strict=True)
-            if place in state_dict["state"]
-        }
-        for param, entry in given.items():
-            _check_entry(entry, param)
+        given = {}
+        for place, param in zip(saved_places, tensors, strict=True):
+            if place in state_dict["state"]:
+                given[param] = _checked(place, state_dict["state"][place], param)
         steps = _steps_on_device(self.state, {param: int(entry["step"]) for param, entry in given.items()})
         for param, entry in given.items():
             own = self.state.get(param) or {name: zeros_like(param) for name in _MOMENTS}
@@ -278,10 +275,11 @@ def _check_tensors(tensors: list[Any]) -> None:
         raise ValueError("[AdamW] params: expected tensors that require grad, got none; call requires_grad_()")
 
 
-def _check_entry(entry: Mapping[str, Any], param: Tensor) -> None:
+def _checked(place: Any, entry: Mapping[str, Any], param: Tensor) -> Mapping[str, Any]:
     for name in _MOMENTS:
         if entry[name].shape != param.shape:
-            raise ValueError(f"[load_state_dict] {name}: expected {param.shape}, got {entry[name].shape}")
+            raise ValueError(f"[load_state_dict] {name} of {place}: expected {param.shape}, got {entry[name].shape}")
+    return entry
 
 
 def _steps_on_device(state: Mapping[Tensor, Mapping[str, Any]], numbers: Mapping[Tensor, int]) -> dict[Tensor, Any]:
