@@ -283,6 +283,17 @@ def test_what_the_function_makes_is_not_watched():
     assert [first(compiled(X)) for _ in range(3)] == [9.0] * 3 and recordings(compiled) == 1
 
 
+def test_compiled_functions_inside_are_watched_and_their_programs_are_not():
+    config = Config()
+    inner = rl.compile(lambda x: x * config.scale)
+    outer = rl.compile(lambda x: inner(x))
+    assert first(outer(X)) == 2.0
+    inner(rl.ones(3)), inner(rl.ones(4))  # two programs more
+    assert first(outer(X)) == 2.0 and recordings(outer) == 1
+    config.scale = 5.0
+    assert first(outer(X)) == 5.0
+
+
 def test_a_list_that_only_grows_is_not_read():
     log, config = [], Config()
     config.log = []

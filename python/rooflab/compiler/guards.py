@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import functools
 import itertools
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -31,7 +32,10 @@ import numpy as np
 
 from .._core import Tensor, float32
 
-__all__ = ["Guards"]
+__all__ = ["UNWATCHED", "Guards"]
+
+# How the files of functions begin whose own state is no part of what is recorded.
+UNWATCHED = {"<frozen importlib", os.path.dirname(__file__)}
 
 _MOST = 100_000  # values, and bytes of an array: comparing more at each call would cost more than it saves
 _PLAIN = (NoneType, bool, int, complex, str, bytes, range, slice, type(float32))
@@ -54,7 +58,11 @@ class _Names(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def _names_in(code: CodeType) -> _Names:
-    modules, read_globals, attributes, read, written = set(), set(), set(), set(), set()
+    modules: set[str] = set()
+    read_globals: set[str] = set()
+    attributes: set[str] = set()
+    read: set[Any] = set()
+    written: set[Any] = set()
     instructions = [each for each in dis.get_instructions(code) if each.opname != "CACHE"]
     for each, after in itertools.pairwise(instructions):
         if each.opname.startswith("LOAD") and each.opname != "LOAD_CONST":
@@ -71,8 +79,9 @@ def _names_in(code: CodeType) -> _Names:
         texts = {text for text in code.co_consts if isinstance(text, str) and text.isidentifier()}
         attributes |= texts
         read_globals |= texts if "globals" in read_globals else set()
-    sets = map(frozenset, (modules, read_globals, attributes))
-    return _Names(*sets, any_attribute, frozenset(written - read))
+    return _Names(
+        frozenset(modules), frozenset(read_globals), frozenset(attributes), any_attribute, frozenset(written - read)
+    )
 
 
 _NO_NAMES = _Names(frozenset(), frozenset(), frozenset(), False)
@@ -110,10 +119,10 @@ class Guards:
         ValueError
             When there is too much to be compared at each call.
         """
-        self._scan = self._scan or _Scan(self)
+        self._scan = self._scan or _Scan(self, getattr(function, "__code__", None))
         self._scan.add_roots(function, arguments)
-        before = sys.getprofile()
-        sys.setprofile(self._scan.hook)
+        before: Any = sys.getprofile()
+        sys.setprofile(self._scan.hook if not callable(before) else _both(self._scan.hook, before))
         try:
             return call()
         finally:
@@ -162,6 +171,14 @@ class Guards:
                 f"[compile] it reads more than {_MOST} numbers or objects outside of tensors, too many to compare at "
                 "each call; pass them as tensors"
             )
+
+
+def _both(one: Callable, other: Callable) -> Callable:
+    def hook(frame: FrameType, event: str, argument: Any) -> None:
+        one(frame, event, argument)
+        other(frame, event, argument)
+
+    return hook
 
 
 def _is_same(now: Any, then: Any) -> bool:
@@ -221,8 +238,9 @@ def _attribute(name: str, owner: Any) -> Any:
 class _Scan:
     """Follows the calls of one recording, and tells `Guards` what they can read."""
 
-    def __init__(self, guards: Guards):
+    def __init__(self, guards: Guards, first: CodeType | None):
         self._guards = guards
+        self._first = first  # what is recorded
         self._lasting: set[int] = set()  # objects that outlive the call
         self._seen: set[tuple[int, _Names, bool]] = set()
         self._alive: list[Any] = []  # so that no other object gets the id of one that was seen
@@ -245,7 +263,7 @@ class _Scan:
     def hook(self, frame: FrameType, event: str, _: Any) -> None:
         """Look around where a Python function is entered."""
         code = frame.f_code
-        if event != "call" or code.co_filename.startswith("<frozen importlib"):
+        if event != "call" or (code.co_filename.startswith(tuple(UNWATCHED)) and code is not self._first):
             return
         names = _names_in(code)
         for name in names.read_globals:
@@ -286,6 +304,9 @@ class _Scan:
         self._alive.append(value)
         if lasts:
             self._lasting.add(id(value))
+        own = getattr(value, "__dict__", None) if callable(value) else None
+        if own and "__wrapped__" in own:
+            self._visit(own["__wrapped__"], names, lasts)
         if isinstance(value, FunctionType):
             if lasts:
                 self._functions.setdefault(value.__code__, {})[id(value)] = value

@@ -188,7 +188,7 @@ class _Groups:
             if calls[i].instructions:
                 self._join_reduction(i)
 
-    def in_order(self, late: Set[int]) -> list[list[int]]:
+    def in_order(self, late: set[int]) -> list[list[int]]:
         """The calls of each group, in recorded order as far as each comes after those that make what it reads.
 
         Groups of `late` calls alone come when another first needs them.

@@ -124,6 +124,7 @@ class FunctionProgram:
         """Put the results that have gradients (in place) into a node whose rule runs the backward program."""
         ends = [results[i] for i in self._outputs_with_grad]
         inputs = [tensors[i] for i in self._inputs_with_grad]
+        assert self._backward is not None
         recorded = self._backward.record(self._name, ends, inputs, saved, self._targets)
         for i, y in zip(self._outputs_with_grad, recorded, strict=True):
             results[i] = y

@@ -290,8 +290,8 @@ def _steps_on_device(state: Mapping[Tensor, Mapping[str, Any]], numbers: Mapping
         if isinstance(entry["step"], Tensor):
             sharing.setdefault(entry["step"], []).append(param)
     for step, params in sharing.items():
-        if len(found := {numbers.get(param) for param in params}) == 1 and None not in found:
-            step.fill_(found.pop())
+        if all(param in numbers for param in params) and len({numbers[param] for param in params}) == 1:
+            step.fill_(numbers[params[0]])
             steps.update(dict.fromkeys(params, step))
     return steps
 
