@@ -5,6 +5,7 @@
 #include "core/queue.h"
 #include "kernels/common/column_sums.h"
 #include "kernels/common/early_launch.cuh"
+#include "kernels/common/long_sum.cuh"
 #include "kernels/common/row_tile.cuh"
 
 namespace rooflab::kernels {
@@ -32,22 +33,6 @@ __device__ __forceinline__ void load_gains(float* gains, const T* weight, float 
   __syncthreads();
 }
 
-// Two sums that are reduced together, in half the steps.
-struct SumPair {
-  float a, b;
-};
-struct AddPairs {
-  __device__ __forceinline__ SumPair operator()(SumPair x, SumPair y) const { return {x.a + y.a, x.b + y.b}; }
-};
-
-// Reduces over the threads of a row: a group of lanes, or the block.
-template <bool kBlockPerRow>
-__device__ __forceinline__ SumPair reduce_row(SumPair sums, BlockReduction<SumPair>& block) {
-  sums = warp_reduce(sums, AddPairs{}, kBlockPerRow ? kWarp : blockDim.x);
-  if constexpr (kBlockPerRow) sums = block.across_warps(sums, {0.0f, 0.0f}, AddPairs{});
-  return sums;
-}
-
 // What one thread accumulates for the columns that it holds in a tile.
 template <class Tile, int kVectors>
 struct ColumnSums {
@@ -57,10 +42,13 @@ struct ColumnSums {
   // Writes the sums over all rows of the block. `columns` is shared memory for a tile. Every thread of the block must
   // call this.
   __device__ __forceinline__ void store(float* partial, int row_vectors, float* columns) {
-    const int last = static_cast<int>(blockDim.y) - 1, own = static_cast<int>(threadIdx.y);
+    add_rows_of_warp();
+    const int rows = static_cast<int>(blockDim.x) < kWarp ? kWarp / static_cast<int>(blockDim.x) : 1;  // of a warp
+    const int last = static_cast<int>(blockDim.y) / rows - 1, own = static_cast<int>(threadIdx.y) / rows;
+    const bool is_first = threadIdx.y % rows == 0;
     __syncthreads();  // the columns may still be in use
     for (int y = 0; y < last; ++y) {
-      if (own == y) {
+      if (own == y && is_first) {
 #pragma unroll
         for (int v = 0; v < kVectors; ++v)
 #pragma unroll
@@ -71,7 +59,7 @@ struct ColumnSums {
       }
       __syncthreads();
     }
-    if (own != last) return;
+    if (own != last || !is_first) return;
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       const int at = Tile::place(v) * kWidth;
@@ -82,6 +70,16 @@ struct ColumnSums {
       store_vector(partial + at, out);
     }
   }
+
+ private:
+  // Where a warp has several rows, each of its threads gets the sums over all of them.
+  __device__ __forceinline__ void add_rows_of_warp() {
+    for (int mask = blockDim.x; mask < kWarp; mask *= 2)
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) sums[v][i] += __shfl_xor_sync(~0u, sums[v][i], mask);
+  }
 };
 
 constexpr int kSumLanes = 32, kSumTeams = 16;  // per block: columns, and teams that share the blocks of rows
@@ -90,10 +88,10 @@ constexpr int kSumLanes = 32, kSumTeams = 16;  // per block: columns, and teams 
 template <class T>
 __global__ void __launch_bounds__(kSumLanes* kSumTeams)
     column_sums_cuda_kernel(const float* partial, int64_t blocks, int64_t d, T* out0, T* out1) {
-  __shared__ float team[kSumTeams][kSumLanes];
+  __shared__ double team[kSumTeams][kSumLanes];
   const int64_t column = blockIdx.x * int64_t{kSumLanes} + threadIdx.x;
   const float* from = partial + blockIdx.y * blocks * d + column;
-  float sum = 0;
+  double sum = 0;  // there may be many blocks
   wait_for_previous_kernel();
   if (column < d) {
 #pragma unroll 8
@@ -104,7 +102,7 @@ __global__ void __launch_bounds__(kSumLanes* kSumTeams)
   if (threadIdx.y > 0 || column >= d) return;
 #pragma unroll
   for (int i = 1; i < kSumTeams; ++i) sum += team[i][threadIdx.x];
-  (blockIdx.y ? out1 : out0)[column] = from_float<T>(sum);
+  (blockIdx.y ? out1 : out0)[column] = round_to<T>(sum);
 }
 
 // Adds up `sums` partial results (blocks, D), which follow one another in memory.

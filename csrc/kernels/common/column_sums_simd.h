@@ -41,9 +41,15 @@ ROOFLAB_INLINE void add_blocks(Queue& queue, const float* partial, int64_t n, in
   queue.parallel(vectors, 1 + 32768 / ((blocks + 1) * kLanes), [&](int64_t begin, int64_t end, int) {
     for (int64_t v = begin; v < end; ++v) {
       const int64_t c = v * kLanes, lanes = d - c < kLanes ? d - c : kLanes;
-      F32x16 sum = 0;
-      for (int64_t block = 0; block < blocks; ++block) sum += load_lanes(partial + block * width + first + c, lanes);
-      store<T>(out + c, sum, lanes);
+      PairwiseSum<F32x16> runs;
+      F32x16 run = 0;
+      for (int64_t block = 0; block < blocks; ++block) {
+        run += load_lanes(partial + block * width + first + c, lanes);
+        if (block % kRun < kRun - 1) continue;
+        runs.add(run);
+        run = 0;
+      }
+      store<T>(out + c, runs.total(run), lanes);
     }
   });
 }

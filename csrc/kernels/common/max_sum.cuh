@@ -47,9 +47,30 @@ __device__ __forceinline__ MaxSum<A> with_elements(MaxSum<A> own, const A (&valu
   for (A value : values) maximum = fmax(maximum, value);
   const A shift = finite_shift(maximum);
   own = {maximum, own.sum * exp(own.maximum - shift)};
+  A sum = 0;  // of these alone, so that the number of additions to own.sum is kCount times smaller
 #pragma unroll
-  for (A value : values) own.sum += exp_as<T>(value - shift);
+  for (A value : values) sum += exp_as<T>(value - shift);
+  own.sum += sum;
   return own;
 }
+
+// Maximum and sum of the elements that a thread meets in a row of any length. Its accumulator takes few additions
+// before it is merged into the total.
+template <class A>
+class LongMaxSum {
+ public:
+  template <class T, int kCount>
+  __device__ __forceinline__ void add(const A (&values)[kCount]) {
+    own_ = with_elements<T>(own_, values);
+    if (++count_ % 32 > 0) return;
+    total_ = value();
+    own_ = nothing<A>();
+  }
+  __device__ __forceinline__ MaxSum<A> value() const { return MergeMaxSum{}(total_, own_); }
+
+ private:
+  MaxSum<A> total_ = nothing<A>(), own_ = nothing<A>();
+  unsigned count_ = 0;
+};
 
 }  // namespace rooflab::kernels

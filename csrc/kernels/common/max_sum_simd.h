@@ -26,9 +26,11 @@ struct MaxSum {
 template <class T, class S = typename ComputeOf<T>::type>
 ROOFLAB_INLINE MaxSum<S> max_sum_row(const T* x, int64_t d) {
   constexpr int64_t kBlock = 2048;  // elements that stay in L1 between their maximum and their exponentials
+  constexpr int64_t kBlocks = 32;   // so few at most, because their sums are added one after another
+  const int64_t length = larger(kBlock, parts_of(d, kBlocks));
   S maximum = -__builtin_inf(), sum = 0;
-  for (int64_t begin = 0; begin < d; begin += kBlock) {
-    const int64_t size = d - begin < kBlock ? d - begin : kBlock;
+  for (int64_t begin = 0; begin < d; begin += length) {
+    const int64_t size = smaller(d - begin, length);
     const S last = maximum, block = extreme_row<true, false>(x + begin, size);
     maximum = block > last ? block : last;
     const S shift = maximum == S(-__builtin_inf()) ? S(0) : maximum;  // all -inf so far: their sum is 0

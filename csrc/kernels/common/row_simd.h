@@ -11,18 +11,78 @@ namespace {
 // The number of rows that is worth waking a thread for.
 ROOFLAB_INLINE int64_t row_grain(int64_t d) { return d >= 32768 ? 1 : 32768 / (d > 0 ? d : 1); }
 
-// The sum over i < d of term(i, n). That is the vector that starts at i, of which only n lanes count (n is kLanes
-// except at the end); `term` gives 0 in the others. Four independent sums hide the latency of additions and keep
-// rounding errors apart.
+constexpr int64_t kRun = 4;  // numbers that an accumulator takes before it is folded: if equal, without any error
+
+// Adds up the sums of runs in pairs: error grows with the logarithm of their number. sums_[k] is that of 2^k runs.
+template <class V>
+class PairwiseSum {
+ public:
+  ROOFLAB_INLINE void add(V run) {
+    int level = 0;
+    for (int64_t pairs = runs_++; pairs % 2 == 1; pairs /= 2) run = sums_[level++] + run;
+    sums_[level] = run;
+  }
+  // The sum of all runs, and of `rest`.
+  ROOFLAB_INLINE V total(V rest) const {
+    int level = 0;
+    for (int64_t left = runs_; left > 0; left /= 2, ++level)
+      if (left % 2 == 1) rest = sums_[level] + rest;
+    return rest;
+  }
+
+ private:
+  V sums_[48];
+  int64_t runs_ = 0;
+};
+
+// kSums sums that are formed in one pass; of[k] is a vector, or a number.
+template <class V, int kSums>
+struct Sums {
+  V of[kSums];
+};
+template <class V, int kSums>
+ROOFLAB_INLINE Sums<V, kSums> operator+(Sums<V, kSums> a, const Sums<V, kSums>& b) {
+  for (int k = 0; k < kSums; ++k) a.of[k] = a.of[k] + b.of[k];
+  return a;
+}
+
+// kSums sums over i < d. add(i, n, sums) adds to them what the vector that starts at i contributes, of which only n
+// lanes count (n is kLanes except at the end): 0 in the others. Several chains hide the latency of additions.
+template <class T, int kSums, class Add>
+ROOFLAB_INLINE auto sums_of_row(int64_t d, Add add) {
+  using S = typename ComputeOf<T>::type;
+  using Vectors = Sums<SimdOf<T>, kSums>;
+  constexpr int64_t kLanes = SimdOf<T>::kLanes, kChains = kSums == 1 ? 4 : 2, kStep = kChains * kLanes;
+  PairwiseSum<Vectors> runs;
+  for (int64_t begin = 0;; begin += kRun * kStep) {
+    const int64_t end = smaller(begin + kRun * kStep, d);
+    Vectors chains[kChains];
+    for (Vectors& chain : chains)
+      for (SimdOf<T>& vector : chain.of) vector = S(0);
+    int64_t i = begin;
+    for (; i + kStep <= end; i += kStep)
+      for (int64_t c = 0; c < kChains; ++c) add(i + c * kLanes, kLanes, chains[c]);
+    for (; i < end; i += kLanes) add(i, smaller(end - i, kLanes), chains[0]);
+    for (int64_t half = kChains / 2; half > 0; half /= 2)
+      for (int64_t c = 0; c < half; ++c) chains[c] = chains[c] + chains[c + half];
+    if (end < d) {
+      runs.add(chains[0]);
+      continue;
+    }
+    const Vectors vectors = runs.total(chains[0]);
+    Sums<S, kSums> totals;
+    for (int k = 0; k < kSums; ++k) totals.of[k] = sum(vectors.of[k]);
+    return totals;
+  }
+}
+
+// The sum over i < d of term(i, n), the vector that starts at i, as above.
 template <class T, class Term>
 ROOFLAB_INLINE auto sum_row(int64_t d, Term term) {
-  constexpr int64_t kLanes = SimdOf<T>::kLanes;
-  SimdOf<T> chains[4] = {0, 0, 0, 0};
-  int64_t i = 0;
-  for (; i + 4 * kLanes <= d; i += 4 * kLanes)
-    for (int c = 0; c < 4; ++c) chains[c] += term(i + c * kLanes, kLanes);
-  for (; i < d; i += kLanes) chains[0] += term(i, d - i < kLanes ? d - i : kLanes);
-  return sum((chains[0] + chains[1]) + (chains[2] + chains[3]));
+  return sums_of_row<T, 1>(
+             d, [&](int64_t i, int64_t lanes, auto& sums)
+                    __attribute__((always_inline)) { sums.of[0] += term(i, lanes); })
+      .of[0];
 }
 
 template <class T>

@@ -26,15 +26,13 @@ ROOFLAB_INLINE auto load_one(const void* from) {
   return value;
 }
 
-// The sum or the mean of the losses, in the order of the rows.
+// The sum or the mean of the losses.
 template <class T, class S>
 ROOFLAB_INLINE void reduce_losses(const CrossEntropyArgs& args, const S* losses) {
-  S sum = 0;
+  S sum = sum_row<S>(
+      args.n, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) { return load_lanes(losses + i, lanes); });
   int64_t count = 0;
-  for (int64_t row = 0; row < args.n; ++row) {
-    sum += losses[row];
-    count += class_of(args.classes, row) != args.classes.ignore_index;
-  }
+  for (int64_t row = 0; row < args.n; ++row) count += class_of(args.classes, row) != args.classes.ignore_index;
   if (args.count) {
     *static_cast<S*>(args.count) = static_cast<S>(count);
     sum /= static_cast<S>(count);

@@ -1,5 +1,6 @@
 // The CUDA rungs of cross_entropy: see cross_entropy.h for what they compute.
 #include "core/dispatch.h"
+#include "kernels/common/long_sum.cuh"
 #include "kernels/common/max_sum.cuh"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/common/row_words.cuh"
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(kMostThreads)
   BlockReduction<MaxSum<A>> block(scratch);
   for (int64_t row = blockIdx.x; row < args.n; row += gridDim.x) {
     const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
-    MaxSum<A> own = nothing<A>();
+    LongMaxSum<A> own;
     for (int64_t i = threadIdx.x; i < args.v; i += int64_t{kUnroll} * blockDim.x) {
       A values[kUnroll];
 #pragma unroll
@@ -40,9 +41,9 @@ __global__ void __launch_bounds__(kMostThreads)
         const int64_t at = i + int64_t{u} * blockDim.x;
         values[u] = at < args.v ? static_cast<A>(to_float(x[at])) : -static_cast<A>(INFINITY);
       }
-      own = with_elements<T>(own, values);
+      own.template add<T>(values);
     }
-    const MaxSum<A> all = block.reduce(own, nothing<A>(), MergeMaxSum{});
+    const MaxSum<A> all = block.reduce(own.value(), nothing<A>(), MergeMaxSum{});
     if (threadIdx.x == 0) write_loss(args, losses, row, x, all);
   }
 }
@@ -56,7 +57,7 @@ __global__ void __launch_bounds__(kMostThreads)
   for (int64_t row = blockIdx.x; row < args.n; row += gridDim.x) {
     const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
     const RowWords<T> words(x, args.v);
-    MaxSum<A> own = nothing<A>();
+    LongMaxSum<A> own;
     for (int64_t first = threadIdx.x; first < words.count; first += int64_t{kUnroll} * blockDim.x) {
       Vector<T, kWidth> loaded[kUnroll];
 #pragma unroll
@@ -65,9 +66,9 @@ __global__ void __launch_bounds__(kMostThreads)
       A values[kUnroll * kWidth];
 #pragma unroll
       for (int i = 0; i < kUnroll * kWidth; ++i) values[i] = static_cast<A>(to_float(loaded[i / kWidth][i % kWidth]));
-      own = with_elements<T>(own, values);
+      own.template add<T>(values);
     }
-    const MaxSum<A> all = block.reduce(own, nothing<A>(), MergeMaxSum{});
+    const MaxSum<A> all = block.reduce(own.value(), nothing<A>(), MergeMaxSum{});
     if (threadIdx.x == 0) write_loss(args, losses, row, x, all);
   }
 }
@@ -77,13 +78,10 @@ struct LossSum {
   A sum;
   int64_t count;
 };
-
-struct AddLosses {
-  template <class A>
-  __device__ __forceinline__ LossSum<A> operator()(LossSum<A> a, LossSum<A> b) const {
-    return {a.sum + b.sum, a.count + b.count};
-  }
-};
+template <class A>
+__device__ __forceinline__ LossSum<A> operator+(LossSum<A> a, LossSum<A> b) {
+  return {a.sum + b.sum, a.count + b.count};
+}
 
 // By one block; the order of the additions depends on N alone.
 template <class T, class A = accumulator_t<T>>
@@ -91,10 +89,10 @@ __global__ void __launch_bounds__(1024)
     cross_entropy_cuda_sum_kernel(const __grid_constant__ CrossEntropyArgs args, const A* losses) {
   __shared__ typename BlockReduction<LossSum<A>>::Scratch scratch;
   BlockReduction<LossSum<A>> block(scratch);
-  LossSum<A> own{0, 0};
-  for (int64_t row = threadIdx.x; row < args.n; row += blockDim.x)
-    own = AddLosses{}(own, LossSum<A>{losses[row], class_of(args.classes, row) != args.classes.ignore_index});
-  LossSum<A> all = block.reduce(own, {0, 0}, AddLosses{});
+  const LossSum<A> own = sum_of_thread(args.n, [&](int64_t row) {
+    return LossSum<A>{losses[row], class_of(args.classes, row) != args.classes.ignore_index};
+  });
+  LossSum<A> all = block.reduce(own, {0, 0}, Add{});
   if (threadIdx.x > 0) return;
   if (args.count) {
     *static_cast<A*>(args.count) = static_cast<A>(all.count);

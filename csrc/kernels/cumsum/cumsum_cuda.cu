@@ -62,19 +62,20 @@ __global__ void __launch_bounds__(kThreads) cumsum_cuda_v1_block_scan_kernel(Cum
   for (int64_t line = blockIdx.x; line < args.outer; line += gridDim.x) {
     const T* x = static_cast<const T*>(args.x) + line * args.x_outer_stride;
     Y* y = static_cast<Y*>(args.y) + line * args.y_outer_stride;
-    A carried = 0;
+    std::conditional_t<std::is_integral_v<A>, A, double> carried = 0;  // over the blocks, of which there may be many
     for (int64_t begin = 0; begin < args.n; begin += kThreads) {
       const int64_t k = begin + threadIdx.x;
       A sum = warp_scan(k < args.n ? widened<A>(x[k * args.x_stride]) : A{0});
       if (threadIdx.x % kWarp == kWarp - 1) of_warp[warp] = sum;
       __syncthreads();
-      A before = carried;
+      A of_block = 0;
 #pragma unroll
       for (int w = 0; w < kWarps; ++w) {
-        if (w < warp) before += of_warp[w];
-        carried += of_warp[w];
+        if (w < warp) sum += of_warp[w];
+        of_block += of_warp[w];
       }
-      if (k < args.n) y[k * args.y_stride] = narrowed<Y>(before + sum);
+      if (k < args.n) y[k * args.y_stride] = narrowed<Y>(carried + sum);
+      carried += of_block;
       __syncthreads();
     }
   }

@@ -80,6 +80,8 @@ class Source {
       add("  const auto operand", k, " = load<", element_type(program_.operand_dtypes[k]),
           ", kWidth>(launch, launch.operands[", k, "], begin, valid);\n");
     for_results(false, [&](int k, const char* type, int) { add("  Pack<", type, ", kWidth> result", k, ";\n"); });
+    for_reductions(
+        [&](int r, ReduceOp op, const std::string& type) { add("  ", type, " run", r, " = ", identity(op), ";\n"); });
     add("#pragma unroll\n  for (int i = 0; i < kWidth; ++i) {\n");
     for (int k = 0; k < program_.operands; ++k) add("    const auto v", k, " = widen(operand", k, ".values[i]);\n");
     for (int k = 0; k < program_.instructions; ++k)
@@ -87,12 +89,13 @@ class Source {
     for_results(false, [&](int k, const char* type, int value) {
       add("    result", k, ".values[i] = narrow<", type, ">(v", value, ");\n");
     });
-    for (int r = 0; r < program_.reductions; ++r) {
-      const auto& [op, dtype, input] = program_.reduction[r];
-      const std::string total = message("v", program_.first_of_row() + r), type = reduction_type(op);
-      add("    ", total, " = ", type, "::join(", total, ", v", input, ");\n");
-    }
+    for_reductions([&](int r, ReduceOp op, const std::string&) {
+      add("    run", r, " = ", reduction_type(op), "::join(run", r, ", v", program_.reduction[r].input, ");\n");
+    });
     add("  }\n");
+    for_reductions([&](int r, ReduceOp op, const std::string&) {
+      add("  total", r, " = ", reduction_type(op), "::join(total", r, ", decltype(total", r, ")(run", r, "));\n");
+    });
     for_results(false, [&](int k, const char*, int) {
       add("  store(launch.results[", k, "], begin, valid, result", k, ");\n");
     });
@@ -104,20 +107,19 @@ class Source {
           ">>(launch.numbers[", k, "]);\n");
   }
 
+  // Sums are totals of short runs, in double: a row may be long, and its numbers alike.
   void declare_totals() {
-    for (int r = 0; r < program_.reductions; ++r)
-      add("  compute_t<", element_type(program_.reduction[r].dtype), "> v", program_.first_of_row() + r, " = ",
-          identity(program_.reduction[r].op), ";\n");
+    for_reductions([&](int r, ReduceOp op, const std::string& type) {
+      add("  ", is_sum(op) ? "double" : type, " total", r, " = ", identity(op), ";\n");
+    });
   }
 
   // The block's reductions, and what one thread computes from them.
   void add_row() {
-    for (int r = 0; r < program_.reductions; ++r) {
-      const ReduceOp op = program_.reduction[r].op;
-      const std::string total = message("v", program_.first_of_row() + r);
-      add("  ", total, " = join_block<", reduction_type(op), ">(", total, ")",
-          op == ReduceOp::kMean ? " / launch.columns" : "", ";\n");
-    }
+    for_reductions([&](int r, ReduceOp op, const std::string& type) {
+      add("  const ", type, " v", program_.first_of_row() + r, " = static_cast<", type, ">(join_block<",
+          reduction_type(op), ">(total", r, ")", op == ReduceOp::kMean ? " / launch.columns" : "", ");\n");
+    });
     add("  if (threadIdx.x > 0) return;\n");
     for (int k = 0; k < program_.operands; ++k)
       if (is_read_by_rows(k))
@@ -153,6 +155,15 @@ class Source {
   void add_instruction(const char* indent, const FusedInstruction& instruction, int value) {
     add(indent, "const compute_t<", element_type(instruction.out_dtype), "> v", value, " = ", expression(instruction),
         ";\n");
+  }
+
+  static bool is_sum(ReduceOp op) { return op == ReduceOp::kSum || op == ReduceOp::kMean; }
+
+  // Calls visit(number, op, the type of its elements).
+  template <class Visit>
+  void for_reductions(Visit visit) {
+    for (int r = 0; r < program_.reductions; ++r)
+      visit(r, program_.reduction[r].op, message("compute_t<", element_type(program_.reduction[r].dtype), ">"));
   }
 
   template <class Visit>

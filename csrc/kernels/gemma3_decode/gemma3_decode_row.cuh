@@ -101,11 +101,10 @@ struct Row {
   // norm(row) (1 + weight)
   __device__ __forceinline__ Row normalised(const Row& weight, int d, double eps, BlockSum& block_sum) const {
     const float scale = inverse_rms<!kOneText>(static_cast<float>(eps), [&](float unit) {
-      float squares = 0;
-#pragma unroll
-      for (const auto& vector : values)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) squares += vector[i] * unit * (vector[i] * unit);
+      const float squares = sum_of_vectors<kTurns, 4>([&](int turn, int i) {
+        const float value = values[turn][i] * unit;
+        return value * value;
+      });
       return (kOneText ? block_sum(squares) : warp_reduce(squares, Add{})) / d;
     });
     Row result;

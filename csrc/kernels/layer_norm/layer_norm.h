@@ -1,7 +1,8 @@
 // layer_norm: y[n, d] = (x[n, d] - mean_d x[n, :]) / sqrt(var_d x[n, :] + eps) * weight[d] + bias[d], over rows of
 // length D. var is the mean of the squared distances from the mean, computed as such (not as a difference of two large
-// sums). Rows whose squares overflow float are normalised correctly: v0 computes in double, and the other rungs scale
-// such rows down and compute again.
+// sums). v0 computes in double. For the other rungs a mean in the row's precision is too coarse where numbers are large
+// and alike, so they correct it by the mean of the distances from it; rows whose squares overflow float they scale down
+// and compute again.
 //
 // FLOPs: 5 per element (sum; subtract, square, sum; multiply), 1 for the weight, 1 for the bias. Compulsory bytes: each
 // element of x, weight and bias read once, each of y written once. Roof: memory bandwidth everywhere.

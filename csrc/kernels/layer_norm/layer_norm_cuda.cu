@@ -1,5 +1,6 @@
 // The CUDA rungs of layer_norm: see layer_norm.h for what they compute and what was measured.
 #include "core/dispatch.h"
+#include "kernels/common/long_sum.cuh"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/common/row_unit.h"
 #include "kernels/layer_norm/layer_norm.h"
@@ -29,20 +30,35 @@ template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(512)
     layer_norm_cuda_v1_block_per_row_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int64_t d,
                                             int64_t x_row_stride, A eps) {
-  __shared__ typename BlockReduction<A>::Scratch scratch;
-  BlockReduction<A> block(scratch);
+  __shared__ typename BlockReduction<Sums<A, 2>>::Scratch scratch;
+  BlockReduction<Sums<A, 2>> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T* in = x + row * x_row_stride;
-    A unit = 1, mean, variance;
-    const auto measure = [&] {  // of x times unit
-      A sum = 0, squares = 0;
-      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) sum += static_cast<A>(to_float(in[i])) * unit;
-      mean = block.reduce(sum, A{0}, Add{}) / static_cast<A>(d);
-      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-        const A distance = static_cast<A>(to_float(in[i])) * unit - mean;
-        squares += distance * distance;
+    A unit = 1, mean, rest, variance;  // of x times unit; rest: what the rounded mean lacks
+    const auto distance = [&](int64_t i) { return static_cast<A>(to_float(in[i])) * unit - mean; };
+    const auto correct = [&] {
+      const auto sums = reduce_row<true>(sum_of_thread(d,
+                                                       [&](int64_t i) {
+                                                         return Sums<A, 2>{distance(i), distance(i) * distance(i)};
+                                                       }),
+                                         block);
+      rest = sums.of[0] / static_cast<A>(d);
+      const A square = sums.of[1] / static_cast<A>(d);
+      variance = above_zero(square - rest * rest);
+      return square;
+    };
+    const auto measure = [&] {
+      mean = 0;
+      const auto sums = reduce_row<true>(sum_of_thread(d,
+                                                       [&](int64_t i) {
+                                                         return Sums<A, 2>{distance(i), 0};
+                                                       }),
+                                         block);
+      mean = sums.of[0] / static_cast<A>(d);
+      if (const A square = correct(); variance < square / 8) {  // the mean is off by more than the numbers differ
+        mean += rest;
+        correct();
       }
-      variance = block.reduce(squares, A{0}, Add{}) / static_cast<A>(d);
     };
     measure();
     unit = row_unit(variance + eps, mean);  // the same in all threads
@@ -51,7 +67,7 @@ __global__ void __launch_bounds__(512)
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const A gain = weight ? static_cast<A>(to_float(weight[i])) : A{1};
       const A offset = bias ? static_cast<A>(to_float(bias[i])) : A{0};
-      y[row * d + i] = round_to<T>((static_cast<A>(to_float(in[i])) * unit - mean) * scale * gain + offset);
+      y[row * d + i] = round_to<T>((distance(i) - rest) * scale * gain + offset);
     }
   }
 }
@@ -62,8 +78,10 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
                                        int64_t x_row_stride, float eps) {
   using Tile = RowTile<T, kVectors>;
   constexpr int kWidth = Tile::kWidth;
-  __shared__ typename BlockReduction<float>::Scratch scratch;
-  BlockReduction<float> block(scratch);
+  __shared__ typename BlockReduction<float>::Scratch sum_scratch;
+  __shared__ typename BlockReduction<Sums<float, 2>>::Scratch scratch;
+  BlockReduction<float> sum_block(sum_scratch);
+  BlockReduction<Sums<float, 2>> block(scratch);
   const float per_element = 1.0f / (row_vectors * kWidth);
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
     const int64_t row = first + threadIdx.y;
@@ -72,46 +90,57 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
 
     // The row stays in registers in its own dtype. Distances from the mean are recomputed where they are needed: kept
     // in float, they would take more registers than there are.
-    float mean = 0, unit = 1;
-    const auto distances = [&](int v) {  // of vector v, times unit; so is the mean
+    float unit = 1, mean, rest, square, variance;  // of x times unit; rest: what the rounded mean lacks
+    const auto distances = [&](int v) {
       Vector<float, kWidth> values = to_float(tile.vectors[v]);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) values[i] = values[i] * unit - mean;
       return values;
     };
-    const auto measure_variance = [&] {
-      mean = 0;
-      float sum = 0, squares = 0;
+    const auto measure_mean = [&] {
+      float sum = 0;
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
-        const Vector<float, kWidth> values = distances(v);
+        const Vector<float, kWidth> values = to_float(tile.vectors[v]);
+        float of_vector = 0;
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) sum += values[i];
+        for (int i = 0; i < kWidth; ++i) of_vector += values[i] * unit;
+        sum += of_vector;
       }
-      sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
-      if constexpr (kBlockPerRow) sum = block.across_warps(sum, 0.0f, Add{});
-      mean = sum * per_element;
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        const float inside = threadIdx.x + v * blockDim.x < row_vectors ? 1.0f : 0.0f;
-        const Vector<float, kWidth> values = distances(v);
-        float vector_squares = 0;
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) vector_squares += values[i] * values[i];
-        squares += inside * vector_squares;
-      }
-      squares = warp_reduce(squares, Add{}, kBlockPerRow ? kWarp : blockDim.x);
-      if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
-      return squares * per_element;
+      mean = reduce_row<kBlockPerRow>(sum, sum_block) * per_element;
     };
-    // Rows whose squares leave float's range are scaled. Rows may share a warp, so all of its threads take part.
-    float variance = measure_variance();
-    const bool leaves = leaves_range(variance + eps);
-    if (kBlockPerRow ? leaves : __any_sync(~0u, leaves)) {
+    const auto correct = [&] {
+      Sums<float, 2> sums{};
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        const Vector<float, kWidth> values = distances(v);
+        Sums<float, 2> of_vector{};
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          of_vector.of[0] += values[i];
+          of_vector.of[1] += values[i] * values[i];
+        }
+        if (Tile::place(v) < row_vectors) sums = sums + of_vector;
+      }
+      sums = reduce_row<kBlockPerRow>(sums, block);
+      rest = sums.of[0] * per_element;
+      square = sums.of[1] * per_element;
+      variance = above_zero(square - rest * rest);
+    };
+    // Rows may share a warp, so what one of them needs is done by all of its threads.
+    const auto any = [](bool wanted) { return kBlockPerRow ? wanted : __any_sync(~0u, wanted) != 0; };
+    measure_mean();
+    correct();
+    if (any(leaves_range(variance + eps))) {  // squares of huge or tiny numbers
       unit = row_unit(variance + eps, mean);
-      variance = measure_variance();
+      measure_mean();
+      correct();
     }
-    const float scale = 1.0f / sqrtf(variance + eps * unit * unit);
+    if (any(variance < square * 0.125f)) {  // the mean is off by more than the numbers differ
+      mean += rest;
+      correct();
+    }
+    const float scale = 1.0f / sqrtf(variance + eps * unit * unit), shift = rest * scale;
 
     if (row >= n) continue;
     T* out = y + row * row_vectors * kWidth;
@@ -121,7 +150,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
                                     offset = load_parameter<kWidth>(bias, at);
         Vector<float, kWidth> values = distances(v);
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) values[i] = values[i] * (scale * gain[i]) + offset[i];
+        for (int i = 0; i < kWidth; ++i) values[i] = (values[i] * scale - shift) * gain[i] + offset[i];
         return values;
       });
     else
@@ -130,7 +159,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) {
           const float gain = weight ? to_float(weight[at + i]) : 1.0f, offset = bias ? to_float(bias[at + i]) : 0.0f;
-          values[i] = values[i] * (scale * gain) + offset;
+          values[i] = (values[i] * scale - shift) * gain + offset;
         }
         return values;
       });

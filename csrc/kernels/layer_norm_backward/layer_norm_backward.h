@@ -1,8 +1,9 @@
 // layer_norm_backward: the gradients of layer_norm's x, weight and bias. With c = x - mean_d x, n = c r,
 // r = 1 / sqrt(mean_d c^2 + eps) and dn = dy weight, over rows of length D,
 //   dx[n, d] = r (dn - mean_d dn - n mean_d(dn n))        dweight[d] = sum_n dy n        dbias[d] = sum_n dy.
-// Nothing is saved besides x and weight: mean and r are recomputed from the row, which must be read anyway. Rows of
-// huge or tiny numbers, whose squares leave float's range, are scaled first; v0_composed computes them in double.
+// Nothing is saved besides x and weight: mean and r are recomputed from the row, which must be read anyway, and the
+// mean is corrected as in layer_norm. Rows of huge or tiny numbers, whose squares leave float's range, are scaled
+// first; v0_composed computes them in double.
 //
 // Sums over rows for dweight and dbias: each block has its own, and they are added in a second launch, or stage. There are no
 // atomics, so the result is deterministic.

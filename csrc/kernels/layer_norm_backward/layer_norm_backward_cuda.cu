@@ -11,41 +11,48 @@ __global__ void __launch_bounds__(512)
     layer_norm_backward_cuda_v1_block_per_row_kernel(const T* dy, const T* x, const T* weight, T* dx, float* dweight,
                                                      float* dbias, int64_t n, int64_t d, int64_t dy_row_stride,
                                                      int64_t x_row_stride, float eps) {
-  __shared__ typename BlockReduction<SumPair>::Scratch scratch;
-  BlockReduction<SumPair> block(scratch);
+  __shared__ typename BlockReduction<Sums<float, 3>>::Scratch scratch;
+  BlockReduction<Sums<float, 3>> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
-    float unit = 1;
-    SumPair means{}, products{};  // of x and dn; of c^2 and dn c; x and c are multiplied by unit
+    float unit = 1, mean = 0, rest = 0, variance;  // of x times unit; rest: what the rounded mean lacks
+    float mean_dn, product;                        // the means of dn, and of dn times the distance from the mean
     // Always rounded in the same way, so that subtracting the mean leaves exactly 0 where all values are equal.
     const auto gained = [&](int64_t i) {
       const float dy_i = to_float(slope[i]);
       return weight ? __fmul_rn(dy_i, to_float(weight[i])) : dy_i;
     };
-    const auto distance = [&](int64_t i) { return to_float(in[i]) * unit - means.a; };
+    const auto distance = [&](int64_t i) { return to_float(in[i]) * unit - mean; };
+    const auto correct = [&] {
+      const auto own = sum_of_thread(d, [&](int64_t i) {
+        const float c = distance(i);
+        return Sums<float, 3>{c, c * c, gained(i) * c};
+      });
+      const auto sums = reduce_row<true>(own, block);
+      rest = sums.of[0] / d;
+      const float square = sums.of[1] / d;
+      variance = above_zero(square - rest * rest);
+      product = sums.of[2] / d - rest * mean_dn;
+      return square;
+    };
     const auto measure = [&] {
-      SumPair sum{0, 0};
-      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-        sum.a += to_float(in[i]) * unit;
-        sum.b += gained(i);
+      mean = 0;
+      const auto own = sum_of_thread(d, [&](int64_t i) { return Sums<float, 3>{distance(i), gained(i), 0}; });
+      const auto sums = reduce_row<true>(own, block);
+      mean = sums.of[0] / d;
+      mean_dn = sums.of[1] / d;
+      if (const float square = correct(); variance < square / 8) {  // the mean is off by more than the numbers differ
+        mean += rest;
+        correct();
       }
-      sum = reduce_row<true>(sum, block);
-      means = {sum.a / d, sum.b / d};
-      sum = {0, 0};
-      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-        sum.a += distance(i) * distance(i);
-        sum.b += gained(i) * distance(i);
-      }
-      sum = reduce_row<true>(sum, block);
-      products = {sum.a / d, sum.b / d};
     };
     measure();
-    unit = row_unit(products.a + eps, means.a);  // the same in all threads
+    unit = row_unit(variance + eps, mean);  // the same in all threads
     if (unit != 1) measure();
-    const float scale = 1.0f / sqrtf(products.a + eps * unit * unit), along = products.b * scale;
+    const float scale = 1.0f / sqrtf(variance + eps * unit * unit), along = product * scale;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-      const float dy_i = to_float(slope[i]), normal = distance(i) * scale;
-      dx[row * d + i] = from_float<T>((gained(i) - means.b - normal * along) * unit * scale);
+      const float dy_i = to_float(slope[i]), normal = (distance(i) - rest) * scale;
+      dx[row * d + i] = from_float<T>((gained(i) - mean_dn - normal * along) * unit * scale);
       const int64_t at = blockIdx.x * d + i;  // only this thread adds to this sum
       const bool is_first = row == blockIdx.x;
       if (dweight) dweight[at] = (is_first ? 0.0f : dweight[at]) + dy_i * normal;
@@ -55,13 +62,14 @@ __global__ void __launch_bounds__(512)
 }
 
 // What a thread holds of a row: c and dn, in float, so that they are converted once; and what the gradient needs to
-// know about the whole row: n = c scale, dx = (dn - mean_dn - n along) scale. Rows whose squares leave float's range
-// are multiplied by a power of two, the unit: first c, and later dn, in which dx is linear.
+// know about the whole row: n = c scale - shift, dx = (dn - mean_dn - n along) scale. c is the distance from the
+// rounded mean, and the shift stands for what that mean lacks. Rows whose squares leave float's range are multiplied by
+// a power of two, the unit: first c, and later dn, in which dx is linear.
 template <class Tile, int kVectors, bool kRowsShareWarps>
 struct HeldRow {
   static constexpr int kWidth = Tile::kWidth;
   Vector<float, kWidth> c[kVectors], dn[kVectors];
-  float mean_dn, scale, along;
+  float mean_dn, scale, shift, along;
 
   // reduce(sums) adds over the threads of the row. again(values) reloads the row, which is rarely needed.
   template <class Again, class Reduce>
@@ -74,50 +82,63 @@ struct HeldRow {
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) dn[v][i] = __fmul_rn(dn[v][i], gain[i]);  // not fused, see v1_block_per_row
     }
-    float mean, variance, product;
+    float mean, rest, square, variance, product;
+    const auto centre = [&](float by) {  // subtracts `by` from c, and measures what is left
+      Sums<float, 3> sums{};
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        Sums<float, 3> of_vector{};
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          c[v][i] -= by;
+          of_vector.of[0] += c[v][i];
+          of_vector.of[1] += c[v][i] * c[v][i];
+          of_vector.of[2] += dn[v][i] * c[v][i];
+        }
+        if (Tile::place(v) < row_vectors) sums = sums + of_vector;
+      }
+      sums = reduce(sums);
+      rest = sums.of[0] * per_element;
+      square = sums.of[1] * per_element;
+      variance = above_zero(square - rest * rest);
+      product = sums.of[2] * per_element - rest * mean_dn;
+    };
     const auto measure = [&](float unit) {
-      SumPair sum{0, 0};
+      Sums<float, 3> sums{};
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         c[v] = to_float(values.vectors[v]);
+        Sums<float, 3> of_vector{};
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) {
-          sum.a += c[v][i] *= unit;
-          sum.b += dn[v][i];
+          of_vector.of[0] += c[v][i] *= unit;
+          of_vector.of[1] += dn[v][i];
         }
+        sums = sums + of_vector;
       }
-      sum = reduce(sum);
-      mean = sum.a * per_element;
-      mean_dn = sum.b * per_element;
-      sum = {0, 0};
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        float squares = 0;
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) {
-          c[v][i] -= mean;
-          squares += c[v][i] * c[v][i];
-          sum.b += dn[v][i] * c[v][i];
-        }
-        sum.a += Tile::place(v) < row_vectors ? squares : 0.0f;
-      }
-      sum = reduce(sum);
-      variance = sum.a * per_element;
-      product = sum.b * per_element;
+      sums = reduce(sums);
+      mean = sums.of[0] * per_element;
+      mean_dn = sums.of[1] * per_element;
+      centre(mean);
     };
+    const auto any = [](bool wanted) { return kRowsShareWarps ? __any_sync(~0u, wanted) != 0 : wanted; };
     float unit = 1.0f;
     measure(1.0f);
-    const bool leaves = leaves_range(variance + eps);
-    if (kRowsShareWarps ? __any_sync(~0u, leaves) : leaves) {
+    const bool leaves = any(leaves_range(variance + eps));
+    if (leaves) {
       unit = row_unit(variance + eps, mean);
       again(values);
       measure(unit);
+    }
+    if (any(variance < square * 0.125f)) centre((mean + rest) - mean);  // the mean is off by more than numbers differ
+    if (leaves) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v)
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) dn[v][i] *= unit;
     }
     scale = rsqrtf(variance + eps * unit * unit);
+    shift = rest * scale;
     along = product * scale * unit;
     mean_dn *= unit;
   }
@@ -128,7 +149,7 @@ struct HeldRow {
     Vector<float, kWidth> dx;
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) {
-      const float normal = c[v][i] * scale;
+      const float normal = c[v][i] * scale - shift;
       dweight[i] += dy[i] * normal;
       dbias[i] += dy[i];
       dx[i] = (dn[v][i] - mean_dn - normal * along) * scale;
@@ -143,9 +164,9 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
                                                 float* dbias, int64_t n, int d, int tile, int64_t dy_row_stride,
                                                 int64_t x_row_stride, float eps) {
   using Tile = ColumnSumTile<T, kVectors, kBlockPerRow>;
-  __shared__ typename BlockReduction<SumPair>::Scratch scratch;
+  __shared__ typename BlockReduction<Sums<float, 3>>::Scratch scratch;
   extern __shared__ __align__(16) float columns[];  // gains, and sums at the end
-  BlockReduction<SumPair> block(scratch);
+  BlockReduction<Sums<float, 3>> block(scratch);
   load_gains(columns, weight, 0.0f, d, tile);
   const int row_vectors = d / Tile::kWidth;
   ColumnSums<Tile, kVectors> of_weight, of_bias;
@@ -164,7 +185,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
     }
     HeldRow<Tile, kVectors, !kBlockPerRow> held;
     held.find(slopes, values, columns, row_vectors, 1.0f / d, eps, load_x,
-              [&](SumPair sums) { return reduce_row<kBlockPerRow>(sums, block); });
+              [&](Sums<float, 3> sums) { return reduce_row<kBlockPerRow>(sums, block); });
     if (!is_row) continue;
     Tile::store(dx + row * d, row_vectors, [&](int v, int) {
       return held.gradient(v, to_float(slopes.vectors[v]), of_weight.sums[v], of_bias.sums[v]);

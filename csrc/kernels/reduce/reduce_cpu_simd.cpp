@@ -67,32 +67,46 @@ ROOFLAB_INLINE double in_range(S sum, const T* x, int64_t n, int64_t stride) {
   return again;
 }
 
+// The sum of n floating-point elements. load(i, lanes) gives those from i on, which lie `stride` apart.
+template <class T, class Load>
+ROOFLAB_INLINE double sum_of(const T* x, int64_t n, int64_t stride, Load load) {
+  if constexpr (sizeof(T) == 8) return sum_row<T>(n, load);  // nothing wider to add chunks in
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += kChunk) {
+    const int64_t size = smaller(n - begin, kChunk);
+    const auto found = sum_row<T>(
+        size, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) { return load(begin + i, lanes); });
+    total += in_range(found, x + begin * stride, size, stride);
+  }
+  return total;
+}
+
 // n neighbours.
 template <ReduceOp kOp, class T>
 total_t<T> fold_along(const T* x, int64_t n) {
-  total_t<T> total = identity<kOp, total_t<T>>();
   if constexpr (kIsInteger<T>) {
+    total_t<T> total = identity<kOp, total_t<T>>();
     for (int64_t i = 0; i < n; ++i) total = fold<kOp>(total, static_cast<int64_t>(x[i]));
+    return total;
+  } else if constexpr (is_sum(kOp)) {
+    return sum_of(
+        x, n, 1, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) { return load_lanes(x + i, lanes); });
   } else {
-    for (int64_t begin = 0; begin < n; begin += kChunk) {
-      const T* chunk = x + begin;
-      const int64_t size = n - begin < kChunk ? n - begin : kChunk;
-      if constexpr (is_sum(kOp))
-        total += in_range(sum_row<T>(
-                              size, [&](int64_t i, int64_t lanes)
-                                        __attribute__((always_inline)) { return load_lanes(chunk + i, lanes); }),
-                          chunk, size, 1);
-      else
-        total = fold<kOp>(total, extreme_row<kOp == ReduceOp::kMax>(chunk, size));
-    }
+    return extreme_row<kOp == ReduceOp::kMax>(x, n);
   }
-  return total;
 }
 
 // n elements, `stride` apart.
 template <ReduceOp kOp, class T>
 total_t<T> fold_strided(const T* x, int64_t n, int64_t stride) {
   if (stride == 1) return fold_along<kOp>(x, n);
+  if constexpr (is_sum(kOp) && !kIsInteger<T>)
+    return sum_of(
+        x, n, stride, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
+          T gathered[SimdOf<T>::kLanes] = {};
+          for (int64_t k = 0; k < lanes; ++k) gathered[k] = x[(i + k) * stride];
+          return load<T>(gathered);
+        });
   total_t<T> total = identity<kOp, total_t<T>>();
   T gathered[kGather];
   for (int64_t begin = 0; begin < n; begin += kGather) {
@@ -103,25 +117,39 @@ total_t<T> fold_strided(const T* x, int64_t n, int64_t stride) {
   return total;
 }
 
+// Folds n elements, `stride` apart, of each of kVectors vectors of neighbouring columns.
+template <ReduceOp kOp, int kVectors, class T>
+ROOFLAB_INLINE Sums<SimdOf<T>, kVectors> fold_vectors(const T* x, int64_t n, int64_t stride) {
+  constexpr int64_t kLanes = SimdOf<T>::kLanes;
+  Sums<SimdOf<T>, kVectors> columns;
+  for (int v = 0; v < kVectors; ++v) columns.of[v] = load<T>(x + v * kLanes);
+  for (int64_t k = 1; k < n; ++k)
+    for (int v = 0; v < kVectors; ++v) {
+      const SimdOf<T> value = load<T>(x + k * stride + v * kLanes);
+      if (is_sum(kOp))
+        columns.of[v] += value;
+      else
+        columns.of[v] = kOp == ReduceOp::kMax ? max(columns.of[v], value) : min(columns.of[v], value);
+    }
+  return columns;
+}
+
 // kVectors vectors of neighbouring columns, each over n elements that are `stride` apart.
 template <ReduceOp kOp, int kVectors, class T>
 void fold_across(const T* x, int64_t n, int64_t stride, total_t<T>* totals) {
   using S = typename ComputeOf<T>::type;
-  constexpr int64_t kLanes = SimdOf<T>::kLanes, kRows = 256;
-  for (int64_t begin = 0; begin < n; begin += kRows) {
-    const int64_t end = n - begin < kRows ? n : begin + kRows;
-    SimdOf<T> columns[kVectors];
-    for (int v = 0; v < kVectors; ++v) columns[v] = load<T>(x + begin * stride + v * kLanes);
-    for (int64_t k = begin + 1; k < end; ++k)
-      for (int v = 0; v < kVectors; ++v) {
-        const SimdOf<T> value = load<T>(x + k * stride + v * kLanes);
-        if (is_sum(kOp))
-          columns[v] += value;
-        else
-          columns[v] = kOp == ReduceOp::kMax ? max(columns[v], value) : min(columns[v], value);
-      }
+  constexpr int64_t kLanes = SimdOf<T>::kLanes;
+  constexpr int64_t kRows = 256;  // folded in float before the results are added to totals in double
+  const int64_t rows = sizeof(S) == 8 ? n : kRows;
+  for (int64_t begin = 0; begin < n; begin += rows) {
+    const int64_t end = smaller(begin + rows, n);
+    PairwiseSum<Sums<SimdOf<T>, kVectors>> runs;
+    int64_t at = begin;
+    if (is_sum(kOp))
+      for (; at + kRun < end; at += kRun) runs.add(fold_vectors<kOp, kVectors>(x + at * stride, kRun, stride));
+    const auto columns = runs.total(fold_vectors<kOp, kVectors>(x + at * stride, end - at, stride));
     S lanes[kVectors * kLanes];
-    for (int v = 0; v < kVectors; ++v) store<S>(lanes + v * kLanes, columns[v]);
+    for (int v = 0; v < kVectors; ++v) store<S>(lanes + v * kLanes, columns.of[v]);
     for (int c = 0; c < kVectors * kLanes; ++c) {
       const double value = is_sum(kOp) ? in_range(lanes[c], x + begin * stride + c, end - begin, stride) : lanes[c];
       totals[c] = fold<kOp>(totals[c], value);

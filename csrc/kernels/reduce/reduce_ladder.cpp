@@ -51,6 +51,8 @@ bool vectorises(const ReduceArgs& args, bool along) {
 
 ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   constexpr int64_t kThreads = 256, kEnoughBlocks = 1024, kStepsOfThread = 8, kStepsWorthSplitting = 16, kMostRows = 64;
+  constexpr int64_t kMostSteps = 64;  // that a thread adds one after another
+  constexpr int64_t kMostSplits = 65535;
   const auto power = [](int64_t count, int64_t most) {
     return static_cast<int>(
         std::min(most, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::min(count, most))))));
@@ -68,6 +70,10 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   const int64_t most = plan.step_count / (plan.steps * kStepsWorthSplitting);
   plan.splits = std::clamp(kEnoughBlocks / std::max<int64_t>(plan.column_tiles * plan.row_tiles, 1), int64_t{1},
                            std::max<int64_t>(most, 1));
+  if ((args.op == ReduceOp::kSum || args.op == ReduceOp::kMean) && is_floating(args.dtype))
+    plan.splits =
+        std::max(plan.splits,
+                 std::min((plan.step_count + plan.steps * kMostSteps - 1) / (plan.steps * kMostSteps), kMostSplits));
   return plan;
 }
 

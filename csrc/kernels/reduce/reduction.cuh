@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "core/dispatch.h"
+#include "kernels/common/long_sum.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/row_unit.h"
 #include "kernels/common/vector_load.cuh"
@@ -138,7 +139,11 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
           for (int u = 0; u < kUnroll; ++u)
             vectors[u] = load_vector<kWidth>(from + (step + u * blockDim.y) * step_stride);
 #pragma unroll
-          for (int u = 0; u < kUnroll; ++u) add(vectors[u]);
+          for (int i = 0; i < kWidth; ++i) {
+            static_assert(kUnroll == 4);
+            const A first = fold(value_of(vectors[0][i]), value_of(vectors[1][i]));
+            sums[i] = fold(sums[i], fold(first, fold(value_of(vectors[2][i]), value_of(vectors[3][i]))));
+          }
         }
         for (; step < end; step += blockDim.y) add(load_vector<kWidth>(from + step * step_stride));
         if constexpr (kAlong)  // the rest of the axis, if it is not a multiple of the width
@@ -181,9 +186,12 @@ __global__ void reduce_cuda_combine_kernel(const typename R::Partial* partial, t
   using A = typename R::Partial;
   const int64_t warps = gridDim.x * int64_t{blockDim.y};
   for (int64_t output = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; output < outputs; output += warps) {
+    const auto part = [&](int64_t split) { return partial[split * outputs + output]; };
     A value = R::template identity<A>();
-    for (int64_t split = threadIdx.x; split < splits; split += kWarp)
-      value = R{}(value, partial[split * outputs + output]);
+    if constexpr (std::is_base_of_v<Add, R>)
+      value = sum_of_thread(splits, part);
+    else
+      for (int64_t split = threadIdx.x; split < splits; split += kWarp) value = R{}(value, part(split));
     value = warp_reduce(value, R{});
     if (threadIdx.x == 0) y[output] = finish<R>(value, divisor);
   }

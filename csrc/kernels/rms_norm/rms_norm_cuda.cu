@@ -29,11 +29,10 @@ __global__ void __launch_bounds__(512)
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T* in = x + row * x_row_stride;
     const auto mean_square = [&](A unit) {
-      A squares = 0;
-      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+      const A squares = sum_of_thread(d, [&](int64_t i) {
         const A value = static_cast<A>(to_float(in[i])) * unit;
-        squares += value * value;
-      }
+        return value * value;
+      });
       return block.reduce(squares, A{0}, Add{}) / static_cast<A>(d);
     };
     A mean = mean_square(1);

@@ -1,6 +1,7 @@
 // What the CUDA rungs that normalise rows held in registers share.
 #pragma once
 
+#include "kernels/common/long_sum.cuh"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/rms_norm/rms_norm.h"
 
@@ -22,17 +23,11 @@ template <bool kBlockPerRow, class T, int kVectors>
 __device__ __forceinline__ float inverse_rms(const RowTile<T, kVectors>& tile, BlockReduction<float>& block,
                                              float per_element, float eps) {
   return inverse_rms<!kBlockPerRow>(eps, [&](float unit) {
-    float squares = 0;
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-      for (int i = 0; i < RowTile<T, kVectors>::kWidth; ++i) {
-        const float value = to_float(tile.vectors[v][i]) * unit;
-        squares += value * value;
-      }
-    squares = warp_reduce(squares, Add{}, kBlockPerRow ? kWarp : blockDim.x);
-    if constexpr (kBlockPerRow) squares = block.across_warps(squares, 0.0f, Add{});
-    return squares * per_element;
+    const float squares = sum_of_vectors<kVectors, RowTile<T, kVectors>::kWidth>([&](int v, int i) {
+      const float value = to_float(tile.vectors[v][i]) * unit;
+      return value * value;
+    });
+    return reduce_row<kBlockPerRow>(squares, block) * per_element;
   });
 }
 

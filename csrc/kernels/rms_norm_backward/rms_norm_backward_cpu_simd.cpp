@@ -13,20 +13,13 @@ struct Means {
 
 template <class T, class Gain>
 ROOFLAB_INLINE Means means_of(const T* dy, const T* x, int64_t d, float unit, Gain gain) {
-  constexpr int64_t kLanes = F32x16::kLanes;
-  F32x16 squares[2] = {0, 0}, products[2] = {0, 0};
-  const auto add = [&](int chain, int64_t i, int64_t lanes) __attribute__((always_inline)) {
-    const F32x16 value = load_lanes(x + i, lanes) * unit;
-    squares[chain] += value * value;
-    products[chain] += load_lanes(dy + i, lanes) * gain(i, lanes) * value;
-  };
-  int64_t i = 0;
-  for (; i + 2 * kLanes <= d; i += 2 * kLanes) {
-    add(0, i, kLanes);
-    add(1, i + kLanes, kLanes);
-  }
-  for (; i < d; i += kLanes) add(0, i, d - i < kLanes ? d - i : kLanes);
-  return {sum(squares[0] + squares[1]) / float(d), sum(products[0] + products[1]) / float(d)};
+  const auto sums = sums_of_row<T, 2>(
+      d, [&](int64_t i, int64_t lanes, auto& sums) __attribute__((always_inline)) {
+        const F32x16 value = load_lanes(x + i, lanes) * unit;
+        sums.of[0] += value * value;
+        sums.of[1] += load_lanes(dy + i, lanes) * gain(i, lanes) * value;
+      });
+  return {sums.of[0] / float(d), sums.of[1] / float(d)};
 }
 
 }  // namespace

@@ -11,27 +11,26 @@ __global__ void __launch_bounds__(512)
     rms_norm_backward_cuda_v1_block_per_row_kernel(const T* dy, const T* x, const T* weight, T* dx, float* partial,
                                                    int64_t n, int64_t d, int64_t dy_row_stride, int64_t x_row_stride,
                                                    float eps, float offset) {
-  __shared__ typename BlockReduction<SumPair>::Scratch scratch;
-  BlockReduction<SumPair> block(scratch);
+  __shared__ typename BlockReduction<Sums<float, 2>>::Scratch scratch;
+  BlockReduction<Sums<float, 2>> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
     float unit = 1;
-    SumPair means{};  // of x^2 and dn x, where x is multiplied by unit
+    float square, product;  // the means of x^2 and dn x, where x is multiplied by unit
     const auto value = [&](int64_t i) { return to_float(in[i]) * unit; };
     const auto gained = [&](int64_t i) { return to_float(slope[i]) * (weight ? to_float(weight[i]) + offset : 1.0f); };
     const auto measure = [&] {
-      SumPair sum{0, 0};
-      for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-        sum.a += value(i) * value(i);
-        sum.b += gained(i) * value(i);
-      }
-      sum = reduce_row<true>(sum, block);
-      means = {sum.a / d, sum.b / d};
+      const auto own = sum_of_thread(d, [&](int64_t i) {
+        return Sums<float, 2>{value(i) * value(i), gained(i) * value(i)};
+      });
+      const auto sums = reduce_row<true>(own, block);
+      square = sums.of[0] / d;
+      product = sums.of[1] / d;
     };
     measure();
-    unit = row_unit(means.a + eps);  // the same in all threads
+    unit = row_unit(square + eps);  // the same in all threads
     if (unit != 1) measure();
-    const float scale = 1.0f / sqrtf(means.a + eps * unit * unit), along = means.b * scale;
+    const float scale = 1.0f / sqrtf(square + eps * unit * unit), along = product * scale;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const float normal = value(i) * scale;
       dx[row * d + i] = from_float<T>((gained(i) - normal * along) * unit * scale);
@@ -63,17 +62,13 @@ struct HeldRow {
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) dn[v][i] *= gain[i];
     }
-    const auto means = [&] {  // of x^2 and dn x
-      SumPair sum{0, 0};
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) {
-          sum.a += x[v][i] * x[v][i];
-          sum.b += dn[v][i] * x[v][i];
-        }
-      sum = reduce(sum);
-      return SumPair{sum.a * per_element, sum.b * per_element};
+    float square, product;  // the means of x^2 and dn x
+    const auto measure = [&] {
+      const auto sums = reduce(sum_of_vectors<kVectors, kWidth>([&](int v, int i) {
+        return Sums<float, 2>{x[v][i] * x[v][i], dn[v][i] * x[v][i]};
+      }));
+      square = sums.of[0] * per_element;
+      product = sums.of[1] * per_element;
     };
     const auto multiply = [](Vector<float, kWidth>(&vectors)[kVectors], float factor) {
 #pragma unroll
@@ -81,15 +76,15 @@ struct HeldRow {
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) vectors[v][i] *= factor;
     };
-    SumPair mean = means();
-    const float unit = row_unit(mean.a + eps);
+    measure();
+    const float unit = row_unit(square + eps);
     if (kRowsShareWarps ? __any_sync(~0u, unit != 1) : unit != 1) {
       multiply(x, unit);
-      mean = means();
+      measure();
       multiply(dn, unit);
     }
-    scale = rsqrtf(mean.a + eps * unit * unit);
-    along = mean.b * scale * unit;
+    scale = rsqrtf(square + eps * unit * unit);
+    along = product * scale * unit;
   }
 
   // Returns dx of vector v, and adds its contribution to the sums over rows.
@@ -112,9 +107,9 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
                                               int64_t n, int d, int tile, int64_t dy_row_stride, int64_t x_row_stride,
                                               float eps, float offset) {
   using Tile = ColumnSumTile<T, kVectors, kBlockPerRow>;
-  __shared__ typename BlockReduction<SumPair>::Scratch scratch;
+  __shared__ typename BlockReduction<Sums<float, 2>>::Scratch scratch;
   extern __shared__ __align__(16) float columns[];  // gains, and sums at the end
-  BlockReduction<SumPair> block(scratch);
+  BlockReduction<Sums<float, 2>> block(scratch);
   load_gains(columns, weight, offset, d, tile);
   const int row_vectors = d / Tile::kWidth;
   ColumnSums<Tile, kVectors> dweight;
@@ -131,7 +126,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
     }
     HeldRow<Tile, kVectors, !kBlockPerRow> held;
     held.find(slopes, values, columns, 1.0f / d, eps,
-              [&](SumPair sums) { return reduce_row<kBlockPerRow>(sums, block); });
+              [&](Sums<float, 2> sums) { return reduce_row<kBlockPerRow>(sums, block); });
     if (!is_row) continue;
     Tile::store(dx + row * d, row_vectors,
                 [&](int v, int) { return held.gradient(v, to_float(slopes.vectors[v]), dweight.sums[v]); });

@@ -1,5 +1,6 @@
 // The CUDA rungs of softmax: see softmax.h for what they compute and what was measured.
 #include "core/dispatch.h"
+#include "kernels/common/long_sum.cuh"
 #include "kernels/common/max_sum.cuh"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/softmax/softmax.h"
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(kMostThreads)
   constexpr int kUnroll = 4;
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T* in = x + row * x_row_stride;
-    MaxSum<A> own = nothing<A>();
+    LongMaxSum<A> own;
     for (int64_t i = threadIdx.x; i < d; i += int64_t{kUnroll} * blockDim.x) {
       A values[kUnroll];
 #pragma unroll
@@ -92,9 +93,9 @@ __global__ void __launch_bounds__(kMostThreads)
         const int64_t at = i + int64_t{u} * blockDim.x;
         values[u] = at < d ? static_cast<A>(to_float(in[at])) : -static_cast<A>(INFINITY);
       }
-      own = with_elements<A>(own, values);
+      own.template add<A>(values);
     }
-    const MaxSum<A> all = block.reduce(own, nothing<A>(), MergeMaxSum{});
+    const MaxSum<A> all = block.reduce(own.value(), nothing<A>(), MergeMaxSum{});
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
       y[row * d + i] = round_to<T>(exp(static_cast<A>(to_float(in[i])) - all.maximum) / all.sum);
   }
@@ -124,11 +125,8 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     maximum = warp_reduce(maximum, larger, kBlockPerRow ? kWarp : blockDim.x);
 
     const float shift = finite_shift(maximum);
-    float sum = 0;
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) sum += values[v][i] = exp_as<T>(values[v][i] - shift);
+    float sum =
+        sum_of_vectors<kVectors, kWidth>([&](int v, int i) { return values[v][i] = exp_as<T>(values[v][i] - shift); });
     sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
 
     float scale = 1.0f / sum;

@@ -1,4 +1,5 @@
 // The CUDA rungs of softmax_backward: see softmax_backward.h for what they compute.
+#include "kernels/common/long_sum.cuh"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/softmax_backward/softmax_backward.h"
 
@@ -13,8 +14,7 @@ __global__ void __launch_bounds__(512)
   BlockReduction<float> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *weight = y + row * y_row_stride;
-    float sum = 0;
-    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) sum += to_float(slope[i]) * to_float(weight[i]);
+    const float sum = sum_of_thread(d, [&](int64_t i) { return to_float(slope[i]) * to_float(weight[i]); });
     const float total = block.reduce(sum, 0.0f, Add{});
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
       dx[row * d + i] = from_float<T>(to_float(weight[i]) * (to_float(slope[i]) - total));
@@ -34,13 +34,9 @@ __global__ void __launch_bounds__(kBlockPerRow ? kSoftmaxBackwardThreads : kShar
     Tile slopes, weights;
     slopes.load(dy + row * dy_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
     weights.load(y + row * y_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
-    float sum = 0;
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) sum += to_float(slopes.vectors[v][i]) * to_float(weights.vectors[v][i]);
-    sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
-    if constexpr (kBlockPerRow) sum = block.across_warps(sum, 0.0f, Add{});
+    const float own = sum_of_vectors<kVectors, kWidth>(
+        [&](int v, int i) { return to_float(slopes.vectors[v][i]) * to_float(weights.vectors[v][i]); });
+    const float sum = reduce_row<kBlockPerRow>(own, block);
 
     if (row >= n) continue;
     weights.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -32,6 +33,20 @@ def unit_roundoff(dtype: str) -> float:
 def accumulator_roundoff(dtype: str) -> float:
     """Unit roundoff of the type that sums are kept in: float64 for float64, float32 for all else."""
     return _UNIT_ROUNDOFF["float64" if dtype == "float64" else "float32"]
+
+
+def sum_roundings(length: int) -> float:
+    """How many roundings a sum of so many numbers may be off by, relative to the sum of their absolute values.
+
+    2 log2(n) eps, as pairwise sums are, where eps is twice the unit roundoff; or an error for each addition if these
+    are fewer.
+
+    Examples
+    --------
+    >>> sum_roundings(3), sum_roundings(1024)
+    (3, 40.0)
+    """
+    return min(length, 4 * math.log2(max(length, 2)))
 
 
 def itemsize(dtype: str) -> int:

@@ -9,6 +9,7 @@ COLUMN_SUMS = "common/column_sums.h"
 ACTIVATION_BACKWARD = "activation_backward/activation_backward_cpu_simd.cpp"
 SOFTMAX = "softmax/softmax.h"
 SOFTMAX_SIMD = "common/max_sum_simd.h"
+ROW = "common/row_simd.h"
 REDUCE = "reduce/reduce_cpu_simd.cpp"
 PACKED = "matmul/matmul_packed.h"
 PACKED_SIMD = "matmul/matmul_cpu_packed_simd.cpp"
@@ -26,9 +27,16 @@ TILES = {
     ELEMENTWISE: {"kBlock": 512, "kParallelGrain": 1 << 15},
     LINES: {"kWalks": 4, "kChunkLines": 16},
     ACTIVATION_BACKWARD: {"kChunk": 2048},
-    COLUMN_SUMS: {"kBlockRows": 8, "kMostRowBlocks": 256, "kColumnSumElements": 16, "kWarpRowElements": 20},
+    COLUMN_SUMS: {
+        "kBlockRows": 8,
+        "kMostRowBlocks": 256,
+        "kMostBlockRows": 64,
+        "kColumnSumElements": 16,
+        "kWarpRowElements": 20,
+    },
     SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10},
     SOFTMAX_SIMD: {"kBlock": 2048},
+    ROW: {"kRun": 4},
     REDUCE: {"kColumns": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},
     PACKED: {"kRows": 4096},
     PACKED_SIMD: {"kMr": 14, "kNc": 2048},

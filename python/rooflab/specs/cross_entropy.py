@@ -7,10 +7,10 @@ import functools
 import numpy as np
 
 from .. import _core
-from . import OpSpec, Places, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from . import OpSpec, Places, Sample, accumulator_roundoff, itemsize, sum_roundings, unit_roundoff
 from ._tiles import SOFTMAX_SIMD, around, tile
 from .indexing import index_bytes
-from .softmax import CHAIN, SMALLEST, with_outliers
+from .softmax import SMALLEST, with_outliers
 
 IGNORED = -100
 # Rows and classes: of Lab 2's model with L = 512 and 1024, and of a vocabulary whose rows begin anywhere.
@@ -86,7 +86,7 @@ def _tolerance(dtype, sample):
     """For a loss: the sum's relative error is its logarithm's error; the difference to the maximum is rounded."""
     logits, target = sample.args
     u = accumulator_roundoff(dtype)
-    each = (min(logits.shape[1], CHAIN) + 12 + 5 * _spans(logits)) * u
+    each = (sum_roundings(logits.shape[1]) + 12 + 5 * _spans(logits)) * u
     rtol = 2 * unit_roundoff(dtype) + (target.size + 4) * u
     if sample.kwargs.get("reduction", "mean") == "none":
         return rtol, each + SMALLEST[dtype]
@@ -148,7 +148,7 @@ def _backward_tolerance(dtype, sample):
     top, rest = _log_sum_exp(logits)
     lse = top + rest
     # The log of the sum is rounded, and so is what it is made of, in `_prepare`; exp adds a few roundings of its own.
-    relative = (min(logits.shape[1], CHAIN) + 24 + 4 * np.abs(rest) + 4 * _spans(logits)) * u
+    relative = (sum_roundings(logits.shape[1]) + 24 + 4 * np.abs(rest) + 4 * _spans(logits)) * u
     each = np.abs(dloss / (count[0] if count else 1))
     each = np.where(target == sample.kwargs.get("ignore_index", IGNORED), 0, each)
     error = (np.exp(logits - lse[:, None]) * relative[:, None] + 2 * u) * each[:, None]

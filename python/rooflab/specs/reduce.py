@@ -5,11 +5,10 @@ import math
 import numpy as np
 
 from .. import _core
-from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
-from ._tiles import REDUCE, around, tile
+from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, finite, itemsize, sum_roundings, unit_roundoff
+from ._tiles import REDUCE, ROW, around, tile
 from .softmax import with_outliers
 
-_CHAIN = 512  # the longest run of additions in one accumulator, in any rung, for the sizes of the samples
 PIECE = 65536  # elements that are worth a piece of a cut reduction
 
 
@@ -21,6 +20,9 @@ def _samples(rng):
     yield Sample("two-dims", (with_outliers(rng, 5, 4, 31),), {"dim": (1, 2)})
     yield Sample("vectors", (with_outliers(rng, 6, 1024),), {"dim": 1})
     yield Sample("long", (with_outliers(rng, 70001),))
+    yield Sample("alike", (np.full(3000, 0.1),))
+    yield Sample("alike-columns", (np.full((3000, 7), 0.1),), {"dim": 0})
+    yield Sample("far-from-0", (100 + 0.01 * rng.standard_normal((5, 300)),), {"dim": 1})
     yield Sample("one", (np.array([3.0]),), {"dim": 0})
     yield Sample("scalar", (np.array(-2.0),))
     yield Sample("no-outputs", (np.zeros((0, 4)),), {"dim": 1})
@@ -28,12 +30,12 @@ def _samples(rng):
 
 def _tails(rng):
     """Far from 0, so that a piece left out shows: chunks, gathered columns, and axes that are cut into pieces."""
-    for n in around(tile(REDUCE, "kChunk")):
+    for n in around(64 * tile(ROW, "kRun"), tile(REDUCE, "kChunk")):
         yield Sample(f"row {n}", (0.03 + 0.01 * with_outliers(rng, 2, n),), {"dim": 1})
     for n in (*around(2 * PIECE), 3 * PIECE + 5, 10**6):
         yield Sample(f"all {n}", (0.03 + 0.01 * with_outliers(rng, n),))
     columns = tile(REDUCE, "kColumns")
-    for n in around(tile(REDUCE, "kRows"), tile(REDUCE, "kGather"), 2 * PIECE // columns):
+    for n in around(tile(ROW, "kRun"), tile(REDUCE, "kRows"), tile(REDUCE, "kGather"), 2 * PIECE // columns):
         yield Sample(f"columns {n}", (0.03 + 0.01 * with_outliers(rng, n, columns + 3),), {"dim": 0})
     yield Sample("columns 4097", (0.03 + 0.01 * with_outliers(rng, 4097, 2 * columns + 1),), {"dim": 0})
     yield Sample("middle", (0.03 + 0.01 * with_outliers(rng, 2, 1025, 3),), {"dim": 1})
@@ -98,7 +100,7 @@ def _tolerance(name):
         _, _, length = _lengths(sample)
         x = np.abs(np.where(np.isfinite(sample.args[0]), sample.args[0], 0))
         total = x.sum(axis=sample.kwargs.get("dim")).max(initial=0)
-        error = min(length, _CHAIN) * accumulator_roundoff(dtype) * total
+        error = sum_roundings(length) * accumulator_roundoff(dtype) * total
         return 2 * unit_roundoff(dtype), error / length if name == "mean" and length else error
 
     return tolerance

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 
 from .. import _core
-from . import OpSpec, Sample, accumulator_roundoff, finite, unit_roundoff
-from .softmax import CHAIN, ROW_TABLES, SMALLEST, row_bench, row_cost, row_samples, row_tails, with_outliers
+from . import OpSpec, Sample, accumulator_roundoff, finite, sum_roundings, unit_roundoff
+from .softmax import ROW_TABLES, SMALLEST, row_bench, row_cost, row_samples, row_tails, with_outliers
 
 
 def _samples(rng):
@@ -27,7 +27,7 @@ def _cost(sample, dtype):
 
 
 def _tolerance(dtype, sample):
-    chain = min(sample.args[0].shape[-1], CHAIN)
+    chain = sum_roundings(sample.args[0].shape[-1])
     return 2 * unit_roundoff(dtype) + (chain + 8) * accumulator_roundoff(dtype), SMALLEST[dtype]
 
 

@@ -4,9 +4,9 @@ import numpy as np
 
 import rooflab as rl
 
-from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
+from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, sum_roundings, unit_roundoff
 from .rms_norm import SPEC as RMS_NORM
-from .softmax import BENCH_SHAPES, CHAIN, SMALLEST, row_samples, with_outliers
+from .softmax import BENCH_SHAPES, SMALLEST, row_samples, with_outliers
 
 
 def _samples(rng):
@@ -36,7 +36,7 @@ def _cost(sample, dtype):
 def _tolerance(dtype, sample):
     """For h, its rounding and those of its terms. For y, also what the rounding of h, made before, does to it."""
     x, residual, weight, *next_weight = sample.args
-    chain = (min(x.shape[-1], CHAIN) + 8) * accumulator_roundoff(dtype)
+    chain = (sum_roundings(x.shape[-1]) + 8) * accumulator_roundoff(dtype)
     with np.errstate(all="ignore"):
         term = np.abs(np.nan_to_num(RMS_NORM.reference(x, weight, **sample.kwargs), posinf=0, neginf=0))
     h_atol = chain * (term + np.abs(np.nan_to_num(residual, posinf=0, neginf=0))) + SMALLEST[dtype]

@@ -3,11 +3,9 @@
 import numpy as np
 
 from .. import _core
-from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from . import OpSpec, Sample, accumulator_roundoff, itemsize, sum_roundings, unit_roundoff
 from ._tiles import COLUMN_SUMS, around, tile
-from .softmax import BENCH_SHAPES, CHAIN, GRADIENT_TABLES, SMALLEST, row_samples, with_outliers
-
-ROWS = 512  # the longest run of additions in one sum over rows, in any rung, for as many rows as the samples have
+from .softmax import BENCH_SHAPES, GRADIENT_TABLES, SMALLEST, row_samples, with_outliers
 
 
 def gradient_samples(rng):
@@ -16,6 +14,7 @@ def gradient_samples(rng):
         x, weight = sample.args
         # A row of one element has a gradient only because of eps.
         yield Sample(sample.label, (rng.standard_normal(x.shape), x, weight), {"eps": 0.5} if x.size == 1 else {})
+    yield Sample("alike-dy", (np.full((3000, 8), 0.1), with_outliers(rng, 3000, 8), rng.standard_normal(8)))
     dy = rng.standard_normal((4, 24))
     dy[1, 3], dy[2, 5] = np.nan, np.inf
     yield Sample("nan-inf-dy", (dy, with_outliers(rng, 4, 24), rng.standard_normal(24)))
@@ -29,7 +28,8 @@ def gradient_tails(rng):
     block, warp = 32 * tile(COLUMN_SUMS, "kColumnSumElements"), 32 * tile(COLUMN_SUMS, "kWarpRowElements")
     long = (block // 4, block // 2, block, warp, 2 * block)
     lengths = [*around(16, 32), *(d + step for d in long for step in (-8, 0, 8))]
-    for shape in (*((n, 17) for n in rows), (4097, 8), *((11, d) for d in lengths)):
+    most = tile(COLUMN_SUMS, "kMostRowBlocks") * tile(COLUMN_SUMS, "kMostBlockRows")
+    for shape in (*((n, 17) for n in (*rows, most + 1)), (4097, 8), *((11, d) for d in lengths)):
         weight = rng.standard_normal(shape[-1])
         yield Sample("x".join(map(str, shape)), (rng.standard_normal(shape), with_outliers(rng, *shape), weight))
 
@@ -69,11 +69,12 @@ def gradient_tolerance(dtype, dx, sums, length):
     Every result is rounded once to the dtype; all before is rounded as the accumulators are.
     """
     u = accumulator_roundoff(dtype)
-    chain = min(length, CHAIN) + 16
+    chain = sum_roundings(length) + 16
+    rows = sum_roundings(dx.size // max(length, 1))
     with np.errstate(all="ignore"):
         atol = [
             np.nan_to_num(chain * u * dx, posinf=0),
-            *((chain + ROWS) * u * np.nan_to_num(x, posinf=0) for x in sums),
+            *((chain + rows) * u * np.nan_to_num(x, posinf=0) for x in sums),
         ]
     atol = tuple(x + SMALLEST[dtype] for x in atol)
     return 2 * unit_roundoff(dtype), atol if sums else atol[0]

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 
 from .. import _core
-from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
-from .softmax import BENCH_SHAPES, CHAIN, GRADIENT_TABLES, SMALLEST, row_samples, row_tails
+from . import OpSpec, Sample, accumulator_roundoff, itemsize, sum_roundings, unit_roundoff
+from .softmax import BENCH_SHAPES, GRADIENT_TABLES, SMALLEST, row_samples, row_tails
 from .softmax import SPEC as SOFTMAX
 
 
@@ -41,7 +41,7 @@ def _tolerance(dtype, sample, roundings=0):
     dy, y = sample.args
     with np.errstate(all="ignore"):
         terms = np.abs(dy * y).sum(axis=sample.kwargs.get("dim", -1), keepdims=True)
-        error = (min(y.shape[-1], CHAIN) + 8) * accumulator_roundoff(dtype) + roundings * unit_roundoff(dtype)
+        error = (sum_roundings(y.shape[-1]) + 8) * accumulator_roundoff(dtype) + roundings * unit_roundoff(dtype)
         atol = np.nan_to_num(error * np.abs(y) * (np.abs(dy) + terms), posinf=0)
     return 2 * unit_roundoff(dtype), atol + SMALLEST[dtype]
 
