@@ -194,7 +194,7 @@ def test_the_cuda_source_compiles():
     calls = list(range(len(trace.calls)))
     program = _core._compiler.Program(trace, views, [(calls, [r.storage for r in results])], results)
     (source,) = program.cuda_sources(8)
-    assert source.count("join_block<") == 4 and "join_block<Total>(v" in source
+    assert source.count("join_block<") == 4 and "join_block<Total>(total" in source
     try:
         log, image, ptx = _core.cuda.compile_source(
             source, [*_core._compiler.cuda_options(), "-arch=sm_90"], _core._compiler.cuda_headers()

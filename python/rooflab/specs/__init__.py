@@ -35,18 +35,19 @@ def accumulator_roundoff(dtype: str) -> float:
     return _UNIT_ROUNDOFF["float64" if dtype == "float64" else "float32"]
 
 
-def sum_roundings(length: int) -> float:
+def sum_roundings(length: int, dtype: str = "float32") -> float:
     """How many roundings a sum of so many numbers may be off by, relative to the sum of their absolute values.
 
     2 log2(n) eps, as pairwise sums are, where eps is twice the unit roundoff; or an error for each addition if these
-    are fewer.
+    are fewer. In float64 v0 adds one number after another, in nothing wider: samples of alike ones have no more than
+    512 of them.
 
     Examples
     --------
-    >>> sum_roundings(3), sum_roundings(1024)
-    (3, 40.0)
+    >>> sum_roundings(3), sum_roundings(1024), sum_roundings(1024, "float64")
+    (3, 40.0, 512)
     """
-    return min(length, 4 * math.log2(max(length, 2)))
+    return min(length, 512 if dtype == "float64" else 4 * math.log2(max(length, 2)))
 
 
 def itemsize(dtype: str) -> int:

@@ -86,7 +86,7 @@ def _tolerance(dtype, sample):
     """For a loss: the sum's relative error is its logarithm's error; the difference to the maximum is rounded."""
     logits, target = sample.args
     u = accumulator_roundoff(dtype)
-    each = (sum_roundings(logits.shape[1]) + 12 + 5 * _spans(logits)) * u
+    each = (sum_roundings(logits.shape[1], dtype) + 12 + 5 * _spans(logits)) * u
     rtol = 2 * unit_roundoff(dtype) + (target.size + 4) * u
     if sample.kwargs.get("reduction", "mean") == "none":
         return rtol, each + SMALLEST[dtype]
@@ -148,7 +148,7 @@ def _backward_tolerance(dtype, sample):
     top, rest = _log_sum_exp(logits)
     lse = top + rest
     # The log of the sum is rounded, and so is what it is made of, in `_prepare`; exp adds a few roundings of its own.
-    relative = (sum_roundings(logits.shape[1]) + 24 + 4 * np.abs(rest) + 4 * _spans(logits)) * u
+    relative = (sum_roundings(logits.shape[1], dtype) + 24 + 4 * np.abs(rest) + 4 * _spans(logits)) * u
     each = np.abs(dloss / (count[0] if count else 1))
     each = np.where(target == sample.kwargs.get("ignore_index", IGNORED), 0, each)
     error = (np.exp(logits - lse[:, None]) * relative[:, None] + 2 * u) * each[:, None]

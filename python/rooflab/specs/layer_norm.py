@@ -36,7 +36,7 @@ def _reference(x, weight=1.0, bias=0.0, eps=1e-5):
 
 def _tolerance(dtype, sample):
     x, *parameters = sample.args
-    u = (sum_roundings(x.shape[-1]) + 8) * accumulator_roundoff(dtype)
+    u = (sum_roundings(x.shape[-1], dtype) + 8) * accumulator_roundoff(dtype)
     if x.size == 0:
         return 2 * unit_roundoff(dtype), SMALLEST[dtype]
     weight = parameters[0] if parameters else 1.0

@@ -20,8 +20,8 @@ def _samples(rng):
     yield Sample("two-dims", (with_outliers(rng, 5, 4, 31),), {"dim": (1, 2)})
     yield Sample("vectors", (with_outliers(rng, 6, 1024),), {"dim": 1})
     yield Sample("long", (with_outliers(rng, 70001),))
-    yield Sample("alike", (np.full(3000, 0.1),))
-    yield Sample("alike-columns", (np.full((3000, 7), 0.1),), {"dim": 0})
+    yield Sample("alike", (np.full(500, 0.1),))
+    yield Sample("alike-columns", (np.full((500, 7), 0.1),), {"dim": 0})
     yield Sample("far-from-0", (100 + 0.01 * rng.standard_normal((5, 300)),), {"dim": 1})
     yield Sample("one", (np.array([3.0]),), {"dim": 0})
     yield Sample("scalar", (np.array(-2.0),))
@@ -100,7 +100,7 @@ def _tolerance(name):
         _, _, length = _lengths(sample)
         x = np.abs(np.where(np.isfinite(sample.args[0]), sample.args[0], 0))
         total = x.sum(axis=sample.kwargs.get("dim")).max(initial=0)
-        error = sum_roundings(length) * accumulator_roundoff(dtype) * total
+        error = sum_roundings(length, dtype) * accumulator_roundoff(dtype) * total
         return 2 * unit_roundoff(dtype), error / length if name == "mean" and length else error
 
     return tolerance

@@ -27,7 +27,7 @@ def _cost(sample, dtype):
 
 
 def _tolerance(dtype, sample):
-    chain = sum_roundings(sample.args[0].shape[-1])
+    chain = sum_roundings(sample.args[0].shape[-1], dtype)
     return 2 * unit_roundoff(dtype) + (chain + 8) * accumulator_roundoff(dtype), SMALLEST[dtype]
 
 

@@ -36,7 +36,7 @@ def _cost(sample, dtype):
 def _tolerance(dtype, sample):
     """For h, its rounding and those of its terms. For y, also what the rounding of h, made before, does to it."""
     x, residual, weight, *next_weight = sample.args
-    chain = (sum_roundings(x.shape[-1]) + 8) * accumulator_roundoff(dtype)
+    chain = (sum_roundings(x.shape[-1], dtype) + 8) * accumulator_roundoff(dtype)
     with np.errstate(all="ignore"):
         term = np.abs(np.nan_to_num(RMS_NORM.reference(x, weight, **sample.kwargs), posinf=0, neginf=0))
     h_atol = chain * (term + np.abs(np.nan_to_num(residual, posinf=0, neginf=0))) + SMALLEST[dtype]

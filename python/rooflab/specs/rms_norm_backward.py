@@ -69,8 +69,8 @@ def gradient_tolerance(dtype, dx, sums, length):
     Every result is rounded once to the dtype; all before is rounded as the accumulators are.
     """
     u = accumulator_roundoff(dtype)
-    chain = sum_roundings(length) + 16
-    rows = sum_roundings(dx.size // max(length, 1))
+    chain = sum_roundings(length, dtype) + 16
+    rows = sum_roundings(dx.size // max(length, 1), dtype)
     with np.errstate(all="ignore"):
         atol = [
             np.nan_to_num(chain * u * dx, posinf=0),

@@ -41,7 +41,7 @@ def _tolerance(dtype, sample, roundings=0):
     dy, y = sample.args
     with np.errstate(all="ignore"):
         terms = np.abs(dy * y).sum(axis=sample.kwargs.get("dim", -1), keepdims=True)
-        error = (sum_roundings(y.shape[-1]) + 8) * accumulator_roundoff(dtype) + roundings * unit_roundoff(dtype)
+        error = (sum_roundings(y.shape[-1], dtype) + 8) * accumulator_roundoff(dtype) + roundings * unit_roundoff(dtype)
         atol = np.nan_to_num(error * np.abs(y) * (np.abs(dy) + terms), posinf=0)
     return 2 * unit_roundoff(dtype), atol + SMALLEST[dtype]
 
